@@ -1,0 +1,57 @@
+# What a builder can choose, and the flags every Tandem target shares (target tandem_options).
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+option(TANDEM_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
+option(TANDEM_BENCH "Build the benchmarks" OFF)
+set(TANDEM_SANITIZE "" CACHE STRING "Sanitizers, as in -fsanitize= (address,undefined or thread)")
+
+# CUDA is used when nvcc is there; -DTANDEM_CUDA=ON|OFF decides it by hand.
+include(CheckLanguage)
+if(NOT DEFINED TANDEM_CUDA)
+  find_program(TANDEM_NVCC nvcc HINTS ENV CUDACXX ENV CUDA_PATH PATHS /usr/local/cuda/bin PATH_SUFFIXES bin)
+  if(TANDEM_NVCC AND NOT CMAKE_CUDA_COMPILER)
+    set(CMAKE_CUDA_COMPILER ${TANDEM_NVCC})
+  endif()
+  check_language(CUDA)
+  if(CMAKE_CUDA_COMPILER)
+    set(TANDEM_CUDA ON)
+  else()
+    set(TANDEM_CUDA OFF)
+  endif()
+elseif(TANDEM_CUDA AND NOT CMAKE_CUDA_COMPILER)
+  find_program(CMAKE_CUDA_COMPILER nvcc PATHS /usr/local/cuda/bin REQUIRED)
+endif()
+if(TANDEM_CUDA)
+  # Machine code for Hopper (with its wgmma instructions), PTX that the driver compiles for any other GPU since Turing.
+  set(TANDEM_CUDA_TARGETS "-gencode=arch=compute_90a,code=sm_90a;-gencode=arch=compute_75,code=compute_75"
+      CACHE STRING "nvcc -gencode flags")
+  set(CMAKE_CUDA_ARCHITECTURES OFF)
+  enable_language(CUDA)
+  set(CMAKE_CUDA_STANDARD 20)
+  set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+endif()
+
+find_program(TANDEM_CCACHE ccache)
+if(TANDEM_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${TANDEM_CCACHE})
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${TANDEM_CCACHE})
+endif()
+
+add_library(tandem_options INTERFACE)
+target_compile_options(tandem_options INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Werror>
+  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-psabi>
+  $<$<COMPILE_LANGUAGE:CUDA>:${TANDEM_CUDA_TARGETS} --expt-relaxed-constexpr --extended-lambda
+    -Xcompiler=-Wall,-Wextra -Werror=all-warnings>)
+if(TANDEM_SANITIZE)
+  target_compile_options(tandem_options INTERFACE
+    -fsanitize=${TANDEM_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
+  target_link_options(tandem_options INTERFACE -fsanitize=${TANDEM_SANITIZE})
+endif()
