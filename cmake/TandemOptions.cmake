@@ -34,8 +34,10 @@ if(TANDEM_CUDA)
       CACHE STRING "nvcc -gencode flags")
   set(CMAKE_CUDA_ARCHITECTURES OFF)
   enable_language(CUDA)
-  set(CMAKE_CUDA_STANDARD 20)
-  set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+  if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake before 3.26 does not know that nvcc speaks C++20
+    set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+    set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+  endif()
 endif()
 
 find_program(TANDEM_CCACHE ccache)
@@ -46,7 +48,8 @@ endif()
 
 add_library(tandem_options INTERFACE)
 target_compile_options(tandem_options INTERFACE
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Werror>
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
+    -Wno-missing-field-initializers -Werror>
   $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-psabi>
   $<$<COMPILE_LANGUAGE:CUDA>:${TANDEM_CUDA_TARGETS} --expt-relaxed-constexpr --extended-lambda
     -Xcompiler=-Wall,-Wextra -Werror=all-warnings>)

@@ -1,0 +1,120 @@
+#include "tandem/core/parallel.h"
+
+#include <omp.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <exception>
+#include <fstream>
+#include <mutex>
+#include <string>
+
+#include "tandem/core/check.h"
+
+namespace tandem {
+namespace {
+
+std::atomic<int> chosen_threads{0};
+thread_local int thread_limit = 0;  // 0: none
+
+// cgroup v2 "max 100000" or "150000 100000"; v1 has the two numbers in two files.
+int cgroup_cpus() {
+  double quota = 0, period = 0;
+  std::string word;
+  if (std::ifstream v2("/sys/fs/cgroup/cpu.max"); v2 >> word >> period) {
+    if (word != "max") quota = std::atof(word.c_str());
+  } else {
+    std::ifstream("/sys/fs/cgroup/cpu/cpu.cfs_quota_us") >> quota;
+    std::ifstream("/sys/fs/cgroup/cpu/cpu.cfs_period_us") >> period;
+  }
+  if (quota <= 0 || period <= 0) return 1 << 20;
+  return std::max(1, static_cast<int>(quota / period + 0.5));
+}
+
+int affinity_cpus() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) == 0) return std::max(1, CPU_COUNT(&set));
+  return omp_get_num_procs();
+}
+
+}  // namespace
+
+int usable_cpus() {
+  static const int cpus = std::min(affinity_cpus(), cgroup_cpus());
+  return cpus;
+}
+
+int thread_count() {
+  const int chosen = chosen_threads.load(std::memory_order_relaxed);
+  const int team = chosen > 0 ? chosen : usable_cpus();
+  return thread_limit > 0 ? std::min(thread_limit, team) : team;
+}
+
+void set_thread_count(int count) {
+  check(count >= 1 && count <= 4096, "[threads] expected a thread count from 1 to 4096, got {}", count);
+  chosen_threads.store(count, std::memory_order_relaxed);
+}
+
+ThreadLimit::ThreadLimit(int limit) : previous_(thread_limit) {
+  check(limit >= 1, "[threads] expected a thread limit of 1 or more, got {}", limit);
+  thread_limit = previous_ > 0 ? std::min(previous_, limit) : limit;
+}
+
+ThreadLimit::~ThreadLimit() {
+  thread_limit = previous_;
+}
+
+namespace {
+
+// One parallel_for under way. ThreadSanitizer does not see libgomp's barriers, so `started` and `finished`
+// state what they order; everything a thread reads of the job it reads after `started`.
+struct Job {
+  detail::RangeFunction function;
+  void* context;
+  std::int64_t count, grain, grains;
+  std::exception_ptr failure;
+  std::mutex failure_mutex;
+  std::atomic<int> started{0}, finished{0};
+
+  void run(std::int64_t me, std::int64_t team) {
+    (void)started.load(std::memory_order_acquire);
+    const std::int64_t begin = grains * me / team * grain;
+    const std::int64_t end = std::min(grains * (me + 1) / team * grain, count);
+    try {
+      if (begin < end) function(context, begin, end);
+    } catch (...) {
+      std::lock_guard lock(failure_mutex);
+      if (!failure) failure = std::current_exception();
+    }
+    finished.fetch_add(1, std::memory_order_release);
+  }
+};
+
+[[gnu::no_sanitize("thread")]] void run_in_team(Job* job, int threads) {
+#pragma omp parallel num_threads(threads)
+  job->run(omp_get_thread_num(), omp_get_num_threads());
+}
+
+}  // namespace
+
+namespace detail {
+
+void run_parallel(std::int64_t count, std::int64_t grain, RangeFunction function, void* context) {
+  if (count <= 0) return;
+  grain = std::max<std::int64_t>(grain, 1);
+  const std::int64_t grains = (count - 1) / grain + 1;
+  const int threads = static_cast<int>(std::min<std::int64_t>(thread_count(), grains));
+  if (threads <= 1 || omp_in_parallel()) return function(context, 0, count);
+
+  Job job{.function = function, .context = context, .count = count, .grain = grain, .grains = grains};
+  job.started.store(1, std::memory_order_release);
+  run_in_team(&job, threads);
+  (void)job.finished.load(std::memory_order_acquire);
+  if (job.failure) std::rethrow_exception(job.failure);
+}
+
+}  // namespace detail
+}  // namespace tandem

@@ -1,0 +1,64 @@
+// The counter-based generator (Philox4x32-10, Salmon et al. 2011): randomness as a function of where you are.
+// The same counter and key give the same four words on every device and in every order, so nothing here has
+// state.
+#pragma once
+
+#include <cstdint>
+
+namespace tandem {
+
+struct Words4 {
+  std::uint32_t word[4];
+};
+
+constexpr Words4 philox(Words4 counter, std::uint64_t key) {
+  auto key0 = static_cast<std::uint32_t>(key);
+  auto key1 = static_cast<std::uint32_t>(key >> 32);
+  std::uint32_t c0 = counter.word[0], c1 = counter.word[1], c2 = counter.word[2], c3 = counter.word[3];
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t product0 = std::uint64_t{0xD2511F53u} * c0;
+    const std::uint64_t product1 = std::uint64_t{0xCD9E8D57u} * c2;
+    c0 = static_cast<std::uint32_t>(product1 >> 32) ^ c1 ^ key0;
+    c1 = static_cast<std::uint32_t>(product1);
+    c2 = static_cast<std::uint32_t>(product0 >> 32) ^ c3 ^ key1;
+    c3 = static_cast<std::uint32_t>(product0);
+    key0 += 0x9E3779B9u;
+    key1 += 0xBB67AE85u;
+  }
+  return {{c0, c1, c2, c3}};
+}
+
+// Block number `block` of one stream: a tensor fill takes word i % 4 of block i / 4 for its element i.
+constexpr Words4 random_block(std::uint64_t seed, std::uint64_t stream, std::uint64_t block) {
+  return philox({{static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32),
+                  static_cast<std::uint32_t>(stream), static_cast<std::uint32_t>(stream >> 32)}},
+                seed);
+}
+
+// Where a draw belongs in a training run. `block` counts the draws of one operation on one sample.
+struct DrawKey {
+  std::uint64_t seed = 0;
+  std::uint32_t epoch = 0;
+  std::uint32_t sample = 0;
+  std::uint32_t operation = 0;
+
+  constexpr Words4 block(std::uint32_t index) const {
+    return philox({{index, operation, sample, epoch}}, seed);
+  }
+};
+
+// Uniform in [0, 1): 24 random bits as f32, 53 as f64. Exact, so equal on every device.
+constexpr float to_unit_float(std::uint32_t word) {
+  return static_cast<float>(word >> 8) * 0x1p-24f;
+}
+constexpr double to_unit_double(std::uint32_t high, std::uint32_t low) {
+  const std::uint64_t bits = (std::uint64_t{high} << 32 | low) >> 11;
+  return static_cast<double>(bits) * 0x1p-53;
+}
+
+// Uniform in [0, bound) without modulo bias worth speaking of (bound ≪ 2³²).
+constexpr std::uint32_t to_below(std::uint32_t word, std::uint32_t bound) {
+  return static_cast<std::uint32_t>((std::uint64_t{word} * bound) >> 32);
+}
+
+}  // namespace tandem

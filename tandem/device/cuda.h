@@ -1,0 +1,34 @@
+// For CUDA sources only (*.cu, *_cuda.cpp): error checks and the handles of the CUDA libraries.
+#pragma once
+
+#include <cublas_v2.h>
+#include <cuda_runtime_api.h>
+
+#include <source_location>
+
+#include "tandem/device/stream.h"
+
+namespace tandem {
+
+// Throws Error naming the call, the file and the line, after clearing CUDA's own record of it.
+void cuda_check(cudaError_t status, const char* call,
+                const std::source_location& where = std::source_location::current());
+void cublas_check(cublasStatus_t status, const char* call,
+                  const std::source_location& where = std::source_location::current());
+
+// After every kernel launch.
+inline void check_launch(const char* kernel,
+                         const std::source_location& where = std::source_location::current()) {
+  cuda_check(cudaGetLastError(), kernel, where);
+}
+
+inline cudaStream_t cuda_stream(StreamView stream) {
+  return static_cast<cudaStream_t>(stream.handle);
+}
+
+// This thread's cuBLAS handle for the stream's device, set to work on the stream.
+cublasHandle_t cublas_handle(StreamView stream);
+
+int multiprocessor_count(Device device);
+
+}  // namespace tandem

@@ -1,0 +1,60 @@
+#include "tandem/device/device.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "tandem/core/check.h"
+#include "tandem/device/driver.h"
+
+namespace tandem {
+
+std::string Device::to_string() const {
+  return is_cuda() ? fmt::format("cuda:{}", index) : "cpu";
+}
+
+Device parse_device(std::string_view text) {
+  Device device;
+  if (text == "cpu") return device;
+  bool valid = text == "cuda";
+  if (text.starts_with("cuda:") && text.size() > 5) {
+    const auto [end, error] = std::from_chars(text.data() + 5, text.data() + text.size(), device.index);
+    valid = error == std::errc{} && end == text.data() + text.size() && device.index >= 0;
+  }
+  check(valid, "expected a device such as cpu, cuda or cuda:1, got '{}'", text);
+  device.backend = Backend::cuda;
+  require_available(device);
+  return device;
+}
+
+int cuda_device_count() {
+  if constexpr (has_cuda)
+    return probe_driver<Backend::cuda>().device_count;
+  else
+    return 0;
+}
+
+std::string why_no_cuda() {
+  if constexpr (has_cuda)
+    return probe_driver<Backend::cuda>().problem;
+  else
+    return "this build of Tandem has no CUDA";
+}
+
+void require_available(Device device) {
+  if (!device.is_cuda()) return;
+  const int count = cuda_device_count();
+  check(count > 0, "device {} is not available: {}; use --device cpu", device.to_string(), why_no_cuda());
+  check(device.index < count,
+        "device {} is not available: this machine has {} CUDA device{}, numbered from 0", device.to_string(),
+        count, count == 1 ? "" : "s");
+}
+
+void throw_no_cuda(const char* op) {
+  fail("[{}] this build of Tandem has no CUDA", op);
+}
+
+template <>
+void activate<Backend::cpu>(Device) {}
+
+}  // namespace tandem

@@ -1,0 +1,161 @@
+// CUDA's driver: the only home of cudaMalloc, streams, events and library handles.
+#include "tandem/device/driver.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <memory>
+
+#include "tandem/core/check.h"
+#include "tandem/device/cuda.h"
+
+namespace tandem {
+
+void cuda_check(cudaError_t status, const char* call, const std::source_location& where) {
+  if (status == cudaSuccess) [[likely]]
+    return;
+  cudaGetLastError();
+  fail("{} failed: {} ({}:{})", call, cudaGetErrorString(status), where.file_name(), where.line());
+}
+
+void cublas_check(cublasStatus_t status, const char* call, const std::source_location& where) {
+  check(status == CUBLAS_STATUS_SUCCESS, "{} failed: {} ({}:{})", call, cublasGetStatusString(status),
+        where.file_name(), where.line());
+}
+
+cublasHandle_t cublas_handle(StreamView stream) {
+  struct Destroy {
+    void operator()(cublasHandle_t handle) const { cublasDestroy(handle); }
+  };
+  thread_local std::map<int, std::unique_ptr<cublasContext, Destroy>> handles;
+  auto& handle = handles[stream.device.index];
+  if (!handle) {
+    cublasHandle_t fresh = nullptr;
+    cublas_check(cublasCreate(&fresh), "cublasCreate");
+    handle.reset(fresh);
+  }
+  cublas_check(cublasSetStream(handle.get(), cuda_stream(stream)), "cublasSetStream");
+  return handle.get();
+}
+
+int multiprocessor_count(Device device) {
+  int count = 0;
+  cuda_check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device.index),
+             "cudaDeviceGetAttribute");
+  return count;
+}
+
+template <>
+void activate<Backend::cuda>(Device device) {
+  thread_local int active = -1;
+  if (active == device.index) return;
+  cuda_check(cudaSetDevice(device.index), "cudaSetDevice");
+  active = device.index;
+}
+
+template <>
+const DriverState& probe_driver<Backend::cuda>() {
+  static const DriverState state = [] {
+    DriverState found;
+    const cudaError_t status = cudaGetDeviceCount(&found.device_count);
+    if (status == cudaSuccess && found.device_count > 0) return found;
+    cudaGetLastError();
+    found.device_count = 0;
+    int driver = 0;
+    cudaDriverGetVersion(&driver);
+    if (driver == 0)
+      found.problem = "no NVIDIA driver is installed";
+    else if (status == cudaErrorNoDevice || status == cudaSuccess)
+      found.problem = "no CUDA GPU is visible";
+    else
+      found.problem = cudaGetErrorString(status);
+    return found;
+  }();
+  return state;
+}
+
+template <>
+void* system_allocate<Backend::cuda>(Device, std::size_t bytes) {
+  void* memory = nullptr;
+  const cudaError_t status = cudaMalloc(&memory, bytes);
+  if (status == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    return nullptr;
+  }
+  cuda_check(status, "cudaMalloc");
+  return memory;
+}
+
+template <>
+void system_free<Backend::cuda>(Device, void* memory, std::size_t) noexcept {
+  cudaFree(memory);
+}
+
+template <>
+std::size_t available_memory<Backend::cuda>(Device) {
+  std::size_t available = 0, total = 0;
+  cuda_check(cudaMemGetInfo(&available, &total), "cudaMemGetInfo");
+  return available;
+}
+
+template <>
+void copy_bytes<Backend::cuda>(void* to, const void* from, std::size_t bytes, StreamView stream) {
+  cuda_check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, cuda_stream(stream)), "cudaMemcpyAsync");
+}
+
+template <>
+void* create_stream<Backend::cuda>(Device) {
+  cudaStream_t stream = nullptr;
+  cuda_check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+  return stream;
+}
+
+template <>
+void destroy_stream<Backend::cuda>(Device, void* stream) noexcept {
+  cudaStreamSynchronize(static_cast<cudaStream_t>(stream));
+  cudaStreamDestroy(static_cast<cudaStream_t>(stream));
+}
+
+template <>
+void synchronize_stream<Backend::cuda>(StreamView stream) {
+  cuda_check(cudaStreamSynchronize(cuda_stream(stream)), "cudaStreamSynchronize");
+}
+
+template <>
+void* create_event<Backend::cuda>(Device) {
+  cudaEvent_t event = nullptr;
+  cuda_check(cudaEventCreate(&event), "cudaEventCreate");
+  return event;
+}
+
+template <>
+void destroy_event<Backend::cuda>(Device, void* event) noexcept {
+  cudaEventDestroy(static_cast<cudaEvent_t>(event));
+}
+
+template <>
+void record_event<Backend::cuda>(void* event, StreamView stream) {
+  cuda_check(cudaEventRecord(static_cast<cudaEvent_t>(event), cuda_stream(stream)), "cudaEventRecord");
+}
+
+template <>
+void synchronize_event<Backend::cuda>(void* event) {
+  cuda_check(cudaEventSynchronize(static_cast<cudaEvent_t>(event)), "cudaEventSynchronize");
+}
+
+template <>
+void wait_for_event<Backend::cuda>(StreamView stream, void* event) {
+  cuda_check(cudaStreamWaitEvent(cuda_stream(stream), static_cast<cudaEvent_t>(event)),
+             "cudaStreamWaitEvent");
+}
+
+template <>
+double elapsed_ms_between<Backend::cuda>(void* start, void* stop) {
+  float elapsed_ms = 0;
+  cuda_check(
+      cudaEventElapsedTime(&elapsed_ms, static_cast<cudaEvent_t>(start), static_cast<cudaEvent_t>(stop)),
+      "cudaEventElapsedTime");
+  return static_cast<double>(elapsed_ms);
+}
+
+}  // namespace tandem

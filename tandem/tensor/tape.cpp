@@ -1,0 +1,51 @@
+#include "tandem/tensor/tape.h"
+
+#include <atomic>
+#include <iterator>
+#include <utility>
+
+namespace tandem {
+namespace {
+
+thread_local bool recording = true;
+
+std::uint64_t next_order() {
+  static std::atomic<std::uint64_t> order{0};
+  return order.fetch_add(1, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+Node::Node() : order(next_order()) {}
+
+Node::~Node() {
+  auto pending = std::move(inputs);
+  while (!pending.empty()) {
+    const std::shared_ptr<Node> node = std::move(pending.back());
+    pending.pop_back();
+    if (!node || node.use_count() > 1) continue;
+    std::move(node->inputs.begin(), node->inputs.end(), std::back_inserter(pending));
+    node->inputs.clear();
+  }
+}
+
+bool wants_grad(const Tensor& tensor) {
+  return recording && tensor.requires_grad();
+}
+
+void record(Tensor& output, const char* name, std::initializer_list<const Tensor*> inputs,
+            BackwardFunction backward) {
+  auto node = std::make_shared<Node>();
+  node->name = name;
+  for (const Tensor* input : inputs) node->inputs.push_back(input->node());
+  node->backward = std::move(backward);
+  output.set_node(std::move(node));
+}
+
+NoGrad::NoGrad() : previous_(std::exchange(recording, false)) {}
+
+NoGrad::~NoGrad() {
+  recording = previous_;
+}
+
+}  // namespace tandem

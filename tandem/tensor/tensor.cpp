@@ -1,0 +1,231 @@
+#include "tandem/tensor/tensor.h"
+
+#include <cstring>
+
+#include "tandem/core/check.h"
+#include "tandem/device/driver.h"
+#include "tandem/tensor/copy.h"
+#include "tandem/tensor/tape.h"
+
+namespace tandem {
+namespace {
+
+std::size_t bytes_of(const Shape& shape, DType dtype) {
+  std::size_t bytes = 0;
+  check(!__builtin_mul_overflow(static_cast<std::size_t>(shape.numel()), size_of(dtype), &bytes) &&
+            bytes <= static_cast<std::size_t>(INT64_MAX),
+        "[tensor] {} of {} has more bytes than 63 bits can count", shape.to_string(), name_of(dtype));
+  return bytes;
+}
+
+// The last element a tensor reaches, plus one, counted from its first.
+std::int64_t extent(const Shape& shape, const Dims& strides) {
+  std::int64_t last = 0;
+  for (int axis = 0; axis < shape.rank(); ++axis) last += (shape[axis] - 1) * strides[axis];
+  return shape.numel() == 0 ? 0 : last + 1;
+}
+
+}  // namespace
+
+Tensor Tensor::empty(const Shape& shape, DType dtype, Device device) {
+  require_available(device);
+  Tensor tensor;
+  tensor.shape_ = shape;
+  tensor.strides_ = contiguous_strides(shape);
+  tensor.dtype_ = dtype;
+  tensor.buffer_ = std::make_shared<Buffer>(bytes_of(shape, dtype), current_stream(device));
+  return tensor;
+}
+
+Tensor Tensor::from_bytes(std::span<const std::byte> bytes, const Shape& shape, DType dtype, Device device) {
+  check(bytes.size() == bytes_of(shape, dtype), "[tensor] expected {} values for shape {}, got {}",
+        shape.numel(), shape.to_string(), bytes.size() / size_of(dtype));
+  Tensor tensor = empty(shape, dtype, device);
+  if (bytes.empty()) return tensor;
+  const StreamView stream = current_stream(device);
+  on_backend(device, "tensor",
+             [&]<Backend B>() { copy_bytes<B>(tensor.bytes(), bytes.data(), bytes.size(), stream); });
+  stream.synchronize();  // the caller's memory may go away
+  return tensor;
+}
+
+void Tensor::copy_to_host(std::span<std::byte> to, DType dtype) const {
+  check(defined(), "[tensor] expected a tensor, got an empty handle");
+  check(dtype == dtype_, "[tensor] expected to read {}, got a tensor of {}", name_of(dtype), name_of(dtype_));
+  check(to.size() == bytes_of(shape_, dtype_), "[tensor] expected a tensor of {} element, got shape {}",
+        to.size() / size_of(dtype), shape_.to_string());
+  if (to.empty()) return;
+  const Tensor host = detach().contiguous().cpu();
+  std::memcpy(to.data(), host.bytes(), to.size());
+}
+
+bool Tensor::is_contiguous() const {
+  std::int64_t expected = 1;
+  for (int axis = rank() - 1; axis >= 0; --axis) {
+    if (shape_[axis] != 1 && strides_[axis] != expected) return shape_.numel() == 0;
+    expected *= shape_[axis];
+  }
+  return true;
+}
+
+Tensor Tensor::view(const Shape& shape, const Dims& strides, std::int64_t offset) const {
+  Tensor result = detach();
+  result.shape_ = shape;
+  result.strides_ = strides;
+  result.offset_ = offset;
+  return result;
+}
+
+Tensor Tensor::reshape(const Dims& sizes) const {
+  Dims wanted = sizes;
+  std::int64_t known = 1;
+  int open = -1;
+  for (int axis = 0; axis < sizes.rank(); ++axis) {
+    if (sizes[axis] == -1 && open < 0)
+      open = axis;
+    else
+      check(sizes[axis] >= 0 && !__builtin_mul_overflow(known, sizes[axis], &known),
+            "[reshape] expected sizes of 0 or more and at most one -1, got {}", sizes.to_string());
+  }
+  if (open >= 0 && known > 0) wanted[open] = numel() / known;
+  if (open >= 0 && known == 0) wanted[open] = 0;
+  const Shape shape(wanted);
+  check(shape.numel() == numel(), "[reshape] expected a shape of {} elements, got {} for {}", numel(),
+        sizes.to_string(), shape_.to_string());
+  const Tensor source = is_contiguous() ? *this : detach().contiguous();
+  Tensor result = source.view(shape, contiguous_strides(shape), source.offset_);
+  if (wants_grad(*this))
+    record(result, "reshape", {this},
+           [original = shape_](const Tensor& g) { return Gradients{g.reshape(original)}; });
+  return result;
+}
+
+Tensor Tensor::permute(const Dims& axes) const {
+  check(axes.rank() == rank(), "[permute] expected {} axes for shape {}, got {}", rank(), shape_.to_string(),
+        axes.to_string());
+  Dims sizes = Dims::filled(rank(), 0), strides = sizes, inverse = Dims::filled(rank(), -1);
+  for (int i = 0; i < rank(); ++i) {
+    const int axis = normalize_axis(static_cast<int>(axes[i]), rank(), "permute");
+    check(inverse[axis] == -1, "[permute] expected every axis once, got {}", axes.to_string());
+    sizes[i] = shape_[axis];
+    strides[i] = strides_[axis];
+    inverse[axis] = i;
+  }
+  Tensor result = view(Shape(sizes), strides, offset_);
+  if (wants_grad(*this))
+    record(result, "permute", {this}, [inverse](const Tensor& g) { return Gradients{g.permute(inverse)}; });
+  return result;
+}
+
+Tensor Tensor::transpose(int axis_a, int axis_b) const {
+  Dims axes = Dims::filled(rank(), 0);
+  for (int i = 0; i < rank(); ++i) axes[i] = i;
+  std::swap(axes[normalize_axis(axis_a, rank(), "transpose")],
+            axes[normalize_axis(axis_b, rank(), "transpose")]);
+  return permute(axes);
+}
+
+Tensor Tensor::slice(int axis, std::int64_t begin, std::int64_t end) const {
+  axis = normalize_axis(axis, rank(), "slice");
+  check(0 <= begin && begin <= end && end <= shape_[axis],
+        "[slice] expected 0 <= begin <= end <= {} on axis {}, got {} and {}", shape_[axis], axis, begin, end);
+  Dims sizes = shape_;
+  sizes[axis] = end - begin;
+  Tensor result = view(Shape(sizes), strides_, offset_ + begin * strides_[axis]);
+  if (wants_grad(*this))
+    record(result, "slice", {this}, [original = shape_, axis, begin, end](const Tensor& g) {
+      Tensor whole = Tensor::empty(original, g.dtype(), g.device());
+      clear(whole);
+      copy_into(whole.slice(axis, begin, end), g);
+      return Gradients{whole};
+    });
+  return result;
+}
+
+Tensor Tensor::broadcast_view(const Shape& shape) const {
+  check(broadcast_shapes(shape_, shape, "broadcast") == shape,
+        "[broadcast] expected a shape that broadcasts to {}, got {}", shape.to_string(), shape_.to_string());
+  Dims strides = Dims::filled(shape.rank(), 0);
+  const int added = shape.rank() - rank();
+  for (int axis = 0; axis < rank(); ++axis) strides[axis + added] = shape_[axis] == 1 ? 0 : strides_[axis];
+  return view(shape, strides, offset_);
+}
+
+Tensor Tensor::contiguous() const {
+  return is_contiguous() ? *this : clone();
+}
+
+Tensor Tensor::clone() const {
+  Tensor result = empty(shape_, dtype_, device());
+  copy_into(result, *this);
+  if (wants_grad(*this)) record(result, "clone", {this}, [](const Tensor& g) { return Gradients{g}; });
+  return result;
+}
+
+Tensor Tensor::to(Device device) const {
+  const Device here = this->device();
+  if (device == here) return *this;
+  require_available(device);
+  // The span of memory the tensor reaches is copied as it lies, strides and all.
+  const std::int64_t reach = extent(shape_, strides_);
+  Tensor result = view(shape_, strides_, 0);
+  result.buffer_ = std::make_shared<Buffer>(reach * size_of(dtype_), current_stream(device));
+  const Device gpu = device.is_cuda() ? device : here;
+  const StreamView stream = current_stream(gpu);
+  if (reach > 0) {
+    on_backend(gpu, "to", [&]<Backend B>() {
+      if (device.is_cuda() && here.is_cuda())
+        current_stream(here).synchronize();  // the source may be under way
+      copy_bytes<B>(result.bytes(), bytes(), reach * size_of(dtype_), stream);
+    });
+    stream.synchronize();  // host memory is read or written by the host next
+  }
+  if (wants_grad(*this))
+    record(result, "to", {this}, [here](const Tensor& g) { return Gradients{g.to(here)}; });
+  return result;
+}
+
+Tensor& Tensor::set_requires_grad(bool value) {
+  check(!value || is_floating(dtype_), "[requires_grad] expected a floating dtype, got {}", name_of(dtype_));
+  check(!node_ || !node_->backward,
+        "[requires_grad] expected a leaf, got the result of '{}'; detach() it first",
+        node_ ? node_->name : "");
+  if (value && !node_) node_ = std::make_shared<Node>();
+  if (!value) node_.reset();
+  return *this;
+}
+
+Tensor Tensor::grad() const {
+  return node_ ? node_->grad : Tensor();
+}
+
+void Tensor::set_grad(const Tensor& gradient) const {
+  check(requires_grad(), "[grad] expected a tensor that requires a gradient");
+  node_->grad = gradient;
+}
+
+Tensor Tensor::detach() const {
+  Tensor result = *this;
+  result.node_.reset();
+  return result;
+}
+
+Device common_device(const char* op, std::initializer_list<const Tensor*> tensors) {
+  const Tensor& first = **tensors.begin();
+  for (const Tensor* tensor : tensors) {
+    check(tensor->defined(), "[{}] expected a tensor, got an empty handle", op);
+    check(tensor->device() == first.device(), "[{}] expected all tensors on the same device, got {} and {}",
+          op, first.device().to_string(), tensor->device().to_string());
+  }
+  return first.device();
+}
+
+DType common_dtype(const char* op, std::initializer_list<const Tensor*> tensors) {
+  const Tensor& first = **tensors.begin();
+  for (const Tensor* tensor : tensors)
+    check(tensor->dtype() == first.dtype(), "[{}] expected tensors of one dtype, got {} and {}", op,
+          name_of(first.dtype()), name_of(tensor->dtype()));
+  return first.dtype();
+}
+
+}  // namespace tandem
