@@ -4,9 +4,9 @@
 
 namespace tandem {
 
-void throw_internal_error(const std::source_location& where) {
+void throw_internal_error(const SourceLocation& where) {
   throw InternalError(fmt::format("internal error in {} ({}:{}): this is a bug in Tandem, please report it",
-                                  where.function_name(), where.file_name(), where.line()));
+                                  where.function, where.file, where.line));
 }
 
 }  // namespace tandem

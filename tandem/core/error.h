@@ -3,9 +3,7 @@
 // expect() the second. This header is free of fmt so that CUDA sources can include it.
 #pragma once
 
-#include <source_location>
 #include <stdexcept>
-#include <string>
 
 namespace tandem {
 
@@ -19,10 +17,23 @@ class InternalError : public std::logic_error {
   using std::logic_error::logic_error;
 };
 
-[[noreturn]] void throw_internal_error(const std::source_location& where);
+// Where a call stands: std::source_location, which Clang 14 does not have yet with every standard library.
+struct SourceLocation {
+  const char* file;
+  const char* function;
+  int line;
+
+  static constexpr SourceLocation current(const char* file = __builtin_FILE(),
+                                          const char* function = __builtin_FUNCTION(),
+                                          int line = __builtin_LINE()) {
+    return {file, function, line};
+  }
+};
+
+[[noreturn]] void throw_internal_error(const SourceLocation& where);
 
 // States something our own code guarantees; a failure is a bug in Tandem, never the user's doing.
-inline void expect(bool holds, const std::source_location& where = std::source_location::current()) {
+inline void expect(bool holds, const SourceLocation& where = SourceLocation::current()) {
   if (!holds) [[unlikely]]
     throw_internal_error(where);
 }

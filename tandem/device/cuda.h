@@ -4,21 +4,19 @@
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
 
-#include <source_location>
-
+#include "tandem/core/error.h"
 #include "tandem/device/stream.h"
 
 namespace tandem {
 
 // Throws Error naming the call, the file and the line, after clearing CUDA's own record of it.
 void cuda_check(cudaError_t status, const char* call,
-                const std::source_location& where = std::source_location::current());
+                const SourceLocation& where = SourceLocation::current());
 void cublas_check(cublasStatus_t status, const char* call,
-                  const std::source_location& where = std::source_location::current());
+                  const SourceLocation& where = SourceLocation::current());
 
 // After every kernel launch.
-inline void check_launch(const char* kernel,
-                         const std::source_location& where = std::source_location::current()) {
+inline void check_launch(const char* kernel, const SourceLocation& where = SourceLocation::current()) {
   cuda_check(cudaGetLastError(), kernel, where);
 }
 

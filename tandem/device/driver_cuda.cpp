@@ -11,16 +11,16 @@
 
 namespace tandem {
 
-void cuda_check(cudaError_t status, const char* call, const std::source_location& where) {
+void cuda_check(cudaError_t status, const char* call, const SourceLocation& where) {
   if (status == cudaSuccess) [[likely]]
     return;
   cudaGetLastError();
-  fail("{} failed: {} ({}:{})", call, cudaGetErrorString(status), where.file_name(), where.line());
+  fail("{} failed: {} ({}:{})", call, cudaGetErrorString(status), where.file, where.line);
 }
 
-void cublas_check(cublasStatus_t status, const char* call, const std::source_location& where) {
+void cublas_check(cublasStatus_t status, const char* call, const SourceLocation& where) {
   check(status == CUBLAS_STATUS_SUCCESS, "{} failed: {} ({}:{})", call, cublasGetStatusString(status),
-        where.file_name(), where.line());
+        where.file, where.line);
 }
 
 cublasHandle_t cublas_handle(StreamView stream) {

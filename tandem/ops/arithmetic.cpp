@@ -1,0 +1,119 @@
+#include "tandem/ops/arithmetic.h"
+
+#include <algorithm>
+
+#include "tandem/core/check.h"
+#include "tandem/ops/elementwise.h"
+#include "tandem/ops/fill.h"
+#include "tandem/ops/reduce.h"
+#include "tandem/tensor/tape.h"
+
+namespace tandem {
+
+template <>
+void arithmetic_kernel<Backend::cpu>(Arithmetic operation, DType dtype, const Layout<3>& layout,
+                                     std::byte* out, const std::byte* a, const std::byte* b, StreamView) {
+  on_arithmetic(operation, [&](auto functor) {
+    on_dtype(AllTypes{}, dtype, "arithmetic", [&]<class T>() {
+      elementwise_cpu(functor, layout, reinterpret_cast<T*>(out), reinterpret_cast<const T*>(a),
+                      reinterpret_cast<const T*>(b));
+    });
+  });
+}
+
+namespace {
+
+Tensor compute(Arithmetic operation, const char* name, const Tensor& a, const Tensor& b) {
+  const Device device = common_device(name, {&a, &b});
+  const DType dtype = common_dtype(name, {&a, &b});
+  const Shape shape = broadcast_shapes(a.shape(), b.shape(), name);
+  Tensor out = Tensor::empty(shape, dtype, device);
+  const auto layout = make_layout<3>(
+      shape, {out.strides(), a.broadcast_view(shape).strides(), b.broadcast_view(shape).strides()});
+  on_backend(device, name, [&]<Backend B>() {
+    arithmetic_kernel<B>(operation, dtype, layout, out.bytes(), a.bytes(), b.bytes(), current_stream(device));
+  });
+  return out;
+}
+
+// Dividing by an integer 0 stops the process on some CPUs, so it is looked for first; CUDA just gives some number.
+void check_divisors(const Tensor& b) {
+  if (is_floating(b.dtype()) || b.device().is_cuda()) return;
+  on_dtype(TypeList<std::uint8_t, std::int32_t, std::int64_t>{}, b.dtype(), "divide", [&]<class T>() {
+    const Tensor dense = b.contiguous();
+    const T* values = dense.data<T>();
+    check(std::find(values, values + dense.numel(), T{0}) == values + dense.numel(),
+          "[divide] expected integers other than 0 to divide by, got a 0");
+  });
+}
+
+// A number as a tensor of one element, which broadcasts to anything.
+Tensor scalar_like(const Tensor& tensor, double value) {
+  return full({}, value, tensor.dtype(), tensor.device());
+}
+
+}  // namespace
+
+Tensor add(const Tensor& a, const Tensor& b) {
+  Tensor out = compute(Arithmetic::add, "add", a, b);
+  if (wants_grad(a) || wants_grad(b))
+    record(out, "add", {&a, &b},
+           [shape_a = a.shape(), shape_b = b.shape(), need_a = wants_grad(a),
+            need_b = wants_grad(b)](const Tensor& g) {
+             return Gradients{need_a ? sum_to(g, shape_a) : Tensor(), need_b ? sum_to(g, shape_b) : Tensor()};
+           });
+  return out;
+}
+
+Tensor subtract(const Tensor& a, const Tensor& b) {
+  Tensor out = compute(Arithmetic::subtract, "subtract", a, b);
+  if (wants_grad(a) || wants_grad(b))
+    record(out, "subtract", {&a, &b},
+           [shape_a = a.shape(), shape_b = b.shape(), need_a = wants_grad(a),
+            need_b = wants_grad(b)](const Tensor& g) {
+             return Gradients{need_a ? sum_to(g, shape_a) : Tensor(),
+                              need_b ? sum_to(negate(g), shape_b) : Tensor()};
+           });
+  return out;
+}
+
+Tensor multiply(const Tensor& a, const Tensor& b) {
+  Tensor out = compute(Arithmetic::multiply, "multiply", a, b);
+  if (wants_grad(a) || wants_grad(b))
+    record(out, "multiply", {&a, &b},
+           [shape_a = a.shape(), shape_b = b.shape(), a = wants_grad(b) ? a.detach() : Tensor(),
+            b = wants_grad(a) ? b.detach() : Tensor()](const Tensor& g) {
+             return Gradients{b.defined() ? sum_to(multiply(g, b), shape_a) : Tensor(),
+                              a.defined() ? sum_to(multiply(g, a), shape_b) : Tensor()};
+           });
+  return out;
+}
+
+Tensor divide(const Tensor& a, const Tensor& b) {
+  check_divisors(b);
+  Tensor out = compute(Arithmetic::divide, "divide", a, b);
+  if (wants_grad(a) || wants_grad(b))
+    record(out, "divide", {&a, &b},
+           [shape_a = a.shape(), b = b.detach(), quotient = wants_grad(b) ? out.detach() : Tensor(),
+            need_a = wants_grad(a)](const Tensor& g) {
+             const Tensor share = divide(g, b);
+             return Gradients{
+                 need_a ? sum_to(share, shape_a) : Tensor(),
+                 quotient.defined() ? sum_to(negate(multiply(share, quotient)), b.shape()) : Tensor()};
+           });
+  return out;
+}
+
+Tensor add(const Tensor& a, double b) {
+  return add(a, scalar_like(a, b));
+}
+
+Tensor multiply(const Tensor& a, double b) {
+  return multiply(a, scalar_like(a, b));
+}
+
+Tensor negate(const Tensor& a) {
+  return multiply(a, -1);
+}
+
+}  // namespace tandem

@@ -1,0 +1,87 @@
+// The loops under every element-wise operation on CUDA: dense operands move in 16-byte pieces, others element
+// by element through the layout. Functors must be named types (nvcc refuses device lambdas inside generic
+// ones).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
+#include "tandem/core/dtype.h"
+#include "tandem/device/cuda.h"
+#include "tandem/ops/elementwise.h"
+#include "tandem/tensor/layout.h"
+
+namespace tandem {
+
+inline constexpr int elementwise_threads = 256;
+
+inline unsigned blocks_for(std::int64_t count, int per_block) {
+  return static_cast<unsigned>(std::clamp<std::int64_t>((count + per_block - 1) / per_block, 1, 1 << 20));
+}
+
+// `count` elements of T that travel together.
+template <class T, int count>
+struct alignas(sizeof(T) * count) Pack {
+  T value[count];
+};
+
+namespace detail {
+
+template <int width, class F, class Out, class... In>
+__global__ void __launch_bounds__(elementwise_threads)
+    dense_kernel(F f, std::int64_t count, Out* __restrict__ out, const In* __restrict__... in) {
+  const std::int64_t step = std::int64_t{gridDim.x} * blockDim.x;
+  const std::int64_t packs = count / width;
+  const std::int64_t first = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  for (std::int64_t p = first; p < packs; p += step) {
+    Pack<Out, width> result;
+    [&](const Pack<In, width>... operand) {
+#pragma unroll
+      for (int i = 0; i < width; ++i)
+        result.value[i] = convert<Out>(f(convert<ComputeType<In>>(operand.value[i])...));
+    }(reinterpret_cast<const Pack<In, width>*>(in)[p]...);
+    reinterpret_cast<Pack<Out, width>*>(out)[p] = result;
+  }
+  for (std::int64_t i = packs * width + first; i < count; i += step)
+    out[i] = convert<Out>(f(convert<ComputeType<In>>(in[i])...));
+}
+
+template <class F, class Out, class... In, std::size_t... I>
+__device__ void strided_element(F f, const std::array<std::int64_t, 1 + sizeof...(In)>& offset,
+                                std::index_sequence<I...>, Out* out, const In*... in) {
+  out[offset[0]] = convert<Out>(f(convert<ComputeType<In>>(in[offset[I + 1]])...));
+}
+
+template <class F, class Out, class... In>
+__global__ void __launch_bounds__(elementwise_threads)
+    strided_kernel(F f, Layout<1 + sizeof...(In)> layout, Out* out, const In*... in) {
+  const std::int64_t step = std::int64_t{gridDim.x} * blockDim.x;
+  for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < layout.numel; i += step)
+    strided_element(f, layout.offsets(i), std::index_sequence_for<In...>{}, out, in...);
+}
+
+}  // namespace detail
+
+// out[…] = f(in[…], …) over the layout, whose operand 0 is the output.
+template <class F, class Out, class... In>
+void elementwise_cuda(F f, const Layout<1 + sizeof...(In)>& layout, StreamView stream, Out* out,
+                      const In*... in) {
+  constexpr std::size_t widest = std::max({sizeof(Out), sizeof(In)...});
+  constexpr int width = static_cast<int>(16 / widest);
+  const auto aligned = [](const auto* p) {
+    return reinterpret_cast<std::uintptr_t>(p) % (width * sizeof(*p)) == 0;
+  };
+  if (layout.numel == 0) return;
+  if (layout.all_dense() && aligned(out) && (aligned(in) && ...)) {
+    const unsigned blocks = blocks_for(layout.numel, elementwise_threads * width);
+    detail::dense_kernel<width>
+        <<<blocks, elementwise_threads, 0, cuda_stream(stream)>>>(f, layout.numel, out, in...);
+  } else {
+    const unsigned blocks = blocks_for(layout.numel, elementwise_threads);
+    detail::strided_kernel<<<blocks, elementwise_threads, 0, cuda_stream(stream)>>>(f, layout, out, in...);
+  }
+  check_launch("element-wise kernel");
+}
+
+}  // namespace tandem

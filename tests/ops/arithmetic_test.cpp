@@ -1,0 +1,104 @@
+#include "tandem/ops/arithmetic.h"
+
+#include "tests/ops/op_test.h"
+
+namespace tandem {
+namespace {
+
+using Function = Tensor (*)(const Tensor&, const Tensor&);
+constexpr Function tensor_add = add, tensor_multiply = multiply;
+
+class ArithmeticTest : public OpTest {};
+
+// Shapes: scalar, empty, one, around vector and warp widths, several blocks, broadcasts both ways.
+const std::vector<std::pair<Shape, Shape>> shape_pairs = {
+    {{}, {}},       {{0}, {0}},          {{1}, {1}},           {{3}, {3}},
+    {{31}, {31}},   {{33}, {1}},         {{1}, {33}},          {{17, 5}, {17, 5}},
+    {{17, 5}, {5}}, {{17, 5}, {17, 1}},  {{4, 1}, {1, 7}},     {{2, 3, 4}, {3, 1}},
+    {{257}, {257}}, {{1031, 7}, {1, 7}}, {{100003}, {100003}}, {{2, 0, 3}, {1, 3}}};
+
+TEST_P(ArithmeticTest, EqualsTheFormulaForEveryShape) {
+  int seed = 0;
+  for (const auto& [shape_a, shape_b] : shape_pairs) {
+    const Tensor a = random_tensor(shape_a, dtype(), device(), ++seed, 1, 9);
+    const Tensor b = random_tensor(shape_b, dtype(), device(), ++seed, 1, 5);
+    const Shape shape = broadcast_shapes(shape_a, shape_b, "test");
+    const auto wide_a = values_of(a.broadcast_view(shape)), wide_b = values_of(b.broadcast_view(shape));
+    const auto expect_result = [&](Function f, auto formula) {
+      std::vector<double> expected;
+      for (std::size_t i = 0; i < wide_a.size(); ++i) expected.push_back(formula(wide_a[i], wide_b[i]));
+      const Tensor actual = f(a, b);
+      EXPECT_EQ(actual.shape(), shape);
+      EXPECT_EQ(actual.dtype(), dtype());
+      EXPECT_EQ(actual.device(), device());
+      expect_values(actual, expected, tolerance());
+    };
+    const bool whole = !is_floating(dtype());
+    expect_result(tensor_add, [](double x, double y) { return x + y; });
+    expect_result(tensor_multiply, [](double x, double y) { return x * y; });
+    expect_result(divide, [whole](double x, double y) { return whole ? std::trunc(x / y) : x / y; });
+    if (dtype() != DType::u8) expect_result(subtract, [](double x, double y) { return x - y; });
+  }
+}
+
+TEST_P(ArithmeticTest, ReadsStridedOperands) {
+  const Tensor a = random_tensor({6, 5}, dtype(), device(), 1, 1, 9);
+  const Tensor b = random_tensor({5, 6}, dtype(), device(), 2, 1, 9);
+  expect_values(add(a.transpose(), b), values_of(add(a.transpose().contiguous(), b)), 0);
+  const Tensor part = a.slice(1, 1, 4);
+  expect_values(multiply(part, part), values_of(multiply(part.clone(), part.clone())), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, ArithmeticTest,
+                         testing::ValuesIn(op_cases({DType::f32, DType::f64, DType::bf16, DType::u8,
+                                                     DType::i32, DType::i64})),
+                         op_case_name);
+
+class ArithmeticGradient : public testing::TestWithParam<Device> {};
+
+TEST_P(ArithmeticGradient, EqualsCentralDifferences) {
+  for (const auto& [shape_a, shape_b] : std::vector<std::pair<Shape, Shape>>{
+           {{3, 4}, {3, 4}}, {{3, 4}, {4}}, {{3, 1}, {1, 4}}, {{}, {2, 2}}, {{2, 3, 2}, {3, 1}}}) {
+    const std::vector<Tensor> inputs = {random_tensor(shape_a, DType::f64, GetParam(), 1, 0.5, 2),
+                                        random_tensor(shape_b, DType::f64, GetParam(), 2, 0.5, 2)};
+    for (Function f : {tensor_add, Function(subtract), tensor_multiply, Function(divide)})
+      expect_gradients([f](const auto& in) { return f(in[0], in[1]); }, inputs);
+  }
+}
+
+TEST_P(ArithmeticGradient, GoesOnlyWhereItIsWanted) {
+  Tensor a = random_tensor({3}, DType::f64, GetParam(), 1).set_requires_grad();
+  const Tensor b = random_tensor({3}, DType::f64, GetParam(), 2);
+  backward(sum(multiply(a, b)));
+  expect_values(a.grad(), values_of(b), 0);
+  EXPECT_FALSE(b.grad().defined());
+}
+
+TEST_P(ArithmeticGradient, AddsUpOverUsesAndCalls) {
+  Tensor a = tensor_of({3}, {1}, DType::f64, GetParam()).set_requires_grad();
+  backward(sum(add(multiply(a, a), a)));  // 2a + 1
+  EXPECT_EQ(a.grad().item<double>(), 7);
+  backward(sum(a));
+  EXPECT_EQ(a.grad().item<double>(), 8);
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, ArithmeticGradient, testing::ValuesIn(test_devices()), device_name);
+
+TEST(Arithmetic, NamesTheOperationAndTheValuesOfBadOperands) {
+  const Tensor a = random_tensor({2, 3}, DType::f32, cpu_device, 1),
+               b = random_tensor({4}, DType::f32, cpu_device, 2);
+  EXPECT_EQ(error_of([&] { add(a, b); }),
+            "[add] expected shapes that broadcast together, got [2, 3] and [4]");
+  const Tensor c = random_tensor({3}, DType::f64, cpu_device, 3);
+  EXPECT_EQ(error_of([&] { multiply(a, c); }), "[multiply] expected tensors of one dtype, got f32 and f64");
+  EXPECT_EQ(error_of([&] { add(a, Tensor()); }), "[add] expected a tensor, got an empty handle");
+}
+
+TEST(Arithmetic, IntegerDivisionByZeroIsAnError) {
+  const Tensor a = tensor_of({6, 7}, {2}, DType::i32), zero = tensor_of({2, 0}, {2}, DType::i32);
+  EXPECT_EQ(error_of([&] { divide(a, zero); }),
+            "[divide] expected integers other than 0 to divide by, got a 0");
+}
+
+}  // namespace
+}  // namespace tandem
