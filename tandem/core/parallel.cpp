@@ -93,7 +93,7 @@ struct Job {
   }
 };
 
-[[gnu::no_sanitize("thread")]] void run_in_team(Job* job, int threads) {
+__attribute__((no_sanitize("thread"))) void run_in_team(Job* job, int threads) {
 #pragma omp parallel num_threads(threads)
   job->run(omp_get_thread_num(), omp_get_num_threads());
 }

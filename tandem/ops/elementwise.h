@@ -34,7 +34,6 @@ template <class F, class Out, class... In, std::size_t... I>
                                                    const In*... in) {
   const bool dense = step[0] == 1 && ((step[I + 1] == 1) && ...);
   if (dense) {
-#pragma GCC ivdep
     for (std::int64_t i = 0; i < count; ++i) out[i] = convert<Out>(f(convert<ComputeType<In>>(in[i])...));
     return;
   }
@@ -45,12 +44,10 @@ template <class F, class Out, class... In, std::size_t... I>
       [&](const auto* a, const auto* b) __attribute__((always_inline)) {
         if (first_dense) {
           const auto value = convert<ComputeType<std::remove_cvref_t<decltype(*b)>>>(*b);
-#pragma GCC ivdep
           for (std::int64_t i = 0; i < count; ++i)
             out[i] = convert<Out>(f(convert<ComputeType<std::remove_cvref_t<decltype(*a)>>>(a[i]), value));
         } else {
           const auto value = convert<ComputeType<std::remove_cvref_t<decltype(*a)>>>(*a);
-#pragma GCC ivdep
           for (std::int64_t i = 0; i < count; ++i)
             out[i] = convert<Out>(f(value, convert<ComputeType<std::remove_cvref_t<decltype(*b)>>>(b[i])));
         }
