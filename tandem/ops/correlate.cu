@@ -42,6 +42,7 @@ struct Strip {
   static constexpr int columns = Quad<T>::count;  // a thread's
   static constexpr int rows = radius <= 2 ? 32 : 64;
   static constexpr int ahead = radius <= 2 ? 2 : 1;
+  static constexpr int unroll = 1;
 };
 
 // The columns x − margin … x + columns − 1 + margin of one input row, zero outside the image.
@@ -76,8 +77,6 @@ __global__ void __launch_bounds__(Plan::threads)
   constexpr int size = 2 * radius + 1, columns = Plan::columns, ahead = Plan::ahead, margin = 4;
   using RowWindow = Window<T, columns, margin>;
   const std::int64_t x = (std::int64_t{blockIdx.x} * Plan::threads + threadIdx.x) * columns;
-  const std::int64_t y_begin = std::int64_t{blockIdx.y} * Plan::rows;
-  const std::int64_t y_end = min(y_begin + Plan::rows, s.height);
   if (x >= s.width) return;
   const bool inside = aligned && x >= margin && x + columns + margin <= s.width;
 
@@ -91,46 +90,51 @@ __global__ void __launch_bounds__(Plan::threads)
       weight[i][j] = exists ? kernel[s.weight_index(from_i, from_j)] : T{0};
     }
 
-  RowWindow window[ahead + 1];
-  const auto load = [&](RowWindow& into, std::int64_t y) {
-    into.load(image + y * s.width, x, s.width, y >= 0 && y < s.height && y < y_end + radius, inside);
-  };
+  for (std::int64_t y_begin = std::int64_t{blockIdx.y} * Plan::rows; y_begin < s.height;
+       y_begin += std::int64_t{gridDim.y} * Plan::rows) {
+    const std::int64_t y_end = min(y_begin + Plan::rows, s.height);
+    RowWindow window[ahead + 1];
+    const auto load = [&](RowWindow& into, std::int64_t y) {
+      into.load(image + y * s.width, x, s.width, y >= 0 && y < s.height && y < y_end + radius, inside);
+    };
 #pragma unroll
-  for (int a = 0; a < ahead; ++a) load(window[a], y_begin - radius + a);
+    for (int a = 0; a < ahead; ++a) load(window[a], y_begin - radius + a);
 
-  // sum[k] belongs to output row y − radius + k while input row y is added.
-  T sum[size][columns] = {};
-  for (std::int64_t y = y_begin - radius; y < y_end + radius; ++y) {
-    load(window[ahead], y + ahead);
+    // sum[k] belongs to output row y − radius + k while input row y is added.
+    T sum[size][columns] = {};
+#pragma unroll Plan::unroll
+    for (std::int64_t y = y_begin - radius; y < y_end + radius; ++y) {
+      load(window[ahead], y + ahead);
 #pragma unroll
-    for (int k = 0; k < size; ++k)
+      for (int k = 0; k < size; ++k)
 #pragma unroll
-      for (int j = 0; j < size; ++j)
+        for (int j = 0; j < size; ++j)
 #pragma unroll
-        for (int c = 0; c < columns; ++c)
-          sum[k][c] += weight[size - 1 - k][j] * window[0].value[c + margin - radius + j];
-    const std::int64_t finished = y - radius;
-    if (finished >= y_begin) {
-      T* target = out + finished * s.width + x;
-      if (aligned) {
-        Quad<T> quad;
+          for (int c = 0; c < columns; ++c)
+            sum[k][c] += weight[size - 1 - k][j] * window[0].value[c + margin - radius + j];
+      const std::int64_t finished = y - radius;
+      if (finished >= y_begin) {
+        T* target = out + finished * s.width + x;
+        if (aligned) {
+          Quad<T> quad;
 #pragma unroll
-        for (int c = 0; c < columns; ++c) quad.value[c] = sum[0][c];
-        *reinterpret_cast<Quad<T>*>(target) = quad;
-      } else {
+          for (int c = 0; c < columns; ++c) quad.value[c] = sum[0][c];
+          *reinterpret_cast<Quad<T>*>(target) = quad;
+        } else {
 #pragma unroll
-        for (int c = 0; c < columns; ++c)
-          if (x + c < s.width) target[c] = sum[0][c];
+          for (int c = 0; c < columns; ++c)
+            if (x + c < s.width) target[c] = sum[0][c];
+        }
       }
+#pragma unroll
+      for (int k = 0; k + 1 < size; ++k)
+#pragma unroll
+        for (int c = 0; c < columns; ++c) sum[k][c] = sum[k + 1][c];
+#pragma unroll
+      for (int c = 0; c < columns; ++c) sum[size - 1][c] = 0;
+#pragma unroll
+      for (int a = 0; a < ahead; ++a) window[a] = window[a + 1];
     }
-#pragma unroll
-    for (int k = 0; k + 1 < size; ++k)
-#pragma unroll
-      for (int c = 0; c < columns; ++c) sum[k][c] = sum[k + 1][c];
-#pragma unroll
-    for (int c = 0; c < columns; ++c) sum[size - 1][c] = 0;
-#pragma unroll
-    for (int a = 0; a < ahead; ++a) window[a] = window[a + 1];
   }
 }
 
@@ -139,8 +143,9 @@ void launch_strips(const CorrelateShape& s, const T* image, const T* kernel, T* 
   const bool aligned = s.width % Plan::columns == 0 && reinterpret_cast<std::uintptr_t>(image) % 16 == 0 &&
                        reinterpret_cast<std::uintptr_t>(out) % 16 == 0;
   const std::int64_t block_columns = Plan::threads * Plan::columns;
-  const dim3 blocks(static_cast<unsigned>((s.width + block_columns - 1) / block_columns),
-                    static_cast<unsigned>((s.height + Plan::rows - 1) / Plan::rows));
+  const dim3 blocks(
+      static_cast<unsigned>((s.width + block_columns - 1) / block_columns),
+      static_cast<unsigned>(std::min<std::int64_t>((s.height + Plan::rows - 1) / Plan::rows, 65535)));
   correlate_strips<T, radius, Plan><<<blocks, Plan::threads, 0, stream>>>(s, aligned, image, kernel, out);
 }
 

@@ -1,0 +1,122 @@
+#include "tandem/ops/xxt.h"
+
+#include <algorithm>
+#include <cmath>
+#include <type_traits>
+
+#include "tandem/core/check.h"
+#include "tandem/core/parallel.h"
+#include "tandem/ops/arithmetic.h"
+#include "tandem/ops/blas.h"
+#include "tandem/ops/matmul.h"
+#include "tandem/tensor/tape.h"
+
+namespace tandem {
+namespace {
+
+using XxtTypes = TypeList<float, double, std::int32_t>;
+
+template <class T>
+using SumType =
+    std::conditional_t<std::is_integral_v<T>,
+                       std::make_unsigned_t<std::conditional_t<std::is_integral_v<T>, T, int>>, T>;
+
+template <class T>
+T dot(const T* a, const T* b, std::int64_t count) {
+  SumType<T> sum = 0;  // unsigned for integers: overflow wraps around instead of being undefined
+  for (std::int64_t p = 0; p < count; ++p)
+    sum += static_cast<SumType<T>>(a[p]) * static_cast<SumType<T>>(b[p]);
+  return static_cast<T>(sum);
+}
+
+template <class T>
+void xxt_reference(const XxtShape& s, const T* x, T* out) {
+  for (std::int64_t i = 0; i < s.rows; ++i)
+    for (std::int64_t j = 0; j < s.rows; ++j)
+      out[i * s.rows + j] = dot(x + i * s.columns, x + j * s.columns, s.columns);
+}
+
+// Rows [begin, end) of the lower triangle: a rectangle left of the diagonal block, and the block.
+template <class T>
+void lower_band(const XxtShape& s, const T* x, T* out, std::int64_t begin, std::int64_t end) {
+  const T* rows = x + begin * s.columns;
+  T* target = out + begin * s.rows;
+  if constexpr (std::is_integral_v<T>) {
+    for (std::int64_t i = begin; i < end; ++i)
+      for (std::int64_t j = 0; j <= i; ++j)
+        out[i * s.rows + j] = dot(x + i * s.columns, x + j * s.columns, s.columns);
+  } else {
+    if (begin > 0)
+      gemm_tile<T>(false, true, {end - begin, begin, s.columns}, 1, rows, s.columns, x, s.columns, 0, target,
+                   s.rows);
+    syrk_tile<T>(true, end - begin, s.columns, rows, s.columns, target + begin, s.rows);
+  }
+}
+
+// Copies rows [begin, end) of the lower triangle into the upper one, in blocks that stay in the cache.
+template <class T>
+void mirror_band(std::int64_t size, T* out, std::int64_t begin, std::int64_t end) {
+  constexpr std::int64_t block = 32;
+  for (std::int64_t i0 = begin; i0 < end; i0 += block)
+    for (std::int64_t j0 = 0; j0 < end; j0 += block)
+      for (std::int64_t j = j0; j < std::min(j0 + block, end); ++j)
+        for (std::int64_t i = std::max(i0, j + 1); i < std::min(i0 + block, end); ++i)
+          out[j * size + i] = out[i * size + j];
+}
+
+// A band of rows a thread, all of one area: the triangle down to row r has an area that grows with r².
+template <class T>
+void xxt_parallel(const XxtShape& s, const T* x, T* out) {
+  constexpr std::int64_t rows_worth_a_thread = 32;
+  const std::int64_t bands = std::clamp<std::int64_t>(s.rows / rows_worth_a_thread, 1, thread_count());
+  const auto boundary = [&](std::int64_t band) {
+    const double share = static_cast<double>(band) / static_cast<double>(bands);
+    return std::llround(std::sqrt(share) * static_cast<double>(s.rows));
+  };
+  parallel_for(bands, 1, [&](std::int64_t first, std::int64_t last) {
+    const std::int64_t begin = boundary(first), end = boundary(last);
+    if (begin == end) return;
+    lower_band(s, x, out, begin, end);
+    mirror_band(s.rows, out, begin, end);
+  });
+}
+
+}  // namespace
+
+template <>
+void xxt_kernel<Version::reference>(DType dtype, const XxtShape& shape, const std::byte* x, std::byte* out,
+                                    StreamView) {
+  on_dtype(XxtTypes{}, dtype, "xxt", [&]<class T>() {
+    xxt_reference(shape, reinterpret_cast<const T*>(x), reinterpret_cast<T*>(out));
+  });
+}
+
+template <>
+void xxt_kernel<Version::parallel>(DType dtype, const XxtShape& shape, const std::byte* x, std::byte* out,
+                                   StreamView) {
+  on_dtype(XxtTypes{}, dtype, "xxt",
+           [&]<class T>() { xxt_parallel(shape, reinterpret_cast<const T*>(x), reinterpret_cast<T*>(out)); });
+}
+
+Tensor xxt(const Tensor& x, Version version, XxtPrecision precision) {
+  const Device device = common_device("xxt", {&x});
+  on_dtype(XxtTypes{}, x.dtype(), "xxt", []<class T>() {});
+  check(x.rank() == 2, "[xxt] expected a matrix, got shape {}", x.shape().to_string());
+  const XxtShape shape{.rows = x.size(0), .columns = x.size(1), .precision = precision};
+  Tensor out = Tensor::empty({shape.rows, shape.rows}, x.dtype(), device);
+  const Tensor dense = x.detach().contiguous();
+  on_version(version, device, "xxt", [&]<Version V>() {
+    if (out.numel() > 0) xxt_kernel<V>(x.dtype(), shape, dense.bytes(), out.bytes(), current_stream(device));
+  });
+  return out;
+}
+
+Tensor xxt(const Tensor& x, XxtPrecision precision) {
+  Tensor out = xxt(x, tuned_version(x.device()), precision);
+  if (wants_grad(x))
+    record(out, "xxt", {&x},
+           [x = x.detach()](const Tensor& g) { return Gradients{matmul(add(g, g.transpose()), x)}; });
+  return out;
+}
+
+}  // namespace tandem

@@ -1,0 +1,288 @@
+// X·Xᵀ on Hopper's tensor cores (wgmma), tf32 in, f32 out. A block computes tiles of the lower triangle, one
+// after the other: one warp asks the copy engine (TMA) for slices of X, several ahead, and two groups of four
+// warps multiply them straight out of shared memory. Results go from registers to both triangles, while the
+// next tile's slices are already on their way. Other GPUs, and shapes the copy engine cannot address, get
+// cuBLAS's general product.
+#include <cuda.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "tandem/device/cuda.h"
+#include "tandem/ops/xxt_tf32.h"
+
+namespace tandem {
+namespace {
+
+constexpr int tile = 128;  // results per side
+constexpr int depth = 32;  // columns of X per slice: 128 bytes, the swizzle's width
+constexpr int stages = 6;
+constexpr int group_threads = 128, groups = 2;         // multiplying
+constexpr int threads = group_threads * (groups + 1);  // and one group that fetches
+constexpr int slice_bytes = tile * depth * sizeof(float);
+
+struct Shared {
+  alignas(1024) float a[stages][tile * depth];
+  alignas(1024) float b[stages][tile * depth];
+  std::uint64_t full[stages], empty[stages];
+};
+
+struct TileIndex {
+  int i, j;
+};
+
+// Tile number t counts the lower triangle row by row: t = i(i+1)/2 + j.
+__device__ TileIndex tile_of(int t) {
+  int i = static_cast<int>((sqrtf(8.0f * static_cast<float>(t) + 1.0f) - 1.0f) / 2.0f);
+  while (i * (i + 1) / 2 > t) --i;
+  while ((i + 1) * (i + 2) / 2 <= t) ++i;
+  return {i, t - i * (i + 1) / 2};
+}
+
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+
+__device__ std::uint32_t shared_address(const void* pointer) {
+  return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
+}
+
+__device__ void barrier_init(std::uint64_t* barrier, int arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(arrivals)
+               : "memory");
+}
+
+__device__ void barrier_arrive(std::uint64_t* barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
+}
+
+__device__ void barrier_expect_bytes(std::uint64_t* barrier, int bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
+               "r"(bytes)
+               : "memory");
+}
+
+__device__ void barrier_wait(std::uint64_t* barrier, int phase) {
+  asm volatile(
+      "{\n"
+      ".reg .pred done;\n"
+      "again:\n"
+      "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+      "@done bra finished;\n"
+      "bra again;\n"
+      "finished:\n"
+      "}\n" ::"r"(shared_address(barrier)),
+      "r"(phase)
+      : "memory");
+}
+
+__device__ void fetch_slice(const CUtensorMap* map, float* to, std::uint64_t* barrier, int column, int row) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], "
+      "[%2];" ::"r"(shared_address(to)),
+      "l"(map), "r"(shared_address(barrier)), "r"(column), "r"(row)
+      : "memory");
+}
+
+// Describes rows of 128 bytes, swizzled over 128 bytes, in groups of eight rows (1024 bytes) to the tensor
+// cores.
+__device__ std::uint64_t matrix_descriptor(const float* slice) {
+  const std::uint64_t address = shared_address(slice);
+  return (address & 0x3FFFF) >> 4 | std::uint64_t{1} << 16 | std::uint64_t{1024 >> 4} << 32 |
+         std::uint64_t{1} << 62;
+}
+
+__device__ void products_begin() {
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+
+__device__ void products_commit() {
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+
+template <int pending>
+__device__ void products_wait() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory");
+}
+
+// sum += A · Bᵀ for 64 rows of A, 128 rows of B and 8 columns.
+__device__ void multiply_64x128x8(float (&sum)[64], std::uint64_t a, std::uint64_t b) {
+  asm volatile(
+      "wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32 "
+      "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+      "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+      "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+      "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
+      "%64, %65, 1, 1, 1;"
+      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3]), "+f"(sum[4]), "+f"(sum[5]), "+f"(sum[6]),
+        "+f"(sum[7]), "+f"(sum[8]), "+f"(sum[9]), "+f"(sum[10]), "+f"(sum[11]), "+f"(sum[12]), "+f"(sum[13]),
+        "+f"(sum[14]), "+f"(sum[15]), "+f"(sum[16]), "+f"(sum[17]), "+f"(sum[18]), "+f"(sum[19]),
+        "+f"(sum[20]), "+f"(sum[21]), "+f"(sum[22]), "+f"(sum[23]), "+f"(sum[24]), "+f"(sum[25]),
+        "+f"(sum[26]), "+f"(sum[27]), "+f"(sum[28]), "+f"(sum[29]), "+f"(sum[30]), "+f"(sum[31]),
+        "+f"(sum[32]), "+f"(sum[33]), "+f"(sum[34]), "+f"(sum[35]), "+f"(sum[36]), "+f"(sum[37]),
+        "+f"(sum[38]), "+f"(sum[39]), "+f"(sum[40]), "+f"(sum[41]), "+f"(sum[42]), "+f"(sum[43]),
+        "+f"(sum[44]), "+f"(sum[45]), "+f"(sum[46]), "+f"(sum[47]), "+f"(sum[48]), "+f"(sum[49]),
+        "+f"(sum[50]), "+f"(sum[51]), "+f"(sum[52]), "+f"(sum[53]), "+f"(sum[54]), "+f"(sum[55]),
+        "+f"(sum[56]), "+f"(sum[57]), "+f"(sum[58]), "+f"(sum[59]), "+f"(sum[60]), "+f"(sum[61]),
+        "+f"(sum[62]), "+f"(sum[63])
+      : "l"(a), "l"(b));
+}
+
+// One slice: four products along the 32 columns, 32 bytes further each.
+__device__ void multiply_slice(float (&sum)[64], const float* a, const float* b) {
+  const std::uint64_t from_a = matrix_descriptor(a), from_b = matrix_descriptor(b);
+#pragma unroll
+  for (int k = 0; k < depth / 8; ++k) multiply_64x128x8(sum, from_a + 2 * k, from_b + 2 * k);
+}
+
+// Where wgmma leaves result (row, column) of a group's 64 × 128: thread t holds, for each 8 columns, two
+// neighbours of row 16·(t/32) + t%32/4 and the two below them by 8 rows.
+__device__ void write_tile(const float (&sum)[64], TileIndex index, int group, int thread, int rows,
+                           float* out) {
+  const int i = index.i * tile + group * 64 + thread / 32 * 16 + thread % 32 / 4;
+  const int j = index.j * tile + thread % 4 * 2;
+  const std::int64_t pitch = rows;
+  const bool mirrored = index.i != index.j;
+  const bool paired = rows % 2 == 0;
+#pragma unroll
+  for (int block = 0; block < 16; ++block)
+#pragma unroll
+    for (int below = 0; below < 2; ++below) {
+      const int row = i + below * 8, column = j + block * 8;
+      const float left = sum[block * 4 + below * 2], right = sum[block * 4 + below * 2 + 1];
+      if (row >= rows) continue;
+      if (paired && column + 1 < rows) {
+        *reinterpret_cast<float2*>(out + row * pitch + column) = make_float2(left, right);
+      } else {
+        if (column < rows) out[row * pitch + column] = left;
+        if (column + 1 < rows) out[row * pitch + column + 1] = right;
+      }
+      if (mirrored && column < rows) out[column * pitch + row] = left;
+      if (mirrored && column + 1 < rows) out[(column + 1) * pitch + row] = right;
+    }
+}
+
+#endif
+
+__global__ void __launch_bounds__(threads, 1)
+    xxt_tensor_cores(const __grid_constant__ CUtensorMap map, int rows, int columns, int tiles, float* out) {
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  extern __shared__ std::uint8_t memory[];
+  auto& shared =
+      *reinterpret_cast<Shared*>((reinterpret_cast<std::uintptr_t>(memory) + 1023) & ~std::uintptr_t{1023});
+  const int slices = (columns + depth - 1) / depth;
+  const int role = threadIdx.x / group_threads, thread = threadIdx.x % group_threads;
+
+  if (threadIdx.x == 0) {
+    for (int s = 0; s < stages; ++s) {
+      barrier_init(&shared.full[s], 1);
+      barrier_init(&shared.empty[s], groups);
+    }
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  }
+  __syncthreads();
+
+  if (role == groups) {  // fetching
+    if (thread != 0) return;
+    int stage = 0, phase = 0;
+    for (int t = blockIdx.x; t < tiles; t += gridDim.x) {
+      const TileIndex index = tile_of(t);
+      for (int slice = 0; slice < slices; ++slice) {
+        barrier_wait(&shared.empty[stage], phase ^ 1);
+        barrier_expect_bytes(&shared.full[stage], 2 * slice_bytes);
+        fetch_slice(&map, shared.a[stage], &shared.full[stage], slice * depth, index.i * tile);
+        fetch_slice(&map, shared.b[stage], &shared.full[stage], slice * depth, index.j * tile);
+        if (++stage == stages) {
+          stage = 0;
+          phase ^= 1;
+        }
+      }
+    }
+    return;
+  }
+
+  int stage = 0, phase = 0;
+  for (int t = blockIdx.x; t < tiles; t += gridDim.x) {
+    float sum[64] = {};
+    int previous = -1;
+    for (int slice = 0; slice < slices; ++slice) {
+      barrier_wait(&shared.full[stage], phase);
+      products_begin();
+      multiply_slice(sum, shared.a[stage] + role * 64 * depth, shared.b[stage]);
+      products_commit();
+      products_wait<1>();  // the slice before this one has been multiplied: its memory is free
+      if (previous >= 0 && thread == 0) barrier_arrive(&shared.empty[previous]);
+      previous = stage;
+      if (++stage == stages) {
+        stage = 0;
+        phase ^= 1;
+      }
+    }
+    products_wait<0>();
+    if (previous >= 0 && thread == 0) barrier_arrive(&shared.empty[previous]);
+    write_tile(sum, tile_of(t), role, thread, rows, out);
+  }
+#endif
+}
+
+// The copy engine's picture of X; false where it has none.
+bool make_tensor_map(const XxtShape& s, const float* x, CUtensorMap& map) {
+  static const auto encode = [] {
+    void* entry = nullptr;
+    cudaDriverEntryPointQueryResult found{};
+    cuda_check(
+        cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &entry, 12000, cudaEnableDefault, &found),
+        "cudaGetDriverEntryPointByVersion");
+    return reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(entry);
+  }();
+  if (!encode) return false;
+  const cuuint64_t sizes[2] = {static_cast<cuuint64_t>(s.columns), static_cast<cuuint64_t>(s.rows)};
+  const cuuint64_t pitch[1] = {static_cast<cuuint64_t>(s.columns) * sizeof(float)};
+  const cuuint32_t box[2] = {depth, tile}, step[2] = {1, 1};
+  return encode(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, const_cast<float*>(x), sizes, pitch, box, step,
+                CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
+}
+
+bool is_hopper(Device device) {
+  int major = 0, minor = 0;
+  cuda_check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device.index),
+             "cudaDeviceGetAttribute");
+  cuda_check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device.index),
+             "cudaDeviceGetAttribute");
+  return major == 9 && minor == 0;
+}
+
+void general_product(const XxtShape& s, const float* x, float* out, StreamView stream) {
+  // Column-major cuBLAS sees X as its transpose, k × n, and the result, being symmetric, as itself.
+  const float one = 1, zero = 0;
+  const auto n = static_cast<int>(s.rows), k = static_cast<int>(s.columns);
+  cublas_check(cublasGemmEx(cublas_handle(stream), CUBLAS_OP_T, CUBLAS_OP_N, n, n, k, &one, x, CUDA_R_32F, k,
+                            x, CUDA_R_32F, k, &zero, out, CUDA_R_32F, n, CUBLAS_COMPUTE_32F_FAST_TF32,
+                            CUBLAS_GEMM_DEFAULT),
+               "cublasGemmEx");
+}
+
+}  // namespace
+
+void xxt_tf32(const XxtShape& s, const float* x, float* out, StreamView stream) {
+  const bool addressable = s.columns > 0 && s.columns % 4 == 0 &&
+                           reinterpret_cast<std::uintptr_t>(x) % 16 == 0 &&
+                           std::max(s.rows, s.columns) < (std::int64_t{1} << 21);
+  CUtensorMap map;
+  if (!addressable || !is_hopper(stream.device) || !make_tensor_map(s, x, map)) {
+    if (s.columns == 0)
+      return cuda_check(cudaMemsetAsync(out, 0, s.rows * s.rows * sizeof(float), cuda_stream(stream)),
+                        "cudaMemsetAsync");
+    return general_product(s, x, out, stream);
+  }
+  constexpr int memory = sizeof(Shared) + 1024;
+  cuda_check(cudaFuncSetAttribute(xxt_tensor_cores, cudaFuncAttributeMaxDynamicSharedMemorySize, memory),
+             "cudaFuncSetAttribute");
+  const auto side = static_cast<int>((s.rows + tile - 1) / tile);
+  const int tiles = side * (side + 1) / 2;
+  const int blocks = std::min(tiles, multiprocessor_count(stream.device));
+  xxt_tensor_cores<<<static_cast<unsigned>(blocks), threads, memory, cuda_stream(stream)>>>(
+      map, static_cast<int>(s.rows), static_cast<int>(s.columns), tiles, out);
+  check_launch("xxt (tf32)");
+}
+
+}  // namespace tandem
