@@ -1,0 +1,102 @@
+// BMP: 24 and 32 bits a pixel and 1, 4 or 8 with a palette, all uncompressed; what else exists is rare and
+// refused.
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+#include "tandem/core/check.h"
+#include "tandem/image/format.h"
+
+namespace tandem {
+namespace {
+
+struct Header {
+  int64_t pixel_offset = 0, width = 0, height = 0;
+  bool top_down = false;
+  uint32_t bits = 0;
+  bool alpha = false;
+  int64_t palette_offset = 0, palette_entry_bytes = 0, palette_colours = 0;
+};
+
+Header read_header(const EncodedImage& file) {
+  const auto u16 = [&](int64_t at) {
+    check(at + 2 <= int64_t(file.bytes.size()), "[decode] {}: the BMP is cut short in its header", file.name);
+    return uint32_t(file.bytes[size_t(at)] | file.bytes[size_t(at) + 1] << 8);
+  };
+  const auto u32 = [&](int64_t at) { return u16(at) | u16(at + 2) << 16; };
+
+  const uint32_t header_bytes = u32(14);
+  Header header;
+  header.pixel_offset = u32(10);
+  header.palette_offset = 14 + int64_t(header_bytes);
+  if (header_bytes == 12) {  // OS/2
+    header.width = u16(18), header.height = u16(20), header.bits = u16(24);
+    header.palette_entry_bytes = 3;
+    header.palette_colours = header.bits <= 8 ? 1 << header.bits : 0;
+    return header;
+  }
+  header.width = int32_t(u32(18)), header.height = int32_t(u32(22)), header.bits = u16(28);
+  header.top_down = header.height < 0;
+  header.height = std::abs(header.height);
+  header.palette_entry_bytes = 4;
+  const uint32_t colours = u32(46);
+  header.palette_colours = header.bits > 8 ? 0 : colours == 0 ? 1 << header.bits : std::min(colours, 256u);
+
+  constexpr uint32_t uncompressed = 0, bit_fields = 3;
+  const uint32_t compression = u32(30);
+  if (compression == bit_fields && header.bits == 32) {
+    // Only the masks that name the usual order of bytes: blue, green, red, alpha or nothing.
+    const uint32_t alpha_mask = header_bytes >= 56 ? u32(66) : 0;
+    check(u32(54) == 0xFF0000 && u32(58) == 0xFF00 && u32(62) == 0xFF &&
+              (alpha_mask == 0 || alpha_mask == 0xFF000000),
+          "[decode] {}: BMP with an unusual order of colours is not supported", file.name);
+    header.alpha = alpha_mask != 0;
+  } else {
+    check(compression == uncompressed, "[decode] {}: compressed BMP (method {}) is not supported", file.name,
+          compression);
+  }
+  return header;
+}
+
+}  // namespace
+
+Image decode_bmp(const EncodedImage& file) {
+  const Header header = read_header(file);
+  const uint32_t bits = header.bits;
+  check(bits == 1 || bits == 4 || bits == 8 || bits == 24 || bits == 32,
+        "[decode] {}: expected a BMP of 1, 4, 8, 24 or 32 bits a pixel, got {}", file.name, bits);
+  check_size(file, header.width, header.height);
+  const int64_t row_bytes = (header.width * int64_t(bits) + 31) / 32 * 4;
+  const int64_t size = int64_t(file.bytes.size());
+  check(header.pixel_offset + row_bytes * header.height <= size &&
+            header.palette_offset + header.palette_entry_bytes * header.palette_colours <= size,
+        "[decode] {}: the BMP is cut short, {} bytes", file.name, size);
+
+  std::array<std::array<uint8_t, 3>, 256> palette{};  // an index past the colours given is black
+  for (int64_t i = 0; i < header.palette_colours; ++i) {
+    const uint8_t* bgr = file.bytes.data() + header.palette_offset + i * header.palette_entry_bytes;
+    palette[size_t(i)] = {bgr[2], bgr[1], bgr[0]};
+  }
+  const bool grey =
+      bits <= 8 && std::ranges::all_of(palette, [](const auto& p) { return p[0] == p[1] && p[1] == p[2]; });
+
+  Image image = make_image(header.height, header.width, grey ? 1 : 3);
+  for (int64_t y = 0; y < image.height; ++y) {
+    const int64_t stored_y = header.top_down ? y : image.height - 1 - y;
+    const uint8_t* in = file.bytes.data() + header.pixel_offset + stored_y * row_bytes;
+    uint8_t* out = image.row(y);
+    for (int64_t x = 0; x < image.width; ++x) {
+      if (bits <= 8) {
+        const int64_t bit = x * bits;
+        const uint32_t index = (uint32_t(in[bit / 8]) >> (8 - bits - bit % 8)) & ((1u << bits) - 1);
+        out = std::copy_n(palette[index].begin(), image.channels, out);
+      } else {
+        const uint8_t* bgr = in + x * (bits / 8);
+        for (int c = 2; c >= 0; --c) *out++ = header.alpha ? over_white(bgr[c], bgr[3]) : bgr[c];
+      }
+    }
+  }
+  return image;
+}
+
+}  // namespace tandem

@@ -1,0 +1,79 @@
+#include "tandem/image/contact_sheet.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "tandem/core/check.h"
+#include "tandem/image/draw.h"
+#include "tandem/image/resize_area.h"
+
+namespace tandem {
+namespace {
+
+constexpr Colour white{255, 255, 255}, frame{208, 208, 208}, ink{32, 32, 40};
+
+Image fitted(const Image& image, int64_t cell_height, int64_t cell_width) {
+  const double ratio =
+      std::min(double(cell_width) / double(image.width), double(cell_height) / double(image.height));
+  const auto side = [&](int64_t length, int64_t most) {
+    return std::clamp<int64_t>(std::llround(double(length) * ratio), 1, most);
+  };
+  return resize_area(image, side(image.height, cell_height), side(image.width, cell_width));
+}
+
+void paste(Image& sheet, const Image& picture, int64_t y, int64_t x) {
+  const Image rgb = to_rgb(picture);
+  for (int64_t row = 0; row < rgb.height; ++row)
+    std::copy_n(rgb.row(row), rgb.row_bytes(), &sheet.at(y + row, x));
+}
+
+}  // namespace
+
+Image contact_sheet(std::span<const LabelledImage> images, const SheetOptions& options) {
+  check(!images.empty(), "[contact_sheet] expected at least one image, got none");
+  check(
+      options.columns >= 0 && options.cell_width >= 1 && options.cell_height >= 1 && options.margin >= 1 &&
+          options.text_scale >= 1,
+      "[contact_sheet] expected columns >= 0 and cells, margin and text of at least 1, got {}, {}x{}, {}, {}",
+      options.columns, options.cell_width, options.cell_height, options.margin, options.text_scale);
+  const int64_t count = int64_t(images.size());
+  const int64_t columns =
+      std::min(count, options.columns != 0 ? options.columns : int64_t(std::ceil(std::sqrt(double(count)))));
+  const int64_t rows = (count + columns - 1) / columns;
+
+  std::vector<Image> pictures;
+  std::vector<int64_t> row_heights(size_t(rows), 0);
+  for (int64_t i = 0; i < count; ++i) {
+    const Image& image = images[size_t(i)].image;
+    check(image.height > 0 && image.width > 0, "[contact_sheet] image {} ({}) is empty", i,
+          images[size_t(i)].label);
+    pictures.push_back(fitted(image, options.cell_height, options.cell_width));
+    int64_t& row_height = row_heights[size_t(i / columns)];
+    row_height = std::max(row_height, pictures.back().height);
+  }
+
+  const int64_t margin = options.margin, gap = 4 * options.text_scale;  // gap: between picture and label
+  const int64_t label_height = gap + text_height(options.text_scale);
+  int64_t height = margin;
+  for (const int64_t row_height : row_heights) height += row_height + label_height + margin;
+  Image sheet = make_image(height, margin + columns * (options.cell_width + margin), 3);
+  fill_rectangle(sheet, 0, 0, sheet.width, sheet.height, white);
+
+  for (int64_t i = 0, top = margin; i < count; ++i) {
+    if (i > 0 && i % columns == 0) top += row_heights[size_t(i / columns - 1)] + label_height + margin;
+    const int64_t left = margin + i % columns * (options.cell_width + margin);
+    const Image& picture = pictures[size_t(i)];
+    const int64_t x = left + (options.cell_width - picture.width) / 2;
+    const int64_t base = top + row_heights[size_t(i / columns)];  // pictures of a row stand on one line
+    const int64_t y = base - picture.height;
+    fill_rectangle(sheet, x - 1, y - 1, picture.width + 2, picture.height + 2, frame);
+    paste(sheet, picture, y, x);
+    const std::string label = shorten_text(images[size_t(i)].label, options.cell_width, options.text_scale);
+    draw_text(sheet, left + (options.cell_width - text_width(label, options.text_scale)) / 2, base + gap,
+              label, ink, options.text_scale);
+  }
+  return sheet;
+}
+
+}  // namespace tandem

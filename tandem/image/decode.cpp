@@ -1,0 +1,129 @@
+#include "tandem/image/decode.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+#include "tandem/core/check.h"
+#include "tandem/image/format.h"
+
+namespace tandem {
+namespace {
+
+using Reader = Image (*)(const EncodedImage&);
+
+constexpr size_t signature_bytes = 18;  // enough to recognise every format
+
+// The reader for a file that begins so, or nullptr.
+Reader recognise(std::span<const uint8_t> bytes) {
+  const auto begins = [&](std::string_view with) {
+    return bytes.size() >= with.size() && std::memcmp(bytes.data(), with.data(), with.size()) == 0;
+  };
+  if (begins("\xFF\xD8\xFF")) return decode_jpeg;
+  if (begins("\x89PNG")) return decode_png;
+  // "BM" alone could begin any text: the size of the second header must be one that exists.
+  if (begins("BM") && bytes.size() >= signature_bytes && bytes[15] == 0 && bytes[16] == 0 && bytes[17] == 0) {
+    constexpr uint8_t header_sizes[] = {12, 40, 52, 56, 64, 108, 124};
+    if (std::ranges::find(header_sizes, bytes[14]) != std::end(header_sizes)) return decode_bmp;
+  }
+  if (bytes.size() >= 3 && bytes[0] == 'P' && std::strchr("2356", bytes[1]) != nullptr && bytes[1] != 0 &&
+      (std::strchr(" \t\r\n#", bytes[2]) != nullptr && bytes[2] != 0))
+    return decode_pnm;
+  return nullptr;
+}
+
+void check_recognised(std::span<const uint8_t> bytes, std::string_view name) {
+  check(!bytes.empty(), "[decode] {}: the file is empty", name);
+  check(recognise(bytes) != nullptr, "[decode] {}: not an image of a known format (JPEG, PNG, BMP, PPM, PGM)",
+        name);
+}
+
+class OpenFile {
+ public:
+  OpenFile(const std::filesystem::path& path, std::string_view name)
+      : descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC)), name_(name) {
+    check(descriptor_ >= 0 || errno != ENOENT, "[decode] {}: no such file", name_);
+    check(descriptor_ >= 0, "[decode] {}: cannot be opened: {}", name_, std::strerror(errno));
+  }
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+  ~OpenFile() { close(descriptor_); }
+
+  struct stat facts() const {
+    struct stat result {};
+    check(fstat(descriptor_, &result) == 0, "[decode] {}: cannot be read: {}", name_, std::strerror(errno));
+    return result;
+  }
+
+  // Appends up to `wanted` bytes; fewer only at the end of the file.
+  void read_onto(std::vector<uint8_t>& bytes, size_t wanted) const {
+    size_t size = bytes.size();
+    const size_t end = size + wanted;
+    bytes.resize(end);
+    while (size < end) {
+      const ssize_t got = read(descriptor_, bytes.data() + size, end - size);
+      if (got < 0 && errno == EINTR) continue;
+      check(got >= 0, "[decode] {}: cannot be read: {}", name_, std::strerror(errno));
+      if (got == 0) break;
+      size += size_t(got);
+    }
+    bytes.resize(size);
+  }
+
+ private:
+  int descriptor_;
+  std::string_view name_;
+};
+
+}  // namespace
+
+void check_size(const EncodedImage& file, int64_t width, int64_t height) {
+  check(width > 0 && height > 0, "[decode] {}: expected at least one pixel, the header says {}x{}", file.name,
+        width, height);
+  // Both sides are below 2^32 in every format, so the product fits 64 bits unsigned; and whatever limit is
+  // asked for, the readers may multiply the number of pixels by a few without overflow.
+  const uint64_t pixels = uint64_t(width) * uint64_t(height);
+  const int64_t limit = std::clamp<int64_t>(file.max_pixels, 0, int64_t(1) << 48);
+  check(pixels <= uint64_t(limit),
+        "[decode] {}: {}x{} is {} pixels, the limit is {} (--max-pixels raises it)", file.name, width, height,
+        pixels, limit);
+}
+
+Image decode_image(std::span<const uint8_t> bytes, std::string_view name, const LoadOptions& options) {
+  check_recognised(bytes, name);
+  return recognise(bytes)({bytes, name, options.max_pixels});
+}
+
+Image load_image(const std::filesystem::path& path, const LoadOptions& options) {
+  const std::string name = path.string();
+  const OpenFile file(path, name);
+  const struct stat facts = file.facts();
+  check(!S_ISDIR(facts.st_mode), "[decode] {}: expected an image file, got a folder", name);
+
+  // The first bytes decide, so a film or an endless device is not read to its end only to be refused.
+  std::vector<uint8_t> bytes;
+  file.read_onto(bytes, signature_bytes);
+  check_recognised(bytes, name);
+  // A regular file is read in one go; a pipe has no size and grows piece by piece.
+  if (S_ISREG(facts.st_mode) && facts.st_size > int64_t(bytes.size()))
+    file.read_onto(bytes, size_t(facts.st_size) - bytes.size());
+  constexpr size_t piece = size_t(1) << 18;
+  // No format needs more than 24 bytes a pixel (a plain-text PPM); what is longer is no image within the
+  // limit.
+  const int64_t most = std::clamp<int64_t>(options.max_pixels, 0, int64_t(1) << 48) * 24 + (1 << 24);
+  for (size_t before = 0; before != bytes.size();) {
+    check(int64_t(bytes.size()) <= most,
+          "[decode] {}: more than {} bytes, too long for an image of {} pixels", name, most,
+          options.max_pixels);
+    before = bytes.size();
+    file.read_onto(bytes, piece);
+  }
+  return decode_image(bytes, name, options);
+}
+
+}  // namespace tandem

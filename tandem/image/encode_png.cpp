@@ -1,0 +1,41 @@
+#include "tandem/image/encode_png.h"
+
+#include <png.h>
+
+#include "tandem/core/check.h"
+#include "tandem/image/write_file.h"
+
+namespace tandem {
+
+std::vector<uint8_t> encode_png(const Image& image) {
+  constexpr int64_t longest = 0x7FFFFFFF / 3;  // libpng counts the bytes of a row in 31 bits
+  check(image.height > 0 && image.width > 0 && image.height <= longest && image.width <= longest,
+        "[encode_png] expected sides of 1 to {}, got {}x{} (width x height)", longest, image.width,
+        image.height);
+  expect(image.channels == 1 || image.channels == 3);
+  expect(image.pixels.size() == size_t(image.height * image.row_bytes()));
+
+  // libpng's simplified interface: no longjmp to guard against, errors come back as text.
+  png_image png{};
+  png.version = PNG_IMAGE_VERSION;
+  png.width = png_uint_32(image.width);
+  png.height = png_uint_32(image.height);
+  png.format = image.channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
+  // Room for data that does not compress: a little over its size, as zlib promises, and the chunks around it.
+  const size_t raw = image.pixels.size() + size_t(image.height);
+  png_alloc_size_t size = raw + raw / 500 + 4096;
+  std::vector<uint8_t> bytes(size);
+  const int written =
+      png_image_write_to_memory(&png, bytes.data(), &size, 0, image.pixels.data(), 0, nullptr);
+  check(written != 0, "[encode_png] {}x{} could not be encoded: {}", image.width, image.height,
+        static_cast<const char*>(png.message));
+  bytes.resize(size);
+  bytes.shrink_to_fit();
+  return bytes;
+}
+
+void save_png(const std::filesystem::path& path, const Image& image) {
+  write_file("save_png", path, encode_png(image));
+}
+
+}  // namespace tandem

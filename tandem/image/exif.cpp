@@ -1,0 +1,62 @@
+#include "tandem/image/exif.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
+#include "tandem/core/error.h"
+
+namespace tandem {
+
+int exif_orientation(std::span<const uint8_t> block) {
+  constexpr std::string_view prefix("Exif\0\0", 6);
+  if (block.size() >= prefix.size() && std::memcmp(block.data(), prefix.data(), prefix.size()) == 0)
+    block = block.subspan(prefix.size());
+  if (block.size() < 8) return 1;
+  const bool little = block[0] == 'I' && block[1] == 'I';
+  if (!little && !(block[0] == 'M' && block[1] == 'M')) return 1;
+
+  const auto u16 = [&](size_t at) {
+    return little ? uint32_t(block[at] | block[at + 1] << 8) : uint32_t(block[at] << 8 | block[at + 1]);
+  };
+  const auto u32 = [&](size_t at) {
+    return little ? u16(at) | u16(at + 2) << 16 : u16(at) << 16 | u16(at + 2);
+  };
+  if (u16(2) != 42) return 1;
+  const size_t directory = u32(4);
+  if (directory > block.size() - 2) return 1;
+  const size_t entries = u16(directory);
+  for (size_t i = 0; i < entries; ++i) {
+    const size_t entry = directory + 2 + 12 * i;
+    if (entry + 12 > block.size()) return 1;
+    if (u16(entry) != 0x0112) continue;
+    constexpr uint32_t type_short = 3, type_long = 4;
+    const uint32_t type = u16(entry + 2);
+    const uint32_t value = type == type_short ? u16(entry + 8) : type == type_long ? u32(entry + 8) : 1;
+    return value >= 1 && value <= 8 ? int(value) : 1;
+  }
+  return 1;
+}
+
+Image upright(Image image, int orientation) {
+  expect(orientation >= 1 && orientation <= 8);
+  if (orientation == 1) return image;
+  // Each of the eight is: perhaps swap the axes, perhaps read rows backwards, perhaps columns.
+  const bool swap_axes = orientation >= 5;
+  const bool flip_rows = orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
+  const bool flip_columns = orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
+  Image out = swap_axes ? make_image(image.width, image.height, image.channels)
+                        : make_image(image.height, image.width, image.channels);
+  for (int64_t y = 0; y < out.height; ++y) {
+    uint8_t* to = out.row(y);
+    for (int64_t x = 0; x < out.width; ++x) {
+      const int64_t row = swap_axes ? x : y, column = swap_axes ? y : x;
+      const uint8_t* from = image.row(flip_rows ? image.height - 1 - row : row) +
+                            image.channels * (flip_columns ? image.width - 1 - column : column);
+      to = std::copy_n(from, image.channels, to);
+    }
+  }
+  return out;
+}
+
+}  // namespace tandem

@@ -1,0 +1,41 @@
+#include "tandem/image/image.h"
+
+#include <limits>
+
+#include "tandem/core/check.h"
+
+namespace tandem {
+
+Image make_image(int64_t height, int64_t width, int channels) {
+  check(height >= 0 && width >= 0, "[image] expected sides of at least 0, got {}x{} (width x height)", width,
+        height);
+  check(channels == 1 || channels == 3, "[image] expected 1 or 3 channels, got {}", channels);
+  const int64_t most = std::numeric_limits<std::ptrdiff_t>::max();
+  check(height == 0 || width <= most / channels / height, "[image] {}x{} pixels do not fit in memory", width,
+        height);
+  return {height, width, channels, std::vector<uint8_t>(size_t(height * width * channels))};
+}
+
+Image to_grey(const Image& image) {
+  if (image.channels == 1) return image;
+  Image grey = make_image(image.height, image.width, 1);
+  const uint8_t* in = image.pixels.data();
+  for (uint8_t& out : grey.pixels) {
+    out = uint8_t((19595u * in[0] + 38470u * in[1] + 7471u * in[2] + 0x8000u) >> 16);
+    in += 3;
+  }
+  return grey;
+}
+
+Image to_rgb(const Image& image) {
+  if (image.channels == 3) return image;
+  Image rgb = make_image(image.height, image.width, 3);
+  uint8_t* out = rgb.pixels.data();
+  for (const uint8_t value : image.pixels) {
+    out[0] = out[1] = out[2] = value;
+    out += 3;
+  }
+  return rgb;
+}
+
+}  // namespace tandem

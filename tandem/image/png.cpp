@@ -1,0 +1,123 @@
+// PNG through libpng. As with JPEG, libpng leaves by longjmp, so its calls are made inside guarded(), whose
+// steps own nothing.
+#include <csetjmp>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include <png.h>
+
+#include "tandem/core/check.h"
+#include "tandem/image/exif.h"
+#include "tandem/image/format.h"
+
+namespace tandem {
+namespace {
+
+class PngReader {
+ public:
+  explicit PngReader(const EncodedImage& file) : file_(file), left_(file.bytes) {
+    guarded([this] {
+      png_ =
+          png_create_read_struct(PNG_LIBPNG_VER_STRING, this, on_error, [](png_structp, png_const_charp) {});
+      info_ = png_ == nullptr ? nullptr : png_create_info_struct(png_);
+    });
+    if (info_ == nullptr) release();
+    check(info_ != nullptr, "[decode] {}: no memory to read the PNG", file_.name);
+  }
+  PngReader(const PngReader&) = delete;
+  PngReader& operator=(const PngReader&) = delete;
+  ~PngReader() { release(); }
+
+  png_structp png() { return png_; }
+  png_infop info() { return info_; }
+
+  // Runs a step that calls libpng. longjmp skips destructors, so nothing inside may own anything.
+  template <class Step>
+  void guarded(const Step& step) {
+    if (setjmp(jump_) != 0)
+      fail("[decode] {}: the PNG is damaged or cut short: {}", file_.name, static_cast<const char*>(text_));
+    step();
+  }
+
+  static void on_read(png_structp png, png_bytep out, size_t count) {
+    auto& left = static_cast<PngReader*>(png_get_io_ptr(png))->left_;
+    if (count > left.size()) png_error(png, "the file ends early");
+    std::memcpy(out, left.data(), count);
+    left = left.subspan(count);
+  }
+
+ private:
+  [[noreturn]] static void on_error(png_structp png, png_const_charp text) {
+    auto* reader = static_cast<PngReader*>(png_get_error_ptr(png));
+    std::snprintf(reader->text_, sizeof reader->text_, "%s", text);
+    std::longjmp(reader->jump_, 1);
+  }
+  void release() { png_destroy_read_struct(&png_, &info_, nullptr); }
+
+  EncodedImage file_;
+  std::span<const uint8_t> left_;
+  png_structp png_ = nullptr;
+  png_infop info_ = nullptr;
+  std::jmp_buf jump_{};
+  char text_[200] = {};
+};
+
+// (value, alpha) or (R, G, B, alpha) to (value) or (R, G, B), in place: the result never overtakes what is
+// read.
+void blend_over_white(std::vector<uint8_t>& pixels, int channels) {
+  uint8_t* out = pixels.data();
+  for (size_t i = 0; i < pixels.size(); i += size_t(channels) + 1) {
+    const uint8_t* in = pixels.data() + i;
+    const uint8_t alpha = in[channels];
+    for (int c = 0; c < channels; ++c) *out++ = over_white(in[c], alpha);
+  }
+  pixels.resize(size_t(out - pixels.data()));
+}
+
+}  // namespace
+
+Image decode_png(const EncodedImage& file) {
+  PngReader reader(file);
+  png_structp png = reader.png();
+  png_infop info = reader.info();
+  reader.guarded([&] {
+    png_set_read_fn(png, &reader, PngReader::on_read);
+    // Our own limit speaks of pixels and names itself, so libpng's sides may be as long as the format allows.
+    png_set_user_limits(png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
+    // Text and colour profiles are never used: they are skipped, not unpacked.
+    constexpr png_byte unused[] = "iCCP\0iTXt\0tEXt\0zTXt\0sPLT\0hIST";
+    png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, unused, sizeof unused / 5);
+    png_read_info(png, info);
+  });
+  check_size(file, png_get_image_width(png, info), png_get_image_height(png, info));
+
+  int passes = 1;
+  reader.guarded([&] {
+    png_set_expand(png);    // palette to RGB, 1, 2 and 4 bits to 8, a transparent colour to alpha
+    png_set_scale_16(png);  // rounds, where png_set_strip_16 would cut
+    passes = png_set_interlace_handling(png);
+    png_read_update_info(png, info);
+  });
+  const int stored_channels = png_get_channels(png, info);
+  const bool alpha = stored_channels == 2 || stored_channels == 4;
+  Image image{png_get_image_height(png, info), png_get_image_width(png, info), stored_channels - alpha, {}};
+  const int64_t stored_row = image.width * stored_channels;
+  expect(png_get_rowbytes(png, info) == size_t(stored_row));
+  image.pixels.resize(size_t(image.height * stored_row));
+
+  png_bytep exif = nullptr;
+  png_uint_32 exif_bytes = 0;
+  reader.guarded([&] {
+    for (int pass = 0; pass < passes; ++pass)
+      for (int64_t y = 0; y < image.height; ++y)
+        png_read_row(png, image.pixels.data() + y * stored_row, nullptr);
+    png_read_end(png, info);
+    png_get_eXIf_1(png, info, &exif_bytes, &exif);
+  });
+  if (alpha) blend_over_white(image.pixels, image.channels);
+  return upright(std::move(image), exif == nullptr ? 1 : exif_orientation({exif, exif_bytes}));
+}
+
+}  // namespace tandem

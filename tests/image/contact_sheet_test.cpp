@@ -1,0 +1,92 @@
+#include "tandem/image/contact_sheet.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+
+#include "tests/image/test_files.h"
+
+namespace tandem {
+namespace {
+
+using Rgb = std::array<int, 3>;
+
+Rgb pixel(const Image& image, int64_t y, int64_t x) {
+  return {image.at(y, x, 0), image.at(y, x, 1), image.at(y, x, 2)};
+}
+
+LabelledImage plain(int64_t height, int64_t width, uint8_t level, std::string label) {
+  Image image = make_image(height, width, 1);
+  std::ranges::fill(image.pixels, level);
+  return {std::move(image), std::move(label)};
+}
+
+bool has_ink(const Image& sheet, int64_t top, int64_t bottom, int64_t left, int64_t right) {
+  for (int64_t y = top; y < bottom; ++y)
+    for (int64_t x = left; x < right; ++x)
+      if (sheet.at(y, x, 0) < 64) return true;
+  return false;
+}
+
+TEST(ContactSheet, LaysOutAGridWithLabels) {
+  const LabelledImage images[] = {plain(40, 40, 90, "one"), plain(40, 40, 120, "two"),
+                                  plain(40, 40, 150, "")};
+  const SheetOptions options{
+      .columns = 2, .cell_width = 40, .cell_height = 40, .margin = 10, .text_scale = 1};
+  const Image sheet = contact_sheet(images, options);
+  EXPECT_EQ(sheet.channels, 3);
+  EXPECT_EQ(sheet.width, 10 + 2 * 50);
+  EXPECT_EQ(sheet.height, 10 + 2 * (40 + 4 + 8 + 10));
+  EXPECT_EQ(pixel(sheet, 30, 30), (Rgb{90, 90, 90}));
+  EXPECT_EQ(pixel(sheet, 30, 80), (Rgb{120, 120, 120}));
+  EXPECT_EQ(pixel(sheet, 92, 30), (Rgb{150, 150, 150}));
+  EXPECT_EQ(pixel(sheet, 0, 0), (Rgb{255, 255, 255}));
+  EXPECT_EQ(pixel(sheet, 92, 80), (Rgb{255, 255, 255})) << "the fourth cell is empty";
+  EXPECT_TRUE(has_ink(sheet, 54, 62, 10, 50)) << "label of the first";
+  EXPECT_TRUE(has_ink(sheet, 54, 62, 60, 100)) << "label of the second";
+  EXPECT_FALSE(has_ink(sheet, 116, 124, 0, 110)) << "the third has none";
+}
+
+TEST(ContactSheet, KeepsTheAspect) {
+  const LabelledImage images[] = {plain(50, 100, 0, "")};
+  const Image sheet =
+      contact_sheet(images, {.cell_width = 60, .cell_height = 60, .margin = 5, .text_scale = 1});
+  int64_t dark_rows = 0, dark_columns = 0;
+  for (int64_t y = 0; y < sheet.height; ++y) dark_rows += sheet.at(y, sheet.width / 2) == 0;
+  for (int64_t x = 0; x < sheet.width; ++x) dark_columns += sheet.at(20, x) == 0;
+  EXPECT_EQ(dark_rows, 30);
+  EXPECT_EQ(dark_columns, 60);
+}
+
+TEST(ContactSheet, LongLabelsStayInTheirCell) {
+  const std::string label(200, 'W');
+  const LabelledImage images[] = {plain(40, 40, 255, label), plain(40, 40, 255, label)};
+  const Image sheet = contact_sheet(
+      images, {.columns = 2, .cell_width = 60, .cell_height = 40, .margin = 10, .text_scale = 1});
+  EXPECT_TRUE(has_ink(sheet, 54, 62, 10, 70));
+  EXPECT_FALSE(has_ink(sheet, 0, sheet.height, 70, 80)) << "between the cells";
+  EXPECT_FALSE(has_ink(sheet, 0, sheet.height, 0, 10));
+}
+
+TEST(ContactSheet, PicksColumnsByItself) {
+  const std::vector<LabelledImage> images(7, plain(10, 10, 0, "x"));
+  const Image sheet =
+      contact_sheet(images, {.cell_width = 10, .cell_height = 10, .margin = 2, .text_scale = 1});
+  EXPECT_EQ(sheet.width, 2 + 3 * 12);
+}
+
+TEST(ContactSheet, ExtremeAspectsKeepAPixel) {
+  const LabelledImage images[] = {plain(1, 4000, 0, "wide"), plain(4000, 1, 0, "high")};
+  EXPECT_GT(contact_sheet(images).height, 320);
+}
+
+TEST(ContactSheet, RefusesNothingAndEmptyImages) {
+  EXPECT_EQ(error_of([] { contact_sheet({}); }), "[contact_sheet] expected at least one image, got none");
+  const LabelledImage images[] = {plain(4, 4, 0, "a"), {Image{}, "b"}};
+  EXPECT_EQ(error_of([&] { contact_sheet(images); }), "[contact_sheet] image 1 (b) is empty");
+  EXPECT_THROW(contact_sheet(std::span(images, 1), {.cell_width = 0}), Error);
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,267 @@
+// What no golden file covers: formats by content, bad input of every kind, limits, and BMP and PNM written
+// here by hand.
+#include "tandem/image/decode.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <thread>
+
+#include "tests/image/test_files.h"
+
+namespace tandem {
+namespace {
+
+using namespace std::string_literals;
+
+Image decode(const std::string& bytes, const LoadOptions& options = {}) {
+  return decode_image(bytes_of(bytes), "x", options);
+}
+
+std::string decode_error(const std::string& bytes, const LoadOptions& options = {}) {
+  return error_of([&] { decode(bytes, options); });
+}
+
+std::string golden(const std::string& name) {
+  const std::vector<uint8_t> bytes = read_bytes(golden_folder() / name);
+  return {bytes.begin(), bytes.end()};
+}
+
+std::string little(uint64_t value, int bytes) {
+  std::string out;
+  for (int i = 0; i < bytes; ++i) out += char(value >> (8 * i) & 255);
+  return out;
+}
+
+std::string big(uint32_t value) {
+  const std::string reversed = little(value, 4);
+  return {reversed.rbegin(), reversed.rend()};
+}
+
+struct BmpHeader {
+  int32_t width = 2, height = 2;
+  uint32_t bits = 24, compression = 0, colours = 0;
+  std::string masks = "";
+  std::string palette = "";
+};
+
+std::string bmp(const BmpHeader& h, const std::string& raster) {
+  const uint32_t header_bytes = h.masks.size() > 12 ? 40 + uint32_t(h.masks.size()) : 40;
+  const uint32_t offset = 14 + 40 + uint32_t(h.masks.size() + h.palette.size());
+  return "BM" + little(0, 8) + little(offset, 4) + little(header_bytes, 4) + little(uint32_t(h.width), 4) +
+         little(uint32_t(h.height), 4) + little(1, 2) + little(h.bits, 2) + little(h.compression, 4) +
+         std::string(12, '\0') + little(h.colours, 4) + little(0, 4) + h.masks + h.palette + raster;
+}
+
+TEST(Decode, GoesByContentNotByName) {
+  const TempFolder folder;
+  put_bytes(folder / "photo.jpg", golden("png_rgb.png"));
+  EXPECT_EQ(load_image(folder / "photo.jpg"), load_image(golden_folder() / "png_rgb.png"));
+}
+
+TEST(Decode, ReadsFromAPipe) {
+  const TempFolder folder;
+  const std::string pipe = (folder / "pipe").string();
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  std::thread writer([&] { put_bytes(pipe, golden("pnm_rgb.ppm")); });
+  const Image image = load_image(pipe);
+  writer.join();
+  EXPECT_EQ(image, load_image(golden_folder() / "pnm_rgb.ppm"));
+}
+
+TEST(DecodeErrors, NameTheFileAndTheTrouble) {
+  const TempFolder folder;
+  const auto load_error = [&](const std::filesystem::path& path) {
+    return error_of([&] { load_image(path); });
+  };
+  const std::string at = folder.path().string();
+  EXPECT_EQ(load_error(folder / "none.jpg"), "[decode] " + at + "/none.jpg: no such file");
+  EXPECT_EQ(load_error(folder.path()), "[decode] " + at + ": expected an image file, got a folder");
+  put_bytes(folder / "empty.png", "");
+  EXPECT_EQ(load_error(folder / "empty.png"), "[decode] " + at + "/empty.png: the file is empty");
+  put_bytes(folder / "notes.png", "Dear diary, this is not a picture.");
+  EXPECT_EQ(load_error(folder / "notes.png"),
+            "[decode] " + at + "/notes.png: not an image of a known format (JPEG, PNG, BMP, PPM, PGM)");
+  EXPECT_EQ(load_error(folder / "notes.png/x.png"),
+            "[decode] " + at + "/notes.png/x.png: cannot be opened: Not a directory");
+}
+
+TEST(DecodeErrors, UnreadableFile) {
+  if (geteuid() == 0) GTEST_SKIP() << "root reads everything";
+  const TempFolder folder;
+  put_bytes(folder / "secret.png", golden("png_rgb.png"));
+  std::filesystem::permissions(folder / "secret.png", std::filesystem::perms::none);
+  EXPECT_NE(error_of([&] { load_image(folder / "secret.png"); }).find("Permission denied"),
+            std::string::npos);
+}
+
+TEST(DecodeErrors, EndlessDeviceIsRefusedAtOnce) {
+  EXPECT_NE(error_of([] { load_image("/dev/zero"); }).find("not an image"), std::string::npos);
+}
+
+TEST(DecodeErrors, TextThatBeginsLikeAnImage) {
+  for (const std::string text :
+       {"BMW builds cars and motorcycles", "P5-32 is a pump", "P", "B", "\xFF\xD8", "PK\3\4"})
+    EXPECT_NE(decode_error(text).find("not an image"), std::string::npos) << text;
+}
+
+TEST(DecodeErrors, EveryTruncationOfEveryFormat) {
+  for (const std::string name : {"jpeg_420.jpg", "jpeg_progressive.jpg", "jpeg_cmyk.jpg", "png_rgb.png",
+                                 "png_interlaced_rgb.png", "bmp_24.bmp", "bmp_palette.bmp", "pnm_rgb.ppm"}) {
+    const std::string whole = golden(name);
+    EXPECT_NO_THROW(decode(whole)) << name;
+    for (size_t length = 0; length < whole.size(); length += 1 + length / 50)
+      EXPECT_THROW(decode(whole.substr(0, length)), Error) << name << " cut to " << length;
+    for (size_t missing = 1; missing <= 3; ++missing)
+      EXPECT_THROW(decode(whole.substr(0, whole.size() - missing)), Error) << name << " lacks " << missing;
+  }
+}
+
+TEST(DecodeErrors, TruncationIsToldAsSuch) {
+  const std::string jpeg = golden("jpeg_420.jpg"), png = golden("png_rgb.png");
+  EXPECT_EQ(decode_error(jpeg.substr(0, jpeg.size() - 40)),
+            "[decode] x: the JPEG is damaged or cut short: Premature end of JPEG file");
+  EXPECT_EQ(decode_error(png.substr(0, png.size() - 40)),
+            "[decode] x: the PNG is damaged or cut short: the file ends early");
+}
+
+TEST(DecodeErrors, DamagedPngData) {
+  std::string png = golden("png_rgb.png");
+  png[png.find("IDAT") + 30] ^= 0x10;
+  EXPECT_NE(decode_error(png).find("the PNG is damaged"), std::string::npos);
+}
+
+TEST(Decode, BytesAfterTheImageDoNotMatter) {
+  for (const std::string name : {"jpeg_420.jpg", "png_rgb.png", "bmp_24.bmp", "pnm_rgb.ppm"})
+    EXPECT_EQ(decode(golden(name) + "trailing"), decode(golden(name))) << name;
+}
+
+TEST(Decode, JpegPaddingBeforeTheEndIsHarmless) {
+  std::string jpeg = golden("jpeg_420.jpg");
+  const Image image = decode(jpeg);
+  jpeg.insert(jpeg.size() - 2, std::string(64, '\0'));
+  EXPECT_EQ(decode(jpeg), image);
+}
+
+TEST(DecodeLimit, HeaderBombsAreRefusedWithTheLimit) {
+  const std::string hundred_thousand = big(100000);
+  std::string png = golden("png_rgb.png");
+  png.replace(16, 8, hundred_thousand + hundred_thousand);
+  // A correct checksum for the changed header, so that libpng believes it.
+  uint32_t crc = 0xFFFFFFFF;
+  for (size_t i = 12; i < 29; ++i) {
+    crc ^= uint8_t(png[i]);
+    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (crc & 1 ? 0xEDB88320 : 0);
+  }
+  png.replace(29, 4, big(~crc));
+  const std::string text =
+      "[decode] x: 100000x100000 is 10000000000 pixels, the limit is 179000000 (--max-pixels raises it)";
+  EXPECT_EQ(decode_error(png), text);
+  EXPECT_EQ(decode_error("P6 100000 100000 255\n"), text);
+  EXPECT_EQ(decode_error(bmp({.width = 100000, .height = 100000}, "")), text);
+  EXPECT_EQ(decode_error(bmp({.width = 100000, .height = -100000}, "")), text);
+
+  std::string jpeg = golden("jpeg_420.jpg");
+  const size_t frame = jpeg.find("\xFF\xC0");
+  jpeg.replace(frame + 5, 4, "\xFF\xDC\xFF\xDC");
+  EXPECT_EQ(decode_error(jpeg),
+            "[decode] x: 65500x65500 is 4290250000 pixels, the limit is 179000000 "
+            "(--max-pixels raises it)");
+}
+
+// A progressive file may repeat a scan for ever: each costs a pass over the picture and next to no bytes.
+TEST(DecodeLimit, EndlessScansAreRefused) {
+  std::string jpeg = golden("jpeg_grey_progressive.jpg");
+  const size_t scan = jpeg.find("\xFF\xDA");
+  jpeg[scan + 9] = 0;  // full precision at once, so that saying it again is legal
+  size_t end = scan + 10;
+  while (jpeg[end] != '\xFF' || jpeg[end + 1] == 0) ++end;
+  const auto with_scans = [&](int count) {
+    std::string out = jpeg.substr(0, scan);
+    for (int i = 0; i < count; ++i) out += jpeg.substr(scan, end - scan);
+    return out + "\xFF\xD9";
+  };
+  EXPECT_EQ(decode(with_scans(100)), decode(with_scans(1)));
+  EXPECT_EQ(decode_error(with_scans(2000)),
+            "[decode] x: the JPEG is damaged or cut short: more than 500 scans");
+}
+
+TEST(DecodeLimit, IsTheOptionsAndInclusive) {
+  const std::string png = golden("png_rgb.png");  // 37 x 29
+  EXPECT_EQ(decode(png, {.max_pixels = 37 * 29}).width, 37);
+  EXPECT_EQ(decode_error(png, {.max_pixels = 37 * 29 - 1}),
+            "[decode] x: 37x29 is 1073 pixels, the limit is 1072 (--max-pixels raises it)");
+  EXPECT_NE(decode_error(png, {.max_pixels = -5}).find("the limit is 0"), std::string::npos);
+}
+
+TEST(DecodeLimit, AnyLimitIsSafe) {
+  const LoadOptions boundless{.max_pixels = INT64_MAX};
+  EXPECT_EQ(decode(golden("png_rgb.png"), boundless).width, 37);
+  EXPECT_THROW(decode("P6 2147483647 2147483647 255\n", boundless), Error);
+  EXPECT_THROW(decode("P6 16777216 16777216 255\n", boundless), Error);
+  EXPECT_THROW(decode(bmp({.width = INT32_MAX, .height = INT32_MIN, .bits = 32}, ""), boundless), Error);
+}
+
+TEST(DecodeLimit, ZeroSides) {
+  EXPECT_EQ(decode_error("P5 0 4 255\n"), "[decode] x: expected at least one pixel, the header says 0x4");
+  EXPECT_THROW(decode(bmp({.width = -3}, "")), Error);
+  EXPECT_THROW(decode(bmp({.height = 0}, "")), Error);
+}
+
+TEST(DecodeBmp, RowsRunUpwardsUnlessTheHeightIsNegative) {
+  const std::string raster = "\1\2\3\4\5\6\0\0\7\10\11\12\13\14\0\0"s;
+  EXPECT_EQ(decode(bmp({}, raster)).pixels, (std::vector<uint8_t>{9, 8, 7, 12, 11, 10, 3, 2, 1, 6, 5, 4}));
+  EXPECT_EQ(decode(bmp({.height = -2}, raster)).pixels,
+            (std::vector<uint8_t>{3, 2, 1, 6, 5, 4, 9, 8, 7, 12, 11, 10}));
+}
+
+TEST(DecodeBmp, BitFieldsWithAlphaAreBlendedOverWhite) {
+  const std::string masks = little(0xFF0000, 4) + little(0xFF00, 4) + little(0xFF, 4) +
+                            little(0xFF000000, 4) + std::string(52, '\0');
+  const Image image = decode(bmp({.height = 1, .bits = 32, .compression = 3, .masks = masks},
+                                 std::string("\x0A\x14\x1E\xFF\x0A\x14\x1E\x00", 8)));
+  EXPECT_EQ(image.pixels, (std::vector<uint8_t>{30, 20, 10, 255, 255, 255}));
+}
+
+TEST(DecodeBmp, FourBitsAndShortPalette) {
+  const std::string palette = little(0x112233, 4) + little(0xFFFFFF, 4);
+  const Image image =
+      decode(bmp({.width = 3, .height = 1, .bits = 4, .colours = 2, .palette = palette}, "\x10\x50\0\0"s));
+  EXPECT_EQ(image.pixels, (std::vector<uint8_t>{255, 255, 255, 0x11, 0x22, 0x33, 0, 0, 0}));
+}
+
+TEST(DecodeBmp, SaysWhatItDoesNotRead) {
+  EXPECT_EQ(decode_error(bmp({.bits = 8, .compression = 1}, "")),
+            "[decode] x: compressed BMP (method 1) is not supported");
+  EXPECT_EQ(decode_error(bmp({.bits = 16}, "")),
+            "[decode] x: expected a BMP of 1, 4, 8, 24 or 32 bits a pixel, got 16");
+}
+
+TEST(DecodePnm, PlainAndRawWithComments) {
+  EXPECT_EQ(decode("P2 # grey\n3 1\n# top\n255\n0 128 255\n").pixels, (std::vector<uint8_t>{0, 128, 255}));
+  EXPECT_EQ(decode("P3\n1 1 255 7 8 9").pixels, (std::vector<uint8_t>{7, 8, 9}));
+  EXPECT_EQ(decode("P5#c\n2 1\n255\n\x0a#"s).pixels, (std::vector<uint8_t>{10, '#'}));
+  EXPECT_EQ(decode("P6\t1\r\n1 255 abc").channels, 3);
+}
+
+TEST(DecodePnm, OtherGreatestValuesAreScaledAndRounded) {
+  EXPECT_EQ(decode("P5 4 1 3\n\0\1\2\3"s).pixels, (std::vector<uint8_t>{0, 85, 170, 255}));
+  EXPECT_EQ(decode("P5 3 1 65535\n\0\0\x80\x80\xFF\xFF"s).pixels, (std::vector<uint8_t>{0, 128, 255}));
+  EXPECT_EQ(decode("P2 2 1 1000 500 1000").pixels, (std::vector<uint8_t>{128, 255}));
+}
+
+TEST(DecodePnm, BadNumbers) {
+  EXPECT_EQ(decode_error("P5 3 x"), "[decode] x: expected a number as the height");
+  EXPECT_EQ(decode_error("P5 3 "), "[decode] x: the file ends before the height");
+  EXPECT_EQ(decode_error("P5 1 1 70000\n1"),
+            "[decode] x: expected a greatest value of 1 to 65535, got 70000");
+  EXPECT_EQ(decode_error("P5 1 1 0\n1"), "[decode] x: expected a greatest value of 1 to 65535, got 0");
+  EXPECT_EQ(decode_error("P5 99999999999999999999 1 255\n"), "[decode] x: the width is too large");
+  EXPECT_EQ(decode_error("P2 1 1 10 11"), "[decode] x: a pixel of 11 is above the greatest value, 10");
+  EXPECT_EQ(decode_error("P2 2 1 255 1  "), "[decode] x: the file ends before the last pixel");
+  EXPECT_NE(decode_error("P6 2 2 255\nabc").find("cut short"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tandem

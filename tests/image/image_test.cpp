@@ -1,0 +1,57 @@
+#include "tandem/image/image.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "tests/image/test_files.h"
+
+namespace tandem {
+namespace {
+
+TEST(Image, IsBlackAndInterleaved) {
+  Image image = make_image(2, 3, 3);
+  EXPECT_EQ(image.pixels, std::vector<uint8_t>(18, 0));
+  image.at(1, 2, 1) = 7;
+  EXPECT_EQ(image.pixels[(1 * 3 + 2) * 3 + 1], 7);
+  EXPECT_EQ(image.row(1)[2 * 3 + 1], 7);
+}
+
+TEST(Image, MayBeEmpty) {
+  EXPECT_TRUE(make_image(0, 5, 1).pixels.empty());
+  EXPECT_TRUE(make_image(5, 0, 3).pixels.empty());
+}
+
+TEST(Image, RefusesImpossibleSizes) {
+  EXPECT_EQ(error_of([] { make_image(-1, 5, 3); }),
+            "[image] expected sides of at least 0, got 5x-1 (width x height)");
+  EXPECT_EQ(error_of([] { make_image(2, 2, 4); }), "[image] expected 1 or 3 channels, got 4");
+  const int64_t huge = std::numeric_limits<int64_t>::max() / 2;
+  EXPECT_NE(error_of([&] { make_image(huge, 1, 3); }).find("do not fit in memory"), std::string::npos);
+  EXPECT_NE(error_of([&] { make_image(int64_t(1) << 32, int64_t(1) << 32, 1); }).find("do not fit"),
+            std::string::npos);
+}
+
+TEST(Image, GreyUsesPilsWeights) {
+  Image image = make_image(1, 5, 3);
+  image.pixels = {255, 0, 0, 0, 255, 0, 0, 0, 255, 255, 255, 255, 12, 200, 77};
+  // numpy.asarray(Image.fromarray(...).convert("L"))
+  EXPECT_EQ(to_grey(image).pixels, (std::vector<uint8_t>{76, 150, 29, 255, 130}));
+  EXPECT_EQ(to_grey(image).channels, 1);
+}
+
+TEST(Image, GreyOfGreyIsTheSame) {
+  Image image = make_image(1, 2, 1);
+  image.pixels = {3, 250};
+  EXPECT_EQ(to_grey(image), image);
+}
+
+TEST(Image, RgbRepeatsGrey) {
+  Image image = make_image(1, 2, 1);
+  image.pixels = {3, 250};
+  EXPECT_EQ(to_rgb(image).pixels, (std::vector<uint8_t>{3, 3, 3, 250, 250, 250}));
+  EXPECT_EQ(to_rgb(to_rgb(image)), to_rgb(image));
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,76 @@
+// What the tests of this room share: a folder that goes away, bytes of files, and the text of an Error.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tandem/core/error.h"
+
+namespace tandem {
+
+class TempFolder {
+ public:
+  TempFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "tandem-image-XXXXXX").string();
+    if (mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no temporary folder");
+    path_ = pattern;
+  }
+  TempFolder(const TempFolder&) = delete;
+  TempFolder& operator=(const TempFolder&) = delete;
+  ~TempFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  std::filesystem::path operator/(std::string_view name) const { return path_ / name; }
+  const std::filesystem::path& path() const { return path_; }
+  size_t count() const {
+    return size_t(
+        std::distance(std::filesystem::directory_iterator(path_), std::filesystem::directory_iterator()));
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+inline std::filesystem::path golden_folder() {
+  return std::filesystem::path(TANDEM_SOURCE_DIR) / "tests/golden/image";
+}
+
+inline std::vector<uint8_t> read_bytes(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  EXPECT_TRUE(file) << path;
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+inline void put_bytes(const std::filesystem::path& path, std::string_view bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+inline std::vector<uint8_t> bytes_of(std::string_view text) {
+  return {text.begin(), text.end()};
+}
+
+// The text of the Error that `action` throws; a test fails when it throws none or one of several lines.
+template <class Action>
+std::string error_of(const Action& action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+    return text;
+  }
+  ADD_FAILURE() << "expected an Error";
+  return "";
+}
+
+}  // namespace tandem
