@@ -1,0 +1,120 @@
+// The study's part of the page; the shell is page.cpp's.
+#include "tandem/report/html.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tandem/report/page.h"
+#include "tandem/report/study_rows.h"
+#include "tandem/report/text.h"
+
+namespace tandem {
+namespace {
+
+std::string findings_html(const StudyReport& report) {
+  std::string items;
+  const char* mark = count_wrong(report.rows) > 0 ? " class=\"bad\"" : "";
+  for (const std::string& sentence : agreement_sentences(report.rows))
+    items += fmt::format("<li{}>{}</li>\n", mark, escape_html(sentence));
+  for (const std::string& finding : report.findings)
+    items += fmt::format("<li>{}</li>\n", escape_html(finding));
+  return items.empty() ? items : fmt::format("<ul class=\"findings\">\n{}</ul>\n", items);
+}
+
+std::string cell_html(const StudyRow& row, const StudyColumn& column, int colour) {
+  std::string inside = escape_html(study_cell(row, column.field));
+  if (column.field == StudyField::version) {
+    inside = fmt::format(R"(<span class="dot c{}"></span>{}{})", colour, inside,
+                         row.agrees ? "" : R"( <span class="mark bad">WRONG</span>)");
+  } else if (column.field == StudyField::share && row.share_of_peak && std::isfinite(*row.share_of_peak)) {
+    inside += fmt::format(R"(<span class="share c{}"><i style="width:{:.0f}%"></i></span>)", colour,
+                          100 * std::clamp(*row.share_of_peak, 0.0, 1.0));
+  }
+  const char* classes = column.field == StudyField::range ? " class=\"number faint\""
+                        : column.number                   ? " class=\"number\""
+                                                          : "";
+  return fmt::format("<td{}>{}</td>", classes, inside);
+}
+
+std::string table_html(const std::vector<StudyRow>& rows) {
+  if (rows.empty()) return {};
+  const std::vector<StudyColumn> columns = study_columns(rows);
+  const std::vector<std::string> versions = versions_of(rows);
+  std::string html = "<div class=\"scroll\"><table>\n<thead><tr>";
+  for (const StudyColumn& column : columns)
+    html += fmt::format("<th{} scope=\"col\" title=\"{}\">{}</th>", column.number ? " class=\"number\"" : "",
+                        escape_html(column.meaning), escape_html(column.header));
+  html += "</tr></thead>\n";
+  for (const CaseRows& group : rows_by_case(rows)) {
+    html += fmt::format("<tbody>\n<tr><th class=\"group\" colspan=\"{}\" scope=\"rowgroup\">{}</th></tr>\n",
+                        columns.size(), escape_html(group.case_name));
+    for (std::size_t i = 0; i < group.rows.size(); ++i) {
+      const StudyRow& row = group.rows[i];
+      const auto version = std::find(versions.begin(), versions.end(), row.version) - versions.begin();
+      html += !row.agrees                            ? "<tr class=\"wrong\">"
+              : static_cast<int>(i) == group.fastest ? "<tr class=\"fastest\">"
+                                                     : "<tr>";
+      for (const StudyColumn& column : columns)
+        html += cell_html(row, column, static_cast<int>(version) % palette_size);
+      html += "</tr>\n";
+    }
+    html += "</tbody>\n";
+  }
+  return html + "</table></div>\n";
+}
+
+std::string columns_note(std::span<const StudyReport> reports) {
+  std::vector<StudyRow> rows;
+  for (const StudyReport& report : reports) rows.insert(rows.end(), report.rows.begin(), report.rows.end());
+  if (rows.empty()) return {};
+  std::string items;
+  for (const StudyColumn& column : study_columns(rows))
+    items += fmt::format("<dt>{}</dt><dd>{}</dd>\n", escape_html(column.header), escape_html(column.meaning));
+  return "<details class=\"note\"><summary>What the columns mean</summary>\n<dl>\n" + items +
+         "</dl></details>\n<p>The fastest correct version of each case is set in bold.</p>\n";
+}
+
+bool same_facts(const std::vector<Fact>& a, const std::vector<Fact>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const Fact& x, const Fact& y) { return x.name == y.name && x.value == y.value; });
+}
+
+std::string counted(std::size_t count, const char* one, const char* many) {
+  return fmt::format("{} {}", count, count == 1 ? one : many);
+}
+
+}  // namespace
+
+std::string html_page(std::span<const StudyReport> reports, const std::string& title) {
+  Page page;
+  page.title = title;
+  if (!reports.empty()) page.facts = reports.front().machine;
+  std::size_t measurements = 0;
+  std::size_t wrong = 0;
+  for (const StudyReport& report : reports) {
+    const int wrong_here = count_wrong(report.rows);
+    wrong += static_cast<std::size_t>(wrong_here);
+    measurements += report.rows.size();
+    PageSection section;
+    section.title = report.title.empty() ? report.study : report.title;
+    section.verdict = wrong_here > 0 ? Verdict::bad : Verdict::none;
+    if (!report.introduction.empty())
+      section.body_html += fmt::format("<p>{}</p>\n", escape_html(report.introduction));
+    if (!same_facts(report.machine, page.facts)) section.body_html += facts_html(report.machine);
+    section.body_html += findings_html(report) + plots_html(report.plots) + table_html(report.rows);
+    page.sections.push_back(std::move(section));
+  }
+  page.summary = fmt::format("{}, {}: ", counted(reports.size(), "study", "studies"),
+                             counted(measurements, "measurement", "measurements"));
+  page.summary += wrong == 0
+                      ? "all versions agree with the reference."
+                      : counted(wrong, "result disagrees", "results disagree") + " with the reference.";
+  if (measurements > 0) page.verdict = wrong == 0 ? Verdict::good : Verdict::bad;
+  page.footer_html = columns_note(reports) +
+                     "<p>Made by Tandem. Every figure was measured in the run that made this file.</p>";
+  return html_page(page);
+}
+
+}  // namespace tandem

@@ -1,0 +1,20 @@
+// Studies as JSON. One study is
+//   {"study", "machine": {name: value, …}, "rows": [{"case", "version", "device", "median_ms", "min_ms",
+//   "max_ms",
+//    "with_copies_ms", "speedup", "gb_per_s", "gflop_per_s", "share_of_peak", "agrees", "max_error",
+//    "threads"}, …]}
+// with absent figures and figures that are not finite left out; several are {"studies": [that, …]}.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "tandem/report/study_report.h"
+
+namespace tandem {
+
+std::string to_json_text(const StudyReport& report);
+
+std::string to_json_text(std::span<const StudyReport> reports);
+
+}  // namespace tandem

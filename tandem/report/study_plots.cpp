@@ -1,0 +1,166 @@
+// Rows to plots. Where threads were swept, the bars show each version with the most threads.
+#include "tandem/report/study_plots.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "tandem/report/study_rows.h"
+
+namespace tandem {
+namespace {
+
+using RowFigure = std::function<std::optional<double>(const StudyRow&)>;
+
+std::optional<double> median(const StudyRow& row) {
+  return row.median_ms;
+}
+
+const StudyRow* find_row(const CaseRows& group, const std::string& version) {
+  const StudyRow* found = nullptr;
+  for (const StudyRow& row : group.rows)
+    if (row.version == version && (!found || row.threads.value_or(0) > found->threads.value_or(0)))
+      found = &row;
+  return found;
+}
+
+// A series of one figure of one version over all cases; empty when no case has it.
+Series figure_series(const std::vector<CaseRows>& cases, const std::string& version, int colour,
+                     const RowFigure& figure) {
+  Series series{.name = version, .x = {}, .y = {}, .colour = colour};
+  bool any = false;
+  for (const CaseRows& group : cases) {
+    const StudyRow* row = find_row(group, version);
+    const std::optional<double> value = row ? figure(*row) : std::nullopt;
+    any = any || value;
+    series.y.push_back(value.value_or(std::numeric_limits<double>::quiet_NaN()));
+  }
+  if (!any) series.y.clear();
+  return series;
+}
+
+Plot bar_plot(const std::vector<StudyRow>& rows, const std::vector<CaseRows>& cases,
+              const RowFigure& figure) {
+  Plot plot;
+  plot.kind = PlotKind::bars;
+  for (const CaseRows& group : cases) plot.categories.push_back(group.case_name);
+  const std::vector<std::string> versions = versions_of(rows);
+  for (std::size_t i = 0; i < versions.size(); ++i) {
+    Series series = figure_series(cases, versions[i], static_cast<int>(i), figure);
+    if (!series.y.empty()) plot.series.push_back(std::move(series));
+  }
+  return plot;
+}
+
+// Times over more than a decade and a half need a logarithmic axis to be seen at all.
+bool wants_log(const Plot& plot) {
+  double least = std::numeric_limits<double>::infinity();
+  double greatest = 0;
+  for (const Series& series : plot.series)
+    for (const double y : series.y)
+      if (y > 0) {
+        least = std::min(least, y);
+        greatest = std::max(greatest, y);
+      }
+  return greatest > 30 * least;
+}
+
+Plot time_plot(const std::vector<StudyRow>& rows, const std::vector<CaseRows>& cases) {
+  Plot plot = bar_plot(rows, cases, median);
+  plot.log_y = wants_log(plot);
+  plot.title = "Time by version";
+  plot.y_label = plot.log_y ? "median time, logarithmic: less is better" : "median time: less is better";
+  plot.y_unit = Unit::milliseconds;
+  return plot;
+}
+
+Plot peak_plot(const std::vector<StudyRow>& rows, const std::vector<CaseRows>& cases) {
+  Plot plot = bar_plot(rows, cases, [](const StudyRow& row) { return row.share_of_peak; });
+  plot.title = "Share of this machine's measured peak";
+  plot.y_label = "share of peak: more is better";
+  plot.y_unit = Unit::share;
+  return plot;
+}
+
+// Takes the tuned version, the last that has copies, and beside it the tuned one without (the CPU's): who
+// wins?
+Plot copies_plot(const std::vector<StudyRow>& rows, const std::vector<CaseRows>& cases) {
+  Plot plot;
+  plot.kind = PlotKind::bars;
+  for (const CaseRows& group : cases) plot.categories.push_back(group.case_name);
+  const std::vector<std::string> versions = versions_of(rows);
+  std::optional<Series> rival;
+  for (int i = static_cast<int>(versions.size()) - 1; i >= 0; --i) {
+    const std::string& version = versions[i];
+    Series with = figure_series(cases, version, 5, [](const StudyRow& row) { return row.with_copies_ms; });
+    if (with.y.empty()) {
+      if (!rival) rival = figure_series(cases, version, i, median);
+    } else if (plot.series.empty()) {
+      plot.title = fmt::format("What the copies cost: {}", version);
+      plot.series.push_back(figure_series(cases, version, i, median));
+      with.name = version + " with copies";
+      plot.series.push_back(std::move(with));
+    }
+  }
+  if (plot.series.empty()) return plot;
+  if (rival) plot.series.insert(plot.series.begin(), std::move(*rival));
+  plot.log_y = wants_log(plot);
+  plot.y_label = plot.log_y ? "median time, logarithmic: less is better" : "median time: less is better";
+  plot.y_unit = Unit::milliseconds;
+  return plot;
+}
+
+Plot threads_plot(const std::vector<StudyRow>& rows, const std::vector<CaseRows>& cases) {
+  std::vector<StudyRow> with_threads = rows;
+  std::erase_if(with_threads, [](const StudyRow& row) { return !row.threads; });
+  const bool several = versions_of(with_threads).size() > 1;
+  Plot plot;
+  plot.title = "Scaling with threads";
+  plot.x_label = "threads";
+  plot.y_label = "times faster than with the fewest threads";
+  plot.y_unit = Unit::ratio;
+  plot.log_x = true;
+  plot.log_y = true;
+  double fewest = std::numeric_limits<double>::infinity();
+  double most = 0;
+  for (const CaseRows& group : cases) {
+    for (const std::string& version : versions_of(group.rows)) {
+      std::vector<StudyRow> swept;
+      for (const StudyRow& row : group.rows)
+        if (row.version == version && row.threads && row.median_ms > 0) swept.push_back(row);
+      std::sort(swept.begin(), swept.end(),
+                [](const StudyRow& a, const StudyRow& b) { return *a.threads < *b.threads; });
+      if (swept.size() < 2) continue;
+      Series series{.name = group.case_name, .x = {}, .y = {}};
+      if (several) series.name += ", " + version;
+      series.colour = 1 + static_cast<int>(plot.series.size());
+      for (const StudyRow& row : swept) {
+        series.x.push_back(*row.threads);
+        series.y.push_back(swept.front().median_ms / row.median_ms);
+      }
+      fewest = std::min(fewest, series.x.front());
+      most = std::max(most, series.x.back());
+      plot.series.push_back(std::move(series));
+    }
+  }
+  if (!plot.series.empty())
+    plot.series.push_back(
+        {.name = "ideal", .x = {fewest, most}, .y = {1, most / fewest}, .dashed = true, .colour = 0});
+  return plot;
+}
+
+}  // namespace
+
+std::vector<Plot> standard_plots(const std::vector<StudyRow>& rows) {
+  const std::vector<CaseRows> cases = rows_by_case(rows);
+  std::vector<Plot> plots;
+  for (Plot& plot : std::vector{time_plot(rows, cases), peak_plot(rows, cases), copies_plot(rows, cases),
+                                threads_plot(rows, cases)})
+    if (!plot.series.empty()) plots.push_back(std::move(plot));
+  return plots;
+}
+
+}  // namespace tandem

@@ -1,0 +1,40 @@
+// What a study found, as plain data: a row a measurement, facts about the machine, sentences and plots.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tandem/report/fact.h"
+#include "tandem/report/plot.h"
+
+namespace tandem {
+
+struct StudyRow {
+  std::string case_name;  // what was computed: "1000×1000 i32"; rows of one case are compared with each other
+  std::string version;    // "reference", "parallel", "cuda-simple", "cuda"
+  std::string device;     // "cpu", "cuda:0"
+  double median_ms = 0;
+  double min_ms = 0;
+  double max_ms = 0;
+  std::optional<double> with_copies_ms{};  // median with the copies to the device and back
+  std::optional<double> speedup{};         // over the case's `reference`
+  std::optional<double> gb_per_s{};
+  std::optional<double> gflop_per_s{};
+  std::optional<double> share_of_peak{};  // 1 is this machine's measured peak
+  bool agrees = true;                     // the result equals the reference's, within the tolerance
+  std::optional<double> max_error{};
+  std::optional<int> threads{};  // where the number of threads was swept
+};
+
+struct StudyReport {
+  std::string study;  // "max": the name a user types
+  std::string title;  // "Element-wise maximum"
+  std::vector<Fact> machine;
+  std::string introduction;  // a sentence that says what was computed
+  std::vector<StudyRow> rows;
+  std::vector<std::string> findings;  // sentences: why the GPU wins or loses, what the copies cost
+  std::vector<Plot> plots;            // standard_plots(rows) in study_plots.h draws the usual ones
+};
+
+}  // namespace tandem

@@ -1,0 +1,119 @@
+// Grouping, columns and the sentence about agreement.
+#include "tandem/report/study_rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace tandem {
+namespace {
+
+std::string optional_figure(const std::optional<double>& value, Unit unit) {
+  return value ? format_figure(*value, unit) : std::string();
+}
+
+}  // namespace
+
+std::string study_cell(const StudyRow& row, StudyField field) {
+  switch (field) {
+    case StudyField::version:
+      return row.version;
+    case StudyField::device:
+      return row.device;
+    case StudyField::threads:
+      return row.threads ? fmt::format("{}", *row.threads) : std::string();
+    case StudyField::median:
+      return format_figure(row.median_ms, Unit::milliseconds);
+    case StudyField::range:
+      return format_ms_range(row.min_ms, row.max_ms);
+    case StudyField::with_copies:
+      return optional_figure(row.with_copies_ms, Unit::milliseconds);
+    case StudyField::speedup:
+      return optional_figure(row.speedup, Unit::ratio);
+    case StudyField::gb:
+      return optional_figure(row.gb_per_s, Unit::none);
+    case StudyField::gflop:
+      return optional_figure(row.gflop_per_s, Unit::none);
+    case StudyField::share:
+      return optional_figure(row.share_of_peak, Unit::share);
+  }
+  return {};
+}
+
+std::vector<StudyColumn> study_columns(const std::vector<StudyRow>& rows) {
+  std::vector<StudyColumn> columns{
+      {StudyField::version, "version", "how it was computed", false},
+      {StudyField::device, "device", "where it was computed", false},
+      {StudyField::threads, "threads", "CPU threads", true},
+      {StudyField::median, "median", "median time of the repetitions, data already on the device", true},
+      {StudyField::range, "min–max", "fastest and slowest repetition", true},
+      {StudyField::with_copies, "+ copies", "median time with the copies to the device and back", true},
+      {StudyField::speedup, "speed-up", "how many times faster than the reference", true},
+      {StudyField::gb, "GB/s", "memory read and written in a second", true},
+      {StudyField::gflop, "GFLOP/s", "additions and multiplications in a second", true},
+      {StudyField::share, "of peak", "share of the peak measured on this machine", true}};
+  std::erase_if(columns, [&](const StudyColumn& column) {
+    return std::all_of(rows.begin(), rows.end(),
+                       [&](const StudyRow& row) { return study_cell(row, column.field).empty(); });
+  });
+  return columns;
+}
+
+std::vector<CaseRows> rows_by_case(const std::vector<StudyRow>& rows) {
+  std::vector<CaseRows> cases;
+  for (const StudyRow& row : rows) {
+    auto found = std::find_if(cases.begin(), cases.end(),
+                              [&](const CaseRows& group) { return group.case_name == row.case_name; });
+    if (found == cases.end()) found = cases.insert(cases.end(), {.case_name = row.case_name, .rows = {}});
+    found->rows.push_back(row);
+  }
+  for (CaseRows& group : cases) {
+    if (group.rows.size() < 2) continue;
+    for (std::size_t i = 0; i < group.rows.size(); ++i) {
+      const StudyRow& row = group.rows[i];
+      if (!row.agrees || !std::isfinite(row.median_ms)) continue;
+      if (group.fastest < 0 || row.median_ms < group.rows[group.fastest].median_ms)
+        group.fastest = static_cast<int>(i);
+    }
+  }
+  return cases;
+}
+
+std::vector<std::string> versions_of(const std::vector<StudyRow>& rows) {
+  std::vector<std::string> versions;
+  for (const StudyRow& row : rows)
+    if (std::find(versions.begin(), versions.end(), row.version) == versions.end())
+      versions.push_back(row.version);
+  return versions;
+}
+
+std::string version_label(const StudyRow& row) {
+  if (!row.threads) return row.version;
+  return fmt::format("{} with {} thread{}", row.version, *row.threads, *row.threads == 1 ? "" : "s");
+}
+
+int count_wrong(const std::vector<StudyRow>& rows) {
+  return static_cast<int>(
+      std::count_if(rows.begin(), rows.end(), [](const StudyRow& row) { return !row.agrees; }));
+}
+
+std::vector<std::string> agreement_sentences(const std::vector<StudyRow>& rows) {
+  std::vector<std::string> sentences;
+  std::optional<double> largest;
+  for (const StudyRow& row : rows) {
+    const bool has_error = row.max_error && std::isfinite(*row.max_error);
+    if (has_error) largest = std::max(largest.value_or(0), *row.max_error);
+    if (row.agrees) continue;
+    sentences.push_back(fmt::format(
+        "WRONG: {} on {} disagrees with the reference on {}{}.", version_label(row), row.device,
+        row.case_name,
+        has_error ? fmt::format(", the largest error is {}", format_figure(*row.max_error)) : ""));
+  }
+  if (!sentences.empty() || rows.empty()) return sentences;
+  if (!largest) return {"All versions agree."};
+  if (*largest == 0) return {"All versions agree exactly."};
+  return {fmt::format("All versions agree; the largest error is {}.", format_figure(*largest))};
+}
+
+}  // namespace tandem

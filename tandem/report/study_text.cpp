@@ -1,0 +1,69 @@
+// The table itself is table.cpp's; here is what a study puts into it.
+#include "tandem/report/study_text.h"
+
+#include <algorithm>
+
+#include "tandem/report/study_rows.h"
+#include "tandem/report/text.h"
+
+namespace tandem {
+namespace {
+
+Table study_table(const std::vector<StudyRow>& rows) {
+  const std::vector<StudyColumn> columns = study_columns(rows);
+  const bool any_wrong = count_wrong(rows) > 0;
+  Table table;
+  for (const StudyColumn& column : columns)
+    table.columns.push_back({column.header, column.number ? Align::right : Align::left});
+  if (any_wrong) table.columns.push_back({"", Align::right});
+
+  for (const CaseRows& group : rows_by_case(rows)) {
+    table.rows.push_back({group.case_name, {}});
+    for (std::size_t i = 0; i < group.rows.size(); ++i) {
+      const StudyRow& row = group.rows[i];
+      const Tone tone = !row.agrees                            ? Tone::bad
+                        : static_cast<int>(i) == group.fastest ? Tone::good
+                                                               : Tone::plain;
+      std::vector<TableCell> cells;
+      for (const StudyColumn& column : columns)
+        cells.push_back(
+            {study_cell(row, column.field), column.field == StudyField::range ? Tone::faint : tone});
+      if (any_wrong) cells.push_back({row.agrees ? "" : "WRONG", Tone::bad});
+      table.rows.push_back({"", std::move(cells)});
+    }
+  }
+  return table;
+}
+
+std::string paragraph(const std::string& words, const std::string& bullet, Tone tone,
+                      const TextStyle& style) {
+  std::string text;
+  const int indent = display_width(bullet);
+  std::string margin = bullet;
+  for (const std::string& line : wrap(words, style.width - indent)) {
+    text += margin + toned(line, tone, style) + '\n';
+    margin = std::string(static_cast<std::size_t>(indent), ' ');
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string study_text(const StudyReport& report, const TextStyle& style) {
+  std::string text = paragraph(report.title, "", Tone::strong, style);
+  text += paragraph(report.introduction, "", Tone::plain, style);
+  if (!report.rows.empty()) text += '\n' + format_table(study_table(report.rows), style);
+  text += '\n';
+  for (const std::string& sentence : agreement_sentences(report.rows))
+    text += paragraph(sentence, "• ", count_wrong(report.rows) > 0 ? Tone::bad : Tone::plain, style);
+  for (const std::string& finding : report.findings) text += paragraph(finding, "• ", Tone::plain, style);
+  return text;
+}
+
+std::string machine_text(const std::vector<Fact>& machine, const TextStyle& style) {
+  std::string words;
+  for (const Fact& fact : machine) words += (words.empty() ? "" : " · ") + fact.name + " " + fact.value;
+  return paragraph(words, "", Tone::faint, style);
+}
+
+}  // namespace tandem

@@ -1,0 +1,126 @@
+#include "tandem/report/html.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "report_fixture.h"
+#include "tandem/report/page.h"
+
+namespace tandem {
+namespace {
+
+// The body is written as XML, too, so the same check serves.
+std::string body_fault(const std::string& html) {
+  const std::size_t from = html.find("<body>");
+  const std::size_t to = html.find("</body>");
+  if (from == std::string::npos || to == std::string::npos) return "no body";
+  return xml_fault(std::string_view(html).substr(from, to + 7 - from));
+}
+
+TEST(Html, IsOneSelfContainedWellFormedFile) {
+  const std::vector<StudyReport> reports{sample_report()};
+  const std::string html = html_page(reports, "Report");
+  EXPECT_EQ(html.rfind("<!DOCTYPE html>", 0), 0u);
+  EXPECT_EQ(body_fault(html), "");
+  EXPECT_TRUE(contains(html, "<title>Report</title>"));
+  EXPECT_TRUE(contains(html, "prefers-color-scheme:dark"));
+  for (const char* outside : {"<script", "<link", "src=", "@import", "url("})
+    EXPECT_FALSE(contains(html, outside));
+  // The only address is the name of the SVG namespace, which nothing fetches.
+  EXPECT_EQ(count(html, "http"), count(html, "http://www.w3.org/2000/svg"));
+}
+
+TEST(Html, ShowsEverythingOfAStudy) {
+  const std::vector<StudyReport> reports{sample_report()};
+  const std::string html = html_page(reports, "Report");
+  for (const char* part :
+       {"Some CPU", "Element-wise maximum", "C[i][j] = max(A[i][j], B[i][j]).", "1000×1000 i32", "5.00 µs",
+        "×500", "57.0 %", "width:57%", "Memory sets the pace.", "all versions agree"})
+    EXPECT_TRUE(contains(html, part)) << part;
+  EXPECT_EQ(count(html, "<svg"), static_cast<int>(reports[0].plots.size()));
+  EXPECT_EQ(count(html, "class=\"fastest\""), 2);
+}
+
+TEST(Html, ContentsOnlyForSeveralStudies) {
+  const std::vector<StudyReport> reports{sample_report(), sample_report()};
+  EXPECT_FALSE(contains(html_page(std::span(reports).first(1), "Report"), "<nav"));
+  const std::string html = html_page(reports, "Report");
+  EXPECT_EQ(body_fault(html), "");
+  EXPECT_EQ(count(html, "href=\"#section-2\""), 1);
+  EXPECT_EQ(count(html, "id=\"section-2\""), 1);
+}
+
+TEST(Html, MachineFactsAreRepeatedOnlyWhereTheyDiffer) {
+  std::vector<StudyReport> reports{sample_report(), sample_report()};
+  EXPECT_EQ(count(html_page(reports, "Report"), "<dl class=\"facts\">"), 1);
+  reports[1].machine[0].value = "Another CPU";
+  const std::string html = html_page(reports, "Report");
+  EXPECT_EQ(count(html, "<dl class=\"facts\">"), 2);
+  EXPECT_TRUE(contains(html, "Another CPU"));
+}
+
+TEST(Html, WrongRowsCannotBeMissed) {
+  std::vector<StudyReport> reports{sample_report()};
+  reports[0].rows[1].agrees = false;
+  const std::string html = html_page(reports, "Report");
+  EXPECT_TRUE(contains(html, "1 result disagrees"));
+  EXPECT_TRUE(contains(html, "<tr class=\"wrong\">"));
+  EXPECT_TRUE(contains(html, "<li class=\"bad\">WRONG: cuda with 4 threads on cuda:0"));
+  EXPECT_FALSE(contains(html, "✓"));
+}
+
+TEST(Html, EscapesEveryField) {
+  const std::string evil = "<script>alert(\"x\")</script>'&";
+  const auto escaped_count = [&](const std::string& html) {
+    EXPECT_EQ(body_fault(html), "");
+    EXPECT_FALSE(contains(html, "<script"));
+    EXPECT_FALSE(contains(html, "alert(\""));
+    return count(html, "&lt;script&gt;");
+  };
+  const auto with = [&](auto change) {
+    StudyReport report = sample_report();
+    change(report);
+    report.plots = standard_plots(report.rows);
+    return html_page(std::span(&report, 1), "Report");
+  };
+  EXPECT_GE(escaped_count(html_page({}, evil)), 2);
+  EXPECT_GE(escaped_count(with([&](StudyReport& r) { r.title = evil; })), 1);
+  EXPECT_GE(escaped_count(with([&](StudyReport& r) { r.title.clear(), r.study = evil; })), 1);
+  EXPECT_GE(escaped_count(with([&](StudyReport& r) { r.machine[0].name = evil; })), 1);
+  EXPECT_GE(escaped_count(with([&](StudyReport& r) { r.machine[0].value = evil; })), 1);
+  EXPECT_GE(escaped_count(with([&](StudyReport& r) { r.introduction = evil; })), 1);
+  EXPECT_GE(escaped_count(with([&](StudyReport& r) { r.findings[0] = evil; })), 1);
+  EXPECT_GE(escaped_count(with([&](StudyReport& r) { r.rows[1].case_name = evil; })), 2);
+  EXPECT_GE(escaped_count(with([&](StudyReport& r) { r.rows[1].version = evil, r.rows[1].agrees = false; })),
+            2);
+  EXPECT_GE(escaped_count(with([&](StudyReport& r) { r.rows[1].device = evil, r.rows[1].agrees = false; })),
+            2);
+}
+
+TEST(Html, ThePageShellEscapesItsTexts) {
+  const std::string evil = "<script>";
+  const Page page{
+      .title = evil,
+      .summary = evil,
+      .verdict = Verdict::none,
+      .facts = {{evil, evil}},
+      .sections = {{.title = evil, .body_html = "<p>markup</p>"}, {.title = evil, .body_html = {}}},
+      .footer_html = "<p>foot</p>"};
+  const std::string html = html_page(page);
+  EXPECT_EQ(body_fault(html), "");
+  EXPECT_FALSE(contains(html, evil));
+  EXPECT_EQ(count(html, "&lt;script&gt;"), 9);  // title twice, summary, fact, two links and two headings
+  EXPECT_TRUE(contains(html, "<p>markup</p>"));
+}
+
+TEST(Html, NothingMeasuredIsStillAPage) {
+  EXPECT_EQ(body_fault(html_page(std::span<const StudyReport>{}, "Report")), "");
+  const std::vector<StudyReport> reports(1);
+  const std::string html = html_page(reports, "Report");
+  EXPECT_EQ(body_fault(html), "");
+  EXPECT_FALSE(contains(html, "✓"));
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,91 @@
+#include "tandem/report/json.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "report_fixture.h"
+
+namespace tandem {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::vector<std::string> keys(const Json& object) {
+  std::vector<std::string> names;
+  for (const auto& item : object.items()) names.push_back(item.key());
+  return names;
+}
+
+TEST(ReportJson, HasExactlyTheKeysOfTheContract) {
+  const Json study = Json::parse(to_json_text(sample_report()));
+  EXPECT_EQ(keys(study), (std::vector<std::string>{"study", "machine", "rows"}));
+  EXPECT_EQ(study["study"], "max");
+  EXPECT_EQ(study["machine"], (Json{{"CPU", "Some CPU"}, {"cores", "2"}}));
+  ASSERT_EQ(study["rows"].size(), 4u);
+  EXPECT_EQ(keys(study["rows"][1]),
+            (std::vector<std::string>{"case", "version", "device", "median_ms", "min_ms", "max_ms",
+                                      "with_copies_ms", "speedup", "gb_per_s", "gflop_per_s", "share_of_peak",
+                                      "agrees", "max_error", "threads"}));
+  EXPECT_EQ(study["rows"][1]["case"], "1000×1000 i32");
+  EXPECT_EQ(study["rows"][1]["agrees"], true);
+  EXPECT_EQ(study["rows"][1]["threads"], 4);
+}
+
+TEST(ReportJson, LeavesOutAbsentFigures) {
+  const Json study = Json::parse(to_json_text(sample_report()));
+  EXPECT_EQ(keys(study["rows"][0]), (std::vector<std::string>{"case", "version", "device", "median_ms",
+                                                              "min_ms", "max_ms", "agrees"}));
+}
+
+TEST(ReportJson, LeavesOutWhatIsNotFinite) {
+  StudyReport report = sample_report();
+  report.rows[1].speedup = std::numeric_limits<double>::infinity();
+  report.rows[1].max_error = std::numeric_limits<double>::quiet_NaN();
+  const std::string text = to_json_text(report);
+  const Json row = Json::parse(text)["rows"][1];
+  EXPECT_FALSE(row.contains("speedup"));
+  EXPECT_FALSE(row.contains("max_error"));
+  EXPECT_FALSE(contains(text, "null"));
+}
+
+TEST(ReportJson, NumbersReadBackExactly) {
+  StudyReport report = sample_report();
+  for (const double value : {0.1, 1.0 / 3, 5e-324, 1.7976931348623157e308, 123456789.125}) {
+    report.rows[0].median_ms = value;
+    EXPECT_EQ(Json::parse(to_json_text(report))["rows"][0]["median_ms"].get<double>(), value);
+  }
+}
+
+TEST(ReportJson, OddStringsStayValid) {
+  StudyReport report = sample_report();
+  report.rows[0].case_name = "quote \" slash \\ line\n ×";
+  report.rows[0].version = "broken \xFF";
+  const Json row = Json::parse(to_json_text(report))["rows"][0];
+  EXPECT_EQ(row["case"], "quote \" slash \\ line\n ×");
+  EXPECT_EQ(row["version"], "broken \uFFFD");
+}
+
+TEST(ReportJson, FactsOfOneNameAreAllKept) {
+  StudyReport report = sample_report();
+  report.machine = {{"GPU", "first"}, {"GPU", "second"}};
+  EXPECT_EQ(Json::parse(to_json_text(report))["machine"], (Json{{"GPU", "first"}, {"GPU 2", "second"}}));
+}
+
+TEST(ReportJson, SeveralStudiesAreAList) {
+  const std::vector<StudyReport> reports{sample_report(), sample_report()};
+  const Json all = Json::parse(to_json_text(reports));
+  EXPECT_EQ(keys(all), (std::vector<std::string>{"studies"}));
+  ASSERT_EQ(all["studies"].size(), 2u);
+  EXPECT_EQ(all["studies"][1], Json::parse(to_json_text(reports[1])));
+}
+
+TEST(ReportJson, AnEmptyStudyHasEmptyParts) {
+  const Json study = Json::parse(to_json_text(StudyReport{}));
+  EXPECT_EQ(study["machine"], Json::object());
+  EXPECT_EQ(study["rows"], Json::array());
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,226 @@
+#include "tandem/report/plot.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <sstream>
+
+#include "report_fixture.h"
+#include "tandem/core/error.h"
+#include "tandem/report/axis.h"
+
+namespace tandem {
+namespace {
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+Plot line_plot(std::vector<double> x, std::vector<double> y) {
+  Plot plot;
+  plot.title = "title";
+  plot.x_label = "x";
+  plot.y_label = "y";
+  plot.series.push_back({.name = "line", .x = std::move(x), .y = std::move(y)});
+  return plot;
+}
+
+Plot bar_plot(std::vector<double> y) {
+  Plot plot;
+  plot.title = "bars";
+  plot.kind = PlotKind::bars;
+  for (std::size_t i = 0; i < y.size(); ++i) plot.categories.push_back("bar " + std::to_string(i));
+  plot.series.push_back({.name = "one", .x = {}, .y = std::move(y)});
+  return plot;
+}
+
+// Well-formed, and every coordinate a number inside the picture.
+void expect_sound(const Plot& plot) {
+  const std::string picture = svg(plot);
+  EXPECT_EQ(xml_fault(picture), "") << picture;
+  const std::vector<std::string> boxes = attribute_values(picture, "viewBox");
+  ASSERT_EQ(boxes.size(), 1u);
+  double left = -1, top = -1, width = 0, height = 0;
+  std::istringstream(boxes[0]) >> left >> top >> width >> height;
+  EXPECT_EQ(left, 0);
+  EXPECT_EQ(top, 0);
+  const auto expect_inside = [&](const char* name, double end) {
+    for (const std::string& text : attribute_values(picture, name)) {
+      const double value = std::stod(text);
+      EXPECT_TRUE(value >= 0 && value <= end) << name << " " << text;
+    }
+  };
+  for (const char* name : {"x", "x1", "x2", "cx", "width"}) expect_inside(name, width);
+  for (const char* name : {"y", "y1", "y2", "cy", "height"}) expect_inside(name, height);
+  EXPECT_FALSE(contains(picture, "nan") || contains(picture, "inf\"") || contains(picture, "inf "))
+      << picture;
+}
+
+TEST(XmlFault, SeesWhatIsBroken) {
+  EXPECT_EQ(xml_fault("<a b=\"c\"><d/>text &amp; more</a>"), "");
+  for (const char* broken : {"", "text", "<a>", "<a></b>", "<a/><b/>", "<a b=c/>", "<a>&</a>", "<a b=\"<\"/>",
+                             "<a b=\"1\" b=\"2\"/>", "<a", "<a>x > y</a>"})
+    EXPECT_NE(xml_fault(broken), "") << broken;
+}
+
+TEST(Plot, LinesHaveAMarkAPointAndATitleEach) {
+  const Plot plot = line_plot({1, 2, 4, 8}, {1, 1.9, 3.5, 6});
+  expect_sound(plot);
+  const std::string picture = svg(plot);
+  EXPECT_EQ(count(picture, "<circle"), 4);
+  EXPECT_EQ(count(picture, "<title>"), 4);
+  EXPECT_TRUE(contains(picture, "<title>line, x 4: 3.50</title>")) << picture;
+}
+
+TEST(Plot, NothingToShowSaysSo) {
+  for (Plot plot :
+       {Plot{}, line_plot({}, {}), line_plot({1, 2}, {nan, infinity}), bar_plot({}), bar_plot({nan})}) {
+    expect_sound(plot);
+    EXPECT_TRUE(contains(svg(plot), "nothing to show"));
+  }
+  Plot log = line_plot({1, 2}, {0, -5});
+  log.log_y = true;
+  EXPECT_TRUE(contains(svg(log), "nothing to show"));
+}
+
+TEST(Plot, OnePoint) {
+  for (const double value : {0.0, 5.0, -5.0, 1e-200, 1e299}) {
+    expect_sound(line_plot({3}, {value}));
+    expect_sound(bar_plot({value}));
+    EXPECT_EQ(count(svg(line_plot({3}, {value})), "<circle"), 1);
+  }
+  Plot log = line_plot({3}, {7});
+  log.log_x = log.log_y = true;
+  expect_sound(log);
+}
+
+TEST(Plot, LogAxesDropZerosAndNegatives) {
+  Plot plot = line_plot({0, 1, -1, 10, 100}, {5, 5, 5, 0, 50});
+  plot.log_x = plot.log_y = true;
+  expect_sound(plot);
+  EXPECT_EQ(count(svg(plot), "<circle"), 2);
+  Plot bars = bar_plot({0, -1, 10, 1000});
+  bars.log_y = true;
+  expect_sound(bars);
+  EXPECT_EQ(count(svg(bars), "<rect"), 2);
+}
+
+TEST(Plot, NotFiniteValuesLeaveAGap) {
+  const Plot plot = line_plot({1, 2, 3, 4, 5}, {1, 2, nan, 2, 1});
+  expect_sound(plot);
+  const std::string picture = svg(plot);
+  EXPECT_EQ(count(picture, "<circle"), 4);
+  const std::vector<std::string> paths = attribute_values(picture, "d");
+  ASSERT_EQ(paths.size(), 1u);
+  EXPECT_EQ(count(paths[0], "M"), 2) << paths[0];
+}
+
+TEST(Plot, HugeRanges) {
+  for (const bool log : {false, true}) {
+    Plot plot = line_plot({1, 2, 3, 4}, {1e-299, 1, 1e150, 1e299});
+    plot.log_y = log;
+    expect_sound(plot);
+    Plot bars = bar_plot({1e-299, 1, 1e299});
+    bars.log_y = log;
+    expect_sound(bars);
+  }
+  expect_sound(line_plot({-1e300, 1e300}, {-1e300, 1e300}));
+  expect_sound(
+      line_plot({1, 2}, {std::numeric_limits<double>::max(), std::numeric_limits<double>::denorm_min()}));
+  expect_sound(line_plot({1, 2, 3}, {1e15, 1e15 + 1, 1e15 + 2}));
+}
+
+TEST(Plot, BarsGrowWithTheirValuesAlsoBelowZero) {
+  expect_sound(bar_plot({-3, 4, -1}));
+  expect_sound(bar_plot({-3, -1}));
+  const std::vector<std::string> widths = attribute_values(svg(bar_plot({1, 2})), "width");
+  ASSERT_EQ(widths.size(), 2u);
+  EXPECT_NEAR(std::stod(widths[1]), 2 * std::stod(widths[0]), 0.2);
+}
+
+TEST(Plot, ALegendOnlyForSeveralSeries) {
+  Plot plot = line_plot({1, 2}, {1, 2});
+  EXPECT_FALSE(contains(svg(plot), ">line</text>"));
+  plot.series.push_back({.name = "other", .x = {1, 2}, .y = {2, 3}, .dashed = true});
+  expect_sound(plot);
+  EXPECT_TRUE(contains(svg(plot), ">line</text>"));
+  EXPECT_TRUE(contains(svg(plot), ">other</text>"));
+  EXPECT_TRUE(contains(svg(plot), "plot-dashed"));
+}
+
+TEST(Plot, NamesAreEscapedAndLongOnesFit) {
+  const std::string evil = "<script>alert('\"&')</script>";
+  Plot plot = line_plot({1, 2}, {1, 2});
+  plot.title = plot.x_label = plot.y_label = evil + std::string(300, 'w');
+  for (int i = 0; i < 12; ++i)
+    plot.series.push_back({.name = evil + std::string(100, 'n'), .x = {1, 2}, .y = {2, 3}});
+  expect_sound(plot);
+  EXPECT_FALSE(contains(svg(plot), "<script"));
+  Plot bars = bar_plot({1, 2});
+  bars.categories = {evil, std::string(200, 'c')};
+  bars.series[0].name = evil;
+  expect_sound(bars);
+  EXPECT_FALSE(contains(svg(bars), "<script"));
+}
+
+TEST(Plot, MismatchedLengthsAreABug) {
+  EXPECT_THROW(svg(line_plot({1, 2}, {1})), InternalError);
+  Plot bars = bar_plot({1, 2});
+  bars.categories.pop_back();
+  EXPECT_THROW(svg(bars), InternalError);
+}
+
+TEST(Plot, ManyPointsStaySmall) {
+  std::vector<double> x;
+  std::vector<double> y;
+  for (int i = 0; i < 20000; ++i) {
+    x.push_back(i);
+    y.push_back(std::sin(i * 0.001));
+  }
+  const Plot plot = line_plot(x, y);
+  expect_sound(plot);
+  EXPECT_LT(svg(plot).size(), 300'000u);
+}
+
+TEST(StandardPlots, TimePeakCopiesAndThreads) {
+  std::vector<StudyRow> rows = sample_report().rows;
+  ASSERT_EQ(standard_plots(rows).size(), 3u);  // time, peak, copies: one thread count is no sweep
+  for (const Plot& plot : standard_plots(rows)) expect_sound(plot);
+  EXPECT_EQ(standard_plots(rows)[0].series.size(), 2u);
+  EXPECT_TRUE(standard_plots(rows)[0].log_y);  // 2.5 ms beside 5 µs
+  for (const int threads : {1, 2})
+    rows.push_back({.case_name = "33×7 f64",
+                    .version = "parallel",
+                    .device = "cpu",
+                    .median_ms = 2.0 / threads,
+                    .min_ms = 1,
+                    .max_ms = 2,
+                    .threads = threads});
+  const std::vector<Plot> plots = standard_plots(rows);
+  ASSERT_EQ(plots.size(), 4u);
+  expect_sound(plots[3]);
+  ASSERT_EQ(plots[3].series.size(), 2u);  // parallel and the ideal
+  EXPECT_EQ(plots[3].series[0].y, (std::vector<double>{1, 2}));
+  EXPECT_TRUE(standard_plots({}).empty());
+}
+
+TEST(Axis, LinearTicksAreNice) {
+  const Axis axis = linear_axis(0, 97, 6);
+  EXPECT_EQ(axis.ticks, (std::vector<double>{0, 20, 40, 60, 80, 100}));
+  EXPECT_EQ(axis.place(50), 0.5);
+  const Axis negative = linear_axis(-0.3, 0.4, 6);
+  EXPECT_LE(negative.low, -0.3);
+  EXPECT_GE(negative.high, 0.4);
+  EXPECT_LE(negative.ticks.size(), 9u);
+}
+
+TEST(Axis, LogTicksAreDecadesOrTheirParts) {
+  EXPECT_EQ(log_axis(0.5, 2000, 6).ticks, (std::vector<double>{0.1, 1, 10, 100, 1000, 10000}));
+  EXPECT_EQ(log_axis(1, 16, 6).ticks, (std::vector<double>{1, 2, 5, 10, 20}));
+  EXPECT_EQ(log_axis(1, 16, 6).high, 20);
+  EXPECT_LE(log_axis(1e-300, 1e300, 6).ticks.size(), 7u);
+  EXPECT_NEAR(log_axis(1, 100, 6).place(10), 0.5, 1e-12);
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,117 @@
+#include "tandem/report/table.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <vector>
+
+#include "report_fixture.h"
+#include "tandem/core/error.h"
+#include "tandem/report/study_text.h"
+#include "tandem/report/text.h"
+
+namespace tandem {
+namespace {
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST(Table, AlignsLeftAndRight) {
+  const Table table{{{"name"}, {"n", Align::right}},
+                    {{"", {{"X·Xᵀ"}, {"7"}}}, {"", {{"maximum"}, {"12345"}}}, {"", {{"none"}, {""}}}}};
+  EXPECT_EQ(format_table(table),
+            "name         n\n"
+            "──────────────\n"
+            "X·Xᵀ         7\n"
+            "maximum  12345\n"
+            "none\n");
+}
+
+TEST(Table, HeadingsStandOverIndentedRows) {
+  const Table table{{{"a"}, {"b"}}, {{"group", {}}, {"", {{"1"}, {"2"}}}}};
+  EXPECT_EQ(format_table(table), "  a  b\n──────\ngroup\n  1  2\n");
+}
+
+TEST(Table, ColourOnlyWhenAsked) {
+  const Table table{{{"a"}}, {{"", {{"x", Tone::bad}}}}};
+  EXPECT_FALSE(contains(format_table(table), "\x1b"));
+  EXPECT_TRUE(contains(format_table(table, {.colour = true}), "\x1b[1;31mx\x1b[0m"));
+}
+
+TEST(Table, ShortensTheWidestLeftColumnToFit) {
+  const Table table{{{"a"}, {"b"}, {"n", Align::right}},
+                    {{"", {{std::string(50, 'x')}, {std::string(90, 'y')}, {"123456"}}}}};
+  const std::string text = format_table(table, {.width = 60});
+  for (const std::string& line : lines_of(text)) EXPECT_LE(display_width(line), 60) << line;
+  EXPECT_TRUE(contains(text, "123456")) << text;
+  EXPECT_EQ(count(text, "…"), 2);
+}
+
+TEST(Table, RaggedRowsAreABug) {
+  EXPECT_THROW(format_table({{{"a"}, {"b"}}, {{"", {{"1"}}}}}), InternalError);
+  EXPECT_THROW(format_table({}), InternalError);
+}
+
+TEST(StudyText, ShowsFiguresWithUnitsGroupedByCase) {
+  const std::string text = study_text(sample_report());
+  for (const char* part :
+       {"Element-wise maximum\n", "1000×1000 i32\n", "33×7 f64\n", "2.50 ms", "5.00 µs", "4.50–6.50 µs",
+        "600 µs", "×500", "2400", "57.0 %", "All versions agree exactly.", "• Memory sets the pace.\n"})
+    EXPECT_TRUE(contains(text, part)) << part << "\n" << text;
+  EXPECT_FALSE(contains(text, "WRONG"));
+  EXPECT_FALSE(contains(text, "\x1b"));
+}
+
+TEST(StudyText, LeavesOutColumnsNobodyFills) {
+  StudyReport report = sample_report();
+  for (StudyRow& row : report.rows) row.gb_per_s = row.with_copies_ms = std::nullopt;
+  const std::string text = study_text(report);
+  EXPECT_FALSE(contains(text, "GB/s"));
+  EXPECT_FALSE(contains(text, "copies"));
+  EXPECT_TRUE(contains(text, "GFLOP/s"));
+}
+
+TEST(StudyText, MarksAndExplainsWrongRows) {
+  StudyReport report = sample_report();
+  report.rows[1].agrees = false;
+  report.rows[1].max_error = 0.25;
+  const std::string text = study_text(report);
+  EXPECT_EQ(count(text, "WRONG"), 2) << text;  // in the table and in the sentence
+  EXPECT_TRUE(contains(text, "error is 0.250.")) << text;
+  EXPECT_FALSE(contains(text, "agree exactly"));
+  EXPECT_FALSE(contains(text, "…")) << text;  // all eleven columns fit
+}
+
+TEST(StudyText, NeverWiderThanAskedWhateverTheNames) {
+  StudyReport report = sample_report();
+  report.introduction =
+      std::string(30, 'w') + " " + std::string(300, 'q') + " and more words that need wrapping";
+  report.rows[0].version = "a-version-with-a-very-long-name-漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字";
+  report.rows[1].device = std::string(80, 'd');
+  report.rows[1].case_name = std::string(200, 'c');
+  report.rows[1].agrees = false;
+  for (StudyRow& row : report.rows) row.median_ms = 123456789.0;
+  for (const int width : {60, 80, 100})
+    for (const std::string& line : lines_of(study_text(report, {.width = width})))
+      EXPECT_LE(display_width(line), width) << line;
+  for (const std::string& line : lines_of(machine_text({{"CPU", std::string(150, 'z')}, {"cores", "2"}})))
+    EXPECT_LE(display_width(line), 100) << line;
+}
+
+TEST(StudyText, AnEmptyStudyIsOnlyItsTitle) {
+  EXPECT_EQ(study_text({.study = "max",
+                        .title = "Maximum",
+                        .machine = {},
+                        .introduction = {},
+                        .rows = {},
+                        .findings = {},
+                        .plots = {}}),
+            "Maximum\n\n");
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,51 @@
+#include "tandem/report/text.h"
+
+#include <gtest/gtest.h>
+
+namespace tandem {
+namespace {
+
+TEST(Text, WidthCountsColumnsNotBytes) {
+  EXPECT_EQ(display_width(""), 0);
+  EXPECT_EQ(display_width("X·Xᵀ"), 4);
+  EXPECT_EQ(display_width("e\u0301"), 1);
+  EXPECT_EQ(display_width("漢字"), 4);
+  EXPECT_EQ(display_width("\U0001F600"), 2);
+}
+
+TEST(Text, BrokenBytesBecomeReplacements) {
+  EXPECT_EQ(one_line("a\xFFz"), "a\uFFFDz");
+  EXPECT_EQ(one_line("\xC3"), "\uFFFD");
+  EXPECT_EQ(one_line("\xC0\xAF"), "\uFFFD\uFFFD");                      // an overlong slash
+  EXPECT_EQ(one_line("\xED\xA0\x80"), "\uFFFD\uFFFD\uFFFD");            // a surrogate
+  EXPECT_EQ(one_line("\xF4\x90\x80\x80"), "\uFFFD\uFFFD\uFFFD\uFFFD");  // beyond Unicode
+  EXPECT_EQ(one_line("×ᵀ\U0001F600"), "×ᵀ\U0001F600");
+}
+
+TEST(Text, ControlCharactersCannotReachTheTerminal) {
+  EXPECT_EQ(one_line("a\x1b[31mb\r\nc\td"), "a [31mb  c d");
+  EXPECT_EQ(one_line("a\u202Eb"), "a b");
+}
+
+TEST(Text, ShortenKeepsTheWidth) {
+  EXPECT_EQ(shorten("abcdef", 6), "abcdef");
+  EXPECT_EQ(shorten("abcdef", 4), "abc…");
+  EXPECT_EQ(shorten("漢字漢字", 4), "漢…");
+  EXPECT_EQ(shorten("abc", 1), "…");
+  EXPECT_EQ(shorten("abc", 0), "");
+}
+
+TEST(Text, WrapBreaksAtSpaces) {
+  EXPECT_EQ(wrap("one two three", 7), (std::vector<std::string>{"one two", "three"}));
+  EXPECT_EQ(wrap("a  b\nc", 80), (std::vector<std::string>{"a b c"}));
+  EXPECT_EQ(wrap("abcdefgh i", 4), (std::vector<std::string>{"abc…", "i"}));
+  EXPECT_TRUE(wrap("", 10).empty());
+}
+
+TEST(Text, EscapesWhatMarkupMeans) {
+  EXPECT_EQ(escape_html(R"(<a href="x">'&')"), "&lt;a href=&quot;x&quot;&gt;&#39;&amp;&#39;");
+  EXPECT_EQ(escape_html(std::string_view("a\0b", 3)), "a b");
+}
+
+}  // namespace
+}  // namespace tandem
