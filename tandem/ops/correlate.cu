@@ -1,10 +1,8 @@
 // Correlation on CUDA.
 // `cuda-simple`: a block a row, a thread a column.
-// `cuda`, kernels up to 9x9: a thread owns a few neighbouring columns and walks down a strip of rows. It
-// keeps all weights and one partial sum per kernel row in registers; each input row is read once and added to
-// every output row it touches, so device memory is read about once and the loop is multiply-adds alone. Rows
-// are loaded `ahead` rows before they are used, to keep enough bytes in flight. Larger kernels: weights in
-// shared memory, image through the cache.
+// `cuda`, kernels up to 9x9: a thread owns a few neighbouring columns and walks down a strip of rows. Every
+// input row passes once through shared memory, several rows ahead, and the loop is multiply-adds on
+// registers. Larger kernels: weights in shared memory, image through the cache.
 #include <algorithm>
 #include <cstdint>
 
@@ -29,56 +27,90 @@ __global__ void correlate_row_per_block(CorrelateShape s, const T* image, const 
     }
 }
 
+// Four bytes times four, or eight times two: what one instruction loads and stores.
 template <class T>
-struct alignas(16) Quad {
-  static constexpr int count = 16 / sizeof(T);
-  T value[count];
+struct VectorOf16;
+template <>
+struct VectorOf16<float> {
+  using type = float4;
+};
+template <>
+struct VectorOf16<double> {
+  using type = double2;
 };
 
-// How a strip is walked; chosen by measurement (bench/results).
+__device__ void unpack(float4 from, float* to) {
+  to[0] = from.x, to[1] = from.y, to[2] = from.z, to[3] = from.w;
+}
+__device__ void unpack(double2 from, double* to) {
+  to[0] = from.x, to[1] = from.y;
+}
+__device__ float4 pack(const float* from) {
+  return {from[0], from[1], from[2], from[3]};
+}
+__device__ double2 pack(const double* from) {
+  return {from[0], from[1]};
+}
+
+// Hides where a value came from, so that the compiler keeps it instead of loading it again.
+__device__ void keep_in_register(float& value) {
+  asm volatile("" : "+f"(value));
+}
+__device__ void keep_in_register(double& value) {
+  asm volatile("" : "+d"(value));
+}
+
+// Starts copying up to `bytes` (4, 8 or 16) to shared memory; zeros stand for those that are not `present`.
+template <int bytes>
+__device__ void copy_ahead(unsigned to, const void* from, int present) {
+  if constexpr (bytes == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(present)
+                 : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(from), "n"(bytes),
+                 "r"(present)
+                 : "memory");
+}
+
+constexpr int margin = 4;  // columns a strip reads beyond its own, on either side: the greatest radius
+
+// How strips are walked; chosen by measurement (bench/results). Input rows come in rounds of 2·radius + 1,
+// after which the sums are back in their first registers.
 template <class T, int radius>
 struct Strip {
-  static constexpr int threads = 128;
-  static constexpr int columns = Quad<T>::count;  // a thread's
-  static constexpr int rows = radius <= 2 ? 32 : 64;
-  static constexpr int ahead = radius <= 2 ? 2 : 1;
-  static constexpr int unroll = 1;
+  static constexpr int warps = 4;  // of a block; each has a strip of its own
+  static constexpr int rounds = radius == 1 ? 11 : radius == 2 ? 13 : 10;
+  static constexpr int ring = 4;  // input rows under way or in use
 };
 
-// The columns x − margin … x + columns − 1 + margin of one input row, zero outside the image.
-template <class T, int columns, int margin>
-struct Window {
-  static constexpr int count = columns + 2 * margin;
-  T value[count];
+// A warp walks down one strip. Input rows pass through its ring in shared memory, `ring − 1` of them under
+// way. Every row is read once and added to each output row it touches: weights and one sum per kernel row
+// stay in registers.
+template <class T, int radius, bool aligned, class Plan>
+__global__ void __launch_bounds__(32 * Plan::warps)
+    correlate_strips(CorrelateShape s, const T* __restrict__ image, const T* __restrict__ kernel,
+                     T* __restrict__ out) {
+  using Vector = typename VectorOf16<T>::type;
+  constexpr int size = 2 * radius + 1, ring = Plan::ring, columns = 16 / sizeof(T);
+  constexpr int strip_rows = Plan::rounds * size - 2 * radius, strip_width = 32 * columns;
+  constexpr int row_width = strip_width + 2 * margin, pieces = 2;
+  __shared__ alignas(16) T rows[Plan::warps][ring][row_width];
+  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const int height = static_cast<int>(s.height), width = static_cast<int>(s.width);
+  const int strip_x = (blockIdx.x * Plan::warps + warp) * strip_width, x = strip_x + lane * columns;
+  if (strip_x >= width) return;
 
-  __device__ void load(const T* row, std::int64_t x, std::int64_t width, bool row_exists, bool inside) {
-    constexpr int per_quad = Quad<T>::count;
-    if (row_exists && inside) {
+  // A row of the ring is filled in two pieces, the second by the first lanes alone. How many bytes of each
+  // exist:
+  int present[pieces][aligned ? 1 : columns];
 #pragma unroll
-      for (int q = 0; q < count / per_quad; ++q) {
-        const auto quad = *reinterpret_cast<const Quad<T>*>(row + x - margin + q * per_quad);
+  for (int p = 0; p < pieces; ++p)
 #pragma unroll
-        for (int e = 0; e < per_quad; ++e) value[q * per_quad + e] = quad.value[e];
-      }
-    } else {
-#pragma unroll
-      for (int e = 0; e < count; ++e) {
-        const std::int64_t from = x - margin + e;
-        value[e] = row_exists && from >= 0 && from < width ? row[from] : T{0};
-      }
+    for (int e = 0; e < (aligned ? 1 : columns); ++e) {
+      const int from_x = x - margin + p * strip_width + e;
+      present[p][e] = from_x >= 0 && from_x < width ? (aligned ? 16 : static_cast<int>(sizeof(T))) : 0;
     }
-  }
-};
-
-template <class T, int radius, class Plan>
-__global__ void __launch_bounds__(Plan::threads)
-    correlate_strips(CorrelateShape s, bool aligned, const T* __restrict__ image,
-                     const T* __restrict__ kernel, T* __restrict__ out) {
-  constexpr int size = 2 * radius + 1, columns = Plan::columns, ahead = Plan::ahead, margin = 4;
-  using RowWindow = Window<T, columns, margin>;
-  const std::int64_t x = (std::int64_t{blockIdx.x} * Plan::threads + threadIdx.x) * columns;
-  if (x >= s.width) return;
-  const bool inside = aligned && x >= margin && x + columns + margin <= s.width;
+  const bool fills_second = strip_width + lane * columns < row_width;
 
   T weight[size][size];
 #pragma unroll
@@ -88,65 +120,89 @@ __global__ void __launch_bounds__(Plan::threads)
       const std::int64_t from_i = i - radius + s.anchor_y, from_j = j - radius + s.anchor_x;
       const bool exists = from_i >= 0 && from_i < s.kernel_height && from_j >= 0 && from_j < s.kernel_width;
       weight[i][j] = exists ? kernel[s.weight_index(from_i, from_j)] : T{0};
+      keep_in_register(weight[i][j]);
     }
 
-  for (std::int64_t y_begin = std::int64_t{blockIdx.y} * Plan::rows; y_begin < s.height;
-       y_begin += std::int64_t{gridDim.y} * Plan::rows) {
-    const std::int64_t y_end = min(y_begin + Plan::rows, s.height);
-    RowWindow window[ahead + 1];
-    const auto load = [&](RowWindow& into, std::int64_t y) {
-      into.load(image + y * s.width, x, s.width, y >= 0 && y < s.height && y < y_end + radius, inside);
-    };
+  const T* own = &rows[warp][0][lane * columns];
+  const auto to_ring = static_cast<unsigned>(__cvta_generic_to_shared(own));
+  for (int y_begin = blockIdx.y * strip_rows; y_begin < height; y_begin += gridDim.y * strip_rows) {
+    const T* next = image + std::int64_t{y_begin - radius} * width + x - margin;
+    int next_y = y_begin - radius;
+    unsigned next_slot = 0;
+    const auto start_row = [&] {
+      const unsigned to = to_ring + next_slot * (row_width * sizeof(T));
+      const bool exists = static_cast<unsigned>(next_y) < static_cast<unsigned>(height);
 #pragma unroll
-    for (int a = 0; a < ahead; ++a) load(window[a], y_begin - radius + a);
-
-    // sum[k] belongs to output row y − radius + k while input row y is added.
-    T sum[size][columns] = {};
-#pragma unroll Plan::unroll
-    for (std::int64_t y = y_begin - radius; y < y_end + radius; ++y) {
-      load(window[ahead], y + ahead);
+      for (int p = 0; p < pieces; ++p) {
+        if (p == 1 && !fills_second) continue;
 #pragma unroll
-      for (int k = 0; k < size; ++k)
-#pragma unroll
-        for (int j = 0; j < size; ++j)
-#pragma unroll
-          for (int c = 0; c < columns; ++c)
-            sum[k][c] += weight[size - 1 - k][j] * window[0].value[c + margin - radius + j];
-      const std::int64_t finished = y - radius;
-      if (finished >= y_begin) {
-        T* target = out + finished * s.width + x;
-        if (aligned) {
-          Quad<T> quad;
-#pragma unroll
-          for (int c = 0; c < columns; ++c) quad.value[c] = sum[0][c];
-          *reinterpret_cast<Quad<T>*>(target) = quad;
-        } else {
-#pragma unroll
-          for (int c = 0; c < columns; ++c)
-            if (x + c < s.width) target[c] = sum[0][c];
-        }
+        for (int e = 0; e < (aligned ? 1 : columns); ++e)
+          copy_ahead<aligned ? 16 : sizeof(T)>(to + (p * strip_width + e) * sizeof(T),
+                                               next + p * strip_width + e, exists ? present[p][e] : 0);
       }
+      asm volatile("cp.async.commit_group;" ::: "memory");
+      next += width;
+      ++next_y;
+      next_slot = (next_slot + 1) % ring;
+    };
+    __syncwarp();
 #pragma unroll
-      for (int k = 0; k + 1 < size; ++k)
+    for (int r = 0; r < ring - 1; ++r) start_row();
+
+    // In turn r of a round, sum[(r + k) % size] belongs to the output row that is 2·radius − k rows behind.
+    T sum[size][columns] = {};
+    T* target = out + std::int64_t{y_begin - 2 * radius} * width + x;
+    int target_y = y_begin - 2 * radius;
+    unsigned slot = 0;
+    for (int round = 0; round < Plan::rounds; ++round)
 #pragma unroll
-        for (int c = 0; c < columns; ++c) sum[k][c] = sum[k + 1][c];
+      for (int turn = 0; turn < size; ++turn) {
+        asm volatile("cp.async.wait_group %0;" ::"n"(ring - 2) : "memory");
+        __syncwarp();
+        start_row();
+        T pixel[columns + 2 * margin];
 #pragma unroll
-      for (int c = 0; c < columns; ++c) sum[size - 1][c] = 0;
+        for (int c = 0; c < columns + 2 * margin; c += columns)
+          unpack(*reinterpret_cast<const Vector*>(own + slot * row_width + c), pixel + c);
+        slot = (slot + 1) % ring;
 #pragma unroll
-      for (int a = 0; a < ahead; ++a) window[a] = window[a + 1];
-    }
+        for (int k = 0; k < size; ++k)
+#pragma unroll
+          for (int j = 0; j < size; ++j)
+#pragma unroll
+            for (int c = 0; c < columns; ++c)
+              sum[(turn + k) % size][c] += weight[size - 1 - k][j] * pixel[c + margin - radius + j];
+        T(&finished)[columns] = sum[turn];
+        if (target_y >= y_begin && target_y < height) {
+          if constexpr (aligned) {
+            if (x < width) *reinterpret_cast<Vector*>(target) = pack(finished);
+          } else {
+#pragma unroll
+            for (int c = 0; c < columns; ++c)
+              if (x + c < width) target[c] = finished[c];
+          }
+        }
+        target += width;
+        ++target_y;
+#pragma unroll
+        for (int c = 0; c < columns; ++c) finished[c] = 0;
+      }
+    asm volatile("cp.async.wait_group 0;" ::: "memory");
   }
 }
 
 template <class T, int radius, class Plan = Strip<T, radius>>
 void launch_strips(const CorrelateShape& s, const T* image, const T* kernel, T* out, cudaStream_t stream) {
-  const bool aligned = s.width % Plan::columns == 0 && reinterpret_cast<std::uintptr_t>(image) % 16 == 0 &&
+  constexpr int columns = 16 / sizeof(T), strip_rows = Plan::rounds * (2 * radius + 1) - 2 * radius;
+  const bool aligned = s.width % columns == 0 && reinterpret_cast<std::uintptr_t>(image) % 16 == 0 &&
                        reinterpret_cast<std::uintptr_t>(out) % 16 == 0;
-  const std::int64_t block_columns = Plan::threads * Plan::columns;
+  const std::int64_t block_columns = 32 * Plan::warps * columns;
   const dim3 blocks(
       static_cast<unsigned>((s.width + block_columns - 1) / block_columns),
-      static_cast<unsigned>(std::min<std::int64_t>((s.height + Plan::rows - 1) / Plan::rows, 65535)));
-  correlate_strips<T, radius, Plan><<<blocks, Plan::threads, 0, stream>>>(s, aligned, image, kernel, out);
+      static_cast<unsigned>(std::min<std::int64_t>((s.height + strip_rows - 1) / strip_rows, 65535)));
+  const auto strips =
+      aligned ? correlate_strips<T, radius, true, Plan> : correlate_strips<T, radius, false, Plan>;
+  strips<<<blocks, 32 * Plan::warps, 0, stream>>>(s, image, kernel, out);
 }
 
 constexpr int large_threads = 256, large_chunk = 1024;
@@ -186,10 +242,11 @@ template <class T>
 void launch_tuned(const CorrelateShape& s, const T* image, const T* kernel, T* out, cudaStream_t stream) {
   const std::int64_t radius =
       std::max({s.anchor_y, s.anchor_x, s.kernel_height - 1 - s.anchor_y, s.kernel_width - 1 - s.anchor_x});
-  if (radius <= 1) return launch_strips<T, 1>(s, image, kernel, out, stream);
-  if (radius == 2) return launch_strips<T, 2>(s, image, kernel, out, stream);
-  if (radius == 3) return launch_strips<T, 3>(s, image, kernel, out, stream);
-  if (radius == 4) return launch_strips<T, 4>(s, image, kernel, out, stream);
+  const bool small = std::max(s.height, s.width) < (std::int64_t{1} << 30);
+  if (radius <= 1 && small) return launch_strips<T, 1>(s, image, kernel, out, stream);
+  if (radius == 2 && small) return launch_strips<T, 2>(s, image, kernel, out, stream);
+  if (radius == 3 && small) return launch_strips<T, 3>(s, image, kernel, out, stream);
+  if (radius == 4 && small) return launch_strips<T, 4>(s, image, kernel, out, stream);
   const auto blocks = static_cast<unsigned>((s.height * s.width + large_threads - 1) / large_threads);
   correlate_large<<<blocks, large_threads, 0, stream>>>(s, image, kernel, out);
 }
