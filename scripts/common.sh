@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Shared by ./quickstart, ./run-tests and the scripts: phases with progress, and the build. Sourced, not run.
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 logs=$root/build/logs
@@ -8,7 +9,7 @@ die() {
 }
 
 # Compiling takes about 1.5 GB a job at worst: fewer jobs than cores where memory is short.
-jobs() {
+job_count() {
   local cores kilobytes limit
   cores=$(nproc)
   kilobytes=$(awk '/^MemAvailable:/ {print $2}' /proc/meminfo)
@@ -65,5 +66,5 @@ build() {
   local preset=$1 target=${2:-all}
   must "Configuring $preset" "$logs/configure-$preset.log" cmake -S "$root" --preset "$preset"
   must "Building $preset" "$logs/build-$preset.log" \
-    cmake --build "$root/build/$preset" --parallel "$(jobs)" --target "$target"
+    cmake --build "$root/build/$preset" --parallel "$(job_count)" --target "$target"
 }
