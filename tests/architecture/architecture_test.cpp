@@ -71,8 +71,6 @@ class MadeUpTree : public ::testing::Test {
     std::error_code ignored;
     fs::remove_all(root_, ignored);
   }
-  MadeUpTree(const MadeUpTree&) = delete;
-  MadeUpTree& operator=(const MadeUpTree&) = delete;
 
   void write(const std::string& path, std::string_view text) const {
     fs::create_directories((root_ / path).parent_path());
