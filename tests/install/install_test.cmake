@@ -33,7 +33,7 @@ step(${CMAKE_COMMAND} -S ${EXAMPLE_DIR} -B ${work}/example -G ${GENERATOR} -DCMA
   -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_PREFIX_PATH=${work}/moved ${flags})
 step(${CMAKE_COMMAND} --build ${work}/example)
 step(${work}/example/use-tandem)
-if(NOT output MATCHES "Tandem")
+if(NOT output MATCHES "Tandem: \\[3, 2\\] on cpu: 1 4 2 5 3 6\nrefused: ")
   message(FATAL_ERROR "the example printed: ${output}")
 endif()
 step(${work}/moved/bin/tandem --help)
