@@ -7,13 +7,12 @@ find_package(CLI11 REQUIRED)
 find_package(JPEG REQUIRED)
 find_package(PNG REQUIRED)
 
-find_path(CBLAS_INCLUDE_DIR cblas.h PATH_SUFFIXES openblas openblas-pthread REQUIRED)
-find_library(OPENBLAS_LIBRARY openblas PATH_SUFFIXES openblas-pthread REQUIRED)
-add_library(tandem_blas INTERFACE)
-target_include_directories(tandem_blas SYSTEM INTERFACE ${CBLAS_INCLUDE_DIR})
-target_link_libraries(tandem_blas INTERFACE ${OPENBLAS_LIBRARY})
+include(TandemBlas)
+if(NOT TARGET tandem::blas)
+  message(FATAL_ERROR "OpenBLAS is missing: run scripts/install-dependencies")
+endif()
 
-set(tandem_private_dependencies tandem_blas OpenMP::OpenMP_CXX Threads::Threads nlohmann_json::nlohmann_json
+set(tandem_private_dependencies tandem::blas OpenMP::OpenMP_CXX Threads::Threads nlohmann_json::nlohmann_json
     JPEG::JPEG PNG::PNG)
 
 if(TANDEM_CUDA)

@@ -1,0 +1,216 @@
+// The rules of the house, each a function from sources to breaches ("path:line: what is wrong"); no breach,
+// an empty list. The ranks are the table of the rooms, in its order: a room includes itself and lower ranks
+// only.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/architecture/source_tree.h"
+
+namespace tandem::architecture {
+
+struct Room {
+  std::string_view name;
+  int rank;
+};
+
+inline constexpr std::array rooms{
+    Room{"core", 0}, Room{"device", 1}, Room{"image", 1}, Room{"report", 1},  Room{"tensor", 2},
+    Room{"ops", 3},  Room{"files", 3},  Room{"dist", 3},  Room{"augment", 4}, Room{"nn", 4},
+    Room{"data", 5}, Room{"optim", 5},  Room{"train", 6}, Room{"study", 7},   Room{"apps/tandem", 8},
+};
+inline constexpr std::size_t longest_file = 600;
+
+using Sources = std::vector<SourceFile>;
+using Breaches = std::vector<std::string>;
+
+inline const Room* find_room(std::string_view name) {
+  for (const auto& room : rooms)
+    if (room.name == name) return &room;
+  return nullptr;
+}
+
+inline std::string at(const SourceFile& file, std::size_t line) {
+  return file.path + ":" + std::to_string(line) + ": ";
+}
+
+// The file a quoted include names, from the root: "tandem/…" and "apps/…" as they stand, others beside the
+// includer.
+inline std::string resolve(const SourceFile& file, const Include& include) {
+  if (include.target.starts_with("tandem/") || include.target.starts_with("apps/")) return include.target;
+  const auto beside = std::filesystem::path(file.path).parent_path() / include.target;
+  return beside.lexically_normal().generic_string();
+}
+
+inline Breaches unknown_rooms(const Sources& files) {
+  Breaches found;
+  for (const auto& file : files)
+    if (!find_room(file.room())) found.push_back(file.path + ": stands in no known room");
+  return found;
+}
+
+inline Breaches rank_breaches(const Sources& files) {
+  Breaches found;
+  for (const auto& file : files) {
+    const auto* own = find_room(file.room());
+    if (!own) continue;  // unknown_rooms says so
+    for (const auto& include : file.includes) {
+      if (!include.quoted) {
+        if (include.target.starts_with("tandem/"))
+          found.push_back(at(file, include.line) + "<" + include.target + "> must be in quotes");
+        continue;
+      }
+      if (file.in_library() && !include.target.starts_with("tandem/")) {
+        found.push_back(at(file, include.line) + "\"" + include.target + "\" must be named from tandem/");
+        continue;
+      }
+      const auto room_name = SourceFile{.path = resolve(file, include), .code = {}, .includes = {}}.room();
+      const auto* other = find_room(room_name);
+      if (!other) {
+        found.push_back(at(file, include.line) + "\"" + include.target + "\" is in no known room");
+      } else if (other != own && other->rank >= own->rank) {
+        found.push_back(at(file, include.line) + std::string(own->name) + " (rank " +
+                        std::to_string(own->rank) + ") includes " + std::string(other->name) + " (rank " +
+                        std::to_string(other->rank) + ")");
+      }
+    }
+  }
+  return found;
+}
+
+inline Breaches include_cycles(const Sources& files) {
+  std::map<std::string, std::vector<std::string>> edges;
+  for (const auto& file : files)
+    for (const auto& include : file.includes)
+      if (include.quoted) edges[file.path].push_back(resolve(file, include));
+  Breaches found;
+  std::set<std::string> done;
+  std::vector<std::string> trail;
+  const std::function<void(const std::string&)> visit = [&](const std::string& path) {
+    const auto seen = std::ranges::find(trail, path);
+    if (seen != trail.end()) {
+      std::string cycle;
+      for (auto step = seen; step != trail.end(); ++step) cycle += *step + " -> ";
+      found.push_back("include cycle: " + cycle + path);
+      return;
+    }
+    if (done.contains(path)) return;
+    trail.push_back(path);
+    if (const auto next = edges.find(path); next != edges.end())
+      for (const auto& target : next->second) visit(target);
+    trail.pop_back();
+    done.insert(path);
+  };
+  for (const auto& file : files) visit(file.path);
+  return found;
+}
+
+inline bool is_cuda_header(std::string_view target) {
+  static constexpr std::string_view prefixes[] = {"cuda",
+                                                  "cublas",
+                                                  "cudnn",
+                                                  "curand",
+                                                  "nccl",
+                                                  "nvrtc",
+                                                  "nvml",
+                                                  "cutlass",
+                                                  "cub/",
+                                                  "thrust/",
+                                                  "mma.h",
+                                                  "driver_types.h",
+                                                  "cooperative_groups"};
+  return std::ranges::any_of(prefixes, [&](std::string_view prefix) { return target.starts_with(prefix); });
+}
+
+// CUDA's headers stay in files that a build without CUDA leaves out, and never reach core.
+inline Breaches cuda_header_breaches(const Sources& files) {
+  Breaches found;
+  for (const auto& file : files) {
+    const bool cuda_source = file.extension() == ".cu" || file.extension() == ".cuh" ||
+                             (file.extension() == ".cpp" && file.stem().ends_with("_cuda"));
+    const bool device_header = file.extension() == ".h" && file.path.starts_with("tandem/device/cuda");
+    const bool may = file.room() != "core" && (cuda_source || device_header);
+    for (const auto& include : file.includes)
+      if (!may && is_cuda_header(include.target))
+        found.push_back(at(file, include.line) + "CUDA header " + include.target + " outside CUDA sources");
+  }
+  return found;
+}
+
+// Memory, streams and library handles are made in `device` alone; nobody stops the whole device.
+inline Breaches cuda_ownership_breaches(const Sources& files) {
+  static constexpr std::string_view device_only[] = {
+      "cudaMalloc",   "cudaHostAlloc",  "cudaStreamCreate", "cudaEventCreate",
+      "cublasCreate", "cublasLtCreate", "cudnnCreate",      "cudaMemPoolCreate"};
+  Breaches found;
+  for (const auto& file : files) {
+    for (std::size_t i = 0; i < file.code.size(); ++i) {
+      const auto& line = file.code[i];
+      if (line.find("cudaDeviceSynchronize") != std::string::npos)
+        found.push_back(at(file, i + 1) + "cudaDeviceSynchronize stops the whole device: wait on a stream");
+      if (file.room() == "device") continue;
+      for (const auto call : device_only)
+        if (line.find(call) != std::string::npos)
+          found.push_back(at(file, i + 1) + std::string(call) + " belongs in tandem/device");
+    }
+  }
+  return found;
+}
+
+// x.cpp has its x.h; a part of a family (x_cuda.cpp, x_simple.cu) has the x.h of the family.
+inline Breaches sources_without_header(const Sources& files) {
+  std::set<std::string> headers;
+  for (const auto& file : files)
+    if (file.extension() == ".h" || file.extension() == ".cuh")
+      headers.insert(file.room() + "/" + file.stem());
+  Breaches found;
+  for (const auto& file : files) {
+    if (!file.in_library() || (file.extension() != ".cpp" && file.extension() != ".cu")) continue;
+    auto stem = file.stem();
+    while (!stem.empty() && !headers.contains(file.room() + "/" + stem)) {
+      const auto cut = stem.rfind('_');
+      stem.resize(cut == std::string::npos ? 0 : cut);
+    }
+    if (stem.empty()) found.push_back(file.path + ": has no header of its name");
+  }
+  return found;
+}
+
+inline Breaches headers_without_pragma_once(const Sources& files) {
+  Breaches found;
+  for (const auto& file : files) {
+    if (file.extension() != ".h" && file.extension() != ".cuh") continue;
+    const bool once = std::ranges::any_of(file.code, [](const std::string& line) {
+      const auto [name, rest] = directive(line);
+      return name == "pragma" && rest.starts_with("once");
+    });
+    if (!once) found.push_back(file.path + ": has no #pragma once");
+  }
+  return found;
+}
+
+inline Breaches long_files(const Sources& files) {
+  Breaches found;
+  for (const auto& file : files)
+    if (file.code.size() > longest_file)
+      found.push_back(file.path + ": " + std::to_string(file.code.size()) + " lines, at most " +
+                      std::to_string(longest_file));
+  return found;
+}
+
+inline Breaches macros(const Sources& files) {
+  Breaches found;
+  for (const auto& file : files)
+    for (std::size_t i = 0; i < file.code.size(); ++i)
+      if (directive(file.code[i]).name == "define") found.push_back(at(file, i + 1) + "defines a macro");
+  return found;
+}
+
+}  // namespace tandem::architecture
