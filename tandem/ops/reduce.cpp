@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <type_traits>
 #include <vector>
 
@@ -10,53 +9,12 @@
 #include "tandem/core/parallel.h"
 #include "tandem/core/simd.h"
 #include "tandem/ops/arithmetic.h"
-#include "tandem/ops/elementwise.h"
 #include "tandem/ops/fill.h"
-#include "tandem/tensor/copy.h"
+#include "tandem/ops/reducers.h"
 #include "tandem/tensor/tape.h"
 
 namespace tandem {
 namespace {
-
-// Each reducer folds values in order; `merge` joins two neighbours' results.
-template <class T>
-struct SumReducer {
-  using State = std::conditional_t<std::is_integral_v<T>, std::int64_t, double>;
-  using Result = std::conditional_t<std::is_integral_v<T>, std::int64_t, T>;
-  static constexpr State initial() { return 0; }
-  static constexpr State fold(State state, T value, std::int64_t) {
-    return state + static_cast<State>(convert<ComputeType<T>>(value));
-  }
-  static constexpr State merge(State a, State b) { return a + b; }
-  static constexpr Result finish(State state) { return convert<Result>(state); }
-};
-
-template <class T>
-struct ArgmaxReducer {
-  struct State {
-    ComputeType<T> value;
-    std::int64_t index;  // −1: nothing seen
-  };
-  using Result = std::int64_t;
-  static constexpr State initial() { return {{}, -1}; }
-  static constexpr State fold(State state, T element, std::int64_t index) {
-    const auto value = convert<ComputeType<T>>(element);
-    const bool better =
-        state.index < 0 || value > state.value || (value != value && state.value == state.value);
-    return better ? State{value, index} : state;
-  }
-  static constexpr State merge(State a, State b) {
-    if (a.index < 0 || b.index < 0) return a.index < 0 ? b : a;
-    return b.value > a.value || (b.value != b.value && a.value == a.value) ? b : a;
-  }
-  static constexpr Result finish(State state) { return state.index; }
-};
-
-template <class T>
-struct MaxReducer : ArgmaxReducer<T> {
-  using Result = T;
-  static constexpr Result finish(typename ArgmaxReducer<T>::State state) { return convert<T>(state.value); }
-};
 
 // A long reduction is cut into chunks of a fixed size, whose results are merged in order: the bits do not
 // depend on the number of threads. Neighbouring outputs that lie side by side in x are folded together
@@ -64,48 +22,81 @@ struct MaxReducer : ArgmaxReducer<T> {
 constexpr std::int64_t chunk_size = 1 << 15;
 constexpr int lanes = 64;
 
+// Element i of a dense run goes to part i % 16 whatever the vectors' width, so the bits are the same on every
+// machine; 16 separate parts let the compiler vectorise. For sums: indices are not kept.
+template <class Reducer, class T>
+[[gnu::always_inline]] inline typename Reducer::State fold_dense(typename Reducer::State state,
+                                                                 const T* values, std::int64_t count) {
+  constexpr int parts = 16;
+  typename Reducer::State part[parts];
+  for (auto& one : part) one = Reducer::initial();
+  std::int64_t i = 0;
+  for (; i + parts <= count; i += parts)
+    for (int k = 0; k < parts; ++k) part[k] = Reducer::fold(part[k], values[i + k], 0);
+  for (; i < count; ++i) state = Reducer::fold(state, values[i], 0);
+  for (int width = parts / 2; width > 0; width /= 2)
+    for (int k = 0; k < width; ++k) part[k] = Reducer::merge(part[k], part[k + width]);
+  return Reducer::merge(state, part[0]);
+}
+
+// Folds elements [from, to) of `reduced` for `count` outputs whose elements lie side by side from `source`
+// on.
+template <class Reducer, class T>
+[[gnu::always_inline]] inline void fold_chunk(const Layout<1>& reduced, std::int64_t from, std::int64_t to,
+                                              const T* source, std::int64_t count,
+                                              std::array<typename Reducer::State, lanes>& state) {
+  const std::int64_t step = reduced.strides[0][reduced.rank - 1];
+  std::int64_t index = from;
+  for_each_run(
+      reduced, from, to, [&](const auto& offset, std::int64_t run) __attribute__((always_inline)) {
+        const T* values = source + offset[0];
+        if (count > 1) {
+          for (std::int64_t i = 0; i < run; ++i)
+            for (std::int64_t lane = 0; lane < count; ++lane)
+              state[lane] = Reducer::fold(state[lane], values[i * step + lane], index + i);
+        } else if (std::is_same_v<Reducer, SumReducer<T>> && step == 1) {
+          state[0] = fold_dense<Reducer>(state[0], values, run);
+        } else {
+          auto one = state[0];
+          for (std::int64_t i = 0; i < run; ++i) one = Reducer::fold(one, values[i * step], index + i);
+          state[0] = one;
+        }
+        index += run;
+      });
+}
+
 template <class Reducer, class T>
 void reduce_cpu(const Layout<2>& kept, const Layout<1>& reduced, typename Reducer::Result* out, const T* x) {
   using State = typename Reducer::State;
   const std::int64_t chunks = std::max<std::int64_t>((reduced.numel + chunk_size - 1) / chunk_size, 1);
-  const std::int64_t x_step = reduced.strides[0][reduced.rank - 1];
-  const bool side_by_side = kept.strides[1][kept.rank - 1] == 1 && x_step != 1;
-  const std::int64_t width = side_by_side ? std::min<std::int64_t>(lanes, kept.sizes[kept.rank - 1]) : 1;
+  const bool side_by_side = kept.strides[1][kept.rank - 1] == 1 && reduced.strides[0][reduced.rank - 1] != 1;
   const std::int64_t row = kept.sizes[kept.rank - 1];
+  const std::int64_t width = side_by_side ? std::min<std::int64_t>(lanes, row) : 1;
   const std::int64_t groups_per_row = (row + width - 1) / width;
-  const std::int64_t groups = kept.numel / std::max<std::int64_t>(row, 1) * groups_per_row;
-  std::vector<State> partial(static_cast<std::size_t>(kept.numel * chunks), Reducer::initial());
+  const std::int64_t groups = kept.numel / row * groups_per_row;
   const std::int64_t cost = std::max<std::int64_t>(std::min(reduced.numel, chunk_size) * width, 1);
+  std::vector<State> partial(chunks > 1 ? static_cast<std::size_t>(kept.numel * chunks) : 0);
   parallel_for(groups * chunks, std::max<std::int64_t>((1 << 15) / cost, 1),
                [&](std::int64_t begin, std::int64_t end) {
-                 for (std::int64_t task = begin; task < end; ++task) {
-                   const std::int64_t group = task / chunks, chunk = task % chunks;
-                   const std::int64_t first = group / groups_per_row * row + group % groups_per_row * width;
-                   const std::int64_t count = std::min(width, row - group % groups_per_row * width);
-                   const T* source = x + kept.offsets(first)[1];
-                   const std::int64_t from = chunk * chunk_size,
-                                      to = std::min(from + chunk_size, reduced.numel);
-                   std::array<State, lanes> state;
-                   state.fill(Reducer::initial());
-                   std::int64_t index = from;
-                   for_each_run(reduced, from, to, [&](const auto& offset, std::int64_t run) {
-                     const T* values = source + offset[0];
-                     if (count == 1) {
-                       State one = state[0];
-                       for (std::int64_t i = 0; i < run; ++i)
-                         one = Reducer::fold(one, values[i * x_step], index + i);
-                       state[0] = one;
-                     } else {
-                       for (std::int64_t i = 0; i < run; ++i)
-                         for (std::int64_t lane = 0; lane < count; ++lane)
-                           state[lane] = Reducer::fold(state[lane], values[i * x_step + lane], index + i);
-                     }
-                     index += run;
-                   });
-                   for (std::int64_t lane = 0; lane < count; ++lane)
-                     partial[(first + lane) * chunks + chunk] = state[lane];
-                 }
+                 with_simd([&]<std::size_t>() __attribute__((always_inline)) {
+                   for (std::int64_t task = begin; task < end; ++task) {
+                     const std::int64_t group = task / chunks, chunk = task % chunks;
+                     const std::int64_t first = group / groups_per_row * row + group % groups_per_row * width;
+                     const std::int64_t count = std::min(width, row - group % groups_per_row * width);
+                     const std::int64_t from = chunk * chunk_size,
+                                        to = std::min(from + chunk_size, reduced.numel);
+                     std::array<State, lanes> state;
+                     std::fill_n(state.begin(), count, Reducer::initial());
+                     fold_chunk<Reducer>(reduced, from, to, x + kept.offsets(first)[1], count, state);
+                     for (std::int64_t lane = 0; lane < count; ++lane)
+                       if (chunks > 1)
+                         partial[(first + lane) * chunks + chunk] = state[lane];
+                       else
+                         out[kept.offsets(first + lane)[0]] = Reducer::finish(state[lane]);
+                   }
+                 });
                });
+  if (chunks == 1) return;
   parallel_for(kept.numel, 1 << 14, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       State state = partial[i * chunks];
@@ -137,10 +128,25 @@ void reduce_kernel<Backend::cpu>(Reduction reduction, DType dtype, const Layout<
   });
 }
 
+template <>
+void place_kernel<Backend::cpu>(DType dtype, const Layout<2>& kept, const Layout<1>& reduced, std::byte* out,
+                                const std::byte* values, const std::int64_t* index, StreamView) {
+  on_dtype(AllTypes{}, dtype, "place", [&]<class T>() {
+    parallel_for(kept.numel, 1 << 13, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        const auto offset = kept.offsets(i);
+        reinterpret_cast<T*>(out)[offset[1] + reduced.offsets(index[i])[0]] =
+            reinterpret_cast<const T*>(values)[offset[0]];
+      }
+    });
+  });
+}
+
 namespace {
 
 // The shape of x with the reduced axes at size 1.
 Shape kept_shape(const Tensor& x, const Dims& axes, const char* op) {
+  common_device(op, {&x});
   Dims sizes = x.shape();
   for (int i = 0; i < axes.rank(); ++i) sizes[normalize_axis(static_cast<int>(axes[i]), x.rank(), op)] = 1;
   return axes.rank() == 0 ? Shape(Dims::filled(x.rank(), 1)) : Shape(sizes);
@@ -159,23 +165,40 @@ Tensor drop_axes(const Tensor& result, const Tensor& x, const Dims& axes, Reduce
   return result.reshape(Dims(sizes));
 }
 
+// The axes of x that go when it is reduced to `shape`; the others have size 1 here.
+Shape reduced_shape(const Tensor& x, const Shape& shape) {
+  Dims sizes = x.shape();
+  for (int axis = 0; axis < x.rank(); ++axis)
+    if (shape[axis] == x.shape()[axis]) sizes[axis] = 1;
+  return Shape(sizes);
+}
+
 // Reduces the axes along which `shape` is 1 and x is not.
 Tensor compute(Reduction reduction, const char* op, const Tensor& x, const Shape& shape) {
-  const Device device = common_device(op, {&x});
+  const Device device = x.device();
   const bool to_i64 =
       reduction == Reduction::argmax || (reduction == Reduction::sum && !is_floating(x.dtype()));
   Tensor out = Tensor::empty(shape, to_i64 ? DType::i64 : x.dtype(), device);
-  Dims out_strides = out.strides(), x_strides = x.strides(), reduced_sizes = x.shape();
-  for (int axis = 0; axis < x.rank(); ++axis)
-    if (shape[axis] == x.shape()[axis]) reduced_sizes[axis] = 1;
-  const Shape reduced_shape(reduced_sizes);
-  check(reduction == Reduction::sum || out.numel() == 0 || reduced_shape.numel() > 0,
+  const Shape reduced = reduced_shape(x, shape);
+  check(reduction == Reduction::sum || out.numel() == 0 || reduced.numel() > 0,
         "[{}] expected at least one element to reduce, got shape {}", op, x.shape().to_string());
   if (out.numel() > 0)
     on_backend(device, op, [&]<Backend B>() {
-      reduce_kernel<B>(reduction, x.dtype(), make_layout<2>(shape, {out_strides, x_strides}),
-                       make_layout<1>(reduced_shape, {x_strides}), out.bytes(), x.bytes(),
+      reduce_kernel<B>(reduction, x.dtype(), make_layout<2>(shape, {out.strides(), x.strides()}),
+                       make_layout<1>(reduced, {x.strides()}), out.bytes(), x.bytes(),
                        current_stream(device));
+    });
+  return out;
+}
+
+// A tensor of `shape` that is 0 but where `index` says, along the reduced axes, that a value belongs.
+Tensor place(const Tensor& values, const Tensor& index, const Shape& shape) {
+  Tensor out = zeros(shape, values.dtype(), values.device());
+  if (values.numel() > 0)
+    on_backend(values.device(), "max", [&]<Backend B>() {
+      place_kernel<B>(values.dtype(), make_layout<2>(values.shape(), {values.strides(), out.strides()}),
+                      make_layout<1>(reduced_shape(out, values.shape()), {out.strides()}), out.bytes(),
+                      values.bytes(), index.data<std::int64_t>(), current_stream(values.device()));
     });
   return out;
 }
@@ -191,6 +214,7 @@ Tensor sum(const Tensor& x, const Dims& axes, ReduceOptions options) {
 }
 
 Tensor mean(const Tensor& x, const Dims& axes, ReduceOptions options) {
+  common_device("mean", {&x});
   check(is_floating(x.dtype()), "[mean] expected a floating dtype, got {}", name_of(x.dtype()));
   const Tensor total = sum(x, axes, options);
   check(x.numel() > 0 || total.numel() == 0, "[mean] expected at least one element to average, got shape {}",
@@ -220,7 +244,13 @@ Tensor argmax(const Tensor& x, int axis, ReduceOptions options) {
 }
 
 Tensor max(const Tensor& x, const Dims& axes, ReduceOptions options) {
-  Tensor out = compute(Reduction::max, "max", x, kept_shape(x, axes, "max"));
+  const Shape shape = kept_shape(x, axes, "max");
+  Tensor out = compute(Reduction::max, "max", x, shape);
+  if (wants_grad(x))
+    record(out, "max", {&x},
+           [index = compute(Reduction::argmax, "max", x, shape), from = x.shape()](const Tensor& g) {
+             return Gradients{place(g, index, from)};
+           });
   return drop_axes(out, x, axes, options, "max");
 }
 

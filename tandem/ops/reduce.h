@@ -1,9 +1,10 @@
 // Reductions over axes: sum, mean, maximum and its index. No axes means all of them. f32 and bf16 sums are
-// collected in f64 on the CPU and in blocks on CUDA, in an order that depends on the shape alone: same input,
-// same bits.
+// collected in f64 and rounded once, in an order that depends on the shape alone: same input, same bits,
+// whatever the number of threads. Integers are summed in i64.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "tandem/device/stream.h"
 #include "tandem/tensor/layout.h"
@@ -31,5 +32,11 @@ enum class Reduction { sum, max, argmax };
 template <Backend B>
 void reduce_kernel(Reduction reduction, DType dtype, const Layout<2>& kept, const Layout<1>& reduced,
                    std::byte* out, const std::byte* x, StreamView stream);
+
+// The reverse of taking an element by its argmax: value i goes to out at position index[i] of the reduced
+// axes. `kept` has the operands (values, out), `reduced` (out); index is dense over `kept`.
+template <Backend B>
+void place_kernel(DType dtype, const Layout<2>& kept, const Layout<1>& reduced, std::byte* out,
+                  const std::byte* values, const std::int64_t* index, StreamView stream);
 
 }  // namespace tandem

@@ -1,0 +1,55 @@
+// What a reduction does to its elements, shared by the CPU and CUDA: `fold` takes one element with its index
+// into a state, `merge` joins the states of two disjoint parts, `finish` makes the result. Sums are held in
+// f64 (i64 for integers), so that an f32 or bf16 sum is rounded once; argmax prefers NaN, then the greater
+// value, then the lower index, which makes merging independent of the order.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "tandem/core/dtype.h"
+#include "tandem/ops/elementwise.h"
+
+namespace tandem {
+
+template <class T>
+struct SumReducer {
+  using State = std::conditional_t<std::is_integral_v<T>, std::int64_t, double>;
+  using Result = std::conditional_t<std::is_integral_v<T>, std::int64_t, T>;
+  static constexpr State initial() { return 0; }
+  static constexpr State fold(State state, T value, std::int64_t) {
+    return state + static_cast<State>(convert<ComputeType<T>>(value));
+  }
+  static constexpr State merge(State a, State b) { return a + b; }
+  static constexpr Result finish(State state) { return convert<Result>(state); }
+};
+
+template <class T>
+struct ArgmaxReducer {
+  struct State {
+    ComputeType<T> value;
+    std::int64_t index;  // −1: nothing seen
+  };
+  using Result = std::int64_t;
+  static constexpr bool is_greater(ComputeType<T> a, ComputeType<T> b) { return a > b || (a != a && b == b); }
+  static constexpr State initial() { return {{}, -1}; }
+  // Indices come in rising order, so an equal value never wins.
+  static constexpr State fold(State state, T element, std::int64_t index) {
+    const auto value = convert<ComputeType<T>>(element);
+    return state.index < 0 || is_greater(value, state.value) ? State{value, index} : state;
+  }
+  static constexpr State merge(State a, State b) {
+    if (a.index < 0 || b.index < 0) return a.index < 0 ? b : a;
+    const bool tie = !is_greater(a.value, b.value) && !is_greater(b.value, a.value);
+    return is_greater(b.value, a.value) || (tie && b.index < a.index) ? b : a;
+  }
+  static constexpr Result finish(State state) { return state.index; }
+};
+
+template <class T>
+struct MaxReducer : ArgmaxReducer<T> {
+  using Result = T;
+  static constexpr Result finish(typename ArgmaxReducer<T>::State state) { return convert<T>(state.value); }
+};
+
+}  // namespace tandem

@@ -1,0 +1,216 @@
+#include "tandem/ops/softmax.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "tandem/core/check.h"
+#include "tandem/core/parallel.h"
+#include "tandem/core/simd.h"
+#include "tandem/ops/elementwise.h"
+#include "tandem/tensor/tape.h"
+
+namespace tandem {
+namespace {
+
+// Rows are worked on in blocks that stay in the first cache; sums within a block are in the compute type,
+// over blocks in f64. A block is cut into `parts` separate sums, which lets the compiler vectorise and gives
+// the same bits whatever the vectors' width.
+constexpr std::int64_t block = 256;
+constexpr int parts = 16;
+
+template <class C>
+[[gnu::always_inline]] inline C exponential(C value) {
+  return std::exp(value);
+}
+
+// Up to a block of elements in the compute type.
+template <class C, class T>
+[[gnu::always_inline]] inline void load(C* to, const T* from, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) to[i] = convert<C>(from[i]);
+}
+
+// Folds `count` elements (at least 1) of a block, whose unused end is overwritten with `neutral`.
+template <class C, class F>
+[[gnu::always_inline]] inline C fold_block(C* values, std::int64_t count, C neutral, F f) {
+  for (; count % parts != 0; ++count) values[count] = neutral;
+  C part[parts];
+  for (int k = 0; k < parts; ++k) part[k] = values[k];
+  for (std::int64_t i = parts; i < count; i += parts)
+    for (int k = 0; k < parts; ++k) part[k] = f(part[k], values[i + k]);
+  for (int width = parts / 2; width > 0; width /= 2)
+    for (int k = 0; k < width; ++k) part[k] = f(part[k], part[k + width]);
+  return part[0];
+}
+
+struct Greater {
+  template <class C>
+  constexpr C operator()(C a, C b) const {
+    return b > a ? b : a;
+  }
+};
+struct Plus {
+  template <class C>
+  constexpr C operator()(C a, C b) const {
+    return a + b;
+  }
+};
+
+// f(begin, count) for the blocks of a row.
+template <class F>
+[[gnu::always_inline]] inline void for_each_block(std::int64_t columns, F&& f) {
+  for (std::int64_t begin = 0; begin < columns; begin += block) f(begin, std::min(block, columns - begin));
+}
+
+template <class T>
+[[gnu::always_inline]] inline void softmax_row(Softmax kind, std::int64_t columns, T* __restrict out,
+                                               const T* __restrict x) {
+  using C = ComputeType<T>;
+  C values[block], powers[block];
+  C greatest = -std::numeric_limits<C>::infinity();
+  for_each_block(
+      columns, [&](std::int64_t begin, std::int64_t count) __attribute__((always_inline)) {
+        load(values, x + begin, count);
+        greatest = std::max(greatest, fold_block(values, count, greatest, Greater{}));
+      });
+  double sum = 0;
+  for_each_block(
+      columns, [&](std::int64_t begin, std::int64_t count) __attribute__((always_inline)) {
+        load(values, x + begin, count);
+        for (std::int64_t i = 0; i < count; ++i) powers[i] = exponential(values[i] - greatest);
+        sum += static_cast<double>(fold_block(powers, count, C{0}, Plus{}));
+        // bf16 powers would be rounded twice if they were kept in the output, so a second pass makes them
+        // again.
+        if constexpr (std::same_as<T, C>)
+          if (kind == Softmax::plain)
+            for (std::int64_t i = 0; i < count; ++i) out[begin + i] = powers[i];
+      });
+  const auto scale = static_cast<C>(1 / sum), shift = static_cast<C>(std::log(sum));
+  for_each_block(
+      columns, [&](std::int64_t begin, std::int64_t count) __attribute__((always_inline)) {
+        if (kind == Softmax::logarithm) {
+          for (std::int64_t i = begin; i < begin + count; ++i)
+            out[i] = convert<T>((convert<C>(x[i]) - greatest) - shift);
+        } else if constexpr (std::same_as<T, C>) {
+          for (std::int64_t i = begin; i < begin + count; ++i) out[i] *= scale;
+        } else {
+          for (std::int64_t i = 0; i < count; ++i)
+            powers[i] = exponential(convert<C>(x[begin + i]) - greatest) * scale;
+          for (std::int64_t i = 0; i < count; ++i) out[begin + i] = convert<T>(powers[i]);
+        }
+      });
+}
+
+// softmax: dx = y · (g − Σ g·y); log-softmax: dx = g − exp(y) · Σ g.
+template <class T>
+[[gnu::always_inline]] inline void gradient_row(Softmax kind, std::int64_t columns, T* __restrict dx,
+                                                const T* __restrict y, const T* __restrict g) {
+  using C = ComputeType<T>;
+  C values[block];
+  double sum = 0;
+  for_each_block(
+      columns, [&](std::int64_t begin, std::int64_t count) __attribute__((always_inline)) {
+        load(values, g + begin, count);
+        if (kind == Softmax::plain)
+          for (std::int64_t i = 0; i < count; ++i) values[i] *= convert<C>(y[begin + i]);
+        sum += static_cast<double>(fold_block(values, count, C{0}, Plus{}));
+      });
+  const auto total = static_cast<C>(sum);
+  for_each_block(
+      columns, [&](std::int64_t begin, std::int64_t count) __attribute__((always_inline)) {
+        load(values, y + begin, count);
+        if (kind == Softmax::plain) {
+          for (std::int64_t i = 0; i < count; ++i)
+            dx[begin + i] = convert<T>(values[i] * (convert<C>(g[begin + i]) - total));
+        } else {
+          for (std::int64_t i = 0; i < count; ++i) values[i] = exponential(values[i]);
+          for (std::int64_t i = 0; i < count; ++i)
+            dx[begin + i] = convert<T>(convert<C>(g[begin + i]) - values[i] * total);
+        }
+      });
+}
+
+// f(row) for every row, split over the team.
+template <class F>
+void for_each_row(std::int64_t rows, std::int64_t columns, F&& f) {
+  parallel_for(rows, std::max<std::int64_t>((1 << 12) / columns, 1),
+               [&](std::int64_t begin, std::int64_t end) {
+                 with_simd([&]<std::size_t>() __attribute__((always_inline)) {
+                   for (std::int64_t row = begin; row < end; ++row) f(row);
+                 });
+               });
+}
+
+}  // namespace
+
+template <>
+void softmax_kernel<Backend::cpu>(Softmax kind, DType dtype, std::int64_t rows, std::int64_t columns,
+                                  std::byte* out, const std::byte* x, StreamView) {
+  on_dtype(FloatTypes{}, dtype, "softmax", [&]<class T>() {
+    for_each_row(
+        rows, columns, [&](std::int64_t row) __attribute__((always_inline)) {
+          softmax_row(kind, columns, reinterpret_cast<T*>(out) + row * columns,
+                      reinterpret_cast<const T*>(x) + row * columns);
+        });
+  });
+}
+
+template <>
+void softmax_gradient_kernel<Backend::cpu>(Softmax kind, DType dtype, std::int64_t rows, std::int64_t columns,
+                                           std::byte* dx, const std::byte* y, const std::byte* g,
+                                           StreamView) {
+  on_dtype(FloatTypes{}, dtype, "softmax", [&]<class T>() {
+    for_each_row(
+        rows, columns, [&](std::int64_t row) __attribute__((always_inline)) {
+          gradient_row(kind, columns, reinterpret_cast<T*>(dx) + row * columns,
+                       reinterpret_cast<const T*>(y) + row * columns,
+                       reinterpret_cast<const T*>(g) + row * columns);
+        });
+  });
+}
+
+namespace {
+
+Tensor gradient(Softmax kind, const char* op, const Tensor& y, const Tensor& gradient_of_y) {
+  const Tensor g = gradient_of_y.contiguous();
+  Tensor dx = Tensor::empty(y.shape(), y.dtype(), y.device());
+  const std::int64_t columns = y.size(-1);
+  if (y.numel() > 0)
+    on_backend(y.device(), op, [&]<Backend B>() {
+      softmax_gradient_kernel<B>(kind, y.dtype(), y.numel() / columns, columns, dx.bytes(), y.bytes(),
+                                 g.bytes(), current_stream(y.device()));
+    });
+  return dx;
+}
+
+Tensor compute(Softmax kind, const char* op, const Tensor& x, int axis) {
+  const Device device = common_device(op, {&x});
+  check(is_floating(x.dtype()), "[{}] expected a floating dtype, got {}", op, name_of(x.dtype()));
+  check(x.rank() >= 1, "[{}] expected at least one axis, got shape {}", op, x.shape().to_string());
+  if (normalize_axis(axis, x.rank(), op) != x.rank() - 1)
+    return compute(kind, op, x.transpose(axis, -1), -1).transpose(axis, -1).contiguous();
+  const Tensor rows = x.detach().contiguous();
+  const std::int64_t columns = x.size(-1);
+  Tensor out = Tensor::empty(x.shape(), x.dtype(), device);
+  if (x.numel() > 0)
+    on_backend(device, op, [&]<Backend B>() {
+      softmax_kernel<B>(kind, x.dtype(), x.numel() / columns, columns, out.bytes(), rows.bytes(),
+                        current_stream(device));
+    });
+  if (wants_grad(x))
+    record(out, op, {&x},
+           [kind, op, y = out.detach()](const Tensor& g) { return Gradients{gradient(kind, op, y, g)}; });
+  return out;
+}
+
+}  // namespace
+
+Tensor softmax(const Tensor& x, int axis) {
+  return compute(Softmax::plain, "softmax", x, axis);
+}
+
+Tensor log_softmax(const Tensor& x, int axis) {
+  return compute(Softmax::logarithm, "log_softmax", x, axis);
+}
+
+}  // namespace tandem
