@@ -74,30 +74,31 @@ __device__ void copy_ahead(unsigned to, const void* from, int present) {
 
 constexpr int margin = 4;  // columns a strip reads beyond its own, on either side: the greatest radius
 
-// How strips are walked; chosen by measurement (bench/results). Input rows come in rounds of 2·radius + 1,
-// after which the sums are back in their first registers.
-template <class T, int radius>
-struct Strip {
-  static constexpr int warps = 4;  // of a block; each has a strip of its own
-  static constexpr int rounds = radius == 1 ? 11 : radius == 2 ? 13 : 10;
-  static constexpr int ring = 4;  // input rows under way or in use
-};
+// Chosen by measurement (bench/results).
+constexpr int strip_warps = 4;  // of a block; each has a strip of its own
+constexpr int ring = 4;         // input rows under way or in use
+
+// Input rows come in rounds of 2·radius + 1, after which the sums are back in their first registers.
+__host__ __device__ constexpr int rows_of_strip(int radius, int rounds) {
+  return rounds * (2 * radius + 1) - 2 * radius;
+}
 
 // A warp walks down one strip. Input rows pass through its ring in shared memory, `ring − 1` of them under
 // way. Every row is read once and added to each output row it touches: weights and one sum per kernel row
 // stay in registers.
-template <class T, int radius, bool aligned, class Plan>
-__global__ void __launch_bounds__(32 * Plan::warps)
-    correlate_strips(CorrelateShape s, const T* __restrict__ image, const T* __restrict__ kernel,
+template <class T, int radius, bool aligned>
+__global__ void __launch_bounds__(32 * strip_warps)
+    correlate_strips(CorrelateShape s, int rounds, const T* __restrict__ image, const T* __restrict__ kernel,
                      T* __restrict__ out) {
   using Vector = typename VectorOf16<T>::type;
-  constexpr int size = 2 * radius + 1, ring = Plan::ring, columns = 16 / sizeof(T);
-  constexpr int strip_rows = Plan::rounds * size - 2 * radius, strip_width = 32 * columns;
+  constexpr int size = 2 * radius + 1, columns = 16 / sizeof(T);
+  constexpr int strip_width = 32 * columns;
   constexpr int row_width = strip_width + 2 * margin, pieces = 2;
-  __shared__ alignas(16) T rows[Plan::warps][ring][row_width];
+  __shared__ alignas(16) T rows[strip_warps][ring][row_width];
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+  const int strip_rows = rows_of_strip(radius, rounds);
   const int height = static_cast<int>(s.height), width = static_cast<int>(s.width);
-  const int strip_x = (blockIdx.x * Plan::warps + warp) * strip_width, x = strip_x + lane * columns;
+  const int strip_x = (blockIdx.x * strip_warps + warp) * strip_width, x = strip_x + lane * columns;
   if (strip_x >= width) return;
 
   // A row of the ring is filled in two pieces, the second by the first lanes alone. How many bytes of each
@@ -154,7 +155,7 @@ __global__ void __launch_bounds__(32 * Plan::warps)
     T* target = out + std::int64_t{y_begin - 2 * radius} * width + x;
     int target_y = y_begin - 2 * radius;
     unsigned slot = 0;
-    for (int round = 0; round < Plan::rounds; ++round)
+    for (int round = 0; round < rounds; ++round)
 #pragma unroll
       for (int turn = 0; turn < size; ++turn) {
         asm volatile("cp.async.wait_group %0;" ::"n"(ring - 2) : "memory");
@@ -191,18 +192,21 @@ __global__ void __launch_bounds__(32 * Plan::warps)
   }
 }
 
-template <class T, int radius, class Plan = Strip<T, radius>>
-void launch_strips(const CorrelateShape& s, const T* image, const T* kernel, T* out, cudaStream_t stream) {
-  constexpr int columns = 16 / sizeof(T), strip_rows = Plan::rounds * (2 * radius + 1) - 2 * radius;
+template <class T, int radius>
+void launch_strips(const CorrelateShape& s, const T* image, const T* kernel, T* out, StreamView stream) {
+  constexpr int columns = 16 / sizeof(T), size = 2 * radius + 1;
+  // Long strips read fewer rows twice; short ones give a small image enough warps.
+  const std::int64_t across = (s.width + 32 * columns - 1) / (32 * columns);
+  const bool small = across * s.height / 64 < 8 * multiprocessor_count(stream.device);
+  const int rounds = ((small ? 8 : 64) + 2 * radius + size - 1) / size;
+  const std::int64_t strip_rows = rows_of_strip(radius, rounds);
+  const dim3 blocks(
+      static_cast<unsigned>((across + strip_warps - 1) / strip_warps),
+      static_cast<unsigned>(std::min<std::int64_t>((s.height + strip_rows - 1) / strip_rows, 65535)));
   const bool aligned = s.width % columns == 0 && reinterpret_cast<std::uintptr_t>(image) % 16 == 0 &&
                        reinterpret_cast<std::uintptr_t>(out) % 16 == 0;
-  const std::int64_t block_columns = 32 * Plan::warps * columns;
-  const dim3 blocks(
-      static_cast<unsigned>((s.width + block_columns - 1) / block_columns),
-      static_cast<unsigned>(std::min<std::int64_t>((s.height + strip_rows - 1) / strip_rows, 65535)));
-  const auto strips =
-      aligned ? correlate_strips<T, radius, true, Plan> : correlate_strips<T, radius, false, Plan>;
-  strips<<<blocks, 32 * Plan::warps, 0, stream>>>(s, image, kernel, out);
+  const auto strips = aligned ? correlate_strips<T, radius, true> : correlate_strips<T, radius, false>;
+  strips<<<blocks, 32 * strip_warps, 0, cuda_stream(stream)>>>(s, rounds, image, kernel, out);
 }
 
 constexpr int large_threads = 256, large_chunk = 1024;
@@ -239,16 +243,17 @@ __global__ void __launch_bounds__(large_threads)
 }
 
 template <class T>
-void launch_tuned(const CorrelateShape& s, const T* image, const T* kernel, T* out, cudaStream_t stream) {
+void launch_tuned(const CorrelateShape& s, const T* image, const T* kernel, T* out, StreamView stream) {
   const std::int64_t radius =
       std::max({s.anchor_y, s.anchor_x, s.kernel_height - 1 - s.anchor_y, s.kernel_width - 1 - s.anchor_x});
-  const bool small = std::max(s.height, s.width) < (std::int64_t{1} << 30);
-  if (radius <= 1 && small) return launch_strips<T, 1>(s, image, kernel, out, stream);
-  if (radius == 2 && small) return launch_strips<T, 2>(s, image, kernel, out, stream);
-  if (radius == 3 && small) return launch_strips<T, 3>(s, image, kernel, out, stream);
-  if (radius == 4 && small) return launch_strips<T, 4>(s, image, kernel, out, stream);
+  if (std::max(s.height, s.width) < (std::int64_t{1} << 30)) {  // strips count rows and columns in 32 bits
+    if (radius <= 1) return launch_strips<T, 1>(s, image, kernel, out, stream);
+    if (radius == 2) return launch_strips<T, 2>(s, image, kernel, out, stream);
+    if (radius == 3) return launch_strips<T, 3>(s, image, kernel, out, stream);
+    if (radius == 4) return launch_strips<T, 4>(s, image, kernel, out, stream);
+  }
   const auto blocks = static_cast<unsigned>((s.height * s.width + large_threads - 1) / large_threads);
-  correlate_large<<<blocks, large_threads, 0, stream>>>(s, image, kernel, out);
+  correlate_large<<<blocks, large_threads, 0, cuda_stream(stream)>>>(s, image, kernel, out);
 }
 
 constexpr int weights_threads = 256;
@@ -297,7 +302,7 @@ void correlate_kernel<Version::cuda>(DType dtype, const CorrelateShape& shape, c
                                      const std::byte* kernel, std::byte* out, StreamView stream) {
   on_dtype(FloatingTypes{}, dtype, "correlate", [&]<class T>() {
     launch_tuned(shape, reinterpret_cast<const T*>(image), reinterpret_cast<const T*>(kernel),
-                 reinterpret_cast<T*>(out), cuda_stream(stream));
+                 reinterpret_cast<T*>(out), stream);
   });
   check_launch("correlate (cuda)");
 }

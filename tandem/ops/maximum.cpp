@@ -1,0 +1,91 @@
+#include "tandem/ops/maximum.h"
+
+#include "tandem/ops/elementwise.h"
+#include "tandem/ops/reduce.h"
+#include "tandem/tensor/tape.h"
+
+namespace tandem {
+
+template <>
+void maximum_kernel<Version::reference>(DType dtype, const Layout<3>& layout, std::int64_t columns,
+                                        std::byte* out, const std::byte* a, const std::byte* b, StreamView) {
+  on_dtype(AllTypes{}, dtype, "maximum", [&]<class T>() {
+    auto* c = reinterpret_cast<T*>(out);
+    auto* x = reinterpret_cast<const T*>(a);
+    auto* y = reinterpret_cast<const T*>(b);
+    for (std::int64_t i = 0; i < layout.numel / columns; ++i)
+      for (std::int64_t j = 0; j < columns; ++j) {
+        using C = ComputeType<T>;
+        const std::int64_t at = i * columns + j;
+        c[at] = convert<T>(Maximum{}(convert<C>(x[at]), convert<C>(y[at])));
+      }
+  });
+}
+
+template <>
+void maximum_kernel<Version::parallel>(DType dtype, const Layout<3>& layout, std::int64_t, std::byte* out,
+                                       const std::byte* a, const std::byte* b, StreamView) {
+  on_dtype(AllTypes{}, dtype, "maximum", [&]<class T>() {
+    elementwise_cpu(Maximum{}, layout, reinterpret_cast<T*>(out), reinterpret_cast<const T*>(a),
+                    reinterpret_cast<const T*>(b));
+  });
+}
+
+template <>
+void maximum_share_kernel<Backend::cpu>(DType dtype, const Layout<4>& layout, std::byte* out,
+                                        const std::byte* gradient, const std::byte* mine,
+                                        const std::byte* other, StreamView) {
+  on_dtype(FloatTypes{}, dtype, "maximum", [&]<class T>() {
+    elementwise_cpu(MaximumShare{}, layout, reinterpret_cast<T*>(out), reinterpret_cast<const T*>(gradient),
+                    reinterpret_cast<const T*>(mine), reinterpret_cast<const T*>(other));
+  });
+}
+
+namespace {
+
+Tensor share_of(const Tensor& gradient, const Tensor& mine, const Tensor& other) {
+  const Shape& shape = gradient.shape();
+  Tensor out = Tensor::empty(shape, gradient.dtype(), gradient.device());
+  const auto layout =
+      make_layout<4>(shape, {out.strides(), gradient.strides(), mine.broadcast_view(shape).strides(),
+                             other.broadcast_view(shape).strides()});
+  on_backend(gradient.device(), "maximum", [&]<Backend B>() {
+    maximum_share_kernel<B>(gradient.dtype(), layout, out.bytes(), gradient.bytes(), mine.bytes(),
+                            other.bytes(), current_stream(gradient.device()));
+  });
+  return sum_to(out, mine.shape());
+}
+
+}  // namespace
+
+Tensor maximum(const Tensor& a, const Tensor& b, Version version) {
+  const Device device = common_device("maximum", {&a, &b});
+  const DType dtype = common_dtype("maximum", {&a, &b});
+  const Shape shape = broadcast_shapes(a.shape(), b.shape(), "maximum");
+  Tensor out = Tensor::empty(shape, dtype, device);
+  Tensor wide_a = a.detach().broadcast_view(shape), wide_b = b.detach().broadcast_view(shape);
+  const bool by_rows = version == Version::reference || version == Version::cuda_simple;
+  if (by_rows) {
+    wide_a = wide_a.contiguous();
+    wide_b = wide_b.contiguous();
+  }
+  const auto layout = make_layout<3>(shape, {out.strides(), wide_a.strides(), wide_b.strides()});
+  on_version(version, device, "maximum", [&]<Version V>() {
+    if (out.numel() > 0)
+      maximum_kernel<V>(dtype, layout, shape.rank() > 0 ? shape.back() : 1, out.bytes(), wide_a.bytes(),
+                        wide_b.bytes(), current_stream(device));
+  });
+  return out;
+}
+
+Tensor maximum(const Tensor& a, const Tensor& b) {
+  Tensor out = maximum(a, b, tuned_version(a.device()));
+  if (wants_grad(a) || wants_grad(b))
+    record(out, "maximum", {&a, &b},
+           [a = a.detach(), b = b.detach(), need_a = wants_grad(a), need_b = wants_grad(b)](const Tensor& g) {
+             return Gradients{need_a ? share_of(g, a, b) : Tensor(), need_b ? share_of(g, b, a) : Tensor()};
+           });
+  return out;
+}
+
+}  // namespace tandem
