@@ -40,8 +40,8 @@ Shape::Shape(const Dims& sizes) : Dims(sizes) {
 
 Dims contiguous_strides(const Shape& shape) {
   Dims strides = Dims::filled(shape.rank(), 1);
-  for (int axis = shape.rank() - 2; axis >= 0; --axis)
-    strides[axis] = strides[axis + 1] * std::max<std::int64_t>(shape[axis + 1], 1);
+  if (shape.numel() == 0) return strides;  // no element needs them, and the products might overflow
+  for (int axis = shape.rank() - 2; axis >= 0; --axis) strides[axis] = strides[axis + 1] * shape[axis + 1];
   return strides;
 }
 

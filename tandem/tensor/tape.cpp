@@ -33,7 +33,7 @@ bool wants_grad(const Tensor& tensor) {
   return recording && tensor.requires_grad();
 }
 
-void record(Tensor& output, const char* name, std::initializer_list<const Tensor*> inputs,
+void record(Tensor& output, const char* name, std::span<const Tensor* const> inputs,
             BackwardFunction backward) {
   auto node = std::make_shared<Node>();
   node->name = name;

@@ -6,6 +6,8 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "tandem/tensor/tensor.h"
@@ -34,8 +36,12 @@ bool wants_grad(const Tensor& tensor);
 
 // Makes `output` the result of `inputs`: in backward(), `backward` gets output's gradient and returns the
 // inputs'. Call it only when an input wants a gradient, and let the function capture detached tensors.
-void record(Tensor& output, const char* name, std::initializer_list<const Tensor*> inputs,
+void record(Tensor& output, const char* name, std::span<const Tensor* const> inputs,
             BackwardFunction backward);
+inline void record(Tensor& output, const char* name, std::initializer_list<const Tensor*> inputs,
+                   BackwardFunction backward) {
+  record(output, name, std::span(inputs.begin(), inputs.size()), std::move(backward));
+}
 
 // While it lives, this thread records nothing.
 class NoGrad {

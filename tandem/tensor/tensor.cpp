@@ -156,6 +156,7 @@ Tensor Tensor::contiguous() const {
 }
 
 Tensor Tensor::clone() const {
+  check(defined(), "[clone] expected a tensor, got an empty handle");
   Tensor result = empty(shape_, dtype_, device());
   copy_into(result, *this);
   if (wants_grad(*this)) record(result, "clone", {this}, [](const Tensor& g) { return Gradients{g}; });
@@ -187,7 +188,7 @@ Tensor Tensor::to(Device device) const {
 
 Tensor& Tensor::set_requires_grad(bool value) {
   check(!value || is_floating(dtype_), "[requires_grad] expected a floating dtype, got {}", name_of(dtype_));
-  check(!node_ || !node_->backward,
+  check(!node_ || node_->inputs.empty(),
         "[requires_grad] expected a leaf, got the result of '{}'; detach() it first",
         node_ ? node_->name : "");
   if (value && !node_) node_ = std::make_shared<Node>();

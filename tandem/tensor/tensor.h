@@ -50,7 +50,9 @@ class Tensor {
     expect(dtype_of<T> == dtype_);
     return reinterpret_cast<T*>(bytes());
   }
-  std::byte* bytes() const { return buffer_ ? buffer_->data() + offset_ * size_of(dtype_) : nullptr; }
+  std::byte* bytes() const {  // null when there are no elements
+    return buffer_ && buffer_->data() ? buffer_->data() + offset_ * size_of(dtype_) : nullptr;
+  }
 
   // Views, with gradients. One size of reshape may be −1: whatever is left. reshape() copies where a view
   // cannot express the result.

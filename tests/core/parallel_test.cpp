@@ -1,0 +1,158 @@
+#include "tandem/core/parallel.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <numeric>
+#include <set>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "tests/core/error_text.h"
+
+namespace tandem {
+namespace {
+
+// Sets the team's size for one test and puts it back.
+class ParallelTest : public testing::Test {
+ protected:
+  void SetUp() override { set_thread_count(4); }
+  void TearDown() override { set_thread_count(usable_cpus()); }
+
+  static std::vector<std::pair<std::int64_t, std::int64_t>> ranges_of(std::int64_t count,
+                                                                      std::int64_t grain) {
+    std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
+    std::mutex mutex;
+    parallel_for(count, grain, [&](std::int64_t begin, std::int64_t end) {
+      const std::lock_guard lock(mutex);
+      ranges.emplace_back(begin, end);
+    });
+    std::sort(ranges.begin(), ranges.end());
+    return ranges;
+  }
+};
+
+TEST_F(ParallelTest, CoversEveryIndexOnceInMultiplesOfTheGrain) {
+  for (std::int64_t count : {1, 2, 3, 7, 64, 100, 1001})
+    for (std::int64_t grain : {1, 3, 64, 5000}) {
+      std::int64_t expected_begin = 0;
+      for (const auto& [begin, end] : ranges_of(count, grain)) {
+        EXPECT_EQ(begin, expected_begin);
+        EXPECT_LT(begin, end);
+        EXPECT_EQ(begin % grain, 0);
+        EXPECT_TRUE(end == count || end % grain == 0);
+        expected_begin = end;
+      }
+      EXPECT_EQ(expected_begin, count);
+    }
+}
+
+TEST_F(ParallelTest, CallsNothingForAnEmptyRange) {
+  EXPECT_TRUE(ranges_of(0, 1).empty());
+  EXPECT_TRUE(ranges_of(-5, 1).empty());
+}
+
+TEST_F(ParallelTest, AGrainBelowOneIsOne) {
+  EXPECT_EQ(ranges_of(3, 0).back().second, 3);
+}
+
+TEST_F(ParallelTest, FewerThanTwoGrainsStayOnTheCallingThread) {
+  const auto caller = std::this_thread::get_id();
+  parallel_for(10, 10, [&](std::int64_t begin, std::int64_t end) {
+    EXPECT_EQ(std::this_thread::get_id(), caller);
+    EXPECT_EQ(begin, 0);
+    EXPECT_EQ(end, 10);
+  });
+}
+
+TEST_F(ParallelTest, UsesAsManyThreadsAsAskedFor) {
+  EXPECT_EQ(thread_count(), 4);
+  EXPECT_EQ(ranges_of(4000, 1).size(), 4u);
+  EXPECT_EQ(ranges_of(2, 1).size(), 2u);
+}
+
+TEST_F(ParallelTest, WritesAreSeenAfterwards) {
+  std::vector<int> values(100000, 0);
+  for (int round = 0; round < 20; ++round)
+    parallel_for(static_cast<std::int64_t>(values.size()), 1000, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) ++values[i];
+    });
+  EXPECT_EQ(std::accumulate(values.begin(), values.end(), 0), 2000000);
+}
+
+TEST_F(ParallelTest, ThrowsAgainWhatTheBodyThrew) {
+  for (std::int64_t bad : {0, 500, 999})
+    EXPECT_THROW(parallel_for(1000, 1,
+                              [&](std::int64_t begin, std::int64_t end) {
+                                if (begin <= bad && bad < end) throw std::out_of_range("bad");
+                              }),
+                 std::out_of_range);
+  EXPECT_THROW(parallel_for(1000, 1, [](std::int64_t, std::int64_t) { throw std::out_of_range("all"); }),
+               std::out_of_range);
+  EXPECT_EQ(ranges_of(1000, 1).back().second, 1000);  // and the team works on
+}
+
+TEST_F(ParallelTest, ANestedCallRunsWhereItIs) {
+  std::atomic<std::int64_t> total{0};
+  parallel_for(8, 1, [&](std::int64_t begin, std::int64_t end) {
+    const auto caller = std::this_thread::get_id();
+    parallel_for(100, 1, [&](std::int64_t inner_begin, std::int64_t inner_end) {
+      EXPECT_EQ(std::this_thread::get_id(), caller);
+      total += (inner_end - inner_begin) * (end - begin);
+    });
+  });
+  EXPECT_EQ(total, 800);
+}
+
+TEST_F(ParallelTest, AThreadLimitHoldsWhileItLivesAndOnItsThreadAlone) {
+  {
+    const ThreadLimit two(2);
+    EXPECT_EQ(thread_count(), 2);
+    {
+      const ThreadLimit one(1);
+      EXPECT_EQ(thread_count(), 1);
+      EXPECT_EQ(ranges_of(1000, 1).size(), 1u);
+      const ThreadLimit wider(3);  // an inner limit does not lift an outer one
+      EXPECT_EQ(thread_count(), 1);
+    }
+    EXPECT_EQ(thread_count(), 2);
+    int elsewhere = 0;
+    std::thread([&] { elsewhere = thread_count(); }).join();
+    EXPECT_EQ(elsewhere, 4);
+  }
+  EXPECT_EQ(thread_count(), 4);
+  const ThreadLimit many(100);
+  EXPECT_EQ(thread_count(), 4);
+}
+
+TEST_F(ParallelTest, WorksFromSeveralThreadsAtOnce) {
+  std::atomic<std::int64_t> total{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&] {
+      for (int round = 0; round < 10; ++round)
+        parallel_for(1000, 10, [&](std::int64_t begin, std::int64_t end) { total += end - begin; });
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(total, 40000);
+}
+
+TEST_F(ParallelTest, RefusesBadCounts) {
+  EXPECT_EQ(error_text([] { set_thread_count(0); }),
+            "[threads] expected a thread count from 1 to 4096, got 0");
+  EXPECT_EQ(error_text([] { ThreadLimit limit(0); }),
+            "[threads] expected a thread limit of 1 or more, got 0");
+  EXPECT_EQ(thread_count(), 4);
+}
+
+TEST(Parallel, ThereIsAtLeastOneCpu) {
+  EXPECT_GE(usable_cpus(), 1);
+  EXPECT_LE(usable_cpus(), static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
+}
+
+}  // namespace
+}  // namespace tandem

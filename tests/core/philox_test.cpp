@@ -1,0 +1,60 @@
+#include "tandem/core/philox.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <vector>
+
+namespace tandem {
+namespace {
+
+std::vector<std::uint32_t> words_of(const Words4& words) {
+  return {words.word, words.word + 4};
+}
+
+// The known answers that Random123 publishes for philox4x32-10.
+TEST(Philox, EqualsThePublishedVectors) {
+  using Words = std::vector<std::uint32_t>;
+  EXPECT_EQ(words_of(philox({{0, 0, 0, 0}}, 0)), (Words{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
+  EXPECT_EQ(words_of(philox({{~0u, ~0u, ~0u, ~0u}}, ~std::uint64_t{0})),
+            (Words{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
+  EXPECT_EQ(words_of(philox({{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}}, 0x299f31d0a4093822)),
+            (Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
+}
+
+TEST(Philox, RunsAtCompileTime) {
+  static_assert(philox({{0, 0, 0, 0}}, 0).word[0] == 0x6627e8d5);
+}
+
+TEST(Philox, BlocksOfAStreamAreItsCounters) {
+  EXPECT_EQ(words_of(random_block(7, 5, 3)), words_of(philox({{3, 0, 5, 0}}, 7)));
+  const std::uint64_t wide = (std::uint64_t{2} << 32) + 1;
+  EXPECT_EQ(words_of(random_block(wide, wide, wide)), words_of(philox({{1, 2, 1, 2}}, wide)));
+}
+
+TEST(Philox, EveryPartOfADrawKeyMatters) {
+  const DrawKey keys[] = {
+      {}, {.seed = 1}, {.epoch = 1}, {.sample = 1}, {.operation = 1}, {.seed = std::uint64_t{1} << 32}};
+  std::set<std::vector<std::uint32_t>> blocks;
+  for (const DrawKey& key : keys)
+    for (std::uint32_t index : {0, 1}) blocks.insert(words_of(key.block(index)));
+  EXPECT_EQ(blocks.size(), 12u);
+}
+
+TEST(Philox, UnitNumbersStayBelowOne) {
+  EXPECT_EQ(to_unit_float(0), 0.0f);
+  EXPECT_EQ(to_unit_float(~0u), 1.0f - 0x1p-24f);
+  EXPECT_EQ(to_unit_double(0, 0), 0.0);
+  EXPECT_EQ(to_unit_double(~0u, ~0u), 1.0 - 0x1p-53);
+  EXPECT_EQ(to_unit_double(0x80000000u, 0), 0.5);
+}
+
+TEST(Philox, BoundedNumbersCoverTheirRange) {
+  EXPECT_EQ(to_below(0, 10), 0u);
+  EXPECT_EQ(to_below(~0u, 10), 9u);
+  EXPECT_EQ(to_below(0x80000000u, 10), 5u);
+  EXPECT_EQ(to_below(~0u, 1), 0u);
+}
+
+}  // namespace
+}  // namespace tandem
