@@ -36,7 +36,8 @@ Tensor compute(Arithmetic operation, const char* name, const Tensor& a, const Te
   return out;
 }
 
-// Dividing by an integer 0 stops the process on some CPUs, so it is looked for first; CUDA just gives some number.
+// Dividing by an integer 0 stops the process on some CPUs, so it is looked for first; CUDA just gives some
+// number.
 void check_divisors(const Tensor& b) {
   if (is_floating(b.dtype()) || b.device().is_cuda()) return;
   on_dtype(TypeList<std::uint8_t, std::int32_t, std::int64_t>{}, b.dtype(), "divide", [&]<class T>() {

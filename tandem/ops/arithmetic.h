@@ -1,9 +1,11 @@
 // Arithmetic with broadcasting, as NumPy does it: operands of one dtype and device, sizes of 1 repeat.
-// Gradients flow to both operands. Integer division by zero is an Error on the CPU and undefined on CUDA.
+// Gradients flow to both operands. Integers wrap around. Integer division by zero is an Error on the CPU and
+// undefined on CUDA.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "tandem/device/stream.h"
 #include "tandem/tensor/layout.h"
@@ -41,28 +43,36 @@ template <Backend B>
 void arithmetic_kernel(Arithmetic operation, DType dtype, const Layout<3>& layout, std::byte* out,
                        const std::byte* a, const std::byte* b, StreamView stream);
 
+// Integers wrap around: what would overflow is computed without a sign, where that is defined.
+template <class T>
+using Wrapping = typename std::conditional_t<sizeof(T) >= sizeof(int) && std::is_integral_v<T>,
+                                             std::make_unsigned<T>, std::type_identity<T>>::type;
+
 struct Add {
   template <class T>
   constexpr T operator()(T a, T b) const {
-    return static_cast<T>(a + b);
+    return static_cast<T>(static_cast<Wrapping<T>>(a) + static_cast<Wrapping<T>>(b));
   }
 };
 struct Subtract {
   template <class T>
   constexpr T operator()(T a, T b) const {
-    return static_cast<T>(a - b);
+    return static_cast<T>(static_cast<Wrapping<T>>(a) - static_cast<Wrapping<T>>(b));
   }
 };
 struct Multiply {
   template <class T>
   constexpr T operator()(T a, T b) const {
-    return static_cast<T>(a * b);
+    return static_cast<T>(static_cast<Wrapping<T>>(a) * static_cast<Wrapping<T>>(b));
   }
 };
 struct Divide {
   template <class T>
   constexpr T operator()(T a, T b) const {
-    return static_cast<T>(a / b);
+    if constexpr (std::is_signed_v<T> && std::is_integral_v<T>)
+      return b == -1 ? Subtract{}(T{0}, a) : static_cast<T>(a / b);  // the least number has no negative
+    else
+      return static_cast<T>(a / b);
   }
 };
 

@@ -1,6 +1,6 @@
 #include "tandem/ops/arithmetic.h"
 
-#include "tests/ops/op_test.h"
+#include "tests/ops/golden_ops.h"
 
 namespace tandem {
 namespace {
@@ -52,6 +52,18 @@ TEST_P(ArithmeticTest, ReadsStridedOperands) {
 INSTANTIATE_TEST_SUITE_P(Devices, ArithmeticTest,
                          testing::ValuesIn(op_cases({DType::f32, DType::f64, DType::bf16, DType::u8,
                                                      DType::i32, DType::i64})),
+                         op_case_name);
+
+class ArithmeticGolden : public OpTest {};
+
+TEST_P(ArithmeticGolden, EqualsPyTorch) {
+  for (const auto& [name, function] : std::vector<std::pair<std::string, Function>>{
+           {"add", tensor_add}, {"sub", subtract}, {"mul", tensor_multiply}, {"div", divide}})
+    expect_golden(name, dtype(), device(), tolerance(),
+                  [&](const golden::Case&, const std::vector<Tensor>& in) { return function(in[0], in[1]); });
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, ArithmeticGolden, testing::ValuesIn(op_cases({DType::f32, DType::f64})),
                          op_case_name);
 
 class ArithmeticGradient : public testing::TestWithParam<Device> {};
