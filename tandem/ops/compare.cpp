@@ -1,0 +1,64 @@
+#include "tandem/ops/compare.h"
+
+#include "tandem/ops/elementwise.h"
+
+namespace tandem {
+
+template <>
+void compare_kernel<Backend::cpu>(Comparison comparison, DType dtype, const Layout<3>& layout, std::byte* out,
+                                  const std::byte* a, const std::byte* b, StreamView) {
+  on_comparison(comparison, [&](auto functor) {
+    on_dtype(AllTypes{}, dtype, "compare", [&]<class T>() {
+      elementwise_cpu(functor, layout, reinterpret_cast<std::uint8_t*>(out), reinterpret_cast<const T*>(a),
+                      reinterpret_cast<const T*>(b));
+    });
+  });
+}
+
+namespace {
+
+enum class Order { given, swapped };
+
+Tensor compute(Comparison comparison, const char* name, const Tensor& a, const Tensor& b,
+               Order order = Order::given) {
+  const Device device = common_device(name, {&a, &b});
+  const DType dtype = common_dtype(name, {&a, &b});
+  const Shape shape = broadcast_shapes(a.shape(), b.shape(), name);
+  const Tensor left = (order == Order::given ? a : b).broadcast_view(shape);
+  const Tensor right = (order == Order::given ? b : a).broadcast_view(shape);
+  Tensor out = Tensor::empty(shape, DType::u8, device);
+  const auto layout = make_layout<3>(shape, {out.strides(), left.strides(), right.strides()});
+  on_backend(device, name, [&]<Backend B>() {
+    compare_kernel<B>(comparison, dtype, layout, out.bytes(), left.bytes(), right.bytes(),
+                      current_stream(device));
+  });
+  return out;
+}
+
+}  // namespace
+
+Tensor equal(const Tensor& a, const Tensor& b) {
+  return compute(Comparison::equal, "equal", a, b);
+}
+
+Tensor not_equal(const Tensor& a, const Tensor& b) {
+  return compute(Comparison::not_equal, "not_equal", a, b);
+}
+
+Tensor less(const Tensor& a, const Tensor& b) {
+  return compute(Comparison::less, "less", a, b);
+}
+
+Tensor less_equal(const Tensor& a, const Tensor& b) {
+  return compute(Comparison::less_equal, "less_equal", a, b);
+}
+
+Tensor greater(const Tensor& a, const Tensor& b) {
+  return compute(Comparison::less, "greater", a, b, Order::swapped);
+}
+
+Tensor greater_equal(const Tensor& a, const Tensor& b) {
+  return compute(Comparison::less_equal, "greater_equal", a, b, Order::swapped);
+}
+
+}  // namespace tandem
