@@ -1,0 +1,115 @@
+#include "tandem/ops/unary.h"
+
+#include <cmath>
+
+#include "tandem/ops/elementwise.h"
+#include "tandem/ops/vector_math.h"
+#include "tandem/tensor/tape.h"
+
+namespace tandem {
+namespace {
+
+struct Exp {
+  [[gnu::always_inline]] float operator()(float x) const { return vector_exp(x); }
+  double operator()(double x) const { return std::exp(x); }
+};
+struct Log {
+  template <class T>
+  T operator()(T x) const {
+    return std::log(x);
+  }
+};
+struct Sqrt {
+  template <class T>
+  T operator()(T x) const {
+    return std::sqrt(x);
+  }
+};
+
+}  // namespace
+
+template <>
+void unary_kernel<Backend::cpu>(Unary function, DType dtype, const Layout<2>& layout, std::byte* out,
+                                const std::byte* x, StreamView) {
+  const auto run = [&](auto functor, auto types) {
+    on_dtype(types, dtype, name_of(function), [&]<class T>() {
+      elementwise_cpu(functor, layout, reinterpret_cast<T*>(out), reinterpret_cast<const T*>(x));
+    });
+  };
+  switch (function) {
+    case Unary::exp:
+      return run(Exp{}, FloatTypes{});
+    case Unary::log:
+      return run(Log{}, FloatTypes{});
+    case Unary::sqrt:
+      return run(Sqrt{}, FloatTypes{});
+    case Unary::square:
+      return run(Square{}, AllTypes{});
+    case Unary::absolute:
+      return run(Absolute{}, AllTypes{});
+  }
+}
+
+template <>
+void unary_gradient_kernel<Backend::cpu>(Unary function, DType dtype, const Layout<3>& layout, std::byte* out,
+                                         const std::byte* g, const std::byte* kept, StreamView) {
+  on_unary_gradient(function, [&](auto functor) {
+    on_dtype(FloatTypes{}, dtype, name_of(function), [&]<class T>() {
+      elementwise_cpu(functor, layout, reinterpret_cast<T*>(out), reinterpret_cast<const T*>(g),
+                      reinterpret_cast<const T*>(kept));
+    });
+  });
+}
+
+namespace {
+
+Tensor gradient(Unary function, const Tensor& g, const Tensor& kept) {
+  Tensor out = Tensor::empty(g.shape(), g.dtype(), g.device());
+  const auto layout = make_layout<3>(g.shape(), {out.strides(), g.strides(), kept.strides()});
+  on_backend(g.device(), name_of(function), [&]<Backend B>() {
+    unary_gradient_kernel<B>(function, g.dtype(), layout, out.bytes(), g.bytes(), kept.bytes(),
+                             current_stream(g.device()));
+  });
+  return out;
+}
+
+Tensor compute(Unary function, const Tensor& x) {
+  const Device device = common_device(name_of(function), {&x});
+  Tensor out = Tensor::empty(x.shape(), x.dtype(), device);
+  const auto layout = make_layout<2>(x.shape(), {out.strides(), x.strides()});
+  on_backend(device, name_of(function), [&]<Backend B>() {
+    unary_kernel<B>(function, x.dtype(), layout, out.bytes(), x.bytes(), current_stream(device));
+  });
+  if (wants_grad(x)) {
+    const bool from_result = function == Unary::exp || function == Unary::sqrt;
+    record(out, name_of(function), {&x},
+           [function, kept = from_result ? out.detach() : x.detach()](const Tensor& g) {
+             return Gradients{gradient(function, g, kept)};
+           });
+  }
+  return out;
+}
+
+}  // namespace
+
+Tensor exp(const Tensor& x) {
+  return compute(Unary::exp, x);
+}
+
+Tensor log(const Tensor& x) {
+  return compute(Unary::log, x);
+}
+
+Tensor sqrt(const Tensor& x) {
+  return compute(Unary::sqrt, x);
+}
+
+Tensor square(const Tensor& x) {
+  return compute(Unary::square, x);
+}
+
+Tensor absolute(const Tensor& x) {
+  return compute(Unary::absolute, x);
+}
+
+}  // namespace tandem
