@@ -1,0 +1,97 @@
+#include "tandem/ops/random.h"
+
+#include <limits>
+#include <type_traits>
+
+#include "tandem/core/check.h"
+#include "tandem/core/parallel.h"
+
+namespace tandem {
+
+template <>
+void random_kernel<Backend::cpu>(const Draw& draw, DType dtype, std::byte* out, std::int64_t count,
+                                 StreamView) {
+  on_draw(draw, dtype, [&]<class T>(auto functor, T) {
+    const std::int64_t blocks = (count + per_block<T> - 1) / per_block<T>;
+    parallel_for(blocks, 1 << 10, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t block = begin; block < end; ++block)
+        write_block(functor, block, reinterpret_cast<T*>(out), count);
+    });
+  });
+}
+
+namespace {
+
+Tensor filled(const Shape& shape, const Draw& draw, DType dtype, Device device, const char* op) {
+  Tensor out = Tensor::empty(shape, dtype, device);
+  if (out.numel() > 0)
+    on_backend(device, op, [&]<Backend B>() {
+      random_kernel<B>(draw, dtype, out.bytes(), out.numel(), current_stream(device));
+    });
+  return out;
+}
+
+double rounded_to(DType dtype, double value, const char* op) {
+  return on_dtype(FloatTypes{}, dtype, op,
+                  [&]<class T>() { return static_cast<double>(convert<ComputeType<T>>(convert<T>(value))); });
+}
+
+// The greatest number of the dtype below `value`, which is one itself.
+double previous(DType dtype, double value) {
+  switch (dtype) {
+    case DType::f32:
+      return static_cast<double>(
+          std::nextafter(static_cast<float>(value), -std::numeric_limits<float>::infinity()));
+    case DType::bf16: {  // the f32 just below, cut (not rounded) away from the value
+      const float below = std::nextafter(static_cast<float>(value), -std::numeric_limits<float>::infinity());
+      const auto bits = std::bit_cast<std::uint32_t>(below);
+      return static_cast<double>(std::bit_cast<float>((below < 0 ? bits + 0xffffu : bits) & 0xffff0000u));
+    }
+    default:
+      return std::nextafter(value, -std::numeric_limits<double>::infinity());
+  }
+}
+
+}  // namespace
+
+Tensor uniform(const Shape& shape, double low, double high, const RandomOptions& options) {
+  Draw draw{.distribution = Distribution::uniform, .seed = options.seed, .stream = options.stream};
+  draw.first = rounded_to(options.dtype, low, "uniform");
+  draw.second = rounded_to(options.dtype, high, "uniform");
+  check(low <= high && std::isfinite(draw.second - draw.first),
+        "[uniform] expected finite low <= high, got {} and {}", low, high);
+  draw.greatest =
+      draw.first == draw.second ? draw.first : std::max(draw.first, previous(options.dtype, draw.second));
+  return filled(shape, draw, options.dtype, options.device, "uniform");
+}
+
+Tensor normal(const Shape& shape, double mean, double stddev, const RandomOptions& options) {
+  check(std::isfinite(mean) && std::isfinite(stddev) && stddev >= 0,
+        "[normal] expected a finite mean and a finite stddev of 0 or more, got {} and {}", mean, stddev);
+  const Draw draw{.distribution = Distribution::normal,
+                  .seed = options.seed,
+                  .stream = options.stream,
+                  .first = mean,
+                  .second = stddev};
+  return filled(shape, draw, options.dtype, options.device, "normal");
+}
+
+Tensor random_integers(const Shape& shape, std::int64_t low, std::int64_t high,
+                       const RandomIntegerOptions& options) {
+  check(low < high, "[random_integers] expected low < high, got {} and {}", low, high);
+  on_dtype(TypeList<std::uint8_t, std::int32_t, std::int64_t>{}, options.dtype, "random_integers",
+           [&]<class T>() {
+             using Limits = std::numeric_limits<T>;
+             check(low >= std::int64_t{Limits::min()} && high - 1 <= std::int64_t{Limits::max()},
+                   "[random_integers] expected bounds that fit {}, got {} and {}", name_of(options.dtype),
+                   low, high);
+           });
+  const Draw draw{.distribution = Distribution::integers,
+                  .seed = options.seed,
+                  .stream = options.stream,
+                  .low = low,
+                  .range = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low)};
+  return filled(shape, draw, options.dtype, options.device, "random_integers");
+}
+
+}  // namespace tandem
