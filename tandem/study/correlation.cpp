@@ -1,0 +1,80 @@
+// Study `correlation`: every pixel becomes the weighted sum of its neighbours. Small kernels are bound by
+// memory, larger ones by arithmetic: the study shows where one turns into the other.
+#include "tandem/core/check.h"
+#include "tandem/ops/correlate.h"
+#include "tandem/ops/random.h"
+#include "tandem/report/study_plots.h"
+#include "tandem/study/findings.h"
+#include "tandem/study/studies.h"
+#include "tandem/study/study_case.h"
+
+namespace tandem {
+namespace {
+
+template <class T>
+double exact_pixel(const Tensor& image, const Tensor& kernel, std::int64_t element) {
+  const std::int64_t height = image.size(0), width = image.size(1), rows = kernel.size(0),
+                     columns = kernel.size(1);
+  const std::int64_t y = element / width, x = element % width;
+  double sum = 0;
+  for (std::int64_t i = 0; i < rows; ++i)
+    for (std::int64_t j = 0; j < columns; ++j) {
+      const std::int64_t from_y = y + i - rows / 2, from_x = x + j - columns / 2;
+      if (from_y >= 0 && from_y < height && from_x >= 0 && from_x < width)
+        sum += static_cast<double>(kernel.data<T>()[i * columns + j]) *
+               static_cast<double>(image.data<T>()[from_y * width + from_x]);
+    }
+  return sum;
+}
+
+StudyCase make_case(const std::string& name, const StudyOptions& options) {
+  const CaseName parsed = parse_case("correlation", name);
+  const DType dtype = parse_dtype(parsed.type);
+  check(dtype == DType::f32 || dtype == DType::f64,
+        "[study correlation] expected a type out of f32, f64, got {}", parsed.type);
+  const Tensor image = uniform({parsed.rows, parsed.columns}, 0, 1, {.seed = options.seed, .dtype = dtype});
+  const Tensor kernel = uniform({parsed.kernel_rows, parsed.kernel_columns}, -1, 1,
+                                {.seed = options.seed, .stream = 1, .dtype = dtype});
+  return {
+      .name = name,
+      .inputs = {image, kernel},
+      .compute = [](std::span<const Tensor> in, Version version) { return correlate(in[0], in[1], version); },
+      .exact =
+          [image, kernel](std::int64_t element) {
+            return on_dtype(TypeList<float, double>{}, image.dtype(), "correlation",
+                            [&]<class T>() { return exact_pixel<T>(image, kernel, element); });
+          },
+      .tolerance = dtype == DType::f32 ? 1e-5 : 1e-12,
+      .bytes = 2 * image.numel() * static_cast<std::int64_t>(size_of(dtype)),
+      .operations = 2 * image.numel() * kernel.numel(),
+      .reference_steps = image.numel() * kernel.numel(),
+      .arithmetics = dtype == DType::f32 ? Arithmetics::f32 : Arithmetics::f64};
+}
+
+}  // namespace
+
+StudyReport study_correlation(const StudyOptions& options) {
+  StudyReport report{.study = "correlation",
+                     .title = "2-D correlation",
+                     .machine = report_facts(),
+                     .introduction =
+                         "Every pixel becomes the weighted sum of its neighbours. The share of the peak is "
+                         "that of the limit "
+                         "that is nearer: a copy of the image, or the arithmetic of a large matrix product."};
+  std::vector<std::string> names = options.cases;
+  if (names.empty() && options.quick) names = {"1024x1024 f32 3x3", "1024x1024 f32 7x7"};
+  if (names.empty())
+    for (const char* size : {"1024x1024", "4096x4096"})
+      for (const char* type : {"f32", "f64"})
+        for (const char* kernel : {"3x3", "5x5", "7x7"})
+          names.push_back(std::string(size) + " " + type + " " + kernel);
+  for (const std::string& name : names) {
+    const std::vector<StudyRow> rows = run_case(make_case(name, options), options);
+    report.rows.insert(report.rows.end(), rows.begin(), rows.end());
+  }
+  report.findings = general_findings(report.rows);
+  report.plots = standard_plots(report.rows);
+  return report;
+}
+
+}  // namespace tandem

@@ -1,0 +1,88 @@
+#include "tandem/study/findings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+namespace tandem {
+namespace {
+
+std::string times(double ratio) {
+  return ratio >= 10 ? fmt::format("{:.0f} times", ratio) : fmt::format("{:.1f} times", ratio);
+}
+
+// The rows of one case that can be compared.
+struct CaseRows {
+  const StudyRow *reference = nullptr, *parallel = nullptr, *simple = nullptr, *cuda = nullptr;
+};
+
+CaseRows rows_of(const std::vector<StudyRow>& rows, const std::string& name) {
+  return {find_row(rows, name, "reference"), find_row(rows, name, "parallel"),
+          find_row(rows, name, "cuda-simple"), find_row(rows, name, "cuda")};
+}
+
+void add_gpu_findings(const CaseRows& r, const std::string& name, std::vector<std::string>& findings) {
+  if (!r.cuda || !r.parallel) return;
+  findings.push_back(
+      fmt::format("On data that is already there, the GPU is {} as fast as all CPU cores together ({}).",
+                  times(r.parallel->median_ms / r.cuda->median_ms), name));
+  if (r.simple)
+    findings.push_back(fmt::format(
+        "The tuned kernel is {} as fast as the simple one: that is what the shape of the launch and "
+        "of the memory accesses is worth ({}).",
+        times(r.simple->median_ms / r.cuda->median_ms), name));
+  if (!r.cuda->with_copies_ms) return;
+  const double share = 1 - r.cuda->median_ms / *r.cuda->with_copies_ms;
+  const double against_cpu = r.parallel->median_ms / *r.cuda->with_copies_ms;
+  findings.push_back(fmt::format(
+      "With the copies to the GPU and back it takes {:.3g} ms instead of {:.3g}: {:.0f} % of the time is "
+      "copying, and the GPU {} ({}).",
+      *r.cuda->with_copies_ms, r.cuda->median_ms, 100 * share,
+      against_cpu >= 1 ? fmt::format("still wins, {} the CPU's speed", times(against_cpu))
+                       : fmt::format("loses to the CPU, which needs {:.3g} ms", r.parallel->median_ms),
+      name));
+}
+
+}  // namespace
+
+const StudyRow* find_row(const std::vector<StudyRow>& rows, const std::string& case_name,
+                         const std::string& version) {
+  const StudyRow* best = nullptr;  // of several thread counts or GPUs the fastest
+  for (const StudyRow& row : rows)
+    if (row.case_name == case_name && row.version == version && row.agrees && row.median_ms > 0 &&
+        (!best || row.median_ms < best->median_ms))
+      best = &row;
+  return best;
+}
+
+std::vector<std::string> general_findings(const std::vector<StudyRow>& rows) {
+  std::map<std::string, int> measured;
+  for (const StudyRow& row : rows) measured[row.case_name] += row.agrees && row.median_ms > 0;
+  std::string name;
+  for (const StudyRow& row : rows)
+    if (name.empty() || measured[row.case_name] >= measured[name]) name = row.case_name;
+  std::vector<std::string> findings;
+  if (name.empty()) return findings;
+
+  const CaseRows r = rows_of(rows, name);
+  if (r.reference && r.parallel)
+    findings.push_back(fmt::format("SIMD and all cores make the plain loops {} faster ({}).",
+                                   times(r.reference->median_ms / r.parallel->median_ms), name));
+  add_gpu_findings(r, name, findings);
+
+  std::vector<const StudyRow*> sweep;
+  for (const StudyRow& row : rows)
+    if (row.case_name == name && row.threads && row.agrees) sweep.push_back(&row);
+  if (sweep.size() > 1) {
+    const StudyRow &first = *sweep.front(), &last = *sweep.back();
+    const double gain = first.median_ms / last.median_ms;
+    const double possible = static_cast<double>(*last.threads) / *first.threads;
+    findings.push_back(
+        fmt::format("From {} to {} threads it gets {} faster, {:.0f} % of what the threads could give ({}).",
+                    *first.threads, *last.threads, times(gain), 100 * gain / possible, name));
+  }
+  return findings;
+}
+
+}  // namespace tandem

@@ -1,0 +1,68 @@
+// Study `max`: C[i][j] = max(A[i][j], B[i][j]). One comparison for every twelve bytes moved: memory is all
+// there is.
+#include <algorithm>
+
+#include "tandem/core/check.h"
+#include "tandem/ops/cast.h"
+#include "tandem/ops/maximum.h"
+#include "tandem/ops/random.h"
+#include "tandem/report/study_plots.h"
+#include "tandem/study/findings.h"
+#include "tandem/study/studies.h"
+#include "tandem/study/study_case.h"
+
+namespace tandem {
+namespace {
+
+StudyCase make_case(const std::string& name, const StudyOptions& options) {
+  const CaseName parsed = parse_case("max", name);
+  const DType dtype = parse_dtype(parsed.type);
+  check(dtype != DType::bf16, "[study max] expected a dtype out of f32, f64, u8, i32, i64, got bf16");
+  const Shape shape{parsed.rows, parsed.columns};
+  const auto draw = [&](std::uint64_t stream) {
+    return cast(random_integers(shape, 0, 256, {.seed = options.seed, .stream = stream, .dtype = DType::i32}),
+                dtype);
+  };
+  const Tensor a = draw(0), b = draw(1);
+  return {
+      .name = name,
+      .inputs = {a, b},
+      .compute = [](std::span<const Tensor> in, Version version) { return maximum(in[0], in[1], version); },
+      .exact =
+          [a, b](std::int64_t element) {
+            return on_dtype(
+                TypeList<float, double, std::uint8_t, std::int32_t, std::int64_t>{}, a.dtype(), "max",
+                [&]<class T>() {
+                  return static_cast<double>(std::max(a.data<T>()[element], b.data<T>()[element]));
+                });
+          },
+      .tolerance = 0,
+      .bytes = 3 * shape.numel() * static_cast<std::int64_t>(size_of(dtype)),
+      .reference_steps = shape.numel()};
+}
+
+}  // namespace
+
+StudyReport study_max(const StudyOptions& options) {
+  StudyReport report{
+      .study = "max",
+      .title = "Element-wise maximum",
+      .machine = report_facts(),
+      .introduction =
+          "C[i][j] = max(A[i][j], B[i][j]) on numbers from 0 to 255. There is almost nothing to "
+          "compute, so this shows how fast each version moves memory; the peak is a copy of "
+          "as many bytes."};
+  std::vector<std::string> names = options.cases;
+  if (names.empty()) names = {"1000x1000 i32"};
+  if (options.cases.empty() && !options.quick)
+    names.insert(names.end(), {"1000x1000 i64", "4096x4096 i32", "8192x8192 i32", "8192x8192 f32"});
+  for (const std::string& name : names) {
+    const std::vector<StudyRow> rows = run_case(make_case(name, options), options);
+    report.rows.insert(report.rows.end(), rows.begin(), rows.end());
+  }
+  report.findings = general_findings(report.rows);
+  report.plots = standard_plots(report.rows);
+  return report;
+}
+
+}  // namespace tandem

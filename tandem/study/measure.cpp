@@ -1,0 +1,62 @@
+#include "tandem/study/measure.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "tandem/core/clock.h"
+#include "tandem/device/stream.h"
+
+namespace tandem {
+namespace {
+
+Timing summary(std::vector<double> times) {
+  std::sort(times.begin(), times.end());
+  return {.median_ms = times[times.size() / 2], .min_ms = times.front(), .max_ms = times.back()};
+}
+
+// Repeats `sample`, which returns milliseconds, as often as the budget allows.
+template <class F>
+Timing repeat(const MeasureOptions& options, double one_ms, F&& sample) {
+  const double wanted = options.budget_ms / std::max(one_ms, 1e-6);
+  const int count = static_cast<int>(std::clamp(wanted, double(options.least), double(options.most)));
+  std::vector<double> times;
+  for (int i = 0; i < count; ++i) times.push_back(sample());
+  return summary(std::move(times));
+}
+
+double wall_ms(Device device, const std::function<void()>& work) {
+  const Stopwatch watch;
+  work();
+  current_stream(device).synchronize();
+  return watch.elapsed_ms();
+}
+
+}  // namespace
+
+Timing measure(Device device, const std::function<void(int)>& run, const MeasureOptions& options) {
+  if (!device.is_cuda()) return measure_wall(device, run, options);
+  int turn = 0;
+  for (int i = 0; i < 3; ++i) run(turn++);
+  current_stream(device).synchronize();
+  const double one_ms = wall_ms(device, [&] { run(turn++); });
+  // A batch lasts two milliseconds or more: launches overlap with the work of those before them.
+  const int batch = static_cast<int>(std::clamp(2.0 / std::max(one_ms, 1e-3), 1.0, 200.0));
+  Event start(device), stop(device);
+  const StreamView stream = current_stream(device);
+  return repeat(options, one_ms * batch, [&] {
+    start.record(stream);
+    for (int i = 0; i < batch; ++i) run(turn++);
+    stop.record(stream);
+    stop.synchronize();
+    return stop.elapsed_ms_since(start) / batch;
+  });
+}
+
+Timing measure_wall(Device device, const std::function<void(int)>& run, const MeasureOptions& options) {
+  int turn = 0;
+  double one_ms = wall_ms(device, [&] { run(turn++); });
+  if (one_ms < options.budget_ms) one_ms = wall_ms(device, [&] { run(turn++); });  // the first one warms up
+  return repeat(options, one_ms, [&] { return wall_ms(device, [&] { run(turn++); }); });
+}
+
+}  // namespace tandem

@@ -1,0 +1,22 @@
+// What a caller can ask of a study.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tandem/device/device.h"
+#include "tandem/ops/version.h"
+
+namespace tandem {
+
+struct StudyOptions {
+  bool quick = false;              // smaller cases, fewer repetitions
+  std::vector<Device> devices;     // where to run; empty means everywhere
+  std::vector<std::string> cases;  // such as "1000x1000 i32"; empty means the study's own
+  std::vector<Version> versions;   // empty means all
+  std::vector<int> cores;          // thread counts to sweep with `parallel`
+  std::uint64_t seed = 1;
+};
+
+}  // namespace tandem

@@ -1,0 +1,51 @@
+#include "tandem/study/peaks.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "tandem/core/parallel.h"
+#include "tandem/ops/fill.h"
+#include "tandem/ops/matmul.h"
+#include "tandem/ops/random.h"
+#include "tandem/study/measure.h"
+#include "tandem/tensor/copy.h"
+
+namespace tandem {
+namespace {
+
+constexpr MeasureOptions peak_measurement{.budget_ms = 300, .least = 5, .most = 30};
+
+}  // namespace
+
+double copy_gb_per_s(Device device, std::int64_t bytes) {
+  static std::map<std::tuple<std::string, std::int64_t, int>, double> known;
+  double& rate = known[{device.to_string(), bytes, thread_count()}];
+  if (rate == 0) {
+    const Shape half{std::max<std::int64_t>(bytes / 2, 1)};
+    const Tensor from = zeros(half, DType::u8, device), to = zeros(half, DType::u8, device);
+    const Timing timing = measure(
+        device, [&](int) { copy_into(to, from); }, peak_measurement);
+    rate = 2.0 * static_cast<double>(half.numel()) / timing.min_ms / 1e6;
+  }
+  return rate;
+}
+
+double product_gflop_per_s(Device device, Arithmetics arithmetics) {
+  static std::map<std::tuple<std::string, Arithmetics, int>, double> known;
+  double& rate = known[{device.to_string(), arithmetics, thread_count()}];
+  if (rate == 0) {
+    const std::int64_t n = device.is_cuda() ? 8192 : thread_count() > 4 ? 4096 : 1536;
+    const DType dtype = arithmetics == Arithmetics::f64 ? DType::f64 : DType::f32;
+    const Tensor a = uniform({n, n}, -1, 1, {.seed = 1, .dtype = dtype, .device = device});
+    const MatmulPrecisionScope precision(arithmetics == Arithmetics::tf32 ? MatmulPrecision::tf32
+                                                                          : MatmulPrecision::fp32);
+    const Timing timing = measure(
+        device, [&](int) { matmul(a, a); }, peak_measurement);
+    rate =
+        2.0 * static_cast<double>(n) * static_cast<double>(n) * static_cast<double>(n) / timing.min_ms / 1e6;
+  }
+  return rate;
+}
+
+}  // namespace tandem

@@ -1,0 +1,31 @@
+// The studies: each picks inputs, checks that every version agrees, measures, and says what it found.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "tandem/report/study_report.h"
+#include "tandem/study/options.h"
+
+namespace tandem {
+
+StudyReport study_max(const StudyOptions& options = {});
+StudyReport study_xxt(const StudyOptions& options = {});
+StudyReport study_correlation(const StudyOptions& options = {});
+
+struct Study {
+  std::string_view name, summary;
+  StudyReport (*run)(const StudyOptions& options);
+};
+
+// In the order they are shown.
+std::span<const Study> all_studies();
+
+// Error for a name that is none.
+const Study& find_study(std::string_view name);
+
+// The machine as a report shows it.
+std::vector<Fact> report_facts();
+
+}  // namespace tandem

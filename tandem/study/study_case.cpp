@@ -1,0 +1,205 @@
+#include "tandem/study/study_case.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include "tandem/core/check.h"
+#include "tandem/core/parallel.h"
+#include "tandem/study/measure.h"
+
+namespace tandem {
+namespace {
+
+// `reference` is left out where it would need minutes: about 1 ns a step.
+constexpr std::int64_t most_reference_steps = 3'000'000'000, most_quick_steps = 300'000'000;
+
+bool contains(const auto& list, const auto& value) {
+  return list.empty() || std::find(list.begin(), list.end(), value) != list.end();
+}
+
+std::vector<double> to_doubles(const Tensor& tensor) {
+  std::vector<double> values;
+  values.reserve(static_cast<std::size_t>(tensor.numel()));
+  on_dtype(TypeList<float, double, std::uint8_t, std::int32_t, std::int64_t>{}, tensor.dtype(), "study",
+           [&]<class T>() {
+             for (T value : tensor.to_vector<T>()) values.push_back(static_cast<double>(value));
+           });
+  return values;
+}
+
+// What results are compared with: all elements of an earlier result, and exact values of some.
+class Oracle {
+ public:
+  Oracle(const StudyCase& study_case, std::int64_t elements) {
+    constexpr std::int64_t samples = 499;  // evenly spread, the first and the last element among them
+    const std::int64_t count = std::min(samples, elements);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::int64_t element = count > 1 ? i * (elements - 1) / (count - 1) : 0;
+      sampled_.push_back({element, study_case.exact(element)});
+      greatest_ = std::max(greatest_, std::abs(sampled_.back().value));
+    }
+  }
+
+  // The greatest difference, relative to the greatest magnitude; infinite where a number is not one.
+  double error_of(const Tensor& result) {
+    std::vector<double> values = to_doubles(result);
+    double worst = 0;
+    const auto compare = [&](double actual, double expected) {
+      const double difference = std::abs(actual - expected);
+      worst = difference <= worst         ? worst
+              : std::isfinite(difference) ? difference
+                                          : std::numeric_limits<double>::infinity();
+    };
+    for (const auto& [element, value] : sampled_) compare(values[element], value);
+    for (std::size_t i = 0; i < earlier_.size(); ++i) compare(values[i], earlier_[i]);
+    if (earlier_.empty()) earlier_ = std::move(values);
+    return worst / std::max(greatest_, 1e-300);
+  }
+
+ private:
+  struct Sample {
+    std::int64_t element;
+    double value;
+  };
+  std::vector<Sample> sampled_;
+  std::vector<double> earlier_;
+  double greatest_ = 0;
+};
+
+// Inputs that do not fit a GPU's cache together: repetitions take turns with them, so that the cache holds
+// none.
+constexpr std::int64_t rotate_from_bytes = 16 << 20;
+constexpr int rotated_sets = 3;
+
+class Runner {
+ public:
+  Runner(const StudyCase& study_case, const StudyOptions& options) : case_(study_case) {
+    if (options.quick) measurement_ = {.budget_ms = 120, .least = 3, .most = 20};
+  }
+
+  StudyRow run(Oracle& oracle, Version version, Device device, std::optional<int> threads) {
+    const std::vector<std::vector<Tensor>> sets = inputs_on(device);
+    StudyRow row{
+        .case_name = case_.name, .version = std::string(name_of(version)), .device = device.to_string()};
+    row.threads = threads;
+    row.max_error = oracle.error_of(case_.compute(sets[0], version));
+    row.agrees = *row.max_error <= case_.tolerance;
+    if (!row.agrees) return row;  // the time of a wrong result means nothing
+    std::vector<Tensor> results(sets.size());
+    const Timing timing = measure(
+        device, [&](int i) { results[i % sets.size()] = case_.compute(sets[i % sets.size()], version); },
+        measurement_);
+    row.median_ms = timing.median_ms;
+    row.min_ms = timing.min_ms;
+    row.max_ms = timing.max_ms;
+    if (device.is_cuda()) row.with_copies_ms = with_copies(version, device).median_ms;
+    add_rates(row, device);
+    return row;
+  }
+
+ private:
+  std::vector<std::vector<Tensor>> inputs_on(Device device) const {
+    if (!device.is_cuda()) return {case_.inputs};
+    std::vector<std::vector<Tensor>> sets(case_.bytes >= rotate_from_bytes ? rotated_sets : 1);
+    for (auto& set : sets)
+      for (const Tensor& input : case_.inputs) set.push_back(input.to(device));
+    return sets;
+  }
+
+  Timing with_copies(Version version, Device device) const {
+    return measure_wall(
+        device,
+        [&](int) {
+          std::vector<Tensor> inputs;
+          for (const Tensor& input : case_.inputs) inputs.push_back(input.to(device));
+          case_.compute(inputs, version).cpu();
+        },
+        measurement_);
+  }
+
+  void add_rates(StudyRow& row, Device device) const {
+    const double gb_per_s = static_cast<double>(case_.bytes) / row.median_ms / 1e6;
+    double share = gb_per_s / copy_gb_per_s(device, case_.bytes);
+    if (case_.operations > 0) {
+      row.gflop_per_s = static_cast<double>(case_.operations) / row.median_ms / 1e6;
+      if (case_.arithmetics)
+        share = std::max(share, *row.gflop_per_s / product_gflop_per_s(device, *case_.arithmetics));
+    }
+    if (case_.operations == 0 || !case_.arithmetics || case_.bytes * 20 > case_.operations)
+      row.gb_per_s = gb_per_s;
+    row.share_of_peak = share;
+  }
+
+  const StudyCase& case_;
+  MeasureOptions measurement_{.budget_ms = 600, .least = 5, .most = 50};
+};
+
+// Sets the number of threads for as long as it lives.
+class ThreadCount {
+ public:
+  explicit ThreadCount(int count) : previous_(thread_count()) { set_thread_count(count); }
+  ~ThreadCount() { set_thread_count(previous_); }
+  ThreadCount(const ThreadCount&) = delete;
+  ThreadCount& operator=(const ThreadCount&) = delete;
+
+ private:
+  int previous_;
+};
+
+}  // namespace
+
+CaseName parse_case(const std::string& study, const std::string& name) {
+  CaseName parsed;
+  const char* at = name.data();
+  const char* end = name.data() + name.size();
+  const auto number = [&](std::int64_t& value) {
+    const auto [next, error] = std::from_chars(at, end, value);
+    if (error != std::errc{} || value < 1) return false;
+    at = next;
+    return true;
+  };
+  const auto mark = [&](char wanted) { return at < end && *at == wanted ? (++at, true) : false; };
+  bool valid = number(parsed.rows) && mark('x') && number(parsed.columns) && mark(' ');
+  while (valid && at < end && *at != ' ') parsed.type += *at++;
+  if (valid && mark(' ')) valid = number(parsed.kernel_rows) && mark('x') && number(parsed.kernel_columns);
+  check(valid && at == end && !parsed.type.empty() && (study == "correlation") == (parsed.kernel_rows > 0),
+        "[study {}] expected a case such as \"{}\", got \"{}\"", study,
+        study == "correlation" ? "1024x1024 f32 3x3" : "1000x1000 f32", name);
+  return parsed;
+}
+
+std::vector<StudyRow> run_case(const StudyCase& study_case, const StudyOptions& options) {
+  std::vector<StudyRow> rows;
+  const Tensor shape_of_result = study_case.compute(study_case.inputs, Version::parallel);
+  Oracle oracle(study_case, shape_of_result.numel());
+  Runner runner(study_case, options);
+  std::vector<Device> devices{cpu_device};
+  for (int index = 0; index < cuda_device_count(); ++index) devices.push_back(cuda_device(index));
+  const std::int64_t most_steps = options.quick ? most_quick_steps : most_reference_steps;
+
+  for (Version version : all_versions) {
+    if (!contains(options.versions, version)) continue;
+    if (version == Version::reference && study_case.reference_steps > most_steps) continue;
+    for (Device device : devices) {
+      if (backend_of(version) != device.backend) continue;
+      if (version != Version::reference && !contains(options.devices, device)) continue;
+      if (version == Version::parallel && !options.cores.empty()) {
+        for (int threads : options.cores) {
+          const ThreadCount count(threads);
+          rows.push_back(runner.run(oracle, version, device, threads));
+        }
+      } else {
+        rows.push_back(runner.run(oracle, version, device, std::nullopt));
+      }
+    }
+  }
+  const bool has_reference =
+      !rows.empty() && rows.front().version == name_of(Version::reference) && rows.front().agrees;
+  for (StudyRow& row : rows)
+    if (has_reference && row.agrees) row.speedup = rows.front().median_ms / row.median_ms;
+  return rows;
+}
+
+}  // namespace tandem

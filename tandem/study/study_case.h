@@ -1,0 +1,44 @@
+// One computation on one input, in the versions it exists in: what run_cases() needs to check and measure it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tandem/ops/version.h"
+#include "tandem/report/study_report.h"
+#include "tandem/study/options.h"
+#include "tandem/study/peaks.h"
+#include "tandem/tensor/tensor.h"
+
+namespace tandem {
+
+struct StudyCase {
+  std::string name;            // "1000x1000 i32"
+  std::vector<Tensor> inputs;  // on the CPU
+  std::function<Tensor(std::span<const Tensor> inputs, Version version)> compute;
+  // The exact value of one element of the result, in plain loops.
+  std::function<double(std::int64_t element)> exact;
+  double tolerance = 0;              // of the difference, relative to the greatest magnitude of the result
+  std::int64_t bytes = 0;            // read and written at the least
+  std::int64_t operations = 0;       // floating-point operations the result needs; 0: not counted
+  std::int64_t reference_steps = 0;  // of the reference's innermost loop
+  std::optional<Arithmetics> arithmetics;  // whose peak the operations are compared with
+};
+
+// "4096x512 f32 3x3" → two sizes, the type's name and, where there is one, the kernel's sizes.
+struct CaseName {
+  std::int64_t rows = 0, columns = 0;
+  std::string type;
+  std::int64_t kernel_rows = 0, kernel_columns = 0;
+};
+CaseName parse_case(const std::string& study, const std::string& name);
+
+// Checks every version against `reference` (or, where that would take too long, against exact values of a few
+// hundred elements and against each other), then measures it.
+std::vector<StudyRow> run_case(const StudyCase& study_case, const StudyOptions& options);
+
+}  // namespace tandem

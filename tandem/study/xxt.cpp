@@ -1,0 +1,76 @@
+// Study `xxt`: X·Xᵀ. As many multiply-adds as the size cubed on the size squared numbers: arithmetic is all
+// there is, and half of it is saved by whoever notices that the result is symmetric.
+#include "tandem/ops/xxt.h"
+#include "tandem/core/check.h"
+#include "tandem/ops/cast.h"
+#include "tandem/ops/random.h"
+#include "tandem/report/study_plots.h"
+#include "tandem/study/findings.h"
+#include "tandem/study/studies.h"
+#include "tandem/study/study_case.h"
+
+namespace tandem {
+namespace {
+
+StudyCase make_case(const std::string& name, const StudyOptions& options) {
+  const CaseName parsed = parse_case("xxt", name);
+  const bool tf32 = parsed.type == "tf32";
+  const DType dtype = tf32 ? DType::f32 : parse_dtype(parsed.type);
+  check(dtype == DType::f32 || dtype == DType::f64,
+        "[study xxt] expected a type out of f32, tf32, f64, got {}", parsed.type);
+  const Tensor x = uniform({parsed.rows, parsed.columns}, -1, 1, {.seed = options.seed, .dtype = dtype});
+  const auto precision = tf32 ? XxtPrecision::tf32 : XxtPrecision::exact;
+  const std::int64_t n = parsed.rows, k = parsed.columns;
+  return {.name = name,
+          .inputs = {x},
+          .compute = [precision](std::span<const Tensor> in,
+                                 Version version) { return xxt(in[0], version, precision); },
+          .exact =
+              [x, n, k](std::int64_t element) {
+                return on_dtype(TypeList<float, double>{}, x.dtype(), "xxt", [&]<class T>() {
+                  const T* a = x.data<T>() + element / n * k;
+                  const T* b = x.data<T>() + element % n * k;
+                  double sum = 0;
+                  for (std::int64_t p = 0; p < k; ++p)
+                    sum += static_cast<double>(a[p]) * static_cast<double>(b[p]);
+                  return sum;
+                });
+              },
+          .tolerance = tf32                  ? 2e-3
+                       : dtype == DType::f32 ? 1e-5
+                                             : 1e-12,
+          .bytes = (n * k + n * n) * static_cast<std::int64_t>(size_of(dtype)),
+          .operations = n * (n + 1) * k,
+          .reference_steps = n * n * k,
+          .arithmetics = tf32                  ? Arithmetics::tf32
+                         : dtype == DType::f32 ? Arithmetics::f32
+                                               : Arithmetics::f64};
+}
+
+}  // namespace
+
+StudyReport study_xxt(const StudyOptions& options) {
+  StudyReport report{
+      .study = "xxt",
+      .title = "X·Xᵀ",
+      .machine = report_facts(),
+      .introduction =
+          "The product of every row of X with every other. GFLOP/s counts what the symmetric result needs, "
+          "one triangle; reference and cuda-simple compute both and show at most half of what they do. "
+          "The peak is a large general matrix product."};
+  std::vector<std::string> names = options.cases;
+  if (names.empty())
+    names = options.quick ? std::vector<std::string>{"500x500 f32"}
+                          : std::vector<std::string>{"1000x1000 f32", "1000x1000 f64", "4096x512 f32"};
+  if (options.cases.empty() && cuda_device_count() > 0 && !options.quick)
+    names.insert(names.end(), {"4096x4096 f32", "4096x4096 tf32"});
+  for (const std::string& name : names) {
+    const std::vector<StudyRow> rows = run_case(make_case(name, options), options);
+    report.rows.insert(report.rows.end(), rows.begin(), rows.end());
+  }
+  report.findings = general_findings(report.rows);
+  report.plots = standard_plots(report.rows);
+  return report;
+}
+
+}  // namespace tandem
