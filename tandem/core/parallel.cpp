@@ -1,10 +1,10 @@
 #include "tandem/core/parallel.h"
 
 #include <omp.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstdlib>
 #include <exception>
 #include <fstream>
@@ -30,20 +30,14 @@ int cgroup_cpus() {
     std::ifstream("/sys/fs/cgroup/cpu/cpu.cfs_period_us") >> period;
   }
   if (quota <= 0 || period <= 0) return 1 << 20;
-  return std::max(1, static_cast<int>(quota / period + 0.5));
-}
-
-int affinity_cpus() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof(set), &set) == 0) return std::max(1, CPU_COUNT(&set));
-  return omp_get_num_procs();
+  return std::max(1, static_cast<int>(std::lround(quota / period)));
 }
 
 }  // namespace
 
 int usable_cpus() {
-  static const int cpus = std::min(affinity_cpus(), cgroup_cpus());
+  // OpenMP counts the affinity mask, even after it has bound this thread to one CPU of it.
+  static const int cpus = std::max(1, std::min(omp_get_num_procs(), cgroup_cpus()));
   return cpus;
 }
 

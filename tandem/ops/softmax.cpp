@@ -8,6 +8,7 @@
 #include "tandem/core/parallel.h"
 #include "tandem/core/simd.h"
 #include "tandem/ops/elementwise.h"
+#include "tandem/ops/vector_math.h"
 #include "tandem/tensor/tape.h"
 
 namespace tandem {
@@ -21,7 +22,10 @@ constexpr int parts = 16;
 
 template <class C>
 [[gnu::always_inline]] inline C exponential(C value) {
-  return std::exp(value);
+  if constexpr (std::same_as<C, float>)
+    return vector_exp(value);
+  else
+    return std::exp(value);
 }
 
 // Up to a block of elements in the compute type.

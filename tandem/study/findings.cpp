@@ -67,8 +67,9 @@ std::vector<std::string> general_findings(const std::vector<StudyRow>& rows) {
 
   const CaseRows r = rows_of(rows, name);
   if (r.reference && r.parallel)
-    findings.push_back(fmt::format("SIMD and all cores make the plain loops {} faster ({}).",
-                                   times(r.reference->median_ms / r.parallel->median_ms), name));
+    findings.push_back(
+        fmt::format("With SIMD and all cores the CPU is {} as fast as with plain loops on one ({}).",
+                    times(r.reference->median_ms / r.parallel->median_ms), name));
   add_gpu_findings(r, name, findings);
 
   std::vector<const StudyRow*> sweep;
@@ -78,9 +79,9 @@ std::vector<std::string> general_findings(const std::vector<StudyRow>& rows) {
     const StudyRow &first = *sweep.front(), &last = *sweep.back();
     const double gain = first.median_ms / last.median_ms;
     const double possible = static_cast<double>(*last.threads) / *first.threads;
-    findings.push_back(
-        fmt::format("From {} to {} threads it gets {} faster, {:.0f} % of what the threads could give ({}).",
-                    *first.threads, *last.threads, times(gain), 100 * gain / possible, name));
+    findings.push_back(fmt::format(
+        "With {1} threads it is {2} as fast as with {0}, {3:.0f} % of what the threads could give ({4}).",
+        *first.threads, *last.threads, times(gain), 100 * gain / possible, name));
   }
   return findings;
 }

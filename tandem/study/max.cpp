@@ -8,6 +8,7 @@
 #include "tandem/ops/random.h"
 #include "tandem/report/study_plots.h"
 #include "tandem/study/findings.h"
+#include "tandem/study/machine_report.h"
 #include "tandem/study/studies.h"
 #include "tandem/study/study_case.h"
 

@@ -25,7 +25,4 @@ std::span<const Study> all_studies();
 // Error for a name that is none.
 const Study& find_study(std::string_view name);
 
-// The machine as a report shows it.
-std::vector<Fact> report_facts();
-
 }  // namespace tandem

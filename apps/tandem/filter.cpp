@@ -1,0 +1,74 @@
+// tandem filter: filters on photographs.
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+
+#include "apps/tandem/command.h"
+#include "tandem/augment/photo_filter.h"
+#include "tandem/image/decode.h"
+#include "tandem/image/encode_png.h"
+#include "tandem/image/test_photo.h"
+
+namespace tandem {
+namespace {
+
+struct Flags {
+  std::string photo, filter, kernel, output, device = "auto";
+  bool gradient = false;
+  std::int64_t max_pixels = LoadOptions{}.max_pixels;
+};
+
+int run(const Flags& flags) {
+  // One picture is not worth the way to the GPU and back: auto means the CPU.
+  const Device device = flags.device == "auto" ? cpu_device : parse_device(flags.device);
+  const Image photo = flags.photo == "example" ? draw_test_photo(640, 960)
+                                               : load_image(flags.photo, {.max_pixels = flags.max_pixels});
+  if (flags.filter == "all")
+    save_png(flags.output, filter_sheet(photo, device));
+  else if (!flags.kernel.empty())
+    save_png(flags.output, apply_filter(photo, parse_filter(flags.kernel, flags.gradient), device));
+  else
+    save_png(flags.output, apply_filter(photo, builtin_filter(flags.filter), device));
+  return 0;
+}
+
+}  // namespace
+
+void add_filter_command(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand("filter", "Find edges in a photograph, or apply any kernel");
+  command->footer(
+      "Examples: tandem filter photo.jpg --filter sobel1 -o edges.png\n"
+      "          tandem filter example --filter all -o sheet.png\n"
+      "          tandem filter photo.jpg --kernel \"1 0 -1; 2 0 -2; 1 0 -1\" --gradient -o edges.png");
+  auto flags = std::make_shared<Flags>();
+  command
+      ->add_option("PHOTO", flags->photo,
+                   "A JPEG, PNG, BMP, PPM or PGM file, or the word example: a drawn test photograph")
+      ->required();
+  auto* filter =
+      command
+          ->add_option("--filter", flags->filter,
+                       "sobel1, sobel2, sobel3, sobel4 (edges), ring (blur), or all: a labelled sheet")
+          ->check(usage_check([](const std::string& name) {
+            if (name != "all") builtin_filter(name);
+          }));
+  auto* kernel = command
+                     ->add_option("--kernel", flags->kernel,
+                                  "A kernel of your own, rows apart by semicolons: a correlation")
+                     ->check(usage_check([](const std::string& text) { parse_filter(text, false); }))
+                     ->excludes(filter);
+  command->add_flag("--gradient", flags->gradient, "With --kernel K: sqrt(Gx² + Gy²) of K and its transpose")
+      ->needs(kernel);
+  command->add_option("-o,--output", flags->output, "The PNG to write")->required();
+  command->add_option("--device", flags->device, "auto (the CPU, for one picture), cpu, cuda or cuda:N");
+  command->add_option("--max-pixels", flags->max_pixels, "Refuse larger pictures")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->callback([flags, filter, kernel, &action] {
+    if (filter->empty() && kernel->empty()) throw CLI::RequiredError("--filter or --kernel");
+    action = [flags] { return run(*flags); };
+  });
+}
+
+}  // namespace tandem

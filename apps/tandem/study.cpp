@@ -1,0 +1,90 @@
+// tandem study: checks that all versions of a computation agree, then measures them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "apps/tandem/command.h"
+#include "apps/tandem/terminal.h"
+#include "tandem/report/html.h"
+#include "tandem/report/json.h"
+#include "tandem/report/study_text.h"
+#include "tandem/report/write_file.h"
+#include "tandem/study/studies.h"
+
+namespace tandem {
+namespace {
+
+struct Flags {
+  std::string name, json, html, device = "auto";
+  std::vector<std::string> cases, versions;
+  std::vector<int> cores;
+  std::uint64_t seed = 1;
+  bool quick = false;
+};
+
+StudyOptions to_options(const Flags& flags) {
+  StudyOptions options{.quick = flags.quick, .cases = flags.cases, .cores = flags.cores, .seed = flags.seed};
+  if (flags.device != "auto") options.devices = {parse_device(flags.device)};
+  for (const std::string& version : flags.versions) options.versions.push_back(parse_version(version));
+  return options;
+}
+
+int run(const Flags& flags) {
+  const StudyOptions options = to_options(flags);
+  const TextStyle style = terminal_style(stdout);
+  std::vector<StudyReport> reports;
+  for (const Study& study : all_studies()) {
+    if (flags.name != "all" && flags.name != study.name) continue;
+    fmt::print(stderr, "Studying {}: {} …\n", study.name, study.summary);
+    reports.push_back(study.run(options));
+    if (reports.size() == 1) fmt::print("{}\n", machine_text(reports.front().machine, style));
+    fmt::print("{}\n", study_text(reports.back(), style));
+    std::fflush(stdout);
+  }
+  if (!flags.json.empty())
+    write_text_file(flags.json, flags.name == "all" ? to_json_text(reports) : to_json_text(reports.front()));
+  if (!flags.html.empty()) write_text_file(flags.html, html_page(reports, "Tandem studies"));
+  const bool all_agree = std::all_of(reports.begin(), reports.end(), [](const StudyReport& report) {
+    return std::all_of(report.rows.begin(), report.rows.end(),
+                       [](const StudyRow& row) { return row.agrees; });
+  });
+  return all_agree ? 0 : 1;
+}
+
+}  // namespace
+
+void add_study_command(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand("study", "Check and measure a computation in every version");
+  command->footer(
+      "Studies: max (element-wise maximum), xxt (X·Xᵀ), correlation (2-D correlation), all.\n"
+      "The exit status is 1 when a version disagrees.\n"
+      "Example: tandem study correlation --cores 1,2,4 --html report.html");
+  auto flags = std::make_shared<Flags>();
+  command->add_option("NAME", flags->name, "max, xxt, correlation or all")
+      ->required()
+      ->check(usage_check([](const std::string& name) {
+        if (name != "all") find_study(name);
+      }));
+  command->add_flag("--quick", flags->quick, "Small cases, few repetitions: seconds instead of minutes");
+  command->add_option("--device", flags->device, "auto (every device), cpu, cuda or cuda:N");
+  command->add_option("--versions", flags->versions, "Some of reference,parallel,cuda-simple,cuda")
+      ->delimiter(',')
+      ->check(usage_check([](const std::string& name) { parse_version(name); }));
+  command->add_option("--cases", flags->cases, "Cases of your own, such as \"1000x1000 i32,4096x512 i32\"")
+      ->delimiter(',');
+  command->add_option("--cores", flags->cores, "Thread counts to sweep `parallel` over, such as 1,2,4,8")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 4096));
+  command->add_option("--seed", flags->seed, "Seed of the random inputs")->capture_default_str();
+  command->add_option("--json", flags->json, "Write the figures as JSON");
+  command->add_option("--html", flags->html, "Write a report with plots: one file that works offline");
+  command->callback([flags, &action] {
+    if (flags->name == "all" && !flags->cases.empty()) throw CLI::ExcludesError("--cases", "all");
+    action = [flags] { return run(*flags); };
+  });
+}
+
+}  // namespace tandem

@@ -1,0 +1,117 @@
+#include "tandem/augment/photo_filter.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <vector>
+
+#include "tandem/core/check.h"
+#include "tandem/core/parallel.h"
+#include "tandem/image/contact_sheet.h"
+#include "tandem/ops/arithmetic.h"
+#include "tandem/ops/cast.h"
+#include "tandem/ops/correlate.h"
+#include "tandem/ops/unary.h"
+
+namespace tandem {
+namespace {
+
+PhotoFilter make_filter(std::string name, std::string_view kernel, bool gradient) {
+  PhotoFilter filter = parse_filter(kernel, gradient);
+  filter.name = std::move(name);
+  return filter;
+}
+
+Tensor to_tensor(const Image& grey, Device device) {
+  return cast(Tensor::from(grey.pixels, {grey.height, grey.width}).to(device), DType::f32);
+}
+
+Image to_image(const Tensor& response) {
+  const std::vector<float> values = response.to_vector<float>();
+  Image image = make_image(response.size(0), response.size(1), 1);
+  if (values.empty()) return image;
+  const auto [least, greatest] = std::minmax_element(values.begin(), values.end());
+  const float low = *least, range = *greatest - low;
+  const float scale = range > 0 ? 255.0f / range : 0.0f;
+  parallel_for(static_cast<std::int64_t>(values.size()), 1 << 16, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i)
+      image.pixels[i] = static_cast<std::uint8_t>((values[i] - low) * scale + 0.5f);
+  });
+  return image;
+}
+
+}  // namespace
+
+std::span<const PhotoFilter> builtin_filters() {
+  static const std::vector<PhotoFilter> filters = {
+      make_filter("sobel1", "1 0 -1; 2 0 -2; 1 0 -1", true),
+      make_filter("sobel2", "3 0 -3; 10 0 -10; 3 0 -3", true),
+      make_filter("sobel3", "1 0 -1; 2 0 -2; 1 0 -1; 2 0 -2; 1 0 -1", true),
+      make_filter("sobel4", "1 0 0 0 -1; 2 0 0 0 -2; 1 0 0 0 -1; 2 0 0 0 -2; 1 0 0 0 -1", true),
+      make_filter("ring", "1 1 1; 1 0 1; 1 1 1", false),
+  };
+  return filters;
+}
+
+const PhotoFilter& builtin_filter(std::string_view name) {
+  for (const PhotoFilter& filter : builtin_filters())
+    if (filter.name == name) return filter;
+  fail("[filter] expected a filter out of sobel1, sobel2, sobel3, sobel4, ring, all, got '{}'", name);
+}
+
+PhotoFilter parse_filter(std::string_view text, bool gradient) {
+  constexpr std::size_t most_values = 1 << 20;
+  check(text.size() <= 32 * most_values, "[filter] expected a kernel of at most {} numbers", most_values);
+  std::vector<float> values;
+  std::int64_t rows = 0, columns = -1, in_row = 0;
+  const auto end_row = [&] {
+    check(columns < 0 || in_row == columns,
+          "[filter] expected kernel rows of one length, got {} and {} numbers", columns, in_row);
+    columns = in_row;
+    in_row = 0;
+    ++rows;
+  };
+  const char* at = text.data();
+  const char* const end = text.data() + text.size();
+  while (at < end) {
+    if (*at == ';') {
+      end_row();
+      ++at;
+    } else if (*at == ' ' || *at == ',' || *at == '\t' || *at == '\n') {
+      ++at;
+    } else {
+      if (*at == '+') ++at;
+      float value = 0;
+      const auto [next, error] = std::from_chars(at, end, value);
+      check(error == std::errc{} && std::isfinite(value), "[filter] expected numbers in the kernel, got '{}'",
+            text.substr(static_cast<std::size_t>(at - text.data()), 12));
+      values.push_back(value);
+      ++in_row;
+      at = next;
+    }
+  }
+  if (in_row > 0) end_row();  // a last semicolon is no row
+  check(columns > 0, "[filter] expected a kernel such as \"1 0 -1; 2 0 -2; 1 0 -1\", got '{}'", text);
+  return {.name = "kernel", .kernel = Tensor::from(values, {rows, columns}), .gradient = gradient};
+}
+
+Tensor filter_response(const Tensor& grey, const PhotoFilter& filter) {
+  const Tensor kernel = filter.kernel.to(grey.device());
+  const Tensor across = correlate(grey, kernel);
+  if (!filter.gradient) return across;
+  return sqrt(add(square(across), square(correlate(grey, kernel.transpose()))));
+}
+
+Image apply_filter(const Image& photo, const PhotoFilter& filter, Device device) {
+  return to_image(filter_response(to_tensor(to_grey(photo), device), filter));
+}
+
+Image filter_sheet(const Image& photo, Device device) {
+  const Tensor grey = to_tensor(to_grey(photo), device);
+  std::vector<LabelledImage> images = {{photo, "photograph"}};
+  for (const PhotoFilter& filter : builtin_filters())
+    images.push_back({to_image(filter_response(grey, filter)), filter.name});
+  return contact_sheet(images, {.columns = 3});
+}
+
+}  // namespace tandem
