@@ -49,7 +49,7 @@ endif()
 add_library(tandem_options INTERFACE)
 target_compile_options(tandem_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
-    -Wno-missing-field-initializers -Werror>
+    -Wno-missing-field-initializers -Werror -fno-math-errno>
   $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-psabi>
   $<$<COMPILE_LANGUAGE:CUDA>:${TANDEM_CUDA_TARGETS} --expt-relaxed-constexpr --extended-lambda
     -Xcompiler=-Wall,-Wextra -Werror=all-warnings>)

@@ -19,13 +19,15 @@ constexpr int depth = 32;  // columns of X per slice: 128 bytes, the swizzle's w
 constexpr int stages = 6;
 constexpr int group_threads = 128, groups = 2;         // multiplying
 constexpr int threads = group_threads * (groups + 1);  // and one group that fetches
-constexpr int slice_bytes = tile * depth * sizeof(float);
+[[maybe_unused]] constexpr int slice_bytes = tile * depth * sizeof(float);
 
 struct Shared {
   alignas(1024) float a[stages][tile * depth];
   alignas(1024) float b[stages][tile * depth];
   std::uint64_t full[stages], empty[stages];
 };
+
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
 struct TileIndex {
   int i, j;
@@ -38,8 +40,6 @@ __device__ TileIndex tile_of(int t) {
   while ((i + 1) * (i + 2) / 2 <= t) ++i;
   return {i, t - i * (i + 1) / 2};
 }
-
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
 __device__ std::uint32_t shared_address(const void* pointer) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
