@@ -25,7 +25,8 @@ std::string cpuinfo(const std::string& name) {
 }
 
 // Arm CPUs give numbers instead of a name.
-std::string arm_model() {
+std::string cpu_model() {
+  if (const std::string name = cpuinfo("model name"); !name.empty()) return name;
   static const std::map<std::string, std::string> parts = {
       {"0xd03", "Cortex-A53"},  {"0xd08", "Cortex-A72"},   {"0xd0b", "Cortex-A76"},  {"0xd0c", "Neoverse-N1"},
       {"0xd40", "Neoverse-V1"}, {"0xd49", "Neoverse-N2"},  {"0xd4f", "Neoverse-V2"}, {"0xd8e", "Neoverse-N3"},
@@ -43,11 +44,10 @@ MachineFacts machine_facts() {
   CpuFacts& cpu = facts.cpu;
 #if defined(__aarch64__)
   cpu.architecture = "aarch64";
-  cpu.model = arm_model();
 #else
   cpu.architecture = "x86-64";
-  cpu.model = cpuinfo("model name");
 #endif
+  cpu.model = cpu_model();
   cpu.cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   cpu.usable_cores = usable_cpus();
   cpu.simd = name_of(simd_level());

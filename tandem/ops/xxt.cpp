@@ -8,7 +8,6 @@
 #include "tandem/core/parallel.h"
 #include "tandem/ops/arithmetic.h"
 #include "tandem/ops/blas.h"
-#include "tandem/ops/matmul.h"
 #include "tandem/tensor/tape.h"
 
 namespace tandem {
@@ -98,7 +97,7 @@ void xxt_kernel<Version::parallel>(DType dtype, const XxtShape& shape, const std
            [&]<class T>() { xxt_parallel(shape, reinterpret_cast<const T*>(x), reinterpret_cast<T*>(out)); });
 }
 
-Tensor xxt(const Tensor& x, Version version, XxtPrecision precision) {
+Tensor xxt(const Tensor& x, Version version, MatmulPrecision precision) {
   const Device device = common_device("xxt", {&x});
   on_dtype(XxtTypes{}, x.dtype(), "xxt", []<class T>() {});
   check(x.rank() == 2, "[xxt] expected a matrix, got shape {}", x.shape().to_string());
@@ -111,8 +110,8 @@ Tensor xxt(const Tensor& x, Version version, XxtPrecision precision) {
   return out;
 }
 
-Tensor xxt(const Tensor& x, XxtPrecision precision) {
-  Tensor out = xxt(x, tuned_version(x.device()), precision);
+Tensor xxt(const Tensor& x) {
+  Tensor out = xxt(x, tuned_version(x.device()), matmul_precision());
   if (wants_grad(x))
     record(out, "xxt", {&x},
            [x = x.detach()](const Tensor& g) { return Gradients{matmul(add(g, g.transpose()), x)}; });

@@ -199,7 +199,7 @@ void xxt_kernel<Version::cuda_simple>(DType dtype, const XxtShape& s, const std:
 template <>
 void xxt_kernel<Version::cuda>(DType dtype, const XxtShape& s, const std::byte* x, std::byte* out,
                                StreamView stream) {
-  if (dtype == DType::f32 && s.precision == XxtPrecision::tf32)
+  if (dtype == DType::f32 && s.precision == MatmulPrecision::tf32)
     return xxt_tf32(s, reinterpret_cast<const float*>(x), reinterpret_cast<float*>(out), stream);
   on_dtype(XxtTypes{}, dtype, "xxt", [&]<class T>() {
     launch_tuned(s, reinterpret_cast<const T*>(x), reinterpret_cast<T*>(out), stream);

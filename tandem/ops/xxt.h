@@ -6,23 +6,20 @@
 #include <cstdint>
 
 #include "tandem/device/stream.h"
+#include "tandem/ops/matmul.h"
 #include "tandem/ops/version.h"
 #include "tandem/tensor/tensor.h"
 
 namespace tandem {
 
-// How f32 is multiplied on CUDA: exactly, or on the tensor cores, which keep 10 bits of each factor's
-// mantissa (relative error about 1e-3 of the largest products). The CPU is always exact.
-enum class XxtPrecision { exact, tf32 };
-
-// x is a matrix n × k, the result n × n. With a gradient: (g + gᵀ)·x.
-Tensor xxt(const Tensor& x, XxtPrecision precision = XxtPrecision::exact);
+// x is a matrix n × k, the result n × n, in this thread's matmul_precision(). With a gradient: (g + gᵀ)·x.
+Tensor xxt(const Tensor& x);
 // A given version, without gradients.
-Tensor xxt(const Tensor& x, Version version, XxtPrecision precision = XxtPrecision::exact);
+Tensor xxt(const Tensor& x, Version version, MatmulPrecision precision = MatmulPrecision::fp32);
 
 struct XxtShape {
   std::int64_t rows, columns;  // of x
-  XxtPrecision precision = XxtPrecision::exact;
+  MatmulPrecision precision = MatmulPrecision::fp32;
 };
 
 template <Version V>

@@ -1,12 +1,9 @@
-// Study `correlation`: every pixel becomes the weighted sum of its neighbours. Small kernels are bound by
-// memory, larger ones by arithmetic: the study shows where one turns into the other.
+#include "tandem/study/correlation.h"
+
 #include "tandem/core/check.h"
 #include "tandem/ops/correlate.h"
 #include "tandem/ops/random.h"
-#include "tandem/report/study_plots.h"
-#include "tandem/study/findings.h"
 #include "tandem/study/machine_report.h"
-#include "tandem/study/studies.h"
 #include "tandem/study/study_case.h"
 
 namespace tandem {
@@ -69,13 +66,7 @@ StudyReport study_correlation(const StudyOptions& options) {
       for (const char* type : {"f32", "f64"})
         for (const char* kernel : {"3x3", "5x5", "7x7"})
           names.push_back(std::string(size) + " " + type + " " + kernel);
-  for (const std::string& name : names) {
-    const std::vector<StudyRow> rows = run_case(make_case(name, options), options);
-    report.rows.insert(report.rows.end(), rows.begin(), rows.end());
-  }
-  report.findings = general_findings(report.rows);
-  report.plots = standard_plots(report.rows);
-  return report;
+  return run_cases(std::move(report), names, make_case, options);
 }
 
 }  // namespace tandem

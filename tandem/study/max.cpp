@@ -1,15 +1,12 @@
-// Study `max`: C[i][j] = max(A[i][j], B[i][j]). One comparison for every twelve bytes moved: memory is all
-// there is.
+#include "tandem/study/max.h"
+
 #include <algorithm>
 
 #include "tandem/core/check.h"
 #include "tandem/ops/cast.h"
 #include "tandem/ops/maximum.h"
 #include "tandem/ops/random.h"
-#include "tandem/report/study_plots.h"
-#include "tandem/study/findings.h"
 #include "tandem/study/machine_report.h"
-#include "tandem/study/studies.h"
 #include "tandem/study/study_case.h"
 
 namespace tandem {
@@ -57,13 +54,7 @@ StudyReport study_max(const StudyOptions& options) {
   if (names.empty()) names = {"1000x1000 i32"};
   if (options.cases.empty() && !options.quick)
     names.insert(names.end(), {"1000x1000 i64", "4096x4096 i32", "8192x8192 i32", "8192x8192 f32"});
-  for (const std::string& name : names) {
-    const std::vector<StudyRow> rows = run_case(make_case(name, options), options);
-    report.rows.insert(report.rows.end(), rows.begin(), rows.end());
-  }
-  report.findings = general_findings(report.rows);
-  report.plots = standard_plots(report.rows);
-  return report;
+  return run_cases(std::move(report), names, make_case, options);
 }
 
 }  // namespace tandem

@@ -1,6 +1,9 @@
 #include "tandem/study/studies.h"
 
 #include "tandem/core/check.h"
+#include "tandem/study/correlation.h"
+#include "tandem/study/max.h"
+#include "tandem/study/xxt.h"
 
 namespace tandem {
 namespace {

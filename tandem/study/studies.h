@@ -1,18 +1,14 @@
-// The studies: each picks inputs, checks that every version agrees, measures, and says what it found.
+// The list of the studies: each picks inputs, checks that every version agrees, measures, and says what it
+// found.
 #pragma once
 
 #include <span>
-#include <string>
 #include <string_view>
 
 #include "tandem/report/study_report.h"
 #include "tandem/study/options.h"
 
 namespace tandem {
-
-StudyReport study_max(const StudyOptions& options = {});
-StudyReport study_xxt(const StudyOptions& options = {});
-StudyReport study_correlation(const StudyOptions& options = {});
 
 struct Study {
   std::string_view name, summary;

@@ -7,6 +7,8 @@
 
 #include "tandem/core/check.h"
 #include "tandem/core/parallel.h"
+#include "tandem/report/study_plots.h"
+#include "tandem/study/findings.h"
 #include "tandem/study/measure.h"
 
 namespace tandem {
@@ -200,6 +202,18 @@ std::vector<StudyRow> run_case(const StudyCase& study_case, const StudyOptions& 
   for (StudyRow& row : rows)
     if (has_reference && row.agrees) row.speedup = rows.front().median_ms / row.median_ms;
   return rows;
+}
+
+StudyReport run_cases(StudyReport report, const std::vector<std::string>& names,
+                      StudyCase (*make_case)(const std::string& name, const StudyOptions& options),
+                      const StudyOptions& options) {
+  for (const std::string& name : names) {
+    const std::vector<StudyRow> rows = run_case(make_case(name, options), options);
+    report.rows.insert(report.rows.end(), rows.begin(), rows.end());
+  }
+  report.findings = general_findings(report.rows);
+  report.plots = standard_plots(report.rows);
+  return report;
 }
 
 }  // namespace tandem

@@ -41,4 +41,9 @@ CaseName parse_case(const std::string& study, const std::string& name);
 // hundred elements and against each other), then measures it.
 std::vector<StudyRow> run_case(const StudyCase& study_case, const StudyOptions& options);
 
+// The report with the rows of all named cases, what was found in them and their plots.
+StudyReport run_cases(StudyReport report, const std::vector<std::string>& names,
+                      StudyCase (*make_case)(const std::string& name, const StudyOptions& options),
+                      const StudyOptions& options);
+
 }  // namespace tandem

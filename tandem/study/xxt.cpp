@@ -1,13 +1,10 @@
-// Study `xxt`: X·Xᵀ. As many multiply-adds as the size cubed on the size squared numbers: arithmetic is all
-// there is, and half of it is saved by whoever notices that the result is symmetric.
-#include "tandem/ops/xxt.h"
+#include "tandem/study/xxt.h"
+
 #include "tandem/core/check.h"
 #include "tandem/ops/cast.h"
 #include "tandem/ops/random.h"
-#include "tandem/report/study_plots.h"
-#include "tandem/study/findings.h"
+#include "tandem/ops/xxt.h"
 #include "tandem/study/machine_report.h"
-#include "tandem/study/studies.h"
 #include "tandem/study/study_case.h"
 
 namespace tandem {
@@ -20,7 +17,7 @@ StudyCase make_case(const std::string& name, const StudyOptions& options) {
   check(dtype == DType::f32 || dtype == DType::f64,
         "[study xxt] expected a type out of f32, tf32, f64, got {}", parsed.type);
   const Tensor x = uniform({parsed.rows, parsed.columns}, -1, 1, {.seed = options.seed, .dtype = dtype});
-  const auto precision = tf32 ? XxtPrecision::tf32 : XxtPrecision::exact;
+  const auto precision = tf32 ? MatmulPrecision::tf32 : MatmulPrecision::fp32;
   const std::int64_t n = parsed.rows, k = parsed.columns;
   return {.name = name,
           .inputs = {x},
@@ -65,13 +62,7 @@ StudyReport study_xxt(const StudyOptions& options) {
                           : std::vector<std::string>{"1000x1000 f32", "1000x1000 f64", "4096x512 f32"};
   if (options.cases.empty() && cuda_device_count() > 0 && !options.quick)
     names.insert(names.end(), {"4096x4096 f32", "4096x4096 tf32"});
-  for (const std::string& name : names) {
-    const std::vector<StudyRow> rows = run_case(make_case(name, options), options);
-    report.rows.insert(report.rows.end(), rows.begin(), rows.end());
-  }
-  report.findings = general_findings(report.rows);
-  report.plots = standard_plots(report.rows);
-  return report;
+  return run_cases(std::move(report), names, make_case, options);
 }
 
 }  // namespace tandem

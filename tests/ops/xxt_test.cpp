@@ -160,7 +160,7 @@ TEST_P(XxtTf32, StaysCloseAndSymmetricAndRepeats) {
   const Tensor x = random_tensor({rows, columns}, DType::f32, device, 1, -1, 1);
   const auto expected = values_of(xxt(as_f64(x), Version::reference));
   poison_next({rows, rows}, DType::f32, device);
-  const Tensor actual = xxt(x, XxtPrecision::tf32);
+  const Tensor actual = xxt(x, tuned_version(x.device()), MatmulPrecision::tf32);
   const auto values = values_of(actual);
   ASSERT_EQ(values.size(), expected.size());
   double error = 0, norm = 0;
@@ -170,7 +170,7 @@ TEST_P(XxtTf32, StaysCloseAndSymmetricAndRepeats) {
   }
   EXPECT_LE(std::sqrt(error), 2e-3 * std::sqrt(norm));  // the Frobenius norm, relative
   expect_symmetric_bits(actual);
-  EXPECT_EQ(bits_of(xxt(x, XxtPrecision::tf32)), bits_of(actual));
+  EXPECT_EQ(bits_of(xxt(x, tuned_version(x.device()), MatmulPrecision::tf32)), bits_of(actual));
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, XxtTf32, testing::ValuesIn(tf32_cases()), tf32_case_name);
@@ -196,11 +196,11 @@ TEST_P(XxtGradient, OfNoRowsOrColumnsIsEmpty) {
 TEST_P(XxtGradient, Tf32LeavesF64AndIntegersExact) {
   for (DType dtype : {DType::f64, DType::i32}) {
     const Tensor x = random_tensor({65, 40}, dtype, GetParam(), 1, -50, 50);
-    EXPECT_EQ(bits_of(xxt(x, XxtPrecision::tf32)), bits_of(xxt(x)));
+    EXPECT_EQ(bits_of(xxt(x, tuned_version(x.device()), MatmulPrecision::tf32)), bits_of(xxt(x)));
   }
   if (GetParam().is_cuda()) return;  // the CPU has no tensor cores to use
   const Tensor x = random_tensor({65, 40}, DType::f32, GetParam(), 1);
-  EXPECT_EQ(bits_of(xxt(x, XxtPrecision::tf32)), bits_of(xxt(x)));
+  EXPECT_EQ(bits_of(xxt(x, tuned_version(x.device()), MatmulPrecision::tf32)), bits_of(xxt(x)));
 }
 
 TEST_P(XxtGradient, ErrorsNameTheDevice) {
