@@ -9,10 +9,10 @@
 namespace tandem {
 namespace {
 
-void add_size(std::int64_t n, DType dtype, Version version, Device device, XxtPrecision precision) {
+void add_size(std::int64_t n, DType dtype, Version version, Device device, MatmulPrecision precision) {
   const auto bytes = static_cast<std::int64_t>(size_of(dtype));
   add_bench(fmt::format("xxt/{}x{}/{}/{}{}", n, n, name_of(dtype), name_of(version),
-                        precision == XxtPrecision::tf32 ? "/tf32" : ""),
+                        precision == MatmulPrecision::tf32 ? "/tf32" : ""),
             device,
             {.bytes = 2 * n * n * bytes,
              .items = n * n,
@@ -29,9 +29,9 @@ void add_size(std::int64_t n, DType dtype, Version version, Device device, XxtPr
       for (const std::int64_t n : {128, 500, 1000, 4096}) {
         const bool tuned = version == tuned_version(device);
         if (n > 1000 && !tuned) continue;  // minutes
-        add_size(n, dtype, version, device, XxtPrecision::exact);
+        add_size(n, dtype, version, device, MatmulPrecision::fp32);
         if (version == Version::cuda && dtype == DType::f32)
-          add_size(n, dtype, version, device, XxtPrecision::tf32);
+          add_size(n, dtype, version, device, MatmulPrecision::tf32);
       }
   return true;
 }();
