@@ -8,10 +8,10 @@
 
 #include "apps/tandem/command.h"
 #include "apps/tandem/terminal.h"
+#include "tandem/core/write_file.h"
 #include "tandem/report/html.h"
 #include "tandem/report/json.h"
 #include "tandem/report/study_text.h"
-#include "tandem/report/write_file.h"
 #include "tandem/study/studies.h"
 
 namespace tandem {
@@ -45,8 +45,8 @@ int run(const Flags& flags) {
     std::fflush(stdout);
   }
   if (!flags.json.empty())
-    write_text_file(flags.json, flags.name == "all" ? to_json_text(reports) : to_json_text(reports.front()));
-  if (!flags.html.empty()) write_text_file(flags.html, html_page(reports, "Tandem studies"));
+    write_file("study", flags.json, flags.name == "all" ? to_json_text(reports) : to_json_text(reports.front()));
+  if (!flags.html.empty()) write_file("study", flags.html, html_page(reports, "Tandem studies"));
   const bool all_agree = std::all_of(reports.begin(), reports.end(), [](const StudyReport& report) {
     return std::all_of(report.rows.begin(), report.rows.end(),
                        [](const StudyRow& row) { return row.agrees; });

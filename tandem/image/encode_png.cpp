@@ -3,7 +3,7 @@
 #include <png.h>
 
 #include "tandem/core/check.h"
-#include "tandem/image/write_file.h"
+#include "tandem/core/write_file.h"
 
 namespace tandem {
 
@@ -35,7 +35,8 @@ std::vector<uint8_t> encode_png(const Image& image) {
 }
 
 void save_png(const std::filesystem::path& path, const Image& image) {
-  write_file("save_png", path, encode_png(image));
+  const std::vector<uint8_t> bytes = encode_png(image);
+  write_file("save_png", path, std::as_bytes(std::span(bytes)));
 }
 
 }  // namespace tandem

@@ -11,7 +11,7 @@ namespace tandem {
 
 std::vector<uint8_t> encode_png(const Image& image);
 
-// The file appears whole or not at all: see write_file.h.
+// The file appears whole or not at all: see core/write_file.h.
 void save_png(const std::filesystem::path& path, const Image& image);
 
 }  // namespace tandem

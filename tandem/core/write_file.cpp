@@ -1,0 +1,147 @@
+// POSIX calls, because the standard library knows neither fsync nor O_EXCL.
+#include "tandem/core/write_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "tandem/core/check.h"
+
+namespace tandem {
+namespace {
+
+namespace fs = std::filesystem;
+
+class FileDescriptor {
+ public:
+  explicit FileDescriptor(int number) : number_(number) {}
+  ~FileDescriptor() { close(); }
+  FileDescriptor(const FileDescriptor&) = delete;
+  FileDescriptor& operator=(const FileDescriptor&) = delete;
+
+  int number() const { return number_; }
+  bool close() { return number_ < 0 || ::close(std::exchange(number_, -1)) == 0; }
+
+ private:
+  int number_;
+};
+
+// The file until it is renamed into its place; removed when that does not happen.
+struct Unfinished {
+  fs::path path;
+
+  ~Unfinished() {
+    if (!path.empty()) ::unlink(path.c_str());
+  }
+};
+
+// Turns the errno of a call that failed into the Error.
+struct Need {
+  const char* op;
+  const fs::path& path;
+
+  void operator()(bool fine) const {
+    const int code = errno;
+    check(fine, "[{}] cannot write {}: {}", op, path.string(), std::generic_category().message(code));
+  }
+};
+
+struct Target {
+  fs::path path;  // after all links
+  bool exists = false;
+  bool in_place = false;  // a device or pipe, which a rename would replace
+  mode_t mode = 0;
+};
+
+Target find_target(const Need& need) {
+  check(!need.path.empty(), "[{}] expected a file name to write to, got none", need.op);
+  Target target{.path = need.path};
+  struct stat facts {};
+  target.exists = ::stat(need.path.c_str(), &facts) == 0;
+  need(target.exists || errno == ENOENT);
+  if (target.exists) {
+    errno = EISDIR;
+    need(!S_ISDIR(facts.st_mode));
+    // A rename would replace a read-only file unasked.
+    need(::faccessat(AT_FDCWD, need.path.c_str(), W_OK, AT_EACCESS) == 0);
+    target.in_place = !S_ISREG(facts.st_mode);
+    target.mode = facts.st_mode & 07777;
+  }
+  // One link after the other, because the last may point to a file that is yet to be made.
+  std::error_code error;
+  while (!target.in_place && fs::is_symlink(target.path, error))
+    target.path = target.path.parent_path() / fs::read_symlink(target.path, error);
+  return target;
+}
+
+bool write_all(int file, std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(file, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return false;
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+// The name does not grow with the file's own, which may be as long as names can be.
+int create_beside(const fs::path& target, fs::path& beside) {
+  for (int attempt = 0;; ++attempt) {
+    beside = target.parent_path() / fmt::format(".tandem-{}-{}.tmp", ::getpid(), attempt);
+    const int file = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file >= 0 || errno != EEXIST) return file;
+  }
+}
+
+// A rename is on the disk when its directory is; a file system that cannot do that has done what it can.
+void sync_directory(const fs::path& directory) {
+  const FileDescriptor handle(
+      ::open(directory.empty() ? "." : directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (handle.number() >= 0) ::fsync(handle.number());
+}
+
+}  // namespace
+
+void write_file(const char* op, const fs::path& path, std::span<const std::byte> bytes) {
+  const Need need{op, path};
+  const Target target = find_target(need);
+  if (target.in_place) {
+    FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    need(file.number() >= 0);
+    need(write_all(file.number(), bytes));
+    need(file.close());
+    return;
+  }
+  fs::path beside;
+  FileDescriptor file(create_beside(target.path, beside));
+  need(file.number() >= 0);
+  Unfinished unfinished{beside};
+  if (target.exists) need(::fchmod(file.number(), target.mode) == 0);
+  need(write_all(file.number(), bytes));
+  need(::fsync(file.number()) == 0);
+  need(file.close());
+  need(::rename(beside.c_str(), target.path.c_str()) == 0);
+  unfinished.path.clear();
+  sync_directory(target.path.parent_path());
+}
+
+void write_file(const char* op, const fs::path& path, std::string_view text) {
+  write_file(op, path, std::as_bytes(std::span(text)));
+}
+
+void check_writable(const char* op, const fs::path& path) {
+  const Need need{op, path};
+  const Target target = find_target(need);
+  if (target.in_place) return;
+  fs::path beside;
+  const FileDescriptor file(create_beside(target.path, beside));
+  need(file.number() >= 0);
+  const Unfinished unfinished{beside};
+}
+
+}  // namespace tandem
