@@ -71,20 +71,22 @@ PhotoFilter parse_filter(std::string_view text, bool gradient) {
     in_row = 0;
     ++rows;
   };
+  const auto separates = [](char c) { return std::string_view("; ,\t\n").find(c) != std::string_view::npos; };
   const char* at = text.data();
   const char* const end = text.data() + text.size();
   while (at < end) {
     if (*at == ';') {
       end_row();
       ++at;
-    } else if (*at == ' ' || *at == ',' || *at == '\t' || *at == '\n') {
+    } else if (separates(*at)) {
       ++at;
     } else {
-      if (*at == '+') ++at;
+      const std::string_view word(at, static_cast<std::size_t>(std::find_if(at, end, separates) - at));
+      const char* const digits = at + (word.starts_with('+') && !word.starts_with("+-") ? 1 : 0);
       float value = 0;
-      const auto [next, error] = std::from_chars(at, end, value);
-      check(error == std::errc{} && std::isfinite(value), "[filter] expected numbers in the kernel, got '{}'",
-            text.substr(static_cast<std::size_t>(at - text.data()), 12));
+      const auto [next, error] = std::from_chars(digits, end, value);
+      check(error == std::errc{} && std::isfinite(value) && next == word.data() + word.size(),
+            "[filter] expected numbers in the kernel, got '{}'", word.substr(0, 20));
       values.push_back(value);
       ++in_row;
       at = next;
