@@ -68,6 +68,8 @@ std::string format_figure(double value, Unit unit) {
 std::string format_ms_range(double low_ms, double high_ms) {
   if (!std::isfinite(low_ms) || !std::isfinite(high_ms)) return absent;
   const Scale scale = time_scale(high_ms);
+  if (low_ms != 0 && time_scale(low_ms).factor != scale.factor)
+    return format_figure(low_ms, Unit::milliseconds) + "–" + format_figure(high_ms, Unit::milliseconds);
   return fmt::format("{}–{} {}", three_digits(low_ms * scale.factor), three_digits(high_ms * scale.factor),
                      scale.name);
 }

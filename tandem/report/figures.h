@@ -12,7 +12,7 @@ enum class Unit { none, milliseconds, ratio, share };
 
 std::string format_figure(double value, Unit unit = Unit::none);
 
-// "410–452 µs": both ends in the unit of the larger.
+// "410–452 µs", or "177 µs–12.3 ms" where the ends have different units.
 std::string format_ms_range(double low_ms, double high_ms);
 
 // A tick of an axis: no more digits than it needs ("20 µs", "×10", "50 %", "16k").
