@@ -13,7 +13,7 @@ std::string Device::to_string() const {
   return is_cuda() ? fmt::format("cuda:{}", index) : "cpu";
 }
 
-Device parse_device(std::string_view text) {
+Device device_named(std::string_view text) {
   Device device;
   if (text == "cpu") return device;
   bool valid = text == "cuda";
@@ -23,6 +23,11 @@ Device parse_device(std::string_view text) {
   }
   check(valid, "expected a device such as cpu, cuda or cuda:1, got '{}'", text);
   device.backend = Backend::cuda;
+  return device;
+}
+
+Device parse_device(std::string_view text) {
+  const Device device = device_named(text);
   require_available(device);
   return device;
 }

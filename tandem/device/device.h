@@ -25,7 +25,9 @@ inline Device cuda_device(int index = 0) {
   return {Backend::cuda, index};
 }
 
-// "cpu", "cuda" (the first GPU) or "cuda:N"; throws Error for anything else and for a GPU that is not there.
+// "cpu", "cuda" (the first GPU) or "cuda:N"; throws Error for anything else.
+Device device_named(std::string_view text);
+// The same, and throws Error for a GPU that is not there.
 Device parse_device(std::string_view text);
 
 // 0 in a build without CUDA, and on a machine without a GPU or a driver.

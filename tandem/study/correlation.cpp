@@ -1,9 +1,9 @@
 #include "tandem/study/correlation.h"
 
-#include "tandem/core/check.h"
 #include "tandem/ops/correlate.h"
 #include "tandem/ops/random.h"
 #include "tandem/study/machine_report.h"
+#include "tandem/study/studies.h"
 #include "tandem/study/study_case.h"
 
 namespace tandem {
@@ -26,10 +26,11 @@ double exact_pixel(const Tensor& image, const Tensor& kernel, std::int64_t eleme
 }
 
 StudyCase make_case(const std::string& name, const StudyOptions& options) {
-  const CaseName parsed = parse_case("correlation", name);
+  const CaseName parsed = parse_case(find_study("correlation"), name);
+  check_fits("correlation", name,
+             2.0 * static_cast<double>(parsed.rows) * static_cast<double>(parsed.columns) +
+                 static_cast<double>(parsed.kernel_rows) * static_cast<double>(parsed.kernel_columns));
   const DType dtype = parse_dtype(parsed.type);
-  check(dtype == DType::f32 || dtype == DType::f64,
-        "[study correlation] expected a type out of f32, f64, got {}", parsed.type);
   const Tensor image = uniform({parsed.rows, parsed.columns}, 0, 1, {.seed = options.seed, .dtype = dtype});
   const Tensor kernel = uniform({parsed.kernel_rows, parsed.kernel_columns}, -1, 1,
                                 {.seed = options.seed, .stream = 1, .dtype = dtype});

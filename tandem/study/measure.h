@@ -4,9 +4,22 @@
 
 #include <functional>
 
+#include "tandem/core/parallel.h"
 #include "tandem/device/device.h"
 
 namespace tandem {
+
+// Sets the number of threads for as long as it lives.
+class ThreadCount {
+ public:
+  explicit ThreadCount(int count) : previous_(thread_count()) { set_thread_count(count); }
+  ~ThreadCount() { set_thread_count(previous_); }
+  ThreadCount(const ThreadCount&) = delete;
+  ThreadCount& operator=(const ThreadCount&) = delete;
+
+ private:
+  int previous_;
+};
 
 struct Timing {
   double median_ms = 0, min_ms = 0, max_ms = 0;

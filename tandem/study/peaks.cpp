@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
+#include <string>
+#include <utility>
 
 #include "tandem/core/parallel.h"
 #include "tandem/ops/fill.h"
@@ -19,9 +20,10 @@ constexpr MeasureOptions peak_measurement{.budget_ms = 300, .least = 5, .most = 
 }  // namespace
 
 double copy_gb_per_s(Device device, std::int64_t bytes) {
-  static std::map<std::tuple<std::string, std::int64_t, int>, double> known;
-  double& rate = known[{device.to_string(), bytes, thread_count()}];
+  static std::map<std::pair<std::string, std::int64_t>, double> known;
+  double& rate = known[{device.to_string(), bytes}];
   if (rate == 0) {
+    const ThreadCount all(usable_cpus());
     const Shape half{std::max<std::int64_t>(bytes / 2, 1)};
     const Tensor from = zeros(half, DType::u8, device), to = zeros(half, DType::u8, device);
     const Timing timing = measure(
@@ -32,9 +34,10 @@ double copy_gb_per_s(Device device, std::int64_t bytes) {
 }
 
 double product_gflop_per_s(Device device, Arithmetics arithmetics) {
-  static std::map<std::tuple<std::string, Arithmetics, int>, double> known;
-  double& rate = known[{device.to_string(), arithmetics, thread_count()}];
+  static std::map<std::pair<std::string, Arithmetics>, double> known;
+  double& rate = known[{device.to_string(), arithmetics}];
   if (rate == 0) {
+    const ThreadCount all(usable_cpus());
     const std::int64_t n = device.is_cuda() ? 8192 : thread_count() > 4 ? 4096 : 1536;
     const DType dtype = arithmetics == Arithmetics::f64 ? DType::f64 : DType::f32;
     const Tensor a = uniform({n, n}, -1, 1, {.seed = 1, .dtype = dtype, .device = device});

@@ -1,5 +1,5 @@
 // The machine's own limits, measured in the run that shows them: a copy for what memory gives, a large matrix
-// product for what the arithmetic units give.
+// product for what the arithmetic units give, with every core this process may use.
 #pragma once
 
 #include <cstdint>

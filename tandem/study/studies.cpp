@@ -1,5 +1,7 @@
 #include "tandem/study/studies.h"
 
+#include <charconv>
+
 #include "tandem/core/check.h"
 #include "tandem/study/correlation.h"
 #include "tandem/study/max.h"
@@ -9,9 +11,12 @@ namespace tandem {
 namespace {
 
 constexpr Study studies[] = {
-    {"max", "element-wise maximum of two matrices", study_max},
-    {"xxt", "products of every row of a matrix with every other", study_xxt},
-    {"correlation", "weighted sums of every pixel's neighbours", study_correlation},
+    {"max", "element-wise maximum of two matrices", "f32, f64, u8, i32, i64", "1000x1000 i32", false,
+     study_max},
+    {"xxt", "products of every row of a matrix with every other", "f32, tf32, f64", "1000x1000 f32", false,
+     study_xxt},
+    {"correlation", "weighted sums of every pixel's neighbours", "f32, f64", "1024x1024 f32 3x3", true,
+     study_correlation},
 };
 
 }  // namespace
@@ -24,6 +29,29 @@ const Study& find_study(std::string_view name) {
   for (const Study& study : studies)
     if (study.name == name) return study;
   fail("expected a study out of max, xxt, correlation, all, got '{}'", name);
+}
+
+CaseName parse_case(const Study& study, std::string_view text) {
+  CaseName parsed;
+  const char* at = text.data();
+  const char* end = text.data() + text.size();
+  const auto number = [&](std::int64_t& value) {
+    const auto [next, error] = std::from_chars(at, end, value);
+    if (error != std::errc{} || value < 1) return false;
+    at = next;
+    return true;
+  };
+  const auto mark = [&](char wanted) { return at < end && *at == wanted ? (++at, true) : false; };
+  bool valid = number(parsed.rows) && mark('x') && number(parsed.columns) && mark(' ');
+  while (valid && at < end && *at != ' ') parsed.type += *at++;
+  if (valid && study.with_kernel)
+    valid = mark(' ') && number(parsed.kernel_rows) && mark('x') && number(parsed.kernel_columns);
+  check(valid && at == end && !parsed.type.empty(), "[study {}] expected a case such as \"{}\", got \"{}\"",
+        study.name, study.example, text);
+  const std::string known = fmt::format(", {}, ", study.types);
+  check(known.find(fmt::format(", {}, ", parsed.type)) != std::string::npos,
+        "[study {}] expected a type out of {}, got {}", study.name, study.types, parsed.type);
+  return parsed;
 }
 
 }  // namespace tandem

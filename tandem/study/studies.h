@@ -2,7 +2,9 @@
 // found.
 #pragma once
 
+#include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "tandem/report/study_report.h"
@@ -12,6 +14,9 @@ namespace tandem {
 
 struct Study {
   std::string_view name, summary;
+  std::string_view types;    // a case may have: "f32, f64"
+  std::string_view example;  // of a case: "1000x1000 f32"
+  bool with_kernel = false;  // a case ends in the kernel's size
   StudyReport (*run)(const StudyOptions& options);
 };
 
@@ -20,5 +25,14 @@ std::span<const Study> all_studies();
 
 // Error for a name that is none.
 const Study& find_study(std::string_view name);
+
+// "4096x512 f32 3x3" → two sizes, the type's name and, where the study has one, the kernel's sizes.
+struct CaseName {
+  std::int64_t rows = 0, columns = 0;
+  std::string type;
+  std::int64_t kernel_rows = 0, kernel_columns = 0;
+};
+// Error for a text that is no case of that study.
+CaseName parse_case(const Study& study, std::string_view text);
 
 }  // namespace tandem

@@ -1,12 +1,12 @@
 #include "tandem/study/study_case.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "tandem/core/check.h"
-#include "tandem/core/parallel.h"
+#include "tandem/device/machine.h"
 #include "tandem/report/study_plots.h"
 #include "tandem/study/findings.h"
 #include "tandem/study/measure.h"
@@ -34,7 +34,8 @@ std::vector<double> to_doubles(const Tensor& tensor) {
 // What results are compared with: all elements of an earlier result, and exact values of some.
 class Oracle {
  public:
-  Oracle(const StudyCase& study_case, std::int64_t elements) {
+  Oracle(const StudyCase& study_case, std::int64_t elements)
+      : elements_(elements), tolerance_(study_case.tolerance) {
     constexpr std::int64_t samples = 499;  // evenly spread, the first and the last element among them
     const std::int64_t count = std::min(samples, elements);
     for (std::int64_t i = 0; i < count; ++i) {
@@ -44,8 +45,10 @@ class Oracle {
     }
   }
 
-  // The greatest difference, relative to the greatest magnitude; infinite where a number is not one.
+  // The greatest difference, relative to the greatest magnitude; infinite where a number is not one. The
+  // first result that is right becomes the one that later ones are compared with.
   double error_of(const Tensor& result) {
+    if (result.numel() != elements_) return std::numeric_limits<double>::infinity();
     std::vector<double> values = to_doubles(result);
     double worst = 0;
     const auto compare = [&](double actual, double expected) {
@@ -56,8 +59,9 @@ class Oracle {
     };
     for (const auto& [element, value] : sampled_) compare(values[element], value);
     for (std::size_t i = 0; i < earlier_.size(); ++i) compare(values[i], earlier_[i]);
-    if (earlier_.empty()) earlier_ = std::move(values);
-    return worst / std::max(greatest_, 1e-300);
+    const double error = worst / std::max(greatest_, 1e-300);
+    if (earlier_.empty() && error <= tolerance_) earlier_ = std::move(values);
+    return error;
   }
 
  private:
@@ -65,6 +69,8 @@ class Oracle {
     std::int64_t element;
     double value;
   };
+  std::int64_t elements_;
+  double tolerance_;
   std::vector<Sample> sampled_;
   std::vector<double> earlier_;
   double greatest_ = 0;
@@ -88,7 +94,10 @@ class Runner {
     row.threads = threads;
     row.max_error = oracle.error_of(case_.compute(sets[0], version));
     row.agrees = *row.max_error <= case_.tolerance;
-    if (!row.agrees) return row;  // the time of a wrong result means nothing
+    if (!row.agrees) {  // the time of a wrong result means nothing
+      row.median_ms = row.min_ms = row.max_ms = std::numeric_limits<double>::quiet_NaN();
+      return row;
+    }
     std::vector<Tensor> results(sets.size());
     const Timing timing = measure(
         device, [&](int i) { results[i % sets.size()] = case_.compute(sets[i % sets.size()], version); },
@@ -138,38 +147,32 @@ class Runner {
   MeasureOptions measurement_{.budget_ms = 600, .least = 5, .most = 50};
 };
 
-// Sets the number of threads for as long as it lives.
-class ThreadCount {
- public:
-  explicit ThreadCount(int count) : previous_(thread_count()) { set_thread_count(count); }
-  ~ThreadCount() { set_thread_count(previous_); }
-  ThreadCount(const ThreadCount&) = delete;
-  ThreadCount& operator=(const ThreadCount&) = delete;
+std::string asked_versions(const StudyOptions& options) {
+  std::string text;
+  for (Version version : options.versions)
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", name_of(version));
+  return text.empty() ? "none" : text;
+}
 
- private:
-  int previous_;
-};
+// A version may be faster than a copy (it writes less than it reads): then it shows what the machine can do,
+// and is the peak that its device's other rows are compared with.
+void bound_shares(std::vector<StudyRow>& rows) {
+  std::map<std::string, double> best;
+  for (const StudyRow& row : rows)
+    if (row.share_of_peak && row.min_ms > 0)
+      best[row.device] = std::max(best[row.device], *row.share_of_peak * row.median_ms / row.min_ms);
+  for (StudyRow& row : rows)
+    if (row.share_of_peak) *row.share_of_peak /= std::max(best[row.device], 1.0);
+}
 
 }  // namespace
 
-CaseName parse_case(const std::string& study, const std::string& name) {
-  CaseName parsed;
-  const char* at = name.data();
-  const char* end = name.data() + name.size();
-  const auto number = [&](std::int64_t& value) {
-    const auto [next, error] = std::from_chars(at, end, value);
-    if (error != std::errc{} || value < 1) return false;
-    at = next;
-    return true;
-  };
-  const auto mark = [&](char wanted) { return at < end && *at == wanted ? (++at, true) : false; };
-  bool valid = number(parsed.rows) && mark('x') && number(parsed.columns) && mark(' ');
-  while (valid && at < end && *at != ' ') parsed.type += *at++;
-  if (valid && mark(' ')) valid = number(parsed.kernel_rows) && mark('x') && number(parsed.kernel_columns);
-  check(valid && at == end && !parsed.type.empty() && (study == "correlation") == (parsed.kernel_rows > 0),
-        "[study {}] expected a case such as \"{}\", got \"{}\"", study,
-        study == "correlation" ? "1024x1024 f32 3x3" : "1000x1000 f32", name);
-  return parsed;
+void check_fits(const std::string& study, const std::string& name, double elements) {
+  // A number and its copy as f64, which is compared; the machine needs some memory for itself.
+  const double needed = 16 * elements, there = static_cast<double>(machine_facts().cpu.memory_bytes);
+  constexpr double gib = 1 << 30;
+  check(needed <= there, "[study {}] case \"{}\" needs about {:.0f} GiB of memory, this machine has {:.0f}",
+        study, name, needed / gib, there / gib);
 }
 
 std::vector<StudyRow> run_case(const StudyCase& study_case, const StudyOptions& options) {
@@ -197,6 +200,9 @@ std::vector<StudyRow> run_case(const StudyCase& study_case, const StudyOptions& 
       }
     }
   }
+  check(!rows.empty(), "[study] case \"{}\": none of the versions asked for ({}) can run here",
+        study_case.name, asked_versions(options));
+  bound_shares(rows);
   const bool has_reference =
       !rows.empty() && rows.front().version == name_of(Version::reference) && rows.front().agrees;
   for (StudyRow& row : rows)

@@ -1,4 +1,4 @@
-// One computation on one input, in the versions it exists in: what run_cases() needs to check and measure it.
+// One computation on one input, in the versions it exists in: what run_case() needs to check and measure it.
 #pragma once
 
 #include <cstdint>
@@ -29,13 +29,8 @@ struct StudyCase {
   std::optional<Arithmetics> arithmetics;  // whose peak the operations are compared with
 };
 
-// "4096x512 f32 3x3" → two sizes, the type's name and, where there is one, the kernel's sizes.
-struct CaseName {
-  std::int64_t rows = 0, columns = 0;
-  std::string type;
-  std::int64_t kernel_rows = 0, kernel_columns = 0;
-};
-CaseName parse_case(const std::string& study, const std::string& name);
+// Error when inputs and result of so many elements in all would not fit this machine's memory.
+void check_fits(const std::string& study, const std::string& name, double elements);
 
 // Checks every version against `reference` (or, where that would take too long, against exact values of a few
 // hundred elements and against each other), then measures it.

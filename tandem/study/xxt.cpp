@@ -1,21 +1,22 @@
 #include "tandem/study/xxt.h"
 
-#include "tandem/core/check.h"
 #include "tandem/ops/cast.h"
 #include "tandem/ops/random.h"
 #include "tandem/ops/xxt.h"
 #include "tandem/study/machine_report.h"
+#include "tandem/study/studies.h"
 #include "tandem/study/study_case.h"
 
 namespace tandem {
 namespace {
 
 StudyCase make_case(const std::string& name, const StudyOptions& options) {
-  const CaseName parsed = parse_case("xxt", name);
+  const CaseName parsed = parse_case(find_study("xxt"), name);
+  check_fits("xxt", name,
+             (static_cast<double>(parsed.rows) + static_cast<double>(parsed.columns)) *
+                 static_cast<double>(parsed.rows));
   const bool tf32 = parsed.type == "tf32";
   const DType dtype = tf32 ? DType::f32 : parse_dtype(parsed.type);
-  check(dtype == DType::f32 || dtype == DType::f64,
-        "[study xxt] expected a type out of f32, tf32, f64, got {}", parsed.type);
   const Tensor x = uniform({parsed.rows, parsed.columns}, -1, 1, {.seed = options.seed, .dtype = dtype});
   const auto precision = tf32 ? MatmulPrecision::tf32 : MatmulPrecision::fp32;
   const std::int64_t n = parsed.rows, k = parsed.columns;

@@ -1,0 +1,81 @@
+// Case names, and the studies themselves on tiny cases.
+#include "tandem/study/studies.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/core/error_text.h"
+
+namespace tandem {
+namespace {
+
+TEST(ParseCase, ReadsSizesTypeAndKernel) {
+  const CaseName plain = parse_case(find_study("max"), "4096x512 i32");
+  EXPECT_EQ(plain.rows, 4096);
+  EXPECT_EQ(plain.columns, 512);
+  EXPECT_EQ(plain.type, "i32");
+  EXPECT_EQ(plain.kernel_rows, 0);
+  const CaseName kernel = parse_case(find_study("correlation"), "7x9 f64 3x11");
+  EXPECT_EQ(kernel.type, "f64");
+  EXPECT_EQ(kernel.kernel_rows, 3);
+  EXPECT_EQ(kernel.kernel_columns, 11);
+}
+
+TEST(ParseCase, EveryExampleIsACase) {
+  for (const Study& study : all_studies()) EXPECT_GT(parse_case(study, study.example).rows, 0) << study.name;
+}
+
+TEST(ParseCase, SaysWhatItExpected) {
+  for (const char* text :
+       {"", "10", "10x", "10x10", "10x10 ", "x10 i32", "0x10 i32", "-1x10 i32", "10x10  i32", "10x10 i32 ",
+        "10x10 i32 3x3", " 10x10 i32", "1e3x10 i32", "10×10 i32", "99999999999999999999x1 i32"})
+    EXPECT_EQ(error_text([&] { parse_case(find_study("max"), text); }),
+              "[study max] expected a case such as \"1000x1000 i32\", got \"" + std::string(text) + "\"");
+  for (const char* text : {"10x10 f32", "10x10 f32 3", "10x10 f32 0x3", "10x10 f32 3x3 "})
+    EXPECT_EQ(error_text([&] { parse_case(find_study("correlation"), text); }),
+              "[study correlation] expected a case such as \"1024x1024 f32 3x3\", got \"" +
+                  std::string(text) + "\"");
+  EXPECT_EQ(error_text([] { parse_case(find_study("max"), "10x10 bf16"); }),
+            "[study max] expected a type out of f32, f64, u8, i32, i64, got bf16");
+  EXPECT_EQ(error_text([] { parse_case(find_study("xxt"), "10x10 i32"); }),
+            "[study xxt] expected a type out of f32, tf32, f64, got i32");
+  EXPECT_EQ(error_text([] { parse_case(find_study("correlation"), "10x10 i32 3x3"); }),
+            "[study correlation] expected a type out of f32, f64, got i32");
+}
+
+TEST(FindStudy, AnUnknownNameIsAnError) {
+  EXPECT_EQ(find_study("xxt").name, "xxt");
+  EXPECT_EQ(error_text([] { find_study("XXT"); }),
+            "expected a study out of max, xxt, correlation, all, got 'XXT'");
+}
+
+// Every version that runs here, on sizes around nothing in particular.
+void expect_agreement(const char* study, const std::vector<std::string>& cases) {
+  const StudyReport report = find_study(study).run({.quick = true, .cases = cases});
+  EXPECT_EQ(report.study, study);
+  EXPECT_FALSE(report.title.empty() || report.introduction.empty() || report.machine.empty());
+  EXPECT_EQ(report.rows.size(), cases.size() * static_cast<std::size_t>(2 + 2 * cuda_device_count()));
+  for (const StudyRow& row : report.rows) {
+    EXPECT_TRUE(row.agrees) << row.case_name << " " << row.version << " " << row.max_error.value_or(0);
+    EXPECT_GT(row.share_of_peak.value_or(0), 0);
+    EXPECT_TRUE(row.speedup);
+    EXPECT_EQ(row.gflop_per_s.has_value(), std::string(study) != "max");
+    EXPECT_EQ(row.with_copies_ms.has_value(), row.device != "cpu");
+  }
+  EXPECT_FALSE(report.findings.empty());
+  EXPECT_FALSE(report.plots.empty());
+}
+
+TEST(Studies, MaxAgrees) {
+  expect_agreement("max", {"17x33 i32", "1x1 u8", "40x3 f64", "9x9 i64", "5x70 f32"});
+}
+
+TEST(Studies, XxtAgrees) {
+  expect_agreement("xxt", {"9x40 f32", "33x7 tf32", "1x1 f64", "50x50 f64"});
+}
+
+TEST(Studies, CorrelationAgrees) {
+  expect_agreement("correlation", {"33x17 f32 3x3", "5x4 f32 9x7", "20x31 f64 2x4", "1x1 f64 1x1"});
+}
+
+}  // namespace
+}  // namespace tandem

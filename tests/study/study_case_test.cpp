@@ -1,0 +1,177 @@
+// run_case() on computations made for the test: right ones, wrong ones, slow ones.
+#include "tandem/study/study_case.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tandem/core/parallel.h"
+#include "tandem/ops/fill.h"
+#include "tests/core/error_text.h"
+
+namespace tandem {
+namespace {
+
+// Twelve ones on the CPU, where `change` may spoil the result of a version.
+StudyCase ones(const std::function<void(std::vector<double>&, Version)>& change) {
+  return {.name = "ones",
+          .inputs = {zeros({12}, DType::f64)},
+          .compute =
+              [change](std::span<const Tensor> in, Version version) {
+                std::vector<double> values(12, 1.0);
+                change(values, version);
+                return Tensor::from(values, {static_cast<std::int64_t>(values.size())}).to(in[0].device());
+              },
+          .exact = [](std::int64_t) { return 1.0; },
+          .tolerance = 1e-6,
+          .bytes = 96,
+          .reference_steps = 12};
+}
+
+const StudyOptions on_cpu{.quick = true, .devices = {cpu_device}};
+
+TEST(RunCase, RightVersionsAgreeAndAreMeasured) {
+  const std::vector<StudyRow> rows = run_case(ones([](auto&, Version) {}), on_cpu);
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].version, "reference");
+  EXPECT_EQ(rows[1].version, "parallel");
+  for (const StudyRow& row : rows) {
+    EXPECT_EQ(row.case_name, "ones");
+    EXPECT_EQ(row.device, "cpu");
+    EXPECT_TRUE(row.agrees);
+    EXPECT_EQ(row.max_error, 0);
+    EXPECT_GT(row.min_ms, 0);
+    EXPECT_LE(row.min_ms, row.median_ms);
+    EXPECT_LE(row.median_ms, row.max_ms);
+    EXPECT_FALSE(row.with_copies_ms);
+    EXPECT_FALSE(row.gflop_per_s);
+    EXPECT_NEAR(*row.gb_per_s, 96 / row.median_ms / 1e6, 1e-9);
+    EXPECT_GT(*row.share_of_peak, 0);
+    EXPECT_LE(*row.share_of_peak, 1);
+    EXPECT_DOUBLE_EQ(*row.speedup, rows[0].median_ms / row.median_ms);
+  }
+  EXPECT_EQ(rows[0].speedup, 1);
+}
+
+TEST(RunCase, AWrongVersionIsMarkedAndNotMeasured) {
+  const std::vector<StudyRow> rows = run_case(ones([](std::vector<double>& values, Version version) {
+                                                if (version == Version::parallel) values.back() = 1.5;
+                                              }),
+                                              on_cpu);
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_TRUE(rows[0].agrees);
+  EXPECT_FALSE(rows[1].agrees);
+  EXPECT_DOUBLE_EQ(*rows[1].max_error, 0.5);
+  EXPECT_TRUE(std::isnan(rows[1].median_ms));
+  EXPECT_FALSE(rows[1].speedup);
+  EXPECT_FALSE(rows[1].share_of_peak);
+}
+
+TEST(RunCase, AWrongReferenceDoesNotMakeTheOthersWrong) {
+  const std::vector<StudyRow> rows = run_case(ones([](std::vector<double>& values, Version version) {
+                                                if (version == Version::reference) values[0] = 2;
+                                              }),
+                                              on_cpu);
+  EXPECT_FALSE(rows[0].agrees);
+  EXPECT_TRUE(rows[1].agrees);
+  EXPECT_FALSE(rows[1].speedup);
+}
+
+TEST(RunCase, WhatIsNoNumberIsWrong) {
+  for (const double bad :
+       {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    const std::vector<StudyRow> rows = run_case(ones([bad](std::vector<double>& values, Version version) {
+                                                  if (version == Version::parallel) values[3] = bad;
+                                                }),
+                                                on_cpu);
+    EXPECT_FALSE(rows[1].agrees);
+    EXPECT_TRUE(std::isinf(*rows[1].max_error));
+  }
+}
+
+TEST(RunCase, AResultOfAnotherSizeIsWrong) {
+  const std::vector<StudyRow> rows = run_case(ones([](std::vector<double>& values, Version version) {
+                                                if (version == Version::reference) values.resize(5);
+                                              }),
+                                              on_cpu);
+  EXPECT_FALSE(rows[0].agrees);
+  EXPECT_TRUE(rows[1].agrees);
+}
+
+TEST(RunCase, AnErrorWithinTheToleranceAgrees) {
+  const std::vector<StudyRow> rows = run_case(ones([](std::vector<double>& values, Version version) {
+                                                if (version == Version::parallel) values[7] += 5e-7;
+                                              }),
+                                              on_cpu);
+  EXPECT_TRUE(rows[1].agrees);
+  EXPECT_NEAR(*rows[1].max_error, 5e-7, 1e-12);
+}
+
+TEST(RunCase, AVersionThatBeatsTheCopyIsThePeak) {
+  StudyCase fast = ones([](auto&, Version) {});
+  fast.bytes = std::int64_t{1} << 20;  // it says that it moves more than it does
+  double greatest = 0;
+  for (const StudyRow& row : run_case(fast, on_cpu)) {
+    EXPECT_LE(*row.share_of_peak, 1);
+    greatest = std::max(greatest, *row.share_of_peak * row.median_ms / row.min_ms);
+  }
+  EXPECT_NEAR(greatest, 1, 1e-9);
+}
+
+TEST(RunCase, ASlowReferenceIsLeftOut) {
+  StudyCase slow = ones([](auto&, Version) {});
+  slow.reference_steps = std::int64_t{1} << 40;
+  const std::vector<StudyRow> rows = run_case(slow, on_cpu);
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].version, "parallel");
+  EXPECT_TRUE(rows[0].agrees);
+  EXPECT_FALSE(rows[0].speedup);
+}
+
+TEST(RunCase, WithoutAReferenceExactValuesFindTheError) {
+  StudyCase slow = ones([](std::vector<double>& values, Version) { values[6] = 1.25; });
+  slow.reference_steps = std::int64_t{1} << 40;
+  EXPECT_FALSE(run_case(slow, on_cpu)[0].agrees);
+}
+
+TEST(RunCase, SweepsThreadCountsAndSetsThemBack) {
+  const int before = thread_count();
+  std::vector<int> seen;
+  StudyOptions options = on_cpu;
+  options.cores = {1, 3};
+  const std::vector<StudyRow> rows = run_case(ones([&seen](auto&, Version version) {
+                                                if (version == Version::parallel)
+                                                  seen.push_back(thread_count());
+                                              }),
+                                              options);
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_FALSE(rows[0].threads);
+  EXPECT_EQ(rows[1].threads, 1);
+  EXPECT_EQ(rows[2].threads, 3);
+  EXPECT_EQ(seen.front(), before);  // looks at the result's shape
+  EXPECT_EQ(seen.at(1), 1);
+  EXPECT_EQ(seen.back(), 3);
+  EXPECT_EQ(thread_count(), before);
+}
+
+TEST(RunCase, NothingToRunIsAnError) {
+  StudyOptions options = on_cpu;
+  options.versions = {Version::cuda, Version::cuda_simple};
+  EXPECT_EQ(error_text([&] { run_case(ones([](auto&, Version) {}), options); }),
+            "[study] case \"ones\": none of the versions asked for (cuda, cuda-simple) can run here");
+}
+
+TEST(CheckFits, RefusesWhatNoMachineHolds) {
+  check_fits("max", "small", 1e3);
+  const std::string error = error_text([] { check_fits("max", "1000000000x1000000000 i32", 3e18); });
+  EXPECT_EQ(
+      error.rfind("[study max] case \"1000000000x1000000000 i32\" needs about 44703483582 GiB of memory, "
+                  "this machine has ",
+                  0),
+      0u)
+      << error;
+}
+
+}  // namespace
+}  // namespace tandem
