@@ -6,6 +6,7 @@
 
 #include "apps/tandem/command.h"
 #include "tandem/augment/photo_filter.h"
+#include "tandem/core/write_file.h"
 #include "tandem/image/decode.h"
 #include "tandem/image/encode_png.h"
 #include "tandem/image/test_photo.h"
@@ -22,6 +23,7 @@ struct Flags {
 int run(const Flags& flags) {
   // One picture is not worth the way to the GPU and back: auto means the CPU.
   const Device device = flags.device == "auto" ? cpu_device : parse_device(flags.device);
+  check_writable("filter", flags.output);
   const Image photo = flags.photo == "example" ? draw_test_photo(640, 960)
                                                : load_image(flags.photo, {.max_pixels = flags.max_pixels});
   if (flags.filter == "all")
@@ -42,31 +44,34 @@ void add_filter_command(CLI::App& app, Action& action) {
       "          tandem filter example --filter all -o sheet.png\n"
       "          tandem filter photo.jpg --kernel \"1 0 -1; 2 0 -2; 1 0 -1\" --gradient -o edges.png");
   auto flags = std::make_shared<Flags>();
+  command->add_option("PHOTO", flags->photo, "A picture file, or the word example: a drawn photograph")
+      ->required()
+      ->type_name("");
+  auto* filter = command
+                     ->add_option("--filter", flags->filter,
+                                  "sobel1, sobel2, sobel3, sobel4 (edges), ring (blur), all (a sheet)")
+                     ->type_name("NAME")
+                     ->check(usage_check([](const std::string& name) {
+                       if (name != "all") builtin_filter(name);
+                     }));
+  auto* kernel =
+      command->add_option("--kernel", flags->kernel, "A kernel of your own, rows apart by semicolons")
+          ->type_name("NUMBERS")
+          ->check(usage_check([](const std::string& text) { parse_filter(text, false); }));
+  command->add_flag("--gradient", flags->gradient, "With --kernel K: sqrt(Gx² + Gy²) of K and its transpose");
+  command->add_option("-o,--output", flags->output, "The PNG to write")->required()->type_name("FILE");
+  command->add_option("--device", flags->device, "auto (the CPU, for one picture), cpu, cuda or cuda:N")
+      ->type_name("DEVICE")
+      ->check(device_check());
   command
-      ->add_option("PHOTO", flags->photo,
-                   "A JPEG, PNG, BMP, PPM or PGM file, or the word example: a drawn test photograph")
-      ->required();
-  auto* filter =
-      command
-          ->add_option("--filter", flags->filter,
-                       "sobel1, sobel2, sobel3, sobel4 (edges), ring (blur), or all: a labelled sheet")
-          ->check(usage_check([](const std::string& name) {
-            if (name != "all") builtin_filter(name);
-          }));
-  auto* kernel = command
-                     ->add_option("--kernel", flags->kernel,
-                                  "A kernel of your own, rows apart by semicolons: a correlation")
-                     ->check(usage_check([](const std::string& text) { parse_filter(text, false); }))
-                     ->excludes(filter);
-  command->add_flag("--gradient", flags->gradient, "With --kernel K: sqrt(Gx² + Gy²) of K and its transpose")
-      ->needs(kernel);
-  command->add_option("-o,--output", flags->output, "The PNG to write")->required();
-  command->add_option("--device", flags->device, "auto (the CPU, for one picture), cpu, cuda or cuda:N");
-  command->add_option("--max-pixels", flags->max_pixels, "Refuse larger pictures")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+      ->add_option("--max-pixels", flags->max_pixels,
+                   fmt::format("Refuse larger pictures, {} by default", flags->max_pixels))
+      ->type_name("N")
+      ->check(whole_number_check(1, std::int64_t{1} << 40));
   command->callback([flags, filter, kernel, &action] {
     if (filter->empty() && kernel->empty()) throw CLI::RequiredError("--filter or --kernel");
+    if (!filter->empty() && !kernel->empty()) throw CLI::ExcludesError("--filter", "--kernel");
+    if (flags->gradient && kernel->empty()) throw CLI::RequiresError("--gradient", "--kernel");
     action = [flags] { return run(*flags); };
   });
 }

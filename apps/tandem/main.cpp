@@ -1,11 +1,45 @@
 // The program `tandem`: picks the command, turns errors into one line and an exit status.
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <new>
+#include <string>
+#include <string_view>
 
 #include "apps/tandem/command.h"
+#include "tandem/core/check.h"
+#include "tandem/report/text.h"
+
+namespace {
+
+// One line whatever file names are in it, status `status`.
+int report_error(std::string_view text, int status) {
+  fmt::print(stderr, "tandem: error: {}\n", tandem::one_line(text));
+  return status;
+}
+
+// "tandem study --help" where the words began with that command.
+std::string help_command(const CLI::App& app) {
+  std::string command = app.get_name();
+  for (const CLI::App* chosen : app.get_subcommands()) command += " " + chosen->get_name();
+  return command + " --help";
+}
+
+// CLI11 says of an unknown command only that one is required.
+std::string usage_error(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
+  if (!app.get_subcommands().empty() || dynamic_cast<const CLI::RequiredError*>(&error) == nullptr)
+    return error.what();
+  std::string known;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    known += (known.empty() ? "" : ", ") + command->get_name();
+  return fmt::format("expected a command out of {}, got {}", known,
+                     argc > 1 ? fmt::format("'{}'", argv[1]) : "none");
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app("Tandem: trains image classifiers on the CPU, on GPUs and on clusters.", "tandem");
@@ -18,15 +52,18 @@ int main(int argc, char** argv) {
   tandem::add_study_command(app, action);
   try {
     app.parse(argc, argv);
-    return action();
+    const int status = action();
+    // A full disk shows when the text leaves the buffer.
+    tandem::check(std::fflush(stdout) == 0 && !std::ferror(stdout), "cannot write to standard output: {}",
+                  std::strerror(errno));
+    return status;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
-    fmt::print(stderr, "tandem: error: {} (see tandem --help)\n", error.what());
-    return 2;
+    return report_error(fmt::format("{} (see {})", usage_error(app, error, argc, argv), help_command(app)),
+                        2);
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "tandem: error: out of memory\n");
+    return report_error("out of memory", 1);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "tandem: error: {}\n", error.what());
+    return report_error(error.what(), 1);
   }
-  return 1;
 }

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,6 +35,8 @@ StudyOptions to_options(const Flags& flags) {
 
 int run(const Flags& flags) {
   const StudyOptions options = to_options(flags);
+  for (const std::string& path : {flags.json, flags.html})
+    if (!path.empty()) check_writable("study", path);
   const TextStyle style = terminal_style(stdout);
   std::vector<StudyReport> reports;
   for (const Study& study : all_studies()) {
@@ -45,7 +48,8 @@ int run(const Flags& flags) {
     std::fflush(stdout);
   }
   if (!flags.json.empty())
-    write_file("study", flags.json, flags.name == "all" ? to_json_text(reports) : to_json_text(reports.front()));
+    write_file("study", flags.json,
+               flags.name == "all" ? to_json_text(reports) : to_json_text(reports.front()));
   if (!flags.html.empty()) write_file("study", flags.html, html_page(reports, "Tandem studies"));
   const bool all_agree = std::all_of(reports.begin(), reports.end(), [](const StudyReport& report) {
     return std::all_of(report.rows.begin(), report.rows.end(),
@@ -65,24 +69,38 @@ void add_study_command(CLI::App& app, Action& action) {
   auto flags = std::make_shared<Flags>();
   command->add_option("NAME", flags->name, "max, xxt, correlation or all")
       ->required()
+      ->type_name("")
       ->check(usage_check([](const std::string& name) {
         if (name != "all") find_study(name);
       }));
   command->add_flag("--quick", flags->quick, "Small cases, few repetitions: seconds instead of minutes");
-  command->add_option("--device", flags->device, "auto (every device), cpu, cuda or cuda:N");
+  command->add_option("--device", flags->device, "auto (every device), cpu, cuda or cuda:N")
+      ->type_name("DEVICE")
+      ->check(device_check());
   command->add_option("--versions", flags->versions, "Some of reference,parallel,cuda-simple,cuda")
+      ->type_name("NAMES")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->check(usage_check([](const std::string& name) { parse_version(name); }));
-  command->add_option("--cases", flags->cases, "Cases of your own, such as \"1000x1000 i32,4096x512 i32\"")
-      ->delimiter(',');
-  command->add_option("--cores", flags->cores, "Thread counts to sweep `parallel` over, such as 1,2,4,8")
+  command->add_option("--cases", flags->cases, "Your own, such as \"1000x1000 i32,4096x512 i32\"")
+      ->type_name("CASES")
       ->delimiter(',')
-      ->check(CLI::Range(1, 4096));
-  command->add_option("--seed", flags->seed, "Seed of the random inputs")->capture_default_str();
-  command->add_option("--json", flags->json, "Write the figures as JSON");
-  command->add_option("--html", flags->html, "Write a report with plots: one file that works offline");
+      ->allow_extra_args(false);
+  command->add_option("--cores", flags->cores, "Thread counts to sweep `parallel` over, such as 1,2,4,8")
+      ->type_name("COUNTS")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(whole_number_check(1, 4096));
+  command->add_option("--seed", flags->seed, "Seed of the random inputs, 1 by default")
+      ->type_name("N")
+      ->check(whole_number_check(0, std::numeric_limits<std::int64_t>::max()));
+  command->add_option("--json", flags->json, "Write the figures as JSON")->type_name("FILE");
+  command->add_option("--html", flags->html, "Write a report with plots: one file that works offline")
+      ->type_name("FILE");
   command->callback([flags, &action] {
-    if (flags->name == "all" && !flags->cases.empty()) throw CLI::ExcludesError("--cases", "all");
+    if (flags->name == "all" && !flags->cases.empty()) throw CLI::ExcludesError("--cases", "the study all");
+    for (const std::string& text : flags->cases)
+      as_usage("--cases", [&] { parse_case(find_study(flags->name), text); });
     action = [flags] { return run(*flags); };
   });
 }

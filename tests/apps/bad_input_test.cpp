@@ -1,0 +1,198 @@
+// Everything a user can get wrong: one line on standard error that says so, the right status, and nothing
+// half-written.
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <csignal>
+#include <string>
+#include <vector>
+
+#include "tandem/device/device.h"
+#include "tandem/image/encode_png.h"
+#include "tandem/image/test_photo.h"
+#include "tests/apps/program.h"
+
+namespace tandem {
+namespace {
+
+using Words = std::vector<std::string>;
+
+class BadInput : public testing::Test {
+ protected:
+  BadInput() { save_png(folder_ / "photo.png", draw_test_photo(20, 30)); }
+
+  // No output, no new file, that status and that line.
+  void expect_failure(int status, const Words& words, const std::string& line) {
+    const std::size_t files = folder_.count();
+    const ProgramResult result = run_program(words, folder_.path());
+    EXPECT_EQ(result.status, status) << line;
+    EXPECT_EQ(result.out, "");
+    EXPECT_EQ(result.err, "tandem: error: " + line + "\n");
+    EXPECT_EQ(folder_.count(), files) << line;
+  }
+  void expect_usage(const std::string& command, Words words, const std::string& line) {
+    words.insert(words.begin(), command);
+    expect_failure(2, words, line + " (see tandem " + command + " --help)");
+  }
+  void expect_bad_photo(const std::string& photo, const std::string& problem) {
+    expect_failure(1, {"filter", photo, "--filter", "ring", "-o", "out.png"},
+                   "[decode] " + photo + ": " + problem);
+  }
+
+  TempFolder folder_;
+};
+
+// A PNG whose header says those sides, and little more.
+std::string png_header(std::uint32_t width, std::uint32_t height) {
+  const auto big_endian = [](std::uint32_t value) {
+    std::string bytes;
+    for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(value >> shift & 0xFF);
+    return bytes;
+  };
+  const std::string header =
+      "IHDR" + big_endian(width) + big_endian(height) + std::string("\x08\x02\0\0\0", 5);
+  std::uint32_t crc = 0xFFFFFFFF;
+  for (const char c : header) {
+    crc ^= static_cast<std::uint8_t>(c);
+    for (int bit = 0; bit < 8; ++bit) crc = crc & 1 ? crc >> 1 ^ 0xEDB88320u : crc >> 1;
+  }
+  return "\x89PNG\r\n\x1a\n" + big_endian(13) + header + big_endian(~crc) + big_endian(64) + "IDAT" +
+         std::string(64, '\0');
+}
+
+TEST_F(BadInput, Commands) {
+  expect_failure(2, {}, "expected a command out of devices, filter, study, got none (see tandem --help)");
+  expect_failure(2, {"fliter"},
+                 "expected a command out of devices, filter, study, got 'fliter' (see tandem --help)");
+  expect_usage("devices", {"extra"}, "The following argument was not expected: extra");
+}
+
+TEST_F(BadInput, UsageOfFilter) {
+  expect_usage("filter", {}, "PHOTO is required");
+  expect_usage("filter", {"photo.png", "--filter", "ring"}, "--output is required");
+  expect_usage("filter", {"photo.png", "-o", "out.png"}, "--filter or --kernel is required");
+  expect_usage("filter", {"photo.png", "-o", "out.png", "--filter", "ring", "--kernel", "1"},
+               "--filter excludes --kernel");
+  expect_usage("filter", {"photo.png", "-o", "out.png", "--filter", "ring", "--gradient"},
+               "--gradient requires --kernel");
+  expect_usage("filter", {"photo.png", "-o", "out.png", "--filter", "sobel9"},
+               "--filter: expected a filter out of sobel1, sobel2, sobel3, sobel4, ring, all, got 'sobel9'");
+  expect_usage("filter", {"photo.png", "-o", "out.png", "--kernel", "1 2; 3"},
+               "--kernel: expected kernel rows of one length, got 2 and 1 numbers");
+  expect_usage("filter", {"photo.png", "-o", "out.png", "--kernel", "1 a"},
+               "--kernel: expected numbers in the kernel, got 'a'");
+  expect_usage("filter", {"photo.png", "-o", "out.png", "--kernel", ""},
+               "--kernel: expected a kernel such as \"1 0 -1; 2 0 -2; 1 0 -1\", got ''");
+  expect_usage("filter", {"photo.png", "-o", "out.png", "--filter", "ring", "--device", "gpu"},
+               "--device: expected a device such as cpu, cuda or cuda:1, got 'gpu'");
+  expect_usage("filter", {"photo.png", "-o", "out.png", "--filter", "ring", "--max-pixels", "0"},
+               "--max-pixels: expected a whole number from 1 to 1099511627776, got '0'");
+}
+
+TEST_F(BadInput, UsageOfStudy) {
+  expect_usage("study", {}, "NAME is required");
+  expect_usage("study", {"sum"}, "NAME: expected a study out of max, xxt, correlation, all, got 'sum'");
+  expect_usage("study", {"max", "--cases", "3x3"},
+               "--cases: expected a case such as \"1000x1000 i32\", got \"3x3\"");
+  expect_usage("study", {"xxt", "--cases", "9x9 f32,3x3 i32"},
+               "--cases: expected a type out of f32, tf32, f64, got i32");
+  expect_usage("study", {"all", "--cases", "3x3 f32"}, "--cases excludes the study all");
+  expect_usage("study", {"max", "--versions", "parallel,gpu"},
+               "--versions: expected a version out of reference, parallel, cuda-simple, cuda, got 'gpu'");
+  expect_usage("study", {"max", "--cores", "1,0"},
+               "--cores: expected a whole number from 1 to 4096, got '0'");
+  expect_usage("study", {"max", "--seed", "-1"},
+               "--seed: expected a whole number from 0 to 9223372036854775807, got '-1'");
+  expect_usage("study", {"max", "--device", "cuda:x"},
+               "--device: expected a device such as cpu, cuda or cuda:1, got 'cuda:x'");
+  expect_usage("study", {"max", "--fast"}, "The following argument was not expected: --fast");
+}
+
+TEST_F(BadInput, PhotosThatCannotBeRead) {
+  expect_bad_photo("missing.jpg", "no such file");
+  expect_bad_photo(".", "expected an image file, got a folder");
+  put_bytes(folder_ / "empty.png", "");
+  expect_bad_photo("empty.png", "the file is empty");
+  put_bytes(folder_ / "text.jpg", "This is no photograph.");
+  expect_bad_photo("text.jpg", "not an image of a known format (JPEG, PNG, BMP, PPM, PGM)");
+  put_bytes(folder_ / "huge.png", png_header(100000, 100000));
+  expect_bad_photo("huge.png",
+                   "100000x100000 is 10000000000 pixels, the limit is 179000000 (--max-pixels raises it)");
+  expect_failure(1, {"filter", "photo.png", "--filter", "ring", "-o", "out.png", "--max-pixels", "599"},
+                 "[decode] photo.png: 30x20 is 600 pixels, the limit is 599 (--max-pixels raises it)");
+}
+
+TEST_F(BadInput, PhotosCutShort) {
+  for (const std::string name : {"png_rgb.png", "jpeg_444.jpg", "bmp_24.bmp", "pnm_rgb.ppm"}) {
+    std::string bytes = text_of(golden_folder() / name);
+    put_bytes(folder_ / name, bytes.substr(0, bytes.size() / 2));
+    const std::size_t files = folder_.count();
+    const ProgramResult result =
+        run_program({"filter", name, "--filter", "ring", "-o", "out.png"}, folder_.path());
+    EXPECT_EQ(result.status, 1) << name;
+    EXPECT_EQ(result.err.rfind("tandem: error: [decode] " + name + ": ", 0), 0u) << result.err;
+    EXPECT_NE(result.err.find("cut short"), std::string::npos) << result.err;
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+    EXPECT_EQ(folder_.count(), files);
+  }
+}
+
+TEST_F(BadInput, AnErrorIsOneLineWhateverTheName) {
+  expect_failure(1, {"filter", "a\nb\x1b[31m", "--filter", "ring", "-o", "out.png"},
+                 "[decode] a b [31m: no such file");
+}
+
+TEST_F(BadInput, OutputsThatCannotBeWrittenAreRefusedBeforeTheWork) {
+  expect_failure(1, {"filter", "missing.jpg", "--filter", "ring", "-o", "no/out.png"},
+                 "[filter] cannot write no/out.png: No such file or directory");
+  expect_failure(1, {"filter", "missing.jpg", "--filter", "ring", "-o", "."},
+                 "[filter] cannot write .: Is a directory");
+  expect_failure(1, {"filter", "photo.png", "--filter", "ring", "-o", ""},
+                 "[filter] expected a file name to write to, got none");
+  for (const char* flag : {"--json", "--html"})  // "Studying …" would be on standard error
+    expect_failure(1, {"study", "all", flag, "photo.png/report"},
+                   "[study] cannot write photo.png/report: Not a directory");
+}
+
+TEST_F(BadInput, ADiskThatFillsUpLeavesTheOldFile) {
+  put_bytes(folder_ / "out.png", "old");
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit small{100, before.rlim_max};  // handed down to the program, like the signal that is ignored
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const int err = open("/dev/null", O_WRONLY | O_CLOEXEC);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  const int status = run_program({"filter", "photo.png", "--filter", "ring", "-o", "out.png"}, folder_.path(),
+                                 err, err, false);
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  close(err);
+  EXPECT_EQ(status, 1);
+  EXPECT_EQ(text_of(folder_ / "out.png"), "old");
+  EXPECT_EQ(folder_.count(), 2u);
+}
+
+TEST_F(BadInput, AGpuThatIsNotThere) {
+  const int count = cuda_device_count();
+  const std::string name = "cuda:" + std::to_string(count);
+  const std::string line =
+      count == 0 ? "device cuda:0 is not available: " + why_no_cuda() + "; use --device cpu"
+                 : "device " + name + " is not available: this machine has " + std::to_string(count) +
+                       " CUDA device" + (count == 1 ? "" : "s") + ", numbered from 0";
+  expect_failure(1, {"study", "max", "--device", name}, line);
+  expect_failure(1, {"filter", "photo.png", "--filter", "ring", "-o", "out.png", "--device", name}, line);
+  if (count == 0) expect_failure(1, {"study", "max", "--device", "cuda"}, line);
+}
+
+TEST_F(BadInput, ACaseThatNoMachineHolds) {
+  const ProgramResult result = run_program({"study", "xxt", "--cases", "99999999x3 f32"}, folder_.path());
+  EXPECT_EQ(result.status, 1);
+  EXPECT_EQ(result.out, "");
+  EXPECT_NE(result.err.find("tandem: error: [study xxt] case \"99999999x3 f32\" needs about "),
+            std::string::npos)
+      << result.err;
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,168 @@
+// The program from outside: help, devices, studies, and what goes where.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tandem/device/device.h"
+#include "tandem/image/decode.h"
+#include "tandem/report/text.h"
+#include "tests/apps/program.h"
+
+namespace tandem {
+namespace {
+
+using Json = nlohmann::json;
+using Words = std::vector<std::string>;
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(Program, HelpFitsAScreenAndShowsAnExample) {
+  for (const Words& words :
+       {Words{"--help"}, {"devices", "--help"}, {"filter", "--help"}, {"study", "--help"}}) {
+    const ProgramResult result = run_program(words);
+    EXPECT_EQ(result.status, 0);
+    EXPECT_EQ(result.err, "");
+    EXPECT_TRUE(contains(result.out, "Example")) << result.out;
+    EXPECT_TRUE(contains(result.out, "Usage: tandem")) << result.out;
+    int lines = 0;
+    std::istringstream text(result.out);
+    for (std::string line; std::getline(text, line); ++lines) EXPECT_LE(display_width(line), 100) << line;
+    EXPECT_LE(lines, 40) << result.out;
+  }
+}
+
+TEST(Program, SaysItsVersion) {
+  const ProgramResult result = run_program({"--version"});
+  EXPECT_EQ(result.status, 0);
+  EXPECT_EQ(result.out.rfind("tandem 0.", 0), 0u) << result.out;
+}
+
+TEST(Program, ListsTheDevices) {
+  const ProgramResult result = run_program({"devices"});
+  EXPECT_EQ(result.status, 0);
+  EXPECT_EQ(result.err, "");
+  EXPECT_TRUE(contains(result.out, "cpu ")) << result.out;
+  EXPECT_TRUE(contains(result.out, "cores usable")) << result.out;
+  EXPECT_EQ(contains(result.out, "cuda:0"), cuda_device_count() > 0) << result.out;
+  EXPECT_EQ(contains(result.out, "No CUDA device: "), cuda_device_count() == 0) << result.out;
+}
+
+TEST(Program, ListsTheDevicesAsJson) {
+  const ProgramResult result = run_program({"devices", "--json"});
+  EXPECT_EQ(result.status, 0);
+  const Json json = Json::parse(result.out);
+  EXPECT_EQ(json["cpu"]["device"], "cpu");
+  for (const char* key : {"name", "architecture", "simd"}) EXPECT_NE(json["cpu"][key], "") << key;
+  EXPECT_GE(json["cpu"]["usable_cores"], 1);
+  EXPECT_GE(json["cpu"]["cores"], json["cpu"]["usable_cores"]);
+  EXPECT_GT(json["cpu"]["memory_bytes"], 1 << 20);
+  EXPECT_EQ(json["cuda"]["devices"].size(), static_cast<std::size_t>(cuda_device_count()));
+  EXPECT_EQ(json["cuda"].contains("problem"), cuda_device_count() == 0);
+}
+
+TEST(Program, ColoursOnlyATerminalThatWantsThem) {
+  EXPECT_FALSE(contains(run_program({"devices"}).out, "\x1b["));
+  for (const bool no_color : {false, true}) {
+    const int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+    ASSERT_GE(master, 0);
+    ASSERT_EQ(grantpt(master), 0);
+    ASSERT_EQ(unlockpt(master), 0);
+    const int slave = open(ptsname(master), O_RDWR | O_NOCTTY | O_CLOEXEC);
+    ASSERT_GE(slave, 0);
+    const TempFolder folder;
+    EXPECT_EQ(run_program({"devices"}, folder.path(), slave, slave, no_color), 0);
+    char text[4096];
+    const ssize_t got = read(master, text, sizeof text);
+    ASSERT_GT(got, 0);
+    EXPECT_EQ(contains(std::string(text, static_cast<std::size_t>(got)), "\x1b["), !no_color);
+    close(slave);
+    close(master);
+  }
+}
+
+TEST(Program, AFullDiskUnderStandardOutputIsAnError) {
+  const TempFolder folder;
+  const int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
+  const int err = open((folder / "err").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  EXPECT_EQ(run_program({"devices", "--json"}, folder.path(), full, err, false), 1);
+  close(full);
+  close(err);
+  EXPECT_EQ(text_of(folder / "err"),
+            "tandem: error: cannot write to standard output: No space left on device\n");
+}
+
+TEST(StudyCommand, WritesTheKeysOfTheContract) {
+  const TempFolder folder;
+  const ProgramResult result = run_program(
+      {"study", "max", "--quick", "--cases", "10x10 i32,7x3 f32", "--json", "F.json"}, folder.path());
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_EQ(folder.count(), 1u);
+  const Json json = Json::parse(text_of(folder / "F.json"));
+  EXPECT_EQ(json["study"], "max");
+  EXPECT_TRUE(json["machine"].is_object());
+  EXPECT_FALSE(json["machine"].empty());
+  Words versions;
+  for (const Json& row : json["rows"]) {
+    if (row["case"] == "10x10 i32") versions.push_back(row["version"]);
+    for (const char* key : {"median_ms", "min_ms", "max_ms", "speedup", "gb_per_s", "share_of_peak"})
+      EXPECT_GT(row[key], 0.0) << key << row;
+    EXPECT_EQ(row["agrees"], true);
+    EXPECT_EQ(row["max_error"], 0.0);
+    EXPECT_FALSE(row.contains("gflop_per_s"));
+    EXPECT_EQ(row.contains("with_copies_ms"), row["device"] != "cpu");
+    EXPECT_LE(row["min_ms"], row["median_ms"]);
+    EXPECT_LE(row["median_ms"], row["max_ms"]);
+  }
+  Words expected{"reference", "parallel"};
+  for (int i = 0; i < cuda_device_count(); ++i) expected.push_back("cuda-simple");
+  for (int i = 0; i < cuda_device_count(); ++i) expected.push_back("cuda");
+  EXPECT_EQ(versions, expected);
+}
+
+TEST(StudyCommand, ResultsGoToStandardOutputAndProgressToStandardError) {
+  const ProgramResult result =
+      run_program({"study", "max", "--quick", "--cases", "5x5 u8", "--device", "cpu"});
+  EXPECT_EQ(result.status, 0);
+  EXPECT_TRUE(contains(result.out, "Element-wise maximum")) << result.out;
+  EXPECT_TRUE(contains(result.out, "All versions agree exactly.")) << result.out;
+  EXPECT_TRUE(contains(result.out, "parallel")) << result.out;
+  EXPECT_FALSE(contains(result.out, "cuda:")) << result.out;
+  EXPECT_FALSE(contains(result.out, "Studying")) << result.out;
+  EXPECT_EQ(result.err, "Studying max: element-wise maximum of two matrices …\n");
+}
+
+TEST(StudyCommand, WritesOneHtmlPage) {
+  const TempFolder folder;
+  const ProgramResult result = run_program(
+      {"study", "max", "--quick", "--cases", "9x4 i64,5x5 f64", "--cores", "1,2", "--html", "a report.html"},
+      folder.path());
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_EQ(folder.count(), 1u);
+  const std::string page = text_of(folder / "a report.html");
+  EXPECT_EQ(page.rfind("<!DOCTYPE html>", 0), 0u) << page.substr(0, 80);
+  EXPECT_TRUE(contains(page, "9x4 i64"));
+  EXPECT_TRUE(contains(page, "<svg"));
+  EXPECT_EQ(page.substr(page.size() - 8), "</html>\n");
+  for (const char* outside : {"<script src", "<link", "@import", "src=\"http"})
+    EXPECT_FALSE(contains(page, outside)) << outside;
+}
+
+TEST(StudyCommand, SweepsThreadsAndPicksVersions) {
+  const TempFolder folder;
+  const ProgramResult result = run_program({"study", "max", "--quick", "--cases", "8x8 i32", "--versions",
+                                            "parallel", "--cores", "1,2", "--json", "F"},
+                                           folder.path());
+  EXPECT_EQ(result.status, 0) << result.err;
+  const Json rows = Json::parse(text_of(folder / "F"))["rows"];
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0]["threads"], 1);
+  EXPECT_EQ(rows[1]["threads"], 2);
+  EXPECT_FALSE(rows[0].contains("speedup"));
+}
+
+}  // namespace
+}  // namespace tandem
