@@ -20,6 +20,12 @@ std::string times_as_fast(double ratio) {
   return std::abs(ratio - 1) < alike ? "about as fast as" : times(ratio) + " as fast as";
 }
 
+// "all cores", or "2 threads" where threads were swept and the fastest row has 2.
+std::string cores_of(const StudyRow& parallel) {
+  if (!parallel.threads) return "all cores";
+  return fmt::format("{} thread{}", *parallel.threads, *parallel.threads == 1 ? "" : "s");
+}
+
 // The rows of one case that can be compared.
 struct CaseRows {
   const StudyRow *reference = nullptr, *parallel = nullptr, *simple = nullptr, *cuda = nullptr;
@@ -30,16 +36,28 @@ CaseRows rows_of(const std::vector<StudyRow>& rows, const std::string& name) {
           find_row(rows, name, "cuda-simple"), find_row(rows, name, "cuda")};
 }
 
+void add_cpu_finding(const CaseRows& r, const std::string& name, std::vector<std::string>& findings) {
+  if (!r.reference || !r.parallel) return;
+  const double gain = r.reference->median_ms / r.parallel->median_ms;
+  findings.push_back(
+      gain > 1 - alike
+          ? fmt::format("With SIMD and {} the CPU is {} with plain loops on one core ({}).",
+                        cores_of(*r.parallel), times_as_fast(gain), name)
+          : fmt::format(
+                "Here SIMD and {} do not pay: {:.3g} ms, where plain loops on one core need {:.3g} ({}).",
+                cores_of(*r.parallel), r.parallel->median_ms, r.reference->median_ms, name));
+}
+
 void add_gpu_findings(const CaseRows& r, const std::string& name, std::vector<std::string>& findings) {
   if (!r.cuda || !r.parallel) return;
   const double gain = r.parallel->median_ms / r.cuda->median_ms;
   findings.push_back(
-      gain >= 1 ? fmt::format("On data that is already there, the GPU is {} all CPU cores together ({}).",
-                              times_as_fast(gain), name)
-                : fmt::format(
-                      "Even on data that is already there, the GPU loses to all CPU cores together: it needs "
-                      "{:.3g} ms, they need {:.3g} ({}).",
-                      r.cuda->median_ms, r.parallel->median_ms, name));
+      gain > 1 - alike
+          ? fmt::format("On data that is already there, the GPU is {} the CPU with {} ({}).",
+                        times_as_fast(gain), cores_of(*r.parallel), name)
+          : fmt::format("Even on data that is already there, the GPU loses to the CPU with {}: it needs "
+                        "{:.3g} ms, the CPU {:.3g} ({}).",
+                        cores_of(*r.parallel), r.cuda->median_ms, r.parallel->median_ms, name));
   if (r.simple)
     findings.push_back(
         fmt::format("The tuned kernel is {} the simple one: that is what the shape of the launch and "
@@ -57,6 +75,28 @@ void add_gpu_findings(const CaseRows& r, const std::string& name, std::vector<st
       name));
 }
 
+void add_sweep_finding(const std::vector<StudyRow>& rows, const std::string& name,
+                       std::vector<std::string>& findings) {
+  const StudyRow *fewest = nullptr, *most = nullptr;
+  for (const StudyRow& row : rows)
+    if (row.case_name == name && row.threads && row.agrees) {
+      if (!fewest || row.threads < fewest->threads) fewest = &row;
+      if (!most || row.threads > most->threads) most = &row;
+    }
+  if (!fewest || fewest->threads == most->threads) return;
+  const double gain = fewest->median_ms / most->median_ms;
+  const double possible = static_cast<double>(*most->threads) / *fewest->threads;
+  findings.push_back(
+      gain > 1 - alike
+          ? fmt::format(
+                "With {} threads parallel is {} with {}: {:.0f} % of what the threads could give ({}).",
+                *most->threads, times_as_fast(gain), *fewest->threads, 100 * gain / possible, name)
+          : fmt::format(
+                "With {} threads parallel is slower than with {}, {:.3g} ms against {:.3g}: the work is "
+                "too small to share, or the cores were busy ({}).",
+                *most->threads, *fewest->threads, most->median_ms, fewest->median_ms, name));
+}
+
 void add_missing_reference(const std::vector<StudyRow>& rows, std::vector<std::string>& findings) {
   std::vector<std::string> cases;
   for (const StudyRow& row : rows) {
@@ -68,7 +108,7 @@ void add_missing_reference(const std::vector<StudyRow>& rows, std::vector<std::s
   }
   if (cases.empty()) return;
   findings.push_back(fmt::format(
-      "`reference` was not run on {}: no speed-up is shown there, and results were checked against "
+      "The reference was not run on {}: no speed-up is shown there, and results were checked against "
       "exact values of some hundred elements and against each other.",
       fmt::join(cases, ", ")));
 }
@@ -95,31 +135,9 @@ std::vector<std::string> general_findings(const std::vector<StudyRow>& rows) {
   if (name.empty()) return findings;
 
   const CaseRows r = rows_of(rows, name);
-  if (r.reference && r.parallel)
-    findings.push_back(
-        r.parallel->median_ms * (1 - alike) < r.reference->median_ms
-            ? fmt::format("With SIMD and all cores the CPU is {} with plain loops on one ({}).",
-                          times_as_fast(r.reference->median_ms / r.parallel->median_ms), name)
-            : fmt::format("Here SIMD and all cores do not pay: {:.3g} ms, where plain loops on one core need "
-                          "{:.3g} ({}).",
-                          r.parallel->median_ms, r.reference->median_ms, name));
+  add_cpu_finding(r, name, findings);
   add_gpu_findings(r, name, findings);
-
-  const StudyRow *fewest = nullptr, *most = nullptr;
-  for (const StudyRow& row : rows)
-    if (row.case_name == name && row.threads && row.agrees) {
-      if (!fewest || row.threads < fewest->threads) fewest = &row;
-      if (!most || row.threads > most->threads) most = &row;
-    }
-  if (fewest && fewest->threads < most->threads) {
-    const StudyRow &first = *fewest, &last = *most;
-    const double gain = first.median_ms / last.median_ms;
-    const double possible = static_cast<double>(*last.threads) / *first.threads;
-    findings.push_back(
-        fmt::format("With {1} threads `parallel` is {2} with {0}: {3:.0f} % of what the threads "
-                    "could give ({4}).",
-                    *first.threads, *last.threads, times_as_fast(gain), 100 * gain / possible, name));
-  }
+  add_sweep_finding(rows, name, findings);
   add_missing_reference(rows, findings);
   return findings;
 }

@@ -21,14 +21,16 @@ TEST(Findings, NoRowsNoSentences) {
 TEST(Findings, WhatTheCpuGains) {
   EXPECT_EQ(
       general_findings({row("reference", 30), row("parallel", 2)}),
-      Sentences{"With SIMD and all cores the CPU is 15 times as fast as with plain loops on one (8x8 f32)."});
+      Sentences{
+          "With SIMD and all cores the CPU is 15 times as fast as with plain loops on one core (8x8 f32)."});
 }
 
 TEST(Findings, ASmallDifferenceIsNone) {
   for (const double ms : {0.98, 1.02})
     EXPECT_EQ(
         general_findings({row("reference", 1), row("parallel", ms)}),
-        Sentences{"With SIMD and all cores the CPU is about as fast as with plain loops on one (8x8 f32)."});
+        Sentences{
+            "With SIMD and all cores the CPU is about as fast as with plain loops on one core (8x8 f32)."});
 }
 
 TEST(Findings, WhatTheCpuLoses) {
@@ -42,8 +44,8 @@ TEST(Findings, TheGpuWinsEvenWithCopies) {
       general_findings(
           {row("reference", 80), row("parallel", 40), row("cuda-simple", 2.5, 9), row("cuda", 2, 8)}),
       (Sentences{
-          "With SIMD and all cores the CPU is 2.0 times as fast as with plain loops on one (8x8 f32).",
-          "On data that is already there, the GPU is 20 times as fast as all CPU cores together (8x8 f32).",
+          "With SIMD and all cores the CPU is 2.0 times as fast as with plain loops on one core (8x8 f32).",
+          "On data that is already there, the GPU is 20 times as fast as the CPU with all cores (8x8 f32).",
           "The tuned kernel is 1.2 times as fast as the simple one: that is what the shape of the launch and "
           "of "
           "the memory accesses is worth (8x8 f32).",
@@ -66,7 +68,7 @@ TEST(Findings, TheGpuLosesEvenWithoutCopies) {
   ASSERT_EQ(findings.size(), 2u);
   EXPECT_EQ(
       findings[1],
-      "Even on data that is already there, the GPU loses to all CPU cores together: it needs 4 ms, they need "
+      "Even on data that is already there, the GPU loses to the CPU with all cores: it needs 4 ms, the CPU "
       "1 (8x8 f32).");
 }
 
@@ -75,7 +77,7 @@ TEST(Findings, AMissingReferenceIsTold) {
   other.case_name = "9x9 f32";
   EXPECT_EQ(
       general_findings({row("parallel", 1), other}),
-      Sentences{"`reference` was not run on 8x8 f32, 9x9 f32: no speed-up is shown there, and results were "
+      Sentences{"The reference was not run on 8x8 f32, 9x9 f32: no speed-up is shown there, and results were "
                 "checked against exact values of some hundred elements and against each other."});
 }
 
@@ -94,8 +96,20 @@ TEST(Findings, ASweepComparesTheFewestAndTheMostThreads) {
   const Sentences findings = general_findings(rows);
   ASSERT_EQ(findings.size(), 2u);
   EXPECT_EQ(findings[1],
-            "With 4 threads `parallel` is 2.0 times as fast as with 1: 50 % of what the threads could give "
+            "With 4 threads parallel is 2.0 times as fast as with 1: 50 % of what the threads could give "
             "(8x8 f32).");
+}
+
+TEST(Findings, ASweepThatDoesNotPaySaysSo) {
+  std::vector<StudyRow> rows{row("reference", 20), row("parallel", 1), row("parallel", 4)};
+  rows[1].threads = 1;
+  rows[2].threads = 2;
+  EXPECT_EQ(
+      general_findings(rows),
+      (Sentences{
+          "With SIMD and 1 thread the CPU is 20 times as fast as with plain loops on one core (8x8 f32).",
+          "With 2 threads parallel is slower than with 1, 4 ms against 1: the work is too small to share, "
+          "or the cores were busy (8x8 f32)."}));
 }
 
 TEST(Findings, SpeakOfTheLastCaseWithTheMostRows) {
@@ -104,7 +118,7 @@ TEST(Findings, SpeakOfTheLastCaseWithTheMostRows) {
   rows[2].case_name = rows[3].case_name = "second";
   rows[4].case_name = "third";
   EXPECT_EQ(general_findings(rows).front(),
-            "With SIMD and all cores the CPU is 3.0 times as fast as with plain loops on one (second).");
+            "With SIMD and all cores the CPU is 3.0 times as fast as with plain loops on one core (second).");
 }
 
 }  // namespace
