@@ -54,8 +54,9 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
     const int status = action();
     // A full disk shows when the text leaves the buffer.
-    tandem::check(std::fflush(stdout) == 0 && !std::ferror(stdout), "cannot write to standard output: {}",
-                  std::strerror(errno));
+    const bool written = std::fflush(stdout) == 0 && !std::ferror(stdout);
+    const int reason = errno;
+    tandem::check(written, "cannot write to standard output: {}", std::strerror(reason));
     return status;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
