@@ -1,4 +1,4 @@
-// The message of the Error a call throws, for tests below the rooms that have op_test.h.
+// The message of the Error a call throws; the test fails when it throws none, or one of several lines.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +14,9 @@ std::string error_text(F&& f) {
   try {
     f();
   } catch (const Error& error) {
-    return error.what();
+    const std::string text = error.what();
+    EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+    return text;
   }
   ADD_FAILURE() << "no Error was thrown";
   return {};

@@ -82,9 +82,9 @@ TEST(ContactSheet, ExtremeAspectsKeepAPixel) {
 }
 
 TEST(ContactSheet, RefusesNothingAndEmptyImages) {
-  EXPECT_EQ(error_of([] { contact_sheet({}); }), "[contact_sheet] expected at least one image, got none");
+  EXPECT_EQ(error_text([] { contact_sheet({}); }), "[contact_sheet] expected at least one image, got none");
   const LabelledImage images[] = {plain(4, 4, 0, "a"), {Image{}, "b"}};
-  EXPECT_EQ(error_of([&] { contact_sheet(images); }), "[contact_sheet] image 1 (b) is empty");
+  EXPECT_EQ(error_text([&] { contact_sheet(images); }), "[contact_sheet] image 1 (b) is empty");
   EXPECT_THROW(contact_sheet(std::span(images, 1), {.cell_width = 0}), Error);
 }
 

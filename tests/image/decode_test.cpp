@@ -20,7 +20,7 @@ Image decode(const std::string& bytes, const LoadOptions& options = {}) {
 }
 
 std::string decode_error(const std::string& bytes, const LoadOptions& options = {}) {
-  return error_of([&] { decode(bytes, options); });
+  return error_text([&] { decode(bytes, options); });
 }
 
 std::string golden(const std::string& name) {
@@ -73,7 +73,7 @@ TEST(Decode, ReadsFromAPipe) {
 TEST(DecodeErrors, NameTheFileAndTheTrouble) {
   const TempFolder folder;
   const auto load_error = [&](const std::filesystem::path& path) {
-    return error_of([&] { load_image(path); });
+    return error_text([&] { load_image(path); });
   };
   const std::string at = folder.path().string();
   EXPECT_EQ(load_error(folder / "none.jpg"), "[decode] " + at + "/none.jpg: no such file");
@@ -92,12 +92,12 @@ TEST(DecodeErrors, UnreadableFile) {
   const TempFolder folder;
   put_bytes(folder / "secret.png", golden("png_rgb.png"));
   std::filesystem::permissions(folder / "secret.png", std::filesystem::perms::none);
-  EXPECT_NE(error_of([&] { load_image(folder / "secret.png"); }).find("Permission denied"),
+  EXPECT_NE(error_text([&] { load_image(folder / "secret.png"); }).find("Permission denied"),
             std::string::npos);
 }
 
 TEST(DecodeErrors, EndlessDeviceIsRefusedAtOnce) {
-  EXPECT_NE(error_of([] { load_image("/dev/zero"); }).find("not an image"), std::string::npos);
+  EXPECT_NE(error_text([] { load_image("/dev/zero"); }).find("not an image"), std::string::npos);
 }
 
 TEST(DecodeErrors, TextThatBeginsLikeAnImage) {

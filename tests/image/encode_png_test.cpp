@@ -26,7 +26,7 @@ TEST(EncodePng, RoundTrips) {
 }
 
 TEST(EncodePng, RefusesAnEmptyImage) {
-  EXPECT_NE(error_of([] { encode_png(make_image(0, 3, 1)); }).find("[encode_png] expected sides of 1"),
+  EXPECT_NE(error_text([] { encode_png(make_image(0, 3, 1)); }).find("[encode_png] expected sides of 1"),
             std::string::npos);
 }
 
@@ -40,7 +40,7 @@ TEST(SavePng, WritesAndReplaces) {
 }
 
 TEST(SavePng, ErrorsNameIt) {
-  EXPECT_EQ(error_of([] { save_png("/dev/full", noise_image(3, 3, 3)); }),
+  EXPECT_EQ(error_text([] { save_png("/dev/full", noise_image(3, 3, 3)); }),
             "[save_png] cannot write /dev/full: No space left on device");
 }
 

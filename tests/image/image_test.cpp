@@ -23,12 +23,12 @@ TEST(Image, MayBeEmpty) {
 }
 
 TEST(Image, RefusesImpossibleSizes) {
-  EXPECT_EQ(error_of([] { make_image(-1, 5, 3); }),
+  EXPECT_EQ(error_text([] { make_image(-1, 5, 3); }),
             "[image] expected sides of at least 0, got 5x-1 (width x height)");
-  EXPECT_EQ(error_of([] { make_image(2, 2, 4); }), "[image] expected 1 or 3 channels, got 4");
+  EXPECT_EQ(error_text([] { make_image(2, 2, 4); }), "[image] expected 1 or 3 channels, got 4");
   const int64_t huge = std::numeric_limits<int64_t>::max() / 2;
-  EXPECT_NE(error_of([&] { make_image(huge, 1, 3); }).find("do not fit in memory"), std::string::npos);
-  EXPECT_NE(error_of([&] { make_image(int64_t(1) << 32, int64_t(1) << 32, 1); }).find("do not fit"),
+  EXPECT_NE(error_text([&] { make_image(huge, 1, 3); }).find("do not fit in memory"), std::string::npos);
+  EXPECT_NE(error_text([&] { make_image(int64_t(1) << 32, int64_t(1) << 32, 1); }).find("do not fit"),
             std::string::npos);
 }
 

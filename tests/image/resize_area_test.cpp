@@ -47,7 +47,7 @@ TEST(ResizeArea, ConstantStaysConstant) {
 }
 
 TEST(ResizeArea, RefusesEmptySides) {
-  EXPECT_EQ(error_of([] { resize_area(make_image(2, 3, 1), 0, 4); }),
+  EXPECT_EQ(error_text([] { resize_area(make_image(2, 3, 1), 0, 4); }),
             "[resize_area] expected sides of at least 1, got 3x2 to 4x0");
 }
 

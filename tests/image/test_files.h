@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tandem/core/error.h"
+#include "tests/core/error_text.h"
 
 namespace tandem {
 
@@ -57,20 +58,6 @@ inline void put_bytes(const std::filesystem::path& path, std::string_view bytes)
 
 inline std::vector<uint8_t> bytes_of(std::string_view text) {
   return {text.begin(), text.end()};
-}
-
-// The text of the Error that `action` throws; a test fails when it throws none or one of several lines.
-template <class Action>
-std::string error_of(const Action& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    const std::string text = error.what();
-    EXPECT_EQ(text.find('\n'), std::string::npos) << text;
-    return text;
-  }
-  ADD_FAILURE() << "expected an Error";
-  return "";
 }
 
 }  // namespace tandem

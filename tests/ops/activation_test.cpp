@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "tests/ops/golden_ops.h"
+#include "tests/ops/golden_op.h"
 
 namespace tandem {
 namespace {
@@ -109,8 +109,8 @@ INSTANTIATE_TEST_SUITE_P(Devices, ActivationDevice, testing::ValuesIn(test_devic
 
 TEST(Activation, NamesTheDtypesItTakes) {
   const Tensor x = tensor_of({1, 2}, {2}, DType::u8);
-  EXPECT_EQ(error_of([&] { sigmoid(x); }), "[sigmoid] expected dtype f32 or f64 or bf16, got u8");
-  EXPECT_EQ(error_of([&] { relu(Tensor()); }), "[relu] expected a tensor, got an empty handle");
+  EXPECT_EQ(error_text([&] { sigmoid(x); }), "[sigmoid] expected dtype f32 or f64 or bf16, got u8");
+  EXPECT_EQ(error_text([&] { relu(Tensor()); }), "[relu] expected a tensor, got an empty handle");
 }
 
 }  // namespace

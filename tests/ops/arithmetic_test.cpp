@@ -1,6 +1,6 @@
 #include "tandem/ops/arithmetic.h"
 
-#include "tests/ops/golden_ops.h"
+#include "tests/ops/golden_op.h"
 
 namespace tandem {
 namespace {
@@ -99,16 +99,16 @@ INSTANTIATE_TEST_SUITE_P(Devices, ArithmeticGradient, testing::ValuesIn(test_dev
 TEST(Arithmetic, NamesTheOperationAndTheValuesOfBadOperands) {
   const Tensor a = random_tensor({2, 3}, DType::f32, cpu_device, 1),
                b = random_tensor({4}, DType::f32, cpu_device, 2);
-  EXPECT_EQ(error_of([&] { add(a, b); }),
+  EXPECT_EQ(error_text([&] { add(a, b); }),
             "[add] expected shapes that broadcast together, got [2, 3] and [4]");
   const Tensor c = random_tensor({3}, DType::f64, cpu_device, 3);
-  EXPECT_EQ(error_of([&] { multiply(a, c); }), "[multiply] expected tensors of one dtype, got f32 and f64");
-  EXPECT_EQ(error_of([&] { add(a, Tensor()); }), "[add] expected a tensor, got an empty handle");
+  EXPECT_EQ(error_text([&] { multiply(a, c); }), "[multiply] expected tensors of one dtype, got f32 and f64");
+  EXPECT_EQ(error_text([&] { add(a, Tensor()); }), "[add] expected a tensor, got an empty handle");
 }
 
 TEST(Arithmetic, IntegerDivisionByZeroIsAnError) {
   const Tensor a = tensor_of({6, 7}, {2}, DType::i32), zero = tensor_of({2, 0}, {2}, DType::i32);
-  EXPECT_EQ(error_of([&] { divide(a, zero); }),
+  EXPECT_EQ(error_text([&] { divide(a, zero); }),
             "[divide] expected integers other than 0 to divide by, got a 0");
 }
 

@@ -38,13 +38,13 @@ TEST(Bias, GradientEqualsCentralDifferences) {
 
 TEST(Bias, NamesBothShapes) {
   const Tensor x = random_tensor({2, 3}, DType::f32, cpu_device, 1);
-  EXPECT_EQ(error_of([&] { add_bias(x, random_tensor({4}, DType::f32, cpu_device, 2)); }),
+  EXPECT_EQ(error_text([&] { add_bias(x, random_tensor({4}, DType::f32, cpu_device, 2)); }),
             "[add_bias] expected shapes (…, n) and (n), got [2, 3] and [4]");
-  EXPECT_EQ(error_of([&] {
+  EXPECT_EQ(error_text([&] {
               add_bias(x, random_tensor({1, 3}, DType::f32, cpu_device, 2));
             }),
             "[add_bias] expected shapes (…, n) and (n), got [2, 3] and [1, 3]");
-  EXPECT_EQ(error_of([&] { add_bias(x, random_tensor({3}, DType::f64, cpu_device, 2)); }),
+  EXPECT_EQ(error_text([&] { add_bias(x, random_tensor({3}, DType::f64, cpu_device, 2)); }),
             "[add_bias] expected tensors of one dtype, got f32 and f64");
 }
 

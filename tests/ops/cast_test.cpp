@@ -111,7 +111,7 @@ TEST_P(CastDevice, RoundsToTheNearestFloat) {
 INSTANTIATE_TEST_SUITE_P(Devices, CastDevice, testing::ValuesIn(test_devices()), device_name);
 
 TEST(Cast, RefusesAnEmptyHandle) {
-  EXPECT_EQ(error_of([] { cast(Tensor(), DType::f32); }), "[cast] expected a tensor, got an empty handle");
+  EXPECT_EQ(error_text([] { cast(Tensor(), DType::f32); }), "[cast] expected a tensor, got an empty handle");
 }
 
 }  // namespace

@@ -99,11 +99,11 @@ TEST(Compare, DistinguishesLargeIntegers) {
 TEST(Compare, NamesTheOperationAndTheValuesOfBadOperands) {
   const Tensor a = random_tensor({2, 3}, DType::f32, cpu_device, 1),
                b = random_tensor({4}, DType::f32, cpu_device, 2);
-  EXPECT_EQ(error_of([&] { less_equal(a, b); }),
+  EXPECT_EQ(error_text([&] { less_equal(a, b); }),
             "[less_equal] expected shapes that broadcast together, got [2, 3] and [4]");
-  EXPECT_EQ(error_of([&] { greater(a, random_tensor({3}, DType::i32, cpu_device, 3)); }),
+  EXPECT_EQ(error_text([&] { greater(a, random_tensor({3}, DType::i32, cpu_device, 3)); }),
             "[greater] expected tensors of one dtype, got f32 and i32");
-  EXPECT_EQ(error_of([&] { equal(Tensor(), a); }), "[equal] expected a tensor, got an empty handle");
+  EXPECT_EQ(error_text([&] { equal(Tensor(), a); }), "[equal] expected a tensor, got an empty handle");
 }
 
 }  // namespace

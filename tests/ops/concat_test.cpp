@@ -1,6 +1,6 @@
 #include "tandem/ops/concat.h"
 
-#include "tests/ops/golden_ops.h"
+#include "tests/ops/golden_op.h"
 
 namespace tandem {
 namespace {
@@ -66,23 +66,23 @@ INSTANTIATE_TEST_SUITE_P(Devices, ConcatDevice, testing::ValuesIn(test_devices()
 
 TEST(Concat, NamesTheValuesOfBadOperands) {
   const Tensor a = random_tensor({2, 3}, DType::f32, cpu_device, 1);
-  EXPECT_EQ(error_of([] { concat(std::span<const Tensor>(), 0); }),
+  EXPECT_EQ(error_text([] { concat(std::span<const Tensor>(), 0); }),
             "[concat] expected at least one tensor, got none");
-  EXPECT_EQ(error_of([&] { concat({a, a}, 2); }), "[concat] expected an axis from -2 to 1, got 2");
-  EXPECT_EQ(error_of([&] {
+  EXPECT_EQ(error_text([&] { concat({a, a}, 2); }), "[concat] expected an axis from -2 to 1, got 2");
+  EXPECT_EQ(error_text([&] {
               concat({a, a.transpose()}, 0);
             }),
             "[concat] expected shapes that differ only along axis 0, got [2, 3] and [3, 2]");
-  EXPECT_EQ(error_of([&] {
+  EXPECT_EQ(error_text([&] {
               concat({a, a.reshape({6})}, 1);
             }),
             "[concat] expected shapes that differ only along axis 1, got [2, 3] and [6]");
-  EXPECT_EQ(error_of([&] {
+  EXPECT_EQ(error_text([&] {
               concat({a, random_tensor({2, 3}, DType::f64, cpu_device, 1)}, 0);
             }),
             "[concat] expected tensors of one dtype, got f32 and f64");
-  EXPECT_EQ(error_of([&] { concat({a, Tensor()}, 0); }), "[concat] expected a tensor, got an empty handle");
-  EXPECT_EQ(error_of([&] { concat({random_tensor({}, DType::f32, cpu_device, 1)}, 0); }),
+  EXPECT_EQ(error_text([&] { concat({a, Tensor()}, 0); }), "[concat] expected a tensor, got an empty handle");
+  EXPECT_EQ(error_text([&] { concat({random_tensor({}, DType::f32, cpu_device, 1)}, 0); }),
             "[concat] expected tensors of at least one axis, got shape []");
 }
 

@@ -195,12 +195,12 @@ TEST_P(CorrelateGradient, ErrorsNameTheDevices) {
   const Tensor here = random({3, 3}, 1);
   for (Version version : versions_foreign_to(GetParam()))
     EXPECT_EQ(
-        error_of([&] { correlate(here, here, version); }),
+        error_text([&] { correlate(here, here, version); }),
         fmt::format("[correlate] version {} does not run on {}", name_of(version), GetParam().to_string()));
   if (!GetParam().is_cuda()) return;
-  EXPECT_EQ(error_of([&] { correlate(here, here.cpu()); }),
+  EXPECT_EQ(error_text([&] { correlate(here, here.cpu()); }),
             "[correlate] expected all tensors on the same device, got cuda:0 and cpu");
-  EXPECT_EQ(error_of([&] { correlate(here.cpu(), here); }),
+  EXPECT_EQ(error_text([&] { correlate(here.cpu(), here); }),
             "[correlate] expected all tensors on the same device, got cpu and cuda:0");
 }
 
@@ -211,26 +211,26 @@ TEST(Correlate, NamesTheValuesOfBadOperands) {
     return random_tensor(shape, dtype, cpu_device, 1, 0, 9);
   };
   const Tensor image = tensor({4, 5});
-  EXPECT_EQ(error_of([&] {
+  EXPECT_EQ(error_text([&] {
               correlate(image, tensor({3, 3}, DType::f64));
             }),
             "[correlate] expected tensors of one dtype, got f32 and f64");
   for (DType dtype : {DType::i32, DType::u8, DType::i64, DType::bf16})
-    EXPECT_EQ(error_of([&] {
+    EXPECT_EQ(error_text([&] {
                 correlate(tensor({4, 5}, dtype), tensor({3, 3}, dtype));
               }),
               fmt::format("[correlate] expected dtype f32 or f64, got {}", name_of(dtype)));
   const std::string matrices = "[correlate] expected two matrices, got shapes ";
-  EXPECT_EQ(error_of([&] { correlate(tensor({4}), tensor({3, 3})); }), matrices + "[4] and [3, 3]");
-  EXPECT_EQ(error_of([&] { correlate(image, tensor({3})); }), matrices + "[4, 5] and [3]");
-  EXPECT_EQ(error_of([&] {
+  EXPECT_EQ(error_text([&] { correlate(tensor({4}), tensor({3, 3})); }), matrices + "[4] and [3, 3]");
+  EXPECT_EQ(error_text([&] { correlate(image, tensor({3})); }), matrices + "[4, 5] and [3]");
+  EXPECT_EQ(error_text([&] {
               correlate(tensor({1, 4, 5}), tensor({3, 3}));
             }),
             matrices + "[1, 4, 5] and [3, 3]");
   for (const Shape& empty : std::vector<Shape>{{0, 0}, {0, 3}, {3, 0}})
-    EXPECT_EQ(error_of([&] { correlate(image, tensor(empty)); }),
+    EXPECT_EQ(error_text([&] { correlate(image, tensor(empty)); }),
               "[correlate] expected a kernel of at least 1x1, got " + empty.to_string());
-  EXPECT_EQ(error_of([&] { correlate(Tensor(), image); }),
+  EXPECT_EQ(error_text([&] { correlate(Tensor(), image); }),
             "[correlate] expected a tensor, got an empty handle");
 }
 

@@ -1,7 +1,7 @@
 #include "tandem/ops/gather.h"
 
 #include "tandem/ops/cast.h"
-#include "tests/ops/golden_ops.h"
+#include "tests/ops/golden_op.h"
 
 namespace tandem {
 namespace {
@@ -103,11 +103,11 @@ INSTANTIATE_TEST_SUITE_P(Devices, GatherDevice, testing::ValuesIn(test_devices()
 
 TEST(Gather, AnIndexOutsideTheTableIsAnErrorOnTheCpu) {
   const Tensor table = random_tensor({5, 2}, DType::f32, cpu_device, 1);
-  EXPECT_EQ(error_of([&] {
+  EXPECT_EQ(error_text([&] {
               gather_rows(table, indices_of({0, 5}, DType::i64, cpu_device));
             }),
             "[gather_rows] expected indices of 0 or more and below 5, got 5 at position 1");
-  EXPECT_EQ(error_of([&] { gather_rows(table, indices_of({-1}, DType::i32, cpu_device)); }),
+  EXPECT_EQ(error_text([&] { gather_rows(table, indices_of({-1}, DType::i32, cpu_device)); }),
             "[gather_rows] expected indices of 0 or more and below 5, got -1 at position 0");
 }
 
@@ -123,15 +123,15 @@ TEST(Gather, AnIndexOutsideTheTableGivesZerosOn_cuda) {
 TEST(Gather, NamesTheValuesOfBadOperands) {
   const Tensor table = random_tensor({5, 2}, DType::f32, cpu_device, 1);
   const Tensor indices = indices_of({0}, DType::i64, cpu_device);
-  EXPECT_EQ(error_of([&] { gather_rows(table, table); }),
+  EXPECT_EQ(error_text([&] { gather_rows(table, table); }),
             "[gather_rows] expected indices of i64 or i32, got f32");
-  EXPECT_EQ(error_of([&] { gather_rows(table.slice(0, 0, 1).slice(1, 0, 1).reshape({}), indices); }),
+  EXPECT_EQ(error_text([&] { gather_rows(table.slice(0, 0, 1).slice(1, 0, 1).reshape({}), indices); }),
             "[gather_rows] expected a table of at least one axis, got shape []");
-  EXPECT_EQ(error_of([&] {
+  EXPECT_EQ(error_text([&] {
               gather_rows(table, indices.reshape({1, 1, 1, 1, 1, 1, 1, 1}));
             }),
             "[gather_rows] expected a result of at most 8 axes, got 9");
-  EXPECT_EQ(error_of([&] { gather_rows(Tensor(), indices); }),
+  EXPECT_EQ(error_text([&] { gather_rows(Tensor(), indices); }),
             "[gather_rows] expected a tensor, got an empty handle");
 }
 

@@ -35,4 +35,17 @@ inline void expect_golden(const golden::Case& one, const std::vector<std::string
     expect_values(inputs[i].grad(), one.array("grad_" + names[i]).values<double>(), tolerance);
 }
 
+// The same for every stored case of `op`, whose inputs are the arrays that have a gradient, in the order of
+// their names.
+inline void expect_golden(const std::string& op, DType dtype, Device device, double tolerance,
+                          const std::function<Tensor(const golden::Case&, const std::vector<Tensor>&)>& f) {
+  for (const golden::Case& one : golden_cases(op)) {
+    std::vector<std::string> names;
+    for (const auto& [name, array] : one.arrays)
+      if (one.arrays.contains("grad_" + name)) names.push_back(name);
+    expect_golden(one, names, dtype, device, tolerance,
+                  [&](const std::vector<Tensor>& in) { return f(one, in); });
+  }
+}
+
 }  // namespace tandem

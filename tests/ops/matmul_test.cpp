@@ -173,18 +173,18 @@ TEST(Matmul, NamesTheShapesThatDoNotFit) {
     return random_tensor(shape, dtype, cpu_device, 1);
   };
   const std::string start = "[matmul] expected matrices or batches of shapes (…, m, k) and (…, k, n), got ";
-  EXPECT_EQ(error_of([&] { matmul(tensor({2, 3}), tensor({4, 5})); }), start + "[2, 3] and [4, 5]");
-  EXPECT_EQ(error_of([&] { matmul(tensor({3}), tensor({3, 5})); }), start + "[3] and [3, 5]");
-  EXPECT_EQ(error_of([&] { matmul(tensor({2, 3}), tensor({3})); }), start + "[2, 3] and [3]");
-  EXPECT_EQ(error_of([&] {
+  EXPECT_EQ(error_text([&] { matmul(tensor({2, 3}), tensor({4, 5})); }), start + "[2, 3] and [4, 5]");
+  EXPECT_EQ(error_text([&] { matmul(tensor({3}), tensor({3, 5})); }), start + "[3] and [3, 5]");
+  EXPECT_EQ(error_text([&] { matmul(tensor({2, 3}), tensor({3})); }), start + "[2, 3] and [3]");
+  EXPECT_EQ(error_text([&] {
               matmul(tensor({2, 2, 3}), tensor({3, 3, 2}));
             }),
             "[matmul] expected shapes that broadcast together, got [2] and [3]");
-  EXPECT_EQ(error_of([&] {
+  EXPECT_EQ(error_text([&] {
               matmul(tensor({2, 3}), tensor({3, 2}, DType::f64));
             }),
             "[matmul] expected tensors of one dtype, got f32 and f64");
-  EXPECT_EQ(error_of([&] {
+  EXPECT_EQ(error_text([&] {
               matmul(tensor({2, 3}, DType::i32), tensor({3, 2}, DType::i32));
             }),
             "[matmul] expected a floating dtype, got i32");
@@ -211,7 +211,7 @@ TEST(Blas, AddsToWhatIsThere) {
 TEST(Blas, RefusesSizesItCannotCount) {
   float value = 0;
   EXPECT_NE(
-      error_of([&] {
+      error_text([&] {
         gemm_tile<float>(false, false, {1, 1, std::int64_t{1} << 31}, 1, &value, 1, &value, 1, 0, &value, 1);
       }).find("2147483648"),
       std::string::npos);

@@ -191,12 +191,12 @@ TEST_P(MaximumGradient, ErrorsNameTheDevices) {
   const Tensor here = random_tensor({3}, DType::f32, GetParam(), 1);
   const std::string name = GetParam().to_string();
   for (Version version : versions_foreign_to(GetParam()))
-    EXPECT_EQ(error_of([&] { maximum(here, here, version); }),
+    EXPECT_EQ(error_text([&] { maximum(here, here, version); }),
               "[maximum] version " + std::string(name_of(version)) + " does not run on " + name);
   if (!GetParam().is_cuda()) return;
-  EXPECT_EQ(error_of([&] { maximum(here, here.cpu()); }),
+  EXPECT_EQ(error_text([&] { maximum(here, here.cpu()); }),
             "[maximum] expected all tensors on the same device, got cuda:0 and cpu");
-  EXPECT_EQ(error_of([&] { maximum(here.cpu(), here); }),
+  EXPECT_EQ(error_text([&] { maximum(here.cpu(), here); }),
             "[maximum] expected all tensors on the same device, got cpu and cuda:0");
 }
 
@@ -204,13 +204,13 @@ INSTANTIATE_TEST_SUITE_P(Devices, MaximumGradient, testing::ValuesIn(test_device
 
 TEST(Maximum, NamesTheValuesOfBadOperands) {
   const Tensor a = random_tensor({2, 3}, DType::f32, cpu_device, 1);
-  EXPECT_EQ(error_of([&] { maximum(a, random_tensor({4}, DType::f32, cpu_device, 2)); }),
+  EXPECT_EQ(error_text([&] { maximum(a, random_tensor({4}, DType::f32, cpu_device, 2)); }),
             "[maximum] expected shapes that broadcast together, got [2, 3] and [4]");
-  EXPECT_EQ(error_of([&] {
+  EXPECT_EQ(error_text([&] {
               maximum(a, random_tensor({2, 3}, DType::i32, cpu_device, 2));
             }),
             "[maximum] expected tensors of one dtype, got f32 and i32");
-  EXPECT_EQ(error_of([&] { maximum(Tensor(), a); }), "[maximum] expected a tensor, got an empty handle");
+  EXPECT_EQ(error_text([&] { maximum(Tensor(), a); }), "[maximum] expected a tensor, got an empty handle");
 }
 
 }  // namespace

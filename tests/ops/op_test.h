@@ -15,6 +15,7 @@
 #include "tandem/ops/backward.h"
 #include "tandem/ops/reduce.h"
 #include "tandem/tensor/tensor.h"
+#include "tests/core/error_text.h"
 
 namespace tandem {
 
@@ -116,17 +117,6 @@ inline void expect_values(const Tensor& actual, const std::vector<double>& expec
     else
       ASSERT_NEAR(values[i], expected[i], tolerance * scale) << "element " << i;
   }
-}
-
-// The message of the Error that f throws; a test failure when it throws none.
-inline std::string error_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  ADD_FAILURE() << "no Error was thrown";
-  return {};
 }
 
 // Compares backward() with central differences, in f64, for a function of several inputs. The function's

@@ -185,21 +185,23 @@ TEST(Random, TheUpperHalfOfAProductIsExact) {
 }
 
 TEST(Random, BadBoundsAreErrors) {
-  EXPECT_EQ(error_of([] { uniform({2}, 2, 1); }), "[uniform] expected finite low <= high, got 2 and 1");
+  EXPECT_EQ(error_text([] { uniform({2}, 2, 1); }), "[uniform] expected finite low <= high, got 2 and 1");
   const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
-  EXPECT_EQ(error_of([&] { uniform({2}, nan, 1); }), "[uniform] expected finite low <= high, got nan and 1");
-  EXPECT_EQ(error_of([&] { uniform({2}, 0, inf); }), "[uniform] expected finite low <= high, got 0 and inf");
-  EXPECT_EQ(error_of([] { normal({2}, 0, -1); }),
+  EXPECT_EQ(error_text([&] { uniform({2}, nan, 1); }),
+            "[uniform] expected finite low <= high, got nan and 1");
+  EXPECT_EQ(error_text([&] { uniform({2}, 0, inf); }),
+            "[uniform] expected finite low <= high, got 0 and inf");
+  EXPECT_EQ(error_text([] { normal({2}, 0, -1); }),
             "[normal] expected a finite mean and a finite stddev of 0 or more, got 0 and -1");
-  EXPECT_EQ(error_of([] { random_integers({2}, 3, 3); }),
+  EXPECT_EQ(error_text([] { random_integers({2}, 3, 3); }),
             "[random_integers] expected low < high, got 3 and 3");
-  EXPECT_EQ(error_of([] { random_integers({2}, 0, 257, {.dtype = DType::u8}); }),
+  EXPECT_EQ(error_text([] { random_integers({2}, 0, 257, {.dtype = DType::u8}); }),
             "[random_integers] expected bounds that fit u8, got 0 and 257");
-  EXPECT_EQ(error_of([] { random_integers({2}, -1, 7, {.dtype = DType::u8}); }),
+  EXPECT_EQ(error_text([] { random_integers({2}, -1, 7, {.dtype = DType::u8}); }),
             "[random_integers] expected bounds that fit u8, got -1 and 7");
-  EXPECT_EQ(error_of([] { uniform({2}, 0, 1, {.dtype = DType::i32}); }),
+  EXPECT_EQ(error_text([] { uniform({2}, 0, 1, {.dtype = DType::i32}); }),
             "[uniform] expected dtype f32 or f64 or bf16, got i32");
-  EXPECT_EQ(error_of([] { random_integers({2}, 0, 1, {.dtype = DType::f32}); }),
+  EXPECT_EQ(error_text([] { random_integers({2}, 0, 1, {.dtype = DType::f32}); }),
             "[random_integers] expected dtype u8 or i32 or i64, got f32");
 }
 

@@ -211,17 +211,17 @@ INSTANTIATE_TEST_SUITE_P(Devices, ReduceGradient, testing::ValuesIn(test_devices
 
 TEST(Reduce, NamesTheOperationAndTheValuesOfBadInput) {
   const Tensor x = random_tensor({2, 0}, DType::f32, cpu_device, 1);
-  EXPECT_EQ(error_of([&] { max(x, {1}); }),
+  EXPECT_EQ(error_text([&] { max(x, {1}); }),
             "[max] expected at least one element to reduce, got shape [2, 0]");
-  EXPECT_EQ(error_of([&] { argmax(x, 1); }),
+  EXPECT_EQ(error_text([&] { argmax(x, 1); }),
             "[argmax] expected at least one element to reduce, got shape [2, 0]");
-  EXPECT_EQ(error_of([&] { mean(x, {1}); }),
+  EXPECT_EQ(error_text([&] { mean(x, {1}); }),
             "[mean] expected at least one element to average, got shape [2, 0]");
-  EXPECT_EQ(error_of([&] { mean(tensor_of({1}, {1}, DType::i32)); }),
+  EXPECT_EQ(error_text([&] { mean(tensor_of({1}, {1}, DType::i32)); }),
             "[mean] expected a floating dtype, got i32");
-  EXPECT_NE(error_of([&] { sum(x, {2}); }).find("[sum]"), std::string::npos);
-  EXPECT_NE(error_of([&] { argmax(x, -3); }).find("[argmax]"), std::string::npos);
-  EXPECT_EQ(error_of([&] { sum(Tensor()); }), "[sum] expected a tensor, got an empty handle");
+  EXPECT_NE(error_text([&] { sum(x, {2}); }).find("[sum]"), std::string::npos);
+  EXPECT_NE(error_text([&] { argmax(x, -3); }).find("[argmax]"), std::string::npos);
+  EXPECT_EQ(error_text([&] { sum(Tensor()); }), "[sum] expected a tensor, got an empty handle");
 }
 
 }  // namespace

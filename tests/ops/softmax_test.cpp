@@ -146,13 +146,13 @@ TEST_P(SoftmaxGradient, OfALongRowEqualsTheFormula) {
 INSTANTIATE_TEST_SUITE_P(Devices, SoftmaxGradient, testing::ValuesIn(test_devices()), device_name);
 
 TEST(Softmax, NamesTheOperationAndTheValuesOfBadInput) {
-  EXPECT_EQ(error_of([] { softmax(tensor_of({1}, {1}, DType::i32)); }),
+  EXPECT_EQ(error_text([] { softmax(tensor_of({1}, {1}, DType::i32)); }),
             "[softmax] expected a floating dtype, got i32");
-  EXPECT_EQ(error_of([] { log_softmax(tensor_of({1}, {}, DType::f32)); }),
+  EXPECT_EQ(error_text([] { log_softmax(tensor_of({1}, {}, DType::f32)); }),
             "[log_softmax] expected at least one axis, got shape []");
-  EXPECT_NE(error_of([] { log_softmax(tensor_of({1}, {1}, DType::f32), 1); }).find("[log_softmax]"),
+  EXPECT_NE(error_text([] { log_softmax(tensor_of({1}, {1}, DType::f32), 1); }).find("[log_softmax]"),
             std::string::npos);
-  EXPECT_EQ(error_of([] { softmax(Tensor()); }), "[softmax] expected a tensor, got an empty handle");
+  EXPECT_EQ(error_text([] { softmax(Tensor()); }), "[softmax] expected a tensor, got an empty handle");
 }
 
 }  // namespace

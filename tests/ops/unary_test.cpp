@@ -125,9 +125,9 @@ INSTANTIATE_TEST_SUITE_P(Devices, UnaryDevice, testing::ValuesIn(test_devices())
 
 TEST(Unary, NamesTheDtypesItTakes) {
   const Tensor x = tensor_of({1, 2}, {2}, DType::i32);
-  EXPECT_EQ(error_of([&] { exp(x); }), "[exp] expected dtype f32 or f64 or bf16, got i32");
-  EXPECT_EQ(error_of([&] { log(x); }), "[log] expected dtype f32 or f64 or bf16, got i32");
-  EXPECT_EQ(error_of([&] { sqrt(Tensor()); }), "[sqrt] expected a tensor, got an empty handle");
+  EXPECT_EQ(error_text([&] { exp(x); }), "[exp] expected dtype f32 or f64 or bf16, got i32");
+  EXPECT_EQ(error_text([&] { log(x); }), "[log] expected dtype f32 or f64 or bf16, got i32");
+  EXPECT_EQ(error_text([&] { sqrt(Tensor()); }), "[sqrt] expected a tensor, got an empty handle");
 }
 
 }  // namespace

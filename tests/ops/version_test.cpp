@@ -19,7 +19,7 @@ TEST(Version, NamesGoThereAndBack) {
 TEST(Version, ParsingNamesTheChoices) {
   const std::string start = "expected a version out of reference, parallel, cuda-simple, cuda, got ";
   for (const std::string text : {"", "Cuda", "cuda_simple", "parallel ", "ref"})
-    EXPECT_EQ(error_of([&] { parse_version(text); }), start + "'" + text + "'");
+    EXPECT_EQ(error_text([&] { parse_version(text); }), start + "'" + text + "'");
 }
 
 TEST(Version, KnowsItsBackend) {
@@ -36,13 +36,13 @@ TEST(Version, RunsOnlyOnItsBackend) {
   EXPECT_NO_THROW(check_version("op", Version::parallel, cpu_device));
   EXPECT_NO_THROW(check_version("op", Version::cuda_simple, cuda_device()));
   EXPECT_NO_THROW(check_version("op", Version::cuda, cuda_device(3)));
-  EXPECT_EQ(error_of([] { check_version("op", Version::cuda, cpu_device); }),
+  EXPECT_EQ(error_text([] { check_version("op", Version::cuda, cpu_device); }),
             "[op] version cuda does not run on cpu");
-  EXPECT_EQ(error_of([] { check_version("op", Version::cuda_simple, cpu_device); }),
+  EXPECT_EQ(error_text([] { check_version("op", Version::cuda_simple, cpu_device); }),
             "[op] version cuda-simple does not run on cpu");
-  EXPECT_EQ(error_of([] { check_version("op", Version::reference, cuda_device(3)); }),
+  EXPECT_EQ(error_text([] { check_version("op", Version::reference, cuda_device(3)); }),
             "[op] version reference does not run on cuda:3");
-  EXPECT_EQ(error_of([] { check_version("op", Version::parallel, cuda_device()); }),
+  EXPECT_EQ(error_text([] { check_version("op", Version::parallel, cuda_device()); }),
             "[op] version parallel does not run on cuda:0");
 }
 
@@ -57,7 +57,7 @@ TEST_P(OnVersion, CallsTheVersionThatWasAskedFor) {
 TEST_P(OnVersion, CallsNothingOnTheWrongDevice) {
   const Device wrong = backend_of(GetParam()) == Backend::cuda ? cpu_device : cuda_device();
   bool called = false;
-  error_of([&] { on_version(GetParam(), wrong, "op", [&]<Version>() { called = true; }); });
+  error_text([&] { on_version(GetParam(), wrong, "op", [&]<Version>() { called = true; }); });
   EXPECT_FALSE(called);
 }
 

@@ -206,7 +206,7 @@ TEST_P(XxtGradient, Tf32LeavesF64AndIntegersExact) {
 TEST_P(XxtGradient, ErrorsNameTheDevice) {
   const Tensor here = random_tensor({2, 3}, DType::f32, GetParam(), 1);
   for (Version version : versions_foreign_to(GetParam()))
-    EXPECT_EQ(error_of([&] { xxt(here, version); }),
+    EXPECT_EQ(error_text([&] { xxt(here, version); }),
               fmt::format("[xxt] version {} does not run on {}", name_of(version), GetParam().to_string()));
 }
 
@@ -216,15 +216,15 @@ TEST(Xxt, NamesTheValuesOfBadOperands) {
   const auto tensor = [](const Shape& shape, DType dtype = DType::f32) {
     return random_tensor(shape, dtype, cpu_device, 1, 0, 9);
   };
-  EXPECT_EQ(error_of([&] { xxt(tensor({3})); }), "[xxt] expected a matrix, got shape [3]");
-  EXPECT_EQ(error_of([&] { xxt(tensor({})); }), "[xxt] expected a matrix, got shape []");
-  EXPECT_EQ(error_of([&] { xxt(tensor({2, 3, 4})); }), "[xxt] expected a matrix, got shape [2, 3, 4]");
+  EXPECT_EQ(error_text([&] { xxt(tensor({3})); }), "[xxt] expected a matrix, got shape [3]");
+  EXPECT_EQ(error_text([&] { xxt(tensor({})); }), "[xxt] expected a matrix, got shape []");
+  EXPECT_EQ(error_text([&] { xxt(tensor({2, 3, 4})); }), "[xxt] expected a matrix, got shape [2, 3, 4]");
   for (DType dtype : {DType::bf16, DType::u8, DType::i64})
-    EXPECT_EQ(error_of([&] {
+    EXPECT_EQ(error_text([&] {
                 xxt(tensor({2, 3}, dtype));
               }),
               fmt::format("[xxt] expected dtype f32 or f64 or i32, got {}", name_of(dtype)));
-  EXPECT_EQ(error_of([] { xxt(Tensor()); }), "[xxt] expected a tensor, got an empty handle");
+  EXPECT_EQ(error_text([] { xxt(Tensor()); }), "[xxt] expected a tensor, got an empty handle");
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include "tandem/tensor/copy.h"
 #include "tandem/tensor/layout.h"
 #include "tandem/tensor/tape.h"
-#include "tests/ops/golden_ops.h"
+#include "tests/ops/golden_op.h"
 
 namespace tandem {
 namespace {
@@ -189,7 +189,7 @@ TEST_P(TensorTest, ATapeIsUsedOnce) {
   Tensor x = counting({2}, device()).set_requires_grad();
   const Tensor y = multiply(x, x), loss = sum(y);
   backward(loss);
-  EXPECT_EQ(error_of([&] { backward(sum(y)); }),
+  EXPECT_EQ(error_text([&] { backward(sum(y)); }),
             "[backward] the tape behind 'multiply' was used up by an earlier backward()");
   expect_values(x.grad(), {0, 2}, 0);
 }
@@ -245,71 +245,71 @@ TEST(Tape, ARepeatedInputIsCountedForEveryUse) {
 
 TEST(Tape, BackwardNamesWhatItNeeds) {
   const Tensor x = counting({2}, cpu_device);
-  EXPECT_EQ(error_of([&] { backward(x); }), "[backward] expected a loss of one element, got shape [2]");
-  EXPECT_EQ(error_of([&] { backward(x.slice(0, 0, 1)); }),
+  EXPECT_EQ(error_text([&] { backward(x); }), "[backward] expected a loss of one element, got shape [2]");
+  EXPECT_EQ(error_text([&] { backward(x.slice(0, 0, 1)); }),
             "[backward] expected a result that depends on a tensor that requires a gradient");
   const Tensor leaf = counting({2}, cpu_device).set_requires_grad();
-  EXPECT_EQ(error_of([&] { backward(leaf, counting({3}, cpu_device)); }),
+  EXPECT_EQ(error_text([&] { backward(leaf, counting({3}, cpu_device)); }),
             "[backward] expected a gradient of shape [2], got [3]");
 }
 
 TEST(Tape, OnlyAFloatingLeafCanRequireAGradient) {
-  EXPECT_EQ(error_of([] { counting({2}, cpu_device, DType::i32).set_requires_grad(); }),
+  EXPECT_EQ(error_text([] { counting({2}, cpu_device, DType::i32).set_requires_grad(); }),
             "[requires_grad] expected a floating dtype, got i32");
   Tensor x = counting({1}, cpu_device).set_requires_grad();
   Tensor y = multiply(x, x);
   const std::string message =
       "[requires_grad] expected a leaf, got the result of 'multiply'; detach() it first";
-  EXPECT_EQ(error_of([&] { y.set_requires_grad(false); }), message);
+  EXPECT_EQ(error_text([&] { y.set_requires_grad(false); }), message);
   backward(y);
-  EXPECT_EQ(error_of([&] { y.set_requires_grad(); }), message);
+  EXPECT_EQ(error_text([&] { y.set_requires_grad(); }), message);
   x.set_requires_grad(false);
   EXPECT_FALSE(x.requires_grad());
-  EXPECT_EQ(error_of([&] { x.set_grad(y); }), "[grad] expected a tensor that requires a gradient");
+  EXPECT_EQ(error_text([&] { x.set_grad(y); }), "[grad] expected a tensor that requires a gradient");
 }
 
 TEST(Tensor, BadArgumentsAreNamed) {
   const Tensor x = counting({2, 3}, cpu_device);
-  EXPECT_EQ(error_of([&] { x.reshape({4}); }),
+  EXPECT_EQ(error_text([&] { x.reshape({4}); }),
             "[reshape] expected a shape of 6 elements, got [4] for [2, 3]");
-  EXPECT_EQ(error_of([&] {
+  EXPECT_EQ(error_text([&] {
               x.reshape({-1, 4});
             }),
             "[reshape] expected a shape of 6 elements, got [-1, 4] for [2, 3]");
-  EXPECT_EQ(error_of([&] {
+  EXPECT_EQ(error_text([&] {
               x.reshape({-1, -1});
             }),
             "[reshape] expected sizes of 0 or more and at most one -1, got [-1, -1]");
-  EXPECT_EQ(error_of([&] {
+  EXPECT_EQ(error_text([&] {
               x.reshape({-2, 3});
             }),
             "[reshape] expected sizes of 0 or more and at most one -1, got [-2, 3]");
-  EXPECT_EQ(error_of([&] { x.permute({0}); }), "[permute] expected 2 axes for shape [2, 3], got [0]");
-  EXPECT_EQ(error_of([&] { x.permute({0, 0}); }), "[permute] expected every axis once, got [0, 0]");
-  EXPECT_EQ(error_of([&] { x.permute({0, 2}); }), "[permute] expected an axis from -2 to 1, got 2");
-  EXPECT_EQ(error_of([&] { x.transpose(0, 5); }), "[transpose] expected an axis from -2 to 1, got 5");
-  EXPECT_EQ(error_of([&] { x.slice(0, 1, 3); }),
+  EXPECT_EQ(error_text([&] { x.permute({0}); }), "[permute] expected 2 axes for shape [2, 3], got [0]");
+  EXPECT_EQ(error_text([&] { x.permute({0, 0}); }), "[permute] expected every axis once, got [0, 0]");
+  EXPECT_EQ(error_text([&] { x.permute({0, 2}); }), "[permute] expected an axis from -2 to 1, got 2");
+  EXPECT_EQ(error_text([&] { x.transpose(0, 5); }), "[transpose] expected an axis from -2 to 1, got 5");
+  EXPECT_EQ(error_text([&] { x.slice(0, 1, 3); }),
             "[slice] expected 0 <= begin <= end <= 2 on axis 0, got 1 and 3");
-  EXPECT_EQ(error_of([&] { x.slice(1, 2, 1); }),
+  EXPECT_EQ(error_text([&] { x.slice(1, 2, 1); }),
             "[slice] expected 0 <= begin <= end <= 3 on axis 1, got 2 and 1");
-  EXPECT_EQ(error_of([&] { x.slice(0, -1, 1); }),
+  EXPECT_EQ(error_text([&] { x.slice(0, -1, 1); }),
             "[slice] expected 0 <= begin <= end <= 2 on axis 0, got -1 and 1");
-  EXPECT_EQ(error_of([&] { x.size(2); }), "[size] expected an axis from -2 to 1, got 2");
-  EXPECT_EQ(error_of([&] {
+  EXPECT_EQ(error_text([&] { x.size(2); }), "[size] expected an axis from -2 to 1, got 2");
+  EXPECT_EQ(error_text([&] {
               x.broadcast_view({2, 4});
             }),
             "[broadcast] expected shapes that broadcast together, got [2, 3] and [2, 4]");
-  EXPECT_EQ(error_of([&] { x.broadcast_view({3}); }),
+  EXPECT_EQ(error_text([&] { x.broadcast_view({3}); }),
             "[broadcast] expected a shape that broadcasts to [3], got [2, 3]");
 }
 
 TEST(Tensor, ReadingTheWrongThingIsAnError) {
   const Tensor x = counting({2, 3}, cpu_device);
-  EXPECT_EQ(error_of([&] { x.to_vector<double>(); }), "[tensor] expected to read f64, got a tensor of f32");
-  EXPECT_EQ(error_of([&] { x.item<float>(); }), "[tensor] expected a tensor of 1 element, got shape [2, 3]");
-  EXPECT_EQ(error_of([] { Tensor().item<float>(); }), "[tensor] expected a tensor, got an empty handle");
-  EXPECT_EQ(error_of([] { Tensor().clone(); }), "[clone] expected a tensor, got an empty handle");
-  EXPECT_EQ(error_of([] {
+  EXPECT_EQ(error_text([&] { x.to_vector<double>(); }), "[tensor] expected to read f64, got a tensor of f32");
+  EXPECT_EQ(error_text([&] { x.item<float>(); }), "[tensor] expected a tensor of 1 element, got shape [2, 3]");
+  EXPECT_EQ(error_text([] { Tensor().item<float>(); }), "[tensor] expected a tensor, got an empty handle");
+  EXPECT_EQ(error_text([] { Tensor().clone(); }), "[clone] expected a tensor, got an empty handle");
+  EXPECT_EQ(error_text([] {
               Tensor::from(std::vector<float>{1, 2}, {3});
             }),
             "[tensor] expected 3 values for shape [3], got 2");
@@ -318,11 +318,11 @@ TEST(Tensor, ReadingTheWrongThingIsAnError) {
 
 TEST(Tensor, SizesThatOverflowAreRefusedBeforeMemoryIsTaken) {
   const std::int64_t big = std::int64_t{1} << 31;
-  EXPECT_EQ(error_of([&] {
+  EXPECT_EQ(error_text([&] {
               Tensor::empty({big, big}, DType::f64);
             }),
             "[tensor] [2147483648, 2147483648] of f64 has more bytes than 63 bits can count");
-  EXPECT_NE(error_of([&] {
+  EXPECT_NE(error_text([&] {
               Tensor::empty({std::int64_t{1} << 50}, DType::f32);
             }).find("[allocate] expected room for 4194304.00 GiB on cpu"),
             std::string::npos);
