@@ -6,6 +6,8 @@ find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(JPEG REQUIRED)
 find_package(PNG REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(CURL REQUIRED)
 
 include(TandemBlas)
 if(NOT TARGET tandem::blas)
@@ -13,7 +15,7 @@ if(NOT TARGET tandem::blas)
 endif()
 
 set(tandem_private_dependencies tandem::blas OpenMP::OpenMP_CXX Threads::Threads nlohmann_json::nlohmann_json
-    JPEG::JPEG PNG::PNG)
+    JPEG::JPEG PNG::PNG ZLIB::ZLIB CURL::libcurl)
 
 if(TANDEM_CUDA)
   find_package(CUDAToolkit REQUIRED)
