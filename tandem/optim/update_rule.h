@@ -107,7 +107,7 @@ struct AdamRule {
 
 // f(rule) for the rule the options name.
 template <class F>
-auto on_update_rule(const UpdateOptions& options, F&& f) {
+constexpr auto on_update_rule(const UpdateOptions& options, F&& f) {
   if (options.kind != OptimizerKind::sgd) return f(AdamRule{});
   if (options.momentum == 0) return f(SgdRule{});
   return options.nesterov ? f(NesterovRule{}) : f(MomentumRule{});

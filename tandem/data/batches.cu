@@ -1,0 +1,27 @@
+#include "tandem/data/batches.h"
+#include "tandem/device/cuda.h"
+
+namespace tandem {
+namespace {
+
+__global__ void fill(OrderAt order, std::int64_t first, std::int32_t* out, std::int64_t count) {
+  const std::int64_t i = blockIdx.x * std::int64_t{blockDim.x} + threadIdx.x;
+  if (i >= count) return;
+  std::int64_t pass = 0;
+  Shuffle shuffle(order.samples, order.seed, order.epoch);
+  out[i] = order(first + i, shuffle, pass);
+}
+
+}  // namespace
+
+template <>
+void order_kernel<Backend::cuda>(const BatchPlan& plan, std::int64_t epoch, std::int64_t first,
+                                 std::int32_t* out, std::int64_t count, StreamView stream) {
+  constexpr int threads = 256;
+  const OrderAt order{static_cast<std::uint32_t>(plan.samples), plan.seed, static_cast<std::uint32_t>(epoch)};
+  fill<<<static_cast<unsigned>((count + threads - 1) / threads), threads, 0, cuda_stream(stream)>>>(
+      order, first, out, count);
+  check_launch("batches");
+}
+
+}  // namespace tandem
