@@ -32,20 +32,17 @@ void write_checkpoint(const std::filesystem::path& path, const TensorFile& file)
   write_file("checkpoint", path, bytes);
 }
 
-TensorFile read_checkpoint(const std::filesystem::path& path) {
-  const std::string bytes =
-      read_file("checkpoint", path, static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()));
-  const std::string name = path.string();
+TensorFile parse_checkpoint(std::string_view bytes, const std::string& name) {
   check(!bytes.empty(), "[checkpoint] {}: the file is empty", name);
-  const std::string_view begin = std::string_view(bytes).substr(0, magic.size());
+  const std::string_view begin = bytes.substr(0, magic.size());
   check(begin == magic.substr(0, begin.size()), "[checkpoint] {}: not a checkpoint of Tandem", name);
   check(bytes.size() >= frame_size,
         "[checkpoint] {}: the file is cut short: expected at least {} bytes, got {}", name, frame_size,
         bytes.size());
-  const std::string_view frame = std::string_view(bytes).substr(0, frame_size);
+  const std::string_view frame = bytes.substr(0, frame_size);
   const std::string_view found = frame.substr(magic.size(), version.size());
   check(found == version, "[checkpoint] {}: expected version {}, got {}", name, version, found);
-  const std::string_view payload = std::string_view(bytes).substr(frame_size);
+  const std::string_view payload = bytes.substr(frame_size);
   const std::string expected = frame_of(payload);
   const std::size_t digest_at = frame_size - digest_digits;
   if (frame.substr(0, digest_at) != std::string_view(expected).substr(0, digest_at)) {
@@ -59,6 +56,11 @@ TensorFile read_checkpoint(const std::filesystem::path& path) {
   check(frame == expected, "[checkpoint] {}: the content does not match its SHA-256: the file is damaged",
         name);
   return parse_safetensors(payload, name);
+}
+
+TensorFile read_checkpoint(const std::filesystem::path& path) {
+  constexpr std::uint64_t no_limit = std::numeric_limits<std::int64_t>::max();
+  return parse_checkpoint(read_file("checkpoint", path, no_limit), path.string());
 }
 
 }  // namespace tandem

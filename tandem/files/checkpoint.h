@@ -3,6 +3,8 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
+#include <string_view>
 
 #include "tandem/files/safetensors.h"
 
@@ -12,6 +14,8 @@ namespace tandem {
 void write_checkpoint(const std::filesystem::path& path, const TensorFile& file);
 
 // A file cut short, a flipped bit anywhere or a file of another kind is an Error that says which.
+// `name` stands in it.
+TensorFile parse_checkpoint(std::string_view bytes, const std::string& name);
 TensorFile read_checkpoint(const std::filesystem::path& path);
 
 }  // namespace tandem
