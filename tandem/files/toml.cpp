@@ -8,31 +8,13 @@
 #include <type_traits>
 
 #include "tandem/core/check.h"
+#include "tandem/report/text.h"
 
 namespace tandem {
 namespace {
 
 bool is_bare(char c) {
   return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
-}
-
-void append_utf8(std::string& text, std::uint32_t code) {
-  const auto tail = [&](int shift) { text += static_cast<char>(0x80 | (code >> shift & 0x3F)); };
-  if (code < 0x80) {
-    text += static_cast<char>(code);
-  } else if (code < 0x800) {
-    text += static_cast<char>(0xC0 | code >> 6);
-    tail(0);
-  } else if (code < 0x10000) {
-    text += static_cast<char>(0xE0 | code >> 12);
-    tail(6);
-    tail(0);
-  } else {
-    text += static_cast<char>(0xF0 | code >> 18);
-    tail(12);
-    tail(6);
-    tail(0);
-  }
 }
 
 class Parser {
@@ -208,7 +190,7 @@ class Parser {
     need(
         error == std::errc{} && end == begin + digits && code <= 0x10FFFF && (code < 0xD800 || code > 0xDFFF),
         "expected {} hexadecimal digits of a character after \\{}", digits, letter);
-    append_utf8(text, code);
+    append_utf8(text, char32_t{code});
     rest_.remove_prefix(1 + digits);
   }
 
@@ -237,7 +219,7 @@ std::string number_text(double value) {
   return text;
 }
 
-// `string_text` says how strings look; lists are joined by `between`.
+// `string_text` says how strings look.
 template <class F>
 std::string text_of(const TomlScalar& scalar, F&& string_text) {
   return std::visit(
