@@ -12,7 +12,9 @@
 namespace tandem {
 namespace {
 
-constexpr std::uint32_t round_constants[64] = {
+using Word = std::uint32_t;
+
+constexpr Word round_constants[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
     0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
     0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
@@ -22,36 +24,39 @@ constexpr std::uint32_t round_constants[64] = {
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
-std::uint32_t big_endian_word(const unsigned char* bytes) {
+Word big_endian_word(const unsigned char* bytes) {
   return std::uint32_t{bytes[0]} << 24 | std::uint32_t{bytes[1]} << 16 | std::uint32_t{bytes[2]} << 8 |
          bytes[3];
 }
 
-void compress(std::array<std::uint32_t, 8>& state, const unsigned char* blocks, std::size_t count) {
+inline void round(Word a, Word b, Word c, Word& d, Word e, Word f, Word g, Word& h, Word added) {
+  const Word t1 = h + (std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25)) + (g ^ (e & (f ^ g))) + added;
+  d += t1;
+  h = t1 + (std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22)) + ((a & b) | (c & (a | b)));
+}
+
+void compress(std::array<Word, 8>& state, const unsigned char* blocks, std::size_t count) {
   for (; count > 0; --count, blocks += 64) {
-    std::uint32_t w[64];
+    Word w[64];
     for (int i = 0; i < 16; ++i) w[i] = big_endian_word(blocks + 4 * i);
     for (int i = 16; i < 64; ++i) {
-      const std::uint32_t s0 = std::rotr(w[i - 15], 7) ^ std::rotr(w[i - 15], 18) ^ (w[i - 15] >> 3);
-      const std::uint32_t s1 = std::rotr(w[i - 2], 17) ^ std::rotr(w[i - 2], 19) ^ (w[i - 2] >> 10);
+      const Word s0 = std::rotr(w[i - 15], 7) ^ std::rotr(w[i - 15], 18) ^ (w[i - 15] >> 3);
+      const Word s1 = std::rotr(w[i - 2], 17) ^ std::rotr(w[i - 2], 19) ^ (w[i - 2] >> 10);
       w[i] = w[i - 16] + s0 + w[i - 7] + s1;
     }
     auto [a, b, c, d, e, f, g, h] = state;
-    for (int i = 0; i < 64; ++i) {
-      const std::uint32_t s1 = std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25);
-      const std::uint32_t t1 = h + s1 + ((e & f) ^ (~e & g)) + round_constants[i] + w[i];
-      const std::uint32_t s0 = std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22);
-      const std::uint32_t t2 = s0 + ((a & b) ^ (a & c) ^ (b & c));
-      h = g;
-      g = f;
-      f = e;
-      e = d + t1;
-      d = c;
-      c = b;
-      b = a;
-      a = t1 + t2;
+    // Eight rounds bring every variable back to its name, so none is ever moved.
+    for (int i = 0; i < 64; i += 8) {
+      round(a, b, c, d, e, f, g, h, round_constants[i] + w[i]);
+      round(h, a, b, c, d, e, f, g, round_constants[i + 1] + w[i + 1]);
+      round(g, h, a, b, c, d, e, f, round_constants[i + 2] + w[i + 2]);
+      round(f, g, h, a, b, c, d, e, round_constants[i + 3] + w[i + 3]);
+      round(e, f, g, h, a, b, c, d, round_constants[i + 4] + w[i + 4]);
+      round(d, e, f, g, h, a, b, c, round_constants[i + 5] + w[i + 5]);
+      round(c, d, e, f, g, h, a, b, round_constants[i + 6] + w[i + 6]);
+      round(b, c, d, e, f, g, h, a, round_constants[i + 7] + w[i + 7]);
     }
-    const std::array<std::uint32_t, 8> added{a, b, c, d, e, f, g, h};
+    const std::array<Word, 8> added{a, b, c, d, e, f, g, h};
     for (std::size_t i = 0; i < 8; ++i) state[i] += added[i];
   }
 }
