@@ -18,6 +18,7 @@ namespace tandem {
 using Action = std::function<int()>;
 
 void add_devices_command(CLI::App& app, Action& action);
+void add_fetch_command(CLI::App& app, Action& action);
 void add_filter_command(CLI::App& app, Action& action);
 void add_study_command(CLI::App& app, Action& action);
 

@@ -48,6 +48,7 @@ int main(int argc, char** argv) {
   app.footer("Example: tandem study all --quick --html report.html\nEvery command has its own --help.");
   tandem::Action action;
   tandem::add_devices_command(app, action);
+  tandem::add_fetch_command(app, action);
   tandem::add_filter_command(app, action);
   tandem::add_study_command(app, action);
   try {

@@ -1,0 +1,53 @@
+// tandem fetch: brings a data set into the cache.
+#include "tandem/files/fetch.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "apps/tandem/command.h"
+
+namespace tandem {
+namespace {
+
+struct Flags {
+  std::string data_set, from;
+};
+
+int run(const Flags& flags) {
+  FetchOptions options{.from = flags.from};
+  options.on_message = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
+  if (isatty(STDERR_FILENO) == 1)
+    options.on_progress = [](const std::string& what, std::uint64_t done, std::uint64_t total) {
+      if (total == 0) return;
+      fmt::print(stderr, "\r{} {:5.1f} of {:.1f} MB{}", what, static_cast<double>(done) / 1e6,
+                 static_cast<double>(total) / 1e6, done == total ? "\n" : "");
+    };
+  fmt::print("{}\n", fetch_dataset(flags.data_set, options).string());
+  return 0;
+}
+
+}  // namespace
+
+void add_fetch_command(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand("fetch", "Bring a data set into the cache");
+  command->footer(
+      "Examples: tandem fetch mnist\n"
+      "          tandem fetch fashion-mnist --from downloads/\n"
+      "The cache is $TANDEM_CACHE, else $XDG_CACHE_HOME/tandem, else ~/.cache/tandem.");
+  auto flags = std::make_shared<Flags>();
+  command->add_option("DATA", flags->data_set, "mnist or fashion-mnist")
+      ->required()
+      ->type_name("")
+      ->check(usage_check([](const std::string& name) { fetch_source(name); }));
+  command
+      ->add_option("--from", flags->from,
+                   "A folder with the files, raw or gz, an archive of them (.tgz, .deb), or one of them")
+      ->type_name("PATH");
+  command->callback([flags, &action] { action = [flags] { return run(*flags); }; });
+}
+
+}  // namespace tandem

@@ -1,0 +1,115 @@
+#include "tandem/files/sha256.h"
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <vector>
+
+#include "tandem/core/check.h"
+
+namespace tandem {
+namespace {
+
+using Word = std::uint32_t;
+
+constexpr Word round_constants[64] = {
+    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
+    0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
+    0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
+    0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
+    0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
+    0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
+    0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
+    0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
+
+Word big_endian_word(const unsigned char* bytes) {
+  return std::uint32_t{bytes[0]} << 24 | std::uint32_t{bytes[1]} << 16 | std::uint32_t{bytes[2]} << 8 |
+         bytes[3];
+}
+
+inline void round(Word a, Word b, Word c, Word& d, Word e, Word f, Word g, Word& h, Word added) {
+  const Word t1 = h + (std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25)) + (g ^ (e & (f ^ g))) + added;
+  d += t1;
+  h = t1 + (std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22)) + ((a & b) | (c & (a | b)));
+}
+
+void compress(std::array<Word, 8>& state, const unsigned char* blocks, std::size_t count) {
+  for (; count > 0; --count, blocks += 64) {
+    Word w[64];
+    for (int i = 0; i < 16; ++i) w[i] = big_endian_word(blocks + 4 * i);
+    for (int i = 16; i < 64; ++i) {
+      const Word s0 = std::rotr(w[i - 15], 7) ^ std::rotr(w[i - 15], 18) ^ (w[i - 15] >> 3);
+      const Word s1 = std::rotr(w[i - 2], 17) ^ std::rotr(w[i - 2], 19) ^ (w[i - 2] >> 10);
+      w[i] = w[i - 16] + s0 + w[i - 7] + s1;
+    }
+    auto [a, b, c, d, e, f, g, h] = state;
+    // Eight rounds bring every variable back to its name, so none is ever moved.
+    for (int i = 0; i < 64; i += 8) {
+      round(a, b, c, d, e, f, g, h, round_constants[i] + w[i]);
+      round(h, a, b, c, d, e, f, g, round_constants[i + 1] + w[i + 1]);
+      round(g, h, a, b, c, d, e, f, round_constants[i + 2] + w[i + 2]);
+      round(f, g, h, a, b, c, d, e, round_constants[i + 3] + w[i + 3]);
+      round(e, f, g, h, a, b, c, d, round_constants[i + 4] + w[i + 4]);
+      round(d, e, f, g, h, a, b, c, round_constants[i + 5] + w[i + 5]);
+      round(c, d, e, f, g, h, a, b, round_constants[i + 6] + w[i + 6]);
+      round(b, c, d, e, f, g, h, a, round_constants[i + 7] + w[i + 7]);
+    }
+    const std::array<Word, 8> added{a, b, c, d, e, f, g, h};
+    for (std::size_t i = 0; i < 8; ++i) state[i] += added[i];
+  }
+}
+
+}  // namespace
+
+void Sha256::update(std::string_view bytes) {
+  length_ += bytes.size();
+  if (held_ > 0) {
+    const std::size_t taken = std::min(bytes.size(), block_.size() - held_);
+    std::copy_n(bytes.begin(), taken, block_.begin() + static_cast<std::ptrdiff_t>(held_));
+    held_ += taken;
+    bytes.remove_prefix(taken);
+    if (held_ < block_.size()) return;
+    compress(state_, block_.data(), 1);
+    held_ = 0;
+  }
+  const std::size_t whole = bytes.size() / 64;
+  compress(state_, reinterpret_cast<const unsigned char*>(bytes.data()), whole);
+  bytes.remove_prefix(whole * 64);
+  std::copy(bytes.begin(), bytes.end(), block_.begin());
+  held_ = bytes.size();
+}
+
+std::string Sha256::hex_digest() {
+  const std::uint64_t bits = length_ * 8;
+  std::string tail(held_ < 56 ? 64 - held_ : 128 - held_, '\0');
+  tail[0] = static_cast<char>(0x80);
+  for (std::size_t i = 0; i < 8; ++i) tail[tail.size() - 1 - i] = static_cast<char>(bits >> (8 * i) & 0xFF);
+  update(tail);
+  std::string digest;
+  for (const std::uint32_t word : state_) digest += fmt::format("{:08x}", word);
+  return digest;
+}
+
+std::string sha256_hex(std::string_view bytes) {
+  Sha256 hash;
+  hash.update(bytes);
+  return hash.hex_digest();
+}
+
+std::string sha256_of_file(const std::filesystem::path& path) {
+  check(!std::filesystem::is_directory(path), "[sha256] {}: expected a file, got a folder", path.string());
+  std::ifstream file(path, std::ios::binary);
+  check(file.is_open(), "[sha256] {}: cannot be opened: {}", path.string(), std::strerror(errno));
+  std::vector<char> piece(std::size_t{1} << 18);
+  Sha256 hash;
+  while (file) {
+    file.read(piece.data(), static_cast<std::streamsize>(piece.size()));
+    hash.update({piece.data(), static_cast<std::size_t>(file.gcount())});
+  }
+  check(!file.bad(), "[sha256] {}: cannot be read", path.string());
+  return hash.hex_digest();
+}
+
+}  // namespace tandem

@@ -1,0 +1,59 @@
+// tandem fetch without a network: what it says of the files it is given.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "tests/apps/program.h"
+
+namespace tandem {
+namespace {
+
+class FetchCommand : public testing::Test {
+ protected:
+  FetchCommand() {
+    setenv("TANDEM_CACHE", (cache_ / "c").c_str(), 1);
+    std::filesystem::create_directory(folder_ / "given");
+  }
+  ~FetchCommand() override { unsetenv("TANDEM_CACHE"); }
+
+  void expect_failure(int status, const std::vector<std::string>& words, const std::string& line) {
+    const ProgramResult result = run_program(words, folder_.path());
+    EXPECT_EQ(result.status, status) << line;
+    EXPECT_EQ(result.out, "");
+    EXPECT_EQ(result.err, "tandem: error: " + line + "\n");
+  }
+
+  TempFolder folder_, cache_;
+};
+
+TEST_F(FetchCommand, Usage) {
+  expect_failure(2, {"fetch"}, "DATA is required (see tandem fetch --help)");
+  expect_failure(
+      2, {"fetch", "cifar"},
+      "DATA: expected a data set out of mnist, fashion-mnist, got 'cifar' (see tandem fetch --help)");
+}
+
+TEST_F(FetchCommand, FilesThatAreNotTheDataSet) {
+  expect_failure(1, {"fetch", "mnist", "--from", "none"}, "[fetch] none: no such file or folder");
+  expect_failure(
+      1, {"fetch", "mnist", "--from", "given"},
+      "[fetch] given: holds no train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte, "
+      "t10k-labels-idx1-ubyte");
+  put_bytes(folder_ / "given/train-labels-idx1-ubyte", std::string("\0\0\x08\x01\0\0\0\x01\x05", 9));
+  expect_failure(
+      1, {"fetch", "fashion-mnist", "--from", "given"},
+      "[fetch] given/train-labels-idx1-ubyte: not the train-labels-idx1-ubyte of fashion-mnist: expected "
+      "SHA-256 bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9, got "
+      "3afb77842a393f5177431fbff622da97dcf83b0818befe62777f51c37eba4401");
+  EXPECT_FALSE(std::filesystem::exists(cache_ / "c/fashion-mnist/train-labels-idx1-ubyte"));
+}
+
+TEST_F(FetchCommand, ACacheThatCannotBeWritten) {
+  put_bytes(cache_ / "c", "a file");
+  expect_failure(1, {"fetch", "mnist", "--from", "given"},
+                 "[fetch] cannot make the folder " + (cache_ / "c/mnist").string() + ": Not a directory");
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,88 @@
+#include "tandem/files/checkpoint.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/files/test_files.h"
+
+namespace tandem {
+namespace {
+
+TensorFile example(float value) {
+  return {.metadata = {{"epoch", "3"}},
+          .tensors = {{"0.weight", Tensor::from(std::vector<float>{value, 2, 3}, {3})}}};
+}
+
+class Checkpoint : public testing::Test {
+ protected:
+  Checkpoint() { write_checkpoint(path_, example(1)); }
+
+  // The error of those bytes, without the name.
+  static std::string error_of(const std::string& bytes) {
+    const std::string text = error_text([&] { parse_checkpoint(bytes, "c"); });
+    EXPECT_EQ(text.rfind("[checkpoint] c: ", 0), 0u) << text;
+    return text.substr(std::min<std::size_t>(16, text.size()));
+  }
+
+  TempFolder folder_;
+  std::filesystem::path path_ = folder_ / "last.ckpt";
+};
+
+TEST_F(Checkpoint, WhatIsWrittenIsReadBackAndReplaced) {
+  write_checkpoint(path_, example(7));
+  const TensorFile file = read_checkpoint(path_);
+  EXPECT_EQ(file.metadata, example(7).metadata);
+  ASSERT_EQ(file.tensors.size(), 1u);
+  EXPECT_EQ(file.tensors[0].tensor.to_vector<float>(), (std::vector<float>{7, 2, 3}));
+  EXPECT_EQ(folder_.count(), 1u);
+}
+
+TEST_F(Checkpoint, AFlippedBitAnywhereIsFound) {
+  const std::string bytes = get_bytes(path_);
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    for (const int bit : {0, 5, 7}) {
+      std::string broken = bytes;
+      broken[i] = static_cast<char>(broken[i] ^ 1 << bit);
+      const std::string error = error_of(broken);
+      if (i < 16) {
+        EXPECT_EQ(error, "not a checkpoint of Tandem");
+      } else if (i >= 40) {
+        EXPECT_EQ(error, "the content does not match its SHA-256: the file is damaged");
+      }
+    }
+}
+
+TEST_F(Checkpoint, HalfAFileIsNoCheckpoint) {
+  const std::string bytes = get_bytes(path_);
+  for (std::size_t size = 1; size < bytes.size(); ++size)
+    EXPECT_NE(error_of(bytes.substr(0, size)).find("cut short"), std::string::npos) << size;
+  EXPECT_EQ(error_of(bytes.substr(0, 50)), "the file is cut short: expected at least 104 bytes, got 50");
+  EXPECT_EQ(error_of(bytes.substr(0, bytes.size() - 1)),
+            "the file is cut short or damaged: expected " + std::to_string(bytes.size() - 104) +
+                " bytes after the first 104, got " + std::to_string(bytes.size() - 105));
+  EXPECT_NE(error_of(bytes + "x").find("cut short or damaged"), std::string::npos);
+}
+
+TEST_F(Checkpoint, OtherFiles) {
+  EXPECT_EQ(error_of(""), "the file is empty");
+  EXPECT_EQ(error_of(to_safetensors(example(1))), "not a checkpoint of Tandem");
+  std::string newer = get_bytes(path_);
+  newer[23] = '2';
+  EXPECT_EQ(error_of(newer), "expected version 00000001, got 00000002");
+  std::filesystem::remove(path_);
+  EXPECT_EQ(error_text([&] { read_checkpoint(path_); }), "[checkpoint] " + path_.string() + ": no such file");
+  EXPECT_EQ(error_text([&] { read_checkpoint(folder_.path()); }),
+            "[checkpoint] " + folder_.path().string() + ": expected a file, got a folder");
+}
+
+TEST_F(Checkpoint, AFullDiskLeavesTheOldOne) {
+  std::string error;
+  with_full_disk(200, [&] { error = error_text([&] { write_checkpoint(path_, example(9)); }); });
+  EXPECT_EQ(error, "[checkpoint] cannot write " + path_.string() + ": File too large");
+  EXPECT_EQ(read_checkpoint(path_).tensors[0].tensor.to_vector<float>()[0], 1);
+  EXPECT_EQ(folder_.count(), 1u);
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,194 @@
+#include "tandem/files/fetch.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "tandem/files/cache.h"
+#include "tandem/files/sha256.h"
+#include "tests/files/archives.h"
+#include "tests/files/http_server.h"
+#include "tests/files/test_files.h"
+
+namespace tandem {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string images = "the images, all of them", labels = "the labels";
+
+// A data set of two small files.
+FetchSource small_source(const std::string& address = "") {
+  return {.name = "small",
+          .files = {{"a-images-idx3-ubyte", images.size(), sha256_hex(images)},
+                    {"b-labels-idx1-ubyte", labels.size(), sha256_hex(labels)}},
+          .address = address};
+}
+
+class FetchTest : public testing::Test {
+ protected:
+  FetchOptions options(const fs::path& from = {}) {
+    return {.from = from, .cache = cache_.path(), .on_message = [this](const std::string& line) {
+              messages_.push_back(line);
+            }};
+  }
+  void expect_cached(const fs::path& folder) {
+    EXPECT_EQ(folder, cache_ / "small");
+    EXPECT_EQ(get_bytes(folder / "a-images-idx3-ubyte"), images);
+    EXPECT_EQ(get_bytes(folder / "b-labels-idx1-ubyte"), labels);
+  }
+  std::string error_of(const fs::path& from) {
+    return error_text([&] { fetch_dataset(small_source(), options(from)); });
+  }
+
+  TempFolder cache_, given_;
+  std::vector<std::string> messages_;
+};
+
+TEST_F(FetchTest, FromAFolderRawAndPackedAtAnyDepth) {
+  fs::create_directories(given_ / "x" / "raw");
+  put_bytes(given_ / "x" / "raw" / "a-images.idx3-ubyte", images);
+  put_bytes(given_ / "b-labels-idx1-ubyte.gz", gzip(labels));
+  put_bytes(given_ / "other", "noise");
+  expect_cached(fetch_dataset(small_source(), options(given_.path())));
+}
+
+TEST_F(FetchTest, OfSeveralFilesOfOneNameTheRightOneIsTaken) {
+  fs::create_directory(given_ / "fashion");
+  put_bytes(given_ / "fashion" / "a-images-idx3-ubyte", "other images");
+  put_bytes(given_ / "z-none", "");
+  fs::create_directory(given_ / "plain");
+  put_bytes(given_ / "plain" / "a-images-idx3-ubyte", images);
+  put_bytes(given_ / "plain" / "b-labels-idx1-ubyte", labels);
+  expect_cached(fetch_dataset(small_source(), options(given_.path())));
+}
+
+TEST_F(FetchTest, FromAnArchivePackedOrNot) {
+  const std::string archive = tar_entry("package/data/a-images-idx3-ubyte", images) +
+                              tar_entry("package/data/b-labels-idx1-ubyte.gz", gzip(labels)) + tar_end();
+  for (const std::string& bytes : {archive, gzip(archive)}) {
+    fs::remove_all(cache_ / "small");
+    put_bytes(given_ / "p.tgz", bytes);
+    expect_cached(fetch_dataset(small_source(), options(given_ / "p.tgz")));
+  }
+}
+
+TEST_F(FetchTest, FromOneFileAfterTheOtherWhateverTheirNames) {
+  put_bytes(given_ / "1", gzip(images));
+  put_bytes(given_ / "2", labels);
+  EXPECT_EQ(error_of(given_ / "1"), "[fetch] " + (given_ / "1").string() + ": holds no b-labels-idx1-ubyte");
+  expect_cached(fetch_dataset(small_source(), options(given_ / "2")));
+}
+
+TEST_F(FetchTest, TheCacheIsUsedWithoutLookingElsewhere) {
+  put_bytes(given_ / "a-images-idx3-ubyte", images);
+  put_bytes(given_ / "b-labels-idx1-ubyte", labels);
+  fetch_dataset(small_source(), options(given_.path()));
+  expect_cached(fetch_dataset(small_source(), options("/no/such/folder")));
+  fs::remove(cache_ / "small" / ".verified");  // then the files are hashed
+  expect_cached(fetch_dataset(small_source(), options("/no/such/folder")));
+  EXPECT_TRUE(fs::exists(cache_ / "small" / ".verified"));
+}
+
+TEST_F(FetchTest, DamageInTheCacheIsFoundAndMended) {
+  put_bytes(given_ / "a-images-idx3-ubyte", images);
+  put_bytes(given_ / "b-labels-idx1-ubyte", labels);
+  const fs::path folder = fetch_dataset(small_source(), options(given_.path()));
+  put_bytes(folder / "b-labels-idx1-ubyte", "THE LABELS");
+  fs::last_write_time(folder / "b-labels-idx1-ubyte",
+                      fs::file_time_type::clock::now() + std::chrono::hours(1));
+  messages_.clear();
+  expect_cached(fetch_dataset(small_source(), options(given_.path())));
+  EXPECT_EQ(messages_, (std::vector<std::string>{(folder / "b-labels-idx1-ubyte").string() +
+                                                 " is damaged and will be replaced"}));
+}
+
+TEST_F(FetchTest, FilesThatAreNotTheDataSet) {
+  const std::string path = (given_ / "a-images-idx3-ubyte").string();
+  put_bytes(path, "other images");
+  EXPECT_EQ(error_of(given_.path()), "[fetch] " + path +
+                                         ": not the a-images-idx3-ubyte of small: expected SHA-256 " +
+                                         sha256_hex(images) + ", got " + sha256_hex("other images"));
+  EXPECT_FALSE(fs::exists(cache_ / "small" / "a-images-idx3-ubyte"));
+  EXPECT_EQ(error_of(path),
+            "[fetch] " + path +
+                ": expected a folder, a .tar, .tgz or .deb with the files of small, or one of "
+                "a-images-idx3-ubyte, b-labels-idx1-ubyte");
+  put_bytes(path, gzip(std::string(100000, 'x')));
+  EXPECT_EQ(error_of(given_.path()), "[gunzip] " + path + ": unpacks to more than the limit of 23 bytes");
+  put_bytes(path, gzip(images).substr(0, 20));
+  EXPECT_EQ(error_of(given_.path()), "[gunzip] " + path + ": the gzip data is cut short");
+  fs::remove(path);
+  EXPECT_EQ(error_of(given_.path()),
+            "[fetch] " + given_.path().string() + ": holds no a-images-idx3-ubyte, b-labels-idx1-ubyte");
+  EXPECT_EQ(error_of(given_ / "none"), "[fetch] " + (given_ / "none").string() + ": no such file or folder");
+}
+
+TEST_F(FetchTest, FromTheAddress) {
+  HttpServer server(
+      {{"/a-images-idx3-ubyte.gz", {.body = gzip(images)}}, {"/b-labels-idx1-ubyte.gz", {.body = labels}}});
+  expect_cached(fetch_dataset(small_source(server.address("/")), options()));
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(cache_ / "small")) names.push_back(entry.path().filename());
+  std::ranges::sort(names);
+  EXPECT_EQ(names,
+            (std::vector<std::string>{".lock", ".verified", "a-images-idx3-ubyte", "b-labels-idx1-ubyte"}));
+  EXPECT_EQ(server.requests().size(), 2u);
+}
+
+TEST_F(FetchTest, APartOfSomethingElseIsThrownAway) {
+  fs::create_directory(cache_ / "small");
+  put_bytes(cache_ / "small" / "a-images-idx3-ubyte.gz.part", "xxxxx");
+  HttpServer server(
+      {{"/a-images-idx3-ubyte.gz", {.body = gzip(images)}}, {"/b-labels-idx1-ubyte.gz", {.body = labels}}});
+  expect_cached(fetch_dataset(small_source(server.address("/")), options()));
+  EXPECT_EQ(server.requests()[0], "/a-images-idx3-ubyte.gz from 5");
+  EXPECT_EQ(server.requests()[1], "/a-images-idx3-ubyte.gz");
+}
+
+TEST_F(FetchTest, WhenNothingWorksOneLineSaysWhatWasTried) {
+  HttpServer server({{"/a-images-idx3-ubyte.gz", {.body = gzip("other")}}});
+  const std::string text = error_text([&] { fetch_dataset(small_source(server.address("/")), options()); });
+  EXPECT_EQ(text.rfind("[fetch] small is not in the cache " + (cache_ / "small").string() +
+                           " and cannot be fetched ([fetch] ",
+                       0),
+            0u)
+      << text;
+  EXPECT_NE(text.find("a-images-idx3-ubyte.gz: not the a-images-idx3-ubyte of small"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("give its files with --from PATH, or use the built-in data set digits"),
+            std::string::npos);
+  EXPECT_FALSE(fs::exists(cache_ / "small" / "a-images-idx3-ubyte.gz"));
+  FetchOptions offline = options();
+  offline.offline = true;
+  EXPECT_EQ(
+      error_text([&] { fetch_dataset(small_source(server.address("/")), offline); }),
+      "[fetch] small is not in the cache " + (cache_ / "small").string() +
+          " and cannot be fetched (nothing else may be tried offline): give its files with --from PATH, or "
+          "use the built-in data set digits");
+  EXPECT_EQ(server.requests().size(), 1u);
+}
+
+TEST_F(FetchTest, SeveralAtOnceDoNoHarm) {
+  HttpServer server(
+      {{"/a-images-idx3-ubyte.gz", {.body = gzip(images)}}, {"/b-labels-idx1-ubyte.gz", {.body = labels}}});
+  const FetchSource source = small_source(server.address("/"));
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) threads.emplace_back([&] { fetch_dataset(source, {.cache = cache_.path()}); });
+  for (std::thread& thread : threads) thread.join();
+  expect_cached(cache_ / "small");
+  EXPECT_EQ(server.requests().size(), 2u);
+}
+
+TEST_F(FetchTest, NamesAndFoldersThatCannotBe) {
+  EXPECT_EQ(fetch_source("fashion-mnist").files.size(), 4u);
+  EXPECT_EQ(error_text([] { fetch_source("cifar"); }),
+            "[fetch] expected a data set out of mnist, fashion-mnist, got 'cifar'");
+  put_bytes(cache_ / "small", "a file");
+  EXPECT_EQ(error_of(given_.path()),
+            "[fetch] cannot make the folder " + (cache_ / "small").string() + ": Not a directory");
+}
+
+}  // namespace
+}  // namespace tandem
