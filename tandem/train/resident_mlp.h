@@ -19,12 +19,11 @@
 #include <cstdint>
 
 #include "tandem/device/stream.h"
+#include "tandem/nn/loss.h"
 #include "tandem/ops/activation.h"
 #include "tandem/optim/update_rule.h"
 
 namespace tandem {
-
-enum class LossKind { cross_entropy, mse };  // mse is on sigmoid outputs and one-hot targets
 
 // How the network is laid over the thread blocks of a GPU.
 struct ResidentPlan {

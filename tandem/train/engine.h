@@ -1,0 +1,70 @@
+// One way of running training steps. All engines train the same model on the same batches by the same rule;
+// they differ in speed and, by rounding, in the last bits. Which one is used depends on the task alone, never
+// on a measurement, so that a run can be repeated and resumed bit for bit.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "tandem/data/batches.h"
+#include "tandem/data/image_set.h"
+#include "tandem/nn/loss.h"
+#include "tandem/nn/module.h"
+#include "tandem/ops/matmul.h"
+#include "tandem/optim/optimizer.h"
+#include "tandem/optim/schedule.h"
+
+namespace tandem {
+
+// What is trained and how. The model, the optimiser and the images are on one device; a pixel p enters the
+// network as p · pixel_scale, an image as one row.
+struct TrainingTask {
+  Module& model;
+  Optimizer& optimizer;
+  const ImageSet& images;
+  BatchPlan batches;
+  ScheduleOptions schedule;
+  double learning_rate = 0.1;  // what the schedule starts from
+  LossKind loss = LossKind::cross_entropy;
+  double label_smoothing = 0;
+  MatmulPrecision precision = MatmulPrecision::fp32;
+  float pixel_scale = 1.0f / 255.0f;
+};
+
+// Over the samples of the steps that were run.
+struct StepSums {
+  double loss = 0;  // not finite when a step's was not
+  std::int64_t correct = 0, samples = 0;
+
+  StepSums& operator+=(const StepSums& other) {
+    loss += other.loss;
+    correct += other.correct;
+    samples += other.samples;
+    return *this;
+  }
+};
+
+class Engine {
+ public:
+  virtual ~Engine() = default;
+
+  // Runs `count` steps of an epoch from step `first` on. Waits until they are done.
+  virtual StepSums run(std::int64_t epoch, std::int64_t first, std::int64_t count) = 0;
+
+  // Brings the model and the optimiser up to date: the engine may hold weights in a form of its own.
+  virtual void store() = 0;
+
+  // In words, for logs: "perceptron on the CPU, 2 threads".
+  virtual std::string description() const = 0;
+
+ protected:
+  Engine() = default;
+};
+
+// The best engine for the task.
+std::unique_ptr<Engine> make_engine(const TrainingTask& task);
+
+// The learning rate and momentum of a step, for its update.
+UpdateNumbers<float> numbers_of_step(const TrainingTask& task, std::int64_t epoch, std::int64_t step);
+
+}  // namespace tandem
