@@ -34,7 +34,7 @@ tr.best td{font-weight:650}
 .confusion{--hue:214,80,78;margin:6px 10px 12px 0}.confusion .right{--hue:47,123,217}.confusion .none{color:var(--soft);opacity:.45}
 .confusion.many th,.confusion.many td{height:11px;min-width:11px;width:11px;padding:0;font-size:9.5px;line-height:11px}
 .confusion.many tbody th{padding:0 6px 0 14px}.confusion.many .long{padding:4px 0}.confusion.many .axis{font-size:12px;padding:0 14px;height:22px}
-.pair{display:flex;flex-wrap:wrap;gap:0 18px;align-items:flex-start}.pair>.scroll{max-width:100%;min-width:0}.pair>.tall{flex:1 1 420px}
+.pair{display:flex;flex-wrap:wrap;gap:0 18px;align-items:flex-start}.pair>.scroll{max-width:100%;min-width:0}.pair>.tall{flex:1 1 420px}.pair>.tall td:last-child{white-space:normal}
 .mistakes{display:grid;grid-template-columns:repeat(auto-fill,minmax(124px,1fr));gap:14px;margin:0 0 22px}
 .mistakes figure{padding:10px}.mistakes img{display:block;width:100%;aspect-ratio:1;object-fit:contain;background:#000;border-radius:5px}
 .mistakes img.small{image-rendering:pixelated}
