@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "tandem/core/error.h"
+#include "tandem/report/figures.h"
 #include "tandem/report/page.h"
 #include "tandem/report/text.h"
 
@@ -52,16 +53,9 @@ std::string decimals(double value, int digits) {
   return std::abs(value) < 1e6 ? fmt::format("{:.{}f}", value, digits) : fmt::format("{:.3g}", value);
 }
 
-// "10,000"
-std::string whole(double value) {
-  if (!std::isfinite(value) || value < 0 || value > 1e15) return "–";
-  const std::string digits = fmt::format("{:.0f}", value);
-  std::string grouped;
-  for (std::size_t i = 0; i < digits.size(); ++i) {
-    if (i > 0 && (digits.size() - i) % 3 == 0) grouped += ',';
-    grouped += digits[i];
-  }
-  return grouped;
+std::string rate(double samples_per_second) {
+  if (!std::isfinite(samples_per_second) || std::abs(samples_per_second) > 1e15) return "–";
+  return format_count(std::llround(samples_per_second));
 }
 
 std::string duration(double seconds) {
@@ -135,7 +129,7 @@ std::string confusion_sentence(const TrainingReport& report, const Confusion& al
                        [](const ClassFigures& a, const ClassFigures& b) { return a.taken < b.taken; });
   return text + fmt::format(" The most frequent confusion: {} taken for {}, {} {}.",
                             report.classes[static_cast<std::size_t>(worst - all.classes.begin())],
-                            report.classes[worst->taken_for], whole(static_cast<double>(worst->taken)),
+                            report.classes[worst->taken_for], format_count(worst->taken),
                             worst->taken == 1 ? "time" : "times");
 }
 
@@ -197,9 +191,9 @@ std::string class_table(const TrainingReport& report, const Confusion& all) {
     const std::string taken = figures.taken == 0
                                   ? "–"
                                   : fmt::format("{} ({})", escape_html(report.classes[figures.taken_for]),
-                                                whole(static_cast<double>(figures.taken)));
+                                                format_count(figures.taken));
     html += fmt::format("<tr><td>{}</td><td class=\"number\">{}</td>{}{}<td>{}</td></tr>\n",
-                        escape_html(report.classes[i]), whole(static_cast<double>(figures.images)),
+                        escape_html(report.classes[i]), format_count(figures.images),
                         share_cell(figures.recall(), 1), share_cell(figures.precision(), 3), taken);
   }
   return html + "</tbody></table></div>\n";
@@ -225,15 +219,15 @@ std::vector<Plot> curves(const TrainingReport& report) {
   Plot accuracy{.title = "Accuracy", .x_label = "epoch", .y_unit = Unit::share};
   accuracy.series = {curve(report, "training", 1, [](const EpochRecord& r) { return r.train_accuracy; }),
                      curve(report, report.val_name, 2, [](const EpochRecord& r) { return r.val_accuracy; })};
-  Plot rate{.title = "Learning rate", .x_label = "epoch"};
-  rate.series = {curve(report, "", 4, [](const EpochRecord& r) { return r.learning_rate; })};
+  Plot learning_rate{.title = "Learning rate", .x_label = "epoch"};
+  learning_rate.series = {curve(report, "", 4, [](const EpochRecord& r) { return r.learning_rate; })};
   std::vector<Plot> plots;
-  for (Plot& plot : std::vector{loss, accuracy, rate}) {
+  for (Plot& plot : std::vector{loss, accuracy, learning_rate}) {
     std::erase_if(plot.series, [](const Series& series) { return series.y.empty(); });
     if (!plot.series.empty()) plots.push_back(std::move(plot));
   }
   // A learning rate that never changes is one figure, not a curve.
-  if (!plots.empty() && plots.back().title == rate.title) {
+  if (!plots.empty() && plots.back().title == learning_rate.title) {
     const std::vector<double>& y = plots.back().series[0].y;
     if (std::all_of(y.begin(), y.end(), [&](double value) { return value == y.front(); })) plots.pop_back();
   }
@@ -254,7 +248,7 @@ std::string epoch_table(const TrainingReport& report) {
          {fmt::format("{}", record.epoch), decimals(record.train_loss, 4), percent(record.train_accuracy),
           decimals(record.val_loss, 4), percent(record.val_accuracy),
           std::isfinite(record.learning_rate) ? fmt::format("{:.4g}", record.learning_rate) : "–",
-          duration(record.seconds), whole(record.samples_per_second)})
+          duration(record.seconds), rate(record.samples_per_second)})
       html += fmt::format("<td class=\"number\">{}</td>", cell);
     html += "</tr>\n";
   }
@@ -306,8 +300,8 @@ std::string headline_html(const TrainingReport& report, const Confusion& all) {
   };
   if (std::isfinite(report.test_accuracy)) add(percent(report.test_accuracy), "test accuracy");
   if (all.images > 0)
-    add(whole(static_cast<double>(all.images - all.right)),
-        fmt::format("wrong of {} test images", whole(static_cast<double>(all.images))));
+    add(format_count(all.images - all.right),
+        fmt::format("wrong of {} test images", format_count(all.images)));
   if (std::isfinite(report.test_loss)) add(decimals(report.test_loss, 4), "test loss");
   if (!report.epochs.empty())
     add(fmt::format("{}", report.epochs.size()), report.epochs.size() == 1 ? "epoch" : "epochs");

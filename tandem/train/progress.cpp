@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "tandem/report/figures.h"
 #include "tandem/report/text.h"
 
 namespace tandem {
@@ -24,16 +25,6 @@ constexpr std::string_view erase_line = "\r\x1b[K";
 double done_share(const ProgressState& state) {
   if (state.total <= 0) return 0;
   return std::clamp(static_cast<double>(state.position) / static_cast<double>(state.total), 0.0, 1.0);
-}
-
-std::string grouped(std::int64_t count) {
-  const std::string digits = fmt::format("{}", count);
-  std::string text;
-  for (std::size_t i = 0; i < digits.size(); ++i) {
-    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
-    text += digits[i];
-  }
-  return text;
 }
 
 std::string rate_text(double rate) {
@@ -101,9 +92,9 @@ std::string progress_bar_text(const ProgressState& state, const TextStyle& style
 }
 
 std::string progress_line_text(const ProgressState& state) {
-  std::string line =
-      fmt::format("Epoch {}/{}: {} of {} samples ({:.0f} %)", state.epoch, state.epochs,
-                  grouped(state.position), grouped(state.total), std::floor(100 * done_share(state)));
+  std::string line = fmt::format("Epoch {}/{}: {} of {} samples ({:.0f} %)", state.epoch, state.epochs,
+                                 format_count(state.position), format_count(state.total),
+                                 std::floor(100 * done_share(state)));
   if (has_rate(state)) line += fmt::format(", {} samples/s", rate_text(state.samples_per_second));
   if (std::isfinite(state.loss)) line += fmt::format(", loss {:.4f}", state.loss);
   if (has_time_left(state)) line += fmt::format(", {} left", time_text(seconds_left(state)));

@@ -127,6 +127,12 @@ TEST(EventMessages, ARecordIsLengthAndChecksums) {
   EXPECT_EQ(record.substr(21), bytes({0xE5, 0xB0, 0x8A, 0xC7}));
 }
 
+// How every file that TensorFlow writes begins: a version event of 24 bytes.
+TEST_F(EventFileTest, BeginsAsTensorFlowsDo) {
+  EventFile file(path());
+  EXPECT_EQ(content().substr(0, 13), bytes({0x18, 0, 0, 0, 0, 0, 0, 0, 0xA3, 0x7F, 0x4B, 0x22, 0x09}));
+}
+
 TEST_F(EventFileTest, HoldsItsVersionThenTheScalars) {
   {
     EventFile file(path());
