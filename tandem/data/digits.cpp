@@ -24,7 +24,7 @@ constexpr std::uint32_t draw_operation = 0x44494749, label_pass = 0x4C41424C;  /
 constexpr std::int64_t most_images = std::int64_t{1} << 32;
 constexpr std::int64_t test_first = std::int64_t{1} << 31;
 
-using Canvas = std::array<float, side * side>;
+using Canvas = std::array<float, std::size_t{side} * side>;
 
 // The draws of one image, in the order they are asked for.
 class Draws {
@@ -193,7 +193,7 @@ void draw(Canvas& canvas, const Segment& segment, float soft) {
       const float radius = segment.radius_a + t * (segment.radius_b - segment.radius_a);
       const float distance = std::sqrt(gap.x * gap.x + gap.y * gap.y);
       const float covered = std::clamp((radius - distance) / soft + 0.5f, 0.0f, 1.0f);
-      float& value = canvas[static_cast<std::size_t>(y * side + x)];
+      float& value = canvas.data()[y * side + x];
       value = std::max(value, covered);
     }
 }
@@ -201,13 +201,13 @@ void draw(Canvas& canvas, const Segment& segment, float soft) {
 // Each pixel takes `share` from its left and right (then upper and lower) neighbours.
 void blur(Canvas& canvas, float share) {
   for (const int step : {1, side}) {
-    const Canvas from = canvas;
+    const Canvas before = canvas;
+    const float* from = before.data();
+    float* to = canvas.data();
     for (int y = step == side ? 1 : 0; y < (step == side ? side - 1 : side); ++y)
       for (int x = step == 1 ? 1 : 0; x < (step == 1 ? side - 1 : side); ++x) {
         const int at = y * side + x;
-        canvas[static_cast<std::size_t>(at)] =
-            (1 - 2 * share) * from[static_cast<std::size_t>(at)] +
-            share * (from[static_cast<std::size_t>(at - step)] + from[static_cast<std::size_t>(at + step)]);
+        to[at] = (1 - 2 * share) * from[at] + share * (from[at - step] + from[at + step]);
       }
   }
 }
@@ -223,7 +223,7 @@ void develop(const Canvas& canvas, Draws& draws, std::uint8_t* pixels) {
       const float noise = static_cast<float>(byte) / 127.5f - 1;
       const float value = canvas[16 * block + i];
       const float level = white * value * (1 + ink_noise * noise) + paper_noise * noise;
-      pixels[16 * block + i] = static_cast<std::uint8_t>(std::clamp(level, 0.0f, 255.0f) + 0.5f);
+      pixels[16 * block + i] = static_cast<std::uint8_t>(std::lround(std::clamp(level, 0.0f, 255.0f)));
     }
   }
 }

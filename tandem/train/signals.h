@@ -2,9 +2,8 @@
 // SIGUSR1 to save and go on; a second SIGINT ends the process at once, as if there were no handler.
 #pragma once
 
-#include <signal.h>
-
 #include <array>
+#include <csignal>
 
 namespace tandem {
 

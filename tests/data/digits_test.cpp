@@ -51,15 +51,15 @@ TEST(Digits, APartIsTheSameBitsMadeAlone) {
 }
 
 TEST(Digits, SeedsAndNumbersGiveOtherImages) {
-  const ImageSet a = make_digits(200, 1), b = make_digits(200, 2);
+  const ImageSet a = make_digits(1500, 1), b = make_digits(1500, 2);
   EXPECT_NE(labels_of(a), labels_of(b));
   std::set<std::string> images;
-  for (const ImageSet& set : {a, b, make_digits(200, 1 + (std::uint64_t{1} << 32))})
+  for (const ImageSet& set : {a, b, make_digits(1500, 1 + (std::uint64_t{1} << 32))})
     for (std::int64_t i = 0; i < set.count(); ++i) {
       const auto pixels = pixels_of(set.slice(i, i + 1));
       images.emplace(pixels.begin(), pixels.end());
     }
-  EXPECT_EQ(images.size(), 600u);
+  EXPECT_EQ(images.size(), 4500u);
 }
 
 TEST(Digits, EveryTenHoldEachDigitOnceInAnOrderOfTheirOwn) {
