@@ -14,7 +14,7 @@ class Shuffle {
   // `pass` counts the times an epoch of random batches has gone through the data.
   constexpr Shuffle(std::uint32_t count, std::uint64_t seed, std::uint32_t epoch, std::uint32_t pass = 0)
       : count_(count) {
-    int bits = 2;
+    int bits = 6;  // fewer would shuffle small counts badly; walking a little farther costs them nothing
     while (bits < 32 && (std::uint64_t{1} << bits) < count) ++bits;
     low_bits_ = bits / 2;
     low_mask_ = (1u << low_bits_) - 1;

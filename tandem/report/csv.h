@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "tandem/report/study_report.h"
+#include "tandem/report/training_report.h"
 
 namespace tandem {
 
@@ -14,5 +15,9 @@ namespace tandem {
 std::string csv_field(std::string_view text);
 
 std::string to_csv_text(std::span<const StudyReport> reports);
+
+// A training run's log: a header, then a line an epoch, each ending in '\n'.
+std::string epoch_csv_header();
+std::string epoch_csv_row(const EpochRecord& record);
 
 }  // namespace tandem

@@ -65,6 +65,17 @@ std::string format_figure(double value, Unit unit) {
   return three_digits(value);
 }
 
+std::string format_count(std::int64_t count) {
+  const std::string digits = fmt::format("{}", count);
+  const std::size_t sign = count < 0 ? 1 : 0;
+  std::string text;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    if (i > sign && (digits.size() - i) % 3 == 0) text += ',';
+    text += digits[i];
+  }
+  return text;
+}
+
 std::string format_ms_range(double low_ms, double high_ms) {
   if (!std::isfinite(low_ms) || !std::isfinite(high_ms)) return absent;
   const Scale scale = time_scale(high_ms);

@@ -2,6 +2,7 @@
 // as –.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace tandem {
@@ -11,6 +12,9 @@ namespace tandem {
 enum class Unit { none, milliseconds, ratio, share };
 
 std::string format_figure(double value, Unit unit = Unit::none);
+
+// A whole number with its thousands apart: "60,000".
+std::string format_count(std::int64_t count);
 
 // "410–452 µs", or "177 µs–12.3 ms" where the ends have different units.
 std::string format_ms_range(double low_ms, double high_ms);

@@ -107,15 +107,15 @@ std::string html_page(const Page& page) {
   std::string html = fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>{}</title>\n"
-      "<style>{}{}</style>\n</head>\n<body>\n<header>\n<h1>{}</h1>\n",
-      title, page_style, plot_style(), title);
+      "<style>{}{}{}</style>\n</head>\n<body>\n<header>\n<h1>{}</h1>\n",
+      title, page_style, plot_style(), page.style, title);
   if (!page.summary.empty()) {
     const std::string mark = page.verdict == Verdict::none  ? ""
                              : page.verdict == Verdict::bad ? R"(<span class="mark bad">✗ wrong</span>)"
                                                             : R"(<span class="mark good">✓ correct</span>)";
     html += fmt::format("<p class=\"summary\">{}{}</p>\n", mark, escape_html(page.summary));
   }
-  html += facts_html(page.facts);
+  html += page.lead_html + facts_html(page.facts);
   if (page.sections.size() > 1) html += contents_html(page.sections);
   html += "</header>\n<main>\n";
   for (std::size_t i = 0; i < page.sections.size(); ++i)

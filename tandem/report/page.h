@@ -23,9 +23,11 @@ struct Page {
   std::string title;
   std::string summary;  // one line under the title
   Verdict verdict = Verdict::none;
+  std::string lead_html;  // stands before the facts
   std::vector<Fact> facts;
   std::vector<PageSection> sections;
   std::string footer_html;
+  std::string style;  // CSS of its own, after the common one
 };
 
 std::string html_page(const Page& page);

@@ -58,5 +58,15 @@ TEST(Figures, TicksHaveNoNeedlessDigits) {
   EXPECT_EQ(format_tick(0.25), "0.25");
 }
 
+TEST(Figures, CountsHaveTheirThousandsApart) {
+  EXPECT_EQ(format_count(0), "0");
+  EXPECT_EQ(format_count(999), "999");
+  EXPECT_EQ(format_count(1000), "1,000");
+  EXPECT_EQ(format_count(60000), "60,000");
+  EXPECT_EQ(format_count(1234567), "1,234,567");
+  EXPECT_EQ(format_count(-100), "-100");
+  EXPECT_EQ(format_count(-123456), "-123,456");
+}
+
 }  // namespace
 }  // namespace tandem

@@ -1,0 +1,160 @@
+#include "tandem/report/training_page.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "report_fixture.h"
+#include "tandem/core/error.h"
+#include "tandem/report/csv.h"
+
+namespace tandem {
+namespace {
+
+TrainingReport sample_run() {
+  TrainingReport report;
+  report.title = "mlp on digits";
+  report.command = "tandem train digits --epochs 2";
+  report.facts = {{"Seed", "17"}};
+  report.epochs = {{.epoch = 1,
+                    .train_loss = 0.5,
+                    .train_accuracy = 0.85,
+                    .val_loss = 0.25,
+                    .val_accuracy = 0.9213,
+                    .learning_rate = 0.1,
+                    .seconds = 2.5,
+                    .samples_per_second = 24000},
+                   {.epoch = 2,
+                    .train_loss = 0.125,
+                    .train_accuracy = 0.95,
+                    .val_loss = 0.1234,
+                    .val_accuracy = 0.97,
+                    .learning_rate = 0.05,
+                    .seconds = 75,
+                    .samples_per_second = 25000}};
+  report.best_epoch = 2;
+  report.test_accuracy = 0.9705;
+  report.total_seconds = 3725;
+  report.classes = {"cat", "dog", "owl"};
+  report.confusion = {90, 7, 3, 5, 95, 0, 0, 0, 1000};
+  report.mistakes = {{.png = "Man", .truth = "cat", .predicted = "dog", .probability = 0.9987, .index = 41},
+                     {.png = "M", .truth = "dog", .predicted = "cat", .probability = 0.75, .index = 42}};
+  return report;
+}
+
+std::string body_fault(const std::string& html) {
+  const std::size_t from = html.find("<body>"), to = html.find("</body>");
+  if (from == std::string::npos || to == std::string::npos) return "no body";
+  return xml_fault(std::string_view(html).substr(from, to + 7 - from));
+}
+
+TEST(TrainingPage, IsOneSelfContainedWellFormedFile) {
+  const std::string html = training_page(sample_run());
+  EXPECT_EQ(body_fault(html), "");
+  for (const char* outside : {"<script", "<link", "@import", "url("}) EXPECT_FALSE(contains(html, outside));
+  EXPECT_EQ(count(html, "http"), count(html, "http://www.w3.org/2000/svg"));
+  EXPECT_EQ(count(html, "src="), count(html, "src=\"data:image/png;base64,"));
+  EXPECT_TRUE(contains(html, "prefers-color-scheme:dark"));
+  EXPECT_TRUE(contains(html, "name=\"viewport\""));
+}
+
+TEST(TrainingPage, ShowsEveryFigureOfTheRun) {
+  const std::string html = training_page(sample_run());
+  for (const char* part :
+       {"<b>97.05 %</b>", "<b>15</b><span>wrong of 1,200 test images", "1 h 02 min", "1 min 15 s", "Seed",
+        "tandem train digits --epochs 2", "0.1234", "92.13 %", "24,000", "validation accuracy",
+        "The weights kept are those of epoch 2", "cat taken for dog, 7 times"})
+    EXPECT_TRUE(contains(html, part)) << part;
+  EXPECT_EQ(count(html, "<svg"), 3);  // loss, accuracy, and a learning rate that changes
+  EXPECT_EQ(count(html, "<tr class=\"best\">"), 1);
+}
+
+TEST(TrainingPage, PrecisionAndRecallComeFromTheConfusionMatrix) {
+  const std::string html = training_page(sample_run());
+  // cat: 90 of 100 images found, 90 of 95 answers right.
+  EXPECT_TRUE(contains(html, "<tr><td>cat</td><td class=\"number\">100</td><td class=\"number\">90.00 %"));
+  for (const char* part :
+       {"94.74 %", "93.14 %", "99.70 %", "<td>dog (7)</td>", "<td>cat (5)</td>", "<td>–</td>"})
+    EXPECT_TRUE(contains(html, part)) << part;
+  EXPECT_TRUE(contains(html, "title=\"dog taken for cat: 5 (5.00 %)\">5</td>"));
+  // The deepest red is the largest share of a row that went wrong, the deepest blue a row that went right.
+  EXPECT_TRUE(contains(html, "<td style=\"--s:0.55\" title=\"cat taken for dog"));
+  EXPECT_TRUE(contains(html, "<td class=\"right\" style=\"--s:0.50\" title=\"owl taken for owl"));
+}
+
+TEST(TrainingPage, PicturesAreEmbedded) {
+  const std::string html = training_page(sample_run());
+  EXPECT_TRUE(contains(html, "base64,TWFu\""));
+  EXPECT_TRUE(contains(html, "base64,TQ==\""));
+  EXPECT_TRUE(contains(html, "<b>cat</b> taken for <b>dog</b><span>99.87 % sure · image 41</span>"));
+  TrainingReport report = sample_run();
+  report.mistakes[0].png = std::string("\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x1c\0\0\0\x1c", 24);
+  report.mistakes[1].png = std::string("\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x01\0\0\0\x01\0", 24);
+  EXPECT_EQ(count(training_page(report), "<img class=\"small\""), 1);  // 28 pixels wide, not 256
+}
+
+TEST(TrainingPage, OneEpochWithoutMistakesOrFiguresIsWhole) {
+  TrainingReport report;
+  report.title = "run";
+  EXPECT_EQ(body_fault(training_page(report)), "");
+  EXPECT_EQ(count(training_page(report), "<section"), 0);
+
+  report.epochs = {{.epoch = 1, .train_loss = not_measured, .train_accuracy = 0.5, .learning_rate = 0.1}};
+  std::string html = training_page(report);
+  EXPECT_EQ(body_fault(html), "");
+  EXPECT_EQ(count(html, "<svg"), 1);  // nothing but the accuracy to draw
+  EXPECT_FALSE(contains(html, "nan"));
+  EXPECT_FALSE(contains(html, "by heart"));
+
+  report.classes = {"no", "yes"};
+  report.confusion = {3, 0, 0, 0};
+  html = training_page(report);
+  EXPECT_EQ(body_fault(html), "");
+  EXPECT_TRUE(contains(html, "Nothing was confused."));
+  EXPECT_FALSE(contains(html, "nan"));
+}
+
+TEST(TrainingPage, ManyClassesAreShownByColour) {
+  TrainingReport report;
+  for (int i = 0; i < 100; ++i) report.classes.push_back("class " + std::to_string(i));
+  report.confusion.assign(10000, 0);
+  for (std::size_t i = 0; i < 100; ++i) report.confusion[i * 100 + i] = 5;
+  report.confusion[7] = 2;
+  const std::string html = training_page(report);
+  EXPECT_EQ(body_fault(html), "");
+  EXPECT_EQ(count(html, "class=\"confusion many\""), 1);
+  EXPECT_EQ(count(html, "style=\"--s:"), 101);
+  EXPECT_TRUE(contains(html, "class 0 taken for class 7, 2 times"));
+}
+
+TEST(TrainingPage, TextOfTheUserIsEscaped) {
+  TrainingReport report = sample_run();
+  const std::string bad = "<b>&\"x'";
+  report.title = report.command = report.val_name = report.mistakes[0].truth = report.mistakes[0].predicted =
+      bad;
+  report.classes = {bad, bad, bad};
+  const std::string html = training_page(report);
+  EXPECT_EQ(body_fault(html), "");
+  EXPECT_FALSE(contains(html, bad));
+}
+
+TEST(TrainingPage, AMatrixOfAnotherSizeIsABug) {
+  TrainingReport report = sample_run();
+  report.confusion.pop_back();
+  EXPECT_THROW((void)training_page(report), InternalError);
+}
+
+TEST(EpochCsv, HasAColumnForEachFigure) {
+  const std::string header = epoch_csv_header();
+  EXPECT_EQ(
+      header,
+      "epoch,train_loss,train_accuracy,val_loss,val_accuracy,learning_rate,seconds,samples_per_second\n");
+  const std::string row = epoch_csv_row(sample_run().epochs[0]);
+  EXPECT_EQ(row, "1,0.5,0.85,0.25,0.9213,0.1,2.5,24000\n");
+  const std::string sparse = epoch_csv_row({.epoch = 3, .train_loss = 0.1 + 0.2});
+  EXPECT_EQ(sparse, "3,0.30000000000000004,,,,,,\n");
+  EXPECT_EQ(std::count(sparse.begin(), sparse.end(), ','), std::count(header.begin(), header.end(), ','));
+}
+
+}  // namespace
+}  // namespace tandem
