@@ -31,8 +31,9 @@ std::unique_ptr<Sequential> make_mlp(const MlpOptions& options) {
   auto network = std::make_unique<Sequential>();
   const std::size_t count = options.layers.size() - 1;
   for (std::size_t i = 0; i < count; ++i) {
-    network->emplace<Linear>(options.layers[i], options.layers[i + 1],
-                             LinearOptions{.random = {.seed = options.seed, .stream = i}});
+    network->emplace<Linear>(
+        options.layers[i], options.layers[i + 1],
+        LinearOptions{.random = {.seed = options.seed, .stream = i, .dtype = options.dtype}});
     if (i + 1 == count) break;
     network->emplace<ActivationLayer>(options.activation);
     if (options.dropout != 0)
