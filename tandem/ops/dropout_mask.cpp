@@ -39,7 +39,7 @@ Tensor dropout_mask(const Shape& shape, const Tensor& step, const DropoutOptions
                       .layer = options.layer,
                       .threshold = static_cast<std::uint64_t>(options.probability * 0x1p32),
                       .kept = 1 / (1 - options.probability)};
-  const Tensor mask = Tensor::empty(shape, options.dtype, device);
+  Tensor mask = Tensor::empty(shape, options.dtype, device);
   on_backend(device, "dropout", [&]<Backend B>() {
     dropout_mask_kernel<B>(draw, options.dtype, mask.bytes(), mask.numel(), step.data<std::int64_t>(),
                            current_stream(device));

@@ -30,7 +30,7 @@ Tensor one_hot(const Tensor& labels, std::int64_t classes, DType dtype) {
   check(is_floating(dtype), "[one_hot] expected a floating dtype, got {}", name_of(dtype));
   check_labels("one_hot", labels, classes);
   const Tensor dense = labels.contiguous();
-  const Tensor out = Tensor::empty({labels.numel(), classes}, dtype, device);
+  Tensor out = Tensor::empty({labels.numel(), classes}, dtype, device);
   if (out.numel() > 0)
     on_backend(device, "one_hot", [&]<Backend B>() {
       one_hot_kernel<B>(dtype, labels.dtype(), labels.numel(), classes, out.bytes(), dense.bytes(),

@@ -51,9 +51,11 @@ double learning_rate_at(const ScheduleOptions& options, double base_lr, std::int
   switch (options.kind) {
     case ScheduleKind::constant:
       break;
-    case ScheduleKind::step:
-      rate = base_lr * std::pow(options.gamma, static_cast<double>(epoch / options.step_size));
+    case ScheduleKind::step: {
+      const std::int64_t reductions = epoch / options.step_size;
+      rate = base_lr * std::pow(options.gamma, static_cast<double>(reductions));
       break;
+    }
     case ScheduleKind::cosine:
       rate = cosine_between(base_lr, options.min_lr,
                             static_cast<double>(epoch) / static_cast<double>(options.epochs));
