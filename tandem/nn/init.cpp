@@ -1,0 +1,62 @@
+#include "tandem/nn/init.h"
+
+#include <cmath>
+
+#include "tandem/core/check.h"
+
+namespace tandem {
+namespace {
+
+struct Fans {
+  double in, out;
+};
+
+Fans fans_of(const Shape& shape, const char* op) {
+  check(shape.rank() >= 2, "[{}] expected weights of shape (out, in, …), got {}", op, shape.to_string());
+  double kernel = 1;
+  for (int axis = 2; axis < shape.rank(); ++axis) kernel *= static_cast<double>(shape[axis]);
+  return {static_cast<double>(shape[1]) * kernel, static_cast<double>(shape[0]) * kernel};
+}
+
+// A shape without elements has no fans, and needs no numbers.
+double deviation(double fan) {
+  return fan > 0 ? std::sqrt(2 / fan) : 0;
+}
+
+Tensor draw_uniform(const Shape& shape, double stddev, RandomOptions options) {
+  const Device device = options.device;
+  options.device = cpu_device;
+  const double bound = std::sqrt(3.0) * stddev;
+  return uniform(shape, -bound, bound, options).to(device);
+}
+
+Tensor draw_normal(const Shape& shape, double stddev, RandomOptions options) {
+  const Device device = options.device;
+  options.device = cpu_device;
+  return normal(shape, 0, stddev, options).to(device);
+}
+
+double xavier_deviation(const Shape& shape, const char* op) {
+  const Fans fans = fans_of(shape, op);
+  return deviation(fans.in + fans.out);
+}
+
+}  // namespace
+
+Tensor xavier_uniform(const Shape& shape, const RandomOptions& options) {
+  return draw_uniform(shape, xavier_deviation(shape, "xavier_uniform"), options);
+}
+
+Tensor xavier_normal(const Shape& shape, const RandomOptions& options) {
+  return draw_normal(shape, xavier_deviation(shape, "xavier_normal"), options);
+}
+
+Tensor he_uniform(const Shape& shape, const RandomOptions& options) {
+  return draw_uniform(shape, deviation(fans_of(shape, "he_uniform").in), options);
+}
+
+Tensor he_normal(const Shape& shape, const RandomOptions& options) {
+  return draw_normal(shape, deviation(fans_of(shape, "he_normal").in), options);
+}
+
+}  // namespace tandem

@@ -1,0 +1,88 @@
+#include "tandem/optim/fused_update.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "tandem/core/parallel.h"
+#include "tandem/core/simd.h"
+
+namespace tandem {
+namespace {
+
+using UpdateTypes = TypeList<float, double>;
+
+template <class T>
+Tensor bytes_on(const std::vector<T>& values, Device device) {
+  std::vector<std::uint8_t> bytes(values.size() * sizeof(T));
+  if (!bytes.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
+  return Tensor::from(bytes, {static_cast<std::int64_t>(bytes.size())}, device);
+}
+
+template <class Rule, class T>
+[[gnu::always_inline]] inline void update_range(Rule rule, const UpdateNumbers<T>& numbers,
+                                                std::int64_t count, T* __restrict w, const T* g,
+                                                T* __restrict first, T* __restrict second) {
+  T unused{};
+  for (std::int64_t i = 0; i < count; ++i)
+    rule(w[i], g[i], Rule::states > 0 ? first[i] : unused, Rule::states > 1 ? second[i] : unused, numbers);
+}
+
+}  // namespace
+
+UpdateTable make_update_table(std::vector<UpdateSlot> slots, Device device) {
+  UpdateTable table{.slots = std::move(slots), .first_chunk = {0}, .device_slots = {}, .device_chunks = {}};
+  std::vector<UpdateChunk> chunks;
+  for (std::size_t slot = 0; slot < table.slots.size(); ++slot) {
+    const std::int64_t pieces = (table.slots[slot].count + update_chunk - 1) / update_chunk;
+    table.first_chunk.push_back(table.first_chunk.back() + pieces);
+    if (device.is_cuda())
+      for (std::int64_t i = 0; i < pieces; ++i)
+        chunks.push_back({static_cast<std::int32_t>(slot), static_cast<std::int32_t>(i)});
+  }
+  if (device.is_cuda()) {
+    table.device_slots = bytes_on(table.slots, device);
+    table.device_chunks = bytes_on(chunks, device);
+  }
+  return table;
+}
+
+template <>
+void write_numbers_kernel<Backend::cpu>(const UpdateOptions& options, DType dtype, double learning_rate,
+                                        std::int64_t step, std::byte* numbers, StreamView) {
+  on_dtype(UpdateTypes{}, dtype, "optimizer", [&]<class T>() {
+    const UpdateNumbers<T> values = update_numbers<T>(options, learning_rate, step);
+    std::memcpy(numbers, &values, sizeof(values));
+  });
+}
+
+template <>
+void fused_update_kernel<Backend::cpu>(const UpdateOptions& options, DType dtype, const UpdateTable& table,
+                                       std::span<const std::byte* const> gradients, const std::byte* numbers,
+                                       StreamView) {
+  on_dtype(UpdateTypes{}, dtype, "optimizer", [&]<class T>() {
+    on_update_rule(options, [&](auto rule) {
+      // Threads get whole chunks, numbered through all slots.
+      parallel_for(table.first_chunk.back(), 8, [&](std::int64_t begin, std::int64_t end) {
+        UpdateNumbers<T> values;
+        std::memcpy(&values, numbers, sizeof(values));
+        for (std::size_t i = 0; i < table.slots.size(); ++i) {
+          const UpdateSlot& slot = table.slots[i];
+          const std::int64_t from = std::max<std::int64_t>(begin - table.first_chunk[i], 0) * update_chunk;
+          const std::int64_t to = std::min((end - table.first_chunk[i]) * update_chunk, slot.count);
+          if (from >= to || !gradients[i]) continue;
+          const auto at = [from](auto* bytes) {
+            return reinterpret_cast<T*>(const_cast<std::byte*>(bytes)) + from;
+          };
+          T* const first = rule.states > 0 ? at(slot.states[0]) : nullptr;
+          T* const second = rule.states > 1 ? at(slot.states[1]) : nullptr;
+          with_simd([&]<std::size_t>() __attribute__((always_inline)) {
+            update_range(rule, values, to - from, at(slot.weight),
+                         reinterpret_cast<const T*>(gradients[i]) + from, first, second);
+          });
+        }
+      });
+    });
+  });
+}
+
+}  // namespace tandem

@@ -1,0 +1,102 @@
+// The update on CUDA: a block a chunk, whatever parameter it belongs to. The gradients' addresses travel as
+// arguments of the launch, because they change from step to step and must be frozen by a capture.
+#include "tandem/optim/fused_update.h"
+
+#include "tandem/ops/elementwise.cuh"
+
+namespace tandem {
+namespace {
+
+constexpr int threads = 256;
+constexpr int most_slots = 256;  // a launch
+
+struct GradientAddresses {
+  const std::byte* of_slot[most_slots];
+};
+
+template <class T>
+__global__ void write_numbers(UpdateNumbers<T> values, UpdateNumbers<T>* numbers) {
+  *numbers = values;
+}
+
+template <class T>
+__device__ bool is_aligned(const T* pointer, int width) {
+  return reinterpret_cast<std::uintptr_t>(pointer) % (sizeof(T) * width) == 0;
+}
+
+template <class Rule, class T>
+__global__ void __launch_bounds__(threads)
+    update_chunks(const UpdateSlot* __restrict__ slots, const UpdateChunk* __restrict__ chunks,
+                  const UpdateNumbers<T>* __restrict__ numbers, int first_slot, GradientAddresses gradients) {
+  constexpr int width = 16 / sizeof(T);
+  using Packed = Pack<T, width>;
+  const UpdateChunk chunk = chunks[blockIdx.x];
+  const T* g = reinterpret_cast<const T*>(gradients.of_slot[chunk.slot - first_slot]);
+  if (!g) return;
+  const UpdateSlot slot = slots[chunk.slot];
+  T* w = reinterpret_cast<T*>(slot.weight);
+  T* first = reinterpret_cast<T*>(slot.states[0]);
+  T* second = reinterpret_cast<T*>(slot.states[1]);
+  const UpdateNumbers<T> n = *numbers;
+  const std::int64_t begin = chunk.index * update_chunk;
+  const std::int64_t end = begin + update_chunk < slot.count ? begin + update_chunk : slot.count;
+  const Rule rule;
+  std::int64_t done = begin;
+  if (is_aligned(w, width) && is_aligned(g, width) && is_aligned(first, width) && is_aligned(second, width)) {
+    const std::int64_t packs = (end - begin) / width;
+    for (std::int64_t p = begin / width + threadIdx.x; p < begin / width + packs; p += threads) {
+      Packed weight = reinterpret_cast<Packed*>(w)[p], state0{}, state1{};
+      const Packed gradient = reinterpret_cast<const Packed*>(g)[p];
+      if constexpr (Rule::states > 0) state0 = reinterpret_cast<Packed*>(first)[p];
+      if constexpr (Rule::states > 1) state1 = reinterpret_cast<Packed*>(second)[p];
+#pragma unroll
+      for (int i = 0; i < width; ++i)
+        rule(weight.value[i], gradient.value[i], state0.value[i], state1.value[i], n);
+      reinterpret_cast<Packed*>(w)[p] = weight;
+      if constexpr (Rule::states > 0) reinterpret_cast<Packed*>(first)[p] = state0;
+      if constexpr (Rule::states > 1) reinterpret_cast<Packed*>(second)[p] = state1;
+    }
+    done += packs * width;
+  }
+  for (std::int64_t i = done + threadIdx.x; i < end; i += threads) {
+    T unused{};
+    rule(w[i], g[i], Rule::states > 0 ? first[i] : unused, Rule::states > 1 ? second[i] : unused, n);
+  }
+}
+
+}  // namespace
+
+template <>
+void write_numbers_kernel<Backend::cuda>(const UpdateOptions& options, DType dtype, double learning_rate,
+                                         std::int64_t step, std::byte* numbers, StreamView stream) {
+  on_dtype(TypeList<float, double>{}, dtype, "optimizer", [&]<class T>() {
+    write_numbers<<<1, 1, 0, cuda_stream(stream)>>>(update_numbers<T>(options, learning_rate, step),
+                                                    reinterpret_cast<UpdateNumbers<T>*>(numbers));
+  });
+  check_launch("optimizer numbers kernel");
+}
+
+template <>
+void fused_update_kernel<Backend::cuda>(const UpdateOptions& options, DType dtype, const UpdateTable& table,
+                                        std::span<const std::byte* const> gradients, const std::byte* numbers,
+                                        StreamView stream) {
+  const auto slot_count = static_cast<int>(table.slots.size());
+  for (int first = 0; first < slot_count; first += most_slots) {
+    const int end = std::min(first + most_slots, slot_count);
+    const std::int64_t first_chunk = table.first_chunk[first], blocks = table.first_chunk[end] - first_chunk;
+    if (blocks == 0) continue;
+    GradientAddresses addresses{};
+    std::copy(gradients.begin() + first, gradients.begin() + end, addresses.of_slot);
+    on_dtype(TypeList<float, double>{}, dtype, "optimizer", [&]<class T>() {
+      on_update_rule(options, [&](auto rule) {
+        update_chunks<decltype(rule), T><<<static_cast<unsigned>(blocks), threads, 0, cuda_stream(stream)>>>(
+            reinterpret_cast<const UpdateSlot*>(table.device_slots.bytes()),
+            reinterpret_cast<const UpdateChunk*>(table.device_chunks.bytes()) + first_chunk,
+            reinterpret_cast<const UpdateNumbers<T>*>(numbers), first, addresses);
+      });
+    });
+    check_launch("optimizer kernel");
+  }
+}
+
+}  // namespace tandem

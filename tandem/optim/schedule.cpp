@@ -1,0 +1,82 @@
+#include "tandem/optim/schedule.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "tandem/core/check.h"
+
+namespace tandem {
+namespace {
+
+double cosine_between(double start, double end, double share) {
+  return end + (start - end) / 2 * (1 + std::cos(std::numbers::pi * share));
+}
+
+// From `first` through `middle` to `last`, in two half waves over `total` steps.
+double two_phases(const ScheduleOptions& options, std::int64_t step, std::int64_t total, double first,
+                  double middle, double last) {
+  const auto end = static_cast<double>(std::max<std::int64_t>(total - 1, 0));
+  const double now = std::min(static_cast<double>(step), end);
+  const double turn = options.start_share * static_cast<double>(total) - 1;
+  if (now <= turn) return turn > 0 ? cosine_between(first, middle, now / turn) : middle;
+  return cosine_between(middle, last, end > turn ? (now - turn) / (end - turn) : 1);
+}
+
+bool is_positive(double value) {
+  return std::isfinite(value) && value > 0;
+}
+
+}  // namespace
+
+void check_schedule(const ScheduleOptions& options) {
+  check(options.epochs > 0, "[schedule] expected at least one epoch, got {}", options.epochs);
+  check(options.warmup_steps >= 0, "[schedule] expected 0 or more warm-up steps, got {}",
+        options.warmup_steps);
+  check(options.step_size > 0, "[schedule] expected a step size of 1 or more epochs, got {}",
+        options.step_size);
+  check(is_positive(options.gamma), "[schedule] expected a gamma above 0, got {}", options.gamma);
+  check(std::isfinite(options.min_lr) && options.min_lr >= 0,
+        "[schedule] expected a least learning rate of 0 or more, got {}", options.min_lr);
+  check(options.start_share >= 0 && options.start_share <= 1,
+        "[schedule] expected a rising share from 0 to 1, got {}", options.start_share);
+  check(is_positive(options.div_factor) && is_positive(options.final_div_factor),
+        "[schedule] expected factors above 0, got {} and {}", options.div_factor, options.final_div_factor);
+}
+
+double learning_rate_at(const ScheduleOptions& options, double base_lr, std::int64_t epoch, std::int64_t step,
+                        std::int64_t steps_per_epoch) {
+  const std::int64_t run_step = epoch * steps_per_epoch + step;
+  double rate = base_lr;
+  switch (options.kind) {
+    case ScheduleKind::constant:
+      break;
+    case ScheduleKind::step: {
+      const std::int64_t reductions = epoch / options.step_size;
+      rate = base_lr * std::pow(options.gamma, static_cast<double>(reductions));
+      break;
+    }
+    case ScheduleKind::cosine:
+      rate = cosine_between(base_lr, options.min_lr,
+                            static_cast<double>(epoch) / static_cast<double>(options.epochs));
+      break;
+    case ScheduleKind::one_cycle: {
+      const double start = base_lr / options.div_factor;
+      rate = two_phases(options, run_step, options.epochs * steps_per_epoch, start, base_lr,
+                        start / options.final_div_factor);
+      break;
+    }
+  }
+  if (run_step < options.warmup_steps)
+    rate *= static_cast<double>(run_step + 1) / static_cast<double>(options.warmup_steps);
+  return rate;
+}
+
+double momentum_at(const ScheduleOptions& options, double base_momentum, std::int64_t epoch,
+                   std::int64_t step, std::int64_t steps_per_epoch) {
+  if (options.kind != ScheduleKind::one_cycle) return base_momentum;
+  return two_phases(options, epoch * steps_per_epoch + step, options.epochs * steps_per_epoch,
+                    options.high_momentum, options.low_momentum, options.high_momentum);
+}
+
+}  // namespace tandem

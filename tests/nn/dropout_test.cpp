@@ -1,0 +1,66 @@
+#include "tandem/nn/dropout.h"
+
+#include "tandem/ops/fill.h"
+#include "tests/ops/op_test.h"
+
+namespace tandem {
+namespace {
+
+class DropoutOnDevice : public testing::TestWithParam<Device> {};
+
+TEST_P(DropoutOnDevice, KeepsTheShareAndTheMean) {
+  Dropout dropout(0.3, 5);
+  dropout.to(GetParam());
+  const Tensor x = ones({100, 1001}, DType::f32, GetParam());
+  const std::vector<double> values = values_of(dropout(x));
+  double dropped = 0;
+  for (double value : values) {
+    ASSERT_TRUE(value == 0 || std::abs(value - 1 / 0.7) < 1e-6);
+    dropped += value == 0;
+  }
+  const auto count = static_cast<double>(values.size());
+  EXPECT_NEAR(dropped / count, 0.3, 5 * std::sqrt(0.21 / count));
+}
+
+TEST_P(DropoutOnDevice, DrawsByStepLayerAndSeedTheSameOnEveryDevice) {
+  const auto masks = [](std::uint64_t seed, std::uint32_t layer, Device device) {
+    Dropout dropout(0.5, seed, layer);
+    dropout.to(device);
+    const Tensor x = ones({7, 9}, DType::f64, device);
+    const auto first = values_of(dropout(x));
+    return std::pair(first, values_of(dropout(x)));
+  };
+  const auto [first, second] = masks(1, 0, GetParam());
+  EXPECT_NE(first, second);
+  EXPECT_EQ(masks(1, 0, cpu_device), std::pair(first, second));
+  EXPECT_NE(masks(2, 0, GetParam()).first, first);
+  EXPECT_NE(masks(1, 1, GetParam()).first, first);
+}
+
+TEST_P(DropoutOnDevice, IsTheIdentityInEvaluationAndTakesUpWhereItsStateStands) {
+  Dropout dropout(0.5), resumed(0.5);
+  dropout.to(GetParam());
+  resumed.to(GetParam());
+  const Tensor x = random_tensor({40}, DType::f32, GetParam(), 1);
+  (void)dropout(x);
+  resumed.load_state_dict(dropout.state_dict());
+  dropout.eval();
+  EXPECT_EQ(values_of(dropout(x)), values_of(x));
+  dropout.train();
+  EXPECT_EQ(values_of(dropout(x)), values_of(resumed(x)));
+  EXPECT_EQ(dropout.buffers()[0].tensor.item<std::int64_t>(), 2);
+}
+
+TEST_P(DropoutOnDevice, PassesTheGradientWhereItPassedTheValue) {
+  Dropout dropout(0.5);
+  dropout.to(GetParam());
+  Tensor x = ones({33}, DType::f64, GetParam()).set_requires_grad();
+  const Tensor y = dropout(x);
+  backward(sum(y));
+  EXPECT_EQ(values_of(x.grad()), values_of(y));
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, DropoutOnDevice, testing::ValuesIn(test_devices()), device_name);
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,187 @@
+#include "tandem/ops/cross_entropy.h"
+
+#include <array>
+#include <limits>
+
+#include "tandem/core/parallel.h"
+#include "tandem/tensor/tape.h"
+#include "tests/golden/golden.h"
+#include "tests/ops/op_test.h"
+
+namespace tandem {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+struct Expected {
+  double loss = 0;
+  std::vector<double> gradient;
+};
+
+// The definition, row by row in f64.
+Expected by_definition(const Tensor& logits, const Tensor& labels, double smoothing) {
+  const std::vector<double> x = values_of(logits), y = values_of(labels);
+  const auto rows = static_cast<std::size_t>(logits.size(0)), classes = x.size() / rows;
+  Expected expected{.loss = 0, .gradient = std::vector<double>(x.size())};
+  for (std::size_t row = 0; row < rows; ++row) {
+    const double* from = x.data() + row * classes;
+    const double greatest = *std::max_element(from, from + classes);
+    double sum = 0;
+    for (std::size_t c = 0; c < classes; ++c) sum += std::exp(from[c] - greatest);
+    for (std::size_t c = 0; c < classes; ++c) {
+      const double log_p = from[c] - greatest - std::log(sum);
+      const double target =
+          smoothing / static_cast<double>(classes) + (static_cast<double>(c) == y[row] ? 1 - smoothing : 0);
+      expected.loss -= target == 0 ? 0 : target * log_p / static_cast<double>(rows);
+      expected.gradient[row * classes + c] = (std::exp(log_p) - target) / static_cast<double>(rows);
+    }
+  }
+  return expected;
+}
+
+class CrossEntropyTest : public OpTest {};
+
+// Classes around vectors, blocks, warps and what a warp or a block of threads holds.
+TEST_P(CrossEntropyTest, EqualsTheDefinitionForEveryShape) {
+  std::uint32_t seed = 0;
+  for (const auto& [rows, classes] : {std::array{1, 1},
+                                      {3, 2},
+                                      {16, 10},
+                                      {7, 31},
+                                      {4, 32},
+                                      {3, 33},
+                                      {3, 255},
+                                      {2, 256},
+                                      {3, 257},
+                                      {700, 10},
+                                      {2, 1024},
+                                      {3, 1025},
+                                      {2, 5003}})
+    for (const double smoothing : {0.0, 0.1}) {
+      SCOPED_TRACE(classes);
+      Tensor x = random_tensor({rows, classes}, dtype(), device(), ++seed, -5, 5).set_requires_grad();
+      const Tensor labels =
+          random_tensor({rows}, seed % 3 == 0 ? DType::i32 : DType::i64, device(), seed, 0, classes);
+      const Expected expected = by_definition(x, labels, smoothing);
+      const Tensor loss = cross_entropy(x, labels, smoothing);
+      EXPECT_EQ(loss.shape(), Shape());
+      EXPECT_EQ(loss.dtype(), dtype());
+      expect_values(loss, {expected.loss}, tolerance());
+      backward(loss);
+      expect_values(x.grad(), expected.gradient, tolerance());
+      const NoGrad no_grad;
+      expect_values(cross_entropy(x, labels, smoothing), {expected.loss}, tolerance());
+    }
+}
+
+TEST_P(CrossEntropyTest, ReadsViewsAndStandsGreatNumbers) {
+  const Tensor wide = random_tensor({4, 6, 2}, dtype(), device(), 1);
+  const Tensor view = wide.slice(2, 0, 1).reshape({4, 6});
+  const Tensor turned = random_tensor({6, 4}, dtype(), device(), 2).transpose();
+  const Tensor labels = tensor_of({0, 9, 5, 9, 2, 9, 3, 9}, {4, 2}, DType::i64, device()).slice(1, 0, 1);
+  for (const Tensor& x : {view, turned})
+    expect_values(cross_entropy(x, labels.reshape({4})), {by_definition(x, labels, 0).loss}, tolerance());
+  const auto loss_of = [&](const std::vector<double>& row, std::int64_t label) {
+    return cross_entropy(tensor_of(row, {1, 3}, dtype(), device()),
+                         Tensor::from(std::vector<std::int64_t>{label}, {1}, device()));
+  };
+  expect_values(loss_of({1e30, -1e30, 1e30}, 0), {std::log(2.0)}, tolerance());
+  expect_values(loss_of({-infinity, 0, -infinity}, 1), {0}, tolerance());
+  expect_values(loss_of({-infinity, 0, 0}, 0), {infinity}, 0);
+  expect_values(loss_of({nan, 0, 0}, 1), {nan}, 0);
+  expect_values(loss_of({-infinity, -infinity, -infinity}, 1), {nan}, 0);
+}
+
+TEST_P(CrossEntropyTest, ABadLabelIsAnErrorOnTheCpuAndNanOnCuda) {
+  for (const double bad : {-1.0, 3.0}) {
+    Tensor x = tensor_of({1, 2, 3, 4, 5, 6}, {2, 3}, dtype(), device()).set_requires_grad();
+    const Tensor labels = tensor_of({1, bad}, {2}, DType::i32, device());
+    if (!device().is_cuda()) {
+      EXPECT_EQ(error_text([&] { cross_entropy(x, labels); }),
+                "[cross_entropy] expected labels from 0 to 2, got " + std::to_string(static_cast<int>(bad)) +
+                    " at position 1");
+      continue;
+    }
+    const Tensor loss = cross_entropy(x, labels);
+    expect_values(loss, {nan}, 0);
+    backward(loss);
+    expect_values(x.grad().slice(0, 1, 2), {nan, nan, nan}, 0);
+    EXPECT_FALSE(std::isnan(values_of(x.grad())[0]));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, CrossEntropyTest,
+                         testing::ValuesIn(op_cases({DType::f32, DType::f64, DType::bf16})), op_case_name);
+
+class CrossEntropyGradient : public testing::TestWithParam<Device> {};
+
+TEST_P(CrossEntropyGradient, EqualsCentralDifferences) {
+  for (const double smoothing : {0.0, 0.2, 1.0})
+    for (const auto& [rows, classes] : {std::array{1, 1}, {1, 5}, {4, 3}, {2, 33}, {1, 300}}) {
+      const Tensor labels = random_tensor({rows}, DType::i64, GetParam(), 5, 0, classes);
+      expect_gradients([&](const auto& in) { return cross_entropy(in[0], labels, smoothing); },
+                       {random_tensor({rows, classes}, DType::f64, GetParam(), 3)});
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, CrossEntropyGradient, testing::ValuesIn(test_devices()), device_name);
+
+TEST_P(CrossEntropyTest, EqualsPyTorch) {
+  int count = 0;
+  for (const golden::Case& one : golden::load("training")) {
+    if (one.params.at("op") != "cross_entropy") continue;
+    SCOPED_TRACE(one.name);
+    ++count;
+    const golden::Array& logits = one.array("x");
+    Tensor x = tensor_of(logits.values<double>(), Shape(std::span<const std::int64_t>(logits.shape)), dtype(),
+                         device())
+                   .set_requires_grad();
+    const Tensor labels = Tensor::from(one.array("labels").values<std::int64_t>(), {x.size(0)}, device());
+    const Tensor loss = cross_entropy(x, labels, one.params.at("label_smoothing"));
+    expect_values(loss, one.array("expected").values<double>(), tolerance());
+    backward(loss);
+    expect_values(x.grad(), one.array("grad_x").values<double>(), tolerance());
+  }
+  EXPECT_GE(count, 10);
+}
+
+TEST(CrossEntropy, IsTheSameBitsForAnyNumberOfThreads) {
+  const Tensor labels = random_tensor({3001}, DType::i64, cpu_device, 2, 0, 17);
+  const auto loss_and_gradient = [&](int threads) {
+    const ThreadLimit limit(threads);
+    Tensor x = random_tensor({3001, 17}, DType::f32, cpu_device, 1).set_requires_grad();
+    const Tensor loss = cross_entropy(x, labels, 0.1);
+    backward(loss);
+    std::vector<double> all = values_of(x.grad());
+    all.push_back(loss.item<float>());
+    return all;
+  };
+  EXPECT_EQ(loss_and_gradient(1), loss_and_gradient(2));
+}
+
+TEST(CrossEntropy, NamesTheOperationAndTheValuesOfBadInput) {
+  const auto of = [](const Shape& shape, DType dtype) {
+    return random_tensor(shape, dtype, cpu_device, 1, 0, 1);
+  };
+  const Tensor x = of({2, 3}, DType::f32), labels = of({2}, DType::i64);
+  EXPECT_EQ(error_text([&] {
+              cross_entropy(of({2, 3}, DType::i32), labels);
+            }),
+            "[cross_entropy] expected logits of a floating dtype, got i32");
+  EXPECT_EQ(error_text([&] { cross_entropy(x, of({2}, DType::f32)); }),
+            "[cross_entropy] expected labels of i32 or i64, got f32");
+  EXPECT_EQ(error_text([&] { cross_entropy(x, of({3}, DType::i64)); }),
+            "[cross_entropy] expected logits (n, classes) and labels (n), got [2, 3] and [3]");
+  EXPECT_EQ(error_text([&] {
+              cross_entropy(of({0, 3}, DType::f32), of({0}, DType::i64));
+            }),
+            "[cross_entropy] expected at least one row and one class, got logits [0, 3]");
+  EXPECT_EQ(error_text([&] { cross_entropy(x, labels, 1.5); }),
+            "[cross_entropy] expected a label smoothing from 0 to 1, got 1.5");
+  EXPECT_EQ(error_text([&] { cross_entropy(Tensor(), labels); }),
+            "[cross_entropy] expected a tensor, got an empty handle");
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,86 @@
+#include "tandem/optim/schedule.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/core/error_text.h"
+
+namespace tandem {
+namespace {
+
+double rate_at_epoch(const ScheduleOptions& options, std::int64_t epoch) {
+  return learning_rate_at(options, 1, epoch, 0, 100);
+}
+
+TEST(Schedule, ConstantStaysAndStepFallsBetweenEpochs) {
+  EXPECT_EQ(rate_at_epoch({}, 50), 1);
+  const ScheduleOptions options{.kind = ScheduleKind::step, .step_size = 3, .gamma = 0.1};
+  EXPECT_EQ(rate_at_epoch(options, 2), 1);
+  EXPECT_EQ(learning_rate_at(options, 1, 2, 99, 100), 1);
+  EXPECT_DOUBLE_EQ(rate_at_epoch(options, 3), 0.1);
+  EXPECT_DOUBLE_EQ(rate_at_epoch(options, 6), 0.01);
+}
+
+TEST(Schedule, CosineComesDownHalfAWave) {
+  const ScheduleOptions options{.kind = ScheduleKind::cosine, .epochs = 10, .min_lr = 0.2};
+  EXPECT_DOUBLE_EQ(rate_at_epoch(options, 0), 1);
+  EXPECT_DOUBLE_EQ(rate_at_epoch(options, 5), 0.6);
+  EXPECT_DOUBLE_EQ(rate_at_epoch(options, 10), 0.2);
+}
+
+TEST(Schedule, OneCycleRisesFallsAndStaysAtItsEnd) {
+  const ScheduleOptions options{.kind = ScheduleKind::one_cycle, .epochs = 10};
+  EXPECT_NEAR(rate_at_epoch(options, 0), 1.0 / 25, 1e-15);
+  EXPECT_DOUBLE_EQ(learning_rate_at(options, 1, 2, 99, 100), 1);  // step 299 of 1000
+  EXPECT_DOUBLE_EQ(learning_rate_at(options, 1, 9, 99, 100), 1.0 / 25 / 1e4);
+  EXPECT_DOUBLE_EQ(rate_at_epoch(options, 40), 1.0 / 25 / 1e4);
+  EXPECT_DOUBLE_EQ(momentum_at(options, 0.9, 0, 0, 100), 0.95);
+  EXPECT_DOUBLE_EQ(momentum_at(options, 0.9, 2, 99, 100), 0.85);
+  EXPECT_DOUBLE_EQ(momentum_at(options, 0.9, 9, 99, 100), 0.95);
+  EXPECT_EQ(momentum_at({}, 0.9, 0, 0, 100), 0.9);
+}
+
+TEST(Schedule, OneCycleOfFewStepsHasARateForEach) {
+  for (std::int64_t epochs : {1, 2, 3, 4, 10})
+    for (double share : {0.0, 0.1, 0.3, 1.0})
+      for (std::int64_t epoch = 0; epoch < epochs; ++epoch) {
+        const ScheduleOptions options{
+            .kind = ScheduleKind::one_cycle, .epochs = epochs, .start_share = share};
+        const double rate = learning_rate_at(options, 1, epoch, 0, 1);
+        EXPECT_TRUE(rate > 0 && rate <= 1) << epochs << " epochs, share " << share << ": " << rate;
+      }
+}
+
+TEST(Schedule, WarmUpRisesInFrontOfAnyKind) {
+  for (const ScheduleKind kind : {ScheduleKind::constant, ScheduleKind::step, ScheduleKind::cosine}) {
+    const ScheduleOptions plain{.kind = kind, .epochs = 4, .step_size = 1};
+    ScheduleOptions warm = plain;
+    warm.warmup_steps = 15;  // one and a half epochs of ten
+    for (std::int64_t step = 0; step < 40; ++step) {
+      const double share = std::min(1.0, static_cast<double>(step + 1) / 15);
+      EXPECT_DOUBLE_EQ(learning_rate_at(warm, 1, step / 10, step % 10, 10),
+                       share * learning_rate_at(plain, 1, step / 10, step % 10, 10));
+    }
+  }
+}
+
+TEST(Schedule, RefusesOptionsThatMakeNoSense) {
+  check_schedule({});
+  EXPECT_EQ(error_text([] { check_schedule({.epochs = 0}); }),
+            "[schedule] expected at least one epoch, got 0");
+  EXPECT_EQ(error_text([] { check_schedule({.warmup_steps = -1}); }),
+            "[schedule] expected 0 or more warm-up steps, got -1");
+  EXPECT_EQ(error_text([] { check_schedule({.step_size = 0}); }),
+            "[schedule] expected a step size of 1 or more epochs, got 0");
+  EXPECT_EQ(error_text([] { check_schedule({.gamma = -1}); }), "[schedule] expected a gamma above 0, got -1");
+  EXPECT_EQ(error_text([] { check_schedule({.min_lr = -1}); }),
+            "[schedule] expected a least learning rate of 0 or more, got -1");
+  EXPECT_EQ(error_text([] { check_schedule({.start_share = 2}); }),
+            "[schedule] expected a rising share from 0 to 1, got 2");
+  EXPECT_EQ(error_text([] { check_schedule({.div_factor = 0}); }),
+            "[schedule] expected factors above 0, got 0 and 10000");
+}
+
+}  // namespace
+}  // namespace tandem
