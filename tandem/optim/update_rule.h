@@ -59,7 +59,7 @@ UpdateNumbers<T> update_numbers(const UpdateOptions& options, double learning_ra
 }
 
 template <class V>
-constexpr V lanewise_sqrt(V value) {
+[[gnu::always_inline]] constexpr V lanewise_sqrt(V value) {
   if constexpr (std::is_arithmetic_v<V>) {
     return std::sqrt(value);
   } else {
@@ -73,14 +73,14 @@ constexpr V lanewise_sqrt(V value) {
 struct SgdRule {
   static constexpr int states = 0;
   template <class V, class T>
-  constexpr void operator()(V& w, V g, V&, V&, const UpdateNumbers<T>& n) const {
+  [[gnu::always_inline]] constexpr void operator()(V& w, V g, V&, V&, const UpdateNumbers<T>& n) const {
     w = w - n.rate * (g + n.decay * w);
   }
 };
 struct MomentumRule {
   static constexpr int states = 1;
   template <class V, class T>
-  constexpr void operator()(V& w, V g, V& velocity, V&, const UpdateNumbers<T>& n) const {
+  [[gnu::always_inline]] constexpr void operator()(V& w, V g, V& velocity, V&, const UpdateNumbers<T>& n) const {
     velocity = n.momentum * velocity + (g + n.decay * w);
     w = w - n.rate * velocity;
   }
@@ -88,7 +88,7 @@ struct MomentumRule {
 struct NesterovRule {
   static constexpr int states = 1;
   template <class V, class T>
-  constexpr void operator()(V& w, V g, V& velocity, V&, const UpdateNumbers<T>& n) const {
+  [[gnu::always_inline]] constexpr void operator()(V& w, V g, V& velocity, V&, const UpdateNumbers<T>& n) const {
     g = g + n.decay * w;
     velocity = n.momentum * velocity + g;
     w = w - n.rate * (g + n.momentum * velocity);
@@ -97,7 +97,7 @@ struct NesterovRule {
 struct AdamRule {
   static constexpr int states = 2;
   template <class V, class T>
-  constexpr void operator()(V& w, V g, V& mean, V& square, const UpdateNumbers<T>& n) const {
+  [[gnu::always_inline]] constexpr void operator()(V& w, V g, V& mean, V& square, const UpdateNumbers<T>& n) const {
     g = g + n.decay * w;
     mean = n.momentum * mean + (1 - n.momentum) * g;
     square = n.beta2 * square + (1 - n.beta2) * g * g;

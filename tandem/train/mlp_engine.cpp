@@ -1,0 +1,196 @@
+#include "tandem/train/mlp_engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tandem/core/check.h"
+#include "tandem/core/clock.h"
+#include "tandem/core/parallel.h"
+#include "tandem/nn/activation.h"
+#include "tandem/nn/linear.h"
+#include "tandem/nn/sequential.h"
+
+namespace tandem {
+
+std::optional<MlpShape> perceptron_shape(Module& model, LossKind loss) {
+  auto* const sequence = dynamic_cast<Sequential*>(&model);
+  if (!sequence) return std::nullopt;
+  std::size_t modules = sequence->size();
+  const auto activation_at = [&](std::size_t i) { return dynamic_cast<ActivationLayer*>(&(*sequence)[i]); };
+  if (loss == LossKind::mse) {
+    if (modules == 0 || !activation_at(modules - 1)) return std::nullopt;
+    if (activation_at(--modules)->activation() != Activation::sigmoid) return std::nullopt;
+  }
+  if (modules % 2 == 0) return std::nullopt;
+  MlpShape shape{.loss = loss};
+  for (std::size_t i = 0; i < modules; ++i) {
+    if (i % 2 == 1) {
+      const auto* const layer = activation_at(i);
+      if (!layer || (i > 1 && layer->activation() != shape.activation)) return std::nullopt;
+      shape.activation = layer->activation();
+      continue;
+    }
+    const auto* const linear = dynamic_cast<Linear*>(&(*sequence)[i]);
+    if (!linear || !linear->bias().defined() || linear->weight().dtype() != DType::f32) return std::nullopt;
+    if (shape.sizes.empty()) shape.sizes.push_back(linear->weight().size(1));
+    shape.sizes.push_back(linear->weight().size(0));
+  }
+  return shape;
+}
+
+std::vector<LayerValues> layer_values(const TrainingTask& task) {
+  const NamedTensors parameters = task.model.parameters(), states = task.optimizer.state();
+  const auto kept = static_cast<std::size_t>(task.optimizer.options().state_count());
+  const auto values_of = [&](std::size_t i) {
+    TrainedValues values{.value = parameters[i].tensor.data<float>()};
+    if (kept > 0) values.first = states[i * kept].tensor.data<float>();
+    if (kept > 1) values.second = states[i * kept + 1].tensor.data<float>();
+    return values;
+  };
+  std::vector<LayerValues> layers;
+  for (std::size_t i = 0; i + 1 < parameters.size(); i += 2)
+    layers.push_back({.weight = values_of(i), .bias = values_of(i + 1)});
+  return layers;
+}
+
+namespace {
+
+// Tries thread counts on the first steps, which are real ones, and goes on with the fastest: the weights do
+// not depend on it.
+class ThreadChoice {
+ public:
+  ThreadChoice() {
+    const int most = thread_count();
+    for (int threads = 1; threads < most; threads *= 2) candidates_.push_back({.threads = threads});
+    candidates_.push_back({.threads = most});
+  }
+
+  bool settled() const { return trial_ >= trials * candidates_.size() || candidates_.size() == 1; }
+  int most() const { return candidates_.back().threads; }
+  int threads() const {
+    if (!settled()) return candidates_[trial_ % candidates_.size()].threads;
+    return std::min_element(candidates_.begin(), candidates_.end(),
+                            [](const Candidate& a, const Candidate& b) { return a.seconds < b.seconds; })
+        ->threads;
+  }
+  void record(double seconds_a_step) {
+    Candidate& tried = candidates_[trial_++ % candidates_.size()];
+    tried.seconds = std::min(tried.seconds, seconds_a_step);
+  }
+
+  static constexpr std::int64_t trial_steps = 12;
+
+ private:
+  static constexpr std::size_t trials = 3;
+  struct Candidate {
+    int threads = 1;
+    double seconds = 1e9;
+  };
+  std::vector<Candidate> candidates_;
+  std::size_t trial_ = 0;
+};
+
+class CpuMlpEngine : public Engine {
+ public:
+  CpuMlpEngine(const TrainingTask& task, const MlpShape& shape)
+      : task_(task),
+        network_(shape, task.batches.batch_size, task.optimizer.options(), task.label_smoothing,
+                 task.pixel_scale, choice_.most()) {
+    const std::vector<LayerValues> layers = layer_values(task);
+    for (std::size_t i = 0; i < layers.size(); ++i) network_.load(i, layers[i].weight, layers[i].bias);
+    for (Slot& slot : slots_) {
+      slot.images.resize(static_cast<std::size_t>(task.batches.batch_size));
+      slot.labels.resize(static_cast<std::size_t>(task.batches.batch_size));
+    }
+  }
+
+  StepSums run(std::int64_t epoch, std::int64_t first, std::int64_t count) override {
+    StepSums sums;
+    while (count > 0) {
+      const std::int64_t steps = choice_.settled() ? count : std::min(count, ThreadChoice::trial_steps);
+      const Stopwatch watch;
+      sums += run_with(choice_.threads(), epoch, first, steps);
+      if (!choice_.settled() && steps == ThreadChoice::trial_steps)
+        choice_.record(watch.elapsed_ms() / 1e3 / static_cast<double>(steps));
+      first += steps;
+      count -= steps;
+    }
+    return sums;
+  }
+
+  void store() override {
+    const std::vector<LayerValues> layers = layer_values(task_);
+    for (std::size_t i = 0; i < layers.size(); ++i) network_.store(i, layers[i].weight, layers[i].bias);
+  }
+
+  std::string description() const override {
+    return fmt::format("perceptron on the CPU, {} thread{}", choice_.threads(),
+                       choice_.threads() == 1 ? "" : "s");
+  }
+
+ private:
+  struct Slot {  // a batch: filled by one thread while the others still work on the one before
+    std::vector<const std::uint8_t*> images;
+    std::vector<std::int32_t> labels;
+    MlpBatch batch;
+  };
+
+  StepSums run_with(int threads, std::int64_t epoch, std::int64_t first, std::int64_t count) {
+    numbers_.clear();
+    for (std::int64_t i = 0; i < count; ++i) numbers_.push_back(numbers_of_step(task_, epoch, first + i));
+    const BatchPlan& plan = task_.batches;
+    const OrderAt order{static_cast<std::uint32_t>(plan.samples), plan.seed,
+                        static_cast<std::uint32_t>(epoch)};
+    Shuffle shuffle(order.samples, order.seed, order.epoch);
+    std::int64_t pass = 0;
+    const std::uint8_t* const images = task_.images.images.data<std::uint8_t>();
+    const std::int32_t* const labels = task_.images.labels.data<std::int32_t>();
+    const std::int64_t image_size = task_.images.image_size();
+    const auto fill = [&](std::int64_t step) {
+      Slot& slot = slots_[step % 2];
+      slot.batch = {.rows = plan.rows(step), .images = slot.images.data(), .labels = slot.labels.data()};
+      for (std::int64_t row = 0; row < slot.batch.rows; ++row) {
+        const std::int64_t sample = order(step * plan.batch_size + row, shuffle, pass);
+        slot.images[static_cast<std::size_t>(row)] = images + sample * image_size;
+        slot.labels[static_cast<std::size_t>(row)] = labels[sample];
+      }
+    };
+    StepSums sums;
+    fill(first);
+    run_team(threads, [&](const TeamMember& member) {
+      network_.take_in(member, slots_[first % 2].batch, static_cast<int>(first % 2));
+      if (member.index == 0 && count > 1) fill(first + 1);
+      member.meet();
+      for (std::int64_t step = first; step < first + count; ++step) {
+        const bool more = step + 1 < first + count;
+        network_.step(member, slots_[step % 2].batch, more ? &slots_[(step + 1) % 2].batch : nullptr,
+                      static_cast<int>(step % 2), numbers_[static_cast<std::size_t>(step - first)]);
+        if (member.index != 0) continue;
+        sums.loss += network_.loss_sum();
+        sums.correct += network_.correct();
+        sums.samples += slots_[step % 2].batch.rows;
+        if (step + 2 < first + count) fill(step + 2);
+      }
+    });
+    task_.optimizer.set_step_count(task_.optimizer.step_count() + count);
+    return sums;
+  }
+
+  TrainingTask task_;
+  ThreadChoice choice_;
+  CpuMlp network_;
+  Slot slots_[2];
+  std::vector<UpdateNumbers<float>> numbers_;
+};
+
+}  // namespace
+
+template <>
+std::unique_ptr<Engine> make_mlp_engine<Backend::cpu>(const TrainingTask& task) {
+  const auto shape = perceptron_shape(task.model, task.loss);
+  if (!shape || shape->sizes.front() != task.images.image_size()) return nullptr;
+  return std::make_unique<CpuMlpEngine>(task, *shape);
+}
+
+}  // namespace tandem

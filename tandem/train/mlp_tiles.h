@@ -1,0 +1,171 @@
+// The products of a perceptron's layers on the CPU, tile by tile, fused with what comes before and after
+// them. Matrices lie in blocks of 16 columns, a cache line wide: activations as [block][row][16], weights as
+// [block of outputs][input][16], so that every inner loop runs straight through memory. Each element's sum
+// has one fixed order, so the result does not depend on how the work is cut.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tandem/core/simd.h"
+#include "tandem/optim/update_rule.h"
+
+namespace tandem {
+
+inline constexpr std::int64_t lanes = 16;  // columns of a block
+
+constexpr std::int64_t blocks_of(std::int64_t columns) {
+  return (columns + lanes - 1) / lanes;
+}
+constexpr std::int64_t padded(std::int64_t columns) {
+  return blocks_of(columns) * lanes;
+}
+
+// Rows that one tile of accumulators covers: as many as fit the registers.
+template <std::size_t bytes>
+inline constexpr int tile_rows = bytes == 64 ? 16 : 4;
+
+// A tile of rows × 16 sums in registers.
+template <std::size_t bytes>
+struct Tile {
+  using V = Vector<float, bytes>;
+  static constexpr int rows = tile_rows<bytes>;
+  static constexpr int vectors = static_cast<int>(lanes * sizeof(float) / bytes);
+  static constexpr int width = static_cast<int>(bytes / sizeof(float));
+  V sum[rows][vectors];
+
+  [[gnu::always_inline]] void clear() {
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; ++v) sum[r][v] = V{};
+  }
+  [[gnu::always_inline]] void load(const float* from) {
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; ++v) sum[r][v] = *reinterpret_cast<const V*>(from + r * lanes + v * width);
+  }
+  [[gnu::always_inline]] void store(float* to) const {
+#pragma GCC unroll 16
+    for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; ++v) *reinterpret_cast<V*>(to + r * lanes + v * width) = sum[r][v];
+  }
+
+  // sum[r] += Σ over k of a(r, k) · b[k], b a row of 16. Forward: a has a row of 16 values of k for each row.
+  [[gnu::always_inline]] void add_rows(const float* a, const float* b) {
+    if constexpr (bytes == 16) {  // a lane of a register is a free operand there
+#pragma GCC unroll 4
+      for (int k = 0; k < lanes; k += width) {
+        V x[rows];
+#pragma GCC unroll 4
+        for (int r = 0; r < rows; ++r) x[r] = *reinterpret_cast<const V*>(a + r * lanes + k);
+#pragma GCC unroll 4
+        for (int lane = 0; lane < width; ++lane) add_products<4>(x, lane, b + (k + lane) * lanes);
+      }
+    } else {
+#pragma GCC unroll 2
+      for (int k = 0; k < lanes; ++k) {
+        V w[vectors];
+        load_row(w, b + k * lanes);
+#pragma GCC unroll 16
+        for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 4
+          for (int v = 0; v < vectors; ++v) sum[r][v] += w[v] * a[r * lanes + k];
+      }
+    }
+  }
+
+  // The same with a(r, k) = a[16 k + r]: gradients of weights, where k counts the batch's rows.
+  [[gnu::always_inline]] void add_columns(const float* a, const float* b, std::int64_t count) {
+    for (std::int64_t k = 0; k < count; ++k, a += lanes, b += lanes) {
+      V w[vectors];
+      load_row(w, b);
+      if constexpr (bytes == 16) {
+        const V x = *reinterpret_cast<const V*>(a);
+#pragma GCC unroll 4
+        for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 4
+          for (int v = 0; v < vectors; ++v) sum[r][v] += w[v] * x[r];
+      } else {
+#pragma GCC unroll 16
+        for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 4
+          for (int v = 0; v < vectors; ++v) sum[r][v] += w[v] * a[r];
+      }
+    }
+  }
+
+ private:
+  [[gnu::always_inline]] static void load_row(V* w, const float* from) {
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; ++v) w[v] = *reinterpret_cast<const V*>(from + v * width);
+  }
+  template <int count>
+  [[gnu::always_inline]] void add_products(const V* x, int lane, const float* b) {
+    V w[vectors];
+    load_row(w, b);
+#pragma GCC unroll 4
+    for (int r = 0; r < count; ++r)
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; ++v) sum[r][v] += w[v] * x[r][lane];
+  }
+};
+
+// One block of outputs for rows first … last − 1 (multiples of 16): out = in · weights, sums only. `in` is
+// [input block][rows][16], `weights` [input][16]. Inputs are taken in pieces that stay in the first cache.
+template <std::size_t bytes>
+[[gnu::always_inline]] inline void multiply_block(const float* in, std::int64_t input_blocks,
+                                                  std::int64_t rows, const float* weights, float* out,
+                                                  std::int64_t first, std::int64_t last) {
+  constexpr std::int64_t piece = 32;  // blocks of inputs: 32 KB of weights
+  for (std::int64_t begin = 0; begin < input_blocks; begin += piece) {
+    const std::int64_t end = begin + piece < input_blocks ? begin + piece : input_blocks;
+    for (std::int64_t row = first; row < last; row += tile_rows<bytes>) {
+      Tile<bytes> tile;
+      if (begin == 0)
+        tile.clear();
+      else
+        tile.load(out + row * lanes);
+      for (std::int64_t block = begin; block < end; ++block)
+        tile.add_rows(in + (block * rows + row) * lanes, weights + block * lanes * lanes);
+      tile.store(out + row * lanes);
+    }
+  }
+}
+
+// 16 inputs × 16 outputs of a weight matrix: its gradient over `count` rows, then its update. `in` and
+// `gradient` are [row][16]; `weight` and the states are 16 × 16.
+template <std::size_t bytes, class Rule>
+[[gnu::always_inline]] inline void update_block(const float* in, const float* gradient, std::int64_t count,
+                                                float* weight, float* first, float* second, Rule rule,
+                                                const UpdateNumbers<float>& numbers) {
+  using V = Vector<float, bytes>;
+  constexpr std::int64_t piece = 256;  // rows: 32 KB of both
+  constexpr int width = static_cast<int>(bytes / sizeof(float));
+  Tile<bytes> tiles[lanes / tile_rows<bytes>];
+  for (std::int64_t begin = 0; begin < count; begin += piece) {
+    const std::int64_t rows = begin + piece < count ? piece : count - begin;
+#pragma GCC unroll 1
+    for (int t = 0; t < lanes / tile_rows<bytes>; ++t) {
+      Tile<bytes> tile;
+      if (begin == 0)
+        tile.clear();
+      else
+        tile = tiles[t];
+      tile.add_columns(in + begin * lanes + t * tile_rows<bytes>, gradient + begin * lanes, rows);
+      tiles[t] = tile;
+    }
+  }
+  const float* const sums = reinterpret_cast<const float*>(tiles);
+  for (std::int64_t i = 0; i < lanes * lanes; i += width) {
+    V& w = *reinterpret_cast<V*>(weight + i);
+    V unused{};
+    V& a = Rule::states > 0 ? *reinterpret_cast<V*>(first + i) : unused;
+    V& b = Rule::states > 1 ? *reinterpret_cast<V*>(second + i) : unused;
+    rule(w, *reinterpret_cast<const V*>(sums + i), a, b, numbers);
+  }
+}
+
+}  // namespace tandem
