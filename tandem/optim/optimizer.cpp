@@ -138,6 +138,11 @@ void Optimizer::set_momentum(double momentum) {
   options_ = changed;
 }
 
+void Optimizer::set_step_count(std::int64_t count) {
+  check(count >= 0, "[optimizer] expected a step count of 0 or more, got {}", count);
+  step_count_ = count;
+}
+
 NamedTensors Optimizer::state() const {
   NamedTensors all = states_;
   all.push_back({"step", step_tensor(step_count_)});
@@ -151,7 +156,7 @@ void Optimizer::load_state(const NamedTensors& state) {
       step = tensor.item<std::int64_t>();
   check(step >= 0, "[optimizer] expected a step count of 0 or more, got {}", step);
   copy_named("optimizer", this->state(), state);
-  step_count_ = step;
+  set_step_count(step);
 }
 
 SGD::SGD(NamedTensors parameters, const SgdOptions& options)

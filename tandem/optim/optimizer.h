@@ -37,6 +37,7 @@ class Optimizer {
   double momentum() const;
   void set_momentum(double momentum);
   std::int64_t step_count() const { return step_count_; }
+  void set_step_count(std::int64_t count);  // for who has made steps without this object
   const UpdateOptions& options() const { return options_; }
 
   // What a checkpoint needs: "<parameter>.momentum" (SGD) or ".mean" and ".square", sharing memory, and

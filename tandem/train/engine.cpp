@@ -1,0 +1,24 @@
+#include "tandem/train/engine.h"
+
+#include "tandem/train/module_engine.h"
+
+namespace tandem {
+
+std::unique_ptr<Engine> make_engine(const TrainingTask& task) {
+  return std::make_unique<ModuleEngine>(task);
+}
+
+UpdateNumbers<float> numbers_of_step(const TrainingTask& task, std::int64_t epoch, std::int64_t step) {
+  const std::int64_t steps = task.batches.steps();
+  UpdateOptions options = task.optimizer.options();
+  const double momentum = momentum_at(task.schedule, task.optimizer.momentum(), epoch, step, steps);
+  if (options.kind != OptimizerKind::sgd)
+    options.beta1 = momentum;
+  else if (options.momentum != 0)
+    options.momentum = momentum;
+  return update_numbers<float>(options,
+                               learning_rate_at(task.schedule, task.learning_rate, epoch, step, steps),
+                               epoch * steps + step + 1);
+}
+
+}  // namespace tandem
