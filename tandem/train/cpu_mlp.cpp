@@ -137,7 +137,10 @@ void CpuMlp::take_in(const TeamMember& member, const MlpBatch& batch, int parity
     std::int64_t pixel = 0;
     for (; pixel + lanes <= pixels; pixel += lanes, to += rows * lanes)
       for (std::int64_t i = 0; i < lanes; ++i) to[i] = static_cast<float>(image[pixel + i]) * scale;
-    for (std::int64_t i = 0; pixel < pixels; ++pixel, ++i) to[i] = static_cast<float>(image[pixel]) * scale;
+    if (pixel == pixels) continue;
+    // Behind the last pixel stands 0, so that weights from there stay 0: this memory has held other batches.
+    for (std::int64_t i = 0; i < lanes; ++i)
+      to[i] = pixel + i < pixels ? static_cast<float>(image[pixel + i]) * scale : 0.0f;
   }
 }
 

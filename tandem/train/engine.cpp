@@ -1,11 +1,16 @@
 #include "tandem/train/engine.h"
 
+#include <utility>
+
+#include "tandem/train/mlp_engine.h"
 #include "tandem/train/module_engine.h"
 
 namespace tandem {
 
 std::unique_ptr<Engine> make_engine(const TrainingTask& task) {
-  return std::make_unique<ModuleEngine>(task);
+  auto fast =
+      on_backend(task.images.images.device(), "train", [&]<Backend B>() { return make_mlp_engine<B>(task); });
+  return fast ? std::move(fast) : std::make_unique<ModuleEngine>(task);
 }
 
 UpdateNumbers<float> numbers_of_step(const TrainingTask& task, std::int64_t epoch, std::int64_t step) {
