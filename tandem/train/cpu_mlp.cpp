@@ -20,6 +20,11 @@ constexpr std::int64_t padded_rows(std::int64_t rows) {
   return (rows + row_group - 1) / row_group * row_group;
 }
 
+// Rows between blocks of columns. Odd: a power of two would send all blocks to the same lines of the cache.
+constexpr std::int64_t row_stride(std::int64_t rows) {
+  return rows | 1;
+}
+
 Tensor zeroed(std::int64_t floats) {
   Tensor memory = Tensor::empty({floats}, DType::f32);
   clear(memory);
@@ -39,6 +44,11 @@ RowPart own_rows(const TeamMember& member, std::int64_t rows) {
 // How rows are cut where the work is also cut by blocks of columns.
 std::int64_t rows_of_a_unit(std::int64_t rows) {
   return rows > 64 ? 64 : std::max<std::int64_t>(simd_level() == SimdLevel::avx512 ? 16 : 8, rows / 2);
+}
+
+// Whether a batch is larger than the cache of a core can hold beside the weights.
+constexpr bool many_rows(std::int64_t rows) {
+  return rows > 256;
 }
 
 template <class F>
@@ -67,12 +77,12 @@ CpuMlp::CpuMlp(const MlpShape& shape, std::int64_t batch_size, const UpdateOptio
   const std::int64_t rows = padded_rows(batch_size);
   row_losses_.resize(static_cast<std::size_t>(rows));
   row_correct_.resize(static_cast<std::size_t>(rows));
-  for (Tensor& input : inputs_) input = zeroed(blocks_of(shape.sizes[0]) * rows * lanes);
+  for (Tensor& input : inputs_) input = zeroed(padded(shape.sizes[0]) * row_stride(rows));
   const int copies = 1 + rule.state_count();
   for (std::size_t i = 0; i < shape.layers(); ++i) {
     Layer layer{.in = shape.sizes[i], .out = shape.sizes[i + 1]};
     const std::int64_t matrix = padded(layer.in) * padded(layer.out), vector = padded(layer.out);
-    const std::int64_t values = vector * rows;
+    const std::int64_t values = vector * row_stride(rows);
     layer.memory = zeroed(copies * (matrix + vector) + 2 * values);
     float* at = layer.memory.data<float>();
     const auto take = [&at](std::int64_t floats) { return std::exchange(at, at + floats); };
@@ -123,19 +133,19 @@ void CpuMlp::store(std::size_t index, const TrainedValues& weight, const Trained
 }
 
 void CpuMlp::take_in(const TeamMember& member, const MlpBatch& batch, int parity) {
-  const std::int64_t rows = padded_rows(batch.rows), pixels = shape_.sizes[0];
+  const std::int64_t rows = padded_rows(batch.rows), stride = row_stride(rows), pixels = shape_.sizes[0];
   float* const input = inputs_[parity].data<float>();
   const float scale = pixel_scale_;
   for (std::int64_t row = member.begin(rows); row < member.end(rows); ++row) {
     float* to = input + row * lanes;
     if (row >= batch.rows) {  // its sums are never used, but must not trap or slow down
-      for (std::int64_t block = 0; block < blocks_of(pixels); ++block, to += rows * lanes)
+      for (std::int64_t block = 0; block < blocks_of(pixels); ++block, to += stride * lanes)
         std::fill_n(to, lanes, 0.0f);
       continue;
     }
     const std::uint8_t* const image = batch.images[row];
     std::int64_t pixel = 0;
-    for (; pixel + lanes <= pixels; pixel += lanes, to += rows * lanes)
+    for (; pixel + lanes <= pixels; pixel += lanes, to += stride * lanes)
       for (std::int64_t i = 0; i < lanes; ++i) to[i] = static_cast<float>(image[pixel + i]) * scale;
     if (pixel == pixels) continue;
     // Behind the last pixel stands 0, so that weights from there stay 0: this memory has held other batches.
@@ -177,13 +187,15 @@ void CpuMlp::step(const TeamMember& member, const MlpBatch& batch, const MlpBatc
 void CpuMlp::forward(const TeamMember& member, std::size_t index, const float* in, std::int64_t rows) {
   const Layer& layer = layers_[index];
   const std::int64_t unit_rows = rows_of_a_unit(rows), row_units = (rows + unit_rows - 1) / unit_rows;
-  const std::int64_t units = blocks_of(layer.out) * row_units;
+  const std::int64_t blocks = blocks_of(layer.out), units = blocks * row_units;
   with_simd([&]<std::size_t bytes>() __attribute__((always_inline)) {
     for (std::int64_t unit = member.begin(units); unit < member.end(units); ++unit) {
-      const std::int64_t block = unit / row_units, first = unit % row_units * unit_rows;
+      // With many rows, rows outside: a group of rows is read from memory once and used for all blocks.
+      const std::int64_t block = many_rows(rows) ? unit % blocks : unit / row_units;
+      const std::int64_t first = (many_rows(rows) ? unit / blocks : unit % row_units) * unit_rows;
       const std::int64_t end = std::min(first + unit_rows, rows);
-      float* const out = layer.activation + block * rows * lanes;
-      multiply_block<bytes>(in, blocks_of(layer.in), rows,
+      float* const out = layer.activation + block * row_stride(rows) * lanes;
+      multiply_block<bytes>(in, blocks_of(layer.in), row_stride(rows),
                             layer.weight.value + block * padded(layer.in) * lanes, out, first, end);
       const float* const bias = layer.bias.value + block * lanes;
       const std::int64_t there = std::min(lanes, layer.out - block * lanes);
@@ -219,19 +231,20 @@ void CpuMlp::finish(const TeamMember& member, const float* in, const MlpBatch& b
   if (own.begin == own.end) return;
   with_simd([&]<std::size_t bytes>() __attribute__((always_inline)) {
     for (std::int64_t block = 0; block < blocks_of(layer.out); ++block)
-      multiply_block<bytes>(in, blocks_of(layer.in), rows,
+      multiply_block<bytes>(in, blocks_of(layer.in), row_stride(rows),
                             layer.weight.value + block * padded(layer.in) * lanes,
-                            layer.activation + block * rows * lanes, own.begin, own.end);
+                            layer.activation + block * row_stride(rows) * lanes, own.begin, own.end);
   });
   for (std::int64_t row = own.begin; row < own.end; ++row) row_gradient(row, rows, batch);
   if (layers_.size() == 1) return;
   const Layer& before = layers_[layers_.size() - 2];
   for (std::int64_t block = 0; block < blocks_of(layer.in); ++block) {
     const float* const strip = strip_of(member, layer, block);
-    float* const out = before.gradient + block * rows * lanes;
-    const float* const activation = before.activation + block * rows * lanes;
+    float* const out = before.gradient + block * row_stride(rows) * lanes;
+    const float* const activation = before.activation + block * row_stride(rows) * lanes;
     with_simd([&]<std::size_t bytes>() __attribute__((always_inline)) {
-      multiply_block<bytes>(layer.gradient, blocks_of(layer.out), rows, strip, out, own.begin, own.end);
+      multiply_block<bytes>(layer.gradient, blocks_of(layer.out), row_stride(rows), strip, out, own.begin,
+                            own.end);
       on_activation(
           shape_.activation, [&](auto, auto slope) __attribute__((always_inline)) {
             for (std::int64_t i = own.begin * lanes; i < own.end * lanes; ++i) out[i] *= slope(activation[i]);
@@ -244,7 +257,7 @@ void CpuMlp::finish(const TeamMember& member, const float* in, const MlpBatch& b
 void CpuMlp::row_gradient(std::int64_t row, std::int64_t rows, const MlpBatch& batch) {
   const Layer& layer = layers_.back();
   const auto at = [&](float* memory, std::int64_t c) -> float& {
-    return memory[(c / lanes * rows + row) * lanes + c % lanes];
+    return memory[(c / lanes * row_stride(rows) + row) * lanes + c % lanes];
   };
   for (std::int64_t c = 0; c < padded(layer.out); ++c) at(layer.gradient, c) = 0;
   if (row >= batch.rows) return;
@@ -300,10 +313,10 @@ void CpuMlp::backward(const TeamMember& member, std::size_t index, std::int64_t 
     const std::int64_t block = unit / row_units, first = unit % row_units * unit_rows;
     const std::int64_t end = std::min(first + unit_rows, rows);
     if (strip_block != block) strip = strip_of(member, layer, strip_block = block);
-    float* const out = before.gradient + block * rows * lanes;
-    const float* const activation = before.activation + block * rows * lanes;
+    float* const out = before.gradient + block * row_stride(rows) * lanes;
+    const float* const activation = before.activation + block * row_stride(rows) * lanes;
     with_simd([&]<std::size_t bytes>() __attribute__((always_inline)) {
-      multiply_block<bytes>(layer.gradient, blocks_of(layer.out), rows, strip, out, first, end);
+      multiply_block<bytes>(layer.gradient, blocks_of(layer.out), row_stride(rows), strip, out, first, end);
       on_activation(
           shape_.activation, [&](auto, auto slope) __attribute__((always_inline)) {
             for (std::int64_t i = first * lanes; i < end * lanes; ++i) out[i] *= slope(activation[i]);
@@ -321,21 +334,23 @@ void CpuMlp::update(const TeamMember& member, const float* input, const MlpBatch
   std::int64_t base = 0;
   for (std::size_t index = 0; index < layers_.size(); ++index) {
     const Layer& layer = layers_[index];
-    const std::int64_t input_blocks = blocks_of(layer.in), units = blocks_of(layer.out) * input_blocks;
+    const std::int64_t input_blocks = blocks_of(layer.in), blocks = blocks_of(layer.out);
+    const std::int64_t units = blocks * input_blocks;
     const float* const in = index == 0 ? input : layers_[index - 1].activation;
     on_update_rule(rule_, [&](auto rule) {
       with_simd([&]<std::size_t bytes>() __attribute__((always_inline)) {
         for (std::int64_t unit = std::max(begin - base, std::int64_t{0}); unit < std::min(end - base, units);
              ++unit) {
-          const std::int64_t out_block = unit / input_blocks, in_block = unit % input_blocks;
-          const float* const gradient = layer.gradient + out_block * rows * lanes;
-          const std::int64_t at = unit * lanes * lanes;
+          const std::int64_t out_block = many_rows(rows) ? unit % blocks : unit / input_blocks;
+          const std::int64_t in_block = many_rows(rows) ? unit / blocks : unit % input_blocks;
+          const float* const gradient = layer.gradient + out_block * row_stride(rows) * lanes;
+          const std::int64_t at = (out_block * input_blocks + in_block) * lanes * lanes;
           const auto shifted = [](float* memory, std::int64_t offset) {
             return memory ? memory + offset : nullptr;
           };
-          update_block<bytes>(in + in_block * rows * lanes, gradient, batch.rows, layer.weight.value + at,
-                              shifted(layer.weight.first, at), shifted(layer.weight.second, at), rule,
-                              numbers);
+          update_block<bytes>(in + in_block * row_stride(rows) * lanes, gradient, batch.rows,
+                              layer.weight.value + at, shifted(layer.weight.first, at),
+                              shifted(layer.weight.second, at), rule, numbers);
           if (in_block != 0) continue;
           for (std::int64_t o = out_block * lanes; o < (out_block + 1) * lanes; ++o) {
             float sum = 0, unused = 0;

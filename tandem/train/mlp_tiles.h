@@ -114,10 +114,10 @@ struct Tile {
 };
 
 // One block of outputs for rows first … last − 1 (multiples of 16): out = in · weights, sums only. `in` is
-// [input block][rows][16], `weights` [input][16]. Inputs are taken in pieces that stay in the first cache.
+// [input block][stride][16], `weights` [input][16]. Inputs are taken in pieces that stay in the first cache.
 template <std::size_t bytes>
 [[gnu::always_inline]] inline void multiply_block(const float* in, std::int64_t input_blocks,
-                                                  std::int64_t rows, const float* weights, float* out,
+                                                  std::int64_t stride, const float* weights, float* out,
                                                   std::int64_t first, std::int64_t last) {
   constexpr std::int64_t piece = 32;  // blocks of inputs: 32 KB of weights
   for (std::int64_t begin = 0; begin < input_blocks; begin += piece) {
@@ -129,7 +129,7 @@ template <std::size_t bytes>
       else
         tile.load(out + row * lanes);
       for (std::int64_t block = begin; block < end; ++block)
-        tile.add_rows(in + (block * rows + row) * lanes, weights + block * lanes * lanes);
+        tile.add_rows(in + (block * stride + row) * lanes, weights + block * lanes * lanes);
       tile.store(out + row * lanes);
     }
   }
