@@ -18,9 +18,13 @@ namespace tandem {
 using Action = std::function<int()>;
 
 void add_devices_command(CLI::App& app, Action& action);
+void add_eval_command(CLI::App& app, Action& action);
 void add_fetch_command(CLI::App& app, Action& action);
 void add_filter_command(CLI::App& app, Action& action);
+void add_predict_command(CLI::App& app, Action& action);
 void add_study_command(CLI::App& app, Action& action);
+// `command_line` is what the user typed, kept with what it made.
+void add_train_command(CLI::App& app, Action& action, const std::string& command_line);
 
 // The sentence of an Error without its "[op] ": the flag's name stands before it.
 inline std::string usage_text(const Error& error) {

@@ -39,18 +39,41 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error, int a
                      argc > 1 ? fmt::format("'{}'", argv[1]) : "none");
 }
 
+// The words as they could be typed again in a shell.
+std::string command_line(int argc, char** argv) {
+  std::string line = "tandem";
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    const bool plain = !word.empty() && word.find_first_not_of(
+                                            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                            "-_=,.:/+@%") == std::string::npos;
+    line += " ";
+    if (plain) {
+      line += word;
+      continue;
+    }
+    line += "'";
+    for (const char c : word) line += c == '\'' ? "'\\''" : std::string(1, c);
+    line += "'";
+  }
+  return line;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   CLI::App app("Tandem: trains image classifiers on the CPU, on GPUs and on clusters.", "tandem");
   app.set_version_flag("--version", "tandem " TANDEM_VERSION);
   app.require_subcommand(1);
-  app.footer("Example: tandem study all --quick --html report.html\nEvery command has its own --help.");
+  app.footer("Example: tandem train mnist --epochs 15\nEvery command has its own --help.");
   tandem::Action action;
   tandem::add_devices_command(app, action);
+  tandem::add_eval_command(app, action);
   tandem::add_fetch_command(app, action);
   tandem::add_filter_command(app, action);
+  tandem::add_predict_command(app, action);
   tandem::add_study_command(app, action);
+  tandem::add_train_command(app, action, command_line(argc, argv));
   try {
     app.parse(argc, argv);
     const int status = action();

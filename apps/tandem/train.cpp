@@ -1,0 +1,167 @@
+// tandem train: trains a classifier and leaves a run folder.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "apps/tandem/command.h"
+#include "tandem/train/run_folder.h"
+#include "tandem/train/signals.h"
+#include "tandem/train/trainer.h"
+
+namespace tandem {
+namespace {
+
+struct Flags {
+  std::map<std::string, std::string> given;  // key of a TrainField → text
+  std::string config, preset, out, resume;
+  bool resuming = false;
+  double save_every = 60;
+};
+
+std::string flag_name(const std::string& key) {
+  std::string name = "--" + key;
+  std::replace(name.begin(), name.end(), '_', '-');
+  return name;
+}
+
+RunOptions to_run(const Flags& flags, const std::string& command) {
+  check(flags.resume.empty() || flags.out.empty() || flags.resume == flags.out,
+        "[train] --out and --resume name two folders: {} and {}", flags.out, flags.resume);
+  check(flags.resume.empty() || std::filesystem::exists(RunFolder{flags.resume}.config()),
+        "[train] {}: no run to resume: it has no config.toml", flags.resume);
+  check(!flags.resuming || !(flags.resume + flags.out).empty(),
+        "[train] expected the folder of the run: --resume RUNDIR");
+  return {.folder = flags.resume.empty() ? flags.out : flags.resume,
+          .resume = flags.resuming,
+          .save_every_seconds = flags.save_every,
+          .command = command};
+}
+
+// What is set later wins: a preset, or the configuration of the run that is resumed; the file; the flags.
+TrainOptions to_options(const Flags& flags, const RunOptions& run) {
+  TrainOptions options;
+  if (!flags.preset.empty()) apply_preset(options, flags.preset);
+  const bool known = run.resume && std::filesystem::exists(RunFolder{run.folder}.config());
+  if (known) options = read_config(RunFolder{run.folder}.config(), options);
+  const std::string device = options.device;
+  if (!flags.config.empty()) options = read_config(flags.config, options);
+  for (const auto& [key, text] : flags.given)
+    train_field(key).set(options, flag_value(train_field(key), text));
+  if (known && options.device == "auto") options.device = device;  // measured when the run began
+  return options;
+}
+
+int run(const Flags& flags, const std::string& command) {
+  const RunOptions run_options = to_run(flags, command);
+  const TrainOptions options = to_options(flags, run_options);
+  SignalWatch signals;
+  Progress progress;
+  const TrainResult result =
+      train(options, run_options,
+            {.on_message =
+                 [&](const std::string& line) {
+                   progress.clear();
+                   fmt::print(stderr, "{}\n", line);
+                 },
+             .on_progress = [&](const ProgressState& state) { progress.update(state); },
+             .on_epoch =
+                 [&](const EpochRecord& record) {
+                   progress.clear();
+                   fmt::print("Epoch {}, accuracy {:.2f} %.\n", record.epoch, 100 * record.val_accuracy);
+                   std::fflush(stdout);
+                 },
+             .stop_signal = [&] { return signals.stop_signal(); },
+             .save_requested = [&] { return signals.take_save_request(); }});
+  progress.clear();
+  const std::string folder = result.folder.string();
+  if (result.stopped_by != 0) {
+    fmt::print(stderr, "Stopped and saved. Go on with: tandem train --resume {}\n", folder);
+    return 128 + result.stopped_by;
+  }
+  fmt::print("Time: {:.1f} s\nTest accuracy: {:.2f} %\n", result.seconds, 100 * result.test_accuracy);
+  fmt::print(stderr, "Report: {0}/report.html; best model (epoch {1}): {0}/best.safetensors\n", folder,
+             result.best_epoch);
+  return 0;
+}
+
+// Flags most people need; the others are named in the last lines of the help.
+bool is_common(const std::string& key) {
+  static const std::vector<std::string> common{"model",      "layers", "activation", "epochs",
+                                               "batch_size", "lr",     "optimizer",  "schedule",
+                                               "seed",       "limit",  "validation", "device"};
+  return std::ranges::find(common, key) != common.end();
+}
+
+void add_field(CLI::App& command, const TrainField& field, const std::shared_ptr<Flags>& flags) {
+  const std::string key = field.key;
+  const auto take = [flags, key, &field](const std::string& text) {
+    as_usage(flag_name(key), [&] {
+      TrainOptions scratch;
+      field.set(scratch, flag_value(field, text));
+    });
+    flags->given[key] = text;
+  };
+  CLI::Option* option = nullptr;
+  if (key == "data")
+    option = command.add_option_function<std::string>("DATA", take, field.help);
+  else if (field.kind == TrainField::Kind::flag)
+    option = command.add_flag_function(
+        flag_name(key), [take](std::int64_t) { take("true"); }, field.help);
+  else
+    option = command.add_option_function<std::string>(flag_name(key), take, field.help);
+  option->type_name(key == "data" ? "" : field.value_name);
+  if (key != "data" && !is_common(key)) option->group("");
+}
+
+std::string rare_flags() {
+  std::string line = "More:", text;
+  for (const TrainField& field : train_fields()) {
+    if (is_common(field.key) || std::string(field.key) == "data") continue;
+    const std::string word =
+        fmt::format(" {}{}{}", flag_name(field.key), *field.value_name ? " " : "", field.value_name);
+    if (line.size() + word.size() > 96) {
+      text += line + "\n";
+      line = "     ";
+    }
+    line += word;
+  }
+  return text + line + "\n";
+}
+
+}  // namespace
+
+void add_train_command(CLI::App& app, Action& action, const std::string& command_line) {
+  CLI::App* command = app.add_subcommand("train", "Train an image classifier");
+  command->footer(
+      rare_flags() +
+      "Each epoch is judged on the test set, or with --validation N on N training images held out.\n"
+      "Example: tandem train mnist --layers 784,200,10 --epochs 15 --out runs/first");
+  auto flags = std::make_shared<Flags>();
+  for (const TrainField& field : train_fields()) add_field(*command, field, flags);
+  command->add_option("--preset", flags->preset, "best: the recipe with the best accuracy")
+      ->type_name("NAME")
+      ->check(usage_check([](const std::string& name) {
+        TrainOptions scratch;
+        apply_preset(scratch, name);
+      }));
+  command->add_option("--config", flags->config, "key = value lines, as a run's config.toml; flags win")
+      ->type_name("FILE");
+  command->add_option("--out", flags->out, "Run folder, runs/DATA-MODEL-N by default")->type_name("RUNDIR");
+  auto* resume = command->add_option("--resume", flags->resume, "Go on with the run in RUNDIR or --out")
+                     ->type_name("[RUNDIR]")
+                     ->expected(0, 1);
+  command->add_option("--save-every", flags->save_every, "Seconds between checkpoints, 60 by default")
+      ->type_name("S")
+      ->check(CLI::Range(0.0, 1e9));
+  command->callback([flags, resume, &action, command_line] {
+    flags->resuming = resume->count() > 0;
+    action = [flags, command_line] { return run(*flags, command_line); };
+  });
+}
+
+}  // namespace tandem

@@ -1,0 +1,72 @@
+#include "tandem/train/evaluate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "tandem/core/check.h"
+#include "tandem/ops/arithmetic.h"
+#include "tandem/ops/cast.h"
+#include "tandem/ops/concat.h"
+#include "tandem/ops/reduce.h"
+#include "tandem/ops/softmax.h"
+#include "tandem/tensor/tape.h"
+#include "tandem/train/metrics.h"
+
+namespace tandem {
+namespace {
+
+constexpr std::int64_t batch = 2048;  // enough to keep any device busy, few enough to fit anywhere
+
+class EvaluationMode {
+ public:
+  explicit EvaluationMode(Module& model) : model_(model), training_(model.is_training()) { model.eval(); }
+  ~EvaluationMode() { model_.train(training_); }
+  EvaluationMode(const EvaluationMode&) = delete;
+  EvaluationMode& operator=(const EvaluationMode&) = delete;
+
+ private:
+  Module& model_;
+  bool training_;
+};
+
+}  // namespace
+
+Tensor outputs_of(Module& model, const Tensor& images, float pixel_scale) {
+  const NoGrad no_grad;
+  const EvaluationMode mode(model);
+  const Device device = model.parameters().front().tensor.device();
+  const std::int64_t count = images.size(0);
+  expect(count > 0);
+  const Tensor rows = images.reshape({count, -1});
+  std::vector<Tensor> parts;
+  for (std::int64_t begin = 0; begin < count; begin += batch) {
+    const Tensor part = rows.slice(0, begin, std::min(begin + batch, count)).to(device);
+    parts.push_back(model.forward(multiply(cast(part, DType::f32), pixel_scale)));
+  }
+  return parts.size() == 1 ? parts.front() : concat(parts, 0);
+}
+
+Evaluation evaluate(Module& model, const ImageSet& set, LossKind loss, float pixel_scale) {
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  if (set.count() == 0) return {.loss = nan, .accuracy = nan};
+  const NoGrad no_grad;
+  const Tensor outputs = outputs_of(model, set.images, pixel_scale);
+  const Tensor labels = set.labels.to(outputs.device());
+  Evaluation evaluation{.loss = compute_loss(loss, outputs, labels).item<float>(),
+                        .classes = outputs.size(1),
+                        .outputs = outputs.to_vector<float>()};
+  for (const std::int64_t prediction : argmax(outputs, 1).to_vector<std::int64_t>())
+    evaluation.predictions.push_back(static_cast<std::int32_t>(prediction));
+  evaluation.accuracy = accuracy(set.labels.to_vector<std::int32_t>(), evaluation.predictions);
+  return evaluation;
+}
+
+std::vector<float> probabilities(const std::vector<float>& outputs, std::int64_t classes, LossKind loss) {
+  if (outputs.empty()) return {};
+  const Tensor rows = Tensor::from(outputs, {static_cast<std::int64_t>(outputs.size()) / classes, classes});
+  return (loss == LossKind::cross_entropy ? softmax(rows) : divide(rows, sum(rows, {1}, {.keep_axes = true})))
+      .to_vector<float>();
+}
+
+}  // namespace tandem

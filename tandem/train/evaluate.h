@@ -1,0 +1,31 @@
+// How a model does on a set of images.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tandem/data/image_set.h"
+#include "tandem/nn/loss.h"
+#include "tandem/nn/module.h"
+
+namespace tandem {
+
+struct Evaluation {
+  double loss = 0;      // mean
+  double accuracy = 0;  // a share of 1; NaN without images
+  std::int64_t classes = 0;
+  std::vector<std::int32_t> predictions;  // one an image
+  std::vector<float> outputs;             // images × classes, what the network says
+};
+
+// The model's outputs (images, classes) on the model's device, with nothing recorded. The images may be
+// anywhere. The model is in evaluation mode meanwhile, then as it was.
+Tensor outputs_of(Module& model, const Tensor& images, float pixel_scale = 1.0f / 255.0f);
+
+Evaluation evaluate(Module& model, const ImageSet& set, LossKind loss, float pixel_scale = 1.0f / 255.0f);
+
+// Outputs as probabilities, on the host: softmax for cross-entropy; sigmoid outputs (mse) are divided by
+// their sum.
+std::vector<float> probabilities(const std::vector<float>& outputs, std::int64_t classes, LossKind loss);
+
+}  // namespace tandem

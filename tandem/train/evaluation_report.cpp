@@ -1,0 +1,128 @@
+#include "tandem/train/evaluation_report.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "tandem/core/check.h"
+#include "tandem/report/figures.h"
+#include "tandem/train/evaluate.h"
+#include "tandem/train/training_data.h"
+
+namespace tandem {
+namespace {
+
+constexpr std::size_t most_columns = 20;  // of a confusion matrix on a terminal
+
+std::string percent(double share) {
+  return std::isfinite(share) ? fmt::format("{:.2f} %", 100 * share) : "–";
+}
+
+Table class_table(const EvaluationReport& report) {
+  Table table{.columns = {{"class"},
+                          {"images", Align::right},
+                          {"predicted", Align::right},
+                          {"right", Align::right},
+                          {"precision", Align::right},
+                          {"recall", Align::right}},
+              .rows = {}};
+  for (std::size_t i = 0; i < report.classes.size(); ++i) {
+    const ClassMetrics& metrics = report.metrics[i];
+    table.rows.push_back({.heading = "",
+                          .cells = {{report.classes[i]},
+                                    {format_count(metrics.images)},
+                                    {format_count(metrics.predicted)},
+                                    {format_count(metrics.right)},
+                                    {percent(metrics.precision)},
+                                    {percent(metrics.recall)}}});
+  }
+  return table;
+}
+
+Table confusion_table(const EvaluationReport& report) {
+  const std::size_t count = report.classes.size();
+  Table table{.columns = {{"truth"}}, .rows = {}};
+  for (const std::string& name : report.classes) table.columns.push_back({name, Align::right});
+  for (std::size_t truth = 0; truth < count; ++truth) {
+    TableRow row{.heading = "", .cells = {{report.classes[truth]}}};
+    for (std::size_t predicted = 0; predicted < count; ++predicted) {
+      const std::int64_t cell = report.confusion[truth * count + predicted];
+      const Tone tone = truth == predicted ? Tone::good : cell == 0 ? Tone::faint : Tone::plain;
+      row.cells.push_back({fmt::format("{}", cell), tone});
+    }
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+nlohmann::json finite(double value) {
+  return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
+}
+
+}  // namespace
+
+EvaluationReport evaluate_model(Model& model, const std::string& data, const std::string& from) {
+  const ModelInfo& info = model.info;
+  const DataSplit split = load_split(data.empty() ? info.data : data, from, {}, 10);
+  const ImageSet& test = split.test;
+  check_image_set(test, split.name);
+  check(test.images.size(1) == info.height && test.images.size(2) == info.width &&
+            test.images.size(3) == info.channels,
+        "[eval] expected images of {}x{} with {} channel{}, as the model's, got {} in {}", info.height,
+        info.width, info.channels, info.channels == 1 ? "" : "s", image_description(test), split.name);
+  check(test.classes.size() == info.classes.size(),
+        "[eval] expected {} classes, as the model's, got {} in {}", info.classes.size(), test.classes.size(),
+        split.name);
+  const Evaluation evaluation = evaluate(*model.module, test, info.architecture.loss, info.pixel_scale);
+  const std::vector<std::int32_t> labels = test.labels.to_vector<std::int32_t>();
+  EvaluationReport report{.model = info.architecture.to_string(),
+                          .data = split.name,
+                          .images = test.count(),
+                          .accuracy = evaluation.accuracy,
+                          .loss = evaluation.loss,
+                          .top = {},
+                          .classes = test.classes,
+                          .metrics = {},
+                          .confusion = confusion_matrix(labels, evaluation.predictions, evaluation.classes)};
+  for (const int k : {2, 3, 5})
+    if (k < evaluation.classes) report.top.push_back({k, top_k_accuracy(evaluation.outputs, labels, k)});
+  report.metrics = class_metrics(report.confusion);
+  return report;
+}
+
+std::string evaluation_text(const EvaluationReport& report, const TextStyle& style) {
+  std::string text = fmt::format("{} on {} test images of {}\n\nAccuracy: {}\n", report.model,
+                                 format_count(report.images), report.data, percent(report.accuracy));
+  for (const TopK& top : report.top) text += fmt::format("Top-{}: {}\n", top.k, percent(top.accuracy));
+  text += fmt::format("Loss: {:.4f}\n\n{}", report.loss, format_table(class_table(report), style));
+  if (report.classes.size() <= most_columns)
+    text += "\nConfusion, truth by prediction:\n" + format_table(confusion_table(report), style);
+  return text;
+}
+
+std::string evaluation_json(const EvaluationReport& report) {
+  nlohmann::ordered_json json{{"model", report.model},
+                              {"data", report.data},
+                              {"images", report.images},
+                              {"accuracy", finite(report.accuracy)},
+                              {"loss", finite(report.loss)}};
+  for (const TopK& top : report.top) json["top_k"][fmt::format("{}", top.k)] = finite(top.accuracy);
+  const std::size_t count = report.classes.size();
+  json["classes"] = nlohmann::json::array();
+  json["confusion"] = nlohmann::json::array();
+  for (std::size_t i = 0; i < count; ++i) {
+    const ClassMetrics& metrics = report.metrics[i];
+    json["classes"].push_back(nlohmann::ordered_json{{"name", report.classes[i]},
+                                                     {"images", metrics.images},
+                                                     {"predicted", metrics.predicted},
+                                                     {"right", metrics.right},
+                                                     {"precision", finite(metrics.precision)},
+                                                     {"recall", finite(metrics.recall)}});
+    const auto row = report.confusion.begin() + static_cast<std::ptrdiff_t>(i * count);
+    json["confusion"].push_back(std::vector<std::int64_t>(row, row + static_cast<std::ptrdiff_t>(count)));
+  }
+  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace tandem

@@ -1,0 +1,98 @@
+// Everything that defines a training run, with one table of fields from which the flags of the program, the
+// configuration file and their errors are made.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tandem/device/device.h"
+#include "tandem/files/toml.h"
+#include "tandem/nn/loss.h"
+#include "tandem/ops/activation.h"
+#include "tandem/ops/matmul.h"
+#include "tandem/optim/optimizer.h"
+#include "tandem/optim/schedule.h"
+
+namespace tandem {
+
+struct TrainOptions {
+  std::string data = "digits";  // digits, mnist, fashion-mnist or a folder with the four idx files
+  std::string from;             // where to take the data set's files from, when it is not in the cache
+  std::string model = "mlp";
+  std::vector<std::int64_t> layers = {784, 200, 10};
+  Activation activation = Activation::sigmoid;
+  double dropout = 0;
+  LossKind loss = LossKind::cross_entropy;
+  double label_smoothing = 0;
+
+  std::int64_t epochs = 15;
+  std::int64_t batch_size = 16;
+  std::int64_t batches_per_epoch = 0;  // 0: all of the data
+  double learning_rate = 0.5;
+  OptimizerKind optimizer = OptimizerKind::sgd;
+  double momentum = 0;
+  bool nesterov = false;
+  double weight_decay = 0;
+  ScheduleKind schedule = ScheduleKind::constant;
+  std::int64_t step_size = 7;
+  double gamma = 0.1;
+  double min_lr = 0;
+  std::int64_t warmup_steps = 0;
+  std::int64_t early_stopping = 0;  // epochs without a better accuracy; 0: never
+
+  std::uint64_t seed = 1;
+  std::int64_t limit = 0;       // train on the first so many images; 0: all
+  std::int64_t validation = 0;  // so many of the last training images judge the epochs; 0: the test set does
+  std::string device = "auto";  // saved as the device that was chosen
+  MatmulPrecision precision = MatmulPrecision::fp32;
+
+  ScheduleOptions schedule_options() const;
+  UpdateOptions update_options() const;
+};
+
+// Where a run is kept and how: not part of what it computes.
+struct RunOptions {
+  std::filesystem::path folder;  // empty: runs/<data>-<model>-<number>
+  bool resume = false;
+  double save_every_seconds = 60;  // in the middle of an epoch; 0: after every few steps
+  std::string command;             // for the report and the model file
+};
+
+// One thing that can be set: `key = value` in a file, --key VALUE as a flag.
+struct TrainField {
+  enum class Kind { flag, whole, number, text, sizes };
+
+  const char* key;
+  Kind kind;
+  const char* value_name;  // "N"
+  const char* help;
+  std::function<TomlValue(const TrainOptions&)> get;
+  std::function<void(TrainOptions&, const TomlValue&)> set;  // an Error says what was expected
+};
+
+std::span<const TrainField> train_fields();
+const TrainField& train_field(std::string_view key);
+
+// The value of a flag's text, for TrainField::set.
+TomlValue flag_value(const TrainField& field, const std::string& text);
+
+// Sets the fields the table names. An unknown key or a wrong value: "[config] run.toml:3: …".
+void apply_table(TrainOptions& options, const TomlTable& table);
+TomlTable to_table(const TrainOptions& options);
+TrainOptions read_config(const std::filesystem::path& path, TrainOptions base = {});
+
+// Sets what a preset says; "best" is the only one.
+void apply_preset(TrainOptions& options, const std::string& name);
+
+// Error for values that do not go together.
+void check_options(const TrainOptions& options);
+
+// "epochs (5, was 3)" for each key that differs.
+std::vector<std::string> differing_keys(const TrainOptions& now, const TrainOptions& before);
+
+}  // namespace tandem

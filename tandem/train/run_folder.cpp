@@ -1,0 +1,175 @@
+// A checkpoint's tensors are "model.…", "optimizer.…", and the run's position as numbers, so that all of it
+// comes back bit for bit; its metadata are the configuration.
+#include "tandem/train/run_folder.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <system_error>
+
+#include "tandem/core/check.h"
+#include "tandem/files/checkpoint.h"
+
+namespace tandem {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* format_version = "1";
+
+// A record as a row of numbers, and back.
+constexpr std::int64_t record_size = 8;
+void append(std::vector<double>& row, const EpochRecord& r) {
+  row.insert(row.end(), {static_cast<double>(r.epoch), r.train_loss, r.train_accuracy, r.val_loss,
+                         r.val_accuracy, r.learning_rate, r.seconds, r.samples_per_second});
+}
+EpochRecord record_from(const double* row) {
+  return {.epoch = static_cast<int>(row[0]),
+          .train_loss = row[1],
+          .train_accuracy = row[2],
+          .val_loss = row[3],
+          .val_accuracy = row[4],
+          .learning_rate = row[5],
+          .seconds = row[6],
+          .samples_per_second = row[7]};
+}
+
+bool all_finite(const Tensor& tensor) {
+  if (tensor.dtype() != DType::f32) return true;
+  const std::vector<float> values = tensor.to_vector<float>();
+  return std::ranges::all_of(values, [](float value) { return std::isfinite(value); });
+}
+
+void add_prefixed(NamedTensors& all, const std::string& prefix, const NamedTensors& tensors) {
+  for (const auto& [name, tensor] : tensors) all.push_back({prefix + name, tensor});
+}
+
+NamedTensors take_prefixed(const std::string& prefix, const NamedTensors& all) {
+  NamedTensors taken;
+  for (const auto& [name, tensor] : all)
+    if (name.starts_with(prefix)) taken.push_back({name.substr(prefix.size()), tensor});
+  return taken;
+}
+
+Tensor tensor_named(const TensorFile& file, const std::string& name, DType dtype, const std::string& path) {
+  const auto found = std::ranges::find(file.tensors, name, &NamedTensor::name);
+  check(found != file.tensors.end() && found->tensor.dtype() == dtype,
+        "[train] {}: not a checkpoint of a training run: it has no '{}'", path, name);
+  return found->tensor;
+}
+
+// Keys whose change would make another run of it.
+std::vector<std::string> refused_keys(TrainOptions now, const TrainOptions& before) {
+  now.from = before.from;
+  now.device = before.device;
+  if (now.schedule == ScheduleKind::constant || now.schedule == ScheduleKind::step)
+    now.epochs = before.epochs;
+  return differing_keys(now, before);
+}
+
+}  // namespace
+
+void check_run_folder(const fs::path& path, bool resume) {
+  std::error_code ignored;
+  check(!fs::exists(path, ignored) || fs::is_directory(path, ignored), "[train] {} is not a folder",
+        path.string());
+  check(resume || !fs::exists(path, ignored) || fs::is_empty(path, ignored),
+        "[train] {} is not empty: give another --out, or --resume to go on with the run in it",
+        path.string());
+}
+
+RunFolder make_run_folder(const fs::path& path, const std::string& data, const std::string& model) {
+  std::error_code error;
+  if (!path.empty()) {
+    fs::create_directories(path, error);
+    check(!error, "[train] cannot make the folder {}: {}", path.string(), error.message());
+    return {path};
+  }
+  fs::create_directories("runs", error);
+  check(!error, "[train] cannot make the folder runs: {}", error.message());
+  for (int number = 1;; ++number) {
+    const fs::path candidate = fs::path("runs") / fmt::format("{}-{}-{}", data, model, number);
+    const bool made = fs::create_directory(candidate, error);
+    check(!error || error == std::errc::file_exists, "[train] cannot make the folder {}: {}",
+          candidate.string(), error.message());
+    if (made) return {candidate};
+  }
+}
+
+const EpochRecord* RunPosition::best() const {
+  const auto found = std::ranges::max_element(records, {}, &EpochRecord::val_accuracy);
+  return found == records.end() ? nullptr : &*found;
+}
+
+bool is_finite(const TrainingState& state) {
+  for (const NamedTensors& tensors : {state.model().state_dict(), state.task().optimizer.state()})
+    for (const auto& [name, tensor] : tensors)
+      if (!all_finite(tensor)) return false;
+  return true;
+}
+
+void save_checkpoint(const RunFolder& folder, const TrainOptions& options, const TrainingState& state,
+                     const RunPosition& position) {
+  TensorFile file{
+      .metadata = {{"tandem.checkpoint", format_version}, {"tandem.config", to_toml(to_table(options))}},
+      .tensors = {}};
+  std::vector<double> records;
+  for (const EpochRecord& record : position.records) append(records, record);
+  const StepSums& sums = position.sums;
+  file.tensors = {
+      {"position",
+       Tensor::from(std::vector<std::int64_t>{position.epoch, position.step, sums.correct, sums.samples},
+                    {4})},
+      {"sums",
+       Tensor::from(std::vector<double>{sums.loss, position.epoch_seconds, position.total_seconds}, {3})},
+      {"records", Tensor::from(records, {static_cast<std::int64_t>(position.records.size()), record_size})}};
+  add_prefixed(file.tensors, "model.", state.model().state_dict());
+  add_prefixed(file.tensors, "optimizer.", state.task().optimizer.state());
+  write_checkpoint(folder.checkpoint(), file);
+}
+
+std::optional<RunPosition> load_checkpoint(const RunFolder& folder, const TrainOptions& options,
+                                           TrainingState& state) {
+  std::error_code ignored;
+  if (!fs::exists(folder.checkpoint(), ignored)) return std::nullopt;
+  const std::string name = folder.checkpoint().string();
+  const TensorFile file = read_checkpoint(folder.checkpoint());
+  const auto config = file.metadata.find("tandem.config");
+  const auto version = file.metadata.find("tandem.checkpoint");
+  check(config != file.metadata.end() && version != file.metadata.end() && version->second == format_version,
+        "[train] {}: not a checkpoint of a training run", name);
+  TrainOptions before;
+  apply_table(before, parse_toml(config->second, name));
+  const std::vector<std::string> differing = refused_keys(options, before);
+  check(differing.empty(), "[train] {} belongs to another configuration: {}", name,
+        fmt::join(differing, ", "));
+
+  const Tensor numbers = tensor_named(file, "position", DType::i64, name);
+  const Tensor sums = tensor_named(file, "sums", DType::f64, name);
+  const Tensor rows = tensor_named(file, "records", DType::f64, name);
+  const auto place = numbers.to_vector<std::int64_t>();
+  const auto values = sums.to_vector<double>();
+  const auto records = rows.to_vector<double>();
+  const bool fits =
+      place.size() == 4 && values.size() == 3 && rows.rank() == 2 && rows.size(1) == record_size;
+  check(fits && place[0] == rows.size(0) && place[1] >= 0 && place[1] < state.task().batches.steps(),
+        "[train] {}: its position makes no sense", name);
+  RunPosition position{.epoch = place[0],
+                       .step = place[1],
+                       .sums = {.loss = values[0], .correct = place[2], .samples = place[3]},
+                       .epoch_seconds = values[1],
+                       .total_seconds = values[2],
+                       .records = {}};
+  for (std::int64_t i = 0; i < rows.size(0); ++i)
+    position.records.push_back(record_from(records.data() + i * record_size));
+  try {
+    state.model().load_state_dict(take_prefixed("model.", file.tensors));
+    state.optimizer().load_state(take_prefixed("optimizer.", file.tensors));
+  } catch (const Error& error) {
+    fail("[train] {}: {}", name, error.what());
+  }
+  return position;
+}
+
+}  // namespace tandem

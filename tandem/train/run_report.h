@@ -1,0 +1,26 @@
+// The report of a run that is over, out of what the loop knows.
+#pragma once
+
+#include <string>
+
+#include "tandem/report/training_report.h"
+#include "tandem/tensor/named_tensor.h"
+#include "tandem/train/evaluate.h"
+#include "tandem/train/trainer.h"
+#include "tandem/train/training_state.h"
+
+namespace tandem {
+
+struct FinishedRun {
+  const TrainOptions& options;
+  const TrainingData& data;
+  const TrainResult& result;
+  const Evaluation& tested;  // on the test images
+  std::string engine;
+  NamedTensors parameters;
+  std::string command;
+};
+
+TrainingReport run_report(const FinishedRun& run);
+
+}  // namespace tandem

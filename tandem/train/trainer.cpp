@@ -1,0 +1,266 @@
+#include "tandem/train/trainer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <optional>
+
+#include "tandem/core/check.h"
+#include "tandem/core/clock.h"
+#include "tandem/core/write_file.h"
+#include "tandem/report/csv.h"
+#include "tandem/report/figures.h"
+#include "tandem/report/training_page.h"
+#include "tandem/train/device_choice.h"
+#include "tandem/train/evaluate.h"
+#include "tandem/train/event_file.h"
+#include "tandem/train/run_folder.h"
+#include "tandem/train/run_report.h"
+
+namespace tandem {
+namespace {
+
+constexpr double chunk_ms = 150;  // between two looks at signals and progress
+
+class Trainer {
+ public:
+  Trainer(const TrainOptions& options, const RunOptions& run, const TrainCallbacks& callbacks)
+      : options_(options), run_(run), callbacks_(callbacks) {}
+
+  TrainResult train() {
+    prepare();
+    while (position_.epoch < options_.epochs && !stops_early()) {
+      if (const int signal = run_epoch(); signal != 0) return result(signal);
+      finish_epoch();
+    }
+    return finish();
+  }
+
+ private:
+  void say(const std::string& line) const {
+    if (callbacks_.on_message) callbacks_.on_message(line);
+  }
+
+  // ---- before the first step
+
+  void prepare() {
+    check_options(options_);
+    if (!run_.folder.empty()) check_run_folder(run_.folder, run_.resume);
+    data_ = load_training_data(options_, callbacks_.on_message);
+    check_fit(options_, data_.train);
+    say(fmt::format("Data: {}, {} training, {}{} test images, {}, {} classes", data_.name,
+                    format_count(data_.train.count()),
+                    data_.held_out ? format_count(data_.validation.count()) + " validation and " : "and ",
+                    format_count(data_.test.count()), image_description(data_.train),
+                    data_.train.classes.size()));
+    const DeviceChoice choice = choose_device(options_, data_.train);
+    options_.device = choice.device.to_string();
+    say(fmt::format("Device: {} ({})", options_.device, choice.reason));
+    state_.emplace(options_, data_.train, choice.device);
+    folder_ = make_run_folder(run_.folder, data_.name, options_.model);
+    if (run_.resume) resume();
+    say("Engine: " + state_->engine().description());
+    say("Run folder: " + folder_.path.string());
+    data_.validation = data_.validation.to(choice.device);
+
+    write_file("train", folder_.config(), to_toml(to_table(options_)));
+    write_log();
+    events_.emplace(folder_.events(), position_.epoch);
+    seconds_before_ = position_.total_seconds;
+    watch_ = {};
+  }
+
+  void resume() {
+    if (std::optional<RunPosition> found = load_checkpoint(folder_, options_, *state_)) {
+      position_ = std::move(*found);
+      say(fmt::format("Resuming {} at epoch {}, step {}", folder_.path.string(), position_.epoch + 1,
+                      position_.step + 1));
+    } else {
+      say(fmt::format("No checkpoint in {} yet: starting from the beginning", folder_.path.string()));
+    }
+  }
+
+  // ---- an epoch
+
+  const BatchPlan& batches() const { return state_->task().batches; }
+
+  // Runs what is left of the epoch; a signal that ended it early, or 0.
+  int run_epoch() {
+    while (position_.step < batches().steps()) {
+      const int signal = callbacks_.stop_signal ? callbacks_.stop_signal() : 0;
+      const bool asked = callbacks_.save_requested && callbacks_.save_requested();
+      if (signal != 0 || asked || saved_.elapsed_ms() >= 1000 * run_.save_every_seconds) save();
+      if (signal != 0) return signal;
+      run_chunk();
+    }
+    return 0;
+  }
+
+  // Some steps that together take about chunk_ms. How many does not change a bit of the result.
+  void run_chunk() {
+    const std::int64_t count = std::min(chunk_, batches().steps() - position_.step);
+    const Stopwatch watch;
+    const StepSums sums = state_->engine().run(position_.epoch, position_.step, count);
+    const double ms = watch.elapsed_ms();
+    if (!std::isfinite(sums.loss))
+      diverged(count == 1 ? fmt::format("at step {}", position_.step + 1)
+                          : fmt::format("in steps {} to {}", position_.step + 1, position_.step + count));
+    position_.step += count;
+    position_.sums += sums;
+    position_.epoch_seconds += ms / 1000;
+    changed_ = true;
+    const double wanted = chunk_ms * static_cast<double>(count) / std::max(ms, 1e-3);
+    chunk_ = std::clamp<std::int64_t>(static_cast<std::int64_t>(wanted), 1, 8 * chunk_);
+    samples_ += sums.samples;
+    seconds_ += ms / 1000;
+    if (callbacks_.on_progress)
+      callbacks_.on_progress({.epoch = static_cast<int>(position_.epoch) + 1,
+                              .epochs = static_cast<int>(options_.epochs),
+                              .position = position_.sums.samples,
+                              .total = batches().positions(),
+                              .samples_per_second = static_cast<double>(samples_) / seconds_,
+                              .loss = position_.sums.loss / static_cast<double>(position_.sums.samples)});
+  }
+
+  [[noreturn]] void diverged(const std::string& where) const {
+    std::error_code ignored;
+    fail("[train] the loss is not finite {} of epoch {}: try a lower --lr ({})", where, position_.epoch + 1,
+         std::filesystem::exists(folder_.checkpoint(), ignored)
+             ? "the last good checkpoint is kept in " + folder_.checkpoint().string()
+             : "no checkpoint was saved before it");
+  }
+
+  // Weights can become NaN in an update whose loss was still a number.
+  void store_finite() {
+    state_->engine().store();
+    if (!is_finite(*state_)) diverged(fmt::format("after step {}", position_.step));
+  }
+
+  void save() {
+    saved_ = {};
+    if (!changed_) return;
+    store_finite();
+    position_.total_seconds = seconds_before_ + watch_.elapsed_ms() / 1000;
+    save_checkpoint(folder_, options_, *state_, position_);
+    changed_ = false;
+  }
+
+  void finish_epoch() {
+    store_finite();
+    const Evaluation judged = evaluate(state_->model(), data_.validation, options_.loss);
+    const StepSums& sums = position_.sums;
+    const auto samples = static_cast<double>(sums.samples);
+    const EpochRecord record{
+        .epoch = static_cast<int>(position_.epoch) + 1,
+        .train_loss = sums.loss / samples,
+        .train_accuracy = static_cast<double>(sums.correct) / samples,
+        .val_loss = judged.loss,
+        .val_accuracy = judged.accuracy,
+        .learning_rate = learning_rate_at(state_->task().schedule, options_.learning_rate, position_.epoch,
+                                          batches().steps() - 1, batches().steps()),
+        .seconds = position_.epoch_seconds,
+        .samples_per_second = samples / std::max(position_.epoch_seconds, 1e-9)};
+    position_.records.push_back(record);
+    ++position_.epoch;
+    position_.step = 0;
+    position_.sums = {};
+    position_.epoch_seconds = 0;
+    // What the checkpoint does not hold is written first: a kill in between is mended by the resume, which
+    // does this epoch again and writes the same.
+    if (position_.best()->epoch == record.epoch) save_model(folder_.best(), state_->model(), info(record));
+    write_events(record);
+    write_log();
+    save();
+    if (callbacks_.on_epoch) callbacks_.on_epoch(record);
+  }
+
+  bool stops_early() const {
+    return options_.early_stopping > 0 && position_.best() != nullptr &&
+           position_.epoch - position_.best()->epoch >= options_.early_stopping;
+  }
+
+  ModelInfo info(const EpochRecord& record) const {
+    const Tensor& images = data_.train.images;
+    return {.architecture = architecture_of(options_),
+            .classes = data_.train.classes,
+            .height = images.size(1),
+            .width = images.size(2),
+            .channels = images.size(3),
+            .pixel_scale = state_->task().pixel_scale,
+            .data = options_.data,
+            .command = run_.command,
+            .epoch = record.epoch,
+            .accuracy = record.val_accuracy};
+  }
+
+  void write_log() const {
+    std::string text = epoch_csv_header();
+    for (const EpochRecord& record : position_.records) text += epoch_csv_row(record);
+    write_file("train", folder_.log(), text);
+  }
+
+  void write_events(const EpochRecord& record) {
+    const double now =
+        std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+    const char* judged_on = data_.held_out ? "validation" : "test";
+    events_->scalar("train/loss", record.epoch, record.train_loss, now);
+    events_->scalar("train/accuracy", record.epoch, record.train_accuracy, now);
+    events_->scalar(fmt::format("{}/loss", judged_on), record.epoch, record.val_loss, now);
+    events_->scalar(fmt::format("{}/accuracy", judged_on), record.epoch, record.val_accuracy, now);
+    events_->scalar("learning_rate", record.epoch, record.learning_rate, now);
+  }
+
+  // ---- after the last
+
+  TrainResult result(int signal) const {
+    return {.folder = folder_.path,
+            .stopped_by = signal,
+            .epochs = position_.records,
+            .best_epoch = position_.best() ? position_.best()->epoch : 0,
+            .seconds = seconds_before_ + watch_.elapsed_ms() / 1000};
+  }
+
+  TrainResult finish() {
+    TrainResult all = result(0);
+    if (position_.epoch > 0 && seconds_ == 0) all.seconds = position_.total_seconds;
+    const Evaluation tested = data_.held_out
+                                  ? evaluate(*load_model(folder_.best()).module, data_.test, options_.loss)
+                                  : evaluate(state_->model(), data_.validation, options_.loss);
+    all.test_accuracy = tested.accuracy;
+    all.test_loss = tested.loss;
+    const TrainingReport report = run_report({.options = options_,
+                                              .data = data_,
+                                              .result = all,
+                                              .tested = tested,
+                                              .engine = state_->engine().description(),
+                                              .parameters = state_->model().parameters(),
+                                              .command = run_.command});
+    write_file("train", folder_.report(), training_page(report));
+    return all;
+  }
+
+  TrainOptions options_;
+  const RunOptions& run_;
+  const TrainCallbacks& callbacks_;
+  TrainingData data_;
+  std::optional<TrainingState> state_;
+  RunFolder folder_;
+  RunPosition position_;
+  std::optional<EventFile> events_;
+  std::int64_t chunk_ = 1;    // steps
+  std::int64_t samples_ = 0;  // run since the start or resume, in seconds_
+  double seconds_ = 0;
+  double seconds_before_ = 0;  // of the run before it was resumed
+  Stopwatch watch_, saved_;
+  bool changed_ = true;  // since the last checkpoint
+};
+
+}  // namespace
+
+TrainResult train(const TrainOptions& options, const RunOptions& run, const TrainCallbacks& callbacks) {
+  return Trainer(options, run, callbacks).train();
+}
+
+}  // namespace tandem

@@ -1,0 +1,55 @@
+#include "tandem/train/training_data.h"
+
+#include <filesystem>
+
+#include "tandem/core/check.h"
+#include "tandem/data/digits.h"
+#include "tandem/data/mnist.h"
+#include "tandem/files/fetch.h"
+
+namespace tandem {
+
+DataSplit load_split(const std::string& data, const std::string& from, const MessageFunction& on_message,
+                     std::int64_t digits) {
+  namespace fs = std::filesystem;
+  if (data == "digits") return digits_split(digits);
+  if (data == "mnist" || data == "fashion-mnist")
+    return load_mnist(data, fetch_dataset(data, {.from = from, .on_message = on_message}));
+  std::error_code ignored;
+  check(fs::is_directory(data, ignored),
+        "[train] expected digits, mnist, fashion-mnist or a folder with idx files, got '{}'", data);
+  DataSplit split = load_mnist("mnist", data);
+  const fs::path folder = fs::path(data).lexically_normal();
+  split.name = (folder.has_filename() ? folder : folder.parent_path()).filename().string();
+  return split;
+}
+
+TrainingData load_training_data(const TrainOptions& options, const MessageFunction& on_message) {
+  constexpr std::int64_t most_digits = std::int64_t{1} << 24;
+  const std::int64_t digits = options.limit > 0 ? options.limit + options.validation : 60000;
+  check(options.data != "digits" || digits <= most_digits,
+        "[train] expected at most {} digits with --limit and --validation, got {}", most_digits, digits);
+  const DataSplit split = load_split(options.data, options.from, on_message, digits);
+  check_image_set(split.train, split.name);
+  check_image_set(split.test, split.name);
+  const std::int64_t count = split.train.count();
+  check(options.validation < count,
+        "[train] expected --validation below the {} training images of {}, got {}", count, split.name,
+        options.validation);
+  const std::int64_t left = count - options.validation;
+  check(options.limit <= left, "[train] expected --limit of at most {} training images of {}, got {}", left,
+        split.name, options.limit);
+  return {.name = split.name,
+          .train = split.train.slice(0, options.limit > 0 ? options.limit : left),
+          .validation = options.validation > 0 ? split.train.slice(left, count) : split.test,
+          .test = split.test,
+          .held_out = options.validation > 0};
+}
+
+std::string image_description(const ImageSet& set) {
+  const std::int64_t channels = set.images.size(3);
+  return fmt::format("{}x{} {}", set.images.size(1), set.images.size(2),
+                     channels == 1 ? "grey" : fmt::format("with {} channels", channels));
+}
+
+}  // namespace tandem

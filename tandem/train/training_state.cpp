@@ -1,0 +1,58 @@
+#include "tandem/train/training_state.h"
+
+#include <fmt/ranges.h>
+
+#include "tandem/core/check.h"
+#include "tandem/train/training_data.h"
+
+namespace tandem {
+namespace {
+
+std::unique_ptr<Module> model_on(const TrainOptions& options, Device device) {
+  std::unique_ptr<Module> model = make_model(architecture_of(options), options.seed);
+  model->to(device);
+  return model;
+}
+
+}  // namespace
+
+Architecture architecture_of(const TrainOptions& options) {
+  return {.model = options.model,
+          .layers = options.layers,
+          .activation = options.activation,
+          .loss = options.loss,
+          .dropout = options.dropout};
+}
+
+TrainingState::TrainingState(const TrainOptions& options, const ImageSet& images, Device device)
+    : model_(model_on(options, device)),
+      optimizer_(model_->parameters(), options.update_options(), options.learning_rate),
+      images_(images.to(device)),
+      task_{.model = *model_,
+            .optimizer = optimizer_,
+            .images = images_,
+            .batches = {.samples = images.count(),
+                        .batch_size = options.batch_size,
+                        .batches_per_epoch = options.batches_per_epoch,
+                        .seed = options.seed},
+            .schedule = options.schedule_options(),
+            .learning_rate = options.learning_rate,
+            .loss = options.loss,
+            .label_smoothing = options.label_smoothing,
+            .precision = options.precision} {
+  check_batch_plan(task_.batches);
+}
+
+Engine& TrainingState::engine() {
+  if (!engine_) engine_ = make_engine(task_);
+  return *engine_;
+}
+
+void check_fit(const TrainOptions& options, const ImageSet& images) {
+  const auto classes = static_cast<std::int64_t>(images.classes.size());
+  check(options.layers.front() == images.image_size() && options.layers.back() == classes,
+        "[train] expected layers from {} inputs ({} images) to {} classes, got {}", images.image_size(),
+        image_description(images), classes, fmt::join(options.layers, ","));
+}
+
+}  // namespace tandem

@@ -1,0 +1,37 @@
+// A run in memory: the model, its optimiser, the images on the device and the engine that trains.
+#pragma once
+
+#include <memory>
+
+#include "tandem/train/engine.h"
+#include "tandem/train/model_file.h"
+#include "tandem/train/options.h"
+
+namespace tandem {
+
+Architecture architecture_of(const TrainOptions& options);
+
+class TrainingState {
+ public:
+  // At the beginning of the run. The model must fit the images.
+  TrainingState(const TrainOptions& options, const ImageSet& images, Device device);
+
+  Module& model() { return *model_; }
+  const Module& model() const { return *model_; }
+  Optimizer& optimizer() { return optimizer_; }
+  const TrainingTask& task() const { return task_; }
+  // Made when it is first asked for: state that is loaded must be in place by then.
+  Engine& engine();
+
+ private:
+  std::unique_ptr<Module> model_;
+  Optimizer optimizer_;
+  ImageSet images_;
+  TrainingTask task_;
+  std::unique_ptr<Engine> engine_;
+};
+
+// Error unless the network's first and last layer fit the images and their classes.
+void check_fit(const TrainOptions& options, const ImageSet& images);
+
+}  // namespace tandem
