@@ -57,7 +57,7 @@ std::vector<LayerValues> layer_values(const TrainingTask& task) {
 namespace {
 
 // Tries thread counts on the first steps, which are real ones, and goes on with the fastest: the weights do
-// not depend on it.
+// not depend on it. Tries again now and then, because other work on the machine comes and goes.
 class ThreadChoice {
  public:
   ThreadChoice() {
@@ -67,6 +67,10 @@ class ThreadChoice {
   }
 
   bool settled() const { return trial_ >= trials * candidates_.size() || candidates_.size() == 1; }
+  // Steps to run with threads(), of `wanted`.
+  std::int64_t steps(std::int64_t wanted) const {
+    return std::min(wanted, settled() ? settled_steps - done_ : trial_steps);
+  }
   int most() const { return candidates_.back().threads; }
   int threads() const {
     if (!settled()) return candidates_[trial_ % candidates_.size()].threads;
@@ -74,21 +78,26 @@ class ThreadChoice {
                             [](const Candidate& a, const Candidate& b) { return a.seconds < b.seconds; })
         ->threads;
   }
-  void record(double seconds_a_step) {
-    Candidate& tried = candidates_[trial_++ % candidates_.size()];
-    tried.seconds = std::min(tried.seconds, seconds_a_step);
+  void record(std::int64_t steps, double seconds) {
+    if (settled()) {
+      done_ += steps;
+      if (done_ >= settled_steps) *this = ThreadChoice();
+    } else if (steps == trial_steps) {
+      Candidate& tried = candidates_[trial_++ % candidates_.size()];
+      tried.seconds = std::min(tried.seconds, seconds);
+    }
   }
 
-  static constexpr std::int64_t trial_steps = 12;
-
  private:
-  static constexpr std::size_t trials = 3;
+  static constexpr std::int64_t trial_steps = 12, settled_steps = 5000;
+  static constexpr std::size_t trials = 4;
   struct Candidate {
     int threads = 1;
     double seconds = 1e9;
   };
   std::vector<Candidate> candidates_;
   std::size_t trial_ = 0;
+  std::int64_t done_ = 0;  // since it settled
 };
 
 class CpuMlpEngine : public Engine {
@@ -108,11 +117,10 @@ class CpuMlpEngine : public Engine {
   StepSums run(std::int64_t epoch, std::int64_t first, std::int64_t count) override {
     StepSums sums;
     while (count > 0) {
-      const std::int64_t steps = choice_.settled() ? count : std::min(count, ThreadChoice::trial_steps);
+      const std::int64_t steps = choice_.steps(count);
       const Stopwatch watch;
       sums += run_with(choice_.threads(), epoch, first, steps);
-      if (!choice_.settled() && steps == ThreadChoice::trial_steps)
-        choice_.record(watch.elapsed_ms() / 1e3 / static_cast<double>(steps));
+      choice_.record(steps, watch.elapsed_ms());
       first += steps;
       count -= steps;
     }

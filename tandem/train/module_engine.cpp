@@ -24,9 +24,17 @@ ModuleEngine::ModuleEngine(const TrainingTask& task) : task_(task) {
   order_ = Tensor::empty({task_.batches.batch_size}, DType::i32, images.device());
   loss_ = zeros({}, DType::f64, images.device());
   correct_ = zeros({}, DType::i64, images.device());
+  if (images.device().is_cuda()) stream_.emplace(images.device());
 }
 
 StepSums ModuleEngine::run(std::int64_t epoch, std::int64_t first, std::int64_t count) {
+  std::optional<StreamScope> scope;
+  if (stream_) {  // after what others have done to the model
+    Event ready(rows_.device());
+    ready.record(current_stream(rows_.device()));
+    ready.hold_back(*stream_);
+    scope.emplace(*stream_);
+  }
   const MatmulPrecisionScope precision(task_.precision);
   task_.model.train();
   clear(loss_);
@@ -34,7 +42,11 @@ StepSums ModuleEngine::run(std::int64_t epoch, std::int64_t first, std::int64_t 
   StepSums sums;
   for (std::int64_t step = first; step < first + count; ++step) {
     prepare(epoch, step);
-    compute(task_.batches.rows(step));
+    const std::int64_t rows = task_.batches.rows(step);
+    if (stream_ && rows == task_.batches.batch_size)
+      compute_captured();
+    else
+      compute(rows);
     sums.samples += task_.batches.rows(step);
   }
   sums.loss = loss_.item<double>();
@@ -51,6 +63,21 @@ void ModuleEngine::prepare(std::int64_t epoch, std::int64_t step) {
   if (optimizer.options().state_count() > 0)
     optimizer.set_momentum(momentum_at(task_.schedule, optimizer.momentum(), epoch, step, steps));
   optimizer.prepare_step();
+}
+
+void ModuleEngine::compute_captured() {
+  constexpr int eager_steps = 2;  // they bring memory and libraries into their steady state
+  if (eager_steps_ < eager_steps) {
+    ++eager_steps_;
+    return compute(task_.batches.batch_size);
+  }
+  if constexpr (has_cuda) {
+    if (!graph_) {
+      graph_ = std::make_shared<Graph>();
+      graph_->capture(*stream_, [this] { compute(task_.batches.batch_size); });
+    }
+    graph_->replay(*stream_);
+  }
 }
 
 void ModuleEngine::compute(std::int64_t rows) {
@@ -71,7 +98,7 @@ void ModuleEngine::compute(std::int64_t rows) {
 
 std::string ModuleEngine::description() const {
   const Device device = rows_.device();
-  if (device.is_cuda()) return "operations one by one on " + device.to_string();
+  if (device.is_cuda()) return "operations captured as a graph on " + device.to_string();
   return fmt::format("operations one by one on the CPU, {} thread{}", thread_count(),
                      thread_count() == 1 ? "" : "s");
 }

@@ -1,0 +1,122 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "tandem/ops/gather.h"
+#include "tandem/tensor/copy.h"
+#include "tandem/train/mlp_engine.h"
+#include "tandem/train/resident_mlp.h"
+
+namespace tandem {
+namespace {
+
+class ResidentEngine : public Engine {
+ public:
+  ResidentEngine(const TrainingTask& task, const MlpShape& shape, const ResidentPlan& plan)
+      : task_(task), plan_(plan), device_(task.images.images.device()) {
+    most_steps_ =
+        std::min<std::int64_t>(task.batches.steps(), std::max<std::int64_t>(1, most_positions / plan.batch));
+    const auto make = [&](std::int64_t count, DType dtype) { return Tensor::empty({count}, dtype, device_); };
+    samples_ = make(most_steps_ * plan.batch, DType::i32);
+    exchange_ = make(static_cast<std::int64_t>(plan.exchange_floats()), DType::f32);
+    counters_ = make((plan.groups + plan.slices) * 32, DType::i32);
+    losses_ = make(plan.slices, DType::f64);
+    correct_ = make(plan.slices, DType::i64);
+    const std::vector<LayerValues> layers = layer_values(task);
+    const auto values = [](const TrainedValues& from) {
+      return ResidentWeights{.value = from.value, .first = from.first, .second = from.second};
+    };
+    run_ = {.weight1 = values(layers[0].weight),
+            .bias1 = values(layers[0].bias),
+            .weight2 = values(layers[1].weight),
+            .bias2 = values(layers[1].bias),
+            .images = task.images.images.data<std::uint8_t>(),
+            .samples = samples_.data<std::int32_t>(),
+            .scale = task.pixel_scale,
+            .activation = shape.activation,
+            .loss = shape.loss,
+            .rule = task.optimizer.options(),
+            .exchange = exchange_.data<float>(),
+            .counters = reinterpret_cast<unsigned*>(counters_.data<std::int32_t>()),
+            .loss_sums = losses_.data<double>(),
+            .correct = correct_.data<std::int64_t>()};
+  }
+
+  StepSums run(std::int64_t epoch, std::int64_t first, std::int64_t count) override {
+    clear(losses_);
+    clear(correct_);
+    StepSums sums;
+    for (const std::int64_t end = first + count; first < end;) {
+      const std::int64_t steps = std::min(end - first, most_steps_);
+      sums.samples += start(epoch, first, steps);
+      first += steps;
+    }
+    task_.optimizer.set_step_count(task_.optimizer.step_count() + count);
+    const std::vector<double> losses = losses_.to_vector<double>();
+    const std::vector<std::int64_t> correct = correct_.to_vector<std::int64_t>();
+    sums.loss = std::accumulate(losses.begin(), losses.end(), 0.0);
+    sums.correct = std::accumulate(correct.begin(), correct.end(), std::int64_t{0});
+    return sums;
+  }
+
+  void store() override {}  // between runs the weights lie where the model has them
+
+  std::string description() const override {
+    return fmt::format("perceptron resident on {}, {} blocks", device_.to_string(), plan_.blocks());
+  }
+
+ private:
+  static constexpr std::int64_t most_positions = 1 << 20;
+
+  // Starts the steps and returns their number of samples.
+  std::int64_t start(std::int64_t epoch, std::int64_t first, std::int64_t steps) {
+    const BatchPlan& batches = task_.batches;
+    const std::int64_t begin = first * batches.batch_size;
+    const std::int64_t end = std::min(begin + steps * batches.batch_size, batches.positions());
+    const Tensor samples = samples_.slice(0, 0, end - begin);
+    fill_order(batches, epoch, begin, samples);
+    const Tensor labels = gather_rows(task_.images.labels, samples);
+    numbers_.clear();
+    for (std::int64_t step = first; step < first + steps; ++step) {
+      const UpdateNumbers<float> numbers = numbers_of_step(task_, epoch, step);
+      const auto* const floats = reinterpret_cast<const float*>(&numbers);
+      numbers_.insert(numbers_.end(), floats, floats + update_number_count);
+    }
+    const Tensor numbers = Tensor::from(numbers_, {static_cast<std::int64_t>(numbers_.size())}, device_);
+    clear(counters_);
+    run_.labels = labels.data<std::int32_t>();
+    run_.numbers = reinterpret_cast<const UpdateNumbers<float>*>(numbers.data<float>());
+    run_.positions = end - begin;
+    run_.steps = steps;
+    run_resident(plan_, run_, current_stream(device_));
+    return end - begin;
+  }
+
+  TrainingTask task_;
+  ResidentPlan plan_;
+  Device device_;
+  std::int64_t most_steps_ = 0;
+  Tensor samples_, exchange_, counters_, losses_, correct_;
+  ResidentRun run_;
+  std::vector<float> numbers_;
+};
+
+}  // namespace
+
+template <>
+std::unique_ptr<Engine> make_mlp_engine<Backend::cuda>(const TrainingTask& task) {
+  const auto shape = perceptron_shape(task.model, task.loss);
+  if (!shape || shape->layers() != 2 || task.label_smoothing != 0 ||
+      shape->sizes.front() != task.images.image_size() || shape->sizes.front() > 1 << 16 ||
+      shape->sizes[1] > 1 << 16 || task.batches.batch_size > 1 << 16)
+    return nullptr;
+  const ResidentPlan plan =
+      plan_resident(static_cast<int>(shape->sizes[0]), static_cast<int>(shape->sizes[1]),
+                    static_cast<int>(shape->sizes[2]), static_cast<int>(task.batches.batch_size),
+                    task.optimizer.options().state_count(), resident_limits(task.images.images.device()));
+  if (plan.groups == 0) return nullptr;
+  return std::make_unique<ResidentEngine>(task, *shape, plan);
+}
+
+}  // namespace tandem
