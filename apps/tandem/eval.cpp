@@ -37,10 +37,7 @@ void add_eval_command(CLI::App& app, Action& action) {
   command->add_option("MODEL", flags->model, "A model file: best.safetensors of a run")
       ->required()
       ->type_name("");
-  command
-      ->add_option(
-          "DATA", flags->data,
-          "digits, mnist, fashion-mnist or a folder with idx files; by default what it was trained on")
+  command->add_option("DATA", flags->data, "Labelled data as for train; by default what it was trained on")
       ->type_name("");
   command->add_option("--from", flags->from, "A folder or archive to take the data set from")
       ->type_name("PATH");

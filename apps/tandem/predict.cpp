@@ -51,7 +51,7 @@ void add_predict_command(CLI::App& app, Action& action) {
       ->type_name("");
   command->add_option("PATH", flags->paths, "Pictures (JPEG, PNG, BMP, PPM, PGM) or idx files of images")
       ->required()
-      ->type_name("...");
+      ->type_name("");
   command->add_flag("--invert", flags->invert, "Turn dark on light into light on dark");
   command->add_option("--csv", flags->csv, "Write the rows to a file instead of standard output")
       ->type_name("FILE");

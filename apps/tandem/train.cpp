@@ -157,7 +157,11 @@ void add_train_command(CLI::App& app, Action& action, const std::string& command
                      ->expected(0, 1);
   command->add_option("--save-every", flags->save_every, "Seconds between checkpoints, 60 by default")
       ->type_name("S")
-      ->check(CLI::Range(0.0, 1e9));
+      ->check(usage_check([](const std::string& text) {
+        const TomlValue value = flag_value(train_field("lr"), text);
+        const auto* seconds = std::get_if<double>(&value);
+        check(seconds != nullptr && *seconds >= 0, "expected seconds of 0 or more, got '{}'", text);
+      }));
   command->callback([flags, resume, &action, command_line] {
     flags->resuming = resume->count() > 0;
     action = [flags, command_line] { return run(*flags, command_line); };

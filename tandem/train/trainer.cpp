@@ -50,11 +50,12 @@ class Trainer {
     if (!run_.folder.empty()) check_run_folder(run_.folder, run_.resume);
     data_ = load_training_data(options_, callbacks_.on_message);
     check_fit(options_, data_.train);
-    say(fmt::format("Data: {}, {} training, {}{} test images, {}, {} classes", data_.name,
-                    format_count(data_.train.count()),
-                    data_.held_out ? format_count(data_.validation.count()) + " validation and " : "and ",
-                    format_count(data_.test.count()), image_description(data_.train),
-                    data_.train.classes.size()));
+    say(fmt::format(
+        "Data: {}, {} training{}{} test images, {}, {} classes", data_.name,
+        format_count(data_.train.count()),
+        data_.held_out ? fmt::format(", {} validation and ", format_count(data_.validation.count()))
+                       : " and ",
+        format_count(data_.test.count()), image_description(data_.train), data_.train.classes.size()));
     const DeviceChoice choice = choose_device(options_, data_.train);
     options_.device = choice.device.to_string();
     say(fmt::format("Device: {} ({})", options_.device, choice.reason));

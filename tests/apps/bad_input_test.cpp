@@ -63,9 +63,11 @@ std::string png_header(std::uint32_t width, std::uint32_t height) {
 
 TEST_F(BadInput, Commands) {
   expect_failure(2, {},
-                 "expected a command out of devices, fetch, filter, study, got none (see tandem --help)");
+                 "expected a command out of devices, eval, fetch, filter, predict, study, train, got none "
+                 "(see tandem --help)");
   expect_failure(2, {"fliter"},
-                 "expected a command out of devices, fetch, filter, study, got 'fliter' (see tandem --help)");
+                 "expected a command out of devices, eval, fetch, filter, predict, study, train, got "
+                 "'fliter' (see tandem --help)");
   expect_usage("devices", {"extra"}, "The following argument was not expected: extra");
 }
 

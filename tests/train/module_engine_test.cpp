@@ -1,0 +1,104 @@
+#include "tandem/train/module_engine.h"
+
+#include <gtest/gtest.h>
+
+#include "tandem/data/digits.h"
+#include "tandem/nn/mlp.h"
+#include "tandem/ops/arithmetic.h"
+#include "tandem/ops/backward.h"
+#include "tandem/ops/cast.h"
+#include "tandem/ops/gather.h"
+#include "tandem/train/training_state.h"
+
+namespace tandem {
+namespace {
+
+TrainOptions small_options() {
+  return {.layers = {784, 12, 10},
+          .dropout = 0.25,
+          .epochs = 2,
+          .batch_size = 16,
+          .learning_rate = 0.1,
+          .momentum = 0.9,
+          .schedule = ScheduleKind::one_cycle};
+}
+
+std::vector<float> weights(const TrainingState& state) {
+  std::vector<float> all;
+  for (const auto& [name, tensor] : state.model().parameters()) {
+    const std::vector<float> values = tensor.detach().to_vector<float>();
+    all.insert(all.end(), values.begin(), values.end());
+  }
+  return all;
+}
+
+TEST(ModuleEngine, HowManyStepsAreRunAtOnceChangesNothing) {
+  const ImageSet images = make_digits(100, 3);
+  TrainingState whole(small_options(), images, cpu_device), parts(small_options(), images, cpu_device);
+  ModuleEngine one(whole.task()), two(parts.task());
+  const StepSums all = one.run(0, 0, 7);
+  StepSums sums = two.run(0, 0, 1);
+  sums += two.run(0, 1, 4);
+  sums += two.run(0, 5, 2);
+  EXPECT_EQ(weights(whole), weights(parts));
+  EXPECT_EQ(all.samples, 100);
+  EXPECT_EQ(sums.samples, 100);
+  EXPECT_EQ(all.correct, sums.correct);
+  EXPECT_NEAR(all.loss, sums.loss, 1e-9);
+}
+
+// The same steps written out by hand, with the numbers fast engines use.
+TEST(ModuleEngine, EqualsTheStepsByHand) {
+  TrainOptions options = small_options();
+  options.dropout = 0;
+  const ImageSet images = make_digits(40, 3);
+  TrainingState state(options, images, cpu_device), by_hand(options, images, cpu_device);
+  ModuleEngine(state.task()).run(1, 0, 3);
+
+  const TrainingTask& task = by_hand.task();
+  for (std::int64_t step = 0; step < 3; ++step) {
+    const Tensor order = Tensor::empty({task.batches.rows(step)}, DType::i32);
+    fill_order(task.batches, 1, step * 16, order);
+    const Tensor x =
+        multiply(cast(gather_rows(images.images.reshape({40, 784}), order), DType::f32), 1.0f / 255.0f);
+    backward(compute_loss(task.loss, task.model.forward(x), gather_rows(images.labels, order)));
+    const UpdateNumbers<float> numbers = numbers_of_step(task, 1, step);
+    EXPECT_EQ(numbers.momentum, static_cast<float>(momentum_at(task.schedule, 0.9, 1, step, 3)));
+    task.optimizer.set_learning_rate(numbers.rate);
+    task.optimizer.set_momentum(momentum_at(task.schedule, 0.9, 1, step, 3));
+    task.optimizer.step();
+    task.optimizer.zero_grad();
+  }
+  EXPECT_EQ(weights(state), weights(by_hand));
+  EXPECT_NE(weights(state), weights(TrainingState(options, images, cpu_device)));
+}
+
+TEST(ModuleEngine, NumbersOfAStepCountOverEpochs) {
+  TrainOptions options = small_options();
+  options.momentum = 0;
+  options.optimizer = OptimizerKind::adam;
+  options.schedule = ScheduleKind::constant;
+  TrainingState state(options, make_digits(40, 3), cpu_device);
+  const UpdateNumbers<float> numbers = numbers_of_step(state.task(), 2, 1);  // 3 steps an epoch: the eighth
+  const UpdateNumbers<float> expected = update_numbers<float>(options.update_options(), 0.1, 8);
+  EXPECT_EQ(numbers.rate, expected.rate);
+  EXPECT_EQ(numbers.root_scale, expected.root_scale);
+}
+
+TEST(ModuleEngine, ALossThatIsNotFiniteIsTold) {
+  TrainOptions options = small_options();
+  options.activation = Activation::relu;
+  options.learning_rate = 1e30;
+  TrainingState state(options, make_digits(100, 3), cpu_device);
+  EXPECT_FALSE(std::isfinite(ModuleEngine(state.task()).run(0, 0, 7).loss));
+}
+
+TEST(ModuleEngine, RandomBatchesMayBeMoreThanTheData) {
+  TrainOptions options = small_options();
+  options.batches_per_epoch = 9;
+  TrainingState state(options, make_digits(40, 3), cpu_device);
+  EXPECT_EQ(ModuleEngine(state.task()).run(0, 0, 9).samples, 9 * 16);
+}
+
+}  // namespace
+}  // namespace tandem

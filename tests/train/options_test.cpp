@@ -1,0 +1,100 @@
+#include "tandem/train/options.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/files/test_files.h"
+
+namespace tandem {
+namespace {
+
+std::string table_error(const std::string& text) {
+  return error_text([&] {
+    TrainOptions options;
+    apply_table(options, parse_toml(text, "run.toml"));
+  });
+}
+
+std::string flag_error(const char* key, const std::string& text) {
+  return error_text([&] {
+    TrainOptions options;
+    train_field(key).set(options, flag_value(train_field(key), text));
+  });
+}
+
+TEST(TrainOptions, ComeBackFromTheirFile) {
+  TrainOptions options{
+      .data = "a \"folder\"", .layers = {9, 7, 5, 3}, .learning_rate = 0.1 + 0.2, .seed = 77};
+  options.activation = Activation::tanh;
+  options.loss = LossKind::mse;
+  options.optimizer = OptimizerKind::adamw;
+  options.schedule = ScheduleKind::one_cycle;
+  options.precision = MatmulPrecision::tf32;
+  options.nesterov = true;
+  const TempFolder folder;
+  put_bytes(folder / "run.toml", to_toml(to_table(options)));
+  EXPECT_EQ(differing_keys(read_config(folder / "run.toml"), options), std::vector<std::string>{});
+  EXPECT_FALSE(differing_keys(TrainOptions{}, options).empty());
+}
+
+TEST(TrainOptions, EveryFieldIsInTheFileAndCanBeGivenAsAFlag) {
+  TrainOptions best;
+  apply_preset(best, "best");
+  TrainOptions rebuilt;
+  for (const TrainField& field : train_fields())
+    field.set(rebuilt, flag_value(field, plain_text(field.get(best))));
+  EXPECT_EQ(differing_keys(rebuilt, best), std::vector<std::string>{});
+  EXPECT_EQ(to_table(best).entries.size(), train_fields().size());
+}
+
+TEST(TrainOptions, WhatTheFileDoesNotNameStays) {
+  TrainOptions options{.epochs = 3};
+  apply_table(options, parse_toml("# a run\nlr = 1\nlayers = [4, 2]\n", "run.toml"));
+  EXPECT_EQ(options.epochs, 3);
+  EXPECT_EQ(options.learning_rate, 1.0);
+  EXPECT_EQ(options.layers, (std::vector<std::int64_t>{4, 2}));
+}
+
+TEST(TrainOptions, ErrorsOfTheFileSayWhere) {
+  EXPECT_EQ(table_error("epochs = 3\nlearnrate = 0.1\n").substr(0, 57),
+            "[config] run.toml:2: unknown key 'learnrate', expected on");
+  EXPECT_EQ(table_error("\nepochs = 0"),
+            "[config] run.toml:2: epochs: expected a whole number from 1 to 16777216, got '0'");
+  EXPECT_EQ(table_error("epochs = 2.5"),
+            "[config] run.toml:1: epochs: expected a whole number from 1 to 16777216, got '2.5'");
+  EXPECT_EQ(table_error("lr = \"fast\""), "[config] run.toml:1: lr: expected a number above 0, got 'fast'");
+  EXPECT_EQ(table_error("nesterov = 1"), "[config] run.toml:1: nesterov: expected true or false, got '1'");
+  EXPECT_EQ(table_error("activation = 3"), "[config] run.toml:1: activation: expected text in quotes, got 3");
+  EXPECT_EQ(table_error("layers = 784"),
+            "[config] run.toml:1: layers: expected two or more sizes from 1 to 16777216, such as 784,200,10, "
+            "got '784'");
+}
+
+TEST(TrainOptions, ErrorsOfFlags) {
+  EXPECT_EQ(flag_error("activation", "swish"), "expected one of sigmoid, tanh, relu, got 'swish'");
+  EXPECT_EQ(flag_error("layers", "784,,10"),
+            "expected two or more sizes from 1 to 16777216, such as 784,200,10, got '784,,10'");
+  EXPECT_EQ(flag_error("lr", "0"), "expected a number above 0, got '0.0'");
+  EXPECT_EQ(flag_error("lr", "nan"), "expected a number above 0, got 'nan'");
+  EXPECT_EQ(flag_error("dropout", "1"), "expected a number of 0 or more and below 1, got '1.0'");
+  EXPECT_EQ(flag_error("batch_size", "many"), "expected a whole number from 1 to 1048576, got 'many'");
+  EXPECT_EQ(flag_error("device", "gpu"), "expected auto, cpu, cuda or a device such as cuda:1, got 'gpu'");
+  EXPECT_EQ(flag_error("model", "cnn"), "expected mlp, got 'cnn'");
+  EXPECT_EQ(flag_error("seed", "-1"), "expected a whole number of 0 or more, got '-1'");
+}
+
+TEST(TrainOptions, WhatDoesNotGoTogether) {
+  EXPECT_EQ(error_text([] { check_options({.loss = LossKind::mse, .label_smoothing = 0.1}); }),
+            "[train] label smoothing goes with --loss cross-entropy, not with mse");
+  EXPECT_EQ(error_text([] { check_options({.optimizer = OptimizerKind::adam, .momentum = 0.9}); }),
+            "[train] momentum and Nesterov go with --optimizer sgd");
+  EXPECT_EQ(error_text([] { check_options({.nesterov = true}); }),
+            "[train] expected --momentum above 0 for --nesterov");
+}
+
+TEST(TrainOptions, DifferencesAreNamed) {
+  EXPECT_EQ(differing_keys({.epochs = 5, .learning_rate = 0.25}, {.epochs = 3}),
+            (std::vector<std::string>{"epochs (5, was 3)", "lr (0.25, was 0.5)"}));
+}
+
+}  // namespace
+}  // namespace tandem

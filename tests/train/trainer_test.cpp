@@ -1,0 +1,274 @@
+// The loop as a library: what it learns, that it can stop anywhere and go on with the same bits, and what it
+// does with bad input.
+#include "tandem/train/trainer.h"
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+#include "tandem/train/evaluate.h"
+#include "tandem/train/model_file.h"
+#include "tests/train/small_run.h"
+
+namespace tandem {
+namespace {
+
+class Trainer : public testing::Test {
+ protected:
+  Trainer() {
+    write_small_digits(folder_ / "data");
+    // Everything a checkpoint must hold is in use.
+    options_ = {.data = (folder_ / "data").string(),
+                .layers = {784, 16, 10},
+                .dropout = 0.2,
+                .epochs = 4,
+                .batch_size = 7,
+                .learning_rate = 0.2,
+                .momentum = 0.9,
+                .nesterov = true,
+                .weight_decay = 1e-4,
+                .schedule = ScheduleKind::one_cycle,
+                .device = "cpu"};
+  }
+
+  TrainResult run(const std::string& name, bool resume = false, const TrainCallbacks& callbacks = {},
+                  double save_every = 60) {
+    return train(options_, {.folder = folder_ / name, .resume = resume, .save_every_seconds = save_every},
+                 callbacks);
+  }
+  std::string run_error(const std::string& name, bool resume = false) {
+    return error_text([&] { run(name, resume); });
+  }
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+
+  TempFolder folder_;
+  TrainOptions options_;
+};
+
+TEST_F(Trainer, LearnsAndLeavesARunFolder) {
+  options_ = {.data = "digits", .layers = {784, 32, 10}, .epochs = 6, .learning_rate = 0.3, .limit = 2000};
+  std::vector<std::string> messages;
+  std::vector<int> epochs;
+  const TrainResult result =
+      run("run", false,
+          {.on_message = [&](const std::string& line) { messages.push_back(line); },
+           .on_progress = [](const ProgressState& state) { EXPECT_LE(state.position, state.total); },
+           .on_epoch = [&](const EpochRecord& record) { epochs.push_back(record.epoch); }});
+  EXPECT_EQ(epochs, (std::vector<int>{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(messages.at(0), "Data: digits, 2,000 training and 10,000 test images, 28x28 grey, 10 classes");
+  EXPECT_GT(result.test_accuracy, 0.78);
+  EXPECT_LT(result.epochs.back().train_loss, result.epochs.front().train_loss / 2);
+  EXPECT_EQ(result.test_accuracy, result.epochs.back().val_accuracy);
+  EXPECT_EQ(result.stopped_by, 0);
+  const RunFolder folder{folder_ / "run"};
+  TrainOptions saved = read_config(folder.config());
+  EXPECT_NE(saved.device, "auto");
+  saved.device = "auto";
+  EXPECT_EQ(differing_keys(saved, options_), std::vector<std::string>{});
+  const std::string log = get_bytes(folder.log());
+  EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 7);
+  EXPECT_GT(std::filesystem::file_size(folder.events()), 100u);
+  const std::string page = get_bytes(folder.report());
+  EXPECT_NE(page.find("mlp on digits"), std::string::npos);
+  EXPECT_NE(page.find("data:image/png"), std::string::npos);  // its mistakes
+
+  Model model = load_model(folder.best());
+  EXPECT_EQ(model.info.epoch, result.best_epoch);
+  EXPECT_EQ(model.info.data, "digits");
+  const ImageSet test = digits_split(10).test;
+  EXPECT_EQ(evaluate(*model.module, test, LossKind::cross_entropy).accuracy, model.info.accuracy);
+}
+
+TEST_F(Trainer, TheSameSeedGivesTheSameBits) {
+  run("a");
+  run("b");
+  expect_same_weights(folder_ / "a", folder_ / "b");
+  options_.seed = 2;
+  run("c");
+  EXPECT_NE(weights_of(read_checkpoint(folder_ / "a/last.ckpt")),
+            weights_of(read_checkpoint(folder_ / "c/last.ckpt")));
+}
+
+TEST_F(Trainer, StopsAnywhereAndGoesOnWithTheSameBits) {
+  const TrainResult whole = run("whole");
+  for (const int looks : {1, 2, 3, 4, 5}) {
+    const std::string name = "stopped" + std::to_string(looks);
+    int left = looks;
+    const TrainResult stopped = run(name, false, {.stop_signal = [&] { return --left > 0 ? 0 : SIGTERM; }});
+    ASSERT_EQ(stopped.stopped_by, SIGTERM);
+    EXPECT_FALSE(std::filesystem::exists(folder_ / (name + "/report.html")));
+    left = looks + 2;  // and once more
+    run(name, true, {.stop_signal = [&] { return --left > 0 ? 0 : SIGINT; }});
+    const TrainResult resumed = run(name, true);
+    expect_same_weights(folder_ / "whole", folder_ / name);
+    ASSERT_EQ(resumed.epochs.size(), whole.epochs.size());
+    for (std::size_t i = 0; i < whole.epochs.size(); ++i) {
+      EXPECT_EQ(resumed.epochs[i].val_loss, whole.epochs[i].val_loss);
+      EXPECT_EQ(resumed.epochs[i].train_accuracy, whole.epochs[i].train_accuracy);
+      EXPECT_NEAR(resumed.epochs[i].train_loss, whole.epochs[i].train_loss, 1e-9);
+    }
+    EXPECT_EQ(resumed.test_accuracy, whole.test_accuracy);
+  }
+}
+
+TEST_F(Trainer, SavesOnRequestAndNowAndThen) {
+  int saves = 0;
+  const auto count_saves = [&](const ProgressState&) {
+    std::error_code none;
+    saves += std::filesystem::exists(folder_ / "often/last.ckpt", none);
+  };
+  run("often", false, {.on_progress = count_saves}, 0);
+  EXPECT_GT(saves, 0);
+  bool asked = false;
+  options_.epochs = 1;
+  run("asked", false,
+      {.on_progress =
+           [&](const ProgressState&) {
+             std::error_code none;
+             EXPECT_TRUE(!asked || std::filesystem::exists(folder_ / "asked/last.ckpt", none));
+           },
+       .save_requested = [&, looks = 0]() mutable { return asked = ++looks >= 2; }});
+  EXPECT_TRUE(asked);
+}
+
+TEST_F(Trainer, ResumesAFinishedRunAndAnEmptyOne) {
+  const TrainResult fresh = run("run", true);
+  const TrainResult again = run("run", true);
+  EXPECT_EQ(again.test_accuracy, fresh.test_accuracy);
+  EXPECT_EQ(again.epochs.size(), 4u);
+}
+
+TEST_F(Trainer, MoreEpochsWhereNoRateDependsOnThem) {
+  options_.schedule = ScheduleKind::constant;
+  run("whole");
+  options_.epochs = 2;
+  run("parts");
+  options_.epochs = 4;
+  run("parts", true);
+  expect_same_weights(folder_ / "whole", folder_ / "parts");
+}
+
+TEST_F(Trainer, HeldOutImagesJudgeTheEpochs) {
+  options_.validation = 60;
+  options_.limit = 200;
+  const TrainResult result = run("run");
+  Model best = load_model(folder_ / "run/best.safetensors");
+  EXPECT_EQ(best.info.epoch, result.best_epoch);
+  EXPECT_EQ(best.info.accuracy, result.epochs[static_cast<std::size_t>(result.best_epoch) - 1].val_accuracy);
+  const TrainingData data = load_training_data(options_, {});
+  EXPECT_EQ(data.train.count(), 200);
+  EXPECT_EQ(evaluate(*best.module, data.validation, options_.loss).accuracy, best.info.accuracy);
+  EXPECT_EQ(evaluate(*best.module, data.test, options_.loss).accuracy, result.test_accuracy);
+}
+
+TEST_F(Trainer, StopsEarlyOnRequest) {
+  options_.schedule = ScheduleKind::constant;
+  options_.learning_rate = 1e-12;  // nothing is learnt: the first epoch stays the best
+  options_.early_stopping = 2;
+  options_.epochs = 50;
+  EXPECT_EQ(run("run").epochs.size(), 3u);
+  EXPECT_EQ(run("run", true).best_epoch, 1);
+}
+
+TEST_F(Trainer, SquaredErrorAndAdamWork) {
+  options_ = {.data = options_.data, .layers = {784, 16, 10}, .loss = LossKind::mse, .epochs = 8};
+  options_.optimizer = OptimizerKind::adam;
+  options_.learning_rate = 0.01;
+  const TrainResult result = run("run");
+  EXPECT_LT(result.epochs.back().train_loss, result.epochs.front().train_loss);
+  EXPECT_GT(result.epochs.back().train_accuracy, 0.4);
+}
+
+TEST_F(Trainer, AFolderThatIsInUseIsRefused) {
+  run("run");
+  EXPECT_EQ(run_error("run"),
+            "[train] " + path("run") +
+                " is not empty: give another --out, or --resume to go on with the run in it");
+  put_bytes(folder_ / "file", "x");
+  EXPECT_EQ(run_error("file"), "[train] " + path("file") + " is not a folder");
+}
+
+TEST_F(Trainer, ACheckpointOfAnotherRunIsRefused) {
+  run("run");
+  const std::string before = get_bytes(folder_ / "run/last.ckpt");
+  options_.layers = {784, 20, 10};
+  options_.learning_rate = 0.25;
+  EXPECT_EQ(run_error("run", true), "[train] " + path("run/last.ckpt") +
+                                        " belongs to another configuration: layers (784,20,10, was "
+                                        "784,16,10), lr (0.25, was 0.2)");
+  EXPECT_EQ(get_bytes(folder_ / "run/last.ckpt"), before);
+}
+
+TEST_F(Trainer, ADamagedCheckpointIsRefused) {
+  run("run");
+  const std::string good = get_bytes(folder_ / "run/last.ckpt");
+  put_bytes(folder_ / "run/last.ckpt", good.substr(0, good.size() / 2));
+  EXPECT_NE(run_error("run", true).find("last.ckpt"), std::string::npos);
+  std::string flipped = good;
+  flipped[good.size() * 2 / 3] = static_cast<char>(flipped[good.size() * 2 / 3] ^ 4);
+  put_bytes(folder_ / "run/last.ckpt", flipped);
+  EXPECT_NE(run_error("run", true).find("last.ckpt"), std::string::npos);
+  write_checkpoint(folder_ / "run/last.ckpt", {});
+  EXPECT_EQ(run_error("run", true),
+            "[train] " + path("run/last.ckpt") + ": not a checkpoint of a training run");
+  put_bytes(folder_ / "run/last.ckpt", good);
+  EXPECT_EQ(run("run", true).epochs.size(), 4u);
+}
+
+TEST_F(Trainer, ALossThatIsNotFiniteKeepsTheLastGoodCheckpoint) {
+  options_.activation = Activation::relu;
+  options_.schedule = ScheduleKind::step;  // the rate explodes after the second epoch
+  options_.step_size = 2;
+  options_.gamma = 1e35;
+  const std::string text = run_error("run");
+  EXPECT_EQ(text.substr(0, 31), "[train] the loss is not finite ");
+  EXPECT_NE(text.find("of epoch 3: try a lower --lr (the last good checkpoint is kept in " +
+                      path("run/last.ckpt") + ")"),
+            std::string::npos)
+      << text;
+  options_.epochs = 2;
+  run("good");
+  expect_same_weights(folder_ / "good", folder_ / "run");
+  options_.learning_rate = 1e35;
+  EXPECT_NE(run_error("bad").find("of epoch 1: try a lower --lr (no checkpoint was saved before it)"),
+            std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "bad/best.safetensors"));
+}
+
+TEST_F(Trainer, AFullDiskLeavesTheOldCheckpoint) {
+  options_.schedule = ScheduleKind::constant;
+  run("run");
+  const std::string before = get_bytes(folder_ / "run/last.ckpt");
+  options_.epochs = 6;
+  std::string text;
+  with_full_disk(4096, [&] { text = run_error("run", true); });
+  EXPECT_NE(text.find("File too large"), std::string::npos) << text;
+  EXPECT_EQ(get_bytes(folder_ / "run/last.ckpt"), before);
+  run("run", true);
+  run("whole");
+  expect_same_weights(folder_ / "run", folder_ / "whole");
+}
+
+TEST_F(Trainer, DataThatDoesNotFit) {
+  options_.layers = {100, 16, 10};
+  EXPECT_EQ(run_error("run"),
+            "[train] expected layers from 784 inputs (28x28 grey images) to 10 classes, got 100,16,10");
+  options_.layers = {784, 16, 10};
+  options_.limit = 301;
+  EXPECT_EQ(run_error("run"), "[train] expected --limit of at most 300 training images of data, got 301");
+  options_.limit = 0;
+  options_.validation = 300;
+  EXPECT_EQ(run_error("run"), "[train] expected --validation below the 300 training images of data, got 300");
+  options_.data = "cifar";
+  EXPECT_EQ(run_error("run"),
+            "[train] expected digits, mnist, fashion-mnist or a folder with idx files, got 'cifar'");
+  options_.data = path("data");
+  put_bytes(folder_ / "data/train-labels-idx1-ubyte",
+            std::string("\0\0\x08\x01\0\0\x01\x2c", 8) + std::string(300, '\x0a'));
+  EXPECT_EQ(run_error("run"), "[mnist] " + path("data/train-labels-idx1-ubyte") +
+                                  ": expected labels from 0 to 9, got 10 for image 0");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "run"));
+}
+
+}  // namespace
+}  // namespace tandem
