@@ -17,9 +17,9 @@ namespace tandem {
 // lies; other views are copied first. An inner size of 0 gives zeros. Vectors are an Error.
 Tensor matmul(const Tensor& a, const Tensor& b);
 
-// tf32 rounds the factors of f32 products to 10 bits of mantissa where CUDA has tensor cores for that; the
-// CPU and other dtypes take no notice.
-enum class MatmulPrecision { fp32, tf32 };
+// tf32 and bf16 round the factors of f32 products to 10 and 7 bits of mantissa where CUDA has tensor cores
+// for that, sums stay f32; the CPU and other dtypes take no notice.
+enum class MatmulPrecision { fp32, tf32, bf16 };
 
 MatmulPrecision matmul_precision();
 

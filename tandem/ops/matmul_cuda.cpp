@@ -28,12 +28,24 @@ constexpr cudaDataType_t data_type<double> = CUDA_R_64F;
 template <>
 constexpr cudaDataType_t data_type<BFloat16> = CUDA_R_16BF;
 
+cublasComputeType_t product_type(MatmulPrecision precision) {
+  switch (precision) {
+    case MatmulPrecision::fp32:
+      break;
+    case MatmulPrecision::tf32:
+      return CUBLAS_COMPUTE_32F_FAST_TF32;
+    case MatmulPrecision::bf16:
+      return CUBLAS_COMPUTE_32F_FAST_16BF;
+  }
+  return CUBLAS_COMPUTE_32F;
+}
+
 template <class T>
 cublasComputeType_t compute_type(MatmulPrecision precision) {
   if constexpr (std::same_as<T, double>)
     return CUBLAS_COMPUTE_64F;
   else if constexpr (std::same_as<T, float>)
-    return precision == MatmulPrecision::tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+    return product_type(precision);
   else
     return CUBLAS_COMPUTE_32F;
 }

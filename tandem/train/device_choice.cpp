@@ -22,7 +22,7 @@ double samples_per_second(Engine& engine, const BatchPlan& batches, double ms) {
     const std::int64_t now = std::min(count, batches.steps() - first);
     samples += static_cast<double>(engine.run(0, first, now).samples);
     first += now;
-    if (watch.elapsed_ms() < ms / 4) count *= 2;
+    if (watch.elapsed_ms() < ms / 4) count = std::min(2 * count, batches.steps());
   } while (watch.elapsed_ms() < ms);
   return samples / watch.elapsed_ms() * 1000;
 }

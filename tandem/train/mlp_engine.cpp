@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
+#include <utility>
 
 #include "tandem/core/check.h"
 #include "tandem/core/clock.h"
@@ -61,43 +63,57 @@ namespace {
 class ThreadChoice {
  public:
   ThreadChoice() {
-    const int most = thread_count();
-    for (int threads = 1; threads < most; threads *= 2) candidates_.push_back({.threads = threads});
-    candidates_.push_back({.threads = most});
+    for (int threads = thread_count(); threads > 1; threads = (threads + 1) / 2)
+      candidates_.push_back({threads});
+    candidates_.push_back({1});
   }
 
-  bool settled() const { return trial_ >= trials * candidates_.size() || candidates_.size() == 1; }
-  // Steps to run with threads(), of `wanted`.
+  int most() const { return thread_count(); }
+  // What the next steps, at most `wanted`, are to be run with; record() is told how long they took.
+  int threads() const { return candidates_[settled() ? 0 : next_].threads; }
   std::int64_t steps(std::int64_t wanted) const {
-    return std::min(wanted, settled() ? settled_steps - done_ : trial_steps);
+    return std::min(wanted, settled() ? settled_steps - done_ : trial_steps_);
   }
-  int most() const { return candidates_.back().threads; }
-  int threads() const {
-    if (!settled()) return candidates_[trial_ % candidates_.size()].threads;
-    return std::min_element(candidates_.begin(), candidates_.end(),
-                            [](const Candidate& a, const Candidate& b) { return a.seconds < b.seconds; })
-        ->threads;
-  }
-  void record(std::int64_t steps, double seconds) {
+  void record(std::int64_t steps, double elapsed_ms) {
     if (settled()) {
       done_ += steps;
       if (done_ >= settled_steps) *this = ThreadChoice();
-    } else if (steps == trial_steps) {
-      Candidate& tried = candidates_[trial_++ % candidates_.size()];
-      tried.seconds = std::min(tried.seconds, seconds);
+      return;
     }
+    const double step_ms = elapsed_ms / static_cast<double>(steps);
+    if (std::exchange(cold_, false)) {  // the first steps bring weights into the caches and threads to life
+      trial_steps_ = std::clamp<std::int64_t>(static_cast<std::int64_t>(trial_ms / step_ms), 1, 64);
+      return;
+    }
+    candidates_[next_].step_ms = std::min(candidates_[next_].step_ms, step_ms);
+    if (++next_ == candidates_.size()) finish_round();
   }
 
  private:
-  static constexpr std::int64_t trial_steps = 12, settled_steps = 5000;
-  static constexpr std::size_t trials = 4;
+  static constexpr std::int64_t settled_steps = 20000;
+  static constexpr int rounds = 4;
+  static constexpr double trial_ms = 1.5;
   struct Candidate {
     int threads = 1;
-    double seconds = 1e9;
+    double step_ms = std::numeric_limits<double>::infinity();
   };
+
+  bool settled() const { return candidates_.size() == 1 || round_ == rounds; }
+  // The fastest comes first; who is far behind is not tried again.
+  void finish_round() {
+    std::sort(candidates_.begin(), candidates_.end(),
+              [](const Candidate& a, const Candidate& b) { return a.step_ms < b.step_ms; });
+    const double limit = 1.5 * candidates_.front().step_ms;
+    std::erase_if(candidates_, [&](const Candidate& candidate) { return candidate.step_ms > limit; });
+    next_ = 0;
+    ++round_;
+  }
+
   std::vector<Candidate> candidates_;
-  std::size_t trial_ = 0;
-  std::int64_t done_ = 0;  // since it settled
+  std::size_t next_ = 0;
+  int round_ = 0;
+  bool cold_ = true;
+  std::int64_t trial_steps_ = 2, done_ = 0;
 };
 
 class CpuMlpEngine : public Engine {
@@ -198,6 +214,11 @@ template <>
 std::unique_ptr<Engine> make_mlp_engine<Backend::cpu>(const TrainingTask& task) {
   const auto shape = perceptron_shape(task.model, task.loss);
   if (!shape || shape->sizes.front() != task.images.image_size()) return nullptr;
+  // Beyond what caches hold, a BLAS that packs its operands is faster.
+  constexpr std::int64_t most_weights = 1 << 20;
+  std::int64_t weights = 0;
+  for (std::size_t i = 0; i < shape->layers(); ++i) weights += shape->sizes[i] * shape->sizes[i + 1];
+  if (weights > most_weights) return nullptr;
   return std::make_unique<CpuMlpEngine>(task, *shape);
 }
 

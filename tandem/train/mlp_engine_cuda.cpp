@@ -5,6 +5,7 @@
 
 #include "tandem/ops/gather.h"
 #include "tandem/tensor/copy.h"
+#include "tandem/train/layered_mlp.h"
 #include "tandem/train/mlp_engine.h"
 #include "tandem/train/resident_mlp.h"
 
@@ -107,16 +108,18 @@ class ResidentEngine : public Engine {
 template <>
 std::unique_ptr<Engine> make_mlp_engine<Backend::cuda>(const TrainingTask& task) {
   const auto shape = perceptron_shape(task.model, task.loss);
-  if (!shape || shape->layers() != 2 || task.label_smoothing != 0 ||
-      shape->sizes.front() != task.images.image_size() || shape->sizes.front() > 1 << 16 ||
-      shape->sizes[1] > 1 << 16 || task.batches.batch_size > 1 << 16)
-    return nullptr;
-  const ResidentPlan plan =
-      plan_resident(static_cast<int>(shape->sizes[0]), static_cast<int>(shape->sizes[1]),
-                    static_cast<int>(shape->sizes[2]), static_cast<int>(task.batches.batch_size),
-                    task.optimizer.options().state_count(), resident_limits(task.images.images.device()));
-  if (plan.groups == 0) return nullptr;
-  return std::make_unique<ResidentEngine>(task, *shape, plan);
+  if (!shape || shape->sizes.front() != task.images.image_size()) return nullptr;
+  constexpr std::int64_t most = 1 << 16;
+  const bool may_fit = shape->layers() == 2 && task.label_smoothing == 0 && shape->sizes[0] <= most &&
+                       shape->sizes[1] <= most && task.batches.batch_size <= most;
+  if (may_fit) {
+    const ResidentPlan plan =
+        plan_resident(static_cast<int>(shape->sizes[0]), static_cast<int>(shape->sizes[1]),
+                      static_cast<int>(shape->sizes[2]), static_cast<int>(task.batches.batch_size),
+                      task.optimizer.options().state_count(), resident_limits(task.images.images.device()));
+    if (plan.groups > 0) return std::make_unique<ResidentEngine>(task, *shape, plan);
+  }
+  return make_layered_engine(task, *shape);
 }
 
 }  // namespace tandem

@@ -34,12 +34,6 @@ struct Tile {
   static constexpr int width = static_cast<int>(bytes / sizeof(float));
   V sum[rows][vectors];
 
-  [[gnu::always_inline]] void clear() {
-#pragma GCC unroll 16
-    for (int r = 0; r < rows; ++r)
-#pragma GCC unroll 4
-      for (int v = 0; v < vectors; ++v) sum[r][v] = V{};
-  }
   [[gnu::always_inline]] void load(const float* from) {
 #pragma GCC unroll 16
     for (int r = 0; r < rows; ++r)
@@ -123,11 +117,8 @@ template <std::size_t bytes>
   for (std::int64_t begin = 0; begin < input_blocks; begin += piece) {
     const std::int64_t end = begin + piece < input_blocks ? begin + piece : input_blocks;
     for (std::int64_t row = first; row < last; row += tile_rows<bytes>) {
-      Tile<bytes> tile;
-      if (begin == 0)
-        tile.clear();
-      else
-        tile.load(out + row * lanes);
+      Tile<bytes> tile{};
+      if (begin > 0) tile.load(out + row * lanes);
       for (std::int64_t block = begin; block < end; ++block)
         tile.add_rows(in + (block * stride + row) * lanes, weights + block * lanes * lanes);
       tile.store(out + row * lanes);
@@ -144,21 +135,23 @@ template <std::size_t bytes, class Rule>
   using V = Vector<float, bytes>;
   constexpr std::int64_t piece = 256;  // rows: 32 KB of both
   constexpr int width = static_cast<int>(bytes / sizeof(float));
-  Tile<bytes> tiles[lanes / tile_rows<bytes>];
-  for (std::int64_t begin = 0; begin < count; begin += piece) {
-    const std::int64_t rows = begin + piece < count ? piece : count - begin;
+  alignas(64) float sums[lanes * lanes];
 #pragma GCC unroll 1
-    for (int t = 0; t < lanes / tile_rows<bytes>; ++t) {
+  for (int t = 0; t < lanes; t += tile_rows<bytes>) {
+    Tile<bytes> tile{};
+    tile.add_columns(in + t, gradient, count < piece ? count : piece);
+    tile.store(sums + t * lanes);
+  }
+  for (std::int64_t begin = piece; begin < count; begin += piece) {
+#pragma GCC unroll 1
+    for (int t = 0; t < lanes; t += tile_rows<bytes>) {
       Tile<bytes> tile;
-      if (begin == 0)
-        tile.clear();
-      else
-        tile = tiles[t];
-      tile.add_columns(in + begin * lanes + t * tile_rows<bytes>, gradient + begin * lanes, rows);
-      tiles[t] = tile;
+      tile.load(sums + t * lanes);
+      tile.add_columns(in + begin * lanes + t, gradient + begin * lanes,
+                       begin + piece < count ? piece : count - begin);
+      tile.store(sums + t * lanes);
     }
   }
-  const float* const sums = reinterpret_cast<const float*>(tiles);
   for (std::int64_t i = 0; i < lanes * lanes; i += width) {
     V& w = *reinterpret_cast<V*>(weight + i);
     V unused{};

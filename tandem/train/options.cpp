@@ -214,8 +214,10 @@ std::vector<TrainField> make_fields() {
       text("device", &O::device, "DEVICE", "auto (the faster one, measured), cpu, cuda or cuda:N",
            known_device),
       choice("precision", &O::precision,
-             Names<MatmulPrecision>{{"fp32", MatmulPrecision::fp32}, {"tf32", MatmulPrecision::tf32}},
-             "fp32 or tf32, of matrix products on a GPU"),
+             Names<MatmulPrecision>{{"fp32", MatmulPrecision::fp32},
+                                    {"tf32", MatmulPrecision::tf32},
+                                    {"bf16", MatmulPrecision::bf16}},
+             "fp32, tf32 or bf16, of matrix products on a GPU"),
   };
 }
 

@@ -236,6 +236,7 @@ struct Block {
     const int own = row_end - row_begin, classes = plan.classes;
     const float* const partial = run.exchange + logits_at(plan, parity, 0) + row_begin * classes;
     const std::size_t between = logits_at(plan, 0, 1) - logits_at(plan, 0, 0);
+#pragma unroll 2
     for (int i = threadIdx.x; i < own * classes; i += threads) {
       float sum = part(map.bias2)[i % classes];
       for (int base = 0; base < plan.groups; base += 16) {
