@@ -70,7 +70,7 @@ class TrainCommand : public testing::Test {
  protected:
   TrainCommand() { write_small_digits(folder_ / "data"); }
 
-  ProgramResult run(Words words) {
+  ProgramResult run(const Words& words) {
     ProgramResult result = run_program(words, folder_.path());
     EXPECT_EQ(result.status, 0) << result.err;
     return result;
@@ -81,7 +81,7 @@ class TrainCommand : public testing::Test {
     EXPECT_EQ(result.out, "");
     EXPECT_EQ(result.err, "tandem: error: " + line + "\n");
   }
-  void expect_usage(Words words, const std::string& line) {
+  void expect_usage(const Words& words, const std::string& line) {
     const std::string command = words.front();
     expect_failure(2, words, line + " (see tandem " + command + " --help)");
   }
