@@ -74,6 +74,7 @@ class Trainer {
   }
 
   void resume() {
+    remove_half_written(folder_);
     if (std::optional<RunPosition> found = load_checkpoint(folder_, options_, *state_)) {
       position_ = std::move(*found);
       say(fmt::format("Resuming {} at epoch {}, step {}", folder_.path.string(), position_.epoch + 1,

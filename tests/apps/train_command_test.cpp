@@ -22,6 +22,10 @@ std::int64_t line_count(const std::string& text) {
   return std::count(text.begin(), text.end(), '\n');
 }
 
+std::int64_t file_count(const std::filesystem::path& folder) {
+  return std::distance(std::filesystem::directory_iterator(folder), {});
+}
+
 // The program running by itself.
 class Child {
  public:
@@ -199,6 +203,7 @@ TEST_F(TrainCommand, SurvivesBeingKilledAtAnyMoment) {
     expect_same_weights(folder_ / "whole", folder_ / name);
     const std::string log = text_of(folder_ / (name + "/log.csv"));
     EXPECT_EQ(line_count(log), 4) << log;
+    EXPECT_EQ(file_count(folder_ / name), file_count(folder_ / "whole")) << name;
   }
 }
 

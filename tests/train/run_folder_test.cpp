@@ -29,6 +29,15 @@ TEST_F(RunFolderTest, AreNumbered) {
             "[train] cannot make the folder file/run: Not a directory");
 }
 
+TEST_F(RunFolderTest, WhatWasHalfWrittenGoes) {
+  const RunFolder folder = make_run_folder("run", "", "");
+  for (const char* name : {"run/.tandem-17-0.tmp", "run/last.ckpt", "run/notes.tmp"}) put_bytes(name, "x");
+  remove_half_written(folder);
+  EXPECT_FALSE(std::filesystem::exists("run/.tandem-17-0.tmp"));
+  EXPECT_TRUE(std::filesystem::exists("run/last.ckpt"));
+  EXPECT_TRUE(std::filesystem::exists("run/notes.tmp"));
+}
+
 TEST_F(RunFolderTest, ACheckpointComesBackBitForBit) {
   const TrainOptions options{.layers = {784, 5, 10}, .dropout = 0.5, .momentum = 0.9};
   const ImageSet images = make_digits(64, 2);
