@@ -1,5 +1,7 @@
 #include "tandem/train/device_choice.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <vector>
 
@@ -42,18 +44,24 @@ std::string millions(double rate) {
 DeviceChoice choose_device(const TrainOptions& options, const ImageSet& images) {
   if (options.device != "auto") return {parse_device(options.device), "as asked for"};
   if (cuda_device_count() == 0) return {cpu_device, "no CUDA device: " + why_no_cuda()};
-  std::vector<Device> devices{cpu_device};
-  for (int i = 0; i < cuda_device_count(); ++i) devices.push_back(cuda_device(i));
-  std::vector<double> rates;
-  for (const Device device : devices) rates.push_back(measure(options, images, device));
-  const std::size_t best =
-      static_cast<std::size_t>(std::max_element(rates.begin(), rates.end()) - rates.begin());
-  std::string reason = millions(rates[best]) + " samples/s";
-  for (std::size_t i = 0; i < devices.size(); ++i)
-    if (i != best)
-      reason += fmt::format("{} {} would do {}", i == (best == 0 ? 1 : 0) ? ";" : ",", devices[i].to_string(),
-                            millions(rates[i]));
-  return {devices[best], reason};
+  DeviceChoice choice{cpu_device, ""};
+  double best = measure(options, images, cpu_device);
+  std::vector<std::string> others;
+  for (int i = 0; i < cuda_device_count(); ++i) {
+    const Device device = cuda_device(i);
+    try {
+      const double rate = measure(options, images, device);
+      const bool faster = rate > best;
+      others.push_back(fmt::format("{} would do {}", (faster ? choice.device : device).to_string(),
+                                   millions(faster ? best : rate)));
+      if (faster) choice.device = device;
+      best = std::max(best, rate);
+    } catch (const Error& error) {  // a GPU without room for it is no reason not to train
+      others.push_back(fmt::format("{} cannot: {}", device.to_string(), error.what()));
+    }
+  }
+  choice.reason = fmt::format("{} samples/s; {}", millions(best), fmt::join(others, ", "));
+  return choice;
 }
 
 }  // namespace tandem

@@ -310,7 +310,7 @@ void apply_preset(TrainOptions& options, const std::string& name) {
   options.activation = Activation::relu;
   options.dropout = 0.3;
   options.label_smoothing = 0.05;
-  options.epochs = 40;
+  options.epochs = 14;
   options.batch_size = 128;
   options.optimizer = OptimizerKind::sgd;
   options.learning_rate = 0.2;

@@ -24,7 +24,7 @@ bool is_idx(std::string_view bytes) {
 }
 
 Tensor idx_images(const ModelInfo& info, const std::string& bytes, const std::string& name) {
-  const Tensor images = parse_idx(bytes, name);
+  Tensor images = parse_idx(bytes, name);
   check(images.dtype() == DType::u8 && images.rank() == 3 && images.numel() > 0 && info.channels == 1 &&
             images.size(1) == info.height && images.size(2) == info.width,
         "[predict] {}: expected u8 images of shape [count, {}, {}], as the model's, got {} of {}", name,

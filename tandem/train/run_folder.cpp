@@ -97,6 +97,16 @@ RunFolder make_run_folder(const fs::path& path, const std::string& data, const s
   }
 }
 
+void remove_half_written(const RunFolder& folder) {
+  std::error_code ignored;
+  std::vector<fs::path> stale;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder.path, ignored)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(".tandem-") && name.ends_with(".tmp")) stale.push_back(entry.path());
+  }
+  for (const fs::path& path : stale) fs::remove(path, ignored);
+}
+
 const EpochRecord* RunPosition::best() const {
   const auto found = std::ranges::max_element(records, {}, &EpochRecord::val_accuracy);
   return found == records.end() ? nullptr : &*found;

@@ -32,6 +32,9 @@ void check_run_folder(const std::filesystem::path& path, bool resume);
 RunFolder make_run_folder(const std::filesystem::path& path, const std::string& data,
                           const std::string& model);
 
+// Takes away what a killed run was writing when it died (core/write_file.h).
+void remove_half_written(const RunFolder& folder);
+
 // Where a run stands.
 struct RunPosition {
   std::int64_t epoch = 0, step = 0;  // the next to be run, from 0

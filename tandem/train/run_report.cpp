@@ -36,6 +36,7 @@ std::vector<Mistake> worst_mistakes(const FinishedRun& run, const std::vector<st
   std::ranges::stable_sort(wrong, std::greater<>(), share);
   wrong.resize(std::min(wrong.size(), most_mistakes));
   std::vector<Mistake> mistakes;
+  mistakes.reserve(wrong.size());
   for (const std::int64_t index : wrong)
     mistakes.push_back({.png = png_of(test.images, index),
                         .truth = test.classes[static_cast<std::size_t>(labels[index])],

@@ -74,6 +74,7 @@ class Trainer {
   }
 
   void resume() {
+    remove_half_written(folder_);
     if (std::optional<RunPosition> found = load_checkpoint(folder_, options_, *state_)) {
       position_ = std::move(*found);
       say(fmt::format("Resuming {} at epoch {}, step {}", folder_.path.string(), position_.epoch + 1,
@@ -143,9 +144,15 @@ class Trainer {
     saved_ = {};
     if (!changed_) return;
     store_finite();
+    write_state();
+  }
+
+  // The state must be stored and finite.
+  void write_state() {
     position_.total_seconds = seconds_before_ + watch_.elapsed_ms() / 1000;
     save_checkpoint(folder_, options_, *state_, position_);
     changed_ = false;
+    saved_ = {};
   }
 
   void finish_epoch() {
@@ -173,7 +180,7 @@ class Trainer {
     if (position_.best()->epoch == record.epoch) save_model(folder_.best(), state_->model(), info(record));
     write_events(record);
     write_log();
-    save();
+    write_state();
     if (callbacks_.on_epoch) callbacks_.on_epoch(record);
   }
 
@@ -223,12 +230,17 @@ class Trainer {
             .seconds = seconds_before_ + watch_.elapsed_ms() / 1000};
   }
 
+  Evaluation test_best() const {
+    const Model best = load_model(folder_.best());
+    best.module->to(state_->task().images.images.device());
+    return evaluate(*best.module, data_.test, options_.loss);
+  }
+
   TrainResult finish() {
     TrainResult all = result(0);
     if (position_.epoch > 0 && seconds_ == 0) all.seconds = position_.total_seconds;
-    const Evaluation tested = data_.held_out
-                                  ? evaluate(*load_model(folder_.best()).module, data_.test, options_.loss)
-                                  : evaluate(state_->model(), data_.validation, options_.loss);
+    const Evaluation tested =
+        data_.held_out ? test_best() : evaluate(state_->model(), data_.validation, options_.loss);
     all.test_accuracy = tested.accuracy;
     all.test_loss = tested.loss;
     const TrainingReport report = run_report({.options = options_,

@@ -22,6 +22,10 @@ std::int64_t line_count(const std::string& text) {
   return std::count(text.begin(), text.end(), '\n');
 }
 
+std::int64_t file_count(const std::filesystem::path& folder) {
+  return std::distance(std::filesystem::directory_iterator(folder), {});
+}
+
 // The program running by itself.
 class Child {
  public:
@@ -70,7 +74,7 @@ class TrainCommand : public testing::Test {
  protected:
   TrainCommand() { write_small_digits(folder_ / "data"); }
 
-  ProgramResult run(Words words) {
+  ProgramResult run(const Words& words) {
     ProgramResult result = run_program(words, folder_.path());
     EXPECT_EQ(result.status, 0) << result.err;
     return result;
@@ -81,7 +85,7 @@ class TrainCommand : public testing::Test {
     EXPECT_EQ(result.out, "");
     EXPECT_EQ(result.err, "tandem: error: " + line + "\n");
   }
-  void expect_usage(Words words, const std::string& line) {
+  void expect_usage(const Words& words, const std::string& line) {
     const std::string command = words.front();
     expect_failure(2, words, line + " (see tandem " + command + " --help)");
   }
@@ -199,6 +203,7 @@ TEST_F(TrainCommand, SurvivesBeingKilledAtAnyMoment) {
     expect_same_weights(folder_ / "whole", folder_ / name);
     const std::string log = text_of(folder_ / (name + "/log.csv"));
     EXPECT_EQ(line_count(log), 4) << log;
+    EXPECT_EQ(file_count(folder_ / name), file_count(folder_ / "whole")) << name;
   }
 }
 

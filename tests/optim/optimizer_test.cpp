@@ -200,6 +200,16 @@ TEST(Optimizer, NamesItsStateByTheParameters) {
   EXPECT_EQ(names(AdamW(parameters)), "0.weight.mean 0.weight.square step ");
 }
 
+TEST(Optimizer, CountsOnFromWhatItIsTold) {
+  NamedTensors parameters{{"w", ones({2}).set_requires_grad()}};
+  Adam optimizer(parameters);
+  optimizer.set_step_count(41);
+  set_gradients(parameters, 1);
+  optimizer.step();
+  EXPECT_EQ(optimizer.step_count(), 42);
+  EXPECT_THROW(optimizer.set_step_count(-1), Error);
+}
+
 TEST(Optimizer, ZeroGradDropsGradientsWithoutWritingToThem) {
   const NamedTensors parameters = many_parameters(DType::f32, cpu_device);
   set_gradients(parameters, 1);

@@ -89,18 +89,20 @@ TEST_F(Trainer, TheSameSeedGivesTheSameBits) {
             weights_of(read_checkpoint(folder_ / "c/last.ckpt")));
 }
 
-TEST_F(Trainer, StopsAnywhereAndGoesOnWithTheSameBits) {
-  const TrainResult whole = run("whole");
+// Stops after some looks at the signals, twice, and compares with a run that never stopped.
+void stop_and_compare(const TrainOptions& options, const TempFolder& folder) {
+  const auto run = [&](const std::string& name, bool resume, int looks) {
+    const auto signal = [&looks] { return --looks == 0 ? SIGTERM : 0; };
+    return train(options, {.folder = folder / name, .resume = resume}, {.stop_signal = signal});
+  };
+  const TrainResult whole = run("whole", false, 0);
   for (const int looks : {1, 2, 3, 4, 5}) {
     const std::string name = "stopped" + std::to_string(looks);
-    int left = looks;
-    const TrainResult stopped = run(name, false, {.stop_signal = [&] { return --left > 0 ? 0 : SIGTERM; }});
-    ASSERT_EQ(stopped.stopped_by, SIGTERM);
-    EXPECT_FALSE(std::filesystem::exists(folder_ / (name + "/report.html")));
-    left = looks + 2;  // and once more
-    run(name, true, {.stop_signal = [&] { return --left > 0 ? 0 : SIGINT; }});
-    const TrainResult resumed = run(name, true);
-    expect_same_weights(folder_ / "whole", folder_ / name);
+    ASSERT_EQ(run(name, false, looks).stopped_by, SIGTERM);
+    EXPECT_FALSE(std::filesystem::exists(folder / (name + "/report.html")));
+    run(name, true, looks + 2);
+    const TrainResult resumed = run(name, true, 0);
+    expect_same_weights(folder / "whole", folder / name);
     ASSERT_EQ(resumed.epochs.size(), whole.epochs.size());
     for (std::size_t i = 0; i < whole.epochs.size(); ++i) {
       EXPECT_EQ(resumed.epochs[i].val_loss, whole.epochs[i].val_loss);
@@ -109,6 +111,19 @@ TEST_F(Trainer, StopsAnywhereAndGoesOnWithTheSameBits) {
     }
     EXPECT_EQ(resumed.test_accuracy, whole.test_accuracy);
   }
+}
+
+TEST_F(Trainer, StopsAnywhereAndGoesOnWithTheSameBits) {
+  stop_and_compare(options_, folder_);
+}
+
+// Without dropout an engine of its own trains the perceptron; Adam needs the number of the step.
+TEST_F(Trainer, StopsAnywhereInAFastEngineToo) {
+  options_ = {.data = options_.data, .layers = {784, 16, 10}, .epochs = 4, .batch_size = 7, .device = "cpu"};
+  options_.optimizer = OptimizerKind::adam;
+  options_.learning_rate = 0.01;
+  options_.schedule = ScheduleKind::cosine;
+  stop_and_compare(options_, folder_);
 }
 
 TEST_F(Trainer, SavesOnRequestAndNowAndThen) {

@@ -1,0 +1,59 @@
+#include "tandem/train/evaluate.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tandem/data/digits.h"
+#include "tandem/train/model_file.h"
+#include "tandem/train/predict.h"
+
+namespace tandem {
+namespace {
+
+// More images than are evaluated at once, by a network whose dropout must rest meanwhile.
+TEST(Evaluate, EqualsOneImageAtATime) {
+  const ImageSet set = make_digits(2100, 4);
+  const std::unique_ptr<Module> model = make_model({.layers = {784, 6, 10}, .dropout = 0.5}, 3);
+  const Evaluation all = evaluate(*model, set, LossKind::cross_entropy);
+  EXPECT_TRUE(model->is_training());
+  EXPECT_EQ(all.classes, 10);
+  ASSERT_EQ(all.predictions.size(), 2100u);
+  ASSERT_EQ(all.outputs.size(), 21000u);
+  const std::vector<std::int32_t> labels = set.labels.to_vector<std::int32_t>();
+  const std::vector<float> shares = probabilities(all.outputs, 10, LossKind::cross_entropy);
+  double loss = 0, right = 0;
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    loss -= std::log(shares[10 * i + static_cast<std::size_t>(labels[i])]);
+    right += all.predictions[i] == labels[i];
+  }
+  EXPECT_NEAR(all.loss, loss / 2100, 1e-4);
+  EXPECT_EQ(all.accuracy, right / 2100);
+  for (const std::int64_t i : {0, 2047, 2048, 2099}) {
+    const Evaluation one = evaluate(*model, set.slice(i, i + 1), LossKind::cross_entropy);
+    for (std::size_t c = 0; c < 10; ++c)
+      EXPECT_NEAR(one.outputs[c], all.outputs[10 * static_cast<std::size_t>(i) + c], 1e-5) << i;
+  }
+}
+
+TEST(Evaluate, NothingHasNoAccuracy) {
+  const std::unique_ptr<Module> model = make_model({.layers = {784, 10}}, 3);
+  EXPECT_TRUE(std::isnan(evaluate(*model, ImageSet{}, LossKind::mse).accuracy));
+}
+
+TEST(Evaluate, ProbabilitiesAddUpToOne) {
+  EXPECT_EQ(probabilities({0, 0, 0, 0}, 2, LossKind::cross_entropy), (std::vector<float>(4, 0.5f)));
+  EXPECT_EQ(probabilities({0.25f, 0.25f, 0.75f, 0.25f}, 2, LossKind::mse),
+            (std::vector<float>{0.5f, 0.5f, 0.75f, 0.25f}));
+}
+
+TEST(Predict, RowsAreCsv) {
+  const std::vector<std::string> classes{"a,b", "c"};
+  EXPECT_EQ(prediction_csv_header(classes), "path,class,probability,\"a,b\",c\n");
+  EXPECT_EQ(
+      prediction_csv_row({.path = "x \"y\".png", .chosen = 1, .probabilities = {0.25f, 0.75f}}, classes),
+      "\"x \"\"y\"\".png\",c,0.750000,0.250000,0.750000\n");
+}
+
+}  // namespace
+}  // namespace tandem
