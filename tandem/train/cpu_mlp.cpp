@@ -35,15 +35,20 @@ struct RowPart {
   std::int64_t begin, end;
 };
 
-// This member's rows, in groups of 8 or 16 so that two threads can share a batch of 16.
+// Rows that stay together: whole tiles, but few enough that two threads can share a batch of 16.
+std::int64_t rows_together() {
+  return simd_level() == SimdLevel::avx512 ? 16 : 8;
+}
+
 RowPart own_rows(const TeamMember& member, std::int64_t rows) {
-  const std::int64_t group = simd_level() == SimdLevel::avx512 ? 16 : 8;
+  const std::int64_t group = rows_together();
   return {member.begin(rows / group) * group, member.end(rows / group) * group};
 }
 
 // How rows are cut where the work is also cut by blocks of columns.
 std::int64_t rows_of_a_unit(std::int64_t rows) {
-  return rows > 64 ? 64 : std::max<std::int64_t>(simd_level() == SimdLevel::avx512 ? 16 : 8, rows / 2);
+  const std::int64_t group = rows_together();
+  return rows > 64 ? 64 : (rows / 2 + group - 1) / group * group;
 }
 
 // Whether a batch is larger than the cache of a core can hold beside the weights.
