@@ -24,8 +24,9 @@ inline cudaStream_t cuda_stream(StreamView stream) {
   return static_cast<cudaStream_t>(stream.handle);
 }
 
-// This thread's cuBLAS handle for the stream's device, set to work on the stream.
-cublasHandle_t cublas_handle(StreamView stream);
+// This thread's cuBLAS handle for the stream's device, set to work on the stream. cuBLAS keeps memory for its
+// products with the handle: those that may run at once need another lane.
+cublasHandle_t cublas_handle(StreamView stream, int lane = 0);
 
 int multiprocessor_count(Device device);
 

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <utility>
 
 #include "tandem/core/check.h"
 #include "tandem/device/cuda.h"
@@ -23,12 +24,12 @@ void cublas_check(cublasStatus_t status, const char* call, const SourceLocation&
         where.file, where.line);
 }
 
-cublasHandle_t cublas_handle(StreamView stream) {
+cublasHandle_t cublas_handle(StreamView stream, int lane) {
   struct Destroy {
     void operator()(cublasHandle_t handle) const { cublasDestroy(handle); }
   };
-  thread_local std::map<int, std::unique_ptr<cublasContext, Destroy>> handles;
-  auto& handle = handles[stream.device.index];
+  thread_local std::map<std::pair<int, int>, std::unique_ptr<cublasContext, Destroy>> handles;
+  auto& handle = handles[{stream.device.index, lane}];
   if (!handle) {
     cublasHandle_t fresh = nullptr;
     cublas_check(cublasCreate(&fresh), "cublasCreate");

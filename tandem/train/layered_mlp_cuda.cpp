@@ -21,7 +21,12 @@ cublasComputeType_t product_type(MatmulPrecision precision) {
 class LayeredEngine : public Engine {
  public:
   LayeredEngine(const TrainingTask& task, const MlpShape& shape)
-      : task_(task), shape_(shape), layers_(layer_values(task)), stream_(task.images.images.device()) {
+      : task_(task),
+        shape_(shape),
+        layers_(layer_values(task)),
+        stream_(task.images.images.device()),
+        aside_(task.images.images.device()),
+        join_(task.images.images.device()) {
     const Device device = task.images.images.device();
     const std::int64_t batch = task.batches.batch_size;
     const auto make = [&](std::int64_t count, DType dtype = DType::f32) {
@@ -38,6 +43,7 @@ class LayeredEngine : public Engine {
     row_correct_ = make(batch, DType::i32);
     loss_sum_ = make(1, DType::f64);
     correct_ = make(1, DType::i64);
+    for (std::size_t i = 0; i < shape.layers(); ++i) forks_.emplace_back(device);
     for (const std::int64_t size : shape.sizes) activations_.push_back(make(batch * size));
     for (std::size_t i = 1; i + 1 < shape.sizes.size(); ++i)
       gradients_.push_back(make(batch * shape.sizes[i]));
@@ -138,33 +144,40 @@ class LayeredEngine : public Engine {
     for (std::size_t i = 0; i <= last; ++i) {
       const std::int64_t in = shape_.sizes[i], out = shape_.sizes[i + 1];
       // Z (rows × out) = A · Wᵀ
-      product(CUBLAS_OP_T, CUBLAS_OP_N, out, step.rows, in, 2, layers_[i].weight.value, in, activation(i), in,
-              3, activation(i + 1), out);
+      product(main, CUBLAS_OP_T, CUBLAS_OP_N, out, step.rows, in, 2, layers_[i].weight.value, in,
+              activation(i), in, 3, activation(i + 1), out);
       if (i < last) bias_activation_cuda(step, activation(i + 1), layers_[i].bias.value, out, stream_);
     }
     output_gradient_cuda(step, activation(last + 1), layers_[last].bias.value, stream_);
-    slope_and_bias_cuda(step, gradient(last), nullptr, layers_[last].bias.value, shape_.sizes[last + 1],
-                        stream_);
+    // The chain of gradients goes down the main stream; weights are updated aside as soon as nothing down the
+    // chain needs them any more, which fills the gaps that single products leave on the chip.
     for (std::size_t i = last + 1; i-- > 0;) {
       const std::int64_t in = shape_.sizes[i], out = shape_.sizes[i + 1];
-      if (i > 0) {  // the gradient before this layer: G · W, while the weights are still those of the step
-        product(CUBLAS_OP_N, CUBLAS_OP_N, in, step.rows, out, 2, layers_[i].weight.value, in, gradient(i),
-                out, 3, gradient(i - 1), in);
-        slope_and_bias_cuda(step, gradient(i - 1), activation(i), layers_[i - 1].bias.value, in, stream_);
-      }
+      if (i > 0)  // G · W: the gradient before this layer
+        product(main, CUBLAS_OP_N, CUBLAS_OP_N, in, step.rows, out, 2, layers_[i].weight.value, in,
+                gradient(i), out, 3, gradient(i - 1), in);
+      forks_[i].record(stream_);
+      forks_[i].hold_back(aside_);
+      if (i == last)
+        slope_and_bias_cuda(step, gradient(last), nullptr, layers_[last].bias.value, out, aside_);
       // W (out × in) ← shrink · W − rate · Gᵀ · A
-      product(CUBLAS_OP_N, CUBLAS_OP_T, in, out, step.rows, 0, activation(i), in, gradient(i), out, 1,
+      product(aside, CUBLAS_OP_N, CUBLAS_OP_T, in, out, step.rows, 0, activation(i), in, gradient(i), out, 1,
               layers_[i].weight.value, in);
+      if (i > 0)
+        slope_and_bias_cuda(step, gradient(i - 1), activation(i), layers_[i - 1].bias.value, in, stream_);
     }
+    join_.record(aside_);
+    join_.hold_back(stream_);
     finish_step_cuda(step, stream_);
   }
 
   // C = alpha · op(A) · op(B) + beta · C in cuBLAS's terms, which thinks in columns: a row-major matrix is
   // its transpose there. alpha and beta are numbers of scalars_.
-  void product(cublasOperation_t op_a, cublasOperation_t op_b, std::int64_t m, std::int64_t n, std::int64_t k,
-               int alpha, const float* a, std::int64_t lda, const float* b, std::int64_t ldb, int beta,
-               float* c, std::int64_t ldc) {
-    const cublasHandle_t handle = cublas_handle(stream_);
+  enum Lane { main, aside };
+  void product(Lane lane, cublasOperation_t op_a, cublasOperation_t op_b, std::int64_t m, std::int64_t n,
+               std::int64_t k, int alpha, const float* a, std::int64_t lda, const float* b, std::int64_t ldb,
+               int beta, float* c, std::int64_t ldc) {
+    const cublasHandle_t handle = cublas_handle(lane == main ? stream_ : aside_, lane);
     cublas_check(cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_DEVICE), "cublasSetPointerMode");
     const cublasStatus_t status =
         cublasGemmEx(handle, op_a, op_b, static_cast<int>(m), static_cast<int>(n), static_cast<int>(k),
@@ -183,7 +196,9 @@ class LayeredEngine : public Engine {
   std::vector<Tensor> activations_;  // the input first, the logits last
   std::vector<Tensor> gradients_;    // of the hidden layers' sums
   LayeredStep step_;
-  Stream stream_;
+  Stream stream_, aside_;
+  std::vector<Event> forks_;  // one a layer
+  Event join_;
   Graph graph_;
   bool warm_ = false;
 };
