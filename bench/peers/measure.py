@@ -4,6 +4,7 @@ A peer is a script `peer_NAME.py DEVICE BUDGET_S STUDY:CASE ...`; run(measure) b
 case and prints what it yields: {"peer", "study", "case", "median_ms", "min_ms", "max_ms"}, or in place of the times a sentence under
 "skipped" or "failed"; {"peer", "missing"} when a package is not there.
 """
+import itertools
 import json
 import os
 import re
@@ -13,6 +14,9 @@ import time
 from collections import namedtuple
 
 Work = namedtuple("Work", "study case rows columns dtype kernel")  # kernel: (rows, columns) or None
+Training = namedtuple("Training", "study case layers precision batch")
+SAMPLES = 60000  # of an epoch of training
+RATE = 0.1       # the learning rate of training
 SETS = 3    # sets of inputs on the GPU, used in turn, so that its L2 cache does not serve the inputs
 BATCH = 20  # GPU calls between two events, 5 when one takes over 1 ms; the time is divided by it
 
@@ -21,8 +25,18 @@ def cores():
     return len(os.sched_getaffinity(0))
 
 
+def thread_counts():
+    """1, 2, 4, … and all cores."""
+    return sorted({min(1 << k, cores()) for k in range(cores().bit_length() + 1)})
+
+
 def parse(text):
     study, case = text.split(":", 1)
+    if study == "train":
+        match = re.fullmatch(r"(\d+(?:,\d+)+) (fp32|tf32|bf16) (\d+)", case)
+        if not match:
+            raise SystemExit(f"expected a case like '784,200,10 fp32 16', got '{case}'")
+        return Training(study, case, [int(size) for size in match[1].split(",")], match[2], int(match[3]))
     match = re.fullmatch(r"(\d+)x(\d+) (\w+)(?: (\d+)x(\d+))?", case)
     if not match:
         raise SystemExit(f"expected a case like '4096x4096 f32 3x3', got '{case}'")
@@ -84,6 +98,30 @@ def time_cpu(call, budget_s, repeat=1):
         call()
         samples.append((time.perf_counter() - start) * 1e3 / repeat)
     return summary(samples)
+
+
+def training_data(work):
+    """Random images, a row each, and labels."""
+    import numpy as np
+    rng = np.random.default_rng(1)
+    return rng.random((SAMPLES, work.layers[0]), dtype=np.float32), rng.integers(0, work.layers[-1], SAMPLES)
+
+
+def time_training(work, step, loss, budget_s, finish=lambda: None):
+    """Time of an epoch of SAMPLES samples, from passes of up to 400 steps that go round the data. step(i) trains on the i-th batch,
+    loss(i) is the loss there, finish() waits for the device."""
+    before = loss(0)
+    step(0)
+    if not abs(loss(0) - before) > 0:  # false for NaN too
+        raise RuntimeError(f"a step of {work.case} does not change the loss, or makes it NaN")
+    batches, position = SAMPLES // work.batch, itertools.count()
+    steps = min(batches, 400)
+
+    def some_steps():
+        for _ in range(steps):
+            step(next(position) % batches)
+        finish()
+    return time_cpu(some_steps, budget_s, steps * work.batch / SAMPLES)
 
 
 def time_gpu(calls, budget_s, new_event, elapsed_ms):

@@ -1,6 +1,11 @@
-// Steps of training, as samples a second: the perceptron of SPEC §4 and a large one, on every device.
+// Training as samples a second: whole epochs of the perceptron of SPEC §4 and of a large one (on the CPU
+// a part of them), on every device; the large one on a GPU also with products in less than fp32.
+// bench/compare reads the names.
 #include <benchmark/benchmark.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <string>
 
 #include "tandem/nn/mlp.h"
@@ -11,47 +16,72 @@
 namespace tandem {
 namespace {
 
-enum class Kind { best, general };
+// The engine make_engine() picks or the general one, and how products are computed.
+struct Way {
+  const char* name;
+  bool best = true;
+  MatmulPrecision precision = MatmulPrecision::fp32;
+};
 
-void train(benchmark::State& state, std::vector<std::int64_t> layers, Device device, Kind kind) {
+constexpr Way everywhere[] = {{.name = "best"}, {.name = "general", .best = false}};
+constexpr Way less_than_fp32[] = {{.name = "tf32", .precision = MatmulPrecision::tf32}};
+
+struct Network {
+  std::vector<std::int64_t> layers;
+  std::int64_t cpu_steps;  // at most so many of an epoch's steps on the CPU
+  std::int64_t warm_up;    // steps at least: an engine may try numbers of threads in its first few hundred
+};
+
+const Network small{.layers = {784, 200, 10}, .cpu_steps = 1 << 20, .warm_up = 500};
+const Network large{.layers = {784, 4096, 4096, 10}, .cpu_steps = 16, .warm_up = 1};
+
+std::string name_of(const Network& network, Device device, const Way& way) {
+  return fmt::format("train/{}/{}/{}", fmt::join(network.layers, ","), device.to_string(), way.name);
+}
+
+void train(benchmark::State& state, const Network& network, Device device, const Way& way) {
   const std::int64_t samples = 60000, batch = state.range(0);
   ImageSet images;
   images.images =
       random_integers({samples, 28, 28, 1}, 0, 256, {.seed = 1, .dtype = DType::u8, .device = device});
   images.labels = random_integers({samples}, 0, 10, {.seed = 2, .dtype = DType::i32, .device = device});
   images.classes.resize(10);
-  const auto model = make_mlp({.layers = std::move(layers)});
+  const auto model = make_mlp({.layers = network.layers});
   model->to(device);
   Optimizer optimizer(model->parameters(), {}, 0.1);
   const TrainingTask task{.model = *model,
                           .optimizer = optimizer,
                           .images = images,
-                          .batches = {.samples = samples, .batch_size = batch}};
-  const auto engine = kind == Kind::best ? make_engine(task) : std::make_unique<ModuleEngine>(task);
-  const std::int64_t steps =
-      std::min<std::int64_t>(task.batches.steps(), std::max<std::int64_t>(4, 16384 / batch));
-  engine->run(0, 0, steps);
+                          .batches = {.samples = samples, .batch_size = batch},
+                          .precision = way.precision};
+  const auto engine = way.best ? make_engine(task) : std::make_unique<ModuleEngine>(task);
+  const std::int64_t epoch = task.batches.steps();
+  const std::int64_t steps = device.is_cuda() ? epoch : std::min(epoch, network.cpu_steps);
+  for (std::int64_t done = 0; done < network.warm_up; done += steps) engine->run(0, 0, steps);
   std::int64_t done = 0;
   for (auto _ : state) done += engine->run(1, 0, steps).samples;
   state.SetItemsProcessed(done);
   state.SetLabel(engine->description());
 }
 
+void add(const Network& network, Device device, const Way& way, const std::vector<std::int64_t>& batches) {
+  auto* const added = benchmark::RegisterBenchmark(
+      name_of(network, device, way).c_str(),
+      [&network, device, way](benchmark::State& state) { train(state, network, device, way); });
+  added->UseRealTime()->Unit(benchmark::kMillisecond);
+  for (const std::int64_t batch : batches) added->Arg(batch);
+}
+
 void register_all() {
   std::vector<Device> devices{cpu_device};
   if (cuda_device_count() > 0) devices.push_back(cuda_device());
   for (const Device device : devices)
-    for (const auto& [name, kind] : {std::pair{"best", Kind::best}, {"general", Kind::general}}) {
-      const auto add = [&, kind = kind](const std::string& shape, const std::vector<std::int64_t>& layers) {
-        return benchmark::RegisterBenchmark(
-                   ("train/" + shape + "/" + device.to_string() + "/" + name).c_str(),
-                   [layers, device, kind](benchmark::State& state) { train(state, layers, device, kind); })
-            ->UseRealTime()
-            ->Unit(benchmark::kMillisecond);
-      };
-      add("784,200,10", {784, 200, 10})->Arg(16)->Arg(128)->Arg(1024);
-      add("784,4096,4096,10", {784, 4096, 4096, 10})->Arg(128)->Arg(1024);
+    for (const Way& way : everywhere) {
+      add(small, device, way, {16, 128, 1024});
+      add(large, device, way, {128, 1024});
     }
+  if (devices.back().is_cuda())
+    for (const Way& way : less_than_fp32) add(large, devices.back(), way, {1024});
 }
 
 const bool registered = (register_all(), true);
