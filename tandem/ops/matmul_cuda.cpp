@@ -6,6 +6,7 @@
 #include "tandem/core/check.h"
 #include "tandem/device/cuda.h"
 #include "tandem/ops/matmul.h"
+#include "tandem/ops/product_type.cuh"
 
 namespace tandem {
 namespace {
@@ -27,18 +28,6 @@ template <>
 constexpr cudaDataType_t data_type<double> = CUDA_R_64F;
 template <>
 constexpr cudaDataType_t data_type<BFloat16> = CUDA_R_16BF;
-
-cublasComputeType_t product_type(MatmulPrecision precision) {
-  switch (precision) {
-    case MatmulPrecision::fp32:
-      break;
-    case MatmulPrecision::tf32:
-      return CUBLAS_COMPUTE_32F_FAST_TF32;
-    case MatmulPrecision::bf16:
-      return CUBLAS_COMPUTE_32F_FAST_16BF;
-  }
-  return CUBLAS_COMPUTE_32F;
-}
 
 template <class T>
 cublasComputeType_t compute_type(MatmulPrecision precision) {

@@ -26,4 +26,10 @@ UpdateNumbers<float> numbers_of_step(const TrainingTask& task, std::int64_t epoc
                                epoch * steps + step + 1);
 }
 
+void numbers_of_steps(const TrainingTask& task, std::int64_t epoch, std::int64_t first, std::int64_t count,
+                      std::vector<UpdateNumbers<float>>& numbers) {
+  numbers.clear();
+  for (std::int64_t i = 0; i < count; ++i) numbers.push_back(numbers_of_step(task, epoch, first + i));
+}
+
 }  // namespace tandem

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "tandem/data/batches.h"
 #include "tandem/data/image_set.h"
@@ -64,7 +66,9 @@ class Engine {
 // The best engine for the task.
 std::unique_ptr<Engine> make_engine(const TrainingTask& task);
 
-// The learning rate and momentum of a step, for its update.
+// The learning rate and momentum of a step, for its update; and of `count` steps, put into `numbers`.
 UpdateNumbers<float> numbers_of_step(const TrainingTask& task, std::int64_t epoch, std::int64_t step);
+void numbers_of_steps(const TrainingTask& task, std::int64_t epoch, std::int64_t first, std::int64_t count,
+                      std::vector<UpdateNumbers<float>>& numbers);
 
 }  // namespace tandem

@@ -1,19 +1,11 @@
 #include "tandem/device/cuda.h"
 #include "tandem/train/layered_mlp.h"
+#include "tandem/train/mlp_math.cuh"
 
 namespace tandem {
 namespace {
 
 constexpr int threads = 256;
-
-__device__ float activate(Activation activation, float z) {
-  if (activation == Activation::sigmoid) return 1 / (1 + __expf(-z));
-  return activation == Activation::tanh ? tanhf(z) : fmaxf(z, 0);
-}
-__device__ float slope(Activation activation, float a) {
-  if (activation == Activation::sigmoid) return a * (1 - a);
-  return activation == Activation::tanh ? (1 - a) * (1 + a) : (a > 0 ? 1.0f : 0.0f);
-}
 
 __global__ void take_in(const LayeredStep step, float* input) {
   const std::int64_t now = *step.cursor, row = blockIdx.x;
@@ -32,7 +24,7 @@ __global__ void bias_activation(Activation activation, float* values, const floa
                                 std::int64_t count) {
   for (std::int64_t i = blockIdx.x * std::int64_t{threads} + threadIdx.x; i < count;
        i += std::int64_t{gridDim.x} * threads)
-    values[i] = activate(activation, values[i] + bias[i % width]);
+    values[i] = activated(activation, values[i] + bias[i % width]);
 }
 
 // The same for widths that are multiples of 4: a row a block, a turn of 4 a thread.
@@ -40,8 +32,8 @@ __global__ void bias_activation4(Activation activation, float4* values, const fl
   float4* const row = values + std::int64_t{blockIdx.x} * quads;
   for (int i = threadIdx.x; i < quads; i += threads) {
     const float4 z = row[i], b = bias[i];
-    row[i] = make_float4(activate(activation, z.x + b.x), activate(activation, z.y + b.y),
-                         activate(activation, z.z + b.z), activate(activation, z.w + b.w));
+    row[i] = make_float4(activated(activation, z.x + b.x), activated(activation, z.y + b.y),
+                         activated(activation, z.z + b.z), activated(activation, z.w + b.w));
   }
 }
 
@@ -111,7 +103,7 @@ __global__ void slope_and_bias(const LayeredStep step, float* gradient, const fl
     for (std::int64_t row = threadIdx.y; row < step.rows; row += strands) {
       const std::int64_t at = row * width + column;
       float g = gradient[at];
-      if (activation) gradient[at] = g *= slope(step.activation, activation[at]);
+      if (activation) gradient[at] = g *= activation_slope(step.activation, activation[at]);
       sum += g;
     }
   }

@@ -6,17 +6,13 @@
 #include "tandem/device/cuda.h"
 #include "tandem/device/graph.h"
 #include "tandem/ops/gather.h"
+#include "tandem/ops/product_type.cuh"
 #include "tandem/tensor/copy.h"
 #include "tandem/train/layered_mlp.h"
 #include "tandem/train/mlp_engine.h"
 
 namespace tandem {
 namespace {
-
-cublasComputeType_t product_type(MatmulPrecision precision) {
-  if (precision == MatmulPrecision::tf32) return CUBLAS_COMPUTE_32F_FAST_TF32;
-  return precision == MatmulPrecision::bf16 ? CUBLAS_COMPUTE_32F_FAST_16BF : CUBLAS_COMPUTE_32F;
-}
 
 class LayeredEngine : public Engine {
  public:
@@ -108,14 +104,9 @@ class LayeredEngine : public Engine {
     const Tensor samples = samples_.slice(0, 0, count);
     fill_order(batches, epoch, begin, samples);
     copy_into(labels_.slice(0, 0, count), gather_rows(task_.images.labels, samples));
-    std::vector<float> numbers;
-    for (std::int64_t step = first; step < first + steps; ++step) {
-      const UpdateNumbers<float> of_step = numbers_of_step(task_, epoch, step);
-      const auto* const floats = reinterpret_cast<const float*>(&of_step);
-      numbers.insert(numbers.end(), floats, floats + update_number_count);
-    }
-    const auto floats = static_cast<std::int64_t>(numbers.size());
-    copy_into(numbers_.slice(0, 0, floats), Tensor::from(numbers, {floats}, stream_.view().device));
+    numbers_of_steps(task_, epoch, first, steps, step_numbers_);
+    copy_into(numbers_.slice(0, 0, steps * update_number_count),
+              to_device(step_numbers_, stream_.view().device));
     clear(cursor_);
   }
 
@@ -195,6 +186,7 @@ class LayeredEngine : public Engine {
   Tensor samples_, labels_, numbers_, cursor_, scalars_, row_losses_, row_correct_, loss_sum_, correct_;
   std::vector<Tensor> activations_;  // the input first, the logits last
   std::vector<Tensor> gradients_;    // of the hidden layers' sums
+  std::vector<UpdateNumbers<float>> step_numbers_;
   LayeredStep step_;
   Stream stream_, aside_;
   std::vector<Event> forks_;  // one a layer

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 #include <utility>
 
 #include "tandem/core/check.h"
@@ -54,6 +55,12 @@ std::vector<LayerValues> layer_values(const TrainingTask& task) {
   for (std::size_t i = 0; i + 1 < parameters.size(); i += 2)
     layers.push_back({.weight = values_of(i), .bias = values_of(i + 1)});
   return layers;
+}
+
+Tensor to_device(const std::vector<UpdateNumbers<float>>& numbers, Device device) {
+  const auto count = static_cast<std::int64_t>(numbers.size()) * update_number_count;
+  const auto* const floats = reinterpret_cast<const float*>(numbers.data());
+  return Tensor::from(std::span(floats, static_cast<std::size_t>(count)), {count}, device);
 }
 
 namespace {
@@ -161,8 +168,7 @@ class CpuMlpEngine : public Engine {
   };
 
   StepSums run_with(int threads, std::int64_t epoch, std::int64_t first, std::int64_t count) {
-    numbers_.clear();
-    for (std::int64_t i = 0; i < count; ++i) numbers_.push_back(numbers_of_step(task_, epoch, first + i));
+    numbers_of_steps(task_, epoch, first, count, numbers_);
     const BatchPlan& plan = task_.batches;
     const OrderAt order{static_cast<std::uint32_t>(plan.samples), plan.seed,
                         static_cast<std::uint32_t>(epoch)};

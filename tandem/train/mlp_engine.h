@@ -23,4 +23,7 @@ struct LayerValues {
 };
 std::vector<LayerValues> layer_values(const TrainingTask& task);
 
+// The numbers of steps on a device, one after the other.
+Tensor to_device(const std::vector<UpdateNumbers<float>>& numbers, Device device);
+
 }  // namespace tandem

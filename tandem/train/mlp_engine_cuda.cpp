@@ -78,13 +78,8 @@ class ResidentEngine : public Engine {
     const Tensor samples = samples_.slice(0, 0, end - begin);
     fill_order(batches, epoch, begin, samples);
     const Tensor labels = gather_rows(task_.images.labels, samples);
-    numbers_.clear();
-    for (std::int64_t step = first; step < first + steps; ++step) {
-      const UpdateNumbers<float> numbers = numbers_of_step(task_, epoch, step);
-      const auto* const floats = reinterpret_cast<const float*>(&numbers);
-      numbers_.insert(numbers_.end(), floats, floats + update_number_count);
-    }
-    const Tensor numbers = Tensor::from(numbers_, {static_cast<std::int64_t>(numbers_.size())}, device_);
+    numbers_of_steps(task_, epoch, first, steps, numbers_);
+    const Tensor numbers = to_device(numbers_, device_);
     clear(counters_);
     run_.labels = labels.data<std::int32_t>();
     run_.numbers = reinterpret_cast<const UpdateNumbers<float>*>(numbers.data<float>());
@@ -100,7 +95,7 @@ class ResidentEngine : public Engine {
   std::int64_t most_steps_ = 0;
   Tensor samples_, exchange_, counters_, losses_, correct_;
   ResidentRun run_;
-  std::vector<float> numbers_;
+  std::vector<UpdateNumbers<float>> numbers_;
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "tandem/train/mlp_math.cuh"
 #include "tandem/train/resident_mlp.h"
 
 namespace tandem::resident {
@@ -105,17 +106,8 @@ __device__ inline float to_float(std::uint32_t word, int j) {
   return __uint_as_float(__byte_perm(word, 0x4b000000u, 0x7440u + static_cast<unsigned>(j))) - 8388608.0f;
 }
 
-__device__ inline float activate(Activation activation, float z) {
-  if (activation == Activation::sigmoid) return __fdividef(1, 1 + __expf(-z));
-  return activation == Activation::tanh ? tanhf(z) : fmaxf(z, 0);
-}
-__device__ inline float activation_slope(Activation activation, float a) {  // from the result
-  if (activation == Activation::sigmoid) return a * (1 - a);
-  return activation == Activation::tanh ? (1 - a) * (1 + a) : (a > 0 ? 1.0f : 0.0f);
-}
-
-__device__ inline void update(const UpdateOptions& options, const UpdateNumbers<float>& numbers, float gradient,
-                       float& value, float& first, float& second) {
+__device__ inline void update(const UpdateOptions& options, const UpdateNumbers<float>& numbers,
+                              float gradient, float& value, float& first, float& second) {
   on_update_rule(options, [&](auto rule) { rule(value, gradient, first, second, numbers); });
 }
 

@@ -213,8 +213,8 @@ struct Block {
       }
       // Neurons behind the last one stay 0 whatever the activation of 0 is.
       reinterpret_cast<float4*>(hidden)[i] = make_float4(
-          there > 0 ? activate(run.activation, z.x) : 0, there > 1 ? activate(run.activation, z.y) : 0,
-          there > 2 ? activate(run.activation, z.z) : 0, there > 3 ? activate(run.activation, z.w) : 0);
+          there > 0 ? activated(run.activation, z.x) : 0, there > 1 ? activated(run.activation, z.y) : 0,
+          there > 2 ? activated(run.activation, z.z) : 0, there > 3 ? activated(run.activation, z.w) : 0);
     }
     __syncthreads();
     const float* const weight = part(map.weight2);

@@ -1,0 +1,58 @@
+// Steps of the CPU's engine take no memory from the host's allocator either. This file replaces the global
+// operator new of its test program by one that counts; the sanitizers want to keep their own.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "tandem/nn/mlp.h"
+#include "tandem/ops/random.h"
+#include "tandem/train/engine.h"
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+
+namespace {
+std::atomic<std::int64_t> allocations{0};
+}
+
+void* operator new(std::size_t bytes) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  if (void* const memory = std::malloc(bytes > 0 ? bytes : 1)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+
+namespace tandem {
+namespace {
+
+TEST(Allocation, StepsOfThePerceptronOnTheCpuTakeNone) {
+  ImageSet images;
+  images.images = random_integers({20000, 28, 28, 1}, 0, 256, {.seed = 1, .dtype = DType::u8});
+  images.labels = random_integers({20000}, 0, 10, {.seed = 2, .dtype = DType::i32});
+  images.classes.resize(10);
+  const auto model = make_mlp({.layers = {784, 16, 10}});
+  Optimizer optimizer(model->parameters(), {}, 0.1);
+  const auto engine = make_engine({.model = *model,
+                                   .optimizer = optimizer,
+                                   .images = images,
+                                   .batches = {.samples = 20000, .batch_size = 16}});
+  engine->run(0, 0, 1250);
+  const auto taken_by = [&](std::int64_t steps) {
+    const std::int64_t before = allocations.load();
+    engine->run(1, 0, steps);
+    return allocations.load() - before;
+  };
+  EXPECT_GT(allocations.load(), 0);
+  EXPECT_EQ(taken_by(1000), taken_by(10));
+}
+
+}  // namespace
+}  // namespace tandem
+
+#endif
