@@ -24,7 +24,8 @@ struct Way {
 };
 
 constexpr Way everywhere[] = {{.name = "best"}, {.name = "general", .best = false}};
-constexpr Way less_than_fp32[] = {{.name = "tf32", .precision = MatmulPrecision::tf32}};
+constexpr Way less_than_fp32[] = {{.name = "tf32", .precision = MatmulPrecision::tf32},
+                                  {.name = "bf16", .precision = MatmulPrecision::bf16}};
 
 struct Network {
   std::vector<std::int64_t> layers;
