@@ -63,11 +63,12 @@ int run(const Flags& flags) {
 void add_study_command(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("study", "Check and measure a computation in every version");
   command->footer(
-      "Studies: max (element-wise maximum), xxt (X·Xᵀ), correlation (2-D correlation), all.\n"
+      "Studies: max (element-wise maximum), xxt (X·Xᵀ), correlation (2-D correlation),\n"
+      "devices (the same training on each device), all.\n"
       "The exit status is 1 when a version disagrees.\n"
       "Example: tandem study correlation --cores 1,2,4 --html report.html");
   auto flags = std::make_shared<Flags>();
-  command->add_option("NAME", flags->name, "max, xxt, correlation or all")
+  command->add_option("NAME", flags->name, "max, xxt, correlation, devices or all")
       ->required()
       ->type_name("")
       ->check(usage_check([](const std::string& name) {
@@ -82,7 +83,9 @@ void add_study_command(CLI::App& app, Action& action) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(usage_check([](const std::string& name) { parse_version(name); }));
-  command->add_option("--cases", flags->cases, "Your own, such as \"1000x1000 i32,4096x512 i32\"")
+  command
+      ->add_option("--cases", flags->cases,
+                   "Your own, such as \"10x10 i32,4096x512 i32\" or \"784,200,10 batch 16\"")
       ->type_name("CASES")
       ->delimiter(',')
       ->allow_extra_args(false);
@@ -99,8 +102,13 @@ void add_study_command(CLI::App& app, Action& action) {
       ->type_name("FILE");
   command->callback([flags, &action] {
     if (flags->name == "all" && !flags->cases.empty()) throw CLI::ExcludesError("--cases", "the study all");
+    if (flags->name == "devices" && !flags->versions.empty())
+      throw CLI::ExcludesError("--versions", "the study devices");
+    if (flags->name == "devices" && !flags->cores.empty())
+      throw CLI::ExcludesError("--cores", "the study devices");
+    flags->cases = join_cases(flags->cases);
     for (const std::string& text : flags->cases)
-      as_usage("--cases", [&] { parse_case(find_study(flags->name), text); });
+      as_usage("--cases", [&] { check_case(find_study(flags->name), text); });
     action = [flags] { return run(*flags); };
   });
 }

@@ -23,12 +23,14 @@ Json row_json(const StudyRow& row) {
   put(object, "max_ms", row.max_ms);
   put(object, "with_copies_ms", row.with_copies_ms);
   put(object, "speedup", row.speedup);
+  put(object, "samples_per_s", row.samples_per_s);
   put(object, "gb_per_s", row.gb_per_s);
   put(object, "gflop_per_s", row.gflop_per_s);
   put(object, "share_of_peak", row.share_of_peak);
   object["agrees"] = row.agrees;
   put(object, "max_error", row.max_error);
   if (row.threads) object["threads"] = *row.threads;
+  if (!row.engine.empty()) object["engine"] = row.engine;
   return object;
 }
 

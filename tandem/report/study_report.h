@@ -12,19 +12,21 @@ namespace tandem {
 
 struct StudyRow {
   std::string case_name;  // what was computed: "1000×1000 i32"; rows of one case are compared with each other
-  std::string version;    // "reference", "parallel", "cuda-simple", "cuda"
+  std::string version;    // "reference", "parallel", "cuda-simple", "cuda"; "cpu" where a training ran
   std::string device;     // "cpu", "cuda:0"
   double median_ms = 0;
   double min_ms = 0;
   double max_ms = 0;
   std::optional<double> with_copies_ms{};  // median with the copies to the device and back
-  std::optional<double> speedup{};         // over the case's `reference`
+  std::optional<double> speedup{};         // over the case's `reference`; of a training, over the CPU
   std::optional<double> gb_per_s{};
   std::optional<double> gflop_per_s{};
   std::optional<double> share_of_peak{};  // 1 is this machine's measured peak
   bool agrees = true;                     // the result equals the reference's, within the tolerance
   std::optional<double> max_error{};
-  std::optional<int> threads{};  // where the number of threads was swept
+  std::optional<int> threads{};           // where the number of threads was swept
+  std::optional<double> samples_per_s{};  // of a training, whose times are those of an epoch
+  std::string engine{};                   // what trained: "perceptron on the CPU, 2 threads"
 };
 
 struct StudyReport {

@@ -5,12 +5,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 namespace tandem {
 namespace {
 
 std::string optional_figure(const std::optional<double>& value, Unit unit) {
   return value ? format_figure(*value, unit) : std::string();
+}
+
+// Three digits that mean something: "24,100".
+std::string rounded_count(double count) {
+  return format_count(std::llround(std::strtod(fmt::format("{:.2e}", count).c_str(), nullptr)));
 }
 
 }  // namespace
@@ -31,6 +37,8 @@ std::string study_cell(const StudyRow& row, StudyField field) {
       return optional_figure(row.with_copies_ms, Unit::milliseconds);
     case StudyField::speedup:
       return optional_figure(row.speedup, Unit::ratio);
+    case StudyField::samples:
+      return row.samples_per_s ? rounded_count(*row.samples_per_s) : std::string();
     case StudyField::gb:
       return optional_figure(row.gb_per_s, Unit::none);
     case StudyField::gflop:
@@ -46,10 +54,14 @@ std::vector<StudyColumn> study_columns(const std::vector<StudyRow>& rows) {
       {StudyField::version, "version", "how it was computed", false},
       {StudyField::device, "device", "where it was computed", false},
       {StudyField::threads, "threads", "CPU threads", true},
-      {StudyField::median, "median", "median time of the repetitions, data already on the device", true},
+      {StudyField::median, "median",
+       "median time of the repetitions (of a training: one epoch), data already on the device", true},
       {StudyField::range, "min–max", "fastest and slowest repetition", true},
-      {StudyField::with_copies, "+ copies", "median time with the copies to the device and back", true},
-      {StudyField::speedup, "speed-up", "how many times faster than the reference", true},
+      {StudyField::with_copies, "+ copies",
+       "median time with the copies to the device and back (of a training: of all images, once)", true},
+      {StudyField::speedup, "speed-up",
+       "how many times faster than the reference, or a training than on the CPU", true},
+      {StudyField::samples, "samples/s", "samples trained in a second", true},
       {StudyField::gb, "GB/s", "memory read and written in a second", true},
       {StudyField::gflop, "GFLOP/s", "additions and multiplications in a second", true},
       {StudyField::share, "of peak", "share of the peak measured on this machine", true}};

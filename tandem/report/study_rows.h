@@ -9,7 +9,19 @@
 
 namespace tandem {
 
-enum class StudyField { version, device, threads, median, range, with_copies, speedup, gb, gflop, share };
+enum class StudyField {
+  version,
+  device,
+  threads,
+  median,
+  range,
+  with_copies,
+  speedup,
+  samples,
+  gb,
+  gflop,
+  share
+};
 
 struct StudyColumn {
   StudyField field;

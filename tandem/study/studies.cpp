@@ -4,19 +4,23 @@
 
 #include "tandem/core/check.h"
 #include "tandem/study/correlation.h"
+#include "tandem/study/devices.h"
 #include "tandem/study/max.h"
+#include "tandem/study/training_case.h"
 #include "tandem/study/xxt.h"
 
 namespace tandem {
 namespace {
 
 constexpr Study studies[] = {
-    {"max", "element-wise maximum of two matrices", "f32, f64, u8, i32, i64", "1000x1000 i32", false,
-     study_max},
-    {"xxt", "products of every row of a matrix with every other", "f32, tf32, f64", "1000x1000 f32", false,
-     study_xxt},
-    {"correlation", "weighted sums of every pixel's neighbours", "f32, f64", "1024x1024 f32 3x3", true,
-     study_correlation},
+    {"max", "element-wise maximum of two matrices", "f32, f64, u8, i32, i64", "1000x1000 i32",
+     CaseKind::matrix, study_max},
+    {"xxt", "products of every row of a matrix with every other", "f32, tf32, f64", "1000x1000 f32",
+     CaseKind::matrix, study_xxt},
+    {"correlation", "weighted sums of every pixel's neighbours", "f32, f64", "1024x1024 f32 3x3",
+     CaseKind::kernel, study_correlation},
+    {"devices", "the same training on each device", "", "784,200,10 batch 16", CaseKind::training,
+     study_devices},
 };
 
 }  // namespace
@@ -28,7 +32,27 @@ std::span<const Study> all_studies() {
 const Study& find_study(std::string_view name) {
   for (const Study& study : studies)
     if (study.name == name) return study;
-  fail("expected a study out of max, xxt, correlation, all, got '{}'", name);
+  fail("expected a study out of max, xxt, correlation, devices, all, got '{}'", name);
+}
+
+void check_case(const Study& study, std::string_view text) {
+  if (study.kind == CaseKind::training)
+    parse_training_case(text);
+  else
+    parse_case(study, text);
+}
+
+std::vector<std::string> join_cases(const std::vector<std::string>& parts) {
+  std::vector<std::string> cases;
+  bool whole = true;
+  for (const std::string& part : parts) {
+    if (whole)
+      cases.push_back(part);
+    else
+      cases.back() += ',' + part;
+    whole = part.find(' ') != std::string::npos;
+  }
+  return cases;
 }
 
 CaseName parse_case(const Study& study, std::string_view text) {
@@ -44,7 +68,7 @@ CaseName parse_case(const Study& study, std::string_view text) {
   const auto mark = [&](char wanted) { return at < end && *at == wanted ? (++at, true) : false; };
   bool valid = number(parsed.rows) && mark('x') && number(parsed.columns) && mark(' ');
   while (valid && at < end && *at != ' ') parsed.type += *at++;
-  if (valid && study.with_kernel)
+  if (valid && study.kind == CaseKind::kernel)
     valid = mark(' ') && number(parsed.kernel_rows) && mark('x') && number(parsed.kernel_columns);
   check(valid && at == end && !parsed.type.empty(), "[study {}] expected a case such as \"{}\", got \"{}\"",
         study.name, study.example, text);

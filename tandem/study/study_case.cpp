@@ -154,17 +154,6 @@ std::string asked_versions(const StudyOptions& options) {
   return text.empty() ? "none" : text;
 }
 
-// A version may be faster than a copy (it writes less than it reads): then it shows what the machine can do,
-// and is the peak that its device's other rows are compared with.
-void bound_shares(std::vector<StudyRow>& rows) {
-  std::map<std::string, double> best;
-  for (const StudyRow& row : rows)
-    if (row.share_of_peak && row.min_ms > 0)
-      best[row.device] = std::max(best[row.device], *row.share_of_peak * row.median_ms / row.min_ms);
-  for (StudyRow& row : rows)
-    if (row.share_of_peak) *row.share_of_peak /= std::max(best[row.device], 1.0);
-}
-
 }  // namespace
 
 void check_fits(const std::string& study, const std::string& name, double elements) {
@@ -173,6 +162,15 @@ void check_fits(const std::string& study, const std::string& name, double elemen
   constexpr double gib = 1 << 30;
   check(needed <= there, "[study {}] case \"{}\" needs about {:.0f} GiB of memory, this machine has {:.0f}",
         study, name, needed / gib, there / gib);
+}
+
+void bound_shares(std::vector<StudyRow>& rows) {
+  std::map<std::string, double> best;
+  for (const StudyRow& row : rows)
+    if (row.share_of_peak && row.min_ms > 0)
+      best[row.device] = std::max(best[row.device], *row.share_of_peak * row.median_ms / row.min_ms);
+  for (StudyRow& row : rows)
+    if (row.share_of_peak) *row.share_of_peak /= std::max(best[row.device], 1.0);
 }
 
 std::vector<StudyRow> run_case(const StudyCase& study_case, const StudyOptions& options) {

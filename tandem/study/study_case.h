@@ -32,6 +32,10 @@ struct StudyCase {
 // Error when inputs and result of so many elements in all would not fit this machine's memory.
 void check_fits(const std::string& study, const std::string& name, double elements);
 
+// A version may be faster than the measured peak (it writes less than a copy reads): then it shows what the
+// machine can do, and is the peak that its device's other rows are compared with.
+void bound_shares(std::vector<StudyRow>& rows);
+
 // Checks every version against `reference` (or, where that would take too long, against exact values of a few
 // hundred elements and against each other), then measures it.
 std::vector<StudyRow> run_case(const StudyCase& study_case, const StudyOptions& options);

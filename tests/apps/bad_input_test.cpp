@@ -95,12 +95,19 @@ TEST_F(BadInput, UsageOfFilter) {
 
 TEST_F(BadInput, UsageOfStudy) {
   expect_usage("study", {}, "NAME is required");
-  expect_usage("study", {"sum"}, "NAME: expected a study out of max, xxt, correlation, all, got 'sum'");
+  expect_usage("study", {"sum"},
+               "NAME: expected a study out of max, xxt, correlation, devices, all, got 'sum'");
   expect_usage("study", {"max", "--cases", "3x3"},
                "--cases: expected a case such as \"1000x1000 i32\", got \"3x3\"");
   expect_usage("study", {"xxt", "--cases", "9x9 f32,3x3 i32"},
                "--cases: expected a type out of f32, tf32, f64, got i32");
   expect_usage("study", {"all", "--cases", "3x3 f32"}, "--cases excludes the study all");
+  expect_usage("study", {"devices", "--cases", "784,8,10 batch 16,784,8,10"},
+               "--cases: expected a case such as \"784,200,10 batch 16\", got \"784,8,10\"");
+  expect_usage("study", {"devices", "--cases", "700,8,10 batch 16"},
+               "--cases: expected layers from 784 pixels to 10 classes, got 700,8,10");
+  expect_usage("study", {"devices", "--versions", "cuda"}, "--versions excludes the study devices");
+  expect_usage("study", {"devices", "--cores", "2"}, "--cores excludes the study devices");
   expect_usage("study", {"max", "--versions", "parallel,gpu"},
                "--versions: expected a version out of reference, parallel, cuda-simple, cuda, got 'gpu'");
   expect_usage("study", {"max", "--cores", "1,0"},

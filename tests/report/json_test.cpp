@@ -39,6 +39,15 @@ TEST(ReportJson, LeavesOutAbsentFigures) {
                                                               "min_ms", "max_ms", "agrees"}));
 }
 
+TEST(ReportJson, ATrainingTellsItsSamplesAndItsEngine) {
+  StudyReport report = sample_report();
+  report.rows[0].samples_per_s = 1234.5;
+  report.rows[0].engine = "perceptron on the CPU, 2 threads";
+  const Json row = Json::parse(to_json_text(report))["rows"][0];
+  EXPECT_EQ(row["samples_per_s"], 1234.5);
+  EXPECT_EQ(row["engine"], "perceptron on the CPU, 2 threads");
+}
+
 TEST(ReportJson, LeavesOutWhatIsNotFinite) {
   StudyReport report = sample_report();
   report.rows[1].speedup = std::numeric_limits<double>::infinity();

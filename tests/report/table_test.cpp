@@ -75,6 +75,16 @@ TEST(StudyText, LeavesOutColumnsNobodyFills) {
   EXPECT_TRUE(contains(text, "GFLOP/s"));
 }
 
+TEST(StudyText, SamplesASecondAreRoundedAndGrouped) {
+  StudyReport report = sample_report();
+  EXPECT_FALSE(contains(study_text(report), "samples/s"));
+  report.rows[0].samples_per_s = 12345678;
+  report.rows[1].samples_per_s = 987.6;
+  const std::string text = study_text(report);
+  for (const char* part : {"samples/s", "12,300,000", " 988"})
+    EXPECT_TRUE(contains(text, part)) << part << "\n" << text;
+}
+
 TEST(StudyText, MarksAndExplainsWrongRows) {
   StudyReport report = sample_report();
   report.rows[1].agrees = false;

@@ -1,0 +1,252 @@
+#include "tandem/study/device_findings.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+
+#include "tandem/report/study_plots.h"
+#include "tandem/study/training_case.h"
+
+namespace tandem {
+namespace {
+
+// A row whose figures mean something, with its case in numbers.
+struct Measured {
+  TrainingCase training;
+  const StudyRow* row;
+};
+
+std::vector<Measured> measured_rows(const std::vector<StudyRow>& rows) {
+  std::vector<Measured> measured;
+  for (const StudyRow& row : rows)
+    if (row.agrees && row.median_ms > 0) measured.push_back({parse_training_case(row.case_name), &row});
+  std::stable_sort(measured.begin(), measured.end(), [](const Measured& a, const Measured& b) {
+    return a.training.weights() < b.training.weights();
+  });
+  return measured;
+}
+
+std::vector<std::string> devices_of(const std::vector<StudyRow>& rows) {
+  std::vector<std::string> devices;
+  for (const StudyRow& row : rows)
+    if (std::find(devices.begin(), devices.end(), row.device) == devices.end()) devices.push_back(row.device);
+  return devices;
+}
+
+// The rows of a device, by batch size, from the smallest network to the largest.
+using ByBatch = std::map<std::int64_t, std::vector<Measured>>;
+ByBatch by_batch(const std::vector<Measured>& measured, const std::string& device) {
+  ByBatch batches;
+  for (const Measured& one : measured)
+    if (one.row->device == device) batches[one.training.batch_size].push_back(one);
+  return batches;
+}
+
+bool wins(const Measured& one) {
+  return *one.row->speedup >= 1;
+}
+
+std::string times(double ratio) {
+  return fmt::format("{:.{}f} times", ratio, ratio >= 10 ? 0 : ratio >= 0.95 ? 1 : 2);
+}
+
+// "at batch 16 from 784,200,10 on".
+std::string winning_networks(std::int64_t batch, const std::vector<Measured>& networks) {
+  const auto last_lost =
+      std::find_if(networks.rbegin(), networks.rend(), [](const Measured& one) { return !wins(one); });
+  if (last_lost == networks.rend()) return fmt::format("at batch {} with every network", batch);
+  if (last_lost != networks.rbegin())
+    return fmt::format("at batch {} from {} on", batch, last_lost.base()->training.network());
+  std::vector<std::string> won;
+  for (const Measured& one : networks)
+    if (wins(one)) won.push_back(one.training.network());
+  return won.empty() ? fmt::format("at batch {} nowhere", batch)
+                     : fmt::format("at batch {} only with {}", batch, fmt::join(won, " and "));
+}
+
+void add_crossover(const std::vector<Measured>& measured, const std::string& device,
+                   std::vector<std::string>& findings) {
+  std::vector<Measured> compared;
+  for (const Measured& one : measured)
+    if (one.row->device == device && one.row->speedup) compared.push_back(one);
+  if (compared.empty()) return;
+  const auto [worst, best] = std::minmax_element(
+      compared.begin(), compared.end(),
+      [](const Measured& a, const Measured& b) { return *a.row->speedup < *b.row->speedup; });
+  const auto described = [](const Measured& one) {
+    return fmt::format("{} the CPU's speed ({})", times(*one.row->speedup), one.row->case_name);
+  };
+  const std::string range = compared.size() == 1
+                                ? described(*best)
+                                : fmt::format("from {} to {}", described(*worst), described(*best));
+  if (wins(*worst)) {
+    findings.push_back(fmt::format("{} wins in every case: {}.", device, range));
+  } else if (!wins(*best)) {
+    findings.push_back(fmt::format("{} wins nowhere here: {}.", device, range));
+  } else {
+    std::vector<std::string> parts;
+    for (const auto& [batch, networks] : by_batch(compared, device))
+      parts.push_back(winning_networks(batch, networks));
+    findings.push_back(
+        fmt::format("Where {} begins to win: {}. It has {}.", device, fmt::join(parts, ", "), range));
+  }
+}
+
+void add_copies(const std::vector<Measured>& measured, const std::string& device,
+                std::vector<std::string>& findings) {
+  const Measured* shortest = nullptr;
+  std::vector<std::string> lost;  // with the copy, the first epoch is slower than the CPU's
+  for (const Measured& one : measured) {
+    const StudyRow& row = *one.row;
+    if (row.device != device || !row.with_copies_ms) continue;
+    if (!shortest || row.median_ms < shortest->row->median_ms) shortest = &one;
+    if (row.speedup && *row.speedup >= 1 && *row.speedup * row.median_ms < *row.with_copies_ms)
+      lost.push_back(row.case_name);
+  }
+  if (!shortest) return;
+  const double copy_ms = *shortest->row->with_copies_ms - shortest->row->median_ms;
+  findings.push_back(
+      fmt::format("Copying the images to {} takes {}, once for a whole training: as long as {:.2g} of the "
+                  "shortest epochs ({}). {}.",
+                  device, format_figure(copy_ms, Unit::milliseconds), copy_ms / shortest->row->median_ms,
+                  shortest->row->case_name,
+                  lost.empty() ? std::string("It changes the winner of not even one epoch")
+                               : fmt::format("With it, the CPU would win a training of one epoch on {}",
+                                             fmt::join(lost, " and "))));
+}
+
+// What large batches buy on a device, from the network that gains least to the one that gains most.
+void add_batch_gain(const std::vector<Measured>& measured, const std::string& device,
+                    std::vector<std::string>& findings) {
+  const ByBatch batches = by_batch(measured, device);
+  if (batches.size() < 2) return;
+  const auto& [small_batch, small] = *batches.begin();
+  const auto& [large_batch, large] = *batches.rbegin();
+  std::vector<std::pair<double, std::string>> gains;
+  for (const Measured& one : small)
+    for (const Measured& other : large)
+      if (one.training.layers == other.training.layers)
+        gains.emplace_back(one.row->median_ms / other.row->median_ms, one.training.network());
+  if (gains.empty()) return;
+  const auto [least, most] = std::minmax_element(gains.begin(), gains.end());
+  const auto described = [](const auto& gain) {
+    return fmt::format("{} as fast with {}", times(gain.first), gain.second);
+  };
+  findings.push_back(
+      fmt::format("On {} a batch of {} instead of {} makes an epoch {}.", device, large_batch, small_batch,
+                  least == most ? described(*least) : described(*least) + " and " + described(*most)));
+}
+
+// "perceptron resident on cuda:0", without the number of blocks or threads.
+std::string engine_kind(const std::string& engine) {
+  return engine.substr(0, engine.find(','));
+}
+
+void add_engines(const std::vector<StudyRow>& rows, const std::string& device,
+                 std::vector<std::string>& findings) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> engines;
+  for (const StudyRow& row : rows) {
+    if (row.device != device || row.engine.empty()) continue;
+    const std::string kind = engine_kind(row.engine);
+    auto found = std::find_if(engines.begin(), engines.end(), [&](const auto& e) { return e.first == kind; });
+    if (found == engines.end()) found = engines.insert(engines.end(), {kind, {}});
+    std::vector<std::string>& networks = found->second;
+    const TrainingCase training = parse_training_case(row.case_name);
+    if (!networks.empty() && networks.back().starts_with(training.network() + " "))
+      networks.back() += fmt::format(", {}", training.batch_size);
+    else
+      networks.push_back(row.case_name);
+  }
+  for (const auto& [kind, networks] : engines)
+    findings.push_back(engines.size() == 1
+                           ? fmt::format("Engine of every case on {}: {}.", device, kind)
+                           : fmt::format("Engine “{}”: {}.", kind, fmt::join(networks, "; ")));
+}
+
+// Three digits, so that the axis reads "813k".
+double shown_weights(const TrainingCase& training) {
+  return std::strtod(fmt::format("{:.2e}", training.weights()).c_str(), nullptr);
+}
+
+std::string line_name(std::int64_t batch, const std::string& device, bool several) {
+  return several ? fmt::format("{}, batch {}", device, batch) : fmt::format("batch {}", batch);
+}
+
+Plot crossover_plot(const std::vector<StudyRow>& rows, const std::vector<Measured>& measured) {
+  Plot plot{.title = "Where the GPU begins to win",
+            .x_label = "weights of the network",
+            .y_label = "speed-up of the GPU over the CPU: it wins above ×1",
+            .log_x = true,
+            .log_y = true,
+            .y_unit = Unit::ratio};
+  std::vector<std::string> devices = devices_of(rows);
+  std::erase(devices, "cpu");
+  double least = 0, most = 0;
+  for (const std::string& device : devices)
+    for (const auto& [batch, networks] : by_batch(measured, device)) {
+      Series series{.name = line_name(batch, device, devices.size() > 1), .x = {}, .y = {}};
+      for (const Measured& one : networks)
+        if (one.row->speedup) {
+          series.x.push_back(shown_weights(one.training));
+          series.y.push_back(*one.row->speedup);
+        }
+      if (series.x.empty()) continue;
+      least = least == 0 ? series.x.front() : std::min(least, series.x.front());
+      most = std::max(most, series.x.back());
+      series.colour = 1 + static_cast<int>(plot.series.size());
+      plot.series.push_back(std::move(series));
+    }
+  if (!plot.series.empty())
+    plot.series.push_back(
+        {.name = "as fast as the CPU", .x = {least, most}, .y = {1, 1}, .dashed = true, .colour = 0});
+  return plot;
+}
+
+Plot throughput_plot(const std::vector<StudyRow>& rows, const std::vector<Measured>& measured) {
+  Plot plot{.title = "Samples trained in a second",
+            .x_label = "weights of the network",
+            .y_label = "samples/s, logarithmic: more is better",
+            .log_x = true,
+            .log_y = true};
+  const std::vector<std::string> devices = devices_of(rows);
+  for (const std::string& device : devices)
+    for (const auto& [batch, networks] : by_batch(measured, device)) {
+      Series series{.name = line_name(batch, device, true), .x = {}, .y = {}};
+      for (const Measured& one : networks)
+        if (one.row->samples_per_s) {
+          series.x.push_back(shown_weights(one.training));
+          series.y.push_back(*one.row->samples_per_s);
+        }
+      if (!series.x.empty()) plot.series.push_back(std::move(series));
+    }
+  return plot;
+}
+
+}  // namespace
+
+std::vector<std::string> device_findings(const std::vector<StudyRow>& rows) {
+  const std::vector<Measured> measured = measured_rows(rows);
+  const std::vector<std::string> devices = devices_of(rows);
+  std::vector<std::string> findings;
+  for (const std::string& device : devices)
+    if (device != "cpu") add_crossover(measured, device, findings);
+  for (const std::string& device : devices)
+    if (device != "cpu") add_copies(measured, device, findings);
+  for (const std::string& device : devices) add_batch_gain(measured, device, findings);
+  for (const std::string& device : devices) add_engines(rows, device, findings);
+  return findings;
+}
+
+std::vector<Plot> device_plots(const std::vector<StudyRow>& rows) {
+  const std::vector<Measured> measured = measured_rows(rows);
+  std::vector<Plot> plots;
+  for (Plot& plot : std::vector{crossover_plot(rows, measured), throughput_plot(rows, measured)})
+    if (!plot.series.empty()) plots.push_back(std::move(plot));
+  for (Plot& plot : standard_plots(rows)) plots.push_back(std::move(plot));
+  return plots;
+}
+
+}  // namespace tandem

@@ -1,0 +1,262 @@
+#include "tandem/study/devices.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <string>
+
+#include "tandem/core/clock.h"
+#include "tandem/core/parallel.h"
+#include "tandem/nn/mlp.h"
+#include "tandem/ops/random.h"
+#include "tandem/study/device_findings.h"
+#include "tandem/study/machine_report.h"
+#include "tandem/study/measure.h"
+#include "tandem/study/peaks.h"
+#include "tandem/study/study_case.h"
+#include "tandem/study/training_case.h"
+#include "tandem/train/engine.h"
+#include "tandem/train/module_engine.h"
+
+namespace tandem {
+namespace {
+
+// Of the way a parameter went. Rounding stays far below, a wrong product far above.
+constexpr double tolerance = 0.01;
+constexpr std::int64_t checked_steps = 3;
+
+ImageSet random_images(std::uint64_t seed) {
+  ImageSet set;
+  set.images = random_integers({TrainingCase::samples, TrainingCase::side, TrainingCase::side, 1}, 0, 256,
+                               {.seed = seed, .stream = 0, .dtype = DType::u8});
+  set.labels = random_integers({TrainingCase::samples}, 0, TrainingCase::classes,
+                               {.seed = seed, .stream = 1, .dtype = DType::i32});
+  set.classes.resize(TrainingCase::classes);
+  return set;
+}
+
+std::vector<std::vector<float>> parameters_of(const Module& model) {
+  std::vector<std::vector<float>> values;
+  for (const NamedTensor& parameter : model.state_dict())
+    values.push_back(parameter.tensor.to_vector<float>());
+  return values;
+}
+
+enum class EngineKind { best, reference };
+
+// One network on one device, ready to train.
+class Training {
+ public:
+  Training(const TrainingCase& training_case, const ImageSet& images, std::uint64_t seed, EngineKind kind)
+      : model_(model_on(training_case, seed, images.images.device())),
+        optimizer_(model_->parameters(), {}, 0.1),
+        task_{.model = *model_,
+              .optimizer = optimizer_,
+              .images = images,
+              .batches = {.samples = images.count(), .batch_size = training_case.batch_size, .seed = seed}} {
+    if (kind == EngineKind::best)
+      engine_ = make_engine(task_);
+    else
+      engine_ = std::make_unique<ModuleEngine>(task_);
+  }
+
+  Engine& engine() { return *engine_; }
+  const BatchPlan& batches() const { return task_.batches; }
+  std::vector<std::vector<float>> parameters() const { return parameters_of(*model_); }
+
+  TrainedWeights first_steps() {
+    TrainedWeights trained;
+    trained.loss = engine_->run(0, 0, std::min(checked_steps, task_.batches.steps())).loss;
+    engine_->store();
+    trained.parameters = parameters();
+    return trained;
+  }
+
+ private:
+  static std::unique_ptr<Module> model_on(const TrainingCase& training_case, std::uint64_t seed,
+                                          Device device) {
+    std::unique_ptr<Module> model = make_mlp({.layers = training_case.layers, .seed = seed});
+    model->to(device);
+    return model;
+  }
+
+  std::unique_ptr<Module> model_;
+  Optimizer optimizer_;
+  TrainingTask task_;
+  std::unique_ptr<Engine> engine_;
+};
+
+// Runs steps until an engine that tries things out has settled; returns the time of one of the last ones.
+double warm_up(Training& training, double budget_ms) {
+  constexpr std::int64_t enough = 400;
+  // An engine on the CPU tries so many thread counts, each for a step at least.
+  const std::int64_t least = std::bit_width(static_cast<unsigned>(thread_count()));
+  const std::int64_t most = training.batches().steps();
+  std::int64_t count = 1, done = 0;
+  const Stopwatch watch;
+  double step_ms = 0;
+  do {
+    const Stopwatch chunk;
+    training.engine().run(1, 0, count);
+    step_ms = chunk.elapsed_ms() / static_cast<double>(count);
+    done += count;
+    count = std::min(2 * count, most);
+  } while (done < least ||
+           (done < enough && watch.elapsed_ms() + step_ms * static_cast<double>(count) < budget_ms));
+  return step_ms;
+}
+
+// Times of a whole epoch, from as many of its steps as the budget allows.
+Timing measure_epoch(Training& training, Device device, double budget_ms) {
+  constexpr int repetitions = 5;
+  const BatchPlan& batches = training.batches();
+  const double step_ms = warm_up(training, budget_ms);
+  const auto steps = static_cast<std::int64_t>(
+      std::clamp(budget_ms / repetitions / step_ms, 1.0, static_cast<double>(batches.steps())));
+  const int least = step_ms * repetitions > 3 * budget_ms ? 2 : repetitions;
+  Timing timing = measure_wall(device, [&](int i) { training.engine().run(2 + i, 0, steps); },
+                               {.budget_ms = budget_ms, .least = least, .most = 50});
+  const double run_samples = static_cast<double>(std::min(steps * batches.batch_size, batches.positions()));
+  const double scale = static_cast<double>(batches.positions()) / run_samples;
+  for (double* const ms : {&timing.median_ms, &timing.min_ms, &timing.max_ms}) *ms *= scale;
+  return timing;
+}
+
+// The images where they are trained on, and what it took to bring them there.
+struct Place {
+  Device device;
+  ImageSet images;
+  double copy_ms = 0;
+};
+
+std::vector<Place> places_of(const StudyOptions& options, const ImageSet& images) {
+  std::vector<Device> devices = options.devices;
+  if (devices.empty()) {
+    devices = {cpu_device};
+    for (int i = 0; i < cuda_device_count(); ++i) devices.push_back(cuda_device(i));
+  }
+  std::vector<Place> places;
+  for (const Device device : devices) {
+    Place place{.device = device, .images = images.to(device)};
+    if (device.is_cuda())
+      place.copy_ms =
+          measure_wall(device, [&](int) { images.to(device); }, {.budget_ms = 100, .least = 3, .most = 10})
+              .median_ms;
+    places.push_back(std::move(place));
+  }
+  return places;
+}
+
+std::vector<StudyRow> run_training_case(const TrainingCase& training_case, const ImageSet& images,
+                                        const std::vector<Place>& places, const StudyOptions& options) {
+  const double sizes =
+      training_case.weights() * 2 +
+      static_cast<double>(training_case.batch_size) * 2 *
+          static_cast<double>(*std::max_element(training_case.layers.begin(), training_case.layers.end())) *
+          static_cast<double>(training_case.layers.size());
+  check_fits("devices", training_case.name(), sizes);
+  std::vector<std::vector<float>> start;
+  TrainedWeights expected;
+  {
+    Training reference(training_case, images, options.seed, EngineKind::reference);
+    start = reference.parameters();
+    expected = reference.first_steps();
+  }
+  std::vector<StudyRow> rows;
+  for (const Place& place : places) {
+    Training training(training_case, place.images, options.seed, EngineKind::best);
+    StudyRow row{.case_name = training_case.name(),
+                 .version = place.device.is_cuda() ? "cuda" : "cpu",
+                 .device = place.device.to_string()};
+    row.max_error = training_error(start, expected, training.first_steps());
+    row.agrees = *row.max_error <= tolerance;
+    if (!row.agrees) {  // the time of a wrong result means nothing
+      row.median_ms = row.min_ms = row.max_ms = std::numeric_limits<double>::quiet_NaN();
+    } else {
+      const Timing timing = measure_epoch(training, place.device, options.quick ? 100 : 300);
+      row.median_ms = timing.median_ms;
+      row.min_ms = timing.min_ms;
+      row.max_ms = timing.max_ms;
+      if (place.device.is_cuda()) row.with_copies_ms = timing.median_ms + place.copy_ms;
+      row.samples_per_s = 1e3 * static_cast<double>(TrainingCase::samples) / timing.median_ms;
+      row.gflop_per_s = *row.samples_per_s * training_case.operations() / 1e9;
+      row.share_of_peak = *row.gflop_per_s / product_gflop_per_s(place.device, Arithmetics::f32);
+    }
+    row.engine = training.engine().description();
+    rows.push_back(std::move(row));
+  }
+  for (StudyRow& row : rows)
+    if (rows.front().version == "cpu" && rows.front().agrees && row.agrees)
+      row.speedup = rows.front().median_ms / row.median_ms;
+  return rows;
+}
+
+std::vector<std::string> usual_cases(bool quick) {
+  std::vector<std::string> networks{"784,32,10", "784,200,10", "784,1024,10"};
+  if (!quick) networks.insert(networks.end(), {"784,1024,1024,10", "784,4096,4096,10"});
+  std::vector<std::string> cases;
+  for (const std::string& network : networks)
+    for (const int batch : {16, 128, 1024}) cases.push_back(fmt::format("{} batch {}", network, batch));
+  return cases;
+}
+
+double greatest_difference(const std::vector<float>& a, const std::vector<float>& b) {
+  double greatest = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double difference = std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i]));
+    if (!std::isfinite(difference)) return std::numeric_limits<double>::infinity();
+    greatest = std::max(greatest, difference);
+  }
+  return greatest;
+}
+
+// Infinite where it says nothing.
+double relative(double difference, double whole) {
+  if (difference == 0) return 0;
+  const double ratio = difference / whole;
+  return std::isfinite(ratio) ? ratio : std::numeric_limits<double>::infinity();
+}
+
+}  // namespace
+
+double training_error(const std::vector<std::vector<float>>& start, const TrainedWeights& expected,
+                      const TrainedWeights& result) {
+  double error = relative(std::abs(result.loss - expected.loss), std::abs(expected.loss));
+  for (std::size_t i = 0; i < start.size(); ++i)
+    error = std::max(error, relative(greatest_difference(result.parameters[i], expected.parameters[i]),
+                                     greatest_difference(expected.parameters[i], start[i])));
+  return error;
+}
+
+StudyReport study_devices(const StudyOptions& options) {
+  StudyReport report{
+      .study = "devices",
+      .title = "Training on each device",
+      .machine = report_facts(),
+      .introduction = fmt::format(
+          "Perceptrons with sigmoids are trained by SGD on {} random images of 28×28, the size of "
+          "Fashion-MNIST. Times are of one epoch, the images already on the device, scaled from as many "
+          "steps as fit the time; “+ copies” adds the copy of all images to the GPU, which a training pays "
+          "once. The speed-up is over this machine's CPU, the peak a large matrix product in f32. Before "
+          "that, {} steps from the same weights must agree with the operations done one by one on the CPU.",
+          format_count(TrainingCase::samples), checked_steps)};
+  const ImageSet images = random_images(options.seed);
+  const std::vector<Place> places = places_of(options, images);
+  for (const std::string& name : options.cases.empty() ? usual_cases(options.quick) : options.cases) {
+    const std::vector<StudyRow> rows = run_training_case(parse_training_case(name), images, places, options);
+    report.rows.insert(report.rows.end(), rows.begin(), rows.end());
+  }
+  bound_shares(report.rows);
+  if (cuda_device_count() == 0)
+    report.findings.push_back("There is only the CPU here: " + why_no_cuda() + ".");
+  for (std::string& finding : device_findings(report.rows)) report.findings.push_back(std::move(finding));
+  report.findings.push_back("No convolutional network is among them: Tandem does not train one yet.");
+  report.plots = device_plots(report.rows);
+  return report;
+}
+
+}  // namespace tandem

@@ -1,0 +1,144 @@
+// Sentences and plots about trainings made up here.
+#include "tandem/study/device_findings.h"
+
+#include <gtest/gtest.h>
+
+namespace tandem {
+namespace {
+
+using Sentences = std::vector<std::string>;
+
+// Of a network the CPU needs 100 ms for an epoch, cuda:0 what makes the speed-up.
+void add(std::vector<StudyRow>& rows, const std::string& network, int batch, double speedup,
+         double copy_ms = 1) {
+  StudyRow cpu{.case_name = network + " batch " + std::to_string(batch),
+               .version = "cpu",
+               .device = "cpu",
+               .median_ms = 100};
+  cpu.speedup = 1;
+  cpu.samples_per_s = 600000;
+  StudyRow cuda = cpu;
+  cuda.version = "cuda";
+  cuda.device = "cuda:0";
+  cuda.median_ms = 100 / speedup;
+  cuda.with_copies_ms = cuda.median_ms + copy_ms;
+  cuda.speedup = speedup;
+  cuda.samples_per_s = 600000 * speedup;
+  rows.push_back(cpu);
+  rows.push_back(cuda);
+}
+
+TEST(DeviceFindings, NoRowsNoSentencesNoPlots) {
+  EXPECT_EQ(device_findings({}), Sentences{});
+  EXPECT_TRUE(device_plots({}).empty());
+}
+
+TEST(DeviceFindings, WhereTheGpuBeginsToWin) {
+  std::vector<StudyRow> rows;
+  add(rows, "784,200,10", 16, 2);  // not in order of size: sorted by weights
+  add(rows, "784,32,10", 16, 0.5);
+  add(rows, "784,1024,10", 16, 20);
+  add(rows, "784,32,10", 128, 1);
+  add(rows, "784,200,10", 128, 4);
+  add(rows, "784,32,10", 512, 0.4);
+  add(rows, "784,200,10", 512, 0.8);
+  add(rows, "784,32,10", 1024, 3);
+  add(rows, "784,200,10", 1024, 0.9);
+  EXPECT_EQ(device_findings(rows).front(),
+            "Where cuda:0 begins to win: at batch 16 from 784,200,10 on, at batch 128 with every network, at "
+            "batch 512 nowhere, at batch 1024 only with 784,32,10. It has from 0.40 times the CPU's speed "
+            "(784,32,10 batch 512) to 20 times the CPU's speed (784,1024,10 batch 16).");
+}
+
+TEST(DeviceFindings, WinningEverywhereAndNowhere) {
+  std::vector<StudyRow> rows;
+  add(rows, "784,32,10", 16, 2);
+  EXPECT_EQ(device_findings(rows).front(),
+            "cuda:0 wins in every case: 2.0 times the CPU's speed (784,32,10 batch 16).");
+  rows.clear();
+  add(rows, "784,32,10", 16, 0.5);
+  add(rows, "784,200,10", 16, 0.25);
+  EXPECT_EQ(device_findings(rows).front(),
+            "cuda:0 wins nowhere here: from 0.25 times the CPU's speed (784,200,10 batch 16) to 0.50 times "
+            "the CPU's speed (784,32,10 batch 16).");
+}
+
+TEST(DeviceFindings, WhatTheCopyCosts) {
+  std::vector<StudyRow> rows;
+  add(rows, "784,32,10", 16, 4, 10);
+  EXPECT_EQ(device_findings(rows)[1],
+            "Copying the images to cuda:0 takes 10.0 ms, once for a whole training: as long as 0.4 of the "
+            "shortest epochs (784,32,10 batch 16). It changes the winner of not even one epoch.");
+  rows.clear();
+  add(rows, "784,32,10", 16, 4, 80);
+  add(rows, "784,200,10", 16, 2, 80);
+  EXPECT_EQ(device_findings(rows)[1],
+            "Copying the images to cuda:0 takes 80.0 ms, once for a whole training: as long as 3.2 of the "
+            "shortest epochs (784,32,10 batch 16). With it, the CPU would win a training of one epoch on "
+            "784,32,10 batch 16 and 784,200,10 batch 16.");
+}
+
+std::vector<StudyRow> cpu_rows() {
+  std::vector<StudyRow> rows;
+  add(rows, "784,32,10", 16, 1);
+  add(rows, "784,32,10", 1024, 1);
+  add(rows, "784,200,10", 16, 1);
+  add(rows, "784,200,10", 1024, 1);
+  std::erase_if(rows, [](const StudyRow& row) { return row.device != "cpu"; });
+  rows[1].median_ms = 50;
+  rows[3].median_ms = 8;
+  return rows;
+}
+
+TEST(DeviceFindings, WhatBatchesBuyWhereThereIsOnlyTheCpu) {
+  EXPECT_EQ(device_findings(cpu_rows()),
+            Sentences{"On cpu a batch of 1024 instead of 16 makes an epoch 2.0 times as fast with 784,32,10 "
+                      "and 12 times as fast with 784,200,10."});
+}
+
+TEST(DeviceFindings, WhichEngineRan) {
+  std::vector<StudyRow> rows = cpu_rows();
+  for (StudyRow& row : rows) row.engine = "perceptron on the CPU, 2 threads";
+  rows[2].engine = "perceptron on the CPU, 1 thread";
+  EXPECT_EQ(device_findings(rows).back(), "Engine of every case on cpu: perceptron on the CPU.");
+  rows[3].engine = "operations one by one on the CPU, 2 threads";
+  const Sentences findings = device_findings(rows);
+  ASSERT_EQ(findings.size(), 3u);
+  EXPECT_EQ(findings[1], "Engine “perceptron on the CPU”: 784,32,10 batch 16, 1024; 784,200,10 batch 16.");
+  EXPECT_EQ(findings[2], "Engine “operations one by one on the CPU”: 784,200,10 batch 1024.");
+}
+
+TEST(DeviceFindings, AWrongRowIsNotCompared) {
+  std::vector<StudyRow> rows;
+  add(rows, "784,32,10", 16, 2);
+  rows[1].agrees = false;
+  EXPECT_EQ(device_findings(rows), Sentences{});
+}
+
+TEST(DevicePlots, TheCrossoverHasALineABatchSize) {
+  std::vector<StudyRow> rows;
+  add(rows, "784,200,10", 16, 2);
+  add(rows, "784,32,10", 16, 0.5);
+  add(rows, "784,32,10", 128, 3);
+  const std::vector<Plot> plots = device_plots(rows);
+  ASSERT_GE(plots.size(), 2u);
+  const Plot& crossover = plots[0];
+  EXPECT_TRUE(crossover.log_x && crossover.log_y);
+  ASSERT_EQ(crossover.series.size(), 3u);
+  EXPECT_EQ(crossover.series[0].name, "batch 16");
+  EXPECT_EQ(crossover.series[0].x, (std::vector<double>{25400, 159000}));
+  EXPECT_EQ(crossover.series[0].y, (std::vector<double>{0.5, 2}));
+  EXPECT_EQ(crossover.series[1].name, "batch 128");
+  EXPECT_TRUE(crossover.series[2].dashed);
+  EXPECT_EQ(crossover.series[2].y, (std::vector<double>{1, 1}));
+  EXPECT_EQ(plots[1].series.size(), 4u);  // two devices, two batch sizes
+}
+
+TEST(DevicePlots, WithoutAGpuThereIsNoCrossover) {
+  const std::vector<Plot> plots = device_plots(cpu_rows());
+  ASSERT_FALSE(plots.empty());
+  EXPECT_EQ(plots[0].title, "Samples trained in a second");
+}
+
+}  // namespace
+}  // namespace tandem

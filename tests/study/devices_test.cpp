@@ -1,0 +1,85 @@
+// The check of agreement on made-up weights, and the study itself on tiny networks.
+#include "tandem/study/devices.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tests/core/error_text.h"
+
+namespace tandem {
+namespace {
+
+using Parameters = std::vector<std::vector<float>>;
+
+const Parameters start{{1, 2, 3}, {0, 0}};
+const TrainedWeights expected{.loss = 4, .parameters = {{1, 2.5f, 3}, {0.25f, -0.125f}}};
+
+TEST(TrainingError, IsZeroForTheSame) {
+  EXPECT_EQ(training_error(start, expected, expected), 0);
+}
+
+TEST(TrainingError, IsRelativeToTheWayATensorWent) {
+  TrainedWeights result = expected;
+  result.parameters[0][2] = 3.125f;  // of a tensor whose weights went 0.5 at the most
+  EXPECT_EQ(training_error(start, expected, result), 0.25);
+  result.parameters[1][0] = 0.375f;  // of one that went 0.25
+  EXPECT_EQ(training_error(start, expected, result), 0.5);
+}
+
+TEST(TrainingError, AStepLeftOutIsOne) {
+  EXPECT_EQ(training_error(start, expected, {.loss = 4, .parameters = start}), 1);
+}
+
+TEST(TrainingError, CountsTheLoss) {
+  TrainedWeights result = expected;
+  result.loss = 5;
+  EXPECT_EQ(training_error(start, expected, result), 0.25);
+}
+
+TEST(TrainingError, WhatIsNotFiniteIsInfinite) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const std::size_t tensor : {0u, 1u}) {
+    TrainedWeights result = expected;
+    result.parameters[tensor][0] = nan;
+    EXPECT_TRUE(std::isinf(training_error(start, expected, result)));
+  }
+  TrainedWeights result = expected;
+  result.loss = static_cast<double>(nan);
+  EXPECT_TRUE(std::isinf(training_error(start, expected, result)));
+  EXPECT_TRUE(std::isinf(training_error(start, {.loss = 4, .parameters = start}, expected)));
+}
+
+TEST(StudyDevices, EveryDeviceAgreesAndIsMeasured) {
+  const std::vector<std::string> cases{"784,8,10 batch 256", "784,10 batch 1000", "784,20,20,10 batch 500"};
+  const StudyReport report = study_devices({.quick = true, .cases = cases});
+  EXPECT_EQ(report.study, "devices");
+  ASSERT_EQ(report.rows.size(), cases.size() * static_cast<std::size_t>(1 + cuda_device_count()));
+  for (const StudyRow& row : report.rows) {
+    EXPECT_TRUE(row.agrees) << row.case_name << " " << row.device << " " << row.max_error.value_or(0);
+    EXPECT_GT(row.max_error.value_or(0), 0);
+    EXPECT_LE(row.min_ms, row.median_ms);
+    EXPECT_LE(row.median_ms, row.max_ms);
+    EXPECT_NEAR(*row.samples_per_s, 6e7 / row.median_ms, 1e-6 * *row.samples_per_s);
+    EXPECT_EQ(row.version, row.device == "cpu" ? "cpu" : "cuda");
+    EXPECT_EQ(row.with_copies_ms.has_value(), row.device != "cpu");
+    EXPECT_TRUE(row.speedup);
+    EXPECT_GT(row.share_of_peak.value_or(0), 0);
+    EXPECT_FALSE(row.engine.empty());
+  }
+  EXPECT_FALSE(report.plots.empty());
+  EXPECT_EQ(report.findings.back(), "No convolutional network is among them: Tandem does not train one yet.");
+  if (cuda_device_count() == 0) {
+    EXPECT_EQ(report.findings.front(), "There is only the CPU here: " + why_no_cuda() + ".");
+  }
+}
+
+TEST(StudyDevices, ACaseTooLargeForTheMachineIsRefused) {
+  const std::string text =
+      error_text([] { study_devices({.quick = true, .cases = {"784,4000000,4000000,10 batch 16"}}); });
+  EXPECT_EQ(text.find("[study devices] case \"784,4000000,4000000,10 batch 16\" needs about "), 0u) << text;
+}
+
+}  // namespace
+}  // namespace tandem

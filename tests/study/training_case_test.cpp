@@ -1,0 +1,55 @@
+// Cases of the study of devices as text, and what they count.
+#include "tandem/study/training_case.h"
+
+#include <gtest/gtest.h>
+
+#include "tandem/study/studies.h"
+#include "tests/core/error_text.h"
+
+namespace tandem {
+namespace {
+
+TEST(TrainingCase, ReadsLayersAndBatch) {
+  const TrainingCase parsed = parse_training_case("784,1024,512,10 batch 128");
+  EXPECT_EQ(parsed.layers, (std::vector<std::int64_t>{784, 1024, 512, 10}));
+  EXPECT_EQ(parsed.batch_size, 128);
+  EXPECT_EQ(parsed.network(), "784,1024,512,10");
+  EXPECT_EQ(parsed.name(), "784,1024,512,10 batch 128");
+  EXPECT_EQ(parse_training_case("784,10 batch 60000").layers.size(), 2u);
+}
+
+TEST(TrainingCase, CountsWeightsAndOperations) {
+  const TrainingCase parsed = parse_training_case("784,200,10 batch 16");
+  EXPECT_EQ(parsed.weights(), 158800);
+  // Forward and gradient of the weights in both layers, gradient of the inputs in the second only.
+  EXPECT_EQ(parsed.operations(), 2 * (156800 * 2 + 2000 * 3));
+}
+
+TEST(TrainingCase, SaysWhatItExpected) {
+  for (const char* text :
+       {"", "784", "784,200,10", "784,200,10 batch", "784,200,10 batch ", "784 batch 16", "784,,10 batch 16",
+        "784,0,10 batch 16", "784,-1,10 batch 16", "784,200,10, batch 16", "784,200,10 batch 0",
+        "784,200,10 batch 16 ", " 784,200,10 batch 16", "784,200,10  batch 16", "784,200,10 batch 1e3",
+        "784x200 batch 16", "784,99999999999999999999,10 batch 16"})
+    EXPECT_EQ(
+        error_text([&] { parse_training_case(text); }),
+        "[study devices] expected a case such as \"784,200,10 batch 16\", got \"" + std::string(text) + "\"");
+  EXPECT_EQ(error_text([] { parse_training_case("780,200,10 batch 16"); }),
+            "[study devices] expected layers from 784 pixels to 10 classes, got 780,200,10");
+  EXPECT_EQ(error_text([] { parse_training_case("784,200,11 batch 16"); }),
+            "[study devices] expected layers from 784 pixels to 10 classes, got 784,200,11");
+  EXPECT_EQ(error_text([] { parse_training_case("784,200,10 batch 60001"); }),
+            "[study devices] expected a batch size from 1 to 60000, got 60001");
+}
+
+TEST(JoinCases, APartWithoutASpaceGoesOn) {
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(join_cases({}), Words{});
+  EXPECT_EQ(join_cases({"9x9 f32", "3x3 f64"}), (Words{"9x9 f32", "3x3 f64"}));
+  EXPECT_EQ(join_cases({"784", "32", "10 batch 16", "784", "10 batch 1"}),
+            (Words{"784,32,10 batch 16", "784,10 batch 1"}));
+  EXPECT_EQ(join_cases({"9x9 f32", "784", "10"}), (Words{"9x9 f32", "784,10"}));
+}
+
+}  // namespace
+}  // namespace tandem
