@@ -45,10 +45,12 @@ RowPart own_rows(const TeamMember& member, std::int64_t rows) {
   return {member.begin(rows / group) * group, member.end(rows / group) * group};
 }
 
-// How rows are cut where the work is also cut by blocks of columns.
-std::int64_t rows_of_a_unit(std::int64_t rows) {
-  const std::int64_t group = rows_together();
-  return rows > 64 ? 64 : (rows / 2 + group - 1) / group * group;
+// How rows are cut where the work is also cut by blocks of columns: coarsely, but fine enough that no thread
+// gets much more than the others.
+std::int64_t rows_of_a_unit(std::int64_t rows, std::int64_t blocks, int threads) {
+  std::int64_t unit = std::min<std::int64_t>(rows, 64);
+  while (unit / 2 % rows_together() == 0 && blocks * ((rows + unit - 1) / unit) < 8 * threads) unit /= 2;
+  return unit;
 }
 
 // Whether a batch is larger than the cache of a core can hold beside the weights.
@@ -191,7 +193,8 @@ void CpuMlp::step(const TeamMember& member, const MlpBatch& batch, const MlpBatc
 // A hidden layer: blocks of outputs × groups of rows.
 void CpuMlp::forward(const TeamMember& member, std::size_t index, const float* in, std::int64_t rows) {
   const Layer& layer = layers_[index];
-  const std::int64_t unit_rows = rows_of_a_unit(rows), row_units = (rows + unit_rows - 1) / unit_rows;
+  const std::int64_t unit_rows = rows_of_a_unit(rows, blocks_of(layer.out), member.count),
+                     row_units = (rows + unit_rows - 1) / unit_rows;
   const std::int64_t blocks = blocks_of(layer.out), units = blocks * row_units;
   with_simd([&]<std::size_t bytes>() __attribute__((always_inline)) {
     for (std::int64_t unit = member.begin(units); unit < member.end(units); ++unit) {
@@ -310,7 +313,8 @@ void CpuMlp::row_gradient(std::int64_t row, std::int64_t rows, const MlpBatch& b
 // The gradient of the layer before layer `index`: blocks of its outputs × groups of rows.
 void CpuMlp::backward(const TeamMember& member, std::size_t index, std::int64_t rows) {
   const Layer &layer = layers_[index], &before = layers_[index - 1];
-  const std::int64_t unit_rows = rows_of_a_unit(rows), row_units = (rows + unit_rows - 1) / unit_rows;
+  const std::int64_t unit_rows = rows_of_a_unit(rows, blocks_of(layer.in), member.count),
+                     row_units = (rows + unit_rows - 1) / unit_rows;
   const std::int64_t units = blocks_of(layer.in) * row_units;
   std::int64_t strip_block = -1;
   const float* strip = nullptr;
