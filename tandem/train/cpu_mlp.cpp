@@ -25,6 +25,9 @@ constexpr std::int64_t row_stride(std::int64_t rows) {
   return rows | 1;
 }
 
+// Up to here a batch fits the second cache of a core beside its part of the weights.
+constexpr std::int64_t most_own_floats = 1 << 17;
+
 Tensor zeroed(std::int64_t floats) {
   Tensor memory = Tensor::empty({floats}, DType::f32);
   clear(memory);
@@ -45,17 +48,23 @@ RowPart own_rows(const TeamMember& member, std::int64_t rows) {
   return {member.begin(rows / group) * group, member.end(rows / group) * group};
 }
 
-// How rows are cut where the work is also cut by blocks of columns: coarsely, but fine enough that no thread
-// gets much more than the others.
-std::int64_t rows_of_a_unit(std::int64_t rows, std::int64_t blocks, int threads) {
-  std::int64_t unit = std::min<std::int64_t>(rows, 64);
-  while (unit / 2 % rows_together() == 0 && blocks * ((rows + unit - 1) / unit) < 8 * threads) unit /= 2;
-  return unit;
-}
-
 // Whether a batch is larger than the cache of a core can hold beside the weights.
 constexpr bool many_rows(std::int64_t rows) {
   return rows > 256;
+}
+
+// With about as many threads as blocks each keeps its own, and its weights never travel between cores.
+constexpr bool keep_blocks(std::int64_t rows, std::int64_t blocks, int threads) {
+  return !many_rows(rows) && threads >= blocks && threads < 2 * blocks;
+}
+
+// How rows are cut where the work is also cut by blocks of columns: coarsely, but fine enough that no thread
+// gets much more than the others.
+std::int64_t rows_of_a_unit(std::int64_t rows, std::int64_t blocks, int threads) {
+  if (keep_blocks(rows, blocks, threads)) return rows;
+  std::int64_t unit = std::min<std::int64_t>(rows, 64);
+  while (unit / 2 % rows_together() == 0 && blocks * ((rows + unit - 1) / unit) < 8 * threads) unit /= 2;
+  return unit;
 }
 
 template <class F>
@@ -84,7 +93,9 @@ CpuMlp::CpuMlp(const MlpShape& shape, std::int64_t batch_size, const UpdateOptio
   const std::int64_t rows = padded_rows(batch_size);
   row_losses_.resize(static_cast<std::size_t>(rows));
   row_correct_.resize(static_cast<std::size_t>(rows));
-  for (Tensor& input : inputs_) input = zeroed(padded(shape.sizes[0]) * row_stride(rows));
+  const std::int64_t input_floats = padded(shape.sizes[0]) * row_stride(rows);
+  own_inputs_ = input_floats <= most_own_floats;
+  for (int i = 0; i < (own_inputs_ ? most_threads : 2); ++i) inputs_.push_back(zeroed(input_floats));
   const int copies = 1 + rule.state_count();
   for (std::size_t i = 0; i < shape.layers(); ++i) {
     Layer layer{.in = shape.sizes[i], .out = shape.sizes[i + 1]};
@@ -141,9 +152,11 @@ void CpuMlp::store(std::size_t index, const TrainedValues& weight, const Trained
 
 void CpuMlp::take_in(const TeamMember& member, const MlpBatch& batch, int parity) {
   const std::int64_t rows = padded_rows(batch.rows), stride = row_stride(rows), pixels = shape_.sizes[0];
-  float* const input = inputs_[parity].data<float>();
+  float* const input = input_of(member, parity);
   const float scale = pixel_scale_;
-  for (std::int64_t row = member.begin(rows); row < member.end(rows); ++row) {
+  const std::int64_t first = own_inputs_ ? 0 : member.begin(rows),
+                     last = own_inputs_ ? rows : member.end(rows);
+  for (std::int64_t row = first; row < last; ++row) {
     float* to = input + row * lanes;
     if (row >= batch.rows) {  // its sums are never used, but must not trap or slow down
       for (std::int64_t block = 0; block < blocks_of(pixels); ++block, to += stride * lanes)
@@ -164,21 +177,24 @@ void CpuMlp::take_in(const TeamMember& member, const MlpBatch& batch, int parity
 void CpuMlp::step(const TeamMember& member, const MlpBatch& batch, const MlpBatch* next, int parity,
                   const UpdateNumbers<float>& numbers) {
   const std::int64_t rows = padded_rows(batch.rows);
-  const float* const input = inputs_[parity].data<float>();
-  const auto input_of = [&](std::size_t layer) { return layer == 0 ? input : layers_[layer - 1].activation; };
+  const float* const input = input_of(member, parity);
+  const auto input_of_layer = [&](std::size_t layer) {
+    return layer == 0 ? input : layers_[layer - 1].activation;
+  };
   const std::size_t last = layers_.size() - 1;
   for (std::size_t i = 0; i < last; ++i) {
-    forward(member, i, input_of(i), rows);
+    forward(member, i, input_of_layer(i), rows);
     member.meet();
   }
-  finish(member, input_of(last), batch, rows);
+  finish(member, input_of_layer(last), batch, rows);
   member.meet();
   for (std::size_t i = last; i-- > 1;) {
     backward(member, i, rows);
     member.meet();
   }
-  if (next) take_in(member, *next, 1 - parity);
+  if (next && !own_inputs_) take_in(member, *next, 1 - parity);
   update(member, input, batch, rows, numbers);
+  if (next && own_inputs_) take_in(member, *next, 1 - parity);
   if (member.index == 0) {
     loss_sum_ = 0;
     correct_ = 0;
@@ -337,18 +353,16 @@ void CpuMlp::backward(const TeamMember& member, std::size_t index, std::int64_t 
 // All weights: blocks of 16 × 16, in the order they lie in.
 void CpuMlp::update(const TeamMember& member, const float* input, const MlpBatch& batch, std::int64_t rows,
                     const UpdateNumbers<float>& numbers) {
-  std::int64_t total = 0;
-  for (const Layer& layer : layers_) total += blocks_of(layer.out) * blocks_of(layer.in);
-  const std::int64_t begin = member.begin(total), end = member.end(total);
-  std::int64_t base = 0;
   for (std::size_t index = 0; index < layers_.size(); ++index) {
     const Layer& layer = layers_[index];
     const std::int64_t input_blocks = blocks_of(layer.in), blocks = blocks_of(layer.out);
+    // Whole blocks, or any part of them.
+    const std::int64_t step = keep_blocks(rows, blocks, member.count) ? input_blocks : 1;
     const std::int64_t units = blocks * input_blocks;
     const float* const in = index == 0 ? input : layers_[index - 1].activation;
     on_update_rule(rule_, [&](auto rule) {
       with_simd([&]<std::size_t bytes>() __attribute__((always_inline)) {
-        for (std::int64_t unit = std::max(begin - base, std::int64_t{0}); unit < std::min(end - base, units);
+        for (std::int64_t unit = member.begin(units / step) * step; unit < member.end(units / step) * step;
              ++unit) {
           const std::int64_t out_block = many_rows(rows) ? unit % blocks : unit / input_blocks;
           const std::int64_t in_block = many_rows(rows) ? unit / blocks : unit % input_blocks;
@@ -370,7 +384,6 @@ void CpuMlp::update(const TeamMember& member, const float* input, const MlpBatch
         }
       });
     });
-    base += units;
   }
 }
 

@@ -42,8 +42,9 @@ class CpuMlp {
   void load(std::size_t layer, const TrainedValues& weight, const TrainedValues& bias);
   void store(std::size_t layer, const TrainedValues& weight, const TrainedValues& bias) const;
 
-  // The phases of a step, each called by every member of a team at once. The batch of the next step is taken
-  // in while this one's weights are updated; take_in() alone begins a run of steps.
+  // The phases of a step, each called by every member of a team at once. A small batch every member takes in
+  // for itself, so that no pixel travels between cores; a large one they share, and the next step's is taken
+  // in while this one's weights are updated. take_in() begins a run of steps.
   void take_in(const TeamMember& member, const MlpBatch& batch, int parity);
   void step(const TeamMember& member, const MlpBatch& batch, const MlpBatch* next, int parity,
             const UpdateNumbers<float>& numbers);
@@ -61,6 +62,9 @@ class CpuMlp {
     float* gradient = nullptr;    // the same, of the sums before the activation
   };
 
+  float* input_of(const TeamMember& member, int parity) const {
+    return inputs_[static_cast<std::size_t>(own_inputs_ ? member.index : parity)].data<float>();
+  }
   template <class F>
   void for_each_weight(const Layer& layer, F&& f) const;
   void forward(const TeamMember& member, std::size_t index, const float* in, std::int64_t rows);
@@ -76,8 +80,9 @@ class CpuMlp {
   double label_smoothing_;
   float pixel_scale_;
   std::vector<Layer> layers_;
-  Tensor inputs_[2];
-  Tensor strips_;  // a transposed strip of weights for each thread
+  bool own_inputs_ = false;     // a copy of the batch for each thread
+  std::vector<Tensor> inputs_;  // one a thread, or two that take turns
+  Tensor strips_;               // a transposed strip of weights for each thread
   std::int64_t strip_floats_ = 0;
   std::vector<double> row_losses_;
   std::vector<std::int8_t> row_correct_;
