@@ -27,6 +27,8 @@ constexpr std::int64_t row_stride(std::int64_t rows) {
 
 // Up to here a batch fits the second cache of a core beside its part of the weights.
 constexpr std::int64_t most_own_floats = 1 << 17;
+// So few share what they unpack: doing it over costs more than fetching it.
+constexpr int few_threads = 4;
 
 Tensor zeroed(std::int64_t floats) {
   Tensor memory = Tensor::empty({floats}, DType::f32);
@@ -94,7 +96,7 @@ CpuMlp::CpuMlp(const MlpShape& shape, std::int64_t batch_size, const UpdateOptio
   row_losses_.resize(static_cast<std::size_t>(rows));
   row_correct_.resize(static_cast<std::size_t>(rows));
   const std::int64_t input_floats = padded(shape.sizes[0]) * row_stride(rows);
-  own_inputs_ = input_floats <= most_own_floats;
+  own_inputs_ = input_floats <= most_own_floats && most_threads > few_threads;
   for (int i = 0; i < (own_inputs_ ? most_threads : 2); ++i) inputs_.push_back(zeroed(input_floats));
   const int copies = 1 + rule.state_count();
   for (std::size_t i = 0; i < shape.layers(); ++i) {

@@ -42,9 +42,9 @@ class CpuMlp {
   void load(std::size_t layer, const TrainedValues& weight, const TrainedValues& bias);
   void store(std::size_t layer, const TrainedValues& weight, const TrainedValues& bias) const;
 
-  // The phases of a step, each called by every member of a team at once. A small batch every member takes in
-  // for itself, so that no pixel travels between cores; a large one they share, and the next step's is taken
-  // in while this one's weights are updated. take_in() begins a run of steps.
+  // The phases of a step, each called by every member of a team at once. Where there are many threads,
+  // each takes in a small batch for itself, so that no pixel travels between cores; otherwise they share it,
+  // and the next step's is taken in while this one's weights are updated. take_in() begins a run of steps.
   void take_in(const TeamMember& member, const MlpBatch& batch, int parity);
   void step(const TeamMember& member, const MlpBatch& batch, const MlpBatch* next, int parity,
             const UpdateNumbers<float>& numbers);
