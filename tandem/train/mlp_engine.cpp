@@ -66,61 +66,76 @@ Tensor to_device(const std::vector<UpdateNumbers<float>>& numbers, Device device
 namespace {
 
 // Tries thread counts on the first steps, which are real ones, and goes on with the fastest: the weights do
-// not depend on it. Tries again now and then, because other work on the machine comes and goes.
+// not depend on it. Tries again now and then, and when steps have become slow: other work on the machine
+// comes and goes, and a thread that has no CPU of its own keeps the others waiting at every meeting.
 class ThreadChoice {
  public:
   ThreadChoice() {
     for (int threads = thread_count(); threads > 1; threads = (threads + 1) / 2)
       candidates_.push_back({threads});
     candidates_.push_back({1});
+    begin();
   }
 
   int most() const { return thread_count(); }
   // What the next steps, at most `wanted`, are to be run with; record() is told how long they took.
   int threads() const { return candidates_[settled() ? 0 : next_].threads; }
   std::int64_t steps(std::int64_t wanted) const {
-    return std::min(wanted, settled() ? settled_steps - done_ : trial_steps_);
+    return settled() ? wanted : std::min(wanted, trial_steps_);
   }
   void record(std::int64_t steps, double elapsed_ms) {
+    const double step_ms = elapsed_ms / static_cast<double>(steps);
     if (settled()) {
-      done_ += steps;
-      if (done_ >= settled_steps) *this = ThreadChoice();
+      settled_ms_ += elapsed_ms;
+      if (settled_ms_ > most_settled_ms || step_ms > slow * candidates_.front().step_ms) begin();
       return;
     }
-    const double step_ms = elapsed_ms / static_cast<double>(steps);
     if (std::exchange(cold_, false)) {  // the first steps bring weights into the caches and threads to life
-      trial_steps_ = std::clamp<std::int64_t>(static_cast<std::int64_t>(trial_ms / step_ms), 1, 64);
+      trial_steps_ = static_cast<std::int64_t>(std::clamp(trial_ms / step_ms, 1.0, 64.0));
       return;
     }
     candidates_[next_].step_ms = std::min(candidates_[next_].step_ms, step_ms);
-    if (++next_ == candidates_.size()) finish_round();
+    if (++next_ == active_) finish_round();
   }
 
  private:
-  static constexpr std::int64_t settled_steps = 20000;
   static constexpr int rounds = 4;
-  static constexpr double trial_ms = 1.5;
+  static constexpr double trial_ms = 1.5, most_settled_ms = 3000, slow = 2;
   struct Candidate {
     int threads = 1;
     double step_ms = std::numeric_limits<double>::infinity();
   };
 
-  bool settled() const { return candidates_.size() == 1 || round_ == rounds; }
+  bool settled() const { return active_ == 1 || round_ == rounds; }
+  void begin() {  // with all threads first
+    std::sort(candidates_.begin(), candidates_.end(),
+              [](const Candidate& a, const Candidate& b) { return a.threads > b.threads; });
+    for (Candidate& candidate : candidates_) candidate.step_ms = Candidate().step_ms;
+    active_ = candidates_.size();
+    next_ = 0;
+    round_ = 0;
+    cold_ = true;
+    trial_steps_ = 2;
+    settled_ms_ = 0;
+  }
   // The fastest comes first; who is far behind is not tried again.
   void finish_round() {
-    std::sort(candidates_.begin(), candidates_.end(),
+    const auto end = candidates_.begin() + static_cast<std::ptrdiff_t>(active_);
+    std::sort(candidates_.begin(), end,
               [](const Candidate& a, const Candidate& b) { return a.step_ms < b.step_ms; });
     const double limit = 1.5 * candidates_.front().step_ms;
-    std::erase_if(candidates_, [&](const Candidate& candidate) { return candidate.step_ms > limit; });
+    active_ = static_cast<std::size_t>(std::count_if(
+        candidates_.begin(), end, [&](const Candidate& candidate) { return candidate.step_ms <= limit; }));
     next_ = 0;
     ++round_;
   }
 
   std::vector<Candidate> candidates_;
-  std::size_t next_ = 0;
+  std::size_t active_ = 0, next_ = 0;
   int round_ = 0;
   bool cold_ = true;
-  std::int64_t trial_steps_ = 2, done_ = 0;
+  std::int64_t trial_steps_ = 2;
+  double settled_ms_ = 0;
 };
 
 class CpuMlpEngine : public Engine {
