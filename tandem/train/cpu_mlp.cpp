@@ -65,7 +65,8 @@ constexpr bool keep_blocks(std::int64_t rows, std::int64_t blocks, int threads) 
 std::int64_t rows_of_a_unit(std::int64_t rows, std::int64_t blocks, int threads) {
   if (keep_blocks(rows, blocks, threads)) return rows;
   std::int64_t unit = std::min<std::int64_t>(rows, 64);
-  while (unit / 2 % rows_together() == 0 && blocks * ((rows + unit - 1) / unit) < 8 * threads) unit /= 2;
+  while (unit / 2 % rows_together() == 0 && blocks * ((rows + unit - 1) / unit) < std::int64_t{8} * threads)
+    unit /= 2;
   return unit;
 }
 

@@ -31,7 +31,7 @@ struct Tile {
   using V = Vector<float, bytes>;
   static constexpr int rows = tile_rows<bytes>;
   static constexpr int vectors = static_cast<int>(lanes * sizeof(float) / bytes);
-  static constexpr int width = static_cast<int>(bytes / sizeof(float));
+  static constexpr std::int64_t width = bytes / sizeof(float);
   V sum[rows][vectors];
 
   [[gnu::always_inline]] void load(const float* from) {
@@ -51,7 +51,7 @@ struct Tile {
   [[gnu::always_inline]] void add_rows(const float* a, const float* b) {
     if constexpr (bytes == 16) {  // a lane of a register is a free operand there
 #pragma GCC unroll 4
-      for (int k = 0; k < lanes; k += width) {
+      for (std::int64_t k = 0; k < lanes; k += width) {
         V x[rows];
 #pragma GCC unroll 4
         for (int r = 0; r < rows; ++r) x[r] = *reinterpret_cast<const V*>(a + r * lanes + k);
@@ -134,7 +134,7 @@ template <std::size_t bytes, class Rule>
                                                 const UpdateNumbers<float>& numbers) {
   using V = Vector<float, bytes>;
   constexpr std::int64_t piece = 256;  // rows: 32 KB of both
-  constexpr int width = static_cast<int>(bytes / sizeof(float));
+  constexpr std::int64_t width = bytes / sizeof(float);
   alignas(64) float sums[lanes * lanes];
 #pragma GCC unroll 1
   for (int t = 0; t < lanes; t += tile_rows<bytes>) {
@@ -152,12 +152,17 @@ template <std::size_t bytes, class Rule>
       tile.store(sums + t * lanes);
     }
   }
+  // Not V: Clang takes a reference to that, which may lie anywhere, for one to an aligned vector.
+  typedef float Aligned __attribute__((vector_size(bytes)));
   for (std::int64_t i = 0; i < lanes * lanes; i += width) {
-    V& w = *reinterpret_cast<V*>(weight + i);
-    V unused{};
-    V& a = Rule::states > 0 ? *reinterpret_cast<V*>(first + i) : unused;
-    V& b = Rule::states > 1 ? *reinterpret_cast<V*>(second + i) : unused;
-    rule(w, *reinterpret_cast<const V*>(sums + i), a, b, numbers);
+    Aligned w = *reinterpret_cast<const V*>(weight + i), a{}, b{};
+    if constexpr (Rule::states > 0) a = *reinterpret_cast<const V*>(first + i);
+    if constexpr (Rule::states > 1) b = *reinterpret_cast<const V*>(second + i);
+    const Aligned gradient_sum = *reinterpret_cast<const V*>(sums + i);
+    rule(w, gradient_sum, a, b, numbers);
+    *reinterpret_cast<V*>(weight + i) = w;
+    if constexpr (Rule::states > 0) *reinterpret_cast<V*>(first + i) = a;
+    if constexpr (Rule::states > 1) *reinterpret_cast<V*>(second + i) = b;
   }
 }
 
