@@ -147,25 +147,18 @@ class LayeredEngine : public Engine {
       if (i > 0)  // G · W: the gradient before this layer
         product(main, CUBLAS_OP_N, CUBLAS_OP_N, in, step.rows, out, 2, layers_[i].weight.value, in,
                 gradient(i), out, 3, gradient(i - 1), in);
-      // The first layer's update, with nothing left to compute behind it, runs beside the second's.
-      const Lane lane = i == 0 ? main : aside;
-      if (lane == aside) {
-        forks_[i].record(stream_);
-        forks_[i].hold_back(aside_);
-      }
+      forks_[i].record(stream_);
+      forks_[i].hold_back(aside_);
       if (i == last)
-        slope_and_bias_cuda(step, gradient(last), nullptr, layers_[last].bias.value, out,
-                            lane == main ? stream_ : aside_);
+        slope_and_bias_cuda(step, gradient(last), nullptr, layers_[last].bias.value, out, aside_);
       // W (out × in) ← shrink · W − rate · Gᵀ · A
-      product(lane, CUBLAS_OP_N, CUBLAS_OP_T, in, out, step.rows, 0, activation(i), in, gradient(i), out, 1,
+      product(aside, CUBLAS_OP_N, CUBLAS_OP_T, in, out, step.rows, 0, activation(i), in, gradient(i), out, 1,
               layers_[i].weight.value, in);
       if (i > 0)
         slope_and_bias_cuda(step, gradient(i - 1), activation(i), layers_[i - 1].bias.value, in, stream_);
     }
-    if (last > 0) {
-      join_.record(aside_);
-      join_.hold_back(stream_);
-    }
+    join_.record(aside_);
+    join_.hold_back(stream_);
     finish_step_cuda(step, stream_);
   }
 

@@ -68,7 +68,7 @@ struct ResidentRun {
   LossKind loss = LossKind::cross_entropy;
   UpdateOptions rule;
   float* exchange = nullptr;        // plan.exchange_floats()
-  unsigned* counters = nullptr;     // one a block, all 0 before the run
+  unsigned* counters = nullptr;     // 32 words a group and a column, all 0 before the run
   double* loss_sums = nullptr;      // one a slice: summed losses of its rows, added to
   std::int64_t* correct = nullptr;  // one a slice
 };
