@@ -141,24 +141,31 @@ class LayeredEngine : public Engine {
     }
     output_gradient_cuda(step, activation(last + 1), layers_[last].bias.value, stream_);
     // The chain of gradients goes down the main stream; weights are updated aside as soon as nothing down the
-    // chain needs them any more, which fills the gaps that single products leave on the chip.
+    // chain needs them any more, which fills the gaps that single products leave on the chip. The first
+    // layer's ends the chain, so it stays on the main stream, beside what is left to do aside.
     for (std::size_t i = last + 1; i-- > 0;) {
       const std::int64_t in = shape_.sizes[i], out = shape_.sizes[i + 1];
       if (i > 0)  // G · W: the gradient before this layer
         product(main, CUBLAS_OP_N, CUBLAS_OP_N, in, step.rows, out, 2, layers_[i].weight.value, in,
                 gradient(i), out, 3, gradient(i - 1), in);
-      forks_[i].record(stream_);
-      forks_[i].hold_back(aside_);
+      const Lane lane = i == 0 ? main : aside;
+      if (lane == aside) {
+        forks_[i].record(stream_);
+        forks_[i].hold_back(aside_);
+      }
       if (i == last)
-        slope_and_bias_cuda(step, gradient(last), nullptr, layers_[last].bias.value, out, aside_);
+        slope_and_bias_cuda(step, gradient(last), nullptr, layers_[last].bias.value, out,
+                            lane == main ? stream_ : aside_);
       // W (out × in) ← shrink · W − rate · Gᵀ · A
-      product(aside, CUBLAS_OP_N, CUBLAS_OP_T, in, out, step.rows, 0, activation(i), in, gradient(i), out, 1,
+      product(lane, CUBLAS_OP_N, CUBLAS_OP_T, in, out, step.rows, 0, activation(i), in, gradient(i), out, 1,
               layers_[i].weight.value, in);
       if (i > 0)
         slope_and_bias_cuda(step, gradient(i - 1), activation(i), layers_[i - 1].bias.value, in, stream_);
     }
-    join_.record(aside_);
-    join_.hold_back(stream_);
+    if (last > 0) {
+      join_.record(aside_);
+      join_.hold_back(stream_);
+    }
     finish_step_cuda(step, stream_);
   }
 
