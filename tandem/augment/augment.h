@@ -1,0 +1,50 @@
+// Augmentation: a recipe's operations on 8-bit images, one at a time (a loader's worker) or a whole batch on
+// the device where it is. Both come to the same bits (but for cubic rotation, which is computed in floats and
+// may differ by a level). The definitions the tests hold them to are in reference.h.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "tandem/augment/draw.h"
+#include "tandem/device/stream.h"
+#include "tandem/tensor/tensor.h"
+
+namespace tandem {
+
+// Memory of a worker, kept from image to image.
+struct AugmentScratch {
+  std::vector<std::uint32_t> quads;  // four neighbouring levels in one word
+  std::vector<std::uint8_t> image;   // between two passes
+  std::vector<float> coefficients;   // of a cubic spline
+};
+
+// `out` may not overlap `in`. key.operation is ignored: operation i of the recipe draws with i.
+void augment_image(const Recipe& recipe, const ImageSize& size, const DrawKey& key, const std::uint8_t* in,
+                   std::uint8_t* out, AugmentScratch& scratch);
+
+// The same with arguments already drawn; `recipe` says what they are arguments of.
+void augment_image(const Recipe& recipe, std::span<const DrawnStep> drawn, const ImageSize& size,
+                   const DrawKey& key, const std::uint8_t* in, std::uint8_t* out, AugmentScratch& scratch);
+
+// out[i] = image samples[i] of `images`, augmented with the draws of (seed, epoch, samples[i]). images and
+// out are u8 (count, height, width, channels), samples i32, all on one device; out may not overlap images.
+void augment_batch(const Recipe& recipe, std::uint64_t seed, std::int64_t epoch, const Tensor& images,
+                   const Tensor& samples, const Tensor& out);
+
+struct AugmentBatch {
+  Recipe recipe;
+  ImageSize size;
+  std::uint64_t seed = 0;
+  std::uint32_t epoch = 0;
+  const std::uint8_t* images = nullptr;
+  const std::int32_t* samples = nullptr;
+  std::uint8_t* out = nullptr;
+  std::int64_t count = 0;
+};
+
+template <Backend B>
+void augment_kernel(const AugmentBatch& batch, StreamView stream);
+
+}  // namespace tandem
