@@ -25,8 +25,8 @@ struct Bounds {
 struct AugmentStep {
   AugmentKind kind = AugmentKind::shift;
   Interpolation interpolation = Interpolation::linear;  // of a rotation
-  Bounds
-      first;  // rotate: degrees; shift: dx, whole pixels to the left; skew: tilt; noise: share of full scale
+  // rotate: degrees; shift: dx, whole pixels to the left; skew: tilt; noise: share of full scale
+  Bounds first = {};
   Bounds second = {};  // shift: dy, whole pixels upwards
 
   friend bool operator==(const AugmentStep&, const AugmentStep&) = default;
