@@ -50,13 +50,11 @@ void train(benchmark::State& state, const Network& network, Device device, const
   const auto model = make_mlp({.layers = network.layers});
   model->to(device);
   Optimizer optimizer(model->parameters(), {}, 0.1);
-  const TrainingTask task{.model = *model,
-                          .optimizer = optimizer,
-                          .images = images,
-                          .batches = {.samples = samples, .batch_size = batch},
-                          .precision = way.precision};
+  StoredImages source(images, {.samples = samples, .batch_size = batch});
+  const TrainingTask task{
+      .model = *model, .optimizer = optimizer, .source = source, .precision = way.precision};
   const auto engine = way.best ? make_engine(task) : std::make_unique<ModuleEngine>(task);
-  const std::int64_t epoch = task.batches.steps();
+  const std::int64_t epoch = task.batches().steps();
   const std::int64_t steps = device.is_cuda() ? epoch : std::min(epoch, network.cpu_steps);
   for (std::int64_t done = 0; done < network.warm_up; done += steps) engine->run(0, 0, steps);
   std::int64_t done = 0;

@@ -54,10 +54,8 @@ class Training {
   Training(const TrainingCase& training_case, const ImageSet& images, std::uint64_t seed, EngineKind kind)
       : model_(model_on(training_case, seed, images.images.device())),
         optimizer_(model_->parameters(), {}, 0.1),
-        task_{.model = *model_,
-              .optimizer = optimizer_,
-              .images = images,
-              .batches = {.samples = images.count(), .batch_size = training_case.batch_size, .seed = seed}} {
+        source_(images, {.samples = images.count(), .batch_size = training_case.batch_size, .seed = seed}),
+        task_{.model = *model_, .optimizer = optimizer_, .source = source_} {
     if (kind == EngineKind::best)
       engine_ = make_engine(task_);
     else
@@ -65,12 +63,12 @@ class Training {
   }
 
   Engine& engine() { return *engine_; }
-  const BatchPlan& batches() const { return task_.batches; }
+  const BatchPlan& batches() const { return task_.batches(); }
   std::vector<std::vector<float>> parameters() const { return parameters_of(*model_); }
 
   TrainedWeights first_steps() {
     TrainedWeights trained;
-    trained.loss = engine_->run(0, 0, std::min(checked_steps, task_.batches.steps())).loss;
+    trained.loss = engine_->run(0, 0, std::min(checked_steps, task_.batches().steps())).loss;
     engine_->store();
     trained.parameters = parameters();
     return trained;
@@ -86,6 +84,7 @@ class Training {
 
   std::unique_ptr<Module> model_;
   Optimizer optimizer_;
+  StoredImages source_;
   TrainingTask task_;
   std::unique_ptr<Engine> engine_;
 };

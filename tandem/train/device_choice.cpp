@@ -31,8 +31,8 @@ double samples_per_second(Engine& engine, const BatchPlan& batches, double ms) {
 
 double measure(const TrainOptions& options, const ImageSet& images, Device device) {
   TrainingState state(options, images, device);
-  samples_per_second(state.engine(), state.task().batches, warm_up_ms);
-  return samples_per_second(state.engine(), state.task().batches, measured_ms);
+  samples_per_second(state.engine(), state.task().batches(), warm_up_ms);
+  return samples_per_second(state.engine(), state.task().batches(), measured_ms);
 }
 
 std::string millions(double rate) {

@@ -9,12 +9,12 @@ namespace tandem {
 
 std::unique_ptr<Engine> make_engine(const TrainingTask& task) {
   auto fast =
-      on_backend(task.images.images.device(), "train", [&]<Backend B>() { return make_mlp_engine<B>(task); });
+      on_backend(task.source.device(), "train", [&]<Backend B>() { return make_mlp_engine<B>(task); });
   return fast ? std::move(fast) : std::make_unique<ModuleEngine>(task);
 }
 
 UpdateNumbers<float> numbers_of_step(const TrainingTask& task, std::int64_t epoch, std::int64_t step) {
-  const std::int64_t steps = task.batches.steps();
+  const std::int64_t steps = task.batches().steps();
   UpdateOptions options = task.optimizer.options();
   const double momentum = momentum_at(task.schedule, task.optimizer.momentum(), epoch, step, steps);
   if (options.kind != OptimizerKind::sgd)

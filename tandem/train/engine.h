@@ -8,8 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tandem/data/batches.h"
-#include "tandem/data/image_set.h"
+#include "tandem/data/batch_source.h"
 #include "tandem/nn/loss.h"
 #include "tandem/nn/module.h"
 #include "tandem/ops/matmul.h"
@@ -18,19 +17,20 @@
 
 namespace tandem {
 
-// What is trained and how. The model, the optimiser and the images are on one device; a pixel p enters the
+// What is trained and how. The model, the optimiser and the source are on one device; a pixel p enters the
 // network as p · pixel_scale, an image as one row.
 struct TrainingTask {
   Module& model;
   Optimizer& optimizer;
-  const ImageSet& images;
-  BatchPlan batches;
+  BatchSource& source;
   ScheduleOptions schedule;
   double learning_rate = 0.1;  // what the schedule starts from
   LossKind loss = LossKind::cross_entropy;
   double label_smoothing = 0;
   MatmulPrecision precision = MatmulPrecision::fp32;
   float pixel_scale = 1.0f / 255.0f;
+
+  const BatchPlan& batches() const { return source.plan(); }
 };
 
 // Over the samples of the steps that were run.

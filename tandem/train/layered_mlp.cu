@@ -9,7 +9,8 @@ constexpr int threads = 256;
 
 __global__ void take_in(const LayeredStep step, float* input) {
   const std::int64_t now = *step.cursor, row = blockIdx.x;
-  const std::uint8_t* const image = step.images + step.samples[now * step.batch + row] * step.pixels;
+  const LayeredBlock block = *step.block;
+  const std::uint8_t* const image = block.images + block.samples[now * step.batch + row] * step.pixels;
   for (std::int64_t i = threadIdx.x; i < step.pixels; i += threads)
     input[row * step.pixels + i] = static_cast<float>(image[i]) * step.pixel_scale;
   if (row != 0 || threadIdx.x != 0) return;
@@ -52,7 +53,7 @@ __global__ void output_gradient(const LayeredStep step, float* logits, const flo
   if (row >= step.rows) return;
   const int lane = threadIdx.x % 32, classes = static_cast<int>(step.classes);
   float* const z = logits + row * classes;
-  const int label = step.labels[*step.cursor * step.batch + row];
+  const int label = step.block->labels[*step.cursor * step.batch + row];
   const auto rows = static_cast<float>(step.rows);
   const float infinity = __int_as_float(0x7f800000);
   float greatest = -infinity;

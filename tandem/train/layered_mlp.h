@@ -15,6 +15,13 @@ namespace tandem {
 // CUDA builds only. nullptr unless the rule is SGD without momentum.
 std::unique_ptr<Engine> make_layered_engine(const TrainingTask& task, const MlpShape& shape);
 
+// Where the images of a run of steps lie. It is read from the device's memory: a captured step finds other
+// images there in the next run.
+struct LayeredBlock {
+  const std::uint8_t* images = nullptr;
+  const std::int32_t *samples = nullptr, *labels = nullptr;  // of each position of the run
+};
+
 // What the kernels of a step share.
 struct LayeredStep {
   std::int64_t batch = 0;
@@ -24,11 +31,10 @@ struct LayeredStep {
   Activation activation = Activation::sigmoid;
   LossKind loss = LossKind::cross_entropy;
   float label_smoothing = 0;
-  const std::uint8_t* images = nullptr;
-  const std::int32_t *samples = nullptr, *labels = nullptr;  // of each position of the run
-  const UpdateNumbers<float>* numbers = nullptr;             // of each step of the run
-  std::int64_t* cursor = nullptr;                            // the step of the run that is under way
-  float* scalars = nullptr;                                  // −rate, 1 − rate · decay, 1, 0: for cuBLAS
+  const LayeredBlock* block = nullptr;
+  const UpdateNumbers<float>* numbers = nullptr;  // of each step of the run
+  std::int64_t* cursor = nullptr;                 // the step of the run that is under way
+  float* scalars = nullptr;                       // −rate, 1 − rate · decay, 1, 0: for cuBLAS
   float* row_losses = nullptr;
   std::int32_t* row_correct = nullptr;
   double* loss_sum = nullptr;

@@ -1,11 +1,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
+#include <span>
 
 #include "tandem/device/cuda.h"
 #include "tandem/device/graph.h"
-#include "tandem/ops/gather.h"
 #include "tandem/ops/product_type.cuh"
 #include "tandem/tensor/copy.h"
 #include "tandem/train/layered_mlp.h"
@@ -20,18 +19,17 @@ class LayeredEngine : public Engine {
       : task_(task),
         shape_(shape),
         layers_(layer_values(task)),
-        stream_(task.images.images.device()),
-        aside_(task.images.images.device()),
-        join_(task.images.images.device()) {
-    const Device device = task.images.images.device();
-    const std::int64_t batch = task.batches.batch_size;
+        stream_(task.source.device()),
+        aside_(task.source.device()),
+        join_(task.source.device()) {
+    const Device device = task.source.device();
+    const std::int64_t batch = task.batches().batch_size;
     const auto make = [&](std::int64_t count, DType dtype = DType::f32) {
       return Tensor::empty({count}, dtype, device);
     };
     most_steps_ =
-        std::min<std::int64_t>(task.batches.steps(), std::max<std::int64_t>(1, most_positions / batch));
-    samples_ = make(most_steps_ * batch, DType::i32);
-    labels_ = make(most_steps_ * batch, DType::i32);
+        std::min<std::int64_t>(task.batches().steps(), std::max<std::int64_t>(1, most_positions / batch));
+    block_ = make(sizeof(LayeredBlock), DType::u8);
     numbers_ = make(most_steps_ * update_number_count);
     cursor_ = make(1, DType::i64);
     scalars_ = make(4);
@@ -51,9 +49,7 @@ class LayeredEngine : public Engine {
              .activation = shape.activation,
              .loss = shape.loss,
              .label_smoothing = static_cast<float>(task.label_smoothing),
-             .images = task.images.images.data<std::uint8_t>(),
-             .samples = samples_.data<std::int32_t>(),
-             .labels = labels_.data<std::int32_t>(),
+             .block = reinterpret_cast<const LayeredBlock*>(block_.data<std::uint8_t>()),
              .numbers = reinterpret_cast<const UpdateNumbers<float>*>(numbers_.data<float>()),
              .cursor = cursor_.data<std::int64_t>(),
              .scalars = scalars_.data<float>(),
@@ -72,11 +68,10 @@ class LayeredEngine : public Engine {
     clear(correct_);
     StepSums sums;
     for (const std::int64_t end = first + count; first < end;) {
-      const std::int64_t steps = std::min(end - first, most_steps_);
-      prepare(epoch, first, steps);
+      const std::int64_t steps = prepare(epoch, first, std::min(end - first, most_steps_));
       for (std::int64_t step = first; step < first + steps; ++step) {
-        compute(task_.batches.rows(step));
-        sums.samples += task_.batches.rows(step);
+        compute(task_.batches().rows(step));
+        sums.samples += task_.batches().rows(step);
       }
       first += steps;
     }
@@ -96,22 +91,25 @@ class LayeredEngine : public Engine {
  private:
   static constexpr std::int64_t most_positions = 1 << 20;
 
-  // Which samples, which labels and which rates the next steps use.
-  void prepare(std::int64_t epoch, std::int64_t first, std::int64_t steps) {
-    const BatchPlan& batches = task_.batches;
-    const std::int64_t begin = first * batches.batch_size;
-    const std::int64_t count = std::min(begin + steps * batches.batch_size, batches.positions()) - begin;
-    const Tensor samples = samples_.slice(0, 0, count);
-    fill_order(batches, epoch, begin, samples);
-    copy_into(labels_.slice(0, 0, count), gather_rows(task_.images.labels, samples));
+  // Which images and which rates the next steps use; returns their number, at most `most`.
+  std::int64_t prepare(std::int64_t epoch, std::int64_t first, std::int64_t most) {
+    const std::int64_t batch = task_.batches().batch_size;
+    const SourceBlock taken = task_.source.take(epoch, first * batch, most * batch);
+    const std::int64_t steps = (taken.count + batch - 1) / batch;
+    const LayeredBlock block{.images = taken.images.data<std::uint8_t>(),
+                             .samples = taken.samples.data<std::int32_t>(),
+                             .labels = taken.labels.data<std::int32_t>()};
+    const std::span bytes(reinterpret_cast<const std::uint8_t*>(&block), sizeof(block));
+    copy_into(block_, Tensor::from(bytes, {sizeof(block)}, stream_.view().device));
     numbers_of_steps(task_, epoch, first, steps, step_numbers_);
     copy_into(numbers_.slice(0, 0, steps * update_number_count),
               to_device(step_numbers_, stream_.view().device));
     clear(cursor_);
+    return steps;
   }
 
   void compute(std::int64_t rows) {
-    if (rows != task_.batches.batch_size) {
+    if (rows != task_.batches().batch_size) {
       LayeredStep step = step_;
       step.rows = rows;
       return start(step);
@@ -190,7 +188,7 @@ class LayeredEngine : public Engine {
   MlpShape shape_;
   std::vector<LayerValues> layers_;
   std::int64_t most_steps_ = 0;
-  Tensor samples_, labels_, numbers_, cursor_, scalars_, row_losses_, row_correct_, loss_sum_, correct_;
+  Tensor block_, numbers_, cursor_, scalars_, row_losses_, row_correct_, loss_sum_, correct_;
   std::vector<Tensor> activations_;  // the input first, the logits last
   std::vector<Tensor> gradients_;    // of the hidden layers' sums
   std::vector<UpdateNumbers<float>> step_numbers_;

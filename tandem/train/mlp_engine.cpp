@@ -142,22 +142,21 @@ class CpuMlpEngine : public Engine {
  public:
   CpuMlpEngine(const TrainingTask& task, const MlpShape& shape)
       : task_(task),
-        network_(shape, task.batches.batch_size, task.optimizer.options(), task.label_smoothing,
+        network_(shape, task.batches().batch_size, task.optimizer.options(), task.label_smoothing,
                  task.pixel_scale, choice_.most()) {
     const std::vector<LayerValues> layers = layer_values(task);
     for (std::size_t i = 0; i < layers.size(); ++i) network_.load(i, layers[i].weight, layers[i].bias);
-    for (Slot& slot : slots_) {
-      slot.images.resize(static_cast<std::size_t>(task.batches.batch_size));
-      slot.labels.resize(static_cast<std::size_t>(task.batches.batch_size));
-    }
+    for (Slot& slot : slots_) slot.images.resize(static_cast<std::size_t>(task.batches().batch_size));
   }
 
   StepSums run(std::int64_t epoch, std::int64_t first, std::int64_t count) override {
     StepSums sums;
     while (count > 0) {
-      const std::int64_t steps = choice_.steps(count);
+      const std::int64_t batch = task_.batches().batch_size;
+      const SourceBlock block = task_.source.take(epoch, first * batch, choice_.steps(count) * batch);
+      const std::int64_t steps = (block.count + batch - 1) / batch;
       const Stopwatch watch;
-      sums += run_with(choice_.threads(), epoch, first, steps);
+      sums += run_with(choice_.threads(), block, epoch, first, steps);
       choice_.record(steps, watch.elapsed_ms());
       first += steps;
       count -= steps;
@@ -178,28 +177,24 @@ class CpuMlpEngine : public Engine {
  private:
   struct Slot {  // a batch: filled by one thread while the others still work on the one before
     std::vector<const std::uint8_t*> images;
-    std::vector<std::int32_t> labels;
     MlpBatch batch;
   };
 
-  StepSums run_with(int threads, std::int64_t epoch, std::int64_t first, std::int64_t count) {
+  // The block holds the images of just these steps.
+  StepSums run_with(int threads, const SourceBlock& block, std::int64_t epoch, std::int64_t first,
+                    std::int64_t count) {
     numbers_of_steps(task_, epoch, first, count, numbers_);
-    const BatchPlan& plan = task_.batches;
-    const OrderAt order{static_cast<std::uint32_t>(plan.samples), plan.seed,
-                        static_cast<std::uint32_t>(epoch)};
-    Shuffle shuffle(order.samples, order.seed, order.epoch);
-    std::int64_t pass = 0;
-    const std::uint8_t* const images = task_.images.images.data<std::uint8_t>();
-    const std::int32_t* const labels = task_.images.labels.data<std::int32_t>();
-    const std::int64_t image_size = task_.images.image_size();
+    const BatchPlan& plan = task_.batches();
+    const std::uint8_t* const images = block.images.data<std::uint8_t>();
+    const std::int32_t* const samples = block.samples.data<std::int32_t>();
+    const std::int32_t* const labels = block.labels.data<std::int32_t>();
+    const std::int64_t image_size = task_.source.image_size();
     const auto fill = [&](std::int64_t step) {
       Slot& slot = slots_[step % 2];
-      slot.batch = {.rows = plan.rows(step), .images = slot.images.data(), .labels = slot.labels.data()};
-      for (std::int64_t row = 0; row < slot.batch.rows; ++row) {
-        const std::int64_t sample = order(step * plan.batch_size + row, shuffle, pass);
-        slot.images[static_cast<std::size_t>(row)] = images + sample * image_size;
-        slot.labels[static_cast<std::size_t>(row)] = labels[sample];
-      }
+      const std::int64_t begin = (step - first) * plan.batch_size;
+      slot.batch = {.rows = plan.rows(step), .images = slot.images.data(), .labels = labels + begin};
+      for (std::int64_t row = 0; row < slot.batch.rows; ++row)
+        slot.images[static_cast<std::size_t>(row)] = images + samples[begin + row] * image_size;
     };
     StepSums sums;
     fill(first);
@@ -234,7 +229,7 @@ class CpuMlpEngine : public Engine {
 template <>
 std::unique_ptr<Engine> make_mlp_engine<Backend::cpu>(const TrainingTask& task) {
   const auto shape = perceptron_shape(task.model, task.loss);
-  if (!shape || shape->sizes.front() != task.images.image_size()) return nullptr;
+  if (!shape || shape->sizes.front() != task.source.image_size()) return nullptr;
   // Beyond what caches hold, a BLAS that packs its operands is faster.
   constexpr std::int64_t most_weights = 1 << 20;
   std::int64_t weights = 0;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "tandem/ops/gather.h"
 #include "tandem/tensor/copy.h"
 #include "tandem/train/layered_mlp.h"
 #include "tandem/train/mlp_engine.h"
@@ -15,11 +14,10 @@ namespace {
 class ResidentEngine : public Engine {
  public:
   ResidentEngine(const TrainingTask& task, const MlpShape& shape, const ResidentPlan& plan)
-      : task_(task), plan_(plan), device_(task.images.images.device()) {
-    most_steps_ =
-        std::min<std::int64_t>(task.batches.steps(), std::max<std::int64_t>(1, most_positions / plan.batch));
+      : task_(task), plan_(plan), device_(task.source.device()) {
+    most_steps_ = std::min<std::int64_t>(task.batches().steps(),
+                                         std::max<std::int64_t>(1, most_positions / plan.batch));
     const auto make = [&](std::int64_t count, DType dtype) { return Tensor::empty({count}, dtype, device_); };
-    samples_ = make(most_steps_ * plan.batch, DType::i32);
     exchange_ = make(static_cast<std::int64_t>(plan.exchange_floats()), DType::f32);
     counters_ = make((plan.groups + plan.slices) * 32, DType::i32);
     losses_ = make(plan.slices, DType::f64);
@@ -32,8 +30,6 @@ class ResidentEngine : public Engine {
             .bias1 = values(layers[0].bias),
             .weight2 = values(layers[1].weight),
             .bias2 = values(layers[1].bias),
-            .images = task.images.images.data<std::uint8_t>(),
-            .samples = samples_.data<std::int32_t>(),
             .scale = task.pixel_scale,
             .activation = shape.activation,
             .loss = shape.loss,
@@ -49,9 +45,9 @@ class ResidentEngine : public Engine {
     clear(correct_);
     StepSums sums;
     for (const std::int64_t end = first + count; first < end;) {
-      const std::int64_t steps = std::min(end - first, most_steps_);
-      sums.samples += start(epoch, first, steps);
-      first += steps;
+      const std::int64_t samples = start(epoch, first, std::min(end - first, most_steps_));
+      sums.samples += samples;
+      first += (samples + plan_.batch - 1) / plan_.batch;
     }
     task_.optimizer.set_step_count(task_.optimizer.step_count() + count);
     const std::vector<double> losses = losses_.to_vector<double>();
@@ -70,30 +66,27 @@ class ResidentEngine : public Engine {
  private:
   static constexpr std::int64_t most_positions = 1 << 20;
 
-  // Starts the steps and returns their number of samples.
-  std::int64_t start(std::int64_t epoch, std::int64_t first, std::int64_t steps) {
-    const BatchPlan& batches = task_.batches;
-    const std::int64_t begin = first * batches.batch_size;
-    const std::int64_t end = std::min(begin + steps * batches.batch_size, batches.positions());
-    const Tensor samples = samples_.slice(0, 0, end - begin);
-    fill_order(batches, epoch, begin, samples);
-    const Tensor labels = gather_rows(task_.images.labels, samples);
-    numbers_of_steps(task_, epoch, first, steps, numbers_);
+  // Starts as many steps as the source has images for, at most `most`, and returns their number of samples.
+  std::int64_t start(std::int64_t epoch, std::int64_t first, std::int64_t most) {
+    const SourceBlock block = task_.source.take(epoch, first * plan_.batch, most * plan_.batch);
+    run_.positions = block.count;
+    run_.steps = (block.count + plan_.batch - 1) / plan_.batch;
+    numbers_of_steps(task_, epoch, first, run_.steps, numbers_);
     const Tensor numbers = to_device(numbers_, device_);
     clear(counters_);
-    run_.labels = labels.data<std::int32_t>();
+    run_.images = block.images.data<std::uint8_t>();
+    run_.samples = block.samples.data<std::int32_t>();
+    run_.labels = block.labels.data<std::int32_t>();
     run_.numbers = reinterpret_cast<const UpdateNumbers<float>*>(numbers.data<float>());
-    run_.positions = end - begin;
-    run_.steps = steps;
     run_resident(plan_, run_, current_stream(device_));
-    return end - begin;
+    return block.count;
   }
 
   TrainingTask task_;
   ResidentPlan plan_;
   Device device_;
   std::int64_t most_steps_ = 0;
-  Tensor samples_, exchange_, counters_, losses_, correct_;
+  Tensor exchange_, counters_, losses_, correct_;
   ResidentRun run_;
   std::vector<UpdateNumbers<float>> numbers_;
 };
@@ -103,15 +96,15 @@ class ResidentEngine : public Engine {
 template <>
 std::unique_ptr<Engine> make_mlp_engine<Backend::cuda>(const TrainingTask& task) {
   const auto shape = perceptron_shape(task.model, task.loss);
-  if (!shape || shape->sizes.front() != task.images.image_size()) return nullptr;
+  if (!shape || shape->sizes.front() != task.source.image_size()) return nullptr;
   constexpr std::int64_t most = 1 << 16;
   const bool may_fit = shape->layers() == 2 && task.label_smoothing == 0 && shape->sizes[0] <= most &&
-                       shape->sizes[1] <= most && task.batches.batch_size <= most;
+                       shape->sizes[1] <= most && task.batches().batch_size <= most;
   if (may_fit) {
     const ResidentPlan plan =
         plan_resident(static_cast<int>(shape->sizes[0]), static_cast<int>(shape->sizes[1]),
-                      static_cast<int>(shape->sizes[2]), static_cast<int>(task.batches.batch_size),
-                      task.optimizer.options().state_count(), resident_limits(task.images.images.device()));
+                      static_cast<int>(shape->sizes[2]), static_cast<int>(task.batches().batch_size),
+                      task.optimizer.options().state_count(), resident_limits(task.source.device()));
     if (plan.groups > 0) return std::make_unique<ResidentEngine>(task, *shape, plan);
   }
   return make_layered_engine(task, *shape);

@@ -16,22 +16,22 @@
 namespace tandem {
 
 ModuleEngine::ModuleEngine(const TrainingTask& task) : task_(task) {
-  check_batch_plan(task_.batches);
+  check_batch_plan(task_.batches());
   check_schedule(task_.schedule);
-  const Tensor& images = task_.images.images;
-  expect(task_.images.count() == task_.batches.samples);
-  rows_ = images.reshape({images.size(0), -1});
-  order_ = Tensor::empty({task_.batches.batch_size}, DType::i32, images.device());
-  loss_ = zeros({}, DType::f64, images.device());
-  correct_ = zeros({}, DType::i64, images.device());
-  if (images.device().is_cuda()) stream_.emplace(images.device());
+  const Device device = task_.source.device();
+  const std::int64_t batch = task_.batches().batch_size;
+  images_ = Tensor::empty({batch, task_.source.image_size()}, DType::u8, device);
+  labels_ = Tensor::empty({batch}, DType::i32, device);
+  loss_ = zeros({}, DType::f64, device);
+  correct_ = zeros({}, DType::i64, device);
+  if (device.is_cuda()) stream_.emplace(device);
 }
 
 StepSums ModuleEngine::run(std::int64_t epoch, std::int64_t first, std::int64_t count) {
   std::optional<StreamScope> scope;
   if (stream_) {  // after what others have done to the model
-    Event ready(rows_.device());
-    ready.record(current_stream(rows_.device()));
+    Event ready(task_.source.device());
+    ready.record(current_stream(task_.source.device()));
     ready.hold_back(*stream_);
     scope.emplace(*stream_);
   }
@@ -40,24 +40,34 @@ StepSums ModuleEngine::run(std::int64_t epoch, std::int64_t first, std::int64_t 
   clear(loss_);
   clear(correct_);
   StepSums sums;
-  for (std::int64_t step = first; step < first + count; ++step) {
-    prepare(epoch, step);
-    const std::int64_t rows = task_.batches.rows(step);
-    if (stream_ && rows == task_.batches.batch_size)
-      compute_captured();
-    else
-      compute(rows);
-    sums.samples += task_.batches.rows(step);
+  const std::int64_t batch = task_.batches().batch_size;
+  for (const std::int64_t end = first + count; first < end;) {
+    const SourceBlock block = task_.source.take(epoch, first * batch, (end - first) * batch);
+    for (std::int64_t position = 0; position < block.count; position += batch, ++first) {
+      prepare(epoch, first, block, position);
+      const std::int64_t rows = task_.batches().rows(first);
+      if (stream_ && rows == batch)
+        compute_captured();
+      else
+        compute(rows);
+      sums.samples += rows;
+    }
   }
   sums.loss = loss_.item<double>();
   sums.correct = correct_.item<std::int64_t>();
   return sums;
 }
 
-void ModuleEngine::prepare(std::int64_t epoch, std::int64_t step) {
-  const std::int64_t steps = task_.batches.steps();
-  fill_order(task_.batches, epoch, step * task_.batches.batch_size,
-             order_.slice(0, 0, task_.batches.rows(step)));
+void ModuleEngine::prepare(std::int64_t epoch, std::int64_t step, const SourceBlock& block,
+                           std::int64_t position) {
+  const std::int64_t steps = task_.batches().steps(), rows = task_.batches().rows(step);
+  const Tensor samples = block.samples.slice(0, position, position + rows);
+  on_backend(samples.device(), "train", [&]<Backend B>() {
+    gather_rows_kernel<B>(DType::i32, images_.bytes(), block.images.bytes(), samples.bytes(),
+                          block.images.size(0), rows, task_.source.image_size(),
+                          current_stream(samples.device()));
+  });
+  copy_into(labels_.slice(0, 0, rows), block.labels.slice(0, position, position + rows));
   Optimizer& optimizer = task_.optimizer;
   optimizer.set_learning_rate(learning_rate_at(task_.schedule, task_.learning_rate, epoch, step, steps));
   if (optimizer.options().state_count() > 0)
@@ -69,21 +79,20 @@ void ModuleEngine::compute_captured() {
   constexpr int eager_steps = 2;  // they bring memory and libraries into their steady state
   if (eager_steps_ < eager_steps) {
     ++eager_steps_;
-    return compute(task_.batches.batch_size);
+    return compute(task_.batches().batch_size);
   }
   if constexpr (has_cuda) {
     if (!graph_) {
       graph_ = std::make_shared<Graph>();
-      graph_->capture(*stream_, [this] { compute(task_.batches.batch_size); });
+      graph_->capture(*stream_, [this] { compute(task_.batches().batch_size); });
     }
     graph_->replay(*stream_);
   }
 }
 
 void ModuleEngine::compute(std::int64_t rows) {
-  const Tensor samples = order_.slice(0, 0, rows);
-  const Tensor images = multiply(cast(gather_rows(rows_, samples), DType::f32), task_.pixel_scale);
-  const Tensor labels = gather_rows(task_.images.labels, samples);
+  const Tensor images = multiply(cast(images_.slice(0, 0, rows), DType::f32), task_.pixel_scale);
+  const Tensor labels = labels_.slice(0, 0, rows);
   const Tensor outputs = task_.model.forward(images);
   const Tensor loss = compute_loss(task_.loss, outputs, labels, task_.label_smoothing);
   backward(loss);
@@ -97,7 +106,7 @@ void ModuleEngine::compute(std::int64_t rows) {
 }
 
 std::string ModuleEngine::description() const {
-  const Device device = rows_.device();
+  const Device device = task_.source.device();
   if (device.is_cuda()) return "operations captured as a graph on " + device.to_string();
   return fmt::format("operations one by one on the CPU, {} thread{}", thread_count(),
                      thread_count() == 1 ? "" : "s");

@@ -20,15 +20,14 @@ class ModuleEngine : public Engine {
   std::string description() const override;
 
  private:
-  // What depends on the step's number: which samples, which rate.
-  void prepare(std::int64_t epoch, std::int64_t step);
+  // What depends on the step's number: its rate, and its images, which begin at `position` of the block.
+  void prepare(std::int64_t epoch, std::int64_t step, const SourceBlock& block, std::int64_t position);
   // What is the same in every step of so many rows.
   void compute(std::int64_t rows);
   void compute_captured();  // of a whole batch
 
   TrainingTask task_;
-  Tensor rows_;                   // the images, one a row
-  Tensor order_;                  // i32, the samples of the step
+  Tensor images_, labels_;        // of the step: u8, an image a row; i32
   Tensor loss_;                   // f64, summed over samples since run() began
   Tensor correct_;                // i64
   std::optional<Stream> stream_;  // CUDA: the captured step's own, so that nobody else uses its memory

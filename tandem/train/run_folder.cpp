@@ -163,7 +163,7 @@ std::optional<RunPosition> load_checkpoint(const RunFolder& folder, const TrainO
   const auto records = rows.to_vector<double>();
   const bool fits =
       place.size() == 4 && values.size() == 3 && rows.rank() == 2 && rows.size(1) == record_size;
-  check(fits && place[0] == rows.size(0) && place[1] >= 0 && place[1] < state.task().batches.steps(),
+  check(fits && place[0] == rows.size(0) && place[1] >= 0 && place[1] < state.task().batches().steps(),
         "[train] {}: its position makes no sense", name);
   RunPosition position{.epoch = place[0],
                        .step = place[1],

@@ -86,7 +86,7 @@ class Trainer {
 
   // ---- an epoch
 
-  const BatchPlan& batches() const { return state_->task().batches; }
+  const BatchPlan& batches() const { return state_->task().batches(); }
 
   // Runs what is left of the epoch; a signal that ended it early, or 0.
   int run_epoch() {
@@ -232,7 +232,7 @@ class Trainer {
 
   Evaluation test_best() const {
     const Model best = load_model(folder_.best());
-    best.module->to(state_->task().images.images.device());
+    best.module->to(state_->task().source.device());
     return evaluate(*best.module, data_.test, options_.loss);
   }
 

@@ -14,6 +14,17 @@ std::unique_ptr<Module> model_on(const TrainOptions& options, Device device) {
   return model;
 }
 
+BatchPlan batches_of(const TrainOptions& options, const ImageSet& images) {
+  return {.samples = images.count(),
+          .batch_size = options.batch_size,
+          .batches_per_epoch = options.batches_per_epoch,
+          .seed = options.seed};
+}
+
+std::unique_ptr<BatchSource> source_of(const TrainOptions& options, const ImageSet& images, Device device) {
+  return std::make_unique<StoredImages>(images.to(device), batches_of(options, images));
+}
+
 }  // namespace
 
 Architecture architecture_of(const TrainOptions& options) {
@@ -27,21 +38,15 @@ Architecture architecture_of(const TrainOptions& options) {
 TrainingState::TrainingState(const TrainOptions& options, const ImageSet& images, Device device)
     : model_(model_on(options, device)),
       optimizer_(model_->parameters(), options.update_options(), options.learning_rate),
-      images_(images.to(device)),
+      source_(source_of(options, images, device)),
       task_{.model = *model_,
             .optimizer = optimizer_,
-            .images = images_,
-            .batches = {.samples = images.count(),
-                        .batch_size = options.batch_size,
-                        .batches_per_epoch = options.batches_per_epoch,
-                        .seed = options.seed},
+            .source = *source_,
             .schedule = options.schedule_options(),
             .learning_rate = options.learning_rate,
             .loss = options.loss,
             .label_smoothing = options.label_smoothing,
-            .precision = options.precision} {
-  check_batch_plan(task_.batches);
-}
+            .precision = options.precision} {}
 
 Engine& TrainingState::engine() {
   if (!engine_) engine_ = make_engine(task_);

@@ -26,7 +26,7 @@ class TrainingState {
  private:
   std::unique_ptr<Module> model_;
   Optimizer optimizer_;
-  ImageSet images_;
+  std::unique_ptr<BatchSource> source_;
   TrainingTask task_;
   std::unique_ptr<Engine> engine_;
 };

@@ -38,10 +38,8 @@ TEST(Allocation, StepsOfThePerceptronOnTheCpuTakeNone) {
   images.classes.resize(10);
   const auto model = make_mlp({.layers = {784, 16, 10}});
   Optimizer optimizer(model->parameters(), {}, 0.1);
-  const auto engine = make_engine({.model = *model,
-                                   .optimizer = optimizer,
-                                   .images = images,
-                                   .batches = {.samples = 20000, .batch_size = 16}});
+  StoredImages source(images, {.samples = 20000, .batch_size = 16});
+  const auto engine = make_engine({.model = *model, .optimizer = optimizer, .source = source});
   engine->run(0, 0, 1250);
   const auto taken_by = [&](std::int64_t steps) {
     const std::int64_t before = allocations.load();

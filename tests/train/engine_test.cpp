@@ -43,15 +43,16 @@ struct Rig {
     images.classes.resize(static_cast<std::size_t>(c.layers.back()));
     model->to(device);
     optimizer = std::make_unique<Optimizer>(model->parameters(), c.rule, c.learning_rate);
-    task = std::make_unique<TrainingTask>(
-        TrainingTask{.model = *model,
-                     .optimizer = *optimizer,
-                     .images = images,
-                     .batches = {.samples = samples, .batch_size = c.batch, .seed = 7},
-                     .schedule = {.kind = ScheduleKind::cosine, .epochs = 2},
-                     .learning_rate = c.learning_rate,
-                     .loss = c.loss,
-                     .label_smoothing = c.label_smoothing});
+    source = std::make_unique<StoredImages>(images,
+                                            BatchPlan{.samples = samples, .batch_size = c.batch, .seed = 7});
+    task =
+        std::make_unique<TrainingTask>(TrainingTask{.model = *model,
+                                                    .optimizer = *optimizer,
+                                                    .source = *source,
+                                                    .schedule = {.kind = ScheduleKind::cosine, .epochs = 2},
+                                                    .learning_rate = c.learning_rate,
+                                                    .loss = c.loss,
+                                                    .label_smoothing = c.label_smoothing});
   }
 
   std::vector<float> weights() const {
@@ -69,6 +70,7 @@ struct Rig {
   ImageSet images;
   std::unique_ptr<Sequential> model;
   std::unique_ptr<Optimizer> optimizer;
+  std::unique_ptr<BatchSource> source;
   std::unique_ptr<TrainingTask> task;
 };
 
@@ -118,7 +120,7 @@ TEST_P(EngineOf, TrainsAsTheTapeDoes) {
   ModuleEngine general(*expected.task);
   const auto fast = fast_engine(*got.task);
   if (!fast) GTEST_SKIP() << "this network has no engine of its own on " << device().to_string();
-  const std::int64_t steps = got.task->batches.steps();
+  const std::int64_t steps = got.task->batches().steps();
   StepSums expected_sums, sums;
   for (std::int64_t epoch = 0; epoch < 2; ++epoch) {
     expected_sums += general.run(epoch, 0, steps);
@@ -140,7 +142,7 @@ TEST_P(EngineOf, TrainsAsTheTapeDoes) {
 
 TEST_P(EngineOf, StepsCanBeCutAnywhere) {
   Rig whole(c(), device()), cut(c(), device());
-  const std::int64_t steps = whole.task->batches.steps();
+  const std::int64_t steps = whole.task->batches().steps();
   const auto engine = make_engine(*whole.task);
   StepSums sums = engine->run(1, 0, steps);
   engine->store();
@@ -166,7 +168,7 @@ TEST_P(EngineOf, ThreadsDoNotChangeTheBits) {
     set_thread_count(threads);
     Rig run(c(), device());
     const auto engine = fast_engine(*run.task);
-    engine->run(0, 0, run.task->batches.steps());
+    engine->run(0, 0, run.task->batches().steps());
     engine->store();
     if (first.empty()) first = run.weights();
     EXPECT_EQ(run.weights(), first) << threads << " threads";
@@ -178,7 +180,7 @@ TEST_P(EngineOf, AllocatesNothingWhenItRuns) {
   Rig run(c(), device());
   const auto engine = fast_engine(*run.task);
   if (!engine) GTEST_SKIP() << "this network has no engine of its own on " << device().to_string();
-  const std::int64_t steps = run.task->batches.steps();
+  const std::int64_t steps = run.task->batches().steps();
   engine->run(0, 0, steps);
   const std::int64_t before = pool_statistics(device()).system_allocations;
   engine->run(1, 0, steps);

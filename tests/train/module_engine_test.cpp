@@ -57,8 +57,8 @@ TEST(ModuleEngine, EqualsTheStepsByHand) {
 
   const TrainingTask& task = by_hand.task();
   for (std::int64_t step = 0; step < 3; ++step) {
-    const Tensor order = Tensor::empty({task.batches.rows(step)}, DType::i32);
-    fill_order(task.batches, 1, step * 16, order);
+    const Tensor order = Tensor::empty({task.batches().rows(step)}, DType::i32);
+    fill_order(task.batches(), 1, step * 16, order);
     const Tensor x =
         multiply(cast(gather_rows(images.images.reshape({40, 784}), order), DType::f32), 1.0f / 255.0f);
     backward(compute_loss(task.loss, task.model.forward(x), gather_rows(images.labels, order)));
