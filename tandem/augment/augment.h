@@ -17,6 +17,7 @@ namespace tandem {
 struct AugmentScratch {
   std::vector<std::uint32_t> quads;  // four neighbouring levels in one word
   std::vector<std::uint8_t> image;   // between two passes
+  std::vector<std::uint8_t> moved;   // a rotation's source after the moves before it
   std::vector<float> coefficients;   // of a cubic spline
 };
 

@@ -57,8 +57,7 @@ struct SineCosine {
 
 // Of an angle in degrees; exact at multiples of 90.
 constexpr SineCosine sine_cosine(double degrees) {
-  const double turns = degrees * (1.0 / 90);
-  const auto quarters = static_cast<std::int64_t>(turns < 0 ? turns - 0.5 : turns + 0.5);
+  const auto quarters = static_cast<std::int64_t>(std::fma(degrees, 1.0 / 90, degrees < 0 ? -0.5 : 0.5));
   const double x = std::fma(-90.0, static_cast<double>(quarters), degrees) * 0x1.1df46a2529d39p-6;  // π/180
   const double square = x * x;
   constexpr double s[] = {-1.0 / 6,        1.0 / 120,        -1.0 / 5040,         1.0 / 362880,
@@ -117,8 +116,7 @@ constexpr DrawnStep fixed_skew(double tilt) {
   return {.kind = AugmentKind::skew, .tilt = tilt};
 }
 constexpr DrawnStep fixed_noise(double amount) {
-  return {.kind = AugmentKind::noise,
-          .noise = static_cast<std::int32_t>(round_to_whole(amount * (255.0 * 128)))};
+  return {.kind = AugmentKind::noise, .noise = static_cast<std::int32_t>(std::fma(amount, 255.0 * 128, 0.5))};
 }
 
 // Uniform between the bounds, both of which can be reached for whole numbers.

@@ -1,0 +1,122 @@
+#include "tandem/augment/augment.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "tandem/augment/pass.h"
+#include "tandem/core/check.h"
+#include "tandem/core/parallel.h"
+
+namespace tandem {
+namespace {
+
+constexpr int most_side = 1 << 16;
+
+bool is_images(const Tensor& tensor) {
+  return tensor.dtype() == DType::u8 && tensor.rank() == 4 && tensor.is_contiguous();
+}
+
+void check_images(const char* what, const Tensor& tensor) {
+  check(is_images(tensor),
+        "[augment] expected {} of u8 in shape (count, height, width, channels) without gaps, got {} of {}",
+        what, tensor.shape().to_string(), name_of(tensor.dtype()));
+}
+
+bool overlap(const Tensor& a, const Tensor& b) {
+  return a.numel() > 0 && b.numel() > 0 && a.bytes() < b.bytes() + b.numel() &&
+         b.bytes() < a.bytes() + a.numel();
+}
+
+}  // namespace
+
+void augment_image(const Recipe& recipe, const ImageSize& size, const DrawKey& key, const std::uint8_t* in,
+                   std::uint8_t* out, AugmentScratch& scratch) {
+  DrawnStep drawn[most_augment_steps];
+  DrawKey step_key = key;
+  for (int i = 0; i < recipe.count; ++i) {
+    step_key.operation = static_cast<std::uint32_t>(i);
+    drawn[i] = draw_step(recipe.steps[i], size, step_key);
+  }
+  augment_image(recipe, std::span(drawn, static_cast<std::size_t>(recipe.count)), size, key, in, out,
+                scratch);
+}
+
+void augment_image(const Recipe& recipe, std::span<const DrawnStep> drawn, const ImageSize& size,
+                   const DrawKey& key, const std::uint8_t* in, std::uint8_t* out, AugmentScratch& scratch) {
+  expect(static_cast<std::size_t>(recipe.count) == drawn.size());
+  const auto bytes = static_cast<std::size_t>(size.bytes());
+  if (bytes == 0) return;
+  if (recipe.empty()) {
+    std::memcpy(out, in, bytes);
+    return;
+  }
+  int passes = 0;
+  for (int begin = 0; begin < recipe.count; begin = pass_from(recipe, begin).end) ++passes;
+  if (passes > 1) scratch.image.resize(bytes);
+  // Passes write to `out` and to the scratch in turn, such that the last one writes to `out`.
+  for (int begin = 0; passes > 0; --passes) {
+    const AugmentPass pass = pass_from(recipe, begin);
+    std::uint8_t* const to = passes % 2 == 1 ? out : scratch.image.data();
+    run_pass({.pass = pass, .steps = drawn.data(), .size = size, .key = key, .in = in, .out = to}, scratch);
+    in = to;
+    begin = pass.end;
+  }
+}
+
+template <>
+void augment_kernel<Backend::cpu>(const AugmentBatch& batch, StreamView) {
+  const std::int64_t bytes = batch.size.bytes();
+  const std::int64_t grain = std::max<std::int64_t>((1 << 14) / std::max<std::int64_t>(bytes, 1), 1);
+  parallel_for(batch.count, grain, [&](std::int64_t begin, std::int64_t end) {
+    AugmentScratch scratch;
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int32_t sample = batch.samples[i];
+      const DrawKey key{
+          .seed = batch.seed, .epoch = batch.epoch, .sample = static_cast<std::uint32_t>(sample)};
+      augment_image(batch.recipe, batch.size, key, batch.images + sample * bytes, batch.out + i * bytes,
+                    scratch);
+    }
+  });
+}
+
+void augment_batch(const Recipe& recipe, std::uint64_t seed, std::int64_t epoch, const Tensor& images,
+                   const Tensor& samples, const Tensor& out) {
+  const Device device = common_device("augment", {&images, &samples, &out});
+  check(epoch >= 0 && epoch <= std::numeric_limits<std::uint32_t>::max(),
+        "[augment] expected an epoch from 0 to 4294967295, got {}", epoch);
+  check_images("images", images);
+  check_images("room for the result", out);
+  check(samples.dtype() == DType::i32 && samples.rank() == 1 && samples.is_contiguous(),
+        "[augment] expected samples of i32 in one dimension, got {} of {}", samples.shape().to_string(),
+        name_of(samples.dtype()));
+  check(out.size(0) == samples.size(0) && out.size(1) == images.size(1) && out.size(2) == images.size(2) &&
+            out.size(3) == images.size(3),
+        "[augment] expected room for {} images of {}×{}×{}, got {}", samples.size(0), images.size(1),
+        images.size(2), images.size(3), out.shape().to_string());
+  check(images.size(1) <= most_side && images.size(2) <= most_side && images.size(3) <= most_side,
+        "[augment] expected at most {} pixels a side and as many channels, got {}", most_side,
+        images.shape().to_string());
+  check(!overlap(images, out), "[augment] expected the result apart from the images, got memory of both");
+  if (!device.is_cuda()) {  // a GPU's kernel has to look for itself
+    const std::int32_t* const sample = samples.data<std::int32_t>();
+    for (std::int64_t i = 0; i < samples.numel(); ++i)
+      check(sample[i] >= 0 && sample[i] < images.size(0),
+            "[augment] expected samples of 0 or more and below {}, got {} at position {}", images.size(0),
+            sample[i], i);
+  }
+  if (out.numel() == 0) return;
+  const AugmentBatch batch{.recipe = recipe,
+                           .size = {.height = static_cast<int>(images.size(1)),
+                                    .width = static_cast<int>(images.size(2)),
+                                    .channels = static_cast<int>(images.size(3))},
+                           .seed = seed,
+                           .epoch = static_cast<std::uint32_t>(epoch),
+                           .images = images.data<std::uint8_t>(),
+                           .samples = samples.data<std::int32_t>(),
+                           .out = out.data<std::uint8_t>(),
+                           .count = samples.numel()};
+  on_backend(device, "augment", [&]<Backend B>() { augment_kernel<B>(batch, current_stream(device)); });
+}
+
+}  // namespace tandem

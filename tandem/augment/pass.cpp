@@ -1,0 +1,144 @@
+#include "tandem/augment/pass.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "tandem/augment/spline.h"
+#include "tandem/core/error.h"
+
+namespace tandem {
+namespace {
+
+// The samplers write the channels of the pixel at a coordinate inside the image.
+struct Nearest {
+  const std::uint8_t* image;
+  ImageSize size;
+  int fraction;
+
+  void operator()(std::int64_t column, std::int64_t row, std::uint8_t* out) const {
+    const std::int64_t half = std::int64_t{1} << (fraction - 1);
+    const std::int64_t x = (column + half) >> fraction, y = (row + half) >> fraction;
+    const std::uint8_t* pixel = image + (y * size.width + x) * size.channels;
+    std::copy(pixel, pixel + size.channels, out);
+  }
+};
+
+struct Linear {
+  const std::uint8_t* image;
+  ImageSize size;
+  int fraction;
+
+  void operator()(std::int64_t column, std::int64_t row, std::uint8_t* out) const {
+    const auto weight = [&](std::int64_t c) {
+      return static_cast<std::int32_t>(c >> (fraction - weight_bits) & ((1 << weight_bits) - 1));
+    };
+    const std::int64_t x = column >> fraction, y = row >> fraction;
+    const std::int32_t right = weight(column), down = weight(row);
+    // A neighbour beyond the border has weight 0: the pixel itself stands for it.
+    const std::int64_t next = x + 1 < size.width ? size.channels : 0;
+    const std::int64_t below = y + 1 < size.height ? std::int64_t{size.width} * size.channels : 0;
+    const std::uint8_t* pixel = image + (y * size.width + x) * size.channels;
+    for (int c = 0; c < size.channels; ++c, ++pixel)
+      out[c] = static_cast<std::uint8_t>(
+          between_levels(pixel[0], pixel[next], pixel[below], pixel[below + next], right, down));
+  }
+};
+
+struct Cubic {
+  const float* coefficients;
+  ImageSize size;
+  int fraction;
+
+  void operator()(std::int64_t column, std::int64_t row, std::uint8_t* out) const {
+    const double one = 1.0 / static_cast<double>(std::int64_t{1} << fraction);
+    const auto across = spline_taps<float>(static_cast<double>(column) * one, size.width);
+    const auto down = spline_taps<float>(static_cast<double>(row) * one, size.height);
+    for (int c = 0; c < size.channels; ++c) {
+      const float level = spline_value(coefficients + c, size.width, size.channels, across, down);
+      out[c] = static_cast<std::uint8_t>(std::clamp(std::lround(level), 0L, 255L));
+    }
+  }
+};
+
+template <class Sampler>
+void rotate_rows(const PassWork& work, const Sampler& sample) {
+  const ImageSize& size = work.size;
+  const RotateMap& map = work.steps[work.pass.rotation].map;
+  const std::int64_t most_column = std::int64_t{size.width - 1} << map.fraction;
+  const std::int64_t most_row = std::int64_t{size.height - 1} << map.fraction;
+  const int first = work.pass.rotation + 1;
+  std::memset(work.out, 0, static_cast<std::size_t>(size.bytes()));
+  for (int y = 0; y < size.height; ++y) {
+    const RowMove move = row_move(work.steps + first, work.pass.moves_end - first, size, y);
+    std::uint8_t* out = work.out + (std::int64_t{y} * size.width + move.begin) * size.channels;
+    for (int x = move.begin; x < move.end; ++x, out += size.channels) {
+      const std::int64_t column = map.column(x + move.offset, move.row);
+      const std::int64_t row = map.row(x + move.offset, move.row);
+      if (column >= 0 && column <= most_column && row >= 0 && row <= most_row) sample(column, row, out);
+    }
+  }
+}
+
+void rotate(const PassWork& work, AugmentScratch& scratch) {
+  const DrawnStep& step = work.steps[work.pass.rotation];
+  const std::uint8_t* source = moved_source(work, scratch);
+  switch (step.interpolation) {
+    case Interpolation::nearest:
+      return rotate_rows(work, Nearest{source, work.size, step.map.fraction});
+    case Interpolation::linear:
+      return rotate_rows(work, Linear{source, work.size, step.map.fraction});
+    case Interpolation::cubic:
+      scratch.coefficients.assign(source, source + work.size.bytes());
+      spline_coefficients(scratch.coefficients.data(), work.size);
+      return rotate_rows(work, Cubic{scratch.coefficients.data(), work.size, step.map.fraction});
+  }
+}
+
+void add_noise(std::int32_t noise, const DrawKey& key, std::uint8_t* out, std::int64_t bytes) {
+  for (std::int64_t first = 0; first < bytes; first += 8) {
+    const Words4 block = key.block(static_cast<std::uint32_t>(1 + first / 8));
+    const auto count = static_cast<std::uint32_t>(std::min<std::int64_t>(bytes - first, 8));
+    for (std::uint32_t i = 0; i < count; ++i)
+      out[first + i] = static_cast<std::uint8_t>(noisy_level(out[first + i], noise, noise_bits(block, i)));
+  }
+}
+
+}  // namespace
+
+void move_rows(const DrawnStep* moves, int count, const ImageSize& size, const std::uint8_t* in,
+               std::uint8_t* out) {
+  const std::size_t pixel = static_cast<std::size_t>(size.channels);
+  for (int y = 0; y < size.height; ++y) {
+    const RowMove move = row_move(moves, count, size, y);
+    std::uint8_t* const row = out + std::int64_t{y} * size.width * size.channels;
+    const std::uint8_t* const from =
+        in + (std::int64_t{move.row} * size.width + move.begin + move.offset) * size.channels;
+    std::memset(row, 0, move.begin * pixel);
+    std::memcpy(row + move.begin * pixel, from, (move.end - move.begin) * pixel);
+    std::memset(row + move.end * pixel, 0, (size.width - move.end) * pixel);
+  }
+}
+
+const std::uint8_t* moved_source(const PassWork& work, AugmentScratch& scratch) {
+  const AugmentPass& pass = work.pass;
+  if (pass.begin == pass.rotation) return work.in;
+  scratch.moved.resize(static_cast<std::size_t>(work.size.bytes()));
+  move_rows(work.steps + pass.begin, pass.rotation - pass.begin, work.size, work.in, scratch.moved.data());
+  return scratch.moved.data();
+}
+
+void run_pass(const PassWork& work, AugmentScratch& scratch) {
+  const AugmentPass& pass = work.pass;
+  if (pass.rotates())
+    rotate(work, scratch);
+  else
+    move_rows(work.steps + pass.begin, pass.moves_end - pass.begin, work.size, work.in, work.out);
+  for (int i = pass.moves_end; i < pass.end; ++i) {
+    DrawKey key = work.key;
+    key.operation = static_cast<std::uint32_t>(i);
+    add_noise(work.steps[i].noise, key, work.out, work.size.bytes());
+  }
+}
+
+}  // namespace tandem
