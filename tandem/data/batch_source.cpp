@@ -6,11 +6,6 @@
 #include "tandem/ops/gather.h"
 
 namespace tandem {
-namespace {
-
-constexpr std::int64_t most_positions = 1 << 20;  // of a block, if a batch is not larger
-
-}  // namespace
 
 void fill_block(const BatchPlan& plan, std::int64_t epoch, std::int64_t first, const Tensor& all_labels,
                 const Tensor& samples, const Tensor& labels) {
@@ -21,24 +16,27 @@ void fill_block(const BatchPlan& plan, std::int64_t epoch, std::int64_t first, c
   });
 }
 
+std::int64_t block_positions(const BatchPlan& plan, std::int64_t wanted) {
+  return std::min(plan.positions(), std::max<std::int64_t>(1, wanted / plan.batch_size) * plan.batch_size);
+}
+
 StoredImages::StoredImages(const ImageSet& images, const BatchPlan& plan)
     : BatchSource(plan), images_(images) {
   expect(images.count() == plan.samples);
-  const std::int64_t positions = std::min(
-      plan.positions(), std::max(plan.batch_size, most_positions / plan.batch_size * plan.batch_size));
-  samples_ = Tensor::empty({positions}, DType::i32, device());
-  labels_ = Tensor::empty({positions}, DType::i32, device());
+  constexpr std::int64_t wanted = 1 << 20;
+  samples_ = Tensor::empty({block_positions(plan, wanted)}, DType::i32, device());
+  labels_ = Tensor::empty(samples_.shape(), DType::i32, device());
 }
 
 SourceBlock StoredImages::take(std::int64_t epoch, std::int64_t first, std::int64_t most) {
   const std::int64_t count = std::min({samples_.numel(), most, plan_.positions() - first});
   expect(first % plan_.batch_size == 0 && count > 0);
-  const SourceBlock block{.count = count,
-                          .images = images_.images,
-                          .samples = samples_.slice(0, 0, count),
-                          .labels = labels_.slice(0, 0, count)};
-  fill_block(plan_, epoch, first, images_.labels, block.samples, block.labels);
-  return block;
+  fill_block(plan_, epoch, first, images_.labels, samples_.slice(0, 0, count), labels_.slice(0, 0, count));
+  return {.count = count,
+          .images = images_.images.data<std::uint8_t>(),
+          .image_count = images_.count(),
+          .samples = samples_.data<std::int32_t>(),
+          .labels = labels_.data<std::int32_t>()};
 }
 
 }  // namespace tandem

@@ -9,12 +9,13 @@
 
 namespace tandem {
 
-// All on the source's device.
+// Memory of the source, on its device.
 struct SourceBlock {
-  std::int64_t count = 0;  // positions, from the one that was asked for
-  Tensor images;           // u8, (any number, …)
-  Tensor samples;          // i32, (count): which of `images` stands at each position
-  Tensor labels;           // i32, (count): its label
+  std::int64_t count = 0;                // positions, from the one that was asked for
+  const std::uint8_t* images = nullptr;  // one after the other
+  std::int64_t image_count = 0;
+  const std::int32_t* samples = nullptr;  // which of `images` stands at each position
+  const std::int32_t* labels = nullptr;   // the label at each position
 };
 
 class BatchSource {
@@ -54,8 +55,11 @@ class StoredImages : public BatchSource {
   Tensor samples_, labels_;  // of the block
 };
 
-// Writes which samples stand at the positions from `first` on, and their labels.
+// Writes which samples stand at the positions from `first` on, and their labels; all on one device.
 void fill_block(const BatchPlan& plan, std::int64_t epoch, std::int64_t first, const Tensor& all_labels,
                 const Tensor& samples, const Tensor& labels);
+
+// Positions of a block that are whole batches, about `wanted`, and no more than an epoch has.
+std::int64_t block_positions(const BatchPlan& plan, std::int64_t wanted);
 
 }  // namespace tandem

@@ -185,9 +185,9 @@ class CpuMlpEngine : public Engine {
                     std::int64_t count) {
     numbers_of_steps(task_, epoch, first, count, numbers_);
     const BatchPlan& plan = task_.batches();
-    const std::uint8_t* const images = block.images.data<std::uint8_t>();
-    const std::int32_t* const samples = block.samples.data<std::int32_t>();
-    const std::int32_t* const labels = block.labels.data<std::int32_t>();
+    const std::uint8_t* const images = block.images;
+    const std::int32_t* const samples = block.samples;
+    const std::int32_t* const labels = block.labels;
     const std::int64_t image_size = task_.source.image_size();
     const auto fill = [&](std::int64_t step) {
       Slot& slot = slots_[step % 2];

@@ -74,9 +74,9 @@ class ResidentEngine : public Engine {
     numbers_of_steps(task_, epoch, first, run_.steps, numbers_);
     const Tensor numbers = to_device(numbers_, device_);
     clear(counters_);
-    run_.images = block.images.data<std::uint8_t>();
-    run_.samples = block.samples.data<std::int32_t>();
-    run_.labels = block.labels.data<std::int32_t>();
+    run_.images = block.images;
+    run_.samples = block.samples;
+    run_.labels = block.labels;
     run_.numbers = reinterpret_cast<const UpdateNumbers<float>*>(numbers.data<float>());
     run_resident(plan_, run_, current_stream(device_));
     return block.count;

@@ -3,6 +3,7 @@
 
 #include "tandem/core/check.h"
 #include "tandem/core/parallel.h"
+#include "tandem/device/driver.h"
 #include "tandem/ops/arithmetic.h"
 #include "tandem/ops/backward.h"
 #include "tandem/ops/cast.h"
@@ -61,13 +62,14 @@ StepSums ModuleEngine::run(std::int64_t epoch, std::int64_t first, std::int64_t 
 void ModuleEngine::prepare(std::int64_t epoch, std::int64_t step, const SourceBlock& block,
                            std::int64_t position) {
   const std::int64_t steps = task_.batches().steps(), rows = task_.batches().rows(step);
-  const Tensor samples = block.samples.slice(0, position, position + rows);
-  on_backend(samples.device(), "train", [&]<Backend B>() {
-    gather_rows_kernel<B>(DType::i32, images_.bytes(), block.images.bytes(), samples.bytes(),
-                          block.images.size(0), rows, task_.source.image_size(),
-                          current_stream(samples.device()));
+  const StreamView stream = current_stream(task_.source.device());
+  on_backend(stream.device, "train", [&]<Backend B>() {
+    gather_rows_kernel<B>(DType::i32, images_.bytes(), reinterpret_cast<const std::byte*>(block.images),
+                          reinterpret_cast<const std::byte*>(block.samples + position), block.image_count,
+                          rows, task_.source.image_size(), stream);
+    copy_bytes<B>(labels_.bytes(), block.labels + position,
+                  static_cast<std::size_t>(rows) * sizeof(std::int32_t), stream);
   });
-  copy_into(labels_.slice(0, 0, rows), block.labels.slice(0, position, position + rows));
   Optimizer& optimizer = task_.optimizer;
   optimizer.set_learning_rate(learning_rate_at(task_.schedule, task_.learning_rate, epoch, step, steps));
   if (optimizer.options().state_count() > 0)
