@@ -4,7 +4,7 @@
 #include <cstring>
 #include <limits>
 
-#include "tandem/augment/pass.h"
+#include "tandem/augment/fast_pass.h"
 #include "tandem/core/check.h"
 #include "tandem/core/parallel.h"
 
@@ -58,7 +58,8 @@ void augment_image(const Recipe& recipe, std::span<const DrawnStep> drawn, const
   for (int begin = 0; passes > 0; --passes) {
     const AugmentPass pass = pass_from(recipe, begin);
     std::uint8_t* const to = passes % 2 == 1 ? out : scratch.image.data();
-    run_pass({.pass = pass, .steps = drawn.data(), .size = size, .key = key, .in = in, .out = to}, scratch);
+    run_fast_pass({.pass = pass, .steps = drawn.data(), .size = size, .key = key, .in = in, .out = to},
+                  scratch);
     in = to;
     begin = pass.end;
   }

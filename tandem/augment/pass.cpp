@@ -61,6 +61,21 @@ struct Cubic {
   }
 };
 
+// Shifts and skews from one image to another.
+void move_rows(const DrawnStep* moves, int count, const ImageSize& size, const std::uint8_t* in,
+               std::uint8_t* out) {
+  const std::size_t pixel = static_cast<std::size_t>(size.channels);
+  for (int y = 0; y < size.height; ++y) {
+    const RowMove move = row_move(moves, count, size, y);
+    std::uint8_t* const row = out + std::int64_t{y} * size.width * size.channels;
+    const std::uint8_t* const from =
+        in + (std::int64_t{move.row} * size.width + move.begin + move.offset) * size.channels;
+    std::memset(row, 0, move.begin * pixel);
+    std::memcpy(row + move.begin * pixel, from, (move.end - move.begin) * pixel);
+    std::memset(row + move.end * pixel, 0, (size.width - move.end) * pixel);
+  }
+}
+
 template <class Sampler>
 void rotate_rows(const PassWork& work, const Sampler& sample) {
   const ImageSize& size = work.size;
@@ -106,20 +121,6 @@ void add_noise(std::int32_t noise, const DrawKey& key, std::uint8_t* out, std::i
 
 }  // namespace
 
-void move_rows(const DrawnStep* moves, int count, const ImageSize& size, const std::uint8_t* in,
-               std::uint8_t* out) {
-  const std::size_t pixel = static_cast<std::size_t>(size.channels);
-  for (int y = 0; y < size.height; ++y) {
-    const RowMove move = row_move(moves, count, size, y);
-    std::uint8_t* const row = out + std::int64_t{y} * size.width * size.channels;
-    const std::uint8_t* const from =
-        in + (std::int64_t{move.row} * size.width + move.begin + move.offset) * size.channels;
-    std::memset(row, 0, move.begin * pixel);
-    std::memcpy(row + move.begin * pixel, from, (move.end - move.begin) * pixel);
-    std::memset(row + move.end * pixel, 0, (size.width - move.end) * pixel);
-  }
-}
-
 const std::uint8_t* moved_source(const PassWork& work, AugmentScratch& scratch) {
   const AugmentPass& pass = work.pass;
   if (pass.begin == pass.rotation) return work.in;
@@ -128,17 +129,18 @@ const std::uint8_t* moved_source(const PassWork& work, AugmentScratch& scratch) 
   return scratch.moved.data();
 }
 
-void run_pass(const PassWork& work, AugmentScratch& scratch) {
+void move_and_rotate(const PassWork& work, AugmentScratch& scratch) {
   const AugmentPass& pass = work.pass;
   if (pass.rotates())
     rotate(work, scratch);
   else
     move_rows(work.steps + pass.begin, pass.moves_end - pass.begin, work.size, work.in, work.out);
-  for (int i = pass.moves_end; i < pass.end; ++i) {
-    DrawKey key = work.key;
-    key.operation = static_cast<std::uint32_t>(i);
-    add_noise(work.steps[i].noise, key, work.out, work.size.bytes());
-  }
+}
+
+void run_pass(const PassWork& work, AugmentScratch& scratch) {
+  move_and_rotate(work, scratch);
+  for (int i = work.pass.moves_end; i < work.pass.end; ++i)
+    add_noise(work.steps[i].noise, key_of(work, i), work.out, work.size.bytes());
 }
 
 }  // namespace tandem

@@ -17,12 +17,18 @@ struct PassWork {
   std::uint8_t* out = nullptr;  // apart from `in`
 };
 
+// The key of operation i's draws.
+inline DrawKey key_of(const PassWork& work, int i) {
+  DrawKey key = work.key;
+  key.operation = static_cast<std::uint32_t>(i);
+  return key;
+}
+
 void run_pass(const PassWork& work, AugmentScratch& scratch);
 
-// Its parts, which the fast path shares. Shifts and skews from one image to another:
-void move_rows(const DrawnStep* moves, int count, const ImageSize& size, const std::uint8_t* in,
-               std::uint8_t* out);
-// The pass's source for its rotation: `in`, or the moved image in the scratch.
+// Its parts, which the fast path shares. All but the noise:
+void move_and_rotate(const PassWork& work, AugmentScratch& scratch);
+// The source of the pass's rotation: `in`, or `in` after the moves before the rotation, in the scratch.
 const std::uint8_t* moved_source(const PassWork& work, AugmentScratch& scratch);
 
 }  // namespace tandem

@@ -39,7 +39,8 @@ TEST_P(GoldenFile, ArraysFillTheFileWithoutOverlap) {
   EXPECT_EQ(end, file.data() + file.size());
 }
 
-INSTANTIATE_TEST_SUITE_P(Files, GoldenFile, testing::Values("correlation", "xxt", "maximum", "ops"),
+INSTANTIATE_TEST_SUITE_P(Files, GoldenFile,
+                         testing::Values("correlation", "xxt", "maximum", "ops", "augment"),
                          [](const auto& file) { return std::string(file.param); });
 
 TEST(Golden, CorrelationLeavesHalfAKernelBeforeThePixel) {

@@ -1,0 +1,177 @@
+#include "tandem/augment/fast_pass.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "tandem/core/simd.h"
+
+namespace tandem {
+namespace {
+
+// A word a pixel: {itself, right, below, below right}, so that interpolation needs one load. What stands for
+// a neighbour beyond the border does not matter, its weight is 0.
+void pack_quads(const std::uint8_t* in, int width, int count, std::uint32_t* quads) {
+  using Bytes = Vector<std::uint8_t, 16>;
+  using Pairs = Vector<std::uint16_t, 16>;
+  const auto load = [](const std::uint8_t* from) { return *reinterpret_cast<const Bytes*>(from); };
+  const auto low = [](Bytes a, Bytes b) {
+    return __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+  };
+  const auto high = [](Bytes a, Bytes b) {
+    return __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+  };
+  const auto store = [&](std::uint32_t* to, Bytes above, Bytes below) {
+    const auto a = reinterpret_cast<Pairs>(above), b = reinterpret_cast<Pairs>(below);
+    *reinterpret_cast<Pairs*>(to) = __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+    *reinterpret_cast<Pairs*>(to + 4) = __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+  };
+  int i = 0;
+  for (; i + width + 17 <= count; i += 16) {
+    const Bytes here = load(in + i), right = load(in + i + 1);
+    const Bytes below = load(in + i + width), corner = load(in + i + width + 1);
+    store(quads + i, low(here, right), low(below, corner));
+    store(quads + i + 8, high(here, right), high(below, corner));
+  }
+  for (; i < count; ++i) {
+    const auto at = [&](int place) { return std::uint32_t{place < count ? in[place] : std::uint8_t{0}}; };
+    quads[i] = at(i) | at(i + 1) << 8 | at(i + width) << 16 | at(i + width + 1) << 24;
+  }
+}
+
+// Where an output row reads, for the columns the moves leave: a quad's place, −1 outside, and the weights to
+// the right (low bits) and down (high bits). The last vector may reach beyond the row.
+template <std::size_t bytes>
+[[gnu::always_inline]] inline void place_row(const RotateMap& map, const RowMove& move, const ImageSize& size,
+                                             std::int32_t* places, std::uint32_t* weights) {
+  using V = Vector<std::uint32_t, bytes>;
+  constexpr int lanes = bytes / sizeof(std::uint32_t);
+  constexpr std::uint32_t low = (1u << weight_bits) - 1, high = ~0u << (32 - weight_bits);
+  V lane{};
+#pragma GCC unroll 16
+  for (int i = 0; i < lanes; ++i) lane[i] = static_cast<std::uint32_t>(i);
+  // All modulo 2³²: what lies below 0 is a large number.
+  const auto xx = static_cast<std::uint32_t>(map.xx), yx = static_cast<std::uint32_t>(map.yx);
+  const int start = move.begin + move.offset;
+  V column = lane * xx + static_cast<std::uint32_t>(map.column(start, move.row));
+  V row = lane * yx + static_cast<std::uint32_t>(map.row(start, move.row));
+  const auto fraction = static_cast<std::uint32_t>(map.fraction);
+  const auto width = static_cast<std::uint32_t>(size.width);
+  const std::uint32_t most_column = (width - 1) << fraction;
+  const std::uint32_t most_row = static_cast<std::uint32_t>(size.height - 1) << fraction;
+  for (int x = move.begin; x < move.end; x += lanes) {
+    const V inside = reinterpret_cast<V>((column <= most_column) & (row <= most_row));
+    *reinterpret_cast<V*>(places + x) = ((row >> fraction) * width + (column >> fraction)) | ~inside;
+    *reinterpret_cast<V*>(weights + x) =
+        (column >> (fraction - weight_bits) & low) | (row << (32 - fraction) & high);
+    column += static_cast<std::uint32_t>(lanes) * xx;
+    row += static_cast<std::uint32_t>(lanes) * yx;
+  }
+  *reinterpret_cast<V*>(places + move.end) = ~V{};  // what the last vector wrote too much
+}
+
+// between_levels() of a vector of pixels, which replaces their weights.
+template <std::size_t bytes>
+[[gnu::always_inline]] inline void interpolate(const std::uint32_t* quads, const std::int32_t* places,
+                                               std::uint32_t* weights) {
+  using V = Vector<std::uint32_t, bytes>;
+  constexpr std::uint32_t one = 1 << weight_bits;
+  const V quad = [&]<std::size_t... i>(std::index_sequence<i...>) __attribute__((always_inline)) {
+    return V{quads[places[i]]...};
+  }
+  (std::make_index_sequence<bytes / sizeof(std::uint32_t)>());
+  const V weight = *reinterpret_cast<const V*>(weights);
+  const V right = weight & (one - 1), down = weight >> (32 - weight_bits), left = one - right;
+  const V above = (quad & 255) * left + (quad >> 8 & 255) * right;
+  const V below = (quad >> 16 & 255) * left + (quad >> 24) * right;
+  *reinterpret_cast<V*>(weights) = (above * (one - down) + below * down + one * one / 2) >> (2 * weight_bits);
+}
+
+// First all places, then all loads, for a load whose place has just been computed waits for it.
+[[gnu::noinline]] void rotate_small(const PassWork& work, AugmentScratch& scratch) {
+  constexpr std::size_t beyond = 16;  // lanes of the widest vector
+  const ImageSize size = work.size;
+  const auto count = static_cast<std::size_t>(size.bytes());
+  scratch.quads.resize(count + 1);
+  scratch.places.resize(count + beyond);
+  scratch.weights.resize(count + beyond);
+  scratch.quads[0] = 0;  // all that is outside
+  std::uint32_t* const quads = scratch.quads.data() + 1;
+  pack_quads(moved_source(work, scratch), size.width, static_cast<int>(count), quads);
+  const RotateMap map = work.steps[work.pass.rotation].map;
+  const DrawnStep* const moves = work.steps + work.pass.rotation + 1;
+  const int move_count = work.pass.moves_end - work.pass.rotation - 1;
+  std::int32_t* const places = scratch.places.data();
+  std::uint32_t* const weights = scratch.weights.data();
+  std::uint8_t* const out = work.out;
+  std::fill(scratch.places.begin(), scratch.places.end(), -1);
+  with_simd([&]<std::size_t bytes>() __attribute__((always_inline)) {
+    for (int y = 0; y < size.height; ++y)
+      place_row<bytes>(map, row_move(moves, move_count, size, y), size, places + y * size.width,
+                       weights + y * size.width);
+    for (std::size_t i = 0; i < count; i += bytes / sizeof(std::uint32_t))
+      interpolate<bytes>(quads, places + i, weights + i);
+    for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<std::uint8_t>(weights[i]);
+  });
+}
+
+// `chains` × lanes blocks of noise bits from block `first` on. A chain of rounds waits for its products, so
+// several run at once; compilers vectorise over the lanes.
+template <std::uint32_t lanes, std::uint32_t chains>
+[[gnu::always_inline]] inline void fill_bits(const DrawKey& key, std::uint32_t first,
+                                             std::uint32_t* __restrict words) {
+  for (std::uint32_t lane = 0; lane < lanes; ++lane)
+#pragma GCC unroll 4
+    for (std::uint32_t chain = 0; chain < chains; ++chain) {
+      const std::uint32_t block = chain * lanes + lane;
+      const Words4 four = key.block(first + block);
+      for (std::uint32_t k = 0; k < 4; ++k) words[4 * block + k] = four.word[k];
+    }
+}
+
+[[gnu::noinline]] void add_noise_fast(std::int32_t noise, const DrawKey& key, std::uint8_t* out,
+                                      std::int64_t count, AugmentScratch& scratch) {
+  constexpr std::int64_t piece = 4096;  // bytes whose bits stay in the first cache
+  scratch.bits.resize(piece / 2 + 4 * 64);
+  std::uint32_t* const words = scratch.bits.data();
+  typedef std::uint16_t Half __attribute__((may_alias));
+  static_assert(std::endian::native == std::endian::little);
+  const auto* const __restrict halves = reinterpret_cast<const Half*>(words);
+  // noisy_level() with its shifts drawn together: level + ((2 bits − 65535) noise + 2²²) / 2²³.
+  const auto factor = static_cast<std::uint32_t>(2 * noise);
+  const std::uint32_t start = (1u << 22) - 65535u * static_cast<std::uint32_t>(noise);
+  with_simd([&]<std::size_t bytes>() __attribute__((always_inline)) {
+    constexpr std::uint32_t lanes = bytes / sizeof(std::uint32_t);
+    const DrawKey local = key;
+    for (std::int64_t begin = 0; begin < count; begin += piece) {
+      const auto present = static_cast<std::uint32_t>(std::min(piece, count - begin));
+      const auto first = static_cast<std::uint32_t>(1 + begin / 8);
+      const std::uint32_t blocks = (present + 7) / 8;
+      std::uint32_t block = 0;
+      for (; block + 4 * lanes <= blocks; block += 4 * lanes)
+        fill_bits<lanes, 4>(local, first + block, words + 4 * block);
+      for (; block < blocks; block += lanes) fill_bits<lanes, 1>(local, first + block, words + 4 * block);
+      std::uint8_t* const __restrict levels = out + begin;
+      for (std::uint32_t i = 0; i < present; ++i) {
+        const std::int32_t level = levels[i] + (static_cast<std::int32_t>(halves[i] * factor + start) >> 23);
+        levels[i] = static_cast<std::uint8_t>(std::clamp(level, 0, 255));
+      }
+    }
+  });
+}
+
+}  // namespace
+
+void run_fast_pass(const PassWork& work, AugmentScratch& scratch) {
+  const AugmentPass& pass = work.pass;
+  const ImageSize& size = work.size;
+  if (pass.rotates() && work.steps[pass.rotation].interpolation == Interpolation::linear &&
+      size.channels == 1 && std::max(size.height, size.width) <= small_side)
+    rotate_small(work, scratch);
+  else
+    move_and_rotate(work, scratch);
+  for (int i = pass.moves_end; i < pass.end; ++i)
+    add_noise_fast(work.steps[i].noise, key_of(work, i), work.out, size.bytes(), scratch);
+}
+
+}  // namespace tandem

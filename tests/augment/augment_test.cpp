@@ -1,0 +1,197 @@
+// The 8-bit paths: against the definitions in reference.h, passes against their operations one after the
+// other, and batches against single images.
+#include "tandem/augment/augment.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "tandem/augment/reference.h"
+#include "tandem/core/parallel.h"
+#include "tests/augment/augment_case.h"
+#include "tests/core/error_text.h"
+
+namespace tandem {
+namespace {
+
+constexpr ImageSize sizes[] = {{1, 1, 1},   {1, 9, 1},   {9, 1, 1},    {2, 2, 1},    {7, 5, 3},
+                               {28, 28, 1}, {16, 33, 1}, {31, 17, 1},  {20, 20, 4},  {64, 64, 1},
+                               {65, 3, 1},  {3, 130, 1}, {256, 40, 1}, {40, 257, 1}, {255, 256, 1}};
+
+FloatImage to_floats(const Levels& levels, const ImageSize& size) {
+  FloatImage image{size, {}};
+  for (const std::uint8_t level : levels) image.values.push_back(static_cast<float>(level) / 255);
+  return image;
+}
+
+Levels fixed(const Recipe& recipe, const DrawnStep& step, const ImageSize& size, const Levels& image,
+             const DrawKey& key = {}) {
+  AugmentScratch scratch;
+  Levels out(image.size());
+  augment_image(recipe, std::span(&step, 1), size, key, image.data(), out.data(), scratch);
+  return out;
+}
+
+// Where rounding of the coordinate decides: at the image's border, and between two pixels for nearest.
+bool decided_by_rounding(const ImageSize& size, double degrees, Interpolation interpolation, int x, int y) {
+  const auto [sine, cosine] = sine_cosine(degrees);
+  const double cy = (size.height - 1) / 2.0, cx = (size.width - 1) / 2.0, close = 1e-3;
+  for (const auto& [c, last] : {std::pair{cosine * (y - cy) + sine * (x - cx) + cy, size.height - 1},
+                                std::pair{cosine * (x - cx) - sine * (y - cy) + cx, size.width - 1}}) {
+    if (std::abs(c) < close || std::abs(c - last) < close) return true;
+    if (interpolation == Interpolation::nearest && std::abs(c - std::floor(c) - 0.5) < close) return true;
+  }
+  return false;
+}
+
+TEST(Augment, RotationIsWithinALevelOfTheDefinition) {
+  std::int64_t compared = 0, pixels = 0;
+  for (const Interpolation interpolation :
+       {Interpolation::nearest, Interpolation::linear, Interpolation::cubic})
+    for (const ImageSize& size : sizes)
+      for (const double degrees : {0.0, 7.3, 45.0, 90.0, -61.0, 123.4, 180.0, 244.0, 270.0, 719.0, -2000.5}) {
+        const Levels image = random_levels(size, 1);
+        const Levels out = fixed(compose({random_rotate({0, 0}, interpolation)}),
+                                 fixed_rotate(size, degrees, interpolation), size, image);
+        const FloatImage expected = rotate(to_floats(image, size), degrees, interpolation);
+        for (int y = 0; y < size.height; ++y)
+          for (int x = 0; x < size.width; ++x, ++pixels) {
+            if (std::fmod(degrees, 90) != 0 && decided_by_rounding(size, degrees, interpolation, x, y))
+              continue;
+            ++compared;
+            for (int c = 0; c < size.channels; ++c) {
+              const std::int64_t i = (std::int64_t{y} * size.width + x) * size.channels + c;
+              const double exact = std::clamp(255.0 * expected.values[i], 0.0, 255.0);
+              ASSERT_NEAR(out[i], exact, interpolation == Interpolation::nearest ? 1e-3 : 1.0)
+                  << size.height << 'x' << size.width << " by " << degrees << " at " << y << ' ' << x;
+            }
+          }
+      }
+  EXPECT_GT(compared, pixels * 9 / 10);
+}
+
+TEST(Augment, MovesAndNoiseAreTheirDefinitions) {
+  for (const ImageSize& size : sizes) {
+    const Levels image = random_levels(size, 2);
+    const FloatImage floats = to_floats(image, size);
+    const auto expect_near = [&](const Levels& out, const FloatImage& expected, double most) {
+      for (std::size_t i = 0; i < out.size(); ++i) ASSERT_NEAR(out[i], 255.0 * expected.values[i], most) << i;
+    };
+    for (const auto& [dx, dy] : {std::pair{0, 0}, {1, -2}, {-3, 4}, {28, 0}, {-27, 27}, {65536, -65536}})
+      expect_near(fixed(compose({random_shift({0, 0}, {0, 0})}), fixed_shift(dx, dy), size, image),
+                  shift(floats, dx, dy), 1e-3);
+    for (const double tilt : {0.0, 0.1, -0.1, 0.5, -0.75, 3.3, -1000.0})
+      expect_near(fixed(compose({random_skew({0, 0})}), fixed_skew(tilt), size, image), skew(floats, tilt),
+                  1e-3);
+    for (const double amount : {0.0, 0.1, 1.0}) {
+      const DrawKey key{.seed = 4, .epoch = 5, .sample = 6};
+      expect_near(fixed(compose({random_noise({0, 0})}), fixed_noise(amount), size, image, key),
+                  add_noise(floats, amount, key), 1);
+    }
+  }
+}
+
+TEST(Augment, PassesEqualTheirOperationsOneAfterTheOther) {
+  for (const ImageSize& size : sizes)
+    for (std::uint32_t i = 0; i < 60; ++i) {
+      const Recipe recipe = random_recipe(1000 + i, true);
+      const DrawKey key{.seed = 9, .epoch = 1, .sample = i};
+      const Levels image = random_levels(size, i);
+      ASSERT_EQ(augmented(recipe, size, key, image), one_after_the_other(recipe, size, key, image))
+          << to_string(recipe) << " on " << size.height << 'x' << size.width << 'x' << size.channels;
+    }
+}
+
+TEST(Augment, AnEmptyRecipeCopiesAndNoImageIsNothing) {
+  const ImageSize size{.height = 5, .width = 7, .channels = 3};
+  const Levels image = random_levels(size, 3);
+  EXPECT_EQ(augmented({}, size, {}, image), image);
+  EXPECT_EQ(augmented(digits_recipe(), {.height = 0, .width = 28}, {}, {}), Levels{});
+}
+
+TEST(Augment, DrawsOfAnImageDependOnSeedEpochAndSample) {
+  const ImageSize size{.height = 28, .width = 28};
+  const Levels image = random_levels(size, 4);
+  const Levels first = augmented(digits_recipe(), size, {.seed = 1, .epoch = 2, .sample = 3}, image);
+  EXPECT_EQ(first,
+            augmented(digits_recipe(), size, {.seed = 1, .epoch = 2, .sample = 3, .operation = 4}, image));
+  EXPECT_NE(first, augmented(digits_recipe(), size, {.seed = 2, .epoch = 2, .sample = 3}, image));
+  EXPECT_NE(first, augmented(digits_recipe(), size, {.seed = 1, .epoch = 3, .sample = 3}, image));
+  EXPECT_NE(first, augmented(digits_recipe(), size, {.seed = 1, .epoch = 2, .sample = 4}, image));
+}
+
+struct Batch {
+  Tensor images, samples, out;
+};
+
+Batch make_batch(const ImageSize& size, std::int64_t count, const std::vector<std::int32_t>& samples) {
+  const ImageSize all{
+      .height = static_cast<int>(count) * size.height, .width = size.width, .channels = size.channels};
+  const auto n = static_cast<std::int64_t>(samples.size());
+  return {Tensor::from(random_levels(all, 5), {count, size.height, size.width, size.channels}),
+          Tensor::from(samples, {n}), Tensor::empty({n, size.height, size.width, size.channels}, DType::u8)};
+}
+
+TEST(AugmentBatch, IsEveryImageByItself) {
+  for (const ImageSize& size : {ImageSize{28, 28, 1}, ImageSize{9, 14, 3}, ImageSize{1, 1, 1}})
+    for (const int threads : {1, 3}) {
+      const ThreadLimit limit(threads);
+      std::vector<std::int32_t> samples(301);
+      for (std::size_t i = 0; i < samples.size(); ++i) samples[i] = static_cast<std::int32_t>(i * 37 % 50);
+      const Batch batch = make_batch(size, 50, samples);
+      augment_batch(digits_recipe(), 11, 12, batch.images, batch.samples, batch.out);
+      const Levels images = batch.images.to_vector<std::uint8_t>(), out = batch.out.to_vector<std::uint8_t>();
+      const std::int64_t bytes = size.bytes();
+      for (std::size_t i = 0; i < samples.size(); ++i) {
+        const Levels image(images.begin() + samples[i] * bytes, images.begin() + (samples[i] + 1) * bytes);
+        const DrawKey key{.seed = 11, .epoch = 12, .sample = static_cast<std::uint32_t>(samples[i])};
+        const auto begin = out.begin() + static_cast<std::int64_t>(i) * bytes;
+        ASSERT_EQ(Levels(begin, begin + bytes), augmented(digits_recipe(), size, key, image)) << i;
+      }
+    }
+}
+
+TEST(AugmentBatch, WrongTensorsAreErrors) {
+  const Batch good = make_batch({4, 5, 1}, 3, {0, 2});
+  const auto text = [](const Batch& batch, std::int64_t epoch = 0) {
+    return error_text(
+        [&] { augment_batch(digits_recipe(), 1, epoch, batch.images, batch.samples, batch.out); });
+  };
+  augment_batch(digits_recipe(), 1, 0xffffffff, good.images, good.samples, good.out);
+  EXPECT_EQ(text(good, -1), "[augment] expected an epoch from 0 to 4294967295, got -1");
+  EXPECT_EQ(text(good, std::int64_t{1} << 32),
+            "[augment] expected an epoch from 0 to 4294967295, got 4294967296");
+  EXPECT_EQ(text(make_batch({4, 5, 1}, 3, {0, 3})),
+            "[augment] expected samples of 0 or more and below 3, got 3 at position 1");
+  EXPECT_EQ(text(make_batch({4, 5, 1}, 3, {-1})),
+            "[augment] expected samples of 0 or more and below 3, got -1 at position 0");
+  const std::string images = "[augment] expected images of u8 in shape (count, height, width, channels)";
+  Batch bad = good;
+  bad.images = good.images.reshape({3, 20, 1});
+  EXPECT_EQ(text(bad).find(images), 0u) << text(bad);
+  bad.images = Tensor::empty({3, 4, 5, 1}, DType::f32);
+  EXPECT_EQ(text(bad).find(images), 0u) << text(bad);
+  bad.images = Tensor::empty({3, 5, 4, 1}, DType::u8).transpose(1, 2);
+  EXPECT_EQ(text(bad).find(images), 0u) << text(bad);
+  bad = good;
+  bad.samples = Tensor::empty({2}, DType::i64);
+  EXPECT_EQ(text(bad), "[augment] expected samples of i32 in one dimension, got [2] of i64");
+  bad = good;
+  bad.out = Tensor::empty({1, 4, 5, 1}, DType::u8);
+  EXPECT_EQ(text(bad), "[augment] expected room for 2 images of 4×5×1, got [1, 4, 5, 1]");
+  bad.out = Tensor::empty({2, 5, 4, 1}, DType::u8);
+  EXPECT_EQ(text(bad), "[augment] expected room for 2 images of 4×5×1, got [2, 5, 4, 1]");
+  bad.out = good.images.slice(0, 0, 2);
+  EXPECT_EQ(text(bad), "[augment] expected the result apart from the images, got memory of both");
+  EXPECT_EQ(text(make_batch({1, 65537, 1}, 1, {0})),
+            "[augment] expected at most 65536 pixels a side and as many channels, got [1, 1, 65537, 1]");
+}
+
+TEST(AugmentBatch, NothingToDoIsNoError) {
+  const Batch batch = make_batch({4, 5, 1}, 3, {});
+  augment_batch(digits_recipe(), 1, 0, batch.images, batch.samples, batch.out);
+}
+
+}  // namespace
+}  // namespace tandem
