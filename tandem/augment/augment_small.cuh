@@ -12,6 +12,7 @@
 namespace tandem {
 
 constexpr int small_threads = 128;
+constexpr int strip_rows = 7;                   // 28 are four of them
 constexpr int small_blocks = 7;                 // of a multiprocessor
 constexpr int small_memory = 32320;             // bytes of a block, such that so many fit
 constexpr int small_memory_of_one = 48 * 1024;  // what a single larger image may take
@@ -38,13 +39,39 @@ struct alignas(16) RowStart {
   std::int32_t begin, end;
 };
 
+// philox() with a key whose rounds were computed beforehand: they are the same for all images.
+struct KeyRounds {
+  std::uint32_t first[10], second[10];
+
+  explicit KeyRounds(std::uint64_t key) {
+    for (std::uint32_t i = 0; i < 10; ++i) {
+      first[i] = static_cast<std::uint32_t>(key) + i * 0x9E3779B9u;
+      second[i] = static_cast<std::uint32_t>(key >> 32) + i * 0xBB67AE85u;
+    }
+  }
+  __device__ Words4 philox(std::uint32_t c0, std::uint32_t c1, std::uint32_t c2, std::uint32_t c3) const {
+#pragma unroll
+    for (int i = 0; i < 10; ++i) {
+      const std::uint64_t product0 = std::uint64_t{0xD2511F53u} * c0;
+      const std::uint64_t product1 = std::uint64_t{0xCD9E8D57u} * c2;
+      c0 = static_cast<std::uint32_t>(product1 >> 32) ^ c1 ^ first[i];
+      c1 = static_cast<std::uint32_t>(product1);
+      c2 = static_cast<std::uint32_t>(product0 >> 32) ^ c3 ^ second[i];
+      c3 = static_cast<std::uint32_t>(product0);
+    }
+    return {{c0, c1, c2, c3}};
+  }
+};
+
 struct SmallPass {
   PassOnDevice pass;
-  int images;                          // of a block
-  SmallDivisor groups, words, height;  // of 8 pixels in an image, of 4 in a row, rows
+  int images;                                  // of a block
+  SmallDivisor groups, words, height, strips;  // of 8 pixels in an image, of 4 in a row, rows, strips of them
+  KeyRounds noise_key;
 
   __host__ __device__ int moves() const { return pass.pass.moves_end - pass.pass.rotation - 1; }
-  // An odd number of words a row: threads that are 8 pixels apart read different banks.
+  // An odd number of words a row: threads that are 8 pixels apart read different banks. The last word of an
+  // image's first row is 0 and stands for what lies outside.
   __host__ __device__ int pitch() const { return pass.size.width + 1; }
   __host__ __device__ int image_memory() const {
     return pass.size.height * (static_cast<int>(sizeof(RowStart)) + 4 * pitch()) +
@@ -75,24 +102,35 @@ __device__ inline void draw_small(const SmallPass& work, std::int64_t first, int
   }
 }
 
-// A thread packs four pixels {p, right of p, below p, below and right of p}. Beyond the border is 0.
+// Packs every pixel p as {p, right of p, below p, below and right of p}; beyond the border is 0. A thread
+// takes four columns and walks down a few rows, so that each is read once, all at the same time.
 __device__ inline void pack_small(const SmallPass& work, std::int64_t first, int images,
                                   std::uint32_t* quads) {
-  const std::uint32_t row_words = work.words.divisor, image_words = 2 * work.groups.divisor;
+  const std::uint32_t row_words = work.words.divisor, strips = work.strips.divisor;
   const std::uint32_t height = work.height.divisor, pitch = work.pitch();
-#pragma unroll 4
-  for (std::uint32_t t = threadIdx.x; t < images * image_words; t += small_threads) {
-    const std::uint32_t image = work.groups.quotient(t / 2), word = t - image * image_words;
-    const std::uint32_t y = work.words.quotient(word), x = word - y * row_words;
-    const auto* const from = reinterpret_cast<const std::uint32_t*>(work.pass.source(first + image)) + word;
-    const bool right = x + 1 < row_words, below = y + 1 < height;
-    const std::uint32_t a = from[0], a_next = right ? from[1] : 0;
-    const std::uint32_t b = below ? from[row_words] : 0, b_next = right && below ? from[row_words + 1] : 0;
-    std::uint32_t* const to = quads + (image * height + y) * pitch + 4 * x;
-    to[0] = __byte_perm(a, b, 0x5410);
-    to[1] = __byte_perm(a, b, 0x6521);
-    to[2] = __byte_perm(a, b, 0x7632);
-    to[3] = __byte_perm(__byte_perm(a, a_next, 0x0043), __byte_perm(b, b_next, 0x0043), 0x5410);
+  if (threadIdx.x < images) quads[(threadIdx.x * height + 1) * pitch - 1] = 0;
+  for (std::uint32_t t = threadIdx.x; t < images * strips; t += small_threads) {
+    const std::uint32_t image = work.strips.quotient(t), strip = t - image * strips;
+    const std::uint32_t down = work.words.quotient(strip), x = strip - down * row_words;
+    const std::uint32_t y = strip_rows * down;
+    const auto* from =
+        reinterpret_cast<const std::uint32_t*>(work.pass.source(first + image)) + y * row_words + x;
+    std::uint32_t left[strip_rows + 1], right[strip_rows + 1];
+#pragma unroll
+    for (int i = 0; i <= strip_rows; ++i, from += row_words) {
+      left[i] = y + i < height ? from[0] : 0;
+      right[i] = y + i < height && x + 1 < row_words ? from[1] : 0;
+    }
+    std::uint32_t* to = quads + (image * height + y) * pitch + 4 * x;
+#pragma unroll
+    for (int i = 0; i < strip_rows; ++i, to += pitch) {
+      if (y + i >= height) break;
+      const std::uint32_t a = left[i], b = left[i + 1];
+      to[0] = __byte_perm(a, b, 0x5410);
+      to[1] = __byte_perm(a, b, 0x6521);
+      to[2] = __byte_perm(a, b, 0x7632);
+      to[3] = __byte_perm(__byte_perm(a, right[i], 0x0043), __byte_perm(b, right[i + 1], 0x0043), 0x5410);
+    }
   }
 }
 
@@ -130,9 +168,7 @@ __device__ inline std::uint32_t saturated_bytes(const std::int32_t* values) {
 
 // noisy_level() for eight levels, but for the clipping. The draw's two terms and the rounding are one product
 // and one sum, modulo 2³².
-__device__ inline void add_small_noise(const DrawKey& key, std::uint32_t group, std::int32_t noise,
-                                       std::int32_t* levels) {
-  const Words4 block = key.block(1 + group);
+__device__ inline void add_small_noise(const Words4& block, std::int32_t noise, std::int32_t* levels) {
   const std::uint32_t twice = 2 * static_cast<std::uint32_t>(noise);
   const std::uint32_t least = (1u << 22) - 65535u * static_cast<std::uint32_t>(noise);
 #pragma unroll
@@ -182,7 +218,8 @@ __global__ void __launch_bounds__(small_threads, small_blocks)
       for (int i = 0; i < 4; ++i) {
         const std::uint32_t column = first_column + i * xx, row = first_row + i * yx;
         const bool inside = column <= last_column && row <= last_row && i >= begin && i < end;
-        const std::uint32_t quad = inside ? source[(row >> fraction) * pitch + (column >> fraction)] : 0;
+        const std::uint32_t at = (row >> fraction) * pitch + (column >> fraction);
+        const std::uint32_t quad = source[inside ? at : pitch - 1];
         constexpr std::uint32_t weights = (1u << weight_bits) - 1;
         levels[4 * half + i] = static_cast<std::int32_t>(between_quad(
             quad, column >> (fraction - weight_bits) & weights, row >> (fraction - weight_bits) & weights));
@@ -193,11 +230,9 @@ __global__ void __launch_bounds__(small_threads, small_blocks)
       }
     }
     if constexpr (noisy) {
-      const DrawKey key{.seed = work.pass.seed,
-                        .epoch = work.pass.epoch,
-                        .sample = draw.sample,
-                        .operation = static_cast<std::uint32_t>(work.pass.pass.moves_end)};
-      add_small_noise(key, group, draw.noise, levels);
+      const auto operation = static_cast<std::uint32_t>(work.pass.pass.moves_end);
+      const Words4 block = work.noise_key.philox(1 + group, operation, draw.sample, work.pass.epoch);
+      add_small_noise(block, draw.noise, levels);
     }
     out[t] = make_uint2(saturated_bytes(levels), saturated_bytes(levels + 4));
   }
@@ -218,7 +253,9 @@ inline bool augment_small_images(const PassOnDevice& pass, StreamView stream) {
                  .images = 1,
                  .groups = SmallDivisor(size.height * size.width / 8),
                  .words = SmallDivisor(size.width / 4),
-                 .height = SmallDivisor(size.height)};
+                 .height = SmallDivisor(size.height),
+                 .strips = SmallDivisor((size.height + strip_rows - 1) / strip_rows * (size.width / 4)),
+                 .noise_key = KeyRounds(pass.seed)};
   if (work.image_memory() > small_memory_of_one) return false;
   // A small batch is spread over the multiprocessors.
   const std::int64_t share = pass.count / multiprocessor_count(stream.device);
