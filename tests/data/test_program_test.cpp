@@ -7,7 +7,9 @@
 int main(int argc, char** argv) {
   const tandem::Words words(argv + 1, argv + argc);
   const std::map<std::string, std::function<int(const tandem::Words&)>> parts{
-      {"queue-writer", tandem::queue_writer}};
+      {"queue-writer", tandem::queue_writer},
+      {"worker", tandem::loader_worker},
+      {"loader-parent", tandem::loader_parent}};
   if (!words.empty())
     if (const auto found = parts.find(words[0]); found != parts.end()) return found->second(words);
   testing::InitGoogleTest(&argc, argv);
