@@ -11,6 +11,7 @@
 
 #include "apps/tandem/command.h"
 #include "tandem/core/check.h"
+#include "tandem/data/worker.h"
 #include "tandem/report/text.h"
 
 namespace {
@@ -62,6 +63,7 @@ std::string command_line(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "worker") return tandem::run_worker({argv + 1, argv + argc});
   CLI::App app("Tandem: trains image classifiers on the CPU, on GPUs and on clusters.", "tandem");
   app.set_version_flag("--version", "tandem " TANDEM_VERSION);
   app.require_subcommand(1);

@@ -1,0 +1,78 @@
+// Images a second through the loader, 28×28 in batches of 128, for numbers and kinds of workers: with the
+// recipe for digits, and with an empty one, which shows what the pipeline itself can carry.
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "tandem/core/parallel.h"
+#include "tandem/data/loader.h"
+#include "tandem/data/worker.h"
+#include "tandem/ops/random.h"
+
+namespace tandem {
+namespace {
+
+const ImageSet& training_images() {
+  static const ImageSet set = [] {
+    constexpr std::int64_t samples = 60000;
+    ImageSet made;
+    made.images = random_integers({samples, 28, 28, 1}, 0, 256, {.seed = 1, .dtype = DType::u8});
+    made.labels = random_integers({samples}, 0, 10, {.seed = 2, .dtype = DType::i32});
+    made.classes.resize(10);
+    return made;
+  }();
+  return set;
+}
+
+void load(benchmark::State& state, WorkerKind kind, int workers, const Recipe& recipe) {
+  const BatchPlan plan{.samples = training_images().count(), .batch_size = 128};
+  Loader loader(training_images(), plan, recipe, {.workers = workers, .kind = kind});
+  std::int64_t epoch = 0, first = 0;
+  const auto next = [&] {
+    const LoadedBlock block = loader.take(epoch, first);
+    first += block.count;
+    if (first == plan.positions()) ++epoch, first = 0;
+    loader.release(block);
+    return block.count;
+  };
+  for (int i = 0; i < 4 * loader.slots(); ++i) next();  // until every worker has begun
+  const double waited_before = loader.statistics().waited_ms;
+  std::int64_t images = 0;
+  for (auto _ : state) images += next();
+  state.SetItemsProcessed(images);
+  state.counters["waited_ms"] = loader.statistics().waited_ms - waited_before;
+}
+
+void register_all() {
+  std::vector<int> counts;
+  for (int count = 1; count < usable_cpus(); count *= 2) counts.push_back(count);
+  counts.push_back(std::max(2, usable_cpus()));
+  for (const auto& [recipe_name, recipe] : {std::pair{"digits", digits_recipe()}, {"none", Recipe{}}}) {
+    const auto add = [&](const std::string& name, WorkerKind kind, int workers) {
+      benchmark::RegisterBenchmark(fmt::format("load/{}/{}", recipe_name, name).c_str(),
+                                   [=](benchmark::State& state) { load(state, kind, workers, recipe); })
+          ->UseRealTime();
+    };
+    add("here", WorkerKind::thread, 0);
+    for (const int count : counts) {
+      add(fmt::format("threads:{}", count), WorkerKind::thread, count);
+      add(fmt::format("processes:{}", count), WorkerKind::process, count);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tandem
+
+// Its own, because this program is also what the process workers execute.
+int main(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "worker") return tandem::run_worker({argv + 1, argv + argc});
+  benchmark::Initialize(&argc, argv);
+  tandem::register_all();
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+  return 0;
+}

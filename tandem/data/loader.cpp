@@ -1,0 +1,223 @@
+// Blocks in their order: what is posted, waited for and handed out.
+#include "tandem/data/loader.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <limits>
+
+#include "tandem/core/check.h"
+#include "tandem/core/clock.h"
+#include "tandem/core/parallel.h"
+
+namespace tandem {
+namespace {
+
+constexpr int most_workers = 1024, most_ahead = 4096;
+
+// Blocks are whole batches: large enough that handing one over costs nothing beside filling it, small enough
+// that the ring stays in the caches and the first comes soon.
+std::int64_t images_in_block(const BatchPlan& plan, std::int64_t image_bytes) {
+  constexpr std::int64_t wanted_images = 512, most_bytes = 4 << 20;
+  const std::int64_t fitting = std::min(wanted_images, most_bytes / std::max<std::int64_t>(image_bytes, 1));
+  const std::int64_t batches = std::clamp<std::int64_t>(fitting / plan.batch_size, 1, plan.steps());
+  return batches * plan.batch_size;
+}
+
+void check_options(const LoaderOptions& options) {
+  check(options.workers >= 0 && options.workers <= most_workers, "[loader] expected 0 to {} workers, got {}",
+        most_workers, options.workers);
+  check(options.ahead >= 0 && options.ahead <= most_ahead,
+        "[loader] expected 0 to {} blocks ahead of the trainer, got {}", most_ahead, options.ahead);
+  check(options.worker_limit_s > 0 && std::isfinite(options.worker_limit_s),
+        "[loader] expected a limit of more than 0 seconds for workers, got {}", options.worker_limit_s);
+  check(options.epochs >= 0, "[loader] expected 0 or more epochs, got {}", options.epochs);
+  check(
+      options.workers == 0 || options.kind == WorkerKind::thread || !std::getenv(worker_mark),
+      "[loader] expected the program to call run_worker() when it is started as a worker, but it loads data");
+}
+
+RingSetup ring_setup(const ImageSet& images, const BatchPlan& plan, const Recipe& recipe,
+                     const LoaderOptions& options) {
+  check_image_set(images, "loader");
+  check(!images.images.device().is_cuda(), "[loader] expected images on the cpu, got images on {}",
+        images.images.device().to_string());
+  check_batch_plan(plan);
+  check(plan.samples <= images.count(), "[loader] expected {} images, got {}", plan.samples, images.count());
+  for (int axis = 1; axis < 4; ++axis)
+    check(images.images.size(axis) <= std::numeric_limits<std::int32_t>::max(),
+          "[loader] expected smaller images, got {}", images.images.shape().to_string());
+  const ImageSize size{static_cast<int>(images.images.size(1)), static_cast<int>(images.images.size(2)),
+                       static_cast<int>(images.images.size(3))};
+  const int workers = std::max(options.workers, 1);
+  const int ahead = options.ahead > 0 ? options.ahead : options.workers == 0 ? 0 : std::max(2 * workers, 4);
+  return {.plan = plan,
+          .image = size,
+          .recipe = recipe,
+          .slots = ahead + 2,
+          .workers = workers,
+          .block_images = images_in_block(plan, size.bytes())};
+}
+
+}  // namespace
+
+Loader::Loader(const ImageSet& images, const BatchPlan& plan, const Recipe& recipe,
+               const LoaderOptions& options)
+    : options_(options) {
+  check_options(options);
+  place_ = std::make_shared<const Workplace>(images, ring_setup(images, plan, recipe, options));
+  uses_.resize(static_cast<std::size_t>(slots()), Use::free);
+  if (options.workers == 0) return;
+  pool_ = std::make_unique<WorkerPool>(
+      place_, WorkerPoolOptions{.kind = options.kind,
+                                .limit_s = options.worker_limit_s,
+                                .program = options.program.empty() ? "/proc/self/exe" : options.program,
+                                .on_message = options.on_message,
+                                .before_sample = options.before_sample});
+}
+
+Loader::~Loader() = default;
+
+BlockJob Loader::job_at(std::int64_t epoch, std::int64_t first) const {
+  if (options_.epochs > 0 && epoch >= options_.epochs) return {};
+  const std::int64_t end = (first / block_images() + 1) * block_images();
+  return {epoch, first, std::min(end, place_->ring.setup().plan.positions()) - first};
+}
+
+void Loader::advance() {
+  const std::int64_t end = next_.first + next_.count;
+  next_ = end < place_->ring.setup().plan.positions() ? job_at(next_.epoch, end) : job_at(next_.epoch + 1, 0);
+}
+
+void Loader::start_anew(std::int64_t epoch, std::int64_t first) {
+  for (const int slot : ahead_) uses_[static_cast<std::size_t>(slot)] = Use::abandoned;
+  ahead_.clear();
+  next_ = job_at(epoch, first);
+}
+
+// Every slot nobody needs gets the next job. An abandoned one that is claimed comes back when it is done.
+void Loader::post_free() {
+  const Ring& ring = place_->ring;
+  for (int slot = 0; slot < slots(); ++slot) {
+    Use& use = uses_[static_cast<std::size_t>(slot)];
+    if (use == Use::abandoned) {
+      if (ring.word(slot).state == SlotState::done) {
+        ring.free(slot);
+        use = Use::free;
+      } else if (ring.withdraw(slot)) {
+        use = Use::free;
+      }
+    }
+    if (use != Use::free || next_.count == 0) continue;
+    ring.post(slot, next_);
+    use = Use::ahead;
+    ahead_.push_back(slot);
+    advance();
+    if (!pool_) return;  // one at a time, filled when it is taken
+    pool_->announce(slot);
+  }
+}
+
+LoadedBlock Loader::take(std::int64_t epoch, std::int64_t first) {
+  const Ring& ring = place_->ring;
+  expect(epoch >= 0 && first >= 0 && first < ring.setup().plan.positions() &&
+         (options_.epochs == 0 || epoch < options_.epochs));
+  const BlockJob follows = ahead_.empty() ? next_ : ring.slot(ahead_.front()).job;
+  if (follows.count == 0 || follows.epoch != epoch || follows.first != first) start_anew(epoch, first);
+  if (ahead_.empty()) post_free();
+  if (pool_)
+    wait_for_front();
+  else
+    fill_here();
+  const int slot = ahead_.front();
+  ahead_.pop_front();
+  uses_[static_cast<std::size_t>(slot)] = Use::taken;
+  const Slot& from = ring.slot(slot);
+  const LoadedBlock block{.epoch = from.job.epoch,
+                          .first = from.job.first,
+                          .count = from.job.count,
+                          .images = ring.images(slot),
+                          .samples = ring.samples(slot),
+                          .labels = ring.labels(slot),
+                          .slot = slot,
+                          .worker = static_cast<int>(ring.word(slot).worker),
+                          .claimed_ns = from.claimed_ns,
+                          .done_ns = from.done_ns};
+  if (pool_) pool_->forgive({block.samples, static_cast<std::size_t>(block.count)});
+  ++statistics_.blocks;
+  statistics_.images += block.count;
+  return block;
+}
+
+void Loader::wait_for_front() {
+  const Ring& ring = place_->ring;
+  const auto is_done = [&] { return !ahead_.empty() && ring.word(ahead_.front()).state == SlotState::done; };
+  pool_->look(std::chrono::milliseconds(0));
+  if (is_done()) return;
+  const Stopwatch waiting;
+  // Now and then even without news: a worker that stands still gives none.
+  const std::chrono::milliseconds tick(std::clamp(std::lround(options_.worker_limit_s * 250), 1L, 100L));
+  while (!is_done()) {
+    expect(!ahead_.empty() || std::find(uses_.begin(), uses_.end(), Use::abandoned) != uses_.end());
+    pool_->look(tick);
+    if (ahead_.empty()) post_free();
+  }
+  statistics_.waited_ms += waiting.elapsed_ms();
+}
+
+void Loader::fill_here() {
+  expect(!ahead_.empty());
+  const Stopwatch filling;
+  const int slot = ahead_.front();
+  const Ring& ring = place_->ring;
+  const WorkerTask task{.ring = ring,
+                        .images = place_->images.images.data<std::uint8_t>(),
+                        .labels = place_->images.labels.data<std::int32_t>(),
+                        .before_sample = options_.before_sample};
+  expect(ring.claim(slot, 0));
+  try {
+    fill_slot(task, slot, scratch_);
+  } catch (const std::exception& error) {
+    const std::int32_t sample = ring.status(0).sample.load();
+    ring.take_back(0);
+    fail("[loader] {}: {}", describe_sample(sample), error.what());
+  }
+  expect(ring.finish(slot, 0));
+  statistics_.waited_ms += filling.elapsed_ms();
+}
+
+void Loader::release(const LoadedBlock& block) {
+  Use& use = uses_[static_cast<std::size_t>(block.slot)];
+  expect(use == Use::taken);
+  place_->ring.free(block.slot);
+  use = Use::free;
+  if (pool_) post_free();
+}
+
+LoaderStatistics Loader::statistics() const {
+  LoaderStatistics all = statistics_;
+  if (pool_) all.replaced_workers = pool_->replaced();
+  const auto skipped = place_->ring.poisoned();
+  all.skipped.assign(skipped.begin(), skipped.end());
+  return all;
+}
+
+std::vector<pid_t> Loader::worker_pids() const {
+  return pool_ ? pool_->pids() : std::vector<pid_t>{};
+}
+
+int default_worker_count() {
+  int count = usable_cpus();
+  if (const char* text = std::getenv("SLURM_CPUS_PER_TASK")) {
+    int given = 0;
+    const auto [end, error] = std::from_chars(text, text + std::strlen(text), given);
+    if (error == std::errc() && *end == 0 && given > 0) count = given;
+  }
+  return std::clamp(count, 2, most_workers);
+}
+
+}  // namespace tandem

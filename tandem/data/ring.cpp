@@ -1,0 +1,207 @@
+// Where things lie in the ring's memory, and the steps of its protocol.
+#include "tandem/data/ring.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <new>
+#include <type_traits>
+
+#include "tandem/core/check.h"
+
+namespace tandem {
+
+struct Ring::Header {
+  std::uint64_t magic;
+  RingSetup setup;
+  std::atomic<std::int32_t> stop;
+  std::atomic<std::int32_t> failure_state;  // 0: none, 1: being written, 2: there
+  std::int32_t failure_sample;
+  char failure_text[500];
+  std::atomic<std::int32_t> poisoned_count;
+  std::int32_t poisoned[most_poisoned];
+};
+
+namespace {
+
+static_assert(std::is_trivially_copyable_v<RingSetup>);
+
+// Another build's worker would not understand this ring: the size of its parts is part of the name.
+constexpr std::uint64_t magic_number = 0x54616E64656D0000ULL + sizeof(RingSetup);
+constexpr std::int64_t page = 4096;
+constexpr std::int64_t very_large = std::int64_t{1} << 50;
+
+constexpr std::int64_t rounded(std::int64_t bytes, std::int64_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
+
+// Offsets from the beginning. The pixels of a slot begin at a page.
+struct Layout {
+  std::int64_t slots, statuses, blocks;
+  std::int64_t labels, pixels, block;  // within a block, and its size
+
+  Layout(const RingSetup& setup, std::int64_t header_bytes) {
+    slots = rounded(header_bytes, 64);
+    statuses = slots + setup.slots * static_cast<std::int64_t>(sizeof(Slot));
+    blocks = rounded(statuses + setup.workers * static_cast<std::int64_t>(sizeof(WorkerStatus)), page);
+    labels = rounded(4 * setup.block_images, 64);
+    pixels = rounded(2 * labels, page);
+    block = pixels + rounded(setup.block_images * setup.image.bytes(), page);
+  }
+};
+
+}  // namespace
+
+std::int64_t monotonic_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+std::int64_t Ring::bytes_for(const RingSetup& setup) {
+  if (setup.image.bytes() > very_large / setup.block_images) return very_large;
+  const Layout layout(setup, sizeof(Header));
+  if (layout.block > very_large / setup.slots) return very_large;
+  return layout.blocks + setup.slots * layout.block;
+}
+
+Ring Ring::make(std::span<std::byte> memory, const RingSetup& setup) {
+  expect(static_cast<std::int64_t>(memory.size()) >= bytes_for(setup));
+  const Ring ring(memory.data());
+  Header* header = new (memory.data()) Header{};
+  header->setup = setup;
+  header->magic = magic_number;
+  const Layout layout(setup, sizeof(Header));
+  for (int i = 0; i < setup.slots; ++i)
+    new (memory.data() + layout.slots + i * static_cast<std::int64_t>(sizeof(Slot))) Slot{};
+  for (int i = 0; i < setup.workers; ++i)
+    new (memory.data() + layout.statuses + i * static_cast<std::int64_t>(sizeof(WorkerStatus)))
+        WorkerStatus{};
+  return ring;
+}
+
+Ring Ring::attach(std::span<std::byte> memory) {
+  const Ring ring(memory.data());
+  check(memory.size() >= sizeof(Header) && ring.header().magic == magic_number &&
+            static_cast<std::int64_t>(memory.size()) >= bytes_for(ring.setup()),
+        "[worker] expected a ring of this version of tandem, got {} bytes of something else", memory.size());
+  return ring;
+}
+
+Ring::Header& Ring::header() const {
+  return *std::launder(reinterpret_cast<Header*>(memory_));
+}
+
+const RingSetup& Ring::setup() const {
+  return header().setup;
+}
+
+Slot& Ring::slot(int index) const {
+  const Layout layout(setup(), sizeof(Header));
+  return std::launder(reinterpret_cast<Slot*>(memory_ + layout.slots))[index];
+}
+
+WorkerStatus& Ring::status(int worker) const {
+  const Layout layout(setup(), sizeof(Header));
+  return std::launder(reinterpret_cast<WorkerStatus*>(memory_ + layout.statuses))[worker];
+}
+
+std::int32_t* Ring::samples(int slot) const {
+  const Layout layout(setup(), sizeof(Header));
+  return reinterpret_cast<std::int32_t*>(memory_ + layout.blocks + slot * layout.block);
+}
+
+std::int32_t* Ring::labels(int slot) const {
+  const Layout layout(setup(), sizeof(Header));
+  return reinterpret_cast<std::int32_t*>(memory_ + layout.blocks + slot * layout.block + layout.labels);
+}
+
+std::uint8_t* Ring::images(int slot) const {
+  const Layout layout(setup(), sizeof(Header));
+  return reinterpret_cast<std::uint8_t*>(memory_ + layout.blocks + slot * layout.block + layout.pixels);
+}
+
+bool Ring::exchange(int index, SlotWord from, SlotWord to) const {
+  std::uint64_t expected = from.packed();
+  return slot(index).word.compare_exchange_strong(expected, to.packed(), std::memory_order_acq_rel);
+}
+
+void Ring::post(int index, const BlockJob& job) const {
+  const SlotWord before = word(index);
+  expect(before.state == SlotState::free && job.count <= setup().block_images);
+  slot(index).job = job;
+  expect(exchange(index, before, {SlotState::posted, 0, before.generation + 1}));
+}
+
+bool Ring::withdraw(int index) const {
+  const SlotWord before = word(index);
+  return before.state == SlotState::posted &&
+         exchange(index, before, {SlotState::free, 0, before.generation});
+}
+
+void Ring::free(int index) const {
+  const SlotWord before = word(index);
+  expect(before.state == SlotState::done);
+  expect(exchange(index, before, {SlotState::free, 0, before.generation}));
+}
+
+void Ring::take_back(int worker) const {
+  for (int i = 0; i < setup().slots; ++i) {
+    const SlotWord before = word(i);
+    if (before.state == SlotState::claimed && before.worker == static_cast<std::uint32_t>(worker))
+      expect(exchange(i, before, {SlotState::posted, 0, before.generation}));
+  }
+}
+
+bool Ring::claim(int index, int worker) const {
+  const SlotWord before = word(index);
+  if (before.state != SlotState::posted) return false;
+  if (!exchange(index, before, {SlotState::claimed, static_cast<std::uint32_t>(worker), before.generation}))
+    return false;
+  slot(index).claimed_ns = monotonic_ns();
+  return true;
+}
+
+bool Ring::finish(int index, int worker) const {
+  const SlotWord before = word(index);
+  if (before.state != SlotState::claimed || before.worker != static_cast<std::uint32_t>(worker)) return false;
+  slot(index).done_ns = monotonic_ns();
+  return exchange(index, before, {SlotState::done, before.worker, before.generation});
+}
+
+std::span<const std::int32_t> Ring::poisoned() const {
+  const auto count = header().poisoned_count.load(std::memory_order_acquire);
+  return {header().poisoned, static_cast<std::size_t>(count)};
+}
+
+void Ring::add_poisoned(std::int32_t sample) const {
+  const auto count = header().poisoned_count.load(std::memory_order_relaxed);
+  expect(count < most_poisoned);
+  header().poisoned[count] = sample;
+  header().poisoned_count.store(count + 1, std::memory_order_release);
+}
+
+void Ring::report_failure(std::int32_t sample, const std::string& text) const {
+  std::int32_t none = 0;
+  if (!header().failure_state.compare_exchange_strong(none, 1)) return;
+  const std::size_t bytes = std::min(text.size(), sizeof(Header::failure_text) - 1);
+  std::memcpy(header().failure_text, text.data(), bytes);
+  header().failure_text[bytes] = 0;
+  header().failure_sample = sample;
+  header().failure_state.store(2, std::memory_order_release);
+}
+
+std::optional<RingFailure> Ring::failure() const {
+  if (header().failure_state.load(std::memory_order_acquire) != 2) return std::nullopt;
+  return RingFailure{header().failure_sample, header().failure_text};
+}
+
+void Ring::stop() const {
+  header().stop.store(1, std::memory_order_release);
+}
+
+bool Ring::stopped() const {
+  return header().stop.load(std::memory_order_relaxed) != 0;
+}
+
+}  // namespace tandem
