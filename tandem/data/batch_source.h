@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "tandem/data/batches.h"
 #include "tandem/data/image_set.h"
@@ -32,6 +33,9 @@ class BatchSource {
   // take().
   virtual SourceBlock take(std::int64_t epoch, std::int64_t first, std::int64_t most) = 0;
 
+  // In words, for logs: "by 4 threads on the CPU".
+  virtual std::string description() const = 0;
+
   // Time take() has spent waiting for images that were not ready, since the beginning.
   virtual double waited_ms() const { return 0; }
 
@@ -49,6 +53,7 @@ class StoredImages : public BatchSource {
   Device device() const override { return images_.images.device(); }
   std::int64_t image_size() const override { return images_.image_size(); }
   SourceBlock take(std::int64_t epoch, std::int64_t first, std::int64_t most) override;
+  std::string description() const override { return "as they are"; }
 
  private:
   ImageSet images_;

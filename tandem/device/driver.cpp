@@ -62,6 +62,12 @@ void copy_bytes<Backend::cpu>(void* to, const void* from, std::size_t bytes, Str
 }
 
 template <>
+void pin_memory<Backend::cpu>(void*, std::size_t) {}
+
+template <>
+void unpin_memory<Backend::cpu>(void*) noexcept {}
+
+template <>
 void* create_stream<Backend::cpu>(Device) {
   return nullptr;
 }

@@ -32,6 +32,12 @@ std::size_t available_memory(Device device);
 template <Backend B>
 void copy_bytes(void* to, const void* from, std::size_t bytes, StreamView stream);
 
+// Keeps host memory where it is, so that copies from it need no detour.
+template <Backend B>
+void pin_memory(void* memory, std::size_t bytes);
+template <Backend B>
+void unpin_memory(void* memory) noexcept;
+
 template <Backend B>
 void* create_stream(Device device);
 template <Backend B>

@@ -105,6 +105,16 @@ void copy_bytes<Backend::cuda>(void* to, const void* from, std::size_t bytes, St
 }
 
 template <>
+void pin_memory<Backend::cuda>(void* memory, std::size_t bytes) {
+  cuda_check(cudaHostRegister(memory, bytes, cudaHostRegisterPortable), "cudaHostRegister");
+}
+
+template <>
+void unpin_memory<Backend::cuda>(void* memory) noexcept {
+  cudaHostUnregister(memory);
+}
+
+template <>
 void* create_stream<Backend::cuda>(Device) {
   cudaStream_t stream = nullptr;
   cuda_check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");

@@ -40,13 +40,15 @@ std::string to_csv_text(std::span<const StudyReport> reports) {
 }
 
 std::string epoch_csv_header() {
-  return "epoch,train_loss,train_accuracy,val_loss,val_accuracy,learning_rate,seconds,samples_per_second\n";
+  return "epoch,train_loss,train_accuracy,val_loss,val_accuracy,learning_rate,seconds,samples_per_second,"
+         "waited_seconds\n";
 }
 
 std::string epoch_csv_row(const EpochRecord& record) {
-  return fmt::format("{},{},{},{},{},{},{},{}\n", record.epoch, number(record.train_loss),
+  return fmt::format("{},{},{},{},{},{},{},{},{}\n", record.epoch, number(record.train_loss),
                      number(record.train_accuracy), number(record.val_loss), number(record.val_accuracy),
-                     number(record.learning_rate), number(record.seconds), number(record.samples_per_second));
+                     number(record.learning_rate), number(record.seconds), number(record.samples_per_second),
+                     number(record.waited_seconds));
 }
 
 }  // namespace tandem

@@ -239,7 +239,8 @@ std::string epoch_table(const TrainingReport& report) {
   const std::string val = escape_html(report.val_name);
   for (const std::string& header :
        {std::string("epoch"), std::string("training loss"), std::string("training accuracy"), val + " loss",
-        val + " accuracy", std::string("learning rate"), std::string("time"), std::string("samples/s")})
+        val + " accuracy", std::string("learning rate"), std::string("time"), std::string("waited"),
+        std::string("samples/s")})
     html += fmt::format("<th class=\"number\" scope=\"col\">{}</th>", header);
   html += "</tr></thead>\n<tbody>\n";
   for (const EpochRecord& record : report.epochs) {
@@ -248,7 +249,7 @@ std::string epoch_table(const TrainingReport& report) {
          {fmt::format("{}", record.epoch), decimals(record.train_loss, 4), percent(record.train_accuracy),
           decimals(record.val_loss, 4), percent(record.val_accuracy),
           std::isfinite(record.learning_rate) ? fmt::format("{:.4g}", record.learning_rate) : "–",
-          duration(record.seconds), rate(record.samples_per_second)})
+          duration(record.seconds), duration(record.waited_seconds), rate(record.samples_per_second)})
       html += fmt::format("<td class=\"number\">{}</td>", cell);
     html += "</tr>\n";
   }

@@ -19,6 +19,7 @@ struct EpochRecord {
   double val_loss = not_measured, val_accuracy = not_measured;
   double learning_rate = not_measured;
   double seconds = not_measured, samples_per_second = not_measured;
+  double waited_seconds = not_measured;  // of those, for images that were not ready
 };
 
 struct Mistake {

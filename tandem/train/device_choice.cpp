@@ -29,8 +29,40 @@ double samples_per_second(Engine& engine, const BatchPlan& batches, double ms) {
   return samples / watch.elapsed_ms() * 1000;
 }
 
-double measure(const TrainOptions& options, const ImageSet& images, Device device) {
-  TrainingState state(options, images, device);
+// What can be chosen.
+struct Place {
+  Device device;
+  std::string augment_on;
+  std::string name;
+  double rate = 0;
+};
+
+std::vector<Place> places_for(const TrainOptions& options) {
+  std::vector<Device> devices;
+  if (options.device != "auto") {
+    devices.push_back(parse_device(options.device));
+  } else {
+    devices.push_back(cpu_device);
+    for (int i = 0; i < cuda_device_count(); ++i) devices.push_back(cuda_device(i));
+  }
+  std::vector<Place> places;
+  for (const Device device : devices) {
+    const std::string name = device.to_string();
+    if (options.augment == "none" || !device.is_cuda()) {
+      places.push_back({device, options.augment == "none" ? options.augment_on : "cpu", name});
+      continue;
+    }
+    for (const char* const where : {"gpu", "cpu"})
+      if (options.augment_on == "auto" || options.augment_on == where)
+        places.push_back({device, where, fmt::format("{} augmenting on the {}", name, where)});
+  }
+  return places;
+}
+
+double measure(TrainOptions options, const ImageSet& images, const Place& place) {
+  options.augment_on = place.augment_on;
+  options.epochs = std::max<std::int64_t>(options.epochs, 2);
+  TrainingState state(options, images, place.device);
   samples_per_second(state.engine(), state.task().batches(), warm_up_ms);
   return samples_per_second(state.engine(), state.task().batches(), measured_ms);
 }
@@ -42,26 +74,26 @@ std::string millions(double rate) {
 }  // namespace
 
 DeviceChoice choose_device(const TrainOptions& options, const ImageSet& images) {
-  if (options.device != "auto") return {parse_device(options.device), "as asked for"};
-  if (cuda_device_count() == 0) return {cpu_device, "no CUDA device: " + why_no_cuda()};
-  DeviceChoice choice{cpu_device, ""};
-  double best = measure(options, images, cpu_device);
+  std::vector<Place> places = places_for(options);
+  if (places.size() == 1)
+    return {places[0].device, places[0].augment_on,
+            options.device == "auto" ? "no CUDA device: " + why_no_cuda() : "as asked for"};
+  const Place* best = nullptr;
   std::vector<std::string> others;
-  for (int i = 0; i < cuda_device_count(); ++i) {
-    const Device device = cuda_device(i);
+  for (Place& place : places) {
     try {
-      const double rate = measure(options, images, device);
-      const bool faster = rate > best;
-      others.push_back(fmt::format("{} would do {}", (faster ? choice.device : device).to_string(),
-                                   millions(faster ? best : rate)));
-      if (faster) choice.device = device;
-      best = std::max(best, rate);
+      place.rate = measure(options, images, place);
+      if (!best || place.rate > best->rate) best = &place;
     } catch (const Error& error) {  // a GPU without room for it is no reason not to train
-      others.push_back(fmt::format("{} cannot: {}", device.to_string(), error.what()));
+      others.push_back(fmt::format("{} cannot: {}", place.name, error.what()));
+      if (places.size() == others.size()) throw;
     }
   }
-  choice.reason = fmt::format("{} samples/s; {}", millions(best), fmt::join(others, ", "));
-  return choice;
+  for (const Place& place : places)
+    if (&place != best && place.rate > 0)
+      others.push_back(fmt::format("{} would do {}", place.name, millions(place.rate)));
+  return {best->device, best->augment_on,
+          fmt::format("{} samples/s; {}", millions(best->rate), fmt::join(others, ", "))};
 }
 
 }  // namespace tandem

@@ -9,6 +9,7 @@
 #include <limits>
 #include <utility>
 
+#include "tandem/augment/recipe.h"
 #include "tandem/core/check.h"
 #include "tandem/files/read_file.h"
 
@@ -155,6 +156,17 @@ void any_text(const std::string&) {}
 void some_text(const std::string& given) {
   check(!given.empty(), "expected a name, got ''");
 }
+void known_place(const std::string& given) {
+  check(given == "auto" || given == "cpu" || given == "gpu", "expected auto, cpu or gpu, got '{}'", given);
+}
+constexpr int most_workers = 1024;
+void worker_number(const std::string& given) {
+  int count = -1;
+  const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), count);
+  const bool whole = error == std::errc{} && end == given.data() + given.size();
+  check(given == "auto" || (whole && count >= 0 && count <= most_workers),
+        "expected auto or a whole number from 0 to {}, got '{}'", most_workers, given);
+}
 void known_model(const std::string& given) {
   check(given == "mlp", "expected mlp, got '{}'", given);
 }
@@ -165,6 +177,18 @@ void known_device(const std::string& given) {
   } catch (const Error&) {
     fail("expected auto, cpu, cuda or a device such as cuda:1, got '{}'", given);
   }
+}
+
+// Kept as operations with their bounds, so that a run is the same when a named recipe has become another.
+TrainField augmentation() {
+  return {"augment",
+          TrainField::Kind::text,
+          "RECIPE",
+          "none, digits, or as 'rotate -12 12, shift -2 2, skew -0.1 0.1, noise 0 0.1'",
+          [](const TrainOptions& options) { return TomlValue(options.augment); },
+          [](TrainOptions& options, const TomlValue& value) {
+            options.augment = to_string(parse_recipe(text_in(value)));
+          }};
 }
 
 std::vector<TrainField> make_fields() {
@@ -208,6 +232,16 @@ std::vector<TrainField> make_fields() {
       whole("warmup_steps", &O::warmup_steps, 0, many, "Steps in which the rate rises from 0"),
       whole("early_stopping", &O::early_stopping, 0, many,
             "Stop after N epochs without a better accuracy; 0: never"),
+      augmentation(),
+      text("augment_on", &O::augment_on, "PLACE", "auto (the faster one, measured), cpu or gpu", known_place),
+      text("workers", &O::workers, "N", "Augmenting threads or processes; auto: a CPU each, 0: none",
+           worker_number),
+      choice("worker_kind", &O::worker_kind,
+             Names<WorkerKind>{{"thread", WorkerKind::thread}, {"process", WorkerKind::process}},
+             "thread or process"),
+      whole("ahead", &O::ahead, 0, 1 << 20, "Blocks of images augmented ahead; 0: twice the workers"),
+      number("worker_limit", &O::worker_limit, 0, true, infinite,
+             "Seconds without progress after which a worker is replaced"),
       seed(),
       whole("limit", &O::limit, 0, many, "Train on the first N images; 0: all"),
       whole("validation", &O::validation, 0, many, "Judge epochs on the last N training images"),
@@ -234,6 +268,16 @@ ScheduleOptions TrainOptions::schedule_options() const {
 
 UpdateOptions TrainOptions::update_options() const {
   return {.kind = optimizer, .momentum = momentum, .nesterov = nesterov, .weight_decay = weight_decay};
+}
+
+LoaderOptions TrainOptions::loader_options() const {
+  LoaderOptions options;
+  options.workers = workers == "auto" ? default_worker_count() : std::stoi(workers);
+  options.kind = worker_kind;
+  options.ahead = static_cast<int>(ahead);
+  options.worker_limit_s = worker_limit;
+  options.epochs = epochs;
+  return options;
 }
 
 std::span<const TrainField> train_fields() {

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tandem/data/loader.h"
 #include "tandem/device/device.h"
 #include "tandem/files/toml.h"
 #include "tandem/nn/loss.h"
@@ -45,6 +46,13 @@ struct TrainOptions {
   std::int64_t warmup_steps = 0;
   std::int64_t early_stopping = 0;  // epochs without a better accuracy; 0: never
 
+  std::string augment = "none";     // what parse_recipe() reads
+  std::string augment_on = "auto";  // cpu, gpu; saved as what was chosen
+  std::string workers = "auto";     // or their number
+  WorkerKind worker_kind = WorkerKind::thread;
+  std::int64_t ahead = 0;    // blocks of images filled ahead of the steps; 0: twice the workers
+  double worker_limit = 60;  // seconds without progress after which a worker is taken to hang
+
   std::uint64_t seed = 1;
   std::int64_t limit = 0;       // train on the first so many images; 0: all
   std::int64_t validation = 0;  // so many of the last training images judge the epochs; 0: the test set does
@@ -53,6 +61,7 @@ struct TrainOptions {
 
   ScheduleOptions schedule_options() const;
   UpdateOptions update_options() const;
+  LoaderOptions loader_options() const;
 };
 
 // Where a run is kept and how: not part of what it computes.

@@ -16,13 +16,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* format_version = "1";
+constexpr const char* format_version = "2";
 
 // A record as a row of numbers, and back.
-constexpr std::int64_t record_size = 8;
+constexpr std::int64_t record_size = 9;
 void append(std::vector<double>& row, const EpochRecord& r) {
   row.insert(row.end(), {static_cast<double>(r.epoch), r.train_loss, r.train_accuracy, r.val_loss,
-                         r.val_accuracy, r.learning_rate, r.seconds, r.samples_per_second});
+                         r.val_accuracy, r.learning_rate, r.seconds, r.samples_per_second, r.waited_seconds});
 }
 EpochRecord record_from(const double* row) {
   return {.epoch = static_cast<int>(row[0]),
@@ -32,7 +32,8 @@ EpochRecord record_from(const double* row) {
           .val_accuracy = row[4],
           .learning_rate = row[5],
           .seconds = row[6],
-          .samples_per_second = row[7]};
+          .samples_per_second = row[7],
+          .waited_seconds = row[8]};
 }
 
 bool all_finite(const Tensor& tensor) {
@@ -63,6 +64,12 @@ Tensor tensor_named(const TensorFile& file, const std::string& name, DType dtype
 std::vector<std::string> refused_keys(TrainOptions now, const TrainOptions& before) {
   now.from = before.from;
   now.device = before.device;
+  // Who augments, and how far ahead, does not change a bit.
+  now.augment_on = before.augment_on;
+  now.workers = before.workers;
+  now.worker_kind = before.worker_kind;
+  now.ahead = before.ahead;
+  now.worker_limit = before.worker_limit;
   if (now.schedule == ScheduleKind::constant || now.schedule == ScheduleKind::step)
     now.epochs = before.epochs;
   return differing_keys(now, before);
@@ -131,8 +138,9 @@ void save_checkpoint(const RunFolder& folder, const TrainOptions& options, const
       {"position",
        Tensor::from(std::vector<std::int64_t>{position.epoch, position.step, sums.correct, sums.samples},
                     {4})},
-      {"sums",
-       Tensor::from(std::vector<double>{sums.loss, position.epoch_seconds, position.total_seconds}, {3})},
+      {"sums", Tensor::from(std::vector<double>{sums.loss, position.epoch_seconds, position.total_seconds,
+                                                position.waited_seconds},
+                            {4})},
       {"records", Tensor::from(records, {static_cast<std::int64_t>(position.records.size()), record_size})}};
   add_prefixed(file.tensors, "model.", state.model().state_dict());
   add_prefixed(file.tensors, "optimizer.", state.task().optimizer.state());
@@ -162,7 +170,7 @@ std::optional<RunPosition> load_checkpoint(const RunFolder& folder, const TrainO
   const auto values = sums.to_vector<double>();
   const auto records = rows.to_vector<double>();
   const bool fits =
-      place.size() == 4 && values.size() == 3 && rows.rank() == 2 && rows.size(1) == record_size;
+      place.size() == 4 && values.size() == 4 && rows.rank() == 2 && rows.size(1) == record_size;
   check(fits && place[0] == rows.size(0) && place[1] >= 0 && place[1] < state.task().batches().steps(),
         "[train] {}: its position makes no sense", name);
   RunPosition position{.epoch = place[0],
@@ -170,6 +178,7 @@ std::optional<RunPosition> load_checkpoint(const RunFolder& folder, const TrainO
                        .sums = {.loss = values[0], .correct = place[2], .samples = place[3]},
                        .epoch_seconds = values[1],
                        .total_seconds = values[2],
+                       .waited_seconds = values[3],
                        .records = {}};
   for (std::int64_t i = 0; i < rows.size(0); ++i)
     position.records.push_back(record_from(records.data() + i * record_size));

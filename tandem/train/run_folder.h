@@ -41,6 +41,7 @@ struct RunPosition {
   StepSums sums;                     // of the epoch under way
   double epoch_seconds = 0;          // spent training in it
   double total_seconds = 0;          // spent in the run
+  double waited_seconds = 0;         // of epoch_seconds, for images that were not ready
   std::vector<EpochRecord> records;  // of the epochs that are over
 
   // The record of the best accuracy, the first of equals; null without records.

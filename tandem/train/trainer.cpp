@@ -58,11 +58,14 @@ class Trainer {
         format_count(data_.test.count()), image_description(data_.train), data_.train.classes.size()));
     const DeviceChoice choice = choose_device(options_, data_.train);
     options_.device = choice.device.to_string();
+    options_.augment_on = choice.augment_on;
     say(fmt::format("Device: {} ({})", options_.device, choice.reason));
-    state_.emplace(options_, data_.train, choice.device);
+    state_.emplace(options_, data_.train, choice.device, callbacks_.on_message);
     folder_ = make_run_folder(run_.folder, data_.name, options_.model);
     if (run_.resume) resume();
     say("Engine: " + state_->engine().description());
+    if (options_.augment != "none")
+      say(fmt::format("Augmentation: {}; {}", options_.augment, state_->task().source.description()));
     say("Run folder: " + folder_.path.string());
     data_.validation = data_.validation.to(choice.device);
 
@@ -103,6 +106,8 @@ class Trainer {
   // Some steps that together take about chunk_ms. How many does not change a bit of the result.
   void run_chunk() {
     const std::int64_t count = std::min(chunk_, batches().steps() - position_.step);
+    const BatchSource& source = state_->task().source;
+    const double waited_ms = source.waited_ms();
     const Stopwatch watch;
     const StepSums sums = state_->engine().run(position_.epoch, position_.step, count);
     const double ms = watch.elapsed_ms();
@@ -112,6 +117,7 @@ class Trainer {
     position_.step += count;
     position_.sums += sums;
     position_.epoch_seconds += ms / 1000;
+    position_.waited_seconds += (source.waited_ms() - waited_ms) / 1000;
     changed_ = true;
     const double wanted = chunk_ms * static_cast<double>(count) / std::max(ms, 1e-3);
     chunk_ = std::clamp<std::int64_t>(static_cast<std::int64_t>(wanted), 1, 8 * chunk_);
@@ -169,12 +175,14 @@ class Trainer {
         .learning_rate = learning_rate_at(state_->task().schedule, options_.learning_rate, position_.epoch,
                                           batches().steps() - 1, batches().steps()),
         .seconds = position_.epoch_seconds,
-        .samples_per_second = samples / std::max(position_.epoch_seconds, 1e-9)};
+        .samples_per_second = samples / std::max(position_.epoch_seconds, 1e-9),
+        .waited_seconds = position_.waited_seconds};
     position_.records.push_back(record);
     ++position_.epoch;
     position_.step = 0;
     position_.sums = {};
     position_.epoch_seconds = 0;
+    position_.waited_seconds = 0;
     // What the checkpoint does not hold is written first: a kill in between is mended by the resume, which
     // does this epoch again and writes the same.
     if (position_.best()->epoch == record.epoch) save_model(folder_.best(), state_->model(), info(record));

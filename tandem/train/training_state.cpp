@@ -2,8 +2,9 @@
 
 #include <fmt/ranges.h>
 
+#include "tandem/augment/recipe.h"
 #include "tandem/core/check.h"
-#include "tandem/train/training_data.h"
+#include "tandem/data/augmented_source.h"
 
 namespace tandem {
 namespace {
@@ -21,8 +22,17 @@ BatchPlan batches_of(const TrainOptions& options, const ImageSet& images) {
           .seed = options.seed};
 }
 
-std::unique_ptr<BatchSource> source_of(const TrainOptions& options, const ImageSet& images, Device device) {
-  return std::make_unique<StoredImages>(images.to(device), batches_of(options, images));
+std::unique_ptr<BatchSource> source_of(const TrainOptions& options, const ImageSet& images, Device device,
+                                       const MessageFunction& on_message) {
+  const BatchPlan batches = batches_of(options, images);
+  const Recipe recipe = parse_recipe(options.augment);
+  if (recipe.empty()) return std::make_unique<StoredImages>(images.to(device), batches);
+  if (device.is_cuda() && options.augment_on == "gpu")
+    return std::make_unique<DeviceAugmentedImages>(images.to(device), batches, recipe);
+  LoaderOptions loader = options.loader_options();
+  loader.on_message = on_message;
+  if (device.is_cuda()) return std::make_unique<CopiedImages>(images, batches, recipe, loader, device);
+  return std::make_unique<LoadedImages>(images, batches, recipe, loader);
 }
 
 }  // namespace
@@ -35,10 +45,11 @@ Architecture architecture_of(const TrainOptions& options) {
           .dropout = options.dropout};
 }
 
-TrainingState::TrainingState(const TrainOptions& options, const ImageSet& images, Device device)
+TrainingState::TrainingState(const TrainOptions& options, const ImageSet& images, Device device,
+                             const MessageFunction& on_message)
     : model_(model_on(options, device)),
       optimizer_(model_->parameters(), options.update_options(), options.learning_rate),
-      source_(source_of(options, images, device)),
+      source_(source_of(options, images, device, on_message)),
       task_{.model = *model_,
             .optimizer = optimizer_,
             .source = *source_,

@@ -6,6 +6,7 @@
 #include "tandem/train/engine.h"
 #include "tandem/train/model_file.h"
 #include "tandem/train/options.h"
+#include "tandem/train/training_data.h"
 
 namespace tandem {
 
@@ -14,7 +15,9 @@ Architecture architecture_of(const TrainOptions& options);
 class TrainingState {
  public:
   // At the beginning of the run. The model must fit the images.
-  TrainingState(const TrainOptions& options, const ImageSet& images, Device device);
+  // `on_message` is told what becomes of workers.
+  TrainingState(const TrainOptions& options, const ImageSet& images, Device device,
+                const MessageFunction& on_message = {});
 
   Module& model() { return *model_; }
   const Module& model() const { return *model_; }

@@ -23,7 +23,8 @@ TrainingReport sample_run() {
                     .val_accuracy = 0.9213,
                     .learning_rate = 0.1,
                     .seconds = 2.5,
-                    .samples_per_second = 24000},
+                    .samples_per_second = 24000,
+                    .waited_seconds = 0.125},
                    {.epoch = 2,
                     .train_loss = 0.125,
                     .train_accuracy = 0.95,
@@ -146,13 +147,13 @@ TEST(TrainingPage, AMatrixOfAnotherSizeIsABug) {
 
 TEST(EpochCsv, HasAColumnForEachFigure) {
   const std::string header = epoch_csv_header();
-  EXPECT_EQ(
-      header,
-      "epoch,train_loss,train_accuracy,val_loss,val_accuracy,learning_rate,seconds,samples_per_second\n");
+  EXPECT_EQ(header,
+            "epoch,train_loss,train_accuracy,val_loss,val_accuracy,learning_rate,seconds,samples_per_second,"
+            "waited_seconds\n");
   const std::string row = epoch_csv_row(sample_run().epochs[0]);
-  EXPECT_EQ(row, "1,0.5,0.85,0.25,0.9213,0.1,2.5,24000\n");
+  EXPECT_EQ(row, "1,0.5,0.85,0.25,0.9213,0.1,2.5,24000,0.125\n");
   const std::string sparse = epoch_csv_row({.epoch = 3, .train_loss = 0.1 + 0.2});
-  EXPECT_EQ(sparse, "3,0.30000000000000004,,,,,,\n");
+  EXPECT_EQ(sparse, "3,0.30000000000000004,,,,,,,\n");
   EXPECT_EQ(std::count(sparse.begin(), sparse.end(), ','), std::count(header.begin(), header.end(), ','));
 }
 

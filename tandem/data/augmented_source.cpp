@@ -1,0 +1,163 @@
+#include "tandem/data/augmented_source.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "tandem/augment/augment.h"
+#include "tandem/core/check.h"
+#include "tandem/device/driver.h"
+
+namespace tandem {
+namespace {
+
+// Positions of a block on a GPU: enough that starting work on it costs nothing, few enough that the first one
+// is soon there.
+constexpr std::int64_t copied_positions = 8192, augmented_positions = 65536;
+constexpr std::int64_t most_block_bytes = std::int64_t{256} << 20;
+
+std::int64_t positions_of(const BatchPlan& plan, std::int64_t wanted, std::int64_t image_size) {
+  return block_positions(plan, std::min(wanted, std::max<std::int64_t>(1, most_block_bytes / image_size)));
+}
+
+std::vector<std::int32_t> numbers_to(std::int64_t count) {
+  std::vector<std::int32_t> numbers(static_cast<std::size_t>(count));
+  std::iota(numbers.begin(), numbers.end(), 0);
+  return numbers;
+}
+
+std::string in_words(const LoaderOptions& options) {
+  if (options.workers == 0) return "on the CPU, between the steps";
+  const bool threads = options.kind == WorkerKind::thread;
+  return fmt::format("by {} {}{} on the CPU", options.workers, threads ? "thread" : "process",
+                     options.workers == 1 ? ""
+                     : threads            ? "s"
+                                          : "es");
+}
+
+bool holds(std::int64_t block_epoch, std::int64_t block_first, std::int64_t block_count, std::int64_t epoch,
+           std::int64_t first) {
+  return block_epoch == epoch && first >= block_first && first < block_first + block_count;
+}
+
+}  // namespace
+
+LoadedImages::LoadedImages(const ImageSet& images, const BatchPlan& plan, const Recipe& recipe,
+                           const LoaderOptions& options)
+    : BatchSource(plan),
+      image_size_(images.image_size()),
+      description_(in_words(options)),
+      loader_(images, plan, recipe, options),
+      numbers_(numbers_to(loader_.block_images())) {}
+
+SourceBlock LoadedImages::take(std::int64_t epoch, std::int64_t first, std::int64_t most) {
+  if (!held_ || !holds(held_->epoch, held_->first, held_->count, epoch, first)) {
+    if (held_) loader_.release(*held_);
+    held_.reset();
+    held_ = loader_.take(epoch, first);
+  }
+  const std::int64_t at = first - held_->first;
+  return {.count = std::min(most, held_->count - at),
+          .images = held_->images,
+          .image_count = held_->count,
+          .samples = numbers_.data() + at,
+          .labels = held_->labels + at};
+}
+
+CopiedImages::CopiedImages(const ImageSet& images, const BatchPlan& plan, const Recipe& recipe,
+                           const LoaderOptions& options, Device device)
+    : BatchSource(plan),
+      image_size_(images.image_size()),
+      description_(in_words(options) + ", copied to " + device.to_string()),
+      loader_(images, plan, recipe, options),
+      pinned_(loader_.memory(), device),
+      copies_(device),
+      blocks_{DeviceBlock(device), DeviceBlock(device)} {
+  // Whole blocks of the loader.
+  const std::int64_t loaded = loader_.block_images();
+  const std::int64_t positions =
+      std::max<std::int64_t>(1, positions_of(plan, copied_positions, image_size_) / loaded) * loaded;
+  for (DeviceBlock& block : blocks_) {
+    block.images = Tensor::empty({positions, image_size_}, DType::u8, device);
+    block.labels = Tensor::empty({positions}, DType::i32, device);
+  }
+  numbers_ = Tensor::from(numbers_to(positions), {positions}, device);
+}
+
+SourceBlock CopiedImages::take(std::int64_t epoch, std::int64_t first, std::int64_t most) {
+  DeviceBlock* block = &blocks_[current_];
+  if (!holds(block->epoch, block->first, block->count, epoch, first)) {
+    DeviceBlock& before = *block;
+    before.free.record(current_stream(device()));  // all that uses it has been put on the stream
+    current_ = 1 - current_;
+    block = &blocks_[current_];
+    const bool again = block->epoch >= 0;
+    fill(*block, epoch, first);
+    block->ready.hold_back(current_stream(device()));
+    // This block's last use came before that of the one before: now both times are known.
+    if (again) waited_ms_ += std::max(0.0, before.ready.elapsed_ms_since(block->free));
+  }
+  const std::int64_t at = first - block->first;
+  return {.count = std::min(most, block->count - at),
+          .images = block->images.data<std::uint8_t>(),
+          .image_count = block->count,
+          .samples = numbers_.data<std::int32_t>() + at,
+          .labels = block->labels.data<std::int32_t>() + at};
+}
+
+// A slot of the ring is given back when its copy is over, which the next slot's copy waits for.
+void CopiedImages::fill(DeviceBlock& block, std::int64_t epoch, std::int64_t first) {
+  if (block.epoch >= 0) block.free.hold_back(copies_);
+  block.epoch = epoch;
+  block.first = first;
+  block.count = 0;
+  std::optional<LoadedBlock> copied;
+  const auto finish = [&] {
+    if (!copied) return;
+    block.ready.synchronize();
+    loader_.release(*copied);
+  };
+  while (first + block.count < plan_.positions() &&
+         block.count + loader_.block_images() <= block.labels.numel()) {
+    const LoadedBlock loaded = loader_.take(epoch, first + block.count);
+    finish();
+    const auto copy = [&](const Tensor& to, const void* from, std::int64_t item_bytes) {
+      on_backend(device(), "loader", [&]<Backend B>() {
+        copy_bytes<B>(to.bytes() + block.count * item_bytes, from,
+                      static_cast<std::size_t>(loaded.count * item_bytes), copies_);
+      });
+    };
+    copy(block.images, loaded.images, image_size_);
+    copy(block.labels, loaded.labels, sizeof(std::int32_t));
+    block.ready.record(copies_);
+    block.count += loaded.count;
+    copied = loaded;
+  }
+  finish();
+}
+
+DeviceAugmentedImages::DeviceAugmentedImages(const ImageSet& images, const BatchPlan& plan,
+                                             const Recipe& recipe)
+    : BatchSource(plan), images_(images), recipe_(recipe) {
+  const std::int64_t positions = positions_of(plan, augmented_positions, images.image_size());
+  const Shape& shape = images.images.shape();
+  samples_ = Tensor::empty({positions}, DType::i32, device());
+  labels_ = Tensor::empty({positions}, DType::i32, device());
+  augmented_ = Tensor::empty({positions, shape[1], shape[2], shape[3]}, DType::u8, device());
+  numbers_ = Tensor::from(numbers_to(positions), {positions}, device());
+}
+
+SourceBlock DeviceAugmentedImages::take(std::int64_t epoch, std::int64_t first, std::int64_t most) {
+  const std::int64_t count = std::min({samples_.numel(), most, plan_.positions() - first});
+  const Tensor samples = samples_.slice(0, 0, count);
+  fill_block(plan_, epoch, first, images_.labels, samples, labels_.slice(0, 0, count));
+  augment_batch(recipe_, plan_.seed, epoch, images_.images, samples, augmented_.slice(0, 0, count));
+  return {.count = count,
+          .images = augmented_.data<std::uint8_t>(),
+          .image_count = count,
+          .samples = numbers_.data<std::int32_t>(),
+          .labels = labels_.data<std::int32_t>()};
+}
+
+}  // namespace tandem
