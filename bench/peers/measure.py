@@ -15,7 +15,9 @@ from collections import namedtuple
 
 Work = namedtuple("Work", "study case rows columns dtype kernel")  # kernel: (rows, columns) or None
 Training = namedtuple("Training", "study case layers precision batch")
-SAMPLES = 60000  # of an epoch of training
+Augmenting = namedtuple("Augmenting", "study case rows columns batch")
+SAMPLES = 60000  # of an epoch of training; the times of augmentation are those of as many images
+AUGMENT_BOUNDS = (12, 2, 0.15, 0.1)  # Tandem's recipe `digits`: ± degrees, ± pixels both ways, ± tilt, noise up to
 RATE = 0.1       # the learning rate of training
 SETS = 3    # sets of inputs on the GPU, used in turn, so that its L2 cache does not serve the inputs
 BATCH = 20  # GPU calls between two events, 5 when one takes over 1 ms; the time is divided by it
@@ -37,6 +39,11 @@ def parse(text):
         if not match:
             raise SystemExit(f"expected a case like '784,200,10 fp32 16', got '{case}'")
         return Training(study, case, [int(size) for size in match[1].split(",")], match[2], int(match[3]))
+    if study == "augment":
+        match = re.fullmatch(r"(\d+)x(\d+) digits (\d+)", case)
+        if not match:
+            raise SystemExit(f"expected a case like '28x28 digits 65536', got '{case}'")
+        return Augmenting(study, case, *(int(number) for number in match.groups()))
     match = re.fullmatch(r"(\d+)x(\d+) (\w+)(?: (\d+)x(\d+))?", case)
     if not match:
         raise SystemExit(f"expected a case like '4096x4096 f32 3x3', got '{case}'")
@@ -98,6 +105,11 @@ def time_cpu(call, budget_s, repeat=1):
         call()
         samples.append((time.perf_counter() - start) * 1e3 / repeat)
     return summary(samples)
+
+
+def of_all_samples(figures, samples):
+    """From the times of so many samples to those of SAMPLES."""
+    return {name: value * SAMPLES / samples for name, value in figures.items()}
 
 
 def training_data(work):
