@@ -108,7 +108,8 @@ __device__ inline void pack_small(const SmallPass& work, std::int64_t first, int
                                   std::uint32_t* quads) {
   const std::uint32_t row_words = work.words.divisor, strips = work.strips.divisor;
   const std::uint32_t height = work.height.divisor, pitch = work.pitch();
-  if (threadIdx.x < images) quads[(threadIdx.x * height + 1) * pitch - 1] = 0;
+  for (std::uint32_t image = threadIdx.x; image < images; image += small_threads)
+    quads[(image * height + 1) * pitch - 1] = 0;
   for (std::uint32_t t = threadIdx.x; t < images * strips; t += small_threads) {
     const std::uint32_t image = work.strips.quotient(t), strip = t - image * strips;
     const std::uint32_t down = work.words.quotient(strip), x = strip - down * row_words;

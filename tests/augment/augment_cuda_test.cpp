@@ -121,6 +121,12 @@ TEST_F(AugmentCuda, TheCommonRecipeGivesTheSameBytes) {
     expect_equal(digits_recipe(), {28, 28, 1}, count, choice);
 }
 
+// So small that a block takes more images than it has threads.
+TEST_F(AugmentCuda, ManyTinyImagesGiveTheSameBytes) {
+  Choice choice(10);
+  expect_equal(recipe_of({random_rotate({-180, 180})}), {2, 8, 1}, 60000, choice);
+}
+
 TEST_F(AugmentCuda, RotationsThenMovesAndNoiseGiveTheSameBytes) {
   Choice choice(2);
   for (int round = 0; round < 120; ++round) {
