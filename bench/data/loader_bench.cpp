@@ -50,16 +50,18 @@ void register_all() {
   std::vector<int> counts;
   for (int count = 1; count < usable_cpus(); count *= 2) counts.push_back(count);
   counts.push_back(std::max(2, usable_cpus()));
-  for (const auto& [recipe_name, recipe] : {std::pair{"digits", digits_recipe()}, {"none", Recipe{}}}) {
-    const auto add = [&](const std::string& name, WorkerKind kind, int workers) {
-      benchmark::RegisterBenchmark(fmt::format("load/{}/{}", recipe_name, name).c_str(),
-                                   [=](benchmark::State& state) { load(state, kind, workers, recipe); })
-          ->UseRealTime();
-    };
-    add("here", WorkerKind::thread, 0);
+  const auto add = [](const std::string& name, const Recipe& recipe, WorkerKind kind, int workers) {
+    benchmark::RegisterBenchmark(("load/" + name).c_str(), [=](benchmark::State& state) {
+      load(state, kind, workers, recipe);
+    })->UseRealTime();
+  };
+  for (const bool plain : {false, true}) {
+    const Recipe recipe = plain ? Recipe{} : digits_recipe();
+    const std::string name = plain ? "none" : "digits";
+    add(name + "/here", recipe, WorkerKind::thread, 0);
     for (const int count : counts) {
-      add(fmt::format("threads:{}", count), WorkerKind::thread, count);
-      add(fmt::format("processes:{}", count), WorkerKind::process, count);
+      add(fmt::format("{}/threads:{}", name, count), recipe, WorkerKind::thread, count);
+      add(fmt::format("{}/processes:{}", name, count), recipe, WorkerKind::process, count);
     }
   }
 }

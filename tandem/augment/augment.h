@@ -19,9 +19,10 @@ struct AugmentScratch {
   std::vector<std::uint8_t> moved;     // a rotation's source after the moves before it
   std::vector<std::uint32_t> quads;    // four neighbouring levels in one word
   std::vector<std::int32_t> places;    // which of them a pixel needs
-  std::vector<std::uint32_t> weights;  // and how much of each
-  std::vector<std::uint32_t> bits;     // for noise
-  std::vector<float> coefficients;     // of a cubic spline
+  std::vector<std::uint32_t> columns;  // where between its pixels
+  std::vector<std::uint32_t> rows;
+  std::vector<std::uint32_t> bits;  // for noise
+  std::vector<float> coefficients;  // of a cubic spline
 };
 
 // `out` may not overlap `in`. key.operation is ignored: operation i of the recipe draws with i.

@@ -39,79 +39,84 @@ void pack_quads(const std::uint8_t* in, int width, int count, std::uint32_t* qua
   }
 }
 
-// Where an output row reads, for the columns the moves leave: a quad's place, −1 outside, and the weights to
-// the right (low bits) and down (high bits). The last vector may reach beyond the row.
+// Where each output pixel reads: the place of its quad, −1 outside, and the coordinate, of which
+// interpolation needs the fraction.
+struct Reads {
+  std::int32_t* places;
+  std::uint32_t *columns, *rows;
+};
+
+// Those of output row y, for the columns the moves leave. The last vector may reach beyond them.
 template <std::size_t bytes>
 [[gnu::always_inline]] inline void place_row(const RotateMap& map, const RowMove& move, const ImageSize& size,
-                                             std::int32_t* places, std::uint32_t* weights) {
+                                             int y, const Reads& reads) {
   using V = Vector<std::uint32_t, bytes>;
   constexpr int lanes = bytes / sizeof(std::uint32_t);
-  constexpr std::uint32_t low = (1u << weight_bits) - 1, high = ~0u << (32 - weight_bits);
   V lane{};
 #pragma GCC unroll 16
   for (int i = 0; i < lanes; ++i) lane[i] = static_cast<std::uint32_t>(i);
   // All modulo 2³²: what lies below 0 is a large number.
   const auto xx = static_cast<std::uint32_t>(map.xx), yx = static_cast<std::uint32_t>(map.yx);
-  const int start = move.begin + move.offset;
+  const int start = move.begin + move.offset, first = y * size.width;
   V column = lane * xx + static_cast<std::uint32_t>(map.column(start, move.row));
   V row = lane * yx + static_cast<std::uint32_t>(map.row(start, move.row));
   const auto fraction = static_cast<std::uint32_t>(map.fraction);
   const auto width = static_cast<std::uint32_t>(size.width);
   const std::uint32_t most_column = (width - 1) << fraction;
   const std::uint32_t most_row = static_cast<std::uint32_t>(size.height - 1) << fraction;
-  for (int x = move.begin; x < move.end; x += lanes) {
+  for (int i = first + move.begin; i < first + move.end; i += lanes) {
     const V inside = reinterpret_cast<V>((column <= most_column) & (row <= most_row));
-    *reinterpret_cast<V*>(places + x) = ((row >> fraction) * width + (column >> fraction)) | ~inside;
-    *reinterpret_cast<V*>(weights + x) =
-        (column >> (fraction - weight_bits) & low) | (row << (32 - fraction) & high);
+    *reinterpret_cast<V*>(reads.places + i) = ((row >> fraction) * width + (column >> fraction)) | ~inside;
+    *reinterpret_cast<V*>(reads.columns + i) = column;
+    *reinterpret_cast<V*>(reads.rows + i) = row;
     column += static_cast<std::uint32_t>(lanes) * xx;
     row += static_cast<std::uint32_t>(lanes) * yx;
   }
-  *reinterpret_cast<V*>(places + move.end) = ~V{};  // what the last vector wrote too much
+  *reinterpret_cast<V*>(reads.places + first + move.end) = ~V{};  // what the last vector wrote too much
 }
 
-// between_levels() of a vector of pixels, which replaces their weights.
+// between_levels() of the vector of pixels from `first` on, in place of their columns.
 template <std::size_t bytes>
-[[gnu::always_inline]] inline void interpolate(const std::uint32_t* quads, const std::int32_t* places,
-                                               std::uint32_t* weights) {
+[[gnu::always_inline]] inline void interpolate(const std::uint32_t* quads, const Reads& reads,
+                                               std::size_t first, std::uint32_t fraction) {
   using V = Vector<std::uint32_t, bytes>;
   constexpr std::uint32_t one = 1 << weight_bits;
   const V quad = [&]<std::size_t... i>(std::index_sequence<i...>) __attribute__((always_inline)) {
-    return V{quads[places[i]]...};
+    return V{quads[reads.places[first + i]]...};
   }
   (std::make_index_sequence<bytes / sizeof(std::uint32_t)>());
-  const V weight = *reinterpret_cast<const V*>(weights);
-  const V right = weight & (one - 1), down = weight >> (32 - weight_bits), left = one - right;
+  auto* const column = reinterpret_cast<V*>(reads.columns + first);
+  const V right = *column >> (fraction - weight_bits) & (one - 1), left = one - right;
+  const V down = *reinterpret_cast<V*>(reads.rows + first) >> (fraction - weight_bits) & (one - 1);
   const V above = (quad & 255) * left + (quad >> 8 & 255) * right;
   const V below = (quad >> 16 & 255) * left + (quad >> 24) * right;
-  *reinterpret_cast<V*>(weights) = (above * (one - down) + below * down + one * one / 2) >> (2 * weight_bits);
+  *column = (above * (one - down) + below * down + one * one / 2) >> (2 * weight_bits);
 }
 
-// First all places, then all loads, for a load whose place has just been computed waits for it.
+// First all moves, then all places, then all loads: what has just been computed need not be waited for.
 [[gnu::noinline]] void rotate_small(const PassWork& work, AugmentScratch& scratch) {
   constexpr std::size_t beyond = 16;  // lanes of the widest vector
   const ImageSize size = work.size;
   const auto count = static_cast<std::size_t>(size.bytes());
   scratch.quads.resize(count + 1);
-  scratch.places.resize(count + beyond);
-  scratch.weights.resize(count + beyond);
+  scratch.columns.resize(count + beyond);
+  scratch.rows.resize(count + beyond);
+  scratch.places.assign(count + beyond, -1);
   scratch.quads[0] = 0;  // all that is outside
-  std::uint32_t* const quads = scratch.quads.data() + 1;
-  pack_quads(moved_source(work, scratch), size.width, static_cast<int>(count), quads);
+  const std::uint32_t* const quads = scratch.quads.data() + 1;
+  pack_quads(moved_source(work, scratch), size.width, static_cast<int>(count), scratch.quads.data() + 1);
   const RotateMap map = work.steps[work.pass.rotation].map;
-  const DrawnStep* const moves = work.steps + work.pass.rotation + 1;
-  const int move_count = work.pass.moves_end - work.pass.rotation - 1;
-  std::int32_t* const places = scratch.places.data();
-  std::uint32_t* const weights = scratch.weights.data();
+  const int first = work.pass.rotation + 1;
+  RowMove moves[small_side];
+  for (int y = 0; y < size.height; ++y)
+    moves[y] = row_move(work.steps + first, work.pass.moves_end - first, size, y);
+  const Reads reads{scratch.places.data(), scratch.columns.data(), scratch.rows.data()};
   std::uint8_t* const out = work.out;
-  std::fill(scratch.places.begin(), scratch.places.end(), -1);
-  with_simd([&]<std::size_t bytes>() __attribute__((always_inline)) {
-    for (int y = 0; y < size.height; ++y)
-      place_row<bytes>(map, row_move(moves, move_count, size, y), size, places + y * size.width,
-                       weights + y * size.width);
+  with_simd([ =, &moves ]<std::size_t bytes>() __attribute__((always_inline)) {
+    for (int y = 0; y < size.height; ++y) place_row<bytes>(map, moves[y], size, y, reads);
     for (std::size_t i = 0; i < count; i += bytes / sizeof(std::uint32_t))
-      interpolate<bytes>(quads, places + i, weights + i);
-    for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<std::uint8_t>(weights[i]);
+      interpolate<bytes>(quads, reads, i, static_cast<std::uint32_t>(map.fraction));
+    for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<std::uint8_t>(reads.columns[i]);
   });
 }
 

@@ -57,8 +57,12 @@ bool next_token(int jobs, std::int32_t& token) {
   return got == sizeof(token);
 }
 
-void tell_trainer(const PipeQueue& results, std::int32_t slot) {
+// False: the trainer is gone, and there is nobody to hear of it.
+bool tell_trainer(const PipeQueue& results, std::int32_t slot) try {
   results.put(std::as_bytes(std::span(&slot, 1)));
+  return true;
+} catch (const Error&) {
+  return false;
 }
 
 int number_from(const std::string& word) {
@@ -123,7 +127,7 @@ void work(const WorkerTask& task) {
     for (std::int32_t slot = 0; next_token(task.jobs, slot) && !ring.stopped();) {
       if (slot < 0 || slot >= ring.setup().slots || !ring.claim(slot, task.number)) continue;
       if (!fill_slot(task, slot, scratch)) return;
-      if (ring.finish(slot, task.number)) tell_trainer(*task.results, slot);
+      if (ring.finish(slot, task.number) && !tell_trainer(*task.results, slot)) return;
     }
   } catch (const std::exception& error) {
     ring.report_failure(ring.status(task.number).sample.load(), error.what());

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "tandem/core/check.h"
+#include "tandem/data/wide_affinity.h"
 
 namespace tandem {
 namespace {
@@ -78,6 +79,7 @@ void WorkerPool::start(int number) {
   status.ready.store(0);
   status.sample.store(-1);
   seat.since_ns = monotonic_ns();
+  const WideAffinity anywhere;
   if (options_.kind == WorkerKind::process) {
     const WorkerFiles files{.ring = place_->memory.fd(),
                             .data = data_.fd(),

@@ -6,7 +6,9 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <csignal>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -46,12 +48,15 @@ class SpawnSettings {
   posix_spawnattr_t attributes_{};
 };
 
-// This process's, with one thread for the libraries that would start a team as they are loaded.
+// This process's, without what would make libraries start a team, or bind it, as they are loaded.
 std::vector<std::string> worker_environment() {
+  constexpr std::string_view dropped[] = {
+      "OMP_NUM_THREADS=", "OPENBLAS_NUM_THREADS=", "OMP_PROC_BIND=", "OMP_PLACES=", "GOMP_CPU_AFFINITY="};
   std::vector<std::string> all;
   for (char** entry = environ; *entry; ++entry) {
     const std::string_view text = *entry;
-    if (!text.starts_with("OMP_NUM_THREADS=") && !text.starts_with("OPENBLAS_NUM_THREADS="))
+    if (std::none_of(std::begin(dropped), std::end(dropped),
+                     [&](std::string_view name) { return text.starts_with(name); }))
       all.emplace_back(text);
   }
   all.emplace_back("OMP_NUM_THREADS=1");

@@ -12,8 +12,10 @@
 
 namespace tandem {
 
-// The test program's workers are killed by the one, and throw at the other; sets without them are smaller.
-inline constexpr std::int32_t deadly_sample = 701, throwing_sample = 702;
+// What the test program's workers do at these samples; other sets are smaller. The fickle one kills a worker
+// while the file that this variable names can be made shorter by a byte.
+inline constexpr std::int32_t fickle_sample = 700, deadly_sample = 701, throwing_sample = 702;
+inline constexpr const char* fickle_file = "TANDEM_TEST_FICKLE";
 
 inline ImageSet small_set(std::int64_t count, std::int64_t height = 12, std::int64_t width = 9,
                           std::int64_t channels = 1) {

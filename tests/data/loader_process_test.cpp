@@ -1,20 +1,22 @@
 // Process workers as an isolation boundary: killed, stopped, poisoned, orphaned, or never started.
 #include <fcntl.h>
-#include <poll.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
-#include <map>
+#include <fstream>
 #include <stdexcept>
 
 #include "tandem/data/loader.h"
 #include "tests/core/error_text.h"
 #include "tests/data/loader_cases.h"
 #include "tests/data/test_program.h"
+#include "tests/image/test_files.h"
 
 namespace tandem {
 namespace {
@@ -24,6 +26,12 @@ constexpr bool sanitized = true;  // their runtimes do not live with limits on t
 #else
 constexpr bool sanitized = false;
 #endif
+
+// CPUs a thread or process may run on.
+int allowed_cpus(pid_t pid) {
+  cpu_set_t set;
+  return sched_getaffinity(pid, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : -1;
+}
 
 // Loads blocks of random batches beside a loader without workers, and calls between(k) after the k-th.
 template <class F>
@@ -95,25 +103,56 @@ TEST(LoaderProcesses, StoppedWorkersAreReplaced) {
 TEST(LoaderProcesses, ASampleThatKillsThreeWorkersIsLeftOut) {
   const ImageSet set = small_set(deadly_sample + 1);
   const BatchPlan plan{.samples = set.count(), .batch_size = 32, .seed = 4};
-  std::vector<std::string> messages;
-  Loader loader(
-      set, plan, test_recipe(),
-      {.workers = 2, .kind = WorkerKind::process, .epochs = 3, .on_message = [&](const std::string& text) {
-         messages.push_back(text);
-       }});
-  for (std::int64_t epoch = 0; epoch < 3; ++epoch) {
-    auto expected = expected_epoch(set, plan, test_recipe(), epoch);
-    const auto at = std::find_if(expected.begin(), expected.end(),
-                                 [](const Loaded& loaded) { return loaded.sample == deadly_sample; });
-    ASSERT_NE(at, expected.end());
-    *at = at + 1 == expected.end() ? expected.front() : *(at + 1);
-    EXPECT_TRUE(load_epoch(loader, set, plan, epoch) == expected) << epoch;
+  for (const int workers : {1, 2}) {
+    std::vector<std::string> messages;
+    Loader loader(set, plan, test_recipe(),
+                  {.workers = workers,
+                   .kind = WorkerKind::process,
+                   .epochs = 3,
+                   .on_message = [&](const std::string& text) { messages.push_back(text); }});
+    for (std::int64_t epoch = 0; epoch < 3; ++epoch) {
+      auto expected = expected_epoch(set, plan, test_recipe(), epoch);
+      const auto at = std::find_if(expected.begin(), expected.end(),
+                                   [](const Loaded& loaded) { return loaded.sample == deadly_sample; });
+      ASSERT_NE(at, expected.end());
+      *at = at + 1 == expected.end() ? expected.front() : *(at + 1);
+      EXPECT_TRUE(load_epoch(loader, set, plan, epoch) == expected) << epoch;
+    }
+    const LoaderStatistics statistics = loader.statistics();
+    EXPECT_EQ(statistics.skipped, std::vector<std::int32_t>{deadly_sample});
+    EXPECT_GE(statistics.replaced_workers, 3);  // a second worker may have met it before it was known
+    EXPECT_LE(statistics.replaced_workers, workers == 1 ? 3 : 6);
+    EXPECT_EQ(std::count(messages.begin(), messages.end(),
+                         "sample 701 of the training images ended 3 workers and is left out from now on"),
+              1);
   }
-  EXPECT_EQ(loader.statistics().skipped, std::vector<std::int32_t>{deadly_sample});
-  EXPECT_GE(loader.statistics().replaced_workers, 3);
-  EXPECT_EQ(std::count(messages.begin(), messages.end(),
-                       "sample 701 of the training images ended 3 workers and is left out from now on"),
-            1);
+}
+
+// Two deaths an epoch, again and again, are no reason to leave a sample out.
+TEST(LoaderProcesses, DeathsAreForgottenWhenTheBlockIsDone) {
+  const ImageSet set = small_set(fickle_sample + 1);
+  const BatchPlan plan{.samples = set.count(), .batch_size = 32, .seed = 4};
+  const TempFolder folder;
+  const auto file = folder / "deaths";
+  std::ofstream(file).close();
+  ASSERT_EQ(setenv(fickle_file, file.c_str(), 1), 0);
+  Loader loader(set, plan, test_recipe(), {.workers = 1, .kind = WorkerKind::process, .epochs = 1});
+  const auto expected = expected_epoch(set, plan, test_recipe(), 0);
+  for (int round = 1; round <= 4; ++round) {
+    std::filesystem::resize_file(file, 2);
+    EXPECT_TRUE(load_epoch(loader, set, plan, 0) == expected);
+    EXPECT_EQ(loader.statistics().replaced_workers, 2 * round);
+  }
+  unsetenv(fickle_file);
+  EXPECT_TRUE(loader.statistics().skipped.empty());
+}
+
+// Where OpenMP binds the trainer's thread to one CPU, the workers still have all.
+TEST(LoaderProcesses, WorkersAreNotBoundWithTheTrainer) {
+  ASSERT_EQ(setenv("OMP_PROC_BIND", "true", 1), 0);
+  const pid_t child = start_self({"bound-loader", std::to_string(allowed_cpus(0))}, {});
+  unsetenv("OMP_PROC_BIND");
+  EXPECT_EQ(wait_for(child), 0);
 }
 
 TEST(LoaderProcesses, AnExceptionReachesTheTrainerWithItsSample) {
@@ -237,9 +276,14 @@ TEST(LoaderProcesses, WordsNobodyWouldGiveAreRefused) {
 
 }  // namespace
 
-// As the program's own worker, but for two samples.
+// As the program's own worker, but for a few samples.
 int loader_worker(const Words& words) {
   return run_worker(words, [](std::int32_t sample) {
+    if (const char* file = sample == fickle_sample ? std::getenv(fickle_file) : nullptr)
+      if (const auto left = std::filesystem::file_size(file); left > 0) {
+        std::filesystem::resize_file(file, left - 1);
+        raise(SIGKILL);
+      }
     if (sample == deadly_sample) raise(SIGKILL);
     if (sample == throwing_sample) throw std::runtime_error("no such pixel");
   });
@@ -257,6 +301,20 @@ int loader_parent(const Words& words) {
   }
   if (write(std::stoi(words.at(1)), pids.data(), 3 * sizeof(pid_t)) < 0) return 1;
   while (true) pause();
+}
+
+// bound-loader CPUS: 0 when workers of both kinds may run on so many.
+int bound_loader(const Words& words) {
+  const int cpus = std::stoi(words.at(1));
+  const ImageSet set = small_set(10);
+  const BatchPlan plan{.samples = 10, .batch_size = 10};
+  std::atomic<int> seen{0};
+  Loader threads(set, plan, {},
+                 {.workers = 1, .before_sample = [&](std::int32_t) { seen = allowed_cpus(0); }});
+  threads.take(0, 0);
+  Loader processes(set, plan, {}, {.workers = 1, .kind = WorkerKind::process});
+  processes.take(0, 0);
+  return seen == cpus && allowed_cpus(processes.worker_pids().at(0)) == cpus ? 0 : 1;
 }
 
 }  // namespace tandem

@@ -18,6 +18,7 @@ using Words = std::vector<std::string>;
 int queue_writer(const Words& words);   // pipe_queue_test.cpp
 int loader_worker(const Words& words);  // loader_process_test.cpp
 int loader_parent(const Words& words);  // loader_process_test.cpp
+int bound_loader(const Words& words);   // loader_process_test.cpp
 
 // Starts this program; `fds` keep their numbers in it.
 inline pid_t start_self(const Words& words, const std::vector<int>& fds) {

@@ -9,7 +9,8 @@ int main(int argc, char** argv) {
   const std::map<std::string, std::function<int(const tandem::Words&)>> parts{
       {"queue-writer", tandem::queue_writer},
       {"worker", tandem::loader_worker},
-      {"loader-parent", tandem::loader_parent}};
+      {"loader-parent", tandem::loader_parent},
+      {"bound-loader", tandem::bound_loader}};
   if (!words.empty())
     if (const auto found = parts.find(words[0]); found != parts.end()) return found->second(words);
   testing::InitGoogleTest(&argc, argv);

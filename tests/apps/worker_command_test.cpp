@@ -1,0 +1,27 @@
+// The program as a worker of the loader, which starts it again for that.
+#include <gtest/gtest.h>
+
+#include "tests/apps/program.h"
+#include "tests/data/loader_cases.h"
+
+namespace tandem {
+namespace {
+
+TEST(WorkerCommand, GivesTheBitsOfTheDefinition) {
+  const ImageSet set = small_set(600);
+  const BatchPlan plan{.samples = 600, .batch_size = 20, .seed = 5};
+  Loader loader(set, plan, test_recipe(),
+                {.workers = 2, .kind = WorkerKind::process, .epochs = 1, .program = TANDEM_PROGRAM});
+  EXPECT_TRUE(load_epoch(loader, set, plan, 0) == expected_epoch(set, plan, test_recipe(), 0));
+  EXPECT_EQ(loader.statistics().replaced_workers, 0);
+}
+
+TEST(WorkerCommand, IsNothingForUsers) {
+  const ProgramResult result = run_program({"worker"});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_EQ(result.out, "");
+  EXPECT_EQ(result.err, "tandem: error: [worker] expected to be started by tandem train, got 1 words\n");
+}
+
+}  // namespace
+}  // namespace tandem
