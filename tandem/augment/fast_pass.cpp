@@ -93,7 +93,8 @@ template <std::size_t bytes>
   *column = (above * (one - down) + below * down + one * one / 2) >> (2 * weight_bits);
 }
 
-// First all moves, then all places, then all loads: what has just been computed need not be waited for.
+// First all moves, then all places, then all loads: what has just been computed need not be waited for. Not
+// inlined, so that noise and rotation do not share their registers.
 [[gnu::noinline]] void rotate_small(const PassWork& work, AugmentScratch& scratch) {
   constexpr std::size_t beyond = 16;  // lanes of the widest vector
   const ImageSize size = work.size;
@@ -136,12 +137,11 @@ template <std::uint32_t lanes, std::uint32_t chains>
 
 [[gnu::noinline]] void add_noise_fast(std::int32_t noise, const DrawKey& key, std::uint8_t* out,
                                       std::int64_t count, AugmentScratch& scratch) {
-  constexpr std::int64_t piece = 4096;  // bytes whose bits stay in the first cache
-  scratch.bits.resize(piece / 2 + 4 * 64);
+  constexpr std::int64_t piece = 4096;      // bytes whose bits stay in the first cache
+  scratch.bits.resize(piece / 2 + 4 * 16);  // the last vector of blocks may reach beyond
   std::uint32_t* const words = scratch.bits.data();
   typedef std::uint16_t Half __attribute__((may_alias));
   static_assert(std::endian::native == std::endian::little);
-  const auto* const __restrict halves = reinterpret_cast<const Half*>(words);
   // noisy_level() with its shifts drawn together: level + ((2 bits − 65535) noise + 2²²) / 2²³.
   const auto factor = static_cast<std::uint32_t>(2 * noise);
   const std::uint32_t start = (1u << 22) - 65535u * static_cast<std::uint32_t>(noise);
@@ -156,6 +156,7 @@ template <std::uint32_t lanes, std::uint32_t chains>
       for (; block + 4 * lanes <= blocks; block += 4 * lanes)
         fill_bits<lanes, 4>(local, first + block, words + 4 * block);
       for (; block < blocks; block += lanes) fill_bits<lanes, 1>(local, first + block, words + 4 * block);
+      const auto* const __restrict halves = reinterpret_cast<const Half*>(words);
       std::uint8_t* const __restrict levels = out + begin;
       for (std::uint32_t i = 0; i < present; ++i) {
         const std::int32_t level = levels[i] + (static_cast<std::int32_t>(halves[i] * factor + start) >> 23);

@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "tandem/augment/spline.h"
-#include "tandem/core/error.h"
 
 namespace tandem {
 namespace {
