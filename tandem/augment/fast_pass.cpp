@@ -51,11 +51,12 @@ template <std::size_t bytes>
 [[gnu::always_inline]] inline void place_row(const RotateMap& map, const RowMove& move, const ImageSize& size,
                                              int y, const Reads& reads) {
   using V = Vector<std::uint32_t, bytes>;
+  using W = Vector<std::int32_t, bytes>;
   constexpr int lanes = bytes / sizeof(std::uint32_t);
   V lane{};
 #pragma GCC unroll 16
   for (int i = 0; i < lanes; ++i) lane[i] = static_cast<std::uint32_t>(i);
-  // All modulo 2³²: what lies below 0 is a large number.
+  // All modulo 2³², far from half of it: the highest bit is the sign.
   const auto xx = static_cast<std::uint32_t>(map.xx), yx = static_cast<std::uint32_t>(map.yx);
   const int start = move.begin + move.offset, first = y * size.width;
   V column = lane * xx + static_cast<std::uint32_t>(map.column(start, move.row));
@@ -65,8 +66,10 @@ template <std::size_t bytes>
   const std::uint32_t most_column = (width - 1) << fraction;
   const std::uint32_t most_row = static_cast<std::uint32_t>(size.height - 1) << fraction;
   for (int i = first + move.begin; i < first + move.end; i += lanes) {
-    const V inside = reinterpret_cast<V>((column <= most_column) & (row <= most_row));
-    *reinterpret_cast<V*>(reads.places + i) = ((row >> fraction) * width + (column >> fraction)) | ~inside;
+    // Comparing wide vectors is what compilers do one by one; the signs of differences tell the same.
+    const auto outside = reinterpret_cast<W>(column | (most_column - column) | row | (most_row - row)) >> 31;
+    *reinterpret_cast<V*>(reads.places + i) =
+        ((row >> fraction) * width + (column >> fraction)) | reinterpret_cast<V>(outside);
     *reinterpret_cast<V*>(reads.columns + i) = column;
     *reinterpret_cast<V*>(reads.rows + i) = row;
     column += static_cast<std::uint32_t>(lanes) * xx;
@@ -81,16 +84,37 @@ template <std::size_t bytes>
                                                std::size_t first, std::uint32_t fraction) {
   using V = Vector<std::uint32_t, bytes>;
   constexpr std::uint32_t one = 1 << weight_bits;
-  const V quad = [&]<std::size_t... i>(std::index_sequence<i...>) __attribute__((always_inline)) {
-    return V{quads[reads.places[first + i]]...};
-  }
-  (std::make_index_sequence<bytes / sizeof(std::uint32_t)>());
+  const std::int32_t* const places = reads.places + first;
+  V quad;
+  if constexpr (bytes == 16)
+    quad = V{quads[places[0]], quads[places[1]], quads[places[2]], quads[places[3]]};
+  else
+    quad = *reinterpret_cast<const V*>(places);  // loaded already
   auto* const column = reinterpret_cast<V*>(reads.columns + first);
   const V right = *column >> (fraction - weight_bits) & (one - 1), left = one - right;
   const V down = *reinterpret_cast<V*>(reads.rows + first) >> (fraction - weight_bits) & (one - 1);
   const V above = (quad & 255) * left + (quad >> 8 & 255) * right;
   const V below = (quad >> 16 & 255) * left + (quad >> 24) * right;
   *column = (above * (one - down) + below * down + one * one / 2) >> (2 * weight_bits);
+}
+
+// Loops over bytes stand in functions of their own with plain arguments: a byte that is written could change
+// whatever a lambda has captured, and no compiler would vectorise that.
+[[gnu::always_inline]] inline void to_bytes(const std::uint32_t* __restrict levels,
+                                            std::uint8_t* __restrict out, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<std::uint8_t>(levels[i]);
+}
+
+// noisy_level() with its shifts drawn together: level + (bits · factor + start) / 2²³, where factor is
+// 2 · noise and start 2²² − 65535 · noise.
+typedef std::uint16_t Half __attribute__((may_alias));
+[[gnu::always_inline]] inline void add_halves(const Half* __restrict halves, std::uint32_t factor,
+                                              std::uint32_t start, std::uint8_t* __restrict levels,
+                                              std::uint32_t count) {
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::int32_t level = levels[i] + (static_cast<std::int32_t>(halves[i] * factor + start) >> 23);
+    levels[i] = static_cast<std::uint8_t>(std::clamp(level, 0, 255));
+  }
 }
 
 // First all moves, then all places, then all loads: what has just been computed need not be waited for. Not
@@ -115,9 +139,12 @@ template <std::size_t bytes>
   std::uint8_t* const out = work.out;
   with_simd([ =, &moves ]<std::size_t bytes>() __attribute__((always_inline)) {
     for (int y = 0; y < size.height; ++y) place_row<bytes>(map, moves[y], size, y, reads);
+    if constexpr (bytes > 16)
+      for (std::size_t i = 0; i < count; ++i)
+        reads.places[i] = static_cast<std::int32_t>(quads[reads.places[i]]);
     for (std::size_t i = 0; i < count; i += bytes / sizeof(std::uint32_t))
       interpolate<bytes>(quads, reads, i, static_cast<std::uint32_t>(map.fraction));
-    for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<std::uint8_t>(reads.columns[i]);
+    to_bytes(reads.columns, out, count);
   });
 }
 
@@ -140,9 +167,7 @@ template <std::uint32_t lanes, std::uint32_t chains>
   constexpr std::int64_t piece = 4096;      // bytes whose bits stay in the first cache
   scratch.bits.resize(piece / 2 + 4 * 16);  // the last vector of blocks may reach beyond
   std::uint32_t* const words = scratch.bits.data();
-  typedef std::uint16_t Half __attribute__((may_alias));
   static_assert(std::endian::native == std::endian::little);
-  // noisy_level() with its shifts drawn together: level + ((2 bits − 65535) noise + 2²²) / 2²³.
   const auto factor = static_cast<std::uint32_t>(2 * noise);
   const std::uint32_t start = (1u << 22) - 65535u * static_cast<std::uint32_t>(noise);
   with_simd([&]<std::size_t bytes>() __attribute__((always_inline)) {
@@ -156,12 +181,7 @@ template <std::uint32_t lanes, std::uint32_t chains>
       for (; block + 4 * lanes <= blocks; block += 4 * lanes)
         fill_bits<lanes, 4>(local, first + block, words + 4 * block);
       for (; block < blocks; block += lanes) fill_bits<lanes, 1>(local, first + block, words + 4 * block);
-      const auto* const __restrict halves = reinterpret_cast<const Half*>(words);
-      std::uint8_t* const __restrict levels = out + begin;
-      for (std::uint32_t i = 0; i < present; ++i) {
-        const std::int32_t level = levels[i] + (static_cast<std::int32_t>(halves[i] * factor + start) >> 23);
-        levels[i] = static_cast<std::uint8_t>(std::clamp(level, 0, 255));
-      }
+      add_halves(reinterpret_cast<const Half*>(words), factor, start, out + begin, present);
     }
   });
 }
