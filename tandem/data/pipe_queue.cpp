@@ -32,7 +32,7 @@ struct FrameHeader {
 // Kinds, as bits: none is a short message.
 constexpr std::uint32_t part = 1, first = 2, last = 4;
 constexpr std::size_t largest_payload = PIPE_BUF - sizeof(FrameHeader);
-constexpr std::size_t chunk_bytes = 16 * PIPE_BUF;
+constexpr std::size_t chunk_bytes = std::size_t{16} * PIPE_BUF;
 constexpr std::size_t lock_bytes = sizeof(pthread_mutex_t);
 
 // While it lives, a write into a pipe without a reader gives EPIPE and no signal. The signal goes to the

@@ -149,7 +149,8 @@ void WorkerPool::look(std::chrono::milliseconds timeout) {
       const std::string name = name_of(number);
       if (const auto how = seat.process.ended()) bury(number, name + " " + *how);
     }
-  if (timeout.count() == 0) return;
+  // While there is news, somebody is at work; one that stands still shows when all the others wait for it.
+  if (timeout.count() == 0 || found > 0) return;
   bool work_waits = false;
   for (int slot = 0; slot < place_->ring.setup().slots; ++slot)
     work_waits = work_waits || place_->ring.word(slot).state == SlotState::posted;
@@ -177,9 +178,11 @@ void WorkerPool::bury(int number, const std::string& how) {
 }
 
 void WorkerPool::count_death(std::int32_t sample) {
+  const auto known = place_->ring.poisoned();
+  if (std::find(known.begin(), known.end(), sample) != known.end()) return;  // begun before it was known
   if (++deaths_[sample] < fatal_deaths) return;
   deaths_.erase(sample);
-  const auto poisoned = static_cast<std::int64_t>(place_->ring.poisoned().size());
+  const auto poisoned = static_cast<std::int64_t>(known.size());
   ++poisoned_in_a_row_;
   check(poisoned_in_a_row_ < most_poisoned_in_a_row && poisoned + 1 < place_->ring.setup().plan.samples &&
             poisoned < most_poisoned,
