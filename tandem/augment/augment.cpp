@@ -98,6 +98,8 @@ void augment_batch(const Recipe& recipe, std::uint64_t seed, std::int64_t epoch,
   check(images.size(1) <= most_side && images.size(2) <= most_side && images.size(3) <= most_side,
         "[augment] expected at most {} pixels a side and as many channels, got {}", most_side,
         images.shape().to_string());
+  check(images.size(0) <= std::numeric_limits<std::int32_t>::max(),
+        "[augment] expected at most 2147483647 images, got {}", images.size(0));
   check(!overlap(images, out), "[augment] expected the result apart from the images, got memory of both");
   if (!device.is_cuda()) {  // a GPU's kernel has to look for itself
     const std::int32_t* const sample = samples.data<std::int32_t>();
@@ -114,6 +116,7 @@ void augment_batch(const Recipe& recipe, std::uint64_t seed, std::int64_t epoch,
                            .seed = seed,
                            .epoch = static_cast<std::uint32_t>(epoch),
                            .images = images.data<std::uint8_t>(),
+                           .image_count = static_cast<std::int32_t>(images.size(0)),
                            .samples = samples.data<std::int32_t>(),
                            .out = out.data<std::uint8_t>(),
                            .count = samples.numel()};

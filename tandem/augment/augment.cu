@@ -278,6 +278,7 @@ void augment_kernel<Backend::cuda>(const AugmentBatch& batch, StreamView stream)
     work.epoch = batch.epoch;
     work.samples = batch.samples + first;
     work.in = batch.images;
+    work.images = batch.image_count;
     work.count = std::min(portion, batch.count - first);
     // Passes write to the result and to the memory between in turn, such that the last one writes the result.
     for (int left = passes, begin = 0; left > 0; --left) {

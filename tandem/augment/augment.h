@@ -34,7 +34,9 @@ void augment_image(const Recipe& recipe, std::span<const DrawnStep> drawn, const
                    const DrawKey& key, const std::uint8_t* in, std::uint8_t* out, AugmentScratch& scratch);
 
 // out[i] = image samples[i] of `images`, augmented with the draws of (seed, epoch, samples[i]). images and
-// out are u8 (count, height, width, channels), samples i32, all on one device; out may not overlap images.
+// out are u8 (count, height, width, channels), samples i32, all on one device; out may not overlap images. A
+// sample that is not there is an Error on the CPU; on CUDA, where looking would mean waiting for the device,
+// image 0 stands for it.
 void augment_batch(const Recipe& recipe, std::uint64_t seed, std::int64_t epoch, const Tensor& images,
                    const Tensor& samples, const Tensor& out);
 
@@ -44,6 +46,7 @@ struct AugmentBatch {
   std::uint64_t seed = 0;
   std::uint32_t epoch = 0;
   const std::uint8_t* images = nullptr;
+  std::int32_t image_count = 0;
   const std::int32_t* samples = nullptr;
   std::uint8_t* out = nullptr;
   std::int64_t count = 0;

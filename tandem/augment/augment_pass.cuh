@@ -15,7 +15,8 @@ struct PassOnDevice {
   std::uint32_t epoch = 0;
   const std::int32_t* samples = nullptr;
   const std::uint8_t* in = nullptr;
-  bool gathered = false;  // image i of `in` is image i of the batch, not of the data set
+  std::int32_t images = 0;  // in the data set
+  bool gathered = false;    // image i of `in` is image i of the batch, not of the data set
   std::uint8_t* out = nullptr;
   std::int64_t count = 0;
   const float* coefficients = nullptr;  // of a cubic rotation, image after image
@@ -24,7 +25,9 @@ struct PassOnDevice {
     return {.seed = seed, .epoch = epoch, .sample = static_cast<std::uint32_t>(samples[image])};
   }
   __device__ const std::uint8_t* source(std::int64_t image) const {
-    return in + (gathered ? image : samples[image]) * size.bytes();
+    if (gathered) return in + image * size.bytes();
+    const std::int32_t sample = samples[image];
+    return in + (sample >= 0 && sample < images ? sample : 0) * size.bytes();
   }
   __device__ DrawnStep draw(DrawKey key, int step) const {
     key.operation = static_cast<std::uint32_t>(step);

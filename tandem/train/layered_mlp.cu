@@ -47,12 +47,9 @@ __device__ float warp_sum(float value) {
   return over_warp(value, [](float a, float b) { return a + b; });
 }
 
-// A warp a row.
-__global__ void output_gradient(const LayeredStep step, float* logits, const float* bias) {
-  const std::int64_t row = blockIdx.x * std::int64_t{threads / 32} + threadIdx.x / 32;
-  if (row >= step.rows) return;
+// One row's sums z without their bias → the gradient of the loss with respect to them, by a warp.
+__device__ void row_gradient(const LayeredStep& step, std::int64_t row, float* z, const float* bias) {
   const int lane = threadIdx.x % 32, classes = static_cast<int>(step.classes);
-  float* const z = logits + row * classes;
   const int label = step.block->labels[*step.cursor * step.batch + row];
   const auto rows = static_cast<float>(step.rows);
   const float infinity = __int_as_float(0x7f800000);
@@ -91,23 +88,112 @@ __global__ void output_gradient(const LayeredStep step, float* logits, const flo
   }
 }
 
+// A warp a row.
+__global__ void output_gradient(const LayeredStep step, float* logits, const float* bias) {
+  const std::int64_t row = blockIdx.x * std::int64_t{threads / 32} + threadIdx.x / 32;
+  if (row < step.rows) row_gradient(step, row, logits + row * step.classes, bias);
+}
+
+// The last hidden layer's activation, the few sums of the output layer and their gradient, in one go over the
+// hidden values: rows_together rows a block, whose threads share the width and then add up.
+constexpr int rows_together = 4;
+
+__global__ void __launch_bounds__(threads) output_layer(const LayeredStep step, const OutputLayer layer) {
+  __shared__ float sums[threads / 32][rows_together][most_output_classes];
+  const std::int64_t first = blockIdx.x * std::int64_t{rows_together};
+  const int classes = static_cast<int>(step.classes), quads = static_cast<int>(layer.width / 4);
+  const int rows = static_cast<int>(step.rows - first < rows_together ? step.rows - first : rows_together);
+  float sum[rows_together][most_output_classes] = {};
+  for (int q = threadIdx.x; q < quads; q += threads) {
+    const float4 b = reinterpret_cast<const float4*>(layer.hidden_bias)[q];
+    float4 a[rows_together] = {};
+#pragma unroll
+    for (int r = 0; r < rows_together; ++r) {
+      if (r >= rows) continue;
+      float4* const at = reinterpret_cast<float4*>(layer.hidden) + (first + r) * quads + q;
+      const float4 z = *at;
+      a[r] = make_float4(activated(step.activation, z.x + b.x), activated(step.activation, z.y + b.y),
+                         activated(step.activation, z.z + b.z), activated(step.activation, z.w + b.w));
+      *at = a[r];
+    }
+#pragma unroll
+    for (int c = 0; c < most_output_classes; ++c) {
+      if (c >= classes) continue;
+      const float4 w = reinterpret_cast<const float4*>(layer.weight)[std::int64_t{c} * quads + q];
+#pragma unroll
+      for (int r = 0; r < rows_together; ++r)
+        sum[r][c] += (a[r].x * w.x + a[r].y * w.y) + (a[r].z * w.z + a[r].w * w.w);
+    }
+  }
+  const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+#pragma unroll
+  for (int r = 0; r < rows_together; ++r)
+#pragma unroll
+    for (int c = 0; c < most_output_classes; ++c) {
+      if (c >= classes) continue;
+      const float all = warp_sum(sum[r][c]);
+      if (lane == 0) sums[warp][r][c] = all;
+    }
+  __syncthreads();
+  if (warp >= rows) return;
+  float* const z = layer.logits + (first + warp) * classes;
+  if (lane < classes) {
+    float all = 0;
+    for (int w = 0; w < threads / 32; ++w) all += sums[w][warp][lane];
+    z[lane] = all;
+  }
+  __syncwarp();
+  row_gradient(step, first + warp, z, layer.bias);
+}
+
 // 32 columns a block; the rows in `strands` strands, whose sums are added in their order.
 constexpr int strands = 32;
 
-__global__ void slope_and_bias(const LayeredStep step, float* gradient, const float* activation, float* bias,
-                               std::int64_t width) {
-  __shared__ float sums[strands][33];
-  const std::int64_t column = blockIdx.x * std::int64_t{32} + threadIdx.x;
-  float sum = 0;
-  if (column < width) {
-#pragma unroll 4
-    for (std::int64_t row = threadIdx.y; row < step.rows; row += strands) {
-      const std::int64_t at = row * width + column;
-      float g = gradient[at];
-      if (activation) gradient[at] = g *= activation_slope(step.activation, activation[at]);
-      sum += g;
-    }
+// Where a layer's gradient comes from: memory, or the output layer's few gradients through its weights.
+struct StoredGradient {
+  const float* values;
+  __device__ explicit StoredGradient(const float* from) : values(from) {}
+  __device__ float at(std::int64_t, std::int64_t place) const { return values[place]; }
+};
+
+struct OutputGradient {
+  const float* logits;
+  int classes;
+  float weight[most_output_classes];  // of this column
+
+  __device__ OutputGradient(const LayeredStep& step, const OutputLayer& layer, std::int64_t column)
+      : logits(layer.logits), classes(static_cast<int>(step.classes)) {
+#pragma unroll
+    for (int c = 0; c < most_output_classes; ++c)
+      weight[c] = c < classes ? layer.weight[c * layer.width + column] : 0;
   }
+  __device__ float at(std::int64_t row, std::int64_t) const {
+    float sum = 0;
+#pragma unroll
+    for (int c = 0; c < most_output_classes; ++c)
+      if (c < classes) sum += logits[row * classes + c] * weight[c];
+    return sum;
+  }
+};
+
+// The column's gradients, times the slope of its activations where there are any, and their sum.
+template <class From>
+__device__ float slope_column(const LayeredStep& step, const From& from, float* gradient,
+                              const float* activation, std::int64_t width, std::int64_t column) {
+  float sum = 0;
+#pragma unroll 4
+  for (std::int64_t row = threadIdx.y; row < step.rows; row += strands) {
+    const std::int64_t place = row * width + column;
+    float g = from.at(row, place);
+    if (activation) gradient[place] = g *= activation_slope(step.activation, activation[place]);
+    sum += g;
+  }
+  return sum;
+}
+
+__device__ void update_bias(const LayeredStep& step, float sum, float* bias, std::int64_t width,
+                            std::int64_t column) {
+  __shared__ float sums[strands][33];
   sums[threadIdx.y][threadIdx.x] = sum;
   __syncthreads();
   if (threadIdx.y != 0 || column >= width) return;
@@ -115,6 +201,23 @@ __global__ void slope_and_bias(const LayeredStep step, float* gradient, const fl
   const UpdateNumbers<float> numbers = step.numbers[*step.cursor];
   float unused = 0;
   SgdRule{}(bias[column], sum, unused, unused, numbers);
+}
+
+__global__ void slope_and_bias(const LayeredStep step, float* gradient, const float* activation, float* bias,
+                               std::int64_t width) {
+  const std::int64_t column = blockIdx.x * std::int64_t{32} + threadIdx.x;
+  const float sum =
+      column < width ? slope_column(step, StoredGradient(gradient), gradient, activation, width, column) : 0;
+  update_bias(step, sum, bias, width, column);
+}
+
+__global__ void __launch_bounds__(32 * strands)
+    hidden_gradient(const LayeredStep step, const OutputLayer layer, float* gradient) {
+  const std::int64_t column = blockIdx.x * std::int64_t{32} + threadIdx.x;
+  const float sum = column < layer.width ? slope_column(step, OutputGradient(step, layer, column), gradient,
+                                                        layer.hidden, layer.width, column)
+                                         : 0;
+  update_bias(step, sum, layer.hidden_bias, layer.width, column);
 }
 
 __global__ void finish_step(const LayeredStep step) {
@@ -166,6 +269,23 @@ void output_gradient_cuda(const LayeredStep& step, float* logits, const float* b
   output_gradient<<<static_cast<unsigned>((step.rows + rows - 1) / rows), threads, 0, cuda_stream(stream)>>>(
       step, logits, bias);
   check_launch("output_gradient");
+}
+
+bool is_small_output(std::int64_t width, std::int64_t classes) {
+  return width % 4 == 0 && classes <= most_output_classes;
+}
+
+void output_layer_cuda(const LayeredStep& step, const OutputLayer& layer, StreamView stream) {
+  const auto blocks = static_cast<unsigned>((step.rows + rows_together - 1) / rows_together);
+  output_layer<<<blocks, threads, 0, cuda_stream(stream)>>>(step, layer);
+  check_launch("output_layer");
+}
+
+void hidden_gradient_cuda(const LayeredStep& step, const OutputLayer& layer, float* gradient,
+                          StreamView stream) {
+  const auto blocks = static_cast<unsigned>((layer.width + 31) / 32);
+  hidden_gradient<<<blocks, dim3(32, strands), 0, cuda_stream(stream)>>>(step, layer, gradient);
+  check_launch("hidden_gradient");
 }
 
 void slope_and_bias_cuda(const LayeredStep& step, float* gradient, const float* activation, float* bias,

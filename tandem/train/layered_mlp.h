@@ -50,6 +50,22 @@ void output_gradient_cuda(const LayeredStep& step, float* logits, const float* b
 // gradient ← gradient · slope(activation), unless `activation` is null; then bias ← its update.
 void slope_and_bias_cuda(const LayeredStep& step, float* gradient, const float* activation, float* bias,
                          std::int64_t width, StreamView stream);
+// The output layer where its classes are few, together with what comes before it; width % 4 is 0.
+inline constexpr int most_output_classes = 16;
+struct OutputLayer {
+  std::int64_t width = 0;         // of the last hidden layer
+  float* hidden = nullptr;        // its sums, which become its activations
+  float* hidden_bias = nullptr;   // of the last hidden layer
+  const float* weight = nullptr;  // classes × width
+  const float* bias = nullptr;
+  float* logits = nullptr;  // rows × classes: the gradient of the loss
+};
+bool is_small_output(std::int64_t width, std::int64_t classes);
+// hidden ← activation(hidden + hidden_bias), logits ← the gradient of the loss with respect to its sums.
+void output_layer_cuda(const LayeredStep& step, const OutputLayer& layer, StreamView stream);
+// gradient ← that of the hidden layer's sums; then hidden_bias ← its update.
+void hidden_gradient_cuda(const LayeredStep& step, const OutputLayer& layer, float* gradient,
+                          StreamView stream);
 // Adds up the rows' losses and moves the cursor on.
 void finish_step_cuda(const LayeredStep& step, StreamView stream);
 

@@ -21,7 +21,6 @@ class LayeredEngine : public Engine {
         layers_(layer_values(task)),
         stream_(task.source.device()),
         aside_(task.source.device()),
-        kept_(task.source.device()),
         join_(task.source.device()) {
     const Device device = task.source.device();
     const std::int64_t batch = task.batches().batch_size;
@@ -38,10 +37,7 @@ class LayeredEngine : public Engine {
     row_correct_ = make(batch, DType::i32);
     loss_sum_ = make(1, DType::f64);
     correct_ = make(1, DType::i64);
-    for (std::size_t i = 0; i < shape.layers(); ++i) {
-      forks_.emplace_back(device);
-      old_weights_.push_back(make(i == 0 ? 0 : shape.sizes[i] * shape.sizes[i + 1]));
-    }
+    for (std::size_t i = 0; i < shape.layers(); ++i) forks_.emplace_back(device);
     for (const std::int64_t size : shape.sizes) activations_.push_back(make(batch * size));
     for (std::size_t i = 1; i + 1 < shape.sizes.size(); ++i)
       gradients_.push_back(make(batch * shape.sizes[i]));
@@ -131,37 +127,50 @@ class LayeredEngine : public Engine {
         [&](std::size_t layer) {  // of the layer's sums; the last one's stands on its logits
           return layer == last ? activation(last + 1) : gradients_[layer].data<float>();
         };
-    keep_weights();
+    const bool small_output = last > 0 && is_small_output(shape_.sizes[last], shape_.sizes[last + 1]);
+    const OutputLayer output{.width = shape_.sizes[last],
+                             .hidden = activation(last),
+                             .hidden_bias = last > 0 ? layers_[last - 1].bias.value : nullptr,
+                             .weight = layers_[last].weight.value,
+                             .bias = layers_[last].bias.value,
+                             .logits = activation(last + 1)};
     take_in_cuda(step, activation(0), stream_);
     for (std::size_t i = 0; i <= last; ++i) {
+      if (i == last && small_output) break;
       const std::int64_t in = shape_.sizes[i], out = shape_.sizes[i + 1];
       // Z (rows × out) = A · Wᵀ
       product(main, CUBLAS_OP_T, CUBLAS_OP_N, out, step.rows, in, 2, layers_[i].weight.value, in,
               activation(i), in, 3, activation(i + 1), out);
-      if (i < last) bias_activation_cuda(step, activation(i + 1), layers_[i].bias.value, out, stream_);
+      if (i < last && !(small_output && i + 1 == last))
+        bias_activation_cuda(step, activation(i + 1), layers_[i].bias.value, out, stream_);
     }
-    output_gradient_cuda(step, activation(last + 1), layers_[last].bias.value, stream_);
-    // The chain of gradients goes down the main stream and reads the weights as they were; beside it the
-    // weights are updated, so that one product fills the gaps the other leaves on the chip. The first layer's
-    // update ends the chain and stays on the main stream.
-    if (last > 0) kept_.hold_back(stream_);
+    if (small_output)
+      output_layer_cuda(step, output, stream_);
+    else
+      output_gradient_cuda(step, activation(last + 1), layers_[last].bias.value, stream_);
+    // The chain of gradients goes down the main stream; weights are updated aside as soon as nothing down the
+    // chain needs them any more, which fills the gaps that single products leave on the chip. The first
+    // layer's ends the chain, so it stays on the main stream, beside what is left to do aside.
     for (std::size_t i = last + 1; i-- > 0;) {
       const std::int64_t in = shape_.sizes[i], out = shape_.sizes[i + 1];
+      const bool through_output = small_output && i == last;
+      if (through_output)
+        hidden_gradient_cuda(step, output, gradient(last - 1), stream_);
+      else if (i > 0)  // G · W: the gradient before this layer
+        product(main, CUBLAS_OP_N, CUBLAS_OP_N, in, step.rows, out, 2, layers_[i].weight.value, in,
+                gradient(i), out, 3, gradient(i - 1), in);
       const Lane lane = i == 0 ? main : aside;
       if (lane == aside) {
         forks_[i].record(stream_);
         forks_[i].hold_back(aside_);
       }
-      if (i > 0)  // G · W: the gradient before this layer
-        product(main, CUBLAS_OP_N, CUBLAS_OP_N, in, step.rows, out, 2, old_weights_[i].data<float>(), in,
-                gradient(i), out, 3, gradient(i - 1), in);
       if (i == last)
         slope_and_bias_cuda(step, gradient(last), nullptr, layers_[last].bias.value, out,
                             lane == main ? stream_ : aside_);
       // W (out × in) ← shrink · W − rate · Gᵀ · A
       product(lane, CUBLAS_OP_N, CUBLAS_OP_T, in, out, step.rows, 0, activation(i), in, gradient(i), out, 1,
               layers_[i].weight.value, in);
-      if (i > 0)
+      if (i > 0 && !through_output)
         slope_and_bias_cuda(step, gradient(i - 1), activation(i), layers_[i - 1].bias.value, in, stream_);
     }
     if (last > 0) {
@@ -169,19 +178,6 @@ class LayeredEngine : public Engine {
       join_.hold_back(stream_);
     }
     finish_step_cuda(step, stream_);
-  }
-
-  // Copies the weights the gradients go back through, aside, while the forward products are under way.
-  void keep_weights() {
-    if (layers_.size() == 1) return;
-    forks_[0].record(stream_);
-    forks_[0].hold_back(aside_);
-    for (std::size_t i = 1; i < layers_.size(); ++i)
-      cuda_check(cudaMemcpyAsync(old_weights_[i].data<float>(), layers_[i].weight.value,
-                                 static_cast<std::size_t>(old_weights_[i].numel()) * sizeof(float),
-                                 cudaMemcpyDeviceToDevice, cuda_stream(aside_)),
-                 "cudaMemcpyAsync");
-    kept_.record(aside_);
   }
 
   // C = alpha · op(A) · op(B) + beta · C in cuBLAS's terms, which thinks in columns: a row-major matrix is
@@ -208,12 +204,11 @@ class LayeredEngine : public Engine {
   Tensor block_, numbers_, cursor_, scalars_, row_losses_, row_correct_, loss_sum_, correct_;
   std::vector<Tensor> activations_;  // the input first, the logits last
   std::vector<Tensor> gradients_;    // of the hidden layers' sums
-  std::vector<Tensor> old_weights_;  // before the step, of all layers but the first
   std::vector<UpdateNumbers<float>> step_numbers_;
   LayeredStep step_;
   Stream stream_, aside_;
   std::vector<Event> forks_;  // one a layer
-  Event kept_, join_;
+  Event join_;
   Graph graph_;
   bool warm_ = false;
 };

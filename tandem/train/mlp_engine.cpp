@@ -71,8 +71,13 @@ namespace {
 class ThreadChoice {
  public:
   ThreadChoice() {
-    for (int threads = thread_count(); threads > 1; threads = (threads + 1) / 2)
+    // Halves, and with them three quarters: beside loader workers that need some of the CPUs, all but a few
+    // are best.
+    for (int threads = thread_count(); threads > 1; threads = (threads + 1) / 2) {
       candidates_.push_back({threads});
+      if (threads >= 8) candidates_.push_back({threads * 7 / 8});
+      if (threads >= 4) candidates_.push_back({threads * 3 / 4});
+    }
     candidates_.push_back({1});
     begin();
   }

@@ -101,6 +101,8 @@ std::vector<Case> cases() {
        .layers = {33, 17, 70, 35, 40},
        .activation = Activation::tanh,
        .batch = 100},
+      {.name = "two_hidden_layers", .layers = {50, 44, 36, 10}, .activation = Activation::relu, .batch = 48},
+      {.name = "mse_two_hidden_layers", .layers = {40, 32, 20, 5}, .loss = LossKind::mse, .batch = 30},
       {.name = "smoothing", .layers = {32, 24, 6}, .batch = 12, .label_smoothing = 0.1},
   };
 }
