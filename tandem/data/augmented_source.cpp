@@ -7,6 +7,7 @@
 
 #include "tandem/augment/augment.h"
 #include "tandem/core/check.h"
+#include "tandem/core/parallel.h"
 #include "tandem/device/driver.h"
 
 namespace tandem {
@@ -47,6 +48,7 @@ LoadedImages::LoadedImages(const ImageSet& images, const BatchPlan& plan, const 
                            const LoaderOptions& options)
     : BatchSource(plan),
       image_size_(images.image_size()),
+      busy_cpus_(std::min(options.workers, usable_cpus() / 8)),  // few CPUs are better shared
       description_(in_words(options)),
       loader_(images, plan, recipe, options),
       numbers_(numbers_to(loader_.block_images())) {}

@@ -23,12 +23,14 @@ class LoadedImages : public BatchSource {
   Device device() const override { return cpu_device; }
   std::int64_t image_size() const override { return image_size_; }
   SourceBlock take(std::int64_t epoch, std::int64_t first, std::int64_t most) override;
+  int busy_cpus() const override { return busy_cpus_; }
   std::string description() const override { return description_; }
   double waited_ms() const override { return loader_.statistics().waited_ms; }
   const Loader& loader() const { return loader_; }
 
  private:
   std::int64_t image_size_;
+  int busy_cpus_;
   std::string description_;
   Loader loader_;
   std::optional<LoadedBlock> held_;

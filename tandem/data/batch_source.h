@@ -33,6 +33,9 @@ class BatchSource {
   // take().
   virtual SourceBlock take(std::int64_t epoch, std::int64_t first, std::int64_t most) = 0;
 
+  // CPUs that others are to leave free, so that images are ready in time.
+  virtual int busy_cpus() const { return 0; }
+
   // In words, for logs: "by 4 threads on the CPU".
   virtual std::string description() const = 0;
 

@@ -33,7 +33,8 @@ class Descriptor {
   int fd_ = -1;
 };
 
-// Why a call failed and, where the cause is a limit, what to do about it.
+// Why a call failed and, where the cause is a limit, what to do about it. For fail(), not for check(), whose
+// arguments may be computed before the call they stand beside.
 inline std::string system_reason(int error) {
   std::string reason = std::generic_category().message(error);
   if (error == EMFILE) reason += ": raise the limit (ulimit -n)";

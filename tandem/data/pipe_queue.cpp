@@ -99,13 +99,13 @@ class Holding {
 
 PipeQueue::PipeQueue() {
   int fds[2];
-  check(::pipe2(fds, O_CLOEXEC) == 0, "[queue] cannot make a pipe: {}", system_reason(errno));
+  if (::pipe2(fds, O_CLOEXEC) != 0) fail("[queue] cannot make a pipe: {}", system_reason(errno));
   read_ = Descriptor(fds[0]);
   write_ = Descriptor(fds[1]);
   lock_file_ = Descriptor(::memfd_create("tandem-queue", MFD_CLOEXEC));
-  check(static_cast<bool>(lock_file_), "[queue] cannot make the lock: {}", system_reason(errno));
-  check(::ftruncate(lock_file_.get(), lock_bytes) == 0, "[queue] cannot make the lock: {}",
-        system_reason(errno));
+  if (!lock_file_) fail("[queue] cannot make the lock: {}", system_reason(errno));
+  if (::ftruncate(lock_file_.get(), lock_bytes) != 0)
+    fail("[queue] cannot make the lock: {}", system_reason(errno));
   map_lock();
   pthread_mutexattr_t attributes;
   expect(pthread_mutexattr_init(&attributes) == 0);
@@ -153,7 +153,7 @@ PipeQueue& PipeQueue::operator=(PipeQueue&& other) noexcept {
 
 void PipeQueue::map_lock() {
   void* memory = ::mmap(nullptr, lock_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, lock_file_.get(), 0);
-  check(memory != MAP_FAILED, "[queue] cannot map the lock: {}", system_reason(errno));
+  if (memory == MAP_FAILED) fail("[queue] cannot map the lock: {}", system_reason(errno));
   lock_ = static_cast<Lock*>(memory);
 }
 
@@ -215,7 +215,7 @@ bool PipeQueue::wait_readable(std::optional<std::chrono::steady_clock::time_poin
     pollfd wanted{read_.get(), POLLIN, 0};
     const int found = ::poll(&wanted, 1, wait_ms);
     if (found > 0) return true;
-    check(found == 0 || errno == EINTR, "[queue] cannot wait for messages: {}", system_reason(errno));
+    if (found < 0 && errno != EINTR) fail("[queue] cannot wait for messages: {}", system_reason(errno));
     if (found == 0 && until && wait_ms == 0) return false;
   }
 }
@@ -228,7 +228,7 @@ bool PipeQueue::drain() {
   do got = ::read(read_.get(), chunk_.data() + cut_, chunk_bytes);
   while (got < 0 && errno == EINTR);
   if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return false;
-  check(got >= 0, "[queue] cannot read: {}", system_reason(errno));
+  if (got < 0) fail("[queue] cannot read: {}", system_reason(errno));
   if (got == 0) {
     ended_ = true;
     return false;

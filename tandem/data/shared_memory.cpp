@@ -126,14 +126,14 @@ SharedMemory::SharedMemory(std::int64_t bytes, const std::string& what, const st
   check(obstacle.reason.empty(), "[loader] {} needs {} of shared memory, but {}: {} or {}", what,
         megabytes(bytes), obstacle.reason, advice, obstacle.remedy);
   file_ = Descriptor(::memfd_create("tandem", MFD_CLOEXEC));
-  check(static_cast<bool>(file_), "[loader] cannot make shared memory for {}: {}", what,
-        system_reason(errno));
-  check(::ftruncate(file_.get(), bytes) == 0, "[loader] {} needs {} of shared memory, but: {}", what,
-        megabytes(bytes), system_reason(errno));
+  if (!file_) fail("[loader] cannot make shared memory for {}: {}", what, system_reason(errno));
+  if (::ftruncate(file_.get(), bytes) != 0)
+    fail("[loader] {} needs {} of shared memory, but: {}", what, megabytes(bytes), system_reason(errno));
   void* memory =
       ::mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, file_.get(), 0);
-  check(memory != MAP_FAILED, "[loader] {} needs {} of shared memory, but it cannot be mapped ({}): {}", what,
-        megabytes(bytes), system_reason(errno), advice);
+  if (memory == MAP_FAILED)
+    fail("[loader] {} needs {} of shared memory, but it cannot be mapped ({}): {}", what, megabytes(bytes),
+         system_reason(errno), advice);
   data_ = static_cast<std::byte*>(memory);
   size_ = static_cast<std::size_t>(bytes);
 }
@@ -145,8 +145,8 @@ SharedMemory::SharedMemory(Descriptor file, Access access) : file_(std::move(fil
   const int protection = access == Access::read ? PROT_READ : PROT_READ | PROT_WRITE;
   size_ = static_cast<std::size_t>(facts.st_size);
   void* memory = ::mmap(nullptr, size_, protection, MAP_SHARED, file_.get(), 0);
-  check(memory != MAP_FAILED, "[loader] cannot map {} of shared memory: {}", megabytes(facts.st_size),
-        system_reason(errno));
+  if (memory == MAP_FAILED)
+    fail("[loader] cannot map {} of shared memory: {}", megabytes(facts.st_size), system_reason(errno));
   data_ = static_cast<std::byte*>(memory);
 }
 

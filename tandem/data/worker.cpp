@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -53,7 +54,7 @@ bool next_token(int jobs, std::int32_t& token) {
   ssize_t got;
   do got = ::read(jobs, &token, sizeof(token));
   while (got < 0 && errno == EINTR);
-  check(got >= 0, "[worker] cannot read jobs: {}", system_reason(errno));
+  if (got < 0) fail("[worker] cannot read jobs: {}", system_reason(errno));
   return got == sizeof(token);
 }
 
@@ -119,6 +120,8 @@ bool fill_slot(const WorkerTask& task, int slot, AugmentScratch& scratch) {
 }
 
 void work(const WorkerTask& task) {
+  constexpr int politeness = 10;
+  ::setpriority(PRIO_PROCESS, 0, politeness);  // of this thread: the trainer comes first
   const ThreadLimit one_thread(1);
   const Ring& ring = task.ring;
   AugmentScratch scratch;

@@ -32,7 +32,7 @@ Workplace::Workplace(const ImageSet& given, const RingSetup& setup)
 WorkerPool::WorkerPool(std::shared_ptr<const Workplace> place, const WorkerPoolOptions& options)
     : place_(std::move(place)), options_(options) {
   int fds[2];
-  check(::pipe2(fds, O_CLOEXEC) == 0, "[loader] cannot make a pipe for jobs: {}", system_reason(errno));
+  if (::pipe2(fds, O_CLOEXEC) != 0) fail("[loader] cannot make a pipe for jobs: {}", system_reason(errno));
   jobs_read_ = std::make_shared<const Descriptor>(fds[0]);
   jobs_write_ = Descriptor(fds[1]);
   ::fcntl(jobs_write_.get(), F_SETFL, O_NONBLOCK);
@@ -112,8 +112,8 @@ void WorkerPool::announce(int slot) {
   ssize_t written;
   do written = ::write(jobs_write_.get(), &token, sizeof(token));
   while (written < 0 && errno == EINTR);
-  check(written == sizeof(token) || errno == EAGAIN, "[loader] cannot hand out a job: {}",
-        system_reason(errno));
+  if (written != sizeof(token) && errno != EAGAIN)
+    fail("[loader] cannot hand out a job: {}", system_reason(errno));
   announced_ns_ = repeated_ns_ = monotonic_ns();
 }
 
@@ -133,7 +133,7 @@ void WorkerPool::look(std::chrono::milliseconds timeout) {
     for (const Seat& seat : seats_) wanted.push_back({seat.process.end_fd(), POLLIN, 0});
   const int found =
       ::poll(wanted.data(), static_cast<nfds_t>(wanted.size()), static_cast<int>(timeout.count()));
-  check(found >= 0 || errno == EINTR, "[loader] cannot wait for workers: {}", system_reason(errno));
+  if (found < 0 && errno != EINTR) fail("[loader] cannot wait for workers: {}", system_reason(errno));
   if (found > 0 && wanted[0].revents != 0)
     for (std::int64_t left = results_->length(); left > 0; --left) results_->get();
   if (const auto failure = place_->ring.failure()) {

@@ -56,7 +56,8 @@ class OpenFile {
 
   struct stat facts() const {
     struct stat result {};
-    check(fstat(descriptor_, &result) == 0, "[decode] {}: cannot be read: {}", name_, std::strerror(errno));
+    if (fstat(descriptor_, &result) != 0)
+      fail("[decode] {}: cannot be read: {}", name_, std::strerror(errno));
     return result;
   }
 

@@ -94,102 +94,61 @@ __global__ void output_gradient(const LayeredStep step, float* logits, const flo
   if (row < step.rows) row_gradient(step, row, logits + row * step.classes, bias);
 }
 
-// The last hidden layer's activation, the few sums of the output layer and their gradient, in one go over the
-// hidden values: rows_together rows a block, whose threads share the width and then add up.
-constexpr int rows_together = 4;
+__device__ float dot(float4 a, float4 b) {
+  return (a.x * b.x + a.y * b.y) + (a.z * b.z + a.w * b.w);
+}
 
-__global__ void __launch_bounds__(threads) output_layer(const LayeredStep step, const OutputLayer layer) {
-  __shared__ float sums[threads / 32][rows_together][most_output_classes];
-  const std::int64_t first = blockIdx.x * std::int64_t{rows_together};
+// The last hidden layer's activation, the few sums of the output layer and their gradient, in one go over the
+// hidden values: `together` rows a block, whose threads share the width and then add up. `most` is no less
+// than the number of classes.
+template <int together, int most>
+__global__ void __launch_bounds__(threads, 1) output_layer(const LayeredStep step, const OutputLayer layer) {
+  __shared__ float sums[threads / 32][together][most];
+  const std::int64_t first = blockIdx.x * std::int64_t{together};
   const int classes = static_cast<int>(step.classes), quads = static_cast<int>(layer.width / 4);
-  const int rows = static_cast<int>(step.rows - first < rows_together ? step.rows - first : rows_together);
-  float sum[rows_together][most_output_classes] = {};
+  const int rows = static_cast<int>(step.rows - first < together ? step.rows - first : together);
+  auto* const hidden = reinterpret_cast<float4*>(layer.hidden) + first * quads;
+  const auto* const weight = reinterpret_cast<const float4*>(layer.weight);
+  float sum[together][most] = {};
   for (int q = threadIdx.x; q < quads; q += threads) {
     const float4 b = reinterpret_cast<const float4*>(layer.hidden_bias)[q];
-    float4 a[rows_together] = {};
+    float4 z[together], w[most];
 #pragma unroll
-    for (int r = 0; r < rows_together; ++r) {
-      if (r >= rows) continue;
-      float4* const at = reinterpret_cast<float4*>(layer.hidden) + (first + r) * quads + q;
-      const float4 z = *at;
-      a[r] = make_float4(activated(step.activation, z.x + b.x), activated(step.activation, z.y + b.y),
-                         activated(step.activation, z.z + b.z), activated(step.activation, z.w + b.w));
-      *at = a[r];
-    }
+    for (int r = 0; r < together; ++r) z[r] = r < rows ? hidden[r * quads + q] : float4{};
 #pragma unroll
-    for (int c = 0; c < most_output_classes; ++c) {
-      if (c >= classes) continue;
-      const float4 w = reinterpret_cast<const float4*>(layer.weight)[std::int64_t{c} * quads + q];
+    for (int c = 0; c < most; ++c) w[c] = c < classes ? weight[c * quads + q] : float4{};
 #pragma unroll
-      for (int r = 0; r < rows_together; ++r)
-        sum[r][c] += (a[r].x * w.x + a[r].y * w.y) + (a[r].z * w.z + a[r].w * w.w);
+    for (int r = 0; r < together; ++r) {
+      const float4 a =
+          make_float4(activated(step.activation, z[r].x + b.x), activated(step.activation, z[r].y + b.y),
+                      activated(step.activation, z[r].z + b.z), activated(step.activation, z[r].w + b.w));
+      if (r < rows) hidden[r * quads + q] = a;
+#pragma unroll
+      for (int c = 0; c < most; ++c) sum[r][c] += dot(a, w[c]);
     }
   }
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
 #pragma unroll
-  for (int r = 0; r < rows_together; ++r)
+  for (int r = 0; r < together; ++r)
 #pragma unroll
-    for (int c = 0; c < most_output_classes; ++c) {
-      if (c >= classes) continue;
+    for (int c = 0; c < most; ++c) {
       const float all = warp_sum(sum[r][c]);
       if (lane == 0) sums[warp][r][c] = all;
     }
   __syncthreads();
   if (warp >= rows) return;
-  float* const z = layer.logits + (first + warp) * classes;
+  float* const logits = layer.logits + (first + warp) * classes;
   if (lane < classes) {
     float all = 0;
     for (int w = 0; w < threads / 32; ++w) all += sums[w][warp][lane];
-    z[lane] = all;
+    logits[lane] = all;
   }
   __syncwarp();
-  row_gradient(step, first + warp, z, layer.bias);
+  row_gradient(step, first + warp, logits, layer.bias);
 }
 
 // 32 columns a block; the rows in `strands` strands, whose sums are added in their order.
 constexpr int strands = 32;
-
-// Where a layer's gradient comes from: memory, or the output layer's few gradients through its weights.
-struct StoredGradient {
-  const float* values;
-  __device__ explicit StoredGradient(const float* from) : values(from) {}
-  __device__ float at(std::int64_t, std::int64_t place) const { return values[place]; }
-};
-
-struct OutputGradient {
-  const float* logits;
-  int classes;
-  float weight[most_output_classes];  // of this column
-
-  __device__ OutputGradient(const LayeredStep& step, const OutputLayer& layer, std::int64_t column)
-      : logits(layer.logits), classes(static_cast<int>(step.classes)) {
-#pragma unroll
-    for (int c = 0; c < most_output_classes; ++c)
-      weight[c] = c < classes ? layer.weight[c * layer.width + column] : 0;
-  }
-  __device__ float at(std::int64_t row, std::int64_t) const {
-    float sum = 0;
-#pragma unroll
-    for (int c = 0; c < most_output_classes; ++c)
-      if (c < classes) sum += logits[row * classes + c] * weight[c];
-    return sum;
-  }
-};
-
-// The column's gradients, times the slope of its activations where there are any, and their sum.
-template <class From>
-__device__ float slope_column(const LayeredStep& step, const From& from, float* gradient,
-                              const float* activation, std::int64_t width, std::int64_t column) {
-  float sum = 0;
-#pragma unroll 4
-  for (std::int64_t row = threadIdx.y; row < step.rows; row += strands) {
-    const std::int64_t place = row * width + column;
-    float g = from.at(row, place);
-    if (activation) gradient[place] = g *= activation_slope(step.activation, activation[place]);
-    sum += g;
-  }
-  return sum;
-}
 
 __device__ void update_bias(const LayeredStep& step, float sum, float* bias, std::int64_t width,
                             std::int64_t column) {
@@ -206,17 +165,56 @@ __device__ void update_bias(const LayeredStep& step, float sum, float* bias, std
 __global__ void slope_and_bias(const LayeredStep step, float* gradient, const float* activation, float* bias,
                                std::int64_t width) {
   const std::int64_t column = blockIdx.x * std::int64_t{32} + threadIdx.x;
-  const float sum =
-      column < width ? slope_column(step, StoredGradient(gradient), gradient, activation, width, column) : 0;
+  float sum = 0;
+  if (column < width) {
+#pragma unroll 4
+    for (std::int64_t row = threadIdx.y; row < step.rows; row += strands) {
+      const std::int64_t at = row * width + column;
+      float g = gradient[at];
+      if (activation) gradient[at] = g *= activation_slope(step.activation, activation[at]);
+      sum += g;
+    }
+  }
   update_bias(step, sum, bias, width, column);
 }
 
+// The same for the last hidden layer, whose gradient comes from the output layer's few through its weights:
+// those of many rows are laid out in shared memory, where all threads of a warp read the same.
+template <int most>
 __global__ void __launch_bounds__(32 * strands)
     hidden_gradient(const LayeredStep step, const OutputLayer layer, float* gradient) {
+  constexpr int quads = (most + 3) / 4, staged_rows = 512;
+  __shared__ float4 staged[staged_rows * quads];
   const std::int64_t column = blockIdx.x * std::int64_t{32} + threadIdx.x;
-  const float sum = column < layer.width ? slope_column(step, OutputGradient(step, layer, column), gradient,
-                                                        layer.hidden, layer.width, column)
-                                         : 0;
+  const int classes = static_cast<int>(step.classes), rows = static_cast<int>(step.rows);
+  const auto weight = [&](int c) {
+    return c < classes && column < layer.width ? layer.weight[c * layer.width + column] : 0.0f;
+  };
+  float4 w[quads];
+#pragma unroll
+  for (int q = 0; q < quads; ++q)
+    w[q] = make_float4(weight(4 * q), weight(4 * q + 1), weight(4 * q + 2), weight(4 * q + 3));
+  float sum = 0;
+  for (int first = 0; first < rows; first += staged_rows) {
+    __syncthreads();
+    for (int i = threadIdx.y * 32 + threadIdx.x; i < staged_rows * quads * 4; i += 32 * strands) {
+      const int row = first + i / (quads * 4), c = i % (quads * 4);
+      reinterpret_cast<float*>(staged)[i] =
+          row < rows && c < classes ? layer.logits[std::int64_t{row} * classes + c] : 0;
+    }
+    __syncthreads();
+    const int here = rows - first < staged_rows ? rows - first : staged_rows;
+    if (column >= layer.width) continue;
+#pragma unroll 4
+    for (int row = threadIdx.y; row < here; row += strands) {
+      const std::int64_t at = (first + row) * layer.width + column;
+      float g = 0;
+#pragma unroll
+      for (int q = 0; q < quads; ++q) g += dot(staged[row * quads + q], w[q]);
+      gradient[at] = g *= activation_slope(step.activation, layer.hidden[at]);
+      sum += g;
+    }
+  }
   update_bias(step, sum, layer.hidden_bias, layer.width, column);
 }
 
@@ -276,15 +274,27 @@ bool is_small_output(std::int64_t width, std::int64_t classes) {
 }
 
 void output_layer_cuda(const LayeredStep& step, const OutputLayer& layer, StreamView stream) {
-  const auto blocks = static_cast<unsigned>((step.rows + rows_together - 1) / rows_together);
-  output_layer<<<blocks, threads, 0, cuda_stream(stream)>>>(step, layer);
+  const auto start = [&]<int together, int most>() {
+    const auto blocks = static_cast<unsigned>((step.rows + together - 1) / together);
+    output_layer<together, most><<<blocks, threads, 0, cuda_stream(stream)>>>(step, layer);
+  };
+  if (step.classes <= 10)
+    start.template operator()<8, 10>();
+  else
+    start.template operator()<4, most_output_classes>();
   check_launch("output_layer");
 }
 
 void hidden_gradient_cuda(const LayeredStep& step, const OutputLayer& layer, float* gradient,
                           StreamView stream) {
-  const auto blocks = static_cast<unsigned>((layer.width + 31) / 32);
-  hidden_gradient<<<blocks, dim3(32, strands), 0, cuda_stream(stream)>>>(step, layer, gradient);
+  const auto start = [&]<int most>() {
+    const auto blocks = static_cast<unsigned>((layer.width + 31) / 32);
+    hidden_gradient<most><<<blocks, dim3(32, strands), 0, cuda_stream(stream)>>>(step, layer, gradient);
+  };
+  if (step.classes <= 12)
+    start.template operator()<12>();
+  else
+    start.template operator()<most_output_classes>();
   check_launch("hidden_gradient");
 }
 

@@ -70,19 +70,13 @@ namespace {
 // comes and goes, and a thread that has no CPU of its own keeps the others waiting at every meeting.
 class ThreadChoice {
  public:
-  ThreadChoice() {
-    // Halves, and with them three quarters: beside loader workers that need some of the CPUs, all but a few
-    // are best.
-    for (int threads = thread_count(); threads > 1; threads = (threads + 1) / 2) {
-      candidates_.push_back({threads});
-      if (threads >= 8) candidates_.push_back({threads * 7 / 8});
-      if (threads >= 4) candidates_.push_back({threads * 3 / 4});
-    }
+  explicit ThreadChoice(int most) : most_(std::max(most, 1)) {
+    for (int threads = most_; threads > 1; threads = (threads + 1) / 2) candidates_.push_back({threads});
     candidates_.push_back({1});
     begin();
   }
 
-  int most() const { return thread_count(); }
+  int most() const { return most_; }
   // What the next steps, at most `wanted`, are to be run with; record() is told how long they took.
   int threads() const { return candidates_[settled() ? 0 : next_].threads; }
   std::int64_t steps(std::int64_t wanted) const {
@@ -135,6 +129,7 @@ class ThreadChoice {
     ++round_;
   }
 
+  int most_;
   std::vector<Candidate> candidates_;
   std::size_t active_ = 0, next_ = 0;
   int round_ = 0;
@@ -147,6 +142,7 @@ class CpuMlpEngine : public Engine {
  public:
   CpuMlpEngine(const TrainingTask& task, const MlpShape& shape)
       : task_(task),
+        choice_(thread_count() - task.source.busy_cpus()),
         network_(shape, task.batches().batch_size, task.optimizer.options(), task.label_smoothing,
                  task.pixel_scale, choice_.most()) {
     const std::vector<LayerValues> layers = layer_values(task);
