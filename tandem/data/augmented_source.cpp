@@ -37,6 +37,11 @@ std::string in_words(const LoaderOptions& options) {
                                           : "es");
 }
 
+LoaderOptions kept_to(int cpus, LoaderOptions options) {
+  options.cpus = cpus;
+  return options;
+}
+
 bool holds(std::int64_t block_epoch, std::int64_t block_first, std::int64_t block_count, std::int64_t epoch,
            std::int64_t first) {
   return block_epoch == epoch && first >= block_first && first < block_first + block_count;
@@ -50,7 +55,7 @@ LoadedImages::LoadedImages(const ImageSet& images, const BatchPlan& plan, const 
       image_size_(images.image_size()),
       busy_cpus_(std::min(options.workers, usable_cpus() / 8)),  // few CPUs are better shared
       description_(in_words(options)),
-      loader_(images, plan, recipe, options),
+      loader_(images, plan, recipe, kept_to(busy_cpus_, options)),
       numbers_(numbers_to(loader_.block_images())) {}
 
 SourceBlock LoadedImages::take(std::int64_t epoch, std::int64_t first, std::int64_t most) {

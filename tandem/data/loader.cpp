@@ -60,6 +60,7 @@ RingSetup ring_setup(const ImageSet& images, const BatchPlan& plan, const Recipe
           .recipe = recipe,
           .slots = ahead + 2,
           .workers = workers,
+          .cpus = options.cpus,
           .block_images = images_in_block(plan, size.bytes())};
 }
 

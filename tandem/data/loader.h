@@ -27,6 +27,7 @@ struct LoaderOptions {
   int workers = 0;  // 0: the calling thread fills the blocks itself
   WorkerKind kind = WorkerKind::thread;
   int ahead = 0;  // blocks filled ahead of the trainer; 0: twice the workers, at least 4. The ring has 2 more
+  int cpus = 0;   // workers keep to the last so many CPUs; 0: they run anywhere
   double worker_limit_s = 60;  // a worker without progress for so long is replaced
   std::int64_t epochs = 0;     // nothing is prepared beyond epoch `epochs` − 1; 0: endless
   // What process workers execute; empty: this program. Its main() hands over to run_worker() (worker.h) when

@@ -67,6 +67,7 @@ struct RingSetup {
   ImageSize image;
   Recipe recipe;
   std::int32_t slots = 0, workers = 0;
+  std::int32_t cpus = 0;          // workers keep to the last so many; 0: they run anywhere
   std::int64_t block_images = 0;  // the most in a slot
 };
 

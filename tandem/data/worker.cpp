@@ -2,8 +2,8 @@
 #include "tandem/data/worker.h"
 
 #include <fmt/format.h>
+#include <sched.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -47,6 +47,20 @@ class BlockOrder {
   std::int64_t pass_ = 0;
   std::span<const std::int32_t> poisoned_;
 };
+
+// Binds this thread to the last so many of its CPUs; 0: to none. Beside a trainer whose threads meet every
+// few microseconds, a worker on one of their CPUs would keep them all waiting.
+void keep_to_last(int count) {
+  cpu_set_t allowed, kept;
+  if (count <= 0 || sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return;
+  CPU_ZERO(&kept);
+  for (unsigned cpu = CPU_SETSIZE; cpu-- > 0 && count > 0;) {
+    if (!CPU_ISSET(cpu, &allowed)) continue;
+    CPU_SET(cpu, &kept);
+    --count;
+  }
+  sched_setaffinity(0, sizeof(kept), &kept);
+}
 
 // The next slot to look at; false at the end of the jobs. Readers share the pipe without a lock: the kernel
 // gives each read a whole token, for tokens are written whole and nobody reads less.
@@ -120,8 +134,7 @@ bool fill_slot(const WorkerTask& task, int slot, AugmentScratch& scratch) {
 }
 
 void work(const WorkerTask& task) {
-  constexpr int politeness = 10;
-  ::setpriority(PRIO_PROCESS, 0, politeness);  // of this thread: the trainer comes first
+  keep_to_last(task.ring.setup().cpus);
   const ThreadLimit one_thread(1);
   const Ring& ring = task.ring;
   AugmentScratch scratch;

@@ -147,57 +147,80 @@ __global__ void __launch_bounds__(threads, 1) output_layer(const LayeredStep ste
   row_gradient(step, first + warp, logits, layer.bias);
 }
 
-// 32 columns a block; the rows in `strands` strands, whose sums are added in their order.
-constexpr int strands = 32;
+// `vec` neighbouring values as one load or store.
+template <int vec>
+struct alignas(4 * vec) Values {
+  float at[vec];
+};
 
-__device__ void update_bias(const LayeredStep& step, float sum, float* bias, std::int64_t width,
-                            std::int64_t column) {
-  __shared__ float sums[strands][33];
-  sums[threadIdx.y][threadIdx.x] = sum;
+// 32 columns a block, vec of them a thread; the rows in strands, whose sums are added in their order.
+constexpr int column_threads = 1024;
+template <int vec>
+constexpr int strands = column_threads* vec / 32;
+
+template <int vec>
+__device__ void update_bias(const LayeredStep& step, const Values<vec>& sum, float* bias,
+                            std::int64_t width) {
+  __shared__ float sums[strands<vec>][33];
+  for (int v = 0; v < vec; ++v) sums[threadIdx.y][threadIdx.x * vec + v] = sum.at[v];
   __syncthreads();
-  if (threadIdx.y != 0 || column >= width) return;
-  for (int strand = 1; strand < strands; ++strand) sum += sums[strand][threadIdx.x];
+  const int thread = static_cast<int>(threadIdx.y * blockDim.x + threadIdx.x);
+  const std::int64_t column = blockIdx.x * std::int64_t{32} + thread;
+  if (thread >= 32 || column >= width) return;
+  float all = 0;
+#pragma unroll 8
+  for (int strand = 0; strand < strands<vec>; ++strand) all += sums[strand][thread];
   const UpdateNumbers<float> numbers = step.numbers[*step.cursor];
   float unused = 0;
-  SgdRule{}(bias[column], sum, unused, unused, numbers);
+  SgdRule{}(bias[column], all, unused, unused, numbers);
 }
 
-__global__ void slope_and_bias(const LayeredStep step, float* gradient, const float* activation, float* bias,
-                               std::int64_t width) {
-  const std::int64_t column = blockIdx.x * std::int64_t{32} + threadIdx.x;
-  float sum = 0;
+template <int vec>
+__global__ void __launch_bounds__(column_threads)
+    slope_and_bias(const LayeredStep step, float* gradient, const float* activation, float* bias,
+                   std::int64_t width) {
+  const std::int64_t column = blockIdx.x * std::int64_t{32} + threadIdx.x * vec;
+  Values<vec> sum{};
   if (column < width) {
 #pragma unroll 4
-    for (std::int64_t row = threadIdx.y; row < step.rows; row += strands) {
-      const std::int64_t at = row * width + column;
-      float g = gradient[at];
-      if (activation) gradient[at] = g *= activation_slope(step.activation, activation[at]);
-      sum += g;
+    for (std::int64_t row = threadIdx.y; row < step.rows; row += strands<vec>) {
+      auto* const place = reinterpret_cast<Values<vec>*>(gradient + row * width + column);
+      Values<vec> g = *place;
+      if (activation) {
+        const auto a = *reinterpret_cast<const Values<vec>*>(activation + row * width + column);
+        for (int v = 0; v < vec; ++v) g.at[v] *= activation_slope(step.activation, a.at[v]);
+        *place = g;
+      }
+      for (int v = 0; v < vec; ++v) sum.at[v] += g.at[v];
     }
   }
-  update_bias(step, sum, bias, width, column);
+  update_bias<vec>(step, sum, bias, width);
 }
 
 // The same for the last hidden layer, whose gradient comes from the output layer's few through its weights:
-// those of many rows are laid out in shared memory, where all threads of a warp read the same.
+// those of many rows are laid out in shared memory, where the threads of a warp read the same.
 template <int most>
-__global__ void __launch_bounds__(32 * strands)
+__global__ void __launch_bounds__(column_threads)
     hidden_gradient(const LayeredStep step, const OutputLayer layer, float* gradient) {
-  constexpr int quads = (most + 3) / 4, staged_rows = 512;
+  constexpr int vec = 2, quads = (most + 3) / 4, staged_rows = 512;
   __shared__ float4 staged[staged_rows * quads];
-  const std::int64_t column = blockIdx.x * std::int64_t{32} + threadIdx.x;
+  const std::int64_t column = blockIdx.x * std::int64_t{32} + threadIdx.x * vec;
   const int classes = static_cast<int>(step.classes), rows = static_cast<int>(step.rows);
-  const auto weight = [&](int c) {
-    return c < classes && column < layer.width ? layer.weight[c * layer.width + column] : 0.0f;
-  };
-  float4 w[quads];
+  float4 w[vec][quads];
 #pragma unroll
-  for (int q = 0; q < quads; ++q)
-    w[q] = make_float4(weight(4 * q), weight(4 * q + 1), weight(4 * q + 2), weight(4 * q + 3));
-  float sum = 0;
+  for (int v = 0; v < vec; ++v)
+#pragma unroll
+    for (int q = 0; q < quads; ++q) {
+      const auto weight = [&](int c) {
+        return c < classes && column < layer.width ? layer.weight[c * layer.width + column + v] : 0.0f;
+      };
+      w[v][q] = make_float4(weight(4 * q), weight(4 * q + 1), weight(4 * q + 2), weight(4 * q + 3));
+    }
+  Values<vec> sum{};
   for (int first = 0; first < rows; first += staged_rows) {
     __syncthreads();
-    for (int i = threadIdx.y * 32 + threadIdx.x; i < staged_rows * quads * 4; i += 32 * strands) {
+    for (int i = static_cast<int>(threadIdx.y * blockDim.x + threadIdx.x); i < staged_rows * quads * 4;
+         i += column_threads) {
       const int row = first + i / (quads * 4), c = i % (quads * 4);
       reinterpret_cast<float*>(staged)[i] =
           row < rows && c < classes ? layer.logits[std::int64_t{row} * classes + c] : 0;
@@ -206,16 +229,23 @@ __global__ void __launch_bounds__(32 * strands)
     const int here = rows - first < staged_rows ? rows - first : staged_rows;
     if (column >= layer.width) continue;
 #pragma unroll 4
-    for (int row = threadIdx.y; row < here; row += strands) {
+    for (int row = threadIdx.y; row < here; row += strands<vec>) {
       const std::int64_t at = (first + row) * layer.width + column;
-      float g = 0;
+      const auto a = *reinterpret_cast<const Values<vec>*>(layer.hidden + at);
+      Values<vec> g{};
 #pragma unroll
-      for (int q = 0; q < quads; ++q) g += dot(staged[row * quads + q], w[q]);
-      gradient[at] = g *= activation_slope(step.activation, layer.hidden[at]);
-      sum += g;
+      for (int q = 0; q < quads; ++q) {
+        const float4 above = staged[row * quads + q];
+        for (int v = 0; v < vec; ++v) g.at[v] += dot(above, w[v][q]);
+      }
+      for (int v = 0; v < vec; ++v) {
+        g.at[v] *= activation_slope(step.activation, a.at[v]);
+        sum.at[v] += g.at[v];
+      }
+      *reinterpret_cast<Values<vec>*>(gradient + at) = g;
     }
   }
-  update_bias(step, sum, layer.hidden_bias, layer.width, column);
+  update_bias<vec>(step, sum, layer.hidden_bias, layer.width);
 }
 
 __global__ void finish_step(const LayeredStep step) {
@@ -289,7 +319,7 @@ void hidden_gradient_cuda(const LayeredStep& step, const OutputLayer& layer, flo
                           StreamView stream) {
   const auto start = [&]<int most>() {
     const auto blocks = static_cast<unsigned>((layer.width + 31) / 32);
-    hidden_gradient<most><<<blocks, dim3(32, strands), 0, cuda_stream(stream)>>>(step, layer, gradient);
+    hidden_gradient<most><<<blocks, dim3(16, strands<2>), 0, cuda_stream(stream)>>>(step, layer, gradient);
   };
   if (step.classes <= 12)
     start.template operator()<12>();
@@ -300,8 +330,13 @@ void hidden_gradient_cuda(const LayeredStep& step, const OutputLayer& layer, flo
 
 void slope_and_bias_cuda(const LayeredStep& step, float* gradient, const float* activation, float* bias,
                          std::int64_t width, StreamView stream) {
-  slope_and_bias<<<static_cast<unsigned>((width + 31) / 32), dim3(32, strands), 0, cuda_stream(stream)>>>(
-      step, gradient, activation, bias, width);
+  const auto blocks = static_cast<unsigned>((width + 31) / 32);
+  if (width % 4 == 0)
+    slope_and_bias<4>
+        <<<blocks, dim3(8, strands<4>), 0, cuda_stream(stream)>>>(step, gradient, activation, bias, width);
+  else
+    slope_and_bias<1>
+        <<<blocks, dim3(32, strands<1>), 0, cuda_stream(stream)>>>(step, gradient, activation, bias, width);
   check_launch("slope_and_bias");
 }
 
