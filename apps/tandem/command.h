@@ -17,6 +17,7 @@ namespace tandem {
 // Set by the command that was chosen: does its job and returns the exit status.
 using Action = std::function<int()>;
 
+void add_augment_command(CLI::App& app, Action& action);
 void add_devices_command(CLI::App& app, Action& action);
 void add_eval_command(CLI::App& app, Action& action);
 void add_fetch_command(CLI::App& app, Action& action);

@@ -21,8 +21,11 @@ bool contains(const std::string& text, const std::string& part) {
 }
 
 TEST(Program, HelpFitsAScreenAndShowsAnExample) {
-  for (const Words& words :
-       {Words{"--help"}, {"devices", "--help"}, {"filter", "--help"}, {"study", "--help"}}) {
+  for (const Words& words : {Words{"--help"},
+                             {"augment", "--help"},
+                             {"devices", "--help"},
+                             {"filter", "--help"},
+                             {"study", "--help"}}) {
     const ProgramResult result = run_program(words);
     EXPECT_EQ(result.status, 0);
     EXPECT_EQ(result.err, "");
