@@ -77,6 +77,7 @@ int main(int argc, char** argv) {
   tandem::add_predict_command(app, action);
   tandem::add_study_command(app, action);
   tandem::add_train_command(app, action, command_line(argc, argv));
+  tandem::add_verify_determinism_command(app, action);
   try {
     app.parse(argc, argv);
     const int status = action();

@@ -63,10 +63,12 @@ std::string png_header(std::uint32_t width, std::uint32_t height) {
 
 TEST_F(BadInput, Commands) {
   expect_failure(2, {},
-                 "expected a command out of augment, devices, eval, fetch, filter, predict, study, train, got none "
+                 "expected a command out of augment, devices, eval, fetch, filter, predict, study, train, "
+                 "verify-determinism, got none "
                  "(see tandem --help)");
   expect_failure(2, {"fliter"},
-                 "expected a command out of augment, devices, eval, fetch, filter, predict, study, train, got "
+                 "expected a command out of augment, devices, eval, fetch, filter, predict, study, train, "
+                 "verify-determinism, got "
                  "'fliter' (see tandem --help)");
   expect_usage("devices", {"extra"}, "The following argument was not expected: extra");
 }
@@ -94,6 +96,17 @@ TEST_F(BadInput, Augment) {
   expect_failure(
       1, many,
       "[augment] expected at most 1024 pictures on a sheet, got 1212 (12 images, 100 draws of each)");
+}
+
+TEST_F(BadInput, VerifyDeterminism) {
+  const std::string command = "verify-determinism";
+  expect_usage(command, {}, "DATA is required");
+  expect_usage(command, {"digits", "--workers", "0"},
+               "--workers: expected a whole number from 1 to 1024, got '0'");
+  expect_usage(command, {"digits", "--augment", "noise 0 nan"},
+               "--augment: noise: expected a share of full scale from 0 to 1, got 0 to nan");
+  expect_failure(1, {command, "nowhere"},
+                 "[train] expected digits, mnist, fashion-mnist or a folder with idx files, got 'nowhere'");
 }
 
 TEST_F(BadInput, UsageOfFilter) {
