@@ -135,7 +135,7 @@ TEST_F(BadInput, UsageOfStudy) {
   expect_usage("study", {}, "NAME is required");
   expect_usage(
       "study", {"sum"},
-      "NAME: expected a study out of max, xxt, correlation, devices, workers, all, got 'sum'");
+      "NAME: expected a study out of max, xxt, correlation, devices, workers, augment, all, got 'sum'");
   expect_usage("study", {"max", "--cases", "3x3"},
                "--cases: expected a case such as \"1000x1000 i32\", got \"3x3\"");
   expect_usage("study", {"xxt", "--cases", "9x9 f32,3x3 i32"},
@@ -147,6 +147,12 @@ TEST_F(BadInput, UsageOfStudy) {
                "--cases: expected layers from 784 pixels to 10 classes, got 700,8,10");
   expect_usage("study", {"devices", "--versions", "cuda"}, "--versions excludes the study devices");
   expect_usage("study", {"devices", "--cores", "2"}, "--cores excludes the study devices");
+  expect_usage("study", {"workers", "--versions", "cuda"}, "--versions excludes the study workers");
+  expect_usage("study", {"workers", "--seeds", "2"}, "--seeds excludes the study workers");
+  expect_usage("study", {"max", "--data", "mnist"}, "--data excludes the study max");
+  expect_usage("study", {"augment", "--epochs", "0"},
+               "--epochs: expected a whole number from 1 to 100000, got '0'");
+  expect_usage("study", {"augment", "--cases", "3x3 f32"}, "--cases: expected no cases, got \"3x3 f32\"");
   expect_usage("study", {"max", "--versions", "parallel,gpu"},
                "--versions: expected a version out of reference, parallel, cuda-simple, cuda, got 'gpu'");
   expect_usage("study", {"max", "--cores", "1,0"},
