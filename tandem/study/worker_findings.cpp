@@ -105,9 +105,11 @@ void add_bottleneck(const std::vector<StudyRow>& rows, const std::string& device
   const double dearer = best.median_ms / plain.front()->median_ms;
   const std::string where =
       fmt::format("Training on {} with {}: ", device, kind == "thread" ? "threads" : "processes");
+  // Nothing gets faster by more work.
+  const char* const doubt = dearer < 0.9 ? " (other work on this machine disturbed the measurement)" : "";
   const std::string cost =
-      fmt::format("the fastest epoch, with {}, takes {}, {:.2f} times one without augmentation",
-                  counted(*best.workers, kind), time(best.median_ms), dearer);
+      fmt::format("the fastest epoch, with {}, takes {}, {:.2f} times one without augmentation{}",
+                  counted(*best.workers, kind), time(best.median_ms), dearer, doubt);
   if (fed != training.end() && dearer <= hardly_dearer) {
     findings.push_back(fmt::format(
         "{}training-bound from {} on: more workers cannot help. The trainer waits {} of an epoch; {}.", where,
@@ -195,12 +197,13 @@ std::vector<Plot> worker_plots(const std::vector<StudyRow>& rows) {
                .y_unit = Unit::share,
                .categories = {},
                .series = {}};
-    double least = 0, most = 0;
+    double least = 0, most = 0, longest_wait = 0;
     for (const char* const kind : kinds) {
       const Rows training = rows_of(rows, training_case(device), kind);
       if (training.empty()) continue;
       epochs.series.push_back(line(training, kind, [](const StudyRow& row) { return row.median_ms; }));
       waits.series.push_back(line(training, kind, waited_share));
+      for (const StudyRow* row : training) longest_wait = std::max(longest_wait, waited_share(*row));
       least = *training.front()->workers;
       most = *training.back()->workers;
     }
@@ -210,7 +213,7 @@ std::vector<Plot> worker_plots(const std::vector<StudyRow>& rows) {
                                .y = {plain.front()->median_ms, plain.front()->median_ms},
                                .dashed = true});
     add_plot(std::move(epochs), plots);
-    add_plot(std::move(waits), plots);
+    if (longest_wait >= 0.01) add_plot(std::move(waits), plots);
   }
   return plots;
 }

@@ -87,6 +87,16 @@ TEST(WorkerFindings, SharedCpus) {
       "help. Now the fastest epoch, with 2 threads, takes 400 ms, 2.00 times one without augmentation.");
 }
 
+TEST(WorkerFindings, DoubtsWhatCannotBe) {
+  const std::vector<StudyRow> rows{loading("thread", 1, 1e6, 1), training("plain", {}, 200, 0),
+                                   training("thread", 1, 100, 0)};
+  EXPECT_NE(
+      worker_findings(rows, 2)[0].find("0.50 times one without augmentation (other work on this machine "
+                                       "disturbed the measurement)."),
+      std::string::npos);
+  EXPECT_EQ(worker_plots(rows).size(), 2u) << "no plot of waits where nobody waited";
+}
+
 TEST(WorkerFindings, WrongRowsSayNothing) {
   std::vector<StudyRow> rows{loading("thread", 1, 1e5, 1), loading("thread", 2, 1.2e5, 0.6),
                              loading("process", 1, 1e5, 1), loading("process", 2, 0.6e5, 0.3)};
