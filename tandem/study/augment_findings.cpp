@@ -39,11 +39,11 @@ std::vector<double> leads_after(const AugmentResult& result, std::size_t epoch) 
   return leads;
 }
 
-// 1, 2, 5, 10, 20, … and the last.
+// 1, 5, 10, 50, … and the last.
 bool is_shown(std::int64_t epoch, std::int64_t epochs) {
   std::int64_t leading = epoch;
   while (leading % 10 == 0) leading /= 10;
-  return epoch == epochs || leading == 1 || leading == 2 || leading == 5;
+  return epoch == epochs || leading == 1 || leading == 5;
 }
 
 std::string points(const MeanSpread& lead) {
@@ -57,8 +57,13 @@ std::size_t epochs_of(const AugmentResult& result) {
 
 }  // namespace
 
+std::string AugmentCase::setting() const {
+  return fmt::format("{} images{}", format_count(images),
+                     schedule == ScheduleKind::constant ? "" : ", falling rate");
+}
+
 std::string AugmentCase::name() const {
-  return fmt::format("{} images, {} seed{}", format_count(images), seeds, seeds == 1 ? "" : "s");
+  return fmt::format("{}, {} seed{}", setting(), seeds, seeds == 1 ? "" : "s");
 }
 
 std::vector<StudyRow> augment_rows(const AugmentResult& result) {
@@ -88,7 +93,7 @@ std::vector<StudyRow> augment_rows(const AugmentResult& result) {
   return rows;
 }
 
-std::vector<std::string> augment_findings(const AugmentResult& result) {
+std::string augment_finding(const AugmentResult& result) {
   const AugmentCase& what = result.augment_case;
   const std::size_t last = epochs_of(result) - 1;
   const std::vector<double> leads = leads_after(result, last);
@@ -98,29 +103,25 @@ std::vector<std::string> augment_findings(const AugmentResult& result) {
     return mean_spread(after(curves, epoch)).mean;
   };
   std::string text = fmt::format(
-      "With {} images, {} epochs of augmented images come to {:.2f} % where plain ones come to {:.2f} %: {}, "
+      "{}: {} epochs of augmented images come to {:.2f} % where plain ones come to {:.2f} %: {}, "
       "ahead with {} of {} seeds",
-      format_count(what.images), what.epochs, 100 * mean_after(result.augmented, last),
+      what.setting(), what.epochs, 100 * mean_after(result.augmented, last),
       100 * mean_after(result.plain, last), points(lead), ahead, what.seeds);
   std::size_t from = last + 1;  // in the mean, from this epoch to the last
   while (from > 0 && mean_spread(leads_after(result, from - 1)).mean > 0) --from;
   if (from > 0 && from <= last) text += fmt::format(", in the mean from epoch {} on", from + 1);
-  std::vector<std::string> findings{text + "."};
-
+  text += ".";
   // Whether more epochs would change that.
   if (const std::size_t fifth = epochs_of(result) / 5; fifth > 0)
-    findings.push_back(
-        fmt::format("Over the last {} of those epochs the plain training gained {:+.2f} points, the "
-                    "augmented one {:+.2f}; "
-                    "an augmented epoch takes {:.2f} times as long as a plain one.",
-                    fifth, 100 * (mean_after(result.plain, last) - mean_after(result.plain, last - fifth)),
-                    100 * (mean_after(result.augmented, last) - mean_after(result.augmented, last - fifth)),
-                    result.augmented_epoch.median_ms / result.plain_epoch.median_ms));
-  return findings;
+    text +=
+        fmt::format(" The last fifth brought the plain ones {:+.2f} points, the augmented ones {:+.2f}.",
+                    100 * (mean_after(result.plain, last) - mean_after(result.plain, last - fifth)),
+                    100 * (mean_after(result.augmented, last) - mean_after(result.augmented, last - fifth)));
+  return text;
 }
 
 Plot augment_plot(const AugmentResult& result) {
-  Plot plot{.title = fmt::format("{} images", format_count(result.augment_case.images)),
+  Plot plot{.title = result.augment_case.setting(),
             .x_label = "epoch",
             .y_label = "test accuracy, mean over seeds",
             .y_unit = Unit::share,

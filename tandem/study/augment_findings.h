@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tandem/optim/schedule.h"
 #include "tandem/report/plot.h"
 #include "tandem/report/study_report.h"
 #include "tandem/study/measure.h"
@@ -14,8 +15,10 @@ namespace tandem {
 
 struct AugmentCase {
   std::int64_t images = 0, epochs = 0, seeds = 0;
+  ScheduleKind schedule = ScheduleKind::constant;
 
-  std::string name() const;  // "1,000 images, 5 seeds"
+  std::string setting() const;  // "1,000 images" or "1,000 images, falling rate"
+  std::string name() const;     // "1,000 images, 5 seeds"
 };
 
 struct AugmentResult {
@@ -30,7 +33,7 @@ struct AugmentResult {
 // Plain and augmented after each epoch; of many epochs the table shows some.
 std::vector<StudyRow> augment_rows(const AugmentResult& result);
 
-std::vector<std::string> augment_findings(const AugmentResult& result);
+std::string augment_finding(const AugmentResult& result);
 
 Plot augment_plot(const AugmentResult& result);
 
