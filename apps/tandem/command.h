@@ -17,6 +17,7 @@ namespace tandem {
 // Set by the command that was chosen: does its job and returns the exit status.
 using Action = std::function<int()>;
 
+void add_augment_command(CLI::App& app, Action& action);
 void add_devices_command(CLI::App& app, Action& action);
 void add_eval_command(CLI::App& app, Action& action);
 void add_fetch_command(CLI::App& app, Action& action);
@@ -25,6 +26,7 @@ void add_predict_command(CLI::App& app, Action& action);
 void add_study_command(CLI::App& app, Action& action);
 // `command_line` is what the user typed, kept with what it made.
 void add_train_command(CLI::App& app, Action& action, const std::string& command_line);
+void add_verify_determinism_command(CLI::App& app, Action& action);
 
 // The sentence of an Error without its "[op] ": the flag's name stands before it.
 inline std::string usage_text(const Error& error) {

@@ -69,6 +69,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer("Example: tandem train mnist --epochs 15\nEvery command has its own --help.");
   tandem::Action action;
+  tandem::add_augment_command(app, action);
   tandem::add_devices_command(app, action);
   tandem::add_eval_command(app, action);
   tandem::add_fetch_command(app, action);
@@ -76,6 +77,7 @@ int main(int argc, char** argv) {
   tandem::add_predict_command(app, action);
   tandem::add_study_command(app, action);
   tandem::add_train_command(app, action, command_line(argc, argv));
+  tandem::add_verify_determinism_command(app, action);
   try {
     app.parse(argc, argv);
     const int status = action();

@@ -19,15 +19,22 @@ namespace tandem {
 namespace {
 
 struct Flags {
-  std::string name, json, html, device = "auto";
+  std::string name, json, html, data, device = "auto";
   std::vector<std::string> cases, versions;
   std::vector<int> cores;
   std::uint64_t seed = 1;
+  std::int64_t epochs = 0, seeds = 0;
   bool quick = false;
 };
 
 StudyOptions to_options(const Flags& flags) {
-  StudyOptions options{.quick = flags.quick, .cases = flags.cases, .cores = flags.cores, .seed = flags.seed};
+  StudyOptions options{.quick = flags.quick,
+                       .cases = flags.cases,
+                       .cores = flags.cores,
+                       .seed = flags.seed,
+                       .epochs = flags.epochs,
+                       .seeds = flags.seeds,
+                       .data = flags.data};
   if (flags.device != "auto") options.devices = {parse_device(flags.device)};
   for (const std::string& version : flags.versions) options.versions.push_back(parse_version(version));
   return options;
@@ -64,11 +71,12 @@ void add_study_command(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("study", "Check and measure a computation in every version");
   command->footer(
       "Studies: max (element-wise maximum), xxt (X·Xᵀ), correlation (2-D correlation),\n"
-      "devices (the same training on each device), all.\n"
+      "devices (the same training on each device), workers (augmentation by 1, 2, 4, … of them),\n"
+      "augment (plain against augmented training), all.\n"
       "The exit status is 1 when a version disagrees.\n"
       "Example: tandem study correlation --cores 1,2,4 --html report.html");
   auto flags = std::make_shared<Flags>();
-  command->add_option("NAME", flags->name, "max, xxt, correlation, devices or all")
+  command->add_option("NAME", flags->name, "max, xxt, correlation, devices, workers, augment or all")
       ->required()
       ->type_name("")
       ->check(usage_check([](const std::string& name) {
@@ -97,15 +105,29 @@ void add_study_command(CLI::App& app, Action& action) {
   command->add_option("--seed", flags->seed, "Seed of the random inputs, 1 by default")
       ->type_name("N")
       ->check(whole_number_check(0, std::numeric_limits<std::int64_t>::max()));
+  auto* epochs = command->add_option("--epochs", flags->epochs, "augment: epochs of every training")
+                     ->type_name("N")
+                     ->check(whole_number_check(1, 100000));
+  auto* seeds = command->add_option("--seeds", flags->seeds, "augment: trainings of every kind")
+                    ->type_name("N")
+                    ->check(whole_number_check(1, 1000));
+  auto* data = command
+                   ->add_option("--data", flags->data,
+                                "augment: mnist (the default, if at hand), digits, fashion-mnist, PATH")
+                   ->type_name("DATA");
   command->add_option("--json", flags->json, "Write the figures as JSON")->type_name("FILE");
   command->add_option("--html", flags->html, "Write a report with plots: one file that works offline")
       ->type_name("FILE");
-  command->callback([flags, &action] {
+  command->callback([flags, epochs, seeds, data, &action] {
     if (flags->name == "all" && !flags->cases.empty()) throw CLI::ExcludesError("--cases", "the study all");
-    if (flags->name == "devices" && !flags->versions.empty())
-      throw CLI::ExcludesError("--versions", "the study devices");
-    if (flags->name == "devices" && !flags->cores.empty())
-      throw CLI::ExcludesError("--cores", "the study devices");
+    const std::string study = "the study " + flags->name;
+    if (flags->name == "devices" || flags->name == "workers" || flags->name == "augment") {
+      if (!flags->versions.empty()) throw CLI::ExcludesError("--versions", study);
+      if (!flags->cores.empty()) throw CLI::ExcludesError("--cores", study);
+    }
+    if (flags->name != "augment" && flags->name != "all")
+      for (const CLI::Option* option : {epochs, seeds, data})
+        if (!option->empty()) throw CLI::ExcludesError(option->get_name(), study);
     flags->cases = join_cases(flags->cases);
     for (const std::string& text : flags->cases)
       as_usage("--cases", [&] { check_case(find_study(flags->name), text); });

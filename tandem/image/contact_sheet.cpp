@@ -13,9 +13,11 @@ namespace {
 
 constexpr Colour white{255, 255, 255}, frame{208, 208, 208}, ink{32, 32, 40};
 
-Image fitted(const Image& image, int64_t cell_height, int64_t cell_width) {
-  const double ratio =
+Image fitted(const Image& image, const SheetOptions& options) {
+  const int64_t cell_height = options.cell_height, cell_width = options.cell_width;
+  double ratio =
       std::min(double(cell_width) / double(image.width), double(cell_height) / double(image.height));
+  if (options.whole_factors && ratio > 1) ratio = std::floor(ratio);
   const auto side = [&](int64_t length, int64_t most) {
     return std::clamp<int64_t>(std::llround(double(length) * ratio), 1, most);
   };
@@ -26,6 +28,17 @@ void paste(Image& sheet, const Image& picture, int64_t y, int64_t x) {
   const Image rgb = to_rgb(picture);
   for (int64_t row = 0; row < rgb.height; ++row)
     std::copy_n(rgb.row(row), rgb.row_bytes(), &sheet.at(y + row, x));
+}
+
+std::vector<std::string> lines_of(const std::string& label) {
+  std::vector<std::string> lines(1);
+  for (const char c : label) {
+    if (c == '\n')
+      lines.emplace_back();
+    else
+      lines.back() += c;
+  }
+  return lines;
 }
 
 }  // namespace
@@ -44,17 +57,20 @@ Image contact_sheet(std::span<const LabelledImage> images, const SheetOptions& o
 
   std::vector<Image> pictures;
   std::vector<int64_t> row_heights(size_t(rows), 0);
+  int64_t lines = 1;
   for (int64_t i = 0; i < count; ++i) {
     const Image& image = images[size_t(i)].image;
     check(image.height > 0 && image.width > 0, "[contact_sheet] image {} ({}) is empty", i,
           images[size_t(i)].label);
-    pictures.push_back(fitted(image, options.cell_height, options.cell_width));
+    pictures.push_back(fitted(image, options));
     int64_t& row_height = row_heights[size_t(i / columns)];
     row_height = std::max(row_height, pictures.back().height);
+    lines = std::max(lines, 1 + int64_t(std::ranges::count(images[size_t(i)].label, '\n')));
   }
 
   const int64_t margin = options.margin, gap = 4 * options.text_scale;  // gap: between picture and label
-  const int64_t label_height = gap + text_height(options.text_scale);
+  const int64_t line_height = text_height(options.text_scale) + options.text_scale;
+  const int64_t label_height = gap + lines * line_height - options.text_scale;
   int64_t height = margin;
   for (const int64_t row_height : row_heights) height += row_height + label_height + margin;
   Image sheet = make_image(height, margin + columns * (options.cell_width + margin), 3);
@@ -69,9 +85,13 @@ Image contact_sheet(std::span<const LabelledImage> images, const SheetOptions& o
     const int64_t y = base - picture.height;
     fill_rectangle(sheet, x - 1, y - 1, picture.width + 2, picture.height + 2, frame);
     paste(sheet, picture, y, x);
-    const std::string label = shorten_text(images[size_t(i)].label, options.cell_width, options.text_scale);
-    draw_text(sheet, left + (options.cell_width - text_width(label, options.text_scale)) / 2, base + gap,
-              label, ink, options.text_scale);
+    int64_t text_top = base + gap;
+    for (const std::string& whole : lines_of(images[size_t(i)].label)) {
+      const std::string line = shorten_text(whole, options.cell_width, options.text_scale);
+      draw_text(sheet, left + (options.cell_width - text_width(line, options.text_scale)) / 2, text_top, line,
+                ink, options.text_scale);
+      text_top += line_height;
+    }
   }
   return sheet;
 }

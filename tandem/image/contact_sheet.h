@@ -20,10 +20,11 @@ struct SheetOptions {
   int64_t cell_height = 320;  // at most: rows are as high as their highest picture
   int64_t margin = 20;
   int text_scale = 2;
+  bool whole_factors = false;  // enlarge by whole factors only: every pixel is a square of the same size
 };
 
-// Pictures are fitted into their cells with their aspect kept, enlarged where they are smaller. Labels too
-// long for their cell are shortened with "...". The sheet is RGB.
+// Pictures are fitted into their cells with their aspect kept, enlarged where they are smaller. A label may
+// have several lines; those too long for their cell are shortened with "...". The sheet is RGB.
 Image contact_sheet(std::span<const LabelledImage> images, const SheetOptions& options = {});
 
 }  // namespace tandem

@@ -73,7 +73,8 @@ std::string columns_note(std::span<const StudyReport> reports) {
   for (const StudyColumn& column : study_columns(rows))
     items += fmt::format("<dt>{}</dt><dd>{}</dd>\n", escape_html(column.header), escape_html(column.meaning));
   return "<details class=\"note\"><summary>What the columns mean</summary>\n<dl>\n" + items +
-         "</dl></details>\n<p>The fastest correct version of each case is set in bold.</p>\n";
+         "</dl></details>\n" +
+         (is_compared(rows) ? "<p>The fastest correct version of each case is set in bold.</p>\n" : "");
 }
 
 bool same_facts(const std::vector<Fact>& a, const std::vector<Fact>& b) {
@@ -93,10 +94,12 @@ std::string html_page(std::span<const StudyReport> reports, const std::string& t
   if (!reports.empty()) page.facts = reports.front().machine;
   std::size_t measurements = 0;
   std::size_t wrong = 0;
+  bool compared = reports.empty();
   for (const StudyReport& report : reports) {
     const int wrong_here = count_wrong(report.rows);
     wrong += static_cast<std::size_t>(wrong_here);
     measurements += report.rows.size();
+    compared = compared || is_compared(report.rows);
     PageSection section;
     section.title = report.title.empty() ? report.study : report.title;
     section.verdict = wrong_here > 0 ? Verdict::bad : Verdict::none;
@@ -106,12 +109,13 @@ std::string html_page(std::span<const StudyReport> reports, const std::string& t
     section.body_html += findings_html(report) + plots_html(report.plots) + table_html(report.rows);
     page.sections.push_back(std::move(section));
   }
-  page.summary = fmt::format("{}, {}: ", counted(reports.size(), "study", "studies"),
+  page.summary = fmt::format("{}, {}", counted(reports.size(), "study", "studies"),
                              counted(measurements, "measurement", "measurements"));
-  page.summary += wrong == 0
-                      ? "all versions agree with the reference."
-                      : counted(wrong, "result disagrees", "results disagree") + " with the reference.";
-  if (measurements > 0) page.verdict = wrong == 0 ? Verdict::good : Verdict::bad;
+  page.summary +=
+      !compared    ? "."
+      : wrong == 0 ? ": all versions agree with the reference."
+                   : ": " + counted(wrong, "result disagrees", "results disagree") + " with the reference.";
+  if (measurements > 0 && compared) page.verdict = wrong == 0 ? Verdict::good : Verdict::bad;
   page.footer_html = columns_note(reports) +
                      "<p>Made by Tandem. Every figure was measured in the run that made this file.</p>";
   return html_page(page);

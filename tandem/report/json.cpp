@@ -31,6 +31,14 @@ Json row_json(const StudyRow& row) {
   put(object, "max_error", row.max_error);
   if (row.threads) object["threads"] = *row.threads;
   if (!row.engine.empty()) object["engine"] = row.engine;
+  if (row.workers) object["workers"] = *row.workers;
+  put(object, "waited_ms", row.waited_ms);
+  put(object, "efficiency", row.efficiency);
+  if (row.epoch) object["epoch"] = *row.epoch;
+  put(object, "accuracy", row.accuracy);
+  put(object, "accuracy_spread", row.accuracy_spread);
+  put(object, "lead", row.lead);
+  put(object, "lead_spread", row.lead_spread);
   return object;
 }
 

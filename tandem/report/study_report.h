@@ -24,9 +24,18 @@ struct StudyRow {
   std::optional<double> share_of_peak{};  // 1 is this machine's measured peak
   bool agrees = true;                     // the result equals the reference's, within the tolerance
   std::optional<double> max_error{};
-  std::optional<int> threads{};           // where the number of threads was swept
-  std::optional<double> samples_per_s{};  // of a training, whose times are those of an epoch
-  std::string engine{};                   // what trained: "perceptron on the CPU, 2 threads"
+  std::optional<int> threads{};             // where the number of threads was swept
+  std::optional<double> samples_per_s{};    // of a training, whose times are those of an epoch
+  std::string engine{};                     // what trained: "perceptron on the CPU, 2 threads"
+  std::optional<int> workers{};             // that augmented
+  std::optional<double> waited_ms{};        // of an epoch, for their images
+  std::optional<double> efficiency{};       // samples_per_s a worker, relative to one worker
+  std::optional<int> epoch{};               // after which the accuracy was measured
+  std::optional<double> accuracy{};         // mean over seeds, a share of 1; rows with one are not compared
+  std::optional<double> accuracy_spread{};  // standard deviation over seeds
+  std::optional<double> lead{};             // of the accuracy over the case's `plain`, at the same epoch
+  std::optional<double> lead_spread{};
+  bool in_table = true;  // or too many for people: in JSON only
 };
 
 struct StudyReport {

@@ -19,6 +19,15 @@ std::string rounded_count(double count) {
   return format_count(std::llround(std::strtod(fmt::format("{:.2e}", count).c_str(), nullptr)));
 }
 
+// "98.21 ± 0.05 %", "+2.31 ± 0.20": hundredths of a share.
+std::string points(const std::optional<double>& share, const std::optional<double>& spread,
+                   bool signed_lead) {
+  if (!share) return {};
+  std::string text = signed_lead ? fmt::format("{:+.2f}", 100 * *share) : fmt::format("{:.2f}", 100 * *share);
+  if (spread) text += fmt::format(" ± {:.2f}", 100 * *spread);
+  return signed_lead ? text : text + " %";
+}
+
 }  // namespace
 
 std::string study_cell(const StudyRow& row, StudyField field) {
@@ -29,6 +38,14 @@ std::string study_cell(const StudyRow& row, StudyField field) {
       return row.device;
     case StudyField::threads:
       return row.threads ? fmt::format("{}", *row.threads) : std::string();
+    case StudyField::workers:
+      return row.workers ? fmt::format("{}", *row.workers) : std::string();
+    case StudyField::epoch:
+      return row.epoch ? fmt::format("{}", *row.epoch) : std::string();
+    case StudyField::accuracy:
+      return points(row.accuracy, row.accuracy_spread, false);
+    case StudyField::lead:
+      return points(row.lead, row.lead_spread, true);
     case StudyField::median:
       return format_figure(row.median_ms, Unit::milliseconds);
     case StudyField::range:
@@ -39,6 +56,10 @@ std::string study_cell(const StudyRow& row, StudyField field) {
       return optional_figure(row.speedup, Unit::ratio);
     case StudyField::samples:
       return row.samples_per_s ? rounded_count(*row.samples_per_s) : std::string();
+    case StudyField::waited:
+      return optional_figure(row.waited_ms, Unit::milliseconds);
+    case StudyField::efficiency:
+      return optional_figure(row.efficiency, Unit::share);
     case StudyField::gb:
       return optional_figure(row.gb_per_s, Unit::none);
     case StudyField::gflop:
@@ -54,6 +75,12 @@ std::vector<StudyColumn> study_columns(const std::vector<StudyRow>& rows) {
       {StudyField::version, "version", "how it was computed", false},
       {StudyField::device, "device", "where it was computed", false},
       {StudyField::threads, "threads", "CPU threads", true},
+      {StudyField::workers, "workers", "threads or processes that augment", true},
+      {StudyField::epoch, "epoch", "after so many epochs", true},
+      {StudyField::accuracy, "accuracy", "share of the test images, mean and standard deviation over seeds",
+       true},
+      {StudyField::lead, "lead", "points of accuracy over plain, mean and standard deviation over seeds",
+       true},
       {StudyField::median, "median",
        "median time of the repetitions (of a training: one epoch), data already on the device", true},
       {StudyField::range, "min–max", "fastest and slowest repetition", true},
@@ -61,7 +88,9 @@ std::vector<StudyColumn> study_columns(const std::vector<StudyRow>& rows) {
        "median time with the copies to the device and back (of a training: of all images, once)", true},
       {StudyField::speedup, "speed-up",
        "how many times faster than the reference, or a training than on the CPU", true},
-      {StudyField::samples, "samples/s", "samples trained in a second", true},
+      {StudyField::samples, "samples/s", "samples trained or augmented in a second", true},
+      {StudyField::waited, "waited", "of an epoch, how long the trainer had no images", true},
+      {StudyField::efficiency, "efficiency", "samples/s of a worker, relative to one worker alone", true},
       {StudyField::gb, "GB/s", "memory read and written in a second", true},
       {StudyField::gflop, "GFLOP/s", "additions and multiplications in a second", true},
       {StudyField::share, "of peak", "share of the peak measured on this machine", true}};
@@ -75,6 +104,7 @@ std::vector<StudyColumn> study_columns(const std::vector<StudyRow>& rows) {
 std::vector<CaseRows> rows_by_case(const std::vector<StudyRow>& rows) {
   std::vector<CaseRows> cases;
   for (const StudyRow& row : rows) {
+    if (!row.in_table) continue;
     auto found = std::find_if(cases.begin(), cases.end(),
                               [&](const CaseRows& group) { return group.case_name == row.case_name; });
     if (found == cases.end()) found = cases.insert(cases.end(), {.case_name = row.case_name, .rows = {}});
@@ -84,7 +114,7 @@ std::vector<CaseRows> rows_by_case(const std::vector<StudyRow>& rows) {
     if (group.rows.size() < 2) continue;
     for (std::size_t i = 0; i < group.rows.size(); ++i) {
       const StudyRow& row = group.rows[i];
-      if (!row.agrees || !std::isfinite(row.median_ms)) continue;
+      if (!row.agrees || row.accuracy || !std::isfinite(row.median_ms)) continue;
       if (group.fastest < 0 || row.median_ms < group.rows[group.fastest].median_ms)
         group.fastest = static_cast<int>(i);
     }
@@ -101,8 +131,14 @@ std::vector<std::string> versions_of(const std::vector<StudyRow>& rows) {
 }
 
 std::string version_label(const StudyRow& row) {
+  if (row.workers)
+    return fmt::format("{} with {} worker{}", row.version, *row.workers, *row.workers == 1 ? "" : "s");
   if (!row.threads) return row.version;
   return fmt::format("{} with {} thread{}", row.version, *row.threads, *row.threads == 1 ? "" : "s");
+}
+
+bool is_compared(const std::vector<StudyRow>& rows) {
+  return std::any_of(rows.begin(), rows.end(), [](const StudyRow& row) { return !row.accuracy; });
 }
 
 int count_wrong(const std::vector<StudyRow>& rows) {
@@ -122,7 +158,7 @@ std::vector<std::string> agreement_sentences(const std::vector<StudyRow>& rows) 
         row.case_name,
         has_error ? fmt::format(", the largest error is {}", format_figure(*row.max_error)) : ""));
   }
-  if (!sentences.empty() || rows.empty()) return sentences;
+  if (!sentences.empty() || !is_compared(rows)) return sentences;
   if (!largest) return {"All versions agree."};
   if (*largest == 0) return {"All versions agree exactly."};
   return {fmt::format("All versions agree; the largest error is {}.", format_figure(*largest))};

@@ -13,11 +13,17 @@ enum class StudyField {
   version,
   device,
   threads,
+  workers,
+  epoch,
+  accuracy,
+  lead,
   median,
   range,
   with_copies,
   speedup,
   samples,
+  waited,
+  efficiency,
   gb,
   gflop,
   share
@@ -42,7 +48,7 @@ struct CaseRows {
   int fastest = -1;  // the correct row with the least median, when there is one to compare it with
 };
 
-// Cases in order of first appearance.
+// What tables show: cases in order of first appearance.
 std::vector<CaseRows> rows_by_case(const std::vector<StudyRow>& rows);
 
 // Versions in order of first appearance: the number of a version is its colour in plots and tables.
@@ -50,6 +56,9 @@ std::vector<std::string> versions_of(const std::vector<StudyRow>& rows);
 
 // "parallel" or, when threads were swept, "parallel with 4 threads".
 std::string version_label(const StudyRow& row);
+
+// Whether any row could have been wrong: an accuracy is what it is.
+bool is_compared(const std::vector<StudyRow>& rows);
 
 int count_wrong(const std::vector<StudyRow>& rows);
 

@@ -3,10 +3,12 @@
 #include <charconv>
 
 #include "tandem/core/check.h"
+#include "tandem/study/augment.h"
 #include "tandem/study/correlation.h"
 #include "tandem/study/devices.h"
 #include "tandem/study/max.h"
 #include "tandem/study/training_case.h"
+#include "tandem/study/workers.h"
 #include "tandem/study/xxt.h"
 
 namespace tandem {
@@ -21,6 +23,8 @@ constexpr Study studies[] = {
      CaseKind::kernel, study_correlation},
     {"devices", "the same training on each device", "", "784,200,10 batch 16", CaseKind::training,
      study_devices},
+    {"workers", "augmentation by 1, 2, 4, … threads and processes", "", "", CaseKind::none, study_workers},
+    {"augment", "plain against augmented training", "", "", CaseKind::none, study_augment},
 };
 
 }  // namespace
@@ -32,10 +36,11 @@ std::span<const Study> all_studies() {
 const Study& find_study(std::string_view name) {
   for (const Study& study : studies)
     if (study.name == name) return study;
-  fail("expected a study out of max, xxt, correlation, devices, all, got '{}'", name);
+  fail("expected a study out of max, xxt, correlation, devices, workers, augment, all, got '{}'", name);
 }
 
 void check_case(const Study& study, std::string_view text) {
+  check(study.kind != CaseKind::none, "[study {}] expected no cases, got \"{}\"", study.name, text);
   if (study.kind == CaseKind::training)
     parse_training_case(text);
   else

@@ -18,6 +18,7 @@ enum class CaseKind {
   matrix,    // "1000x1000 f32"
   kernel,    // "1000x1000 f32 3x3"
   training,  // "784,200,10 batch 16"
+  none,      // the study has cases of its own only
 };
 
 struct Study {

@@ -63,12 +63,50 @@ std::string png_header(std::uint32_t width, std::uint32_t height) {
 
 TEST_F(BadInput, Commands) {
   expect_failure(2, {},
-                 "expected a command out of devices, eval, fetch, filter, predict, study, train, got none "
+                 "expected a command out of augment, devices, eval, fetch, filter, predict, study, train, "
+                 "verify-determinism, got none "
                  "(see tandem --help)");
   expect_failure(2, {"fliter"},
-                 "expected a command out of devices, eval, fetch, filter, predict, study, train, got "
+                 "expected a command out of augment, devices, eval, fetch, filter, predict, study, train, "
+                 "verify-determinism, got "
                  "'fliter' (see tandem --help)");
   expect_usage("devices", {"extra"}, "The following argument was not expected: extra");
+}
+
+TEST_F(BadInput, Augment) {
+  expect_usage("augment", {"-o", "out.png"}, "IMAGE is required");
+  expect_usage("augment", {"photo.png"}, "--output is required");
+  expect_usage("augment", {"photo.png", "-o", "out.png", "--count", "0"},
+               "--count: expected a whole number from 1 to 100, got '0'");
+  expect_usage(
+      "augment", {"photo.png", "-o", "out.png", "--augment", "turn 1 2"},
+      "--augment: expected operations as in 'rotate -12 12, shift -2 2, skew -0.1 0.1, noise 0 0.1', "
+      "got 'turn 1 2'");
+  expect_usage("augment", {"photo.png", "-o", "out.png", "--augment", "rotate 5 -5"},
+               "--augment: rotate: expected the lower bound first, got 5 to -5");
+  put_bytes(folder_ / "text.png", "no picture");
+  expect_failure(1, {"augment", "photo.png", "text.png", "-o", "out.png"},
+                 "[decode] text.png: not an image of a known format (JPEG, PNG, BMP, PPM, PGM)");
+  expect_failure(1, {"augment", "none.png", "-o", "out.png"}, "[decode] none.png: no such file");
+  expect_failure(1, {"augment", "photo.png", "-o", "photo.png/out.png"},
+                 "[augment] cannot write photo.png/out.png: Not a directory");
+  Words many(12, "photo.png");
+  many.insert(many.begin(), "augment");
+  many.insert(many.end(), {"--count", "100", "-o", "out.png"});
+  expect_failure(
+      1, many,
+      "[augment] expected at most 1024 pictures on a sheet, got 1212 (12 images, 100 draws of each)");
+}
+
+TEST_F(BadInput, VerifyDeterminism) {
+  const std::string command = "verify-determinism";
+  expect_usage(command, {}, "DATA is required");
+  expect_usage(command, {"digits", "--workers", "0"},
+               "--workers: expected a whole number from 1 to 1024, got '0'");
+  expect_usage(command, {"digits", "--augment", "noise 0 nan"},
+               "--augment: noise: expected a share of full scale from 0 to 1, got 0 to nan");
+  expect_failure(1, {command, "nowhere"},
+                 "[train] expected digits, mnist, fashion-mnist or a folder with idx files, got 'nowhere'");
 }
 
 TEST_F(BadInput, UsageOfFilter) {
@@ -95,8 +133,9 @@ TEST_F(BadInput, UsageOfFilter) {
 
 TEST_F(BadInput, UsageOfStudy) {
   expect_usage("study", {}, "NAME is required");
-  expect_usage("study", {"sum"},
-               "NAME: expected a study out of max, xxt, correlation, devices, all, got 'sum'");
+  expect_usage(
+      "study", {"sum"},
+      "NAME: expected a study out of max, xxt, correlation, devices, workers, augment, all, got 'sum'");
   expect_usage("study", {"max", "--cases", "3x3"},
                "--cases: expected a case such as \"1000x1000 i32\", got \"3x3\"");
   expect_usage("study", {"xxt", "--cases", "9x9 f32,3x3 i32"},
@@ -108,6 +147,12 @@ TEST_F(BadInput, UsageOfStudy) {
                "--cases: expected layers from 784 pixels to 10 classes, got 700,8,10");
   expect_usage("study", {"devices", "--versions", "cuda"}, "--versions excludes the study devices");
   expect_usage("study", {"devices", "--cores", "2"}, "--cores excludes the study devices");
+  expect_usage("study", {"workers", "--versions", "cuda"}, "--versions excludes the study workers");
+  expect_usage("study", {"workers", "--seeds", "2"}, "--seeds excludes the study workers");
+  expect_usage("study", {"max", "--data", "mnist"}, "--data excludes the study max");
+  expect_usage("study", {"augment", "--epochs", "0"},
+               "--epochs: expected a whole number from 1 to 100000, got '0'");
+  expect_usage("study", {"augment", "--cases", "3x3 f32"}, "--cases: expected no cases, got \"3x3 f32\"");
   expect_usage("study", {"max", "--versions", "parallel,gpu"},
                "--versions: expected a version out of reference, parallel, cuda-simple, cuda, got 'gpu'");
   expect_usage("study", {"max", "--cores", "1,0"},

@@ -21,8 +21,12 @@ bool contains(const std::string& text, const std::string& part) {
 }
 
 TEST(Program, HelpFitsAScreenAndShowsAnExample) {
-  for (const Words& words :
-       {Words{"--help"}, {"devices", "--help"}, {"filter", "--help"}, {"study", "--help"}}) {
+  for (const Words& words : {Words{"--help"},
+                             {"augment", "--help"},
+                             {"devices", "--help"},
+                             {"filter", "--help"},
+                             {"study", "--help"},
+                             {"verify-determinism", "--help"}}) {
     const ProgramResult result = run_program(words);
     EXPECT_EQ(result.status, 0);
     EXPECT_EQ(result.err, "");
@@ -49,6 +53,19 @@ TEST(Program, ListsTheDevices) {
   EXPECT_TRUE(contains(result.out, "cores usable")) << result.out;
   EXPECT_EQ(contains(result.out, "cuda:0"), cuda_device_count() > 0) << result.out;
   EXPECT_EQ(contains(result.out, "No CUDA device: "), cuda_device_count() == 0) << result.out;
+}
+
+TEST(Program, VerifiesDeterminism) {
+  const ProgramResult result =
+      run_program({"verify-determinism", "digits", "--limit", "700", "--workers", "3", "--batch-size", "9"});
+  EXPECT_EQ(result.status, 0) << result.out;
+  EXPECT_EQ(result.err, "");
+  EXPECT_TRUE(contains(result.out, "digits: 700 images, 28x28 grey; recipe rotate -12 12")) << result.out;
+  for (const char* row :
+       {"no workers", "1 thread ", "2 threads ", "3 threads ", "3 processes ", "3 threads, resumed halfway"})
+    EXPECT_TRUE(contains(result.out, row)) << result.out;
+  EXPECT_TRUE(contains(result.out, "Every batch is the same, whoever augments it.")) << result.out;
+  EXPECT_FALSE(contains(result.out, "DIFFERENT")) << result.out;
 }
 
 TEST(Program, ListsTheDevicesAsJson) {

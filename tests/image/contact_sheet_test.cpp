@@ -59,6 +59,27 @@ TEST(ContactSheet, KeepsTheAspect) {
   EXPECT_EQ(dark_columns, 60);
 }
 
+TEST(ContactSheet, LabelsMayHaveSeveralLines) {
+  const LabelledImage images[] = {plain(40, 40, 90, "one"), plain(40, 40, 120, "two\nthree\n4")};
+  const Image sheet = contact_sheet(
+      images, {.columns = 2, .cell_width = 40, .cell_height = 40, .margin = 10, .text_scale = 1});
+  EXPECT_EQ(sheet.height, 10 + 40 + 4 + 3 * 8 + 2 + 10);
+  for (const int64_t line : {54, 63, 72}) {
+    EXPECT_EQ(has_ink(sheet, line, line + 8, 10, 50), line == 54) << line;
+    EXPECT_TRUE(has_ink(sheet, line, line + 8, 60, 100)) << line;
+  }
+}
+
+TEST(ContactSheet, EnlargesByWholeFactorsWhereAsked) {
+  const LabelledImage images[] = {plain(12, 6, 0, "")};
+  const Image sheet = contact_sheet(
+      images, {.cell_width = 30, .cell_height = 30, .margin = 5, .text_scale = 1, .whole_factors = true});
+  int64_t dark = 0;
+  for (int64_t y = 0; y < sheet.height; ++y)
+    for (int64_t x = 0; x < sheet.width; ++x) dark += sheet.at(y, x) == 0;
+  EXPECT_EQ(dark, 24 * 12) << "twice, though 2.5 times would fit";
+}
+
 TEST(ContactSheet, LongLabelsStayInTheirCell) {
   const std::string label(200, 'W');
   const LabelledImage images[] = {plain(40, 40, 255, label), plain(40, 40, 255, label)};

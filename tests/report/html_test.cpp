@@ -70,6 +70,15 @@ TEST(Html, WrongRowsCannotBeMissed) {
   EXPECT_FALSE(contains(html, "✓"));
 }
 
+TEST(Html, AccuraciesAreNotSaidToAgree) {
+  StudyReport report = sample_report();
+  for (StudyRow& row : report.rows) row.accuracy = 0.5;
+  const std::string page = html_page(std::vector{report}, "Report");
+  EXPECT_NE(page.find("1 study, 4 measurements."), std::string::npos);
+  EXPECT_EQ(page.find("agree"), std::string::npos);
+  EXPECT_EQ(page.find("fastest correct"), std::string::npos);
+}
+
 TEST(Html, EscapesEveryField) {
   const std::string evil = "<script>alert(\"x\")</script>'&";
   const auto escaped_count = [&](const std::string& html) {

@@ -48,6 +48,28 @@ TEST(ReportJson, ATrainingTellsItsSamplesAndItsEngine) {
   EXPECT_EQ(row["engine"], "perceptron on the CPU, 2 threads");
 }
 
+TEST(ReportJson, RowsOfWorkersAndOfAccuraciesTellTheirOwn) {
+  StudyReport report = sample_report();
+  report.rows[0].workers = 4;
+  report.rows[0].waited_ms = 12.5;
+  report.rows[0].efficiency = 0.75;
+  report.rows[2].epoch = 3;
+  report.rows[2].accuracy = 0.9;
+  report.rows[2].accuracy_spread = 0.01;
+  report.rows[2].lead = -0.25;
+  report.rows[2].lead_spread = 0.5;
+  report.rows[2].in_table = false;
+  const Json rows = Json::parse(to_json_text(report))["rows"];
+  EXPECT_EQ(rows[0]["workers"], 4);
+  EXPECT_EQ(rows[0]["waited_ms"], 12.5);
+  EXPECT_EQ(rows[0]["efficiency"], 0.75);
+  EXPECT_EQ(rows[2]["epoch"], 3);
+  EXPECT_EQ(rows[2]["accuracy"], 0.9);
+  EXPECT_EQ(rows[2]["accuracy_spread"], 0.01);
+  EXPECT_EQ(rows[2]["lead"], -0.25);
+  EXPECT_EQ(rows[2]["lead_spread"], 0.5);
+}
+
 TEST(ReportJson, LeavesOutWhatIsNotFinite) {
   StudyReport report = sample_report();
   report.rows[1].speedup = std::numeric_limits<double>::infinity();

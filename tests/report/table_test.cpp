@@ -85,6 +85,20 @@ TEST(StudyText, SamplesASecondAreRoundedAndGrouped) {
     EXPECT_TRUE(contains(text, part)) << part << "\n" << text;
 }
 
+TEST(StudyText, WorkersHaveColumnsOfTheirOwn) {
+  StudyReport report = sample_report();
+  report.rows[1].workers = 2;
+  report.rows[1].waited_ms = 0.25;
+  report.rows[1].efficiency = 0.875;
+  report.rows[1].agrees = false;
+  report.rows[2].in_table = false;
+  const std::string text = study_text(report, {.width = 140});
+  for (const char* part : {"workers", "waited", "250 µs", "efficiency", "87.5 %",
+                           "WRONG: cuda with 2 workers on cuda:0 disagrees with the reference"})
+    EXPECT_TRUE(contains(text, part)) << part << '\n' << text;
+  EXPECT_EQ(text.find("reference", text.find("33×7")), text.rfind("reference")) << "left out of the table";
+}
+
 TEST(StudyText, MarksAndExplainsWrongRows) {
   StudyReport report = sample_report();
   report.rows[1].agrees = false;

@@ -1,0 +1,55 @@
+// tandem augment: what a recipe does to images, on a sheet to look at.
+#include <filesystem>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "apps/tandem/command.h"
+#include "tandem/augment/augment_sheet.h"
+#include "tandem/augment/recipe.h"
+#include "tandem/core/write_file.h"
+#include "tandem/image/encode_png.h"
+
+namespace tandem {
+namespace {
+
+struct Flags {
+  std::vector<std::string> images;
+  std::string recipe = "digits", output;
+  AugmentSheetOptions sheet;
+};
+
+int run(const Flags& flags) {
+  check_writable("augment", flags.output);
+  const std::vector<std::filesystem::path> files(flags.images.begin(), flags.images.end());
+  save_png(flags.output, augment_sheet(files, parse_recipe(flags.recipe), flags.sheet));
+  return 0;
+}
+
+}  // namespace
+
+void add_augment_command(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand("augment", "Show what augmentation does to images");
+  command->footer(
+      "Each image has a row: as it is, then as the first epochs of a training would draw it.\n"
+      "Examples: tandem augment five.png seven.png -o sheet.png\n"
+      "          tandem augment photo.jpg --augment \"rotate -30 30, noise 0 0.2\" --count 4 -o sheet.png");
+  auto flags = std::make_shared<Flags>();
+  command->add_option("IMAGE", flags->images, "Picture files")->required()->type_name("");
+  command
+      ->add_option("--augment", flags->recipe,
+                   "digits (the default), none, or \"rotate -9 9, shift -2 2, noise 0 0.1\"")
+      ->type_name("RECIPE")
+      ->check(usage_check([](const std::string& text) { parse_recipe(text); }));
+  command->add_option("--count", flags->sheet.count, "Draws of each image, 8 by default")
+      ->type_name("N")
+      ->check(whole_number_check(1, most_sheet_draws));
+  command->add_option("--seed", flags->sheet.seed, "Seed of the draws, 1 by default")
+      ->type_name("N")
+      ->check(whole_number_check(0, std::numeric_limits<std::int64_t>::max()));
+  command->add_option("-o,--output", flags->output, "The PNG to write")->required()->type_name("FILE");
+  command->callback([flags, &action] { action = [flags] { return run(*flags); }; });
+}
+
+}  // namespace tandem

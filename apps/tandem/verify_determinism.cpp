@@ -1,0 +1,77 @@
+// tandem verify-determinism: proves on the user's data that a training sees the same bits whoever augments.
+#include <fmt/format.h>
+
+#include <limits>
+#include <memory>
+#include <string>
+
+#include "apps/tandem/command.h"
+#include "apps/tandem/terminal.h"
+#include "tandem/data/loader.h"
+#include "tandem/report/figures.h"
+#include "tandem/study/determinism.h"
+#include "tandem/train/training_data.h"
+
+namespace tandem {
+namespace {
+
+struct Flags {
+  TrainOptions train;  // of those, the data and its limit
+  std::string recipe = "digits";
+  DeterminismOptions options;
+};
+
+int run(const Flags& flags) {
+  DeterminismOptions options = flags.options;
+  options.recipe = parse_recipe(flags.recipe);
+  options.on_message = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
+  const TrainingData data = load_training_data(flags.train, options.on_message);
+  const BatchPlan plan{.samples = data.train.count(), .batch_size = options.batch_size};
+  fmt::print("{}: {} images, {}; recipe {}; batches of {}, seed {}\n\n", data.name,
+             format_count(data.train.count()), image_description(data.train), to_string(options.recipe),
+             options.batch_size, options.seed);
+  std::fflush(stdout);
+  const std::vector<DeterminismRow> rows = verify_determinism(data.train, options);
+  fmt::print("{}", determinism_text(rows, plan.steps(), terminal_style(stdout)));
+  return is_deterministic(rows) ? 0 : 1;
+}
+
+}  // namespace
+
+void add_verify_determinism_command(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand("verify-determinism",
+                                         "Prove that workers of any number and kind give the same batches");
+  command->footer(
+      "Compares the SHA-256 of every batch (pixels, labels, samples) of an epoch and of the next one's\n"
+      "beginning; images/s include that. The exit status is 1 when any differs.\n"
+      "Example: tandem verify-determinism mnist --workers 8");
+  auto flags = std::make_shared<Flags>();
+  flags->options.workers = default_worker_count();
+  command->add_option("DATA", flags->train.data, "digits, mnist, fashion-mnist or a folder with idx files")
+      ->required()
+      ->type_name("");
+  command->add_option("--from", flags->train.from, "Where to take the data set's files from")
+      ->type_name("PATH");
+  command
+      ->add_option("--augment", flags->recipe,
+                   "digits (the default), none, or \"rotate -12 12 cubic, noise 0 0.1\"")
+      ->type_name("RECIPE")
+      ->check(usage_check([](const std::string& text) { parse_recipe(text); }));
+  command->add_option("--limit", flags->train.limit, "Only the first so many training images")
+      ->type_name("N")
+      ->check(whole_number_check(1, std::numeric_limits<std::int32_t>::max()));
+  command->add_option("--batch-size", flags->options.batch_size, "Images of a batch, 16 by default")
+      ->type_name("N")
+      ->check(whole_number_check(1, 1 << 20));
+  command
+      ->add_option("--workers", flags->options.workers,
+                   fmt::format("The most workers to try, {} by default", flags->options.workers))
+      ->type_name("N")
+      ->check(whole_number_check(1, 1024));
+  command->add_option("--seed", flags->options.seed, "Seed of order and draws, 1 by default")
+      ->type_name("N")
+      ->check(whole_number_check(0, std::numeric_limits<std::int64_t>::max()));
+  command->callback([flags, &action] { action = [flags] { return run(*flags); }; });
+}
+
+}  // namespace tandem

@@ -1,0 +1,163 @@
+#include "tandem/study/augment.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tandem/core/check.h"
+#include "tandem/core/clock.h"
+#include "tandem/data/mnist.h"
+#include "tandem/files/fetch.h"
+#include "tandem/report/figures.h"
+#include "tandem/study/machine_report.h"
+#include "tandem/train/device_choice.h"
+#include "tandem/train/evaluate.h"
+#include "tandem/train/training_state.h"
+
+namespace tandem {
+namespace {
+
+constexpr const char* recipe = "digits";
+
+std::vector<AugmentCase> cases_for(std::int64_t available, const StudyOptions& options) {
+  // Fewer images need more epochs until both trainings stand still, and more seeds, since chance weighs more.
+  std::vector<AugmentCase> cases = {{1000, 60, 5}, {10000, 30, 3}, {60000, 15, 2}};
+  if (options.quick) cases = {{1000, 20, 2}, {10000, 4, 1}};
+  std::erase_if(cases, [&](const AugmentCase& one) { return one.images > available; });
+  if (cases.empty()) cases = {{available, options.quick ? 20 : 60, options.quick ? 2 : 5}};
+  for (AugmentCase& one : cases) {
+    if (options.epochs > 0) one.epochs = options.epochs;
+    if (options.seeds > 0) one.seeds = options.seeds;
+  }
+  // A constant rate ends in steps too large for either; which training that hurts more depends on the images.
+  if (!options.quick)
+    for (std::size_t i = 0, count = cases.size(); i < count; ++i) {
+      cases.push_back(cases[i]);
+      cases.back().schedule = ScheduleKind::cosine;
+    }
+  return cases;
+}
+
+struct StudyData {
+  DataSplit split;
+  std::string why;  // this data
+};
+
+StudyData data_for(const StudyOptions& options) {
+  const std::int64_t digits = options.quick ? 10000 : 60000;
+  if (!options.data.empty()) return {load_split(options.data, "", {}, digits), ""};
+  std::filesystem::path folder;
+  try {
+    folder = fetch_dataset("mnist", {.offline = true});
+  } catch (const Error&) {
+    return {load_split("digits", "", {}, digits),
+            "MNIST is not in the cache (tandem fetch mnist brings it): these are drawn digits, which are "
+            "easier."};
+  }
+  return {load_mnist("mnist", folder), ""};
+}
+
+// What `tandem train` does unless told otherwise, with as many inputs and classes as the images have.
+TrainOptions train_options(const ImageSet& images, const StudyOptions& options) {
+  TrainOptions train;
+  train.layers = {images.image_size(), 200, static_cast<std::int64_t>(images.classes.size())};
+  train.augment = recipe;
+  if (!options.devices.empty()) train.device = options.devices.front().to_string();
+  return train;
+}
+
+struct Training {
+  AugmentResult::Curve curve;
+  std::vector<double> epoch_ms;
+  std::string engine;
+};
+
+Training run_training(const TrainOptions& options, const ImageSet& images, const ImageSet& test,
+                      Device device) {
+  TrainingState state(options, images, device);
+  Training training{.curve = {}, .epoch_ms = {}, .engine = state.engine().description()};
+  for (std::int64_t epoch = 0; epoch < options.epochs; ++epoch) {
+    const Stopwatch watch;
+    state.engine().run(epoch, 0, state.task().batches().steps());
+    training.epoch_ms.push_back(watch.elapsed_ms());
+    state.engine().store();
+    training.curve.push_back(evaluate(state.model(), test, options.loss).accuracy);
+  }
+  return training;
+}
+
+Timing timing_of(std::vector<double> ms) {
+  std::sort(ms.begin(), ms.end());
+  return {.median_ms = ms[ms.size() / 2], .min_ms = ms.front(), .max_ms = ms.back()};
+}
+
+}  // namespace
+
+AugmentResult compare_augmentation(const DataSplit& data, const AugmentCase& augment_case,
+                                   const StudyOptions& options) {
+  expect(augment_case.images <= data.train.count() && augment_case.epochs > 0 && augment_case.seeds > 0);
+  TrainOptions train = train_options(data.train, options);
+  train.epochs = augment_case.epochs;
+  train.schedule = augment_case.schedule;
+  const DeviceChoice choice = choose_device(train, data.train.slice(0, augment_case.images));
+  train.device = choice.device.to_string();
+  train.augment_on = choice.augment_on;
+  const ImageSet test = data.test.to(choice.device);
+  AugmentResult result{.augment_case = augment_case,
+                       .device = train.device,
+                       .engine = {},
+                       .plain = {},
+                       .augmented = {},
+                       .plain_epoch = {},
+                       .augmented_epoch = {}};
+  std::vector<double> plain_ms, augmented_ms;
+  const std::int64_t parts = data.train.count() / augment_case.images;
+  for (std::int64_t i = 0; i < augment_case.seeds; ++i) {
+    const std::int64_t begin = i % parts * augment_case.images;
+    const ImageSet images = data.train.slice(begin, begin + augment_case.images);
+    train.seed = options.seed + static_cast<std::uint64_t>(i);
+    for (const bool augmented : {false, true}) {
+      train.augment = augmented ? recipe : "none";
+      Training training = run_training(train, images, test, choice.device);
+      (augmented ? result.augmented : result.plain).push_back(std::move(training.curve));
+      std::vector<double>& ms = augmented ? augmented_ms : plain_ms;
+      ms.insert(ms.end(), training.epoch_ms.begin(), training.epoch_ms.end());
+      result.engine = training.engine;
+    }
+  }
+  result.plain_epoch = timing_of(std::move(plain_ms));
+  result.augmented_epoch = timing_of(std::move(augmented_ms));
+  return result;
+}
+
+StudyReport study_augment(const StudyOptions& options) {
+  const StudyData data = data_for(options);
+  check_image_set(data.split.train, data.split.name);
+  check_image_set(data.split.test, data.split.name);
+  StudyReport report{
+      .study = "augment",
+      .title = "Plain against augmented training",
+      .machine = report_facts(),
+      .introduction = fmt::format(
+          "Perceptrons {},200,{} with sigmoids are trained on {} by SGD in batches of 16, at a rate of 0.5 "
+          "or, “falling”, of 0.5 down to 0 along a cosine, "
+          "once on the images as they are and once augmented anew in every epoch ({}), with as many epochs "
+          "and batches, and from the same weights. Every seed has its own weights, order and, as long as "
+          "there are enough, training images. The accuracy is that on the {} test images. Times are of an "
+          "epoch.",
+          data.split.train.image_size(), data.split.train.classes.size(), data.split.name,
+          to_string(parse_recipe(recipe)), format_count(data.split.test.count())),
+      .rows = {},
+      .findings = {},
+      .plots = {}};
+  if (!data.why.empty()) report.findings.push_back(data.why);
+  for (const AugmentCase& one : cases_for(data.split.train.count(), options)) {
+    const AugmentResult result = compare_augmentation(data.split, one, options);
+    for (StudyRow& row : augment_rows(result)) report.rows.push_back(std::move(row));
+    report.findings.push_back(augment_finding(result));
+    report.plots.push_back(augment_plot(result));
+  }
+  return report;
+}
+
+}  // namespace tandem

@@ -1,0 +1,141 @@
+#include "tandem/study/augment_findings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <optional>
+
+namespace tandem {
+namespace {
+
+struct MeanSpread {
+  double mean = 0;
+  std::optional<double> spread = {};  // of several
+};
+
+MeanSpread mean_spread(const std::vector<double>& values) {
+  const auto count = static_cast<double>(values.size());
+  MeanSpread result{.mean = std::accumulate(values.begin(), values.end(), 0.0) / count};
+  if (values.size() < 2) return result;
+  double squares = 0;
+  for (const double value : values) squares += (value - result.mean) * (value - result.mean);
+  result.spread = std::sqrt(squares / (count - 1));
+  return result;
+}
+
+std::vector<double> after(const std::vector<AugmentResult::Curve>& curves, std::size_t epoch) {
+  std::vector<double> values;
+  for (const AugmentResult::Curve& curve : curves) values.push_back(curve[epoch]);
+  return values;
+}
+
+// Augmented less plain, seed by seed.
+std::vector<double> leads_after(const AugmentResult& result, std::size_t epoch) {
+  std::vector<double> leads = after(result.augmented, epoch);
+  const std::vector<double> plain = after(result.plain, epoch);
+  std::transform(leads.begin(), leads.end(), plain.begin(), leads.begin(), std::minus<>());
+  return leads;
+}
+
+// 1, 5, 10, 50, … and the last.
+bool is_shown(std::int64_t epoch, std::int64_t epochs) {
+  std::int64_t leading = epoch;
+  while (leading % 10 == 0) leading /= 10;
+  return epoch == epochs || leading == 1 || leading == 5;
+}
+
+std::string points(const MeanSpread& lead) {
+  return fmt::format("{:+.2f}{} points", 100 * lead.mean,
+                     lead.spread ? fmt::format(" ± {:.2f}", 100 * *lead.spread) : "");
+}
+
+std::size_t epochs_of(const AugmentResult& result) {
+  return static_cast<std::size_t>(result.augment_case.epochs);
+}
+
+}  // namespace
+
+std::string AugmentCase::setting() const {
+  return fmt::format("{} images{}", format_count(images),
+                     schedule == ScheduleKind::constant ? "" : ", falling rate");
+}
+
+std::string AugmentCase::name() const {
+  return fmt::format("{}, {} seed{}", setting(), seeds, seeds == 1 ? "" : "s");
+}
+
+std::vector<StudyRow> augment_rows(const AugmentResult& result) {
+  std::vector<StudyRow> rows;
+  const auto add = [&](std::size_t epoch, const char* version, const std::vector<double>& accuracies,
+                       const Timing& timing) {
+    const MeanSpread accuracy = mean_spread(accuracies);
+    rows.push_back({.case_name = result.augment_case.name(),
+                    .version = version,
+                    .device = result.device,
+                    .median_ms = timing.median_ms,
+                    .min_ms = timing.min_ms,
+                    .max_ms = timing.max_ms,
+                    .engine = result.engine,
+                    .epoch = static_cast<int>(epoch) + 1,
+                    .accuracy = accuracy.mean,
+                    .accuracy_spread = accuracy.spread,
+                    .in_table = is_shown(static_cast<std::int64_t>(epoch) + 1, result.augment_case.epochs)});
+  };
+  for (std::size_t epoch = 0; epoch < epochs_of(result); ++epoch) {
+    add(epoch, "plain", after(result.plain, epoch), result.plain_epoch);
+    add(epoch, "augmented", after(result.augmented, epoch), result.augmented_epoch);
+    const MeanSpread lead = mean_spread(leads_after(result, epoch));
+    rows.back().lead = lead.mean;
+    rows.back().lead_spread = lead.spread;
+  }
+  return rows;
+}
+
+std::string augment_finding(const AugmentResult& result) {
+  const AugmentCase& what = result.augment_case;
+  const std::size_t last = epochs_of(result) - 1;
+  const std::vector<double> leads = leads_after(result, last);
+  const MeanSpread lead = mean_spread(leads);
+  const auto ahead = std::count_if(leads.begin(), leads.end(), [](double value) { return value > 0; });
+  const auto mean_after = [&](const auto& curves, std::size_t epoch) {
+    return mean_spread(after(curves, epoch)).mean;
+  };
+  std::string text = fmt::format(
+      "{}: {} epochs of augmented images come to {:.2f} % where plain ones come to {:.2f} %: {}, "
+      "ahead with {} of {} seeds",
+      what.setting(), what.epochs, 100 * mean_after(result.augmented, last),
+      100 * mean_after(result.plain, last), points(lead), ahead, what.seeds);
+  std::size_t from = last + 1;  // in the mean, from this epoch to the last
+  while (from > 0 && mean_spread(leads_after(result, from - 1)).mean > 0) --from;
+  if (from > 0 && from <= last) text += fmt::format(", in the mean from epoch {} on", from + 1);
+  text += ".";
+  // Whether more epochs would change that.
+  if (const std::size_t fifth = epochs_of(result) / 5; fifth > 0)
+    text +=
+        fmt::format(" The last fifth brought the plain ones {:+.2f} points, the augmented ones {:+.2f}.",
+                    100 * (mean_after(result.plain, last) - mean_after(result.plain, last - fifth)),
+                    100 * (mean_after(result.augmented, last) - mean_after(result.augmented, last - fifth)));
+  return text;
+}
+
+Plot augment_plot(const AugmentResult& result) {
+  Plot plot{.title = result.augment_case.setting(),
+            .x_label = "epoch",
+            .y_label = "test accuracy, mean over seeds",
+            .y_unit = Unit::share,
+            .categories = {},
+            .series = {}};
+  for (const auto& [name, curves] : {std::pair{"plain", &result.plain}, {"augmented", &result.augmented}}) {
+    Series series{.name = name, .x = {}, .y = {}};
+    for (std::size_t epoch = 0; epoch < epochs_of(result); ++epoch) {
+      series.x.push_back(static_cast<double>(epoch) + 1);
+      series.y.push_back(mean_spread(after(*curves, epoch)).mean);
+    }
+    plot.series.push_back(std::move(series));
+  }
+  return plot;
+}
+
+}  // namespace tandem

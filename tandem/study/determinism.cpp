@@ -1,0 +1,254 @@
+#include "tandem/study/determinism.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <memory>
+
+#include "tandem/core/check.h"
+#include "tandem/core/clock.h"
+#include "tandem/data/augmented_source.h"
+#include "tandem/device/driver.h"
+#include "tandem/report/figures.h"
+#include "tandem/study/batch_hash.h"
+
+namespace tandem {
+namespace {
+
+bool is_cubic(const Recipe& recipe) {
+  return std::any_of(recipe.begin(), recipe.end(), [](const AugmentStep& step) {
+    return step.kind == AugmentKind::rotate && step.interpolation == Interpolation::cubic;
+  });
+}
+
+// Bytes of a device on the host.
+template <class T>
+std::vector<T> on_host(const T* data, std::int64_t count, Device device) {
+  std::vector<T> values(static_cast<std::size_t>(count));
+  const StreamView stream = current_stream(device);
+  on_backend(device, "verify-determinism",
+             [&]<Backend B>() { copy_bytes<B>(values.data(), data, values.size() * sizeof(T), stream); });
+  stream.synchronize();
+  return values;
+}
+
+class Verification {
+ public:
+  Verification(const ImageSet& images, const DeterminismOptions& options)
+      : images_(images),
+        options_(options),
+        plan_{.samples = images.count(), .batch_size = options.batch_size, .seed = options.seed} {
+    check_image_set(images, "verify-determinism");
+    check_batch_plan(plan_);
+    const std::int64_t some = std::max<std::int64_t>(1, plan_.steps() / 8);
+    whole_ = {0, 0, plan_.positions()};
+    beginning_ = {1, 0, std::min(some * plan_.batch_size, plan_.positions())};
+  }
+
+  std::vector<DeterminismRow> rows() {
+    add_workers(0, WorkerKind::thread);
+    std::vector<int> counts{1, 2, options_.workers};
+    std::sort(counts.begin(), counts.end());
+    counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
+    for (const int count : counts) add_workers(count, WorkerKind::thread);
+    add_workers(options_.workers, WorkerKind::process);
+    add_resume();
+    for (int i = 0; i < cuda_device_count(); ++i) add_device(cuda_device(i));
+    if (cuda_device_count() == 0) rows_.push_back({.what = "on a GPU", .left_out = why_no_cuda()});
+    return std::move(rows_);
+  }
+
+ private:
+  LoaderOptions loader_options(int workers, WorkerKind kind) const {
+    LoaderOptions options;
+    options.workers = workers;
+    options.kind = kind;
+    options.epochs = 2;
+    options.program = options_.program;
+    options.on_message = options_.on_message;
+    return options;
+  }
+
+  // `fill` adds all batches; those of the first row are the expected ones.
+  template <class F>
+  void add_row(const std::string& what, F&& fill) {
+    BatchHashes hashes(plan_, images_.image_size());
+    const Stopwatch watch;
+    fill(hashes);
+    const double seconds = watch.elapsed_ms() / 1000;
+    if (rows_.empty()) expected_ = hashes.batches();
+    DeterminismRow row{.what = what,
+                       .left_out = {},
+                       .batches = static_cast<std::int64_t>(hashes.batches().size()),
+                       .images_per_s = static_cast<double>(hashes.images()) / std::max(seconds, 1e-9),
+                       .hash = hashes.all()};
+    row.first_difference = first_difference(expected_, hashes.batches());
+    row.same = row.first_difference < 0;
+    rows_.push_back(std::move(row));
+  }
+
+  void add_workers(int count, WorkerKind kind) {
+    const bool threads = kind == WorkerKind::thread;
+    const std::string what = count == 0 ? "no workers"
+                                        : fmt::format("{} {}{}", count, threads ? "thread" : "process",
+                                                      count == 1 ? ""
+                                                      : threads  ? "s"
+                                                                 : "es");
+    add_row(what, [&](BatchHashes& hashes) {
+      Loader loader(images_, plan_, options_.recipe, loader_options(count, kind));
+      hashes.add(loader, whole_);
+      hashes.add(loader, beginning_);
+    });
+  }
+
+  void add_resume() {
+    add_row(fmt::format("{} threads, resumed halfway", options_.workers), [&](BatchHashes& hashes) {
+      const LoaderOptions options = loader_options(options_.workers, WorkerKind::thread);
+      // Off the middle by one batch, which is off the loader's blocks.
+      const std::int64_t middle = std::min(plan_.steps() / 2 + 1, plan_.steps()) * plan_.batch_size;
+      const std::int64_t stop = std::min(middle, plan_.positions());
+      {
+        Loader before(images_, plan_, options_.recipe, options);
+        hashes.add(before, {0, 0, stop});
+      }
+      Loader after(images_, plan_, options_.recipe, options);
+      hashes.add(after, {0, stop, plan_.positions()});
+      hashes.add(after, beginning_);
+    });
+  }
+
+  void add_device(Device device) {
+    add_row(fmt::format("{} threads, copied to {}", options_.workers, device.to_string()),
+            [&](BatchHashes& hashes) {
+              CopiedImages source(images_, plan_, options_.recipe,
+                                  loader_options(options_.workers, WorkerKind::thread), device);
+              add_source(source, hashes);
+            });
+    const ImageSet there = images_.to(device);
+    std::optional<int> difference;
+    add_row(fmt::format("augmented on {}", device.to_string()), [&](BatchHashes& hashes) {
+      DeviceAugmentedImages source(there, plan_, options_.recipe);
+      difference = add_source(source, hashes);
+    });
+    DeterminismRow& row = rows_.back();
+    if (row.same) return;
+    row.greatest_difference = difference;
+    row.same = is_cubic(options_.recipe) && difference && *difference <= 1;
+  }
+
+  // Hashes what the source gives; how far its pixels are from the expected ones, where samples and labels are
+  // the same.
+  std::optional<int> add_source(BatchSource& source, BatchHashes& hashes) {
+    const Device device = source.device();
+    Loader reference(images_, plan_, options_.recipe, loader_options(0, WorkerKind::thread));
+    std::optional<int> greatest = 0;
+    for (const Stretch& stretch : {whole_, beginning_})
+      for (std::int64_t first = stretch.begin; first < stretch.end;) {
+        const SourceBlock block = source.take(stretch.epoch, first, stretch.end - first);
+        const std::vector<std::uint8_t> stored =
+            on_host(block.images, block.image_count * source.image_size(), device);
+        const std::vector<std::int32_t> places = on_host(block.samples, block.count, device);
+        const std::vector<std::int32_t> labels = on_host(block.labels, block.count, device);
+        std::vector<std::uint8_t> pixels(static_cast<std::size_t>(block.count * source.image_size()));
+        for (std::int64_t i = 0; i < block.count; ++i)
+          std::copy_n(stored.begin() + places[static_cast<std::size_t>(i)] * source.image_size(),
+                      source.image_size(), pixels.begin() + i * source.image_size());
+        // Blocks do not carry their samples: their order, as this device computes it.
+        const Tensor order = Tensor::empty({block.count}, DType::i32, device);
+        fill_order(plan_, stretch.epoch, first, order);
+        const std::vector<std::int32_t> samples = order.to_vector<std::int32_t>();
+        const HostBlock host{stretch.epoch, first, block.count, pixels.data(), samples.data(), labels.data()};
+        const std::size_t before = hashes.batches().size();
+        hashes.add(host);
+        const auto from = static_cast<std::ptrdiff_t>(before);
+        const bool equal =
+            std::equal(hashes.batches().begin() + from, hashes.batches().end(), expected_.begin() + from);
+        if (!equal && greatest) {
+          const std::optional<int> here = difference_from(reference, host);
+          greatest = here ? std::optional(std::max(*greatest, *here)) : std::nullopt;
+        }
+        first += block.count;
+      }
+    return greatest;
+  }
+
+  std::optional<int> difference_from(Loader& reference, const HostBlock& got) const {
+    const std::int64_t size = images_.image_size();
+    int greatest = 0;
+    for (std::int64_t at = 0; at < got.count;) {
+      const LoadedBlock block = reference.take(got.epoch, got.first + at);
+      const std::int64_t count = std::min(block.count, got.count - at);
+      const bool same = std::equal(block.samples, block.samples + count, got.samples + at) &&
+                        std::equal(block.labels, block.labels + count, got.labels + at);
+      for (std::int64_t i = 0; same && i < count * size; ++i)
+        greatest = std::max(greatest, std::abs(block.images[i] - got.images[at * size + i]));
+      reference.release(block);
+      if (!same) return std::nullopt;
+      at += count;
+    }
+    return greatest;
+  }
+
+  const ImageSet& images_;
+  const DeterminismOptions& options_;
+  BatchPlan plan_;
+  Stretch whole_, beginning_;
+  std::vector<std::string> expected_;
+  std::vector<DeterminismRow> rows_;
+};
+
+std::string verdict(const DeterminismRow& row, std::int64_t steps) {
+  if (!row.left_out.empty()) return "not run";
+  const std::string levels = row.greatest_difference ? fmt::format("{} level{}", *row.greatest_difference,
+                                                                   *row.greatest_difference == 1 ? "" : "s")
+                                                     : std::string();
+  if (row.same) return levels.empty() ? "same" : "within " + levels;
+  return fmt::format("DIFFERENT from batch {} of epoch {} on{}", row.first_difference % steps + 1,
+                     row.first_difference / steps + 1, levels.empty() ? "" : ", by up to " + levels);
+}
+
+}  // namespace
+
+std::vector<DeterminismRow> verify_determinism(const ImageSet& images, const DeterminismOptions& options) {
+  check(options.workers >= 1, "[verify-determinism] expected at least 1 worker, got {}", options.workers);
+  return Verification(images, options).rows();
+}
+
+bool is_deterministic(const std::vector<DeterminismRow>& rows) {
+  return std::all_of(rows.begin(), rows.end(), [](const DeterminismRow& row) { return row.same; });
+}
+
+std::string determinism_text(const std::vector<DeterminismRow>& rows, std::int64_t steps,
+                             const TextStyle& style) {
+  Table table{.columns = {{"augmented by"},
+                          {"batches", Align::right},
+                          {"images/s", Align::right},
+                          {"SHA-256 of all"},
+                          {"result"}},
+              .rows = {}};
+  std::int64_t differing = 0, ran_count = 0;
+  std::string left_out;
+  for (const DeterminismRow& row : rows) {
+    const bool ran = row.left_out.empty();
+    const Tone tone = !ran ? Tone::faint : row.same ? Tone::good : Tone::bad;
+    differing += !row.same;
+    ran_count += ran;
+    if (!ran) left_out += fmt::format("Not run {}: {}.\n", row.what, row.left_out);
+    table.rows.push_back({{},
+                          {{row.what, ran ? Tone::plain : Tone::faint},
+                           {ran ? format_count(row.batches) : ""},
+                           {ran ? format_count(std::llround(row.images_per_s)) : ""},
+                           {row.hash.substr(0, 16)},
+                           {verdict(row, steps), tone}}});
+  }
+  const std::string sentence =
+      differing == 0
+          ? "Every batch is the same, whoever augments it."
+          : fmt::format("{} of {} ways give other batches than no workers do.", differing, ran_count);
+  return fmt::format("{}\n{}{}\n", format_table(table, style), left_out,
+                     toned(sentence, differing == 0 ? Tone::good : Tone::bad, style));
+}
+
+}  // namespace tandem

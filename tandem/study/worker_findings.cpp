@@ -1,0 +1,221 @@
+#include "tandem/study/worker_findings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace tandem {
+namespace {
+
+constexpr double hardly_waits = 0.05;  // of an epoch
+constexpr double scales = 0.7;         // efficiency
+constexpr double hardly_dearer = 1.1;  // than without augmentation
+constexpr const char* kinds[] = {"thread", "process"};
+
+using Rows = std::vector<const StudyRow*>;
+
+// Those that were measured, by rising number of workers.
+Rows rows_of(const std::vector<StudyRow>& rows, std::string_view case_name, std::string_view version) {
+  Rows chosen;
+  for (const StudyRow& row : rows)
+    if (row.case_name == case_name && row.version == version && row.agrees && row.samples_per_s)
+      chosen.push_back(&row);
+  std::stable_sort(chosen.begin(), chosen.end(), [](const StudyRow* a, const StudyRow* b) {
+    return a->workers.value_or(0) < b->workers.value_or(0);
+  });
+  return chosen;
+}
+
+std::vector<std::string> devices_of(const std::vector<StudyRow>& rows) {
+  std::vector<std::string> devices;
+  for (const StudyRow& row : rows)
+    if (row.case_name == training_case(row.device) &&
+        std::find(devices.begin(), devices.end(), row.device) == devices.end())
+      devices.push_back(row.device);
+  return devices;
+}
+
+std::string counted(int count, const std::string& kind) {
+  return fmt::format("{} {}{}", count, kind, count == 1 ? "" : kind == "thread" ? "s" : "es");
+}
+
+std::string rate(const StudyRow& row) {
+  const double value = *row.samples_per_s;
+  return value >= 1e6 ? fmt::format("{:.3g} million images/s", value / 1e6)
+                      : fmt::format("{:.3g} thousand images/s", value / 1e3);
+}
+
+std::string percent(double share) {
+  return fmt::format("{:.0f} %", 100 * share);
+}
+
+std::string time(double ms) {
+  return format_figure(ms, Unit::milliseconds);
+}
+
+double waited_share(const StudyRow& row) {
+  return row.waited_ms.value_or(0) / row.median_ms;
+}
+
+void add_scaling(const std::vector<StudyRow>& rows, const std::string& kind,
+                 std::vector<std::string>& findings) {
+  const Rows loading = rows_of(rows, loading_case, kind);
+  if (loading.empty()) return;
+  const StudyRow& first = *loading.front();
+  const StudyRow& last = *loading.back();
+  std::string text = fmt::format("{} augment{} {}", counted(*first.workers, kind),
+                                 *first.workers == 1 ? "s" : "", rate(first));
+  if (loading.size() > 1) {
+    text += fmt::format(", {} {}: {} of {} times one's", counted(*last.workers, kind), rate(last),
+                        percent(last.efficiency.value_or(0)), *last.workers);
+    const auto stops = std::find_if(loading.begin(), loading.end(), [](const StudyRow* row) {
+      return row->efficiency && *row->efficiency < scales;
+    });
+    text += stops == loading.end() ? ", so they scale"
+                                   : fmt::format("; they stop scaling at {}", *(*stops)->workers);
+  }
+  findings.push_back(text + ".");
+}
+
+void add_kinds(const std::vector<StudyRow>& rows, std::vector<std::string>& findings) {
+  const Rows threads = rows_of(rows, loading_case, "thread"),
+             processes = rows_of(rows, loading_case, "process");
+  if (threads.empty() || processes.empty() || threads.back()->workers != processes.back()->workers) return;
+  findings.push_back(fmt::format("{} reach {} of the rate of as many threads.",
+                                 counted(*processes.back()->workers, "process"),
+                                 percent(*processes.back()->samples_per_s / *threads.back()->samples_per_s)));
+}
+
+// What keeps a training from being faster.
+void add_bottleneck(const std::vector<StudyRow>& rows, const std::string& device, const std::string& kind,
+                    int usable_cpus, std::vector<std::string>& findings) {
+  const Rows training = rows_of(rows, training_case(device), kind);
+  const Rows plain = rows_of(rows, training_case(device), "plain");
+  const Rows loading = rows_of(rows, loading_case, kind);
+  if (training.empty() || plain.empty() || loading.empty()) return;
+  const StudyRow& last = *training.back();
+  const StudyRow& alone = *loading.back();
+  // Counts from which on the trainer hardly waits.
+  auto fed = training.end();
+  while (fed != training.begin() && waited_share(**(fed - 1)) < hardly_waits) --fed;
+  const StudyRow& best =
+      **std::min_element(training.begin(), training.end(),
+                         [](const StudyRow* a, const StudyRow* b) { return a->median_ms < b->median_ms; });
+  const double dearer = best.median_ms / plain.front()->median_ms;
+  const std::string where =
+      fmt::format("Training on {} with {}: ", device, kind == "thread" ? "threads" : "processes");
+  // Nothing gets faster by more work.
+  const char* const doubt = dearer < 0.9 ? " (other work on this machine disturbed the measurement)" : "";
+  const std::string cost =
+      fmt::format("the fastest epoch, with {}, takes {}, {:.2f} times one without augmentation{}",
+                  counted(*best.workers, kind), time(best.median_ms), dearer, doubt);
+  if (fed != training.end() && dearer <= hardly_dearer) {
+    findings.push_back(fmt::format(
+        "{}training-bound from {} on: more workers cannot help. The trainer waits {} of an epoch; {}.", where,
+        *(*fed)->workers == 1 ? "1 worker" : fmt::format("{} workers", *(*fed)->workers),
+        percent(waited_share(**fed)), cost));
+  } else if (fed != training.end()) {
+    findings.push_back(fmt::format(
+        "{}the CPUs are shared: from {} on the trainer waits only {} of an epoch, yet {}: the workers take "
+        "computing time from the training on {} CPUs. More workers cannot help.",
+        where, *(*fed)->workers == 1 ? "1 worker" : fmt::format("{} workers", *(*fed)->workers),
+        percent(waited_share(**fed)), cost, usable_cpus));
+  } else if (alone.efficiency.value_or(0) >= scales) {
+    const double needed = *alone.workers * *plain.front()->samples_per_s / *alone.samples_per_s;
+    findings.push_back(fmt::format(
+        "{}augmentation-bound: with {} the trainer still waits {} of an epoch. They make {} alone, where a "
+        "training without augmentation takes {}: about {:.0f} such workers would feed it. {}{}.",
+        where, counted(*last.workers, kind), percent(waited_share(last)), rate(alone), rate(*plain.front()),
+        std::ceil(needed), "Now ", cost));
+  } else {
+    findings.push_back(fmt::format(
+        "{}the CPUs are shared: with {} on {} CPUs the trainer still waits {} of an epoch, and they make "
+        "only {} of {} times one's images: more workers cannot help. {}{}.",
+        where, counted(*last.workers, kind), usable_cpus, percent(waited_share(last)),
+        percent(alone.efficiency.value_or(0)), *alone.workers, "Now ", cost));
+  }
+}
+
+Series line(const Rows& rows, const std::string& name, double (*value)(const StudyRow&)) {
+  Series series{.name = name, .x = {}, .y = {}};
+  for (const StudyRow* row : rows) {
+    series.x.push_back(*row->workers);
+    series.y.push_back(value(*row));
+  }
+  return series;
+}
+
+void add_plot(Plot plot, std::vector<Plot>& plots) {
+  if (!plot.series.empty()) plots.push_back(std::move(plot));
+}
+
+}  // namespace
+
+std::string training_case(const std::string& device) {
+  return "training on " + device;
+}
+
+std::vector<std::string> worker_findings(const std::vector<StudyRow>& rows, int usable_cpus) {
+  std::vector<std::string> findings;
+  for (const std::string& device : devices_of(rows))
+    for (const char* const kind : kinds) add_bottleneck(rows, device, kind, usable_cpus, findings);
+  for (const char* const kind : kinds) add_scaling(rows, kind, findings);
+  add_kinds(rows, findings);
+  return findings;
+}
+
+std::vector<Plot> worker_plots(const std::vector<StudyRow>& rows) {
+  std::vector<Plot> plots;
+  Plot rates{.title = "Augmentation alone",
+             .x_label = "workers",
+             .y_label = "images/s: more is better",
+             .categories = {},
+             .series = {}};
+  for (const char* const kind : kinds)
+    if (const Rows loading = rows_of(rows, loading_case, kind); !loading.empty())
+      rates.series.push_back(line(loading, kind, [](const StudyRow& row) { return *row.samples_per_s; }));
+  if (const Rows threads = rows_of(rows, loading_case, "thread"); threads.size() > 1) {
+    const StudyRow &first = *threads.front(), &last = *threads.back();
+    const double one = *first.samples_per_s / *first.workers;
+    rates.series.push_back({.name = "if threads scaled perfectly",
+                            .x = {double(*first.workers), double(*last.workers)},
+                            .y = {one * *first.workers, one * *last.workers},
+                            .dashed = true});
+  }
+  add_plot(std::move(rates), plots);
+  for (const std::string& device : devices_of(rows)) {
+    Plot epochs{.title = "An epoch of training on " + device,
+                .x_label = "workers",
+                .y_label = "time of an epoch: less is better",
+                .y_unit = Unit::milliseconds,
+                .categories = {},
+                .series = {}};
+    Plot waits{.title = "Waiting for images on " + device,
+               .x_label = "workers",
+               .y_label = "share of an epoch in which the trainer waits",
+               .y_unit = Unit::share,
+               .categories = {},
+               .series = {}};
+    double least = 0, most = 0, longest_wait = 0;
+    for (const char* const kind : kinds) {
+      const Rows training = rows_of(rows, training_case(device), kind);
+      if (training.empty()) continue;
+      epochs.series.push_back(line(training, kind, [](const StudyRow& row) { return row.median_ms; }));
+      waits.series.push_back(line(training, kind, waited_share));
+      for (const StudyRow* row : training) longest_wait = std::max(longest_wait, waited_share(*row));
+      least = *training.front()->workers;
+      most = *training.back()->workers;
+    }
+    if (const Rows plain = rows_of(rows, training_case(device), "plain"); !plain.empty() && most > 0)
+      epochs.series.push_back({.name = "without augmentation",
+                               .x = {least, most},
+                               .y = {plain.front()->median_ms, plain.front()->median_ms},
+                               .dashed = true});
+    add_plot(std::move(epochs), plots);
+    if (longest_wait >= 0.01) add_plot(std::move(waits), plots);
+  }
+  return plots;
+}
+
+}  // namespace tandem

@@ -1,0 +1,216 @@
+#include "tandem/study/workers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+
+#include "tandem/core/parallel.h"
+#include "tandem/data/augmented_source.h"
+#include "tandem/data/digits.h"
+#include "tandem/nn/mlp.h"
+#include "tandem/report/figures.h"
+#include "tandem/study/batch_hash.h"
+#include "tandem/study/machine_report.h"
+#include "tandem/study/measure.h"
+#include "tandem/study/worker_findings.h"
+#include "tandem/train/engine.h"
+
+namespace tandem {
+namespace {
+
+constexpr std::int64_t batch_size = 16;
+
+// 1, 2, 4, … and the number of CPUs.
+std::vector<int> worker_counts() {
+  const int most = default_worker_count();
+  std::vector<int> counts;
+  for (int count = 1; count < most; count *= 2) counts.push_back(count);
+  counts.push_back(most);
+  return counts;
+}
+
+// The network of `tandem train`, taking its images from a source.
+class Training {
+ public:
+  Training(std::unique_ptr<BatchSource> source, std::uint64_t seed)
+      : source_(std::move(source)),
+        model_(model_on(source_->device(), seed)),
+        optimizer_(model_->parameters(), {}, 0.5),
+        task_{.model = *model_, .optimizer = optimizer_, .source = *source_, .learning_rate = 0.5},
+        engine_(make_engine(task_)) {}
+
+  double run_epoch() { return engine_->run(epoch_++, 0, source_->plan().steps()).loss; }
+  double waited_ms() const { return source_->waited_ms(); }
+  std::string engine() const { return engine_->description(); }
+
+ private:
+  static std::unique_ptr<Module> model_on(Device device, std::uint64_t seed) {
+    std::unique_ptr<Module> model = make_mlp({.layers = {784, 200, 10}, .seed = seed});
+    model->to(device);
+    return model;
+  }
+
+  std::unique_ptr<BatchSource> source_;
+  std::unique_ptr<Module> model_;
+  Optimizer optimizer_;
+  TrainingTask task_;
+  std::unique_ptr<Engine> engine_;
+  std::int64_t epoch_ = 0;
+};
+
+class WorkerStudy {
+ public:
+  explicit WorkerStudy(const StudyOptions& options)
+      : options_(options),
+        images_(make_digits(options.quick ? 6000 : 60000, options.seed)),
+        plan_{.samples = images_.count(), .batch_size = batch_size, .seed = options.seed},
+        measure_{.budget_ms = options.quick ? 100.0 : 1000.0, .least = options.quick ? 2 : 3, .most = 20} {}
+
+  std::vector<StudyRow> rows() {
+    for (const WorkerKind kind : {WorkerKind::thread, WorkerKind::process})
+      for (const int count : worker_counts()) add_loading(kind, count);
+    std::vector<Device> devices = options_.devices;
+    if (devices.empty()) {
+      devices = {cpu_device};
+      for (int i = 0; i < cuda_device_count(); ++i) devices.push_back(cuda_device(i));
+    }
+    for (const Device device : devices) {
+      add_plain_training(device);
+      std::optional<double> expected;  // loss of the first epoch
+      for (const WorkerKind kind : {WorkerKind::thread, WorkerKind::process})
+        for (const int count : worker_counts()) add_training(device, kind, count, expected);
+    }
+    return std::move(rows_);
+  }
+
+  std::int64_t samples() const { return plan_.samples; }
+
+ private:
+  LoaderOptions loader_options(WorkerKind kind, int count) const {
+    LoaderOptions options;
+    options.workers = count;
+    options.kind = kind;
+    options.program = options_.program;
+    return options;
+  }
+
+  StudyRow row_for(const std::string& case_name, WorkerKind kind, int count, Device device) const {
+    return {.case_name = case_name,
+            .version = kind == WorkerKind::thread ? "thread" : "process",
+            .device = device.to_string(),
+            .workers = count};
+  }
+
+  // Fills in what one epoch took; a wrong one gets no figures.
+  void finish(StudyRow row, const Timing& timing) {
+    row.median_ms = timing.median_ms;
+    row.min_ms = timing.min_ms;
+    row.max_ms = timing.max_ms;
+    row.samples_per_s = 1e3 * static_cast<double>(plan_.samples) / timing.median_ms;
+    for (const StudyRow& other : rows_)
+      if (other.case_name == row.case_name && other.version == row.version && other.workers == 1)
+        row.efficiency = *row.samples_per_s / *other.samples_per_s / *row.workers;
+    if (row.workers == 1) row.efficiency = 1;
+    if (!row.agrees) {
+      row.median_ms = row.min_ms = row.max_ms = std::numeric_limits<double>::quiet_NaN();
+      row.samples_per_s = row.efficiency = row.waited_ms = std::nullopt;
+    }
+    rows_.push_back(std::move(row));
+  }
+
+  void add_loading(WorkerKind kind, int count) {
+    StudyRow row = row_for(std::string(loading_case), kind, count, cpu_device);
+    Loader loader(images_, plan_, recipe_, loader_options(kind, count));
+    BatchHashes hashes(plan_, images_.image_size());
+    hashes.add(loader, {0, 0, plan_.positions()});
+    if (expected_.empty()) expected_ = hashes.all();
+    row.agrees = hashes.all() == expected_;
+    std::int64_t epoch = 0;
+    const Timing timing = measure_wall(
+        cpu_device,
+        [&](int) {
+          ++epoch;
+          for (std::int64_t first = 0; first < plan_.positions();) {
+            const LoadedBlock block = loader.take(epoch, first);
+            loader.release(block);
+            first += block.count;
+          }
+        },
+        measure_);
+    finish(std::move(row), timing);
+  }
+
+  void add_plain_training(Device device) {
+    Training training(std::make_unique<StoredImages>(images_.to(device), plan_), options_.seed);
+    training.run_epoch();
+    StudyRow row{
+        .case_name = training_case(device.to_string()), .version = "plain", .device = device.to_string()};
+    const Timing timing = measure_wall(
+        device, [&](int) { training.run_epoch(); }, measure_);
+    row.engine = training.engine();
+    finish(std::move(row), timing);
+  }
+
+  void add_training(Device device, WorkerKind kind, int count, std::optional<double>& expected) {
+    StudyRow row = row_for(training_case(device.to_string()), kind, count, device);
+    const LoaderOptions loader = loader_options(kind, count);
+    std::unique_ptr<BatchSource> source;
+    if (device.is_cuda())
+      source = std::make_unique<CopiedImages>(images_, plan_, recipe_, loader, device);
+    else
+      source = std::make_unique<LoadedImages>(images_, plan_, recipe_, loader);
+    Training training(std::move(source), options_.seed);
+    // The same batches give the same loss; one that differs gives another from the first digits on.
+    const double loss = training.run_epoch();
+    if (!expected) expected = loss;
+    row.agrees = std::abs(loss - *expected) <= 1e-6 * std::abs(*expected);
+    const double waited_before = training.waited_ms();
+    int epochs = 0;
+    const Timing timing = measure_wall(
+        device,
+        [&](int) {
+          training.run_epoch();
+          ++epochs;
+        },
+        measure_);
+    row.waited_ms = (training.waited_ms() - waited_before) / epochs;
+    row.engine = training.engine();
+    finish(std::move(row), timing);
+  }
+
+  const StudyOptions& options_;
+  ImageSet images_;
+  BatchPlan plan_;
+  MeasureOptions measure_;
+  Recipe recipe_ = digits_recipe();
+  std::string expected_;  // fingerprint of the first epoch's batches
+  std::vector<StudyRow> rows_;
+};
+
+}  // namespace
+
+StudyReport study_workers(const StudyOptions& options) {
+  WorkerStudy study(options);
+  StudyReport report{
+      .study = "workers",
+      .title = "Augmentation by 1, 2, 4, … workers",
+      .machine = report_facts(),
+      .introduction = fmt::format(
+          "{} drawn digits of 28×28 are augmented ({}) by threads or processes: first as fast as they can, "
+          "then for a training of 784,200,10 with sigmoids in batches of {}. Times are of one epoch; "
+          "“waited” is how long the trainer had no images, “efficiency” the images a second and worker, "
+          "relative to one worker. Before that, the SHA-256 of all batches of an epoch must be the same for "
+          "every number and kind of workers, and so must the loss of the training's first epoch.",
+          format_count(study.samples()), to_string(digits_recipe()), batch_size),
+      .rows = study.rows(),
+      .findings = {},
+      .plots = {}};
+  report.findings = worker_findings(report.rows, usable_cpus());
+  report.plots = worker_plots(report.rows);
+  return report;
+}
+
+}  // namespace tandem

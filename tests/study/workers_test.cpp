@@ -1,0 +1,37 @@
+#include "tandem/study/workers.h"
+
+#include <gtest/gtest.h>
+
+#include "tandem/data/loader.h"
+#include "tandem/study/worker_findings.h"
+
+namespace tandem {
+namespace {
+
+TEST(StudyWorkers, EveryNumberAndKindGivesTheSameBatches) {
+  const StudyReport report =
+      study_workers({.quick = true, .devices = {cpu_device}, .program = TANDEM_PROGRAM});
+  std::size_t plain = 0, loading = 0, training = 0;
+  for (const StudyRow& row : report.rows) {
+    EXPECT_TRUE(row.agrees) << row.version << " " << row.workers.value_or(0);
+    EXPECT_NEAR(*row.samples_per_s, 6e6 / row.median_ms, 1e-6 * *row.samples_per_s);
+    if (row.case_name == loading_case) ++loading;
+    if (row.case_name == training_case("cpu")) row.version == "plain" ? ++plain : ++training;
+    EXPECT_EQ(row.workers.has_value(), row.version != "plain");
+    EXPECT_EQ(row.efficiency.has_value(), row.version != "plain");
+    if (row.workers == 1) {
+      EXPECT_EQ(row.efficiency, 1);
+    }
+    EXPECT_EQ(row.waited_ms.has_value(), row.case_name != loading_case && row.version != "plain");
+    EXPECT_LE(row.waited_ms.value_or(0), row.max_ms);
+  }
+  EXPECT_EQ(plain, 1u);
+  EXPECT_EQ(loading, training);
+  EXPECT_GE(loading, 4u) << "1 and 2 workers at least, of both kinds";
+  EXPECT_EQ(report.rows[loading / 2 - 1].workers, default_worker_count());
+  EXPECT_EQ(report.findings.size(), 5u);
+  EXPECT_GE(report.plots.size(), 2u);
+}
+
+}  // namespace
+}  // namespace tandem
