@@ -84,11 +84,7 @@ class ThreadChoice {
   }
   void record(std::int64_t steps, double elapsed_ms) {
     const double step_ms = elapsed_ms / static_cast<double>(steps);
-    if (settled()) {
-      settled_ms_ += elapsed_ms;
-      if (settled_ms_ > most_settled_ms || step_ms > slow * candidates_.front().step_ms) begin();
-      return;
-    }
+    if (settled()) return watch(steps, elapsed_ms);
     if (std::exchange(cold_, false)) {  // the first steps bring weights into the caches and threads to life
       trial_steps_ = static_cast<std::int64_t>(std::clamp(trial_ms / step_ms, 1.0, 64.0));
       return;
@@ -99,11 +95,23 @@ class ThreadChoice {
 
  private:
   static constexpr int rounds = 4;
-  static constexpr double trial_ms = 1.5, most_settled_ms = 3000, slow = 2;
+  static constexpr double trial_ms = 1.5, most_settled_ms = 3000, window_ms = 150, slow = 2;
   struct Candidate {
     int threads = 1;
     double step_ms = std::numeric_limits<double>::infinity();
   };
+
+  // A single pause says nothing: what counts is the mean of some time.
+  void watch(std::int64_t steps, double elapsed_ms) {
+    settled_ms_ += elapsed_ms;
+    window_ms_ += elapsed_ms;
+    window_steps_ += steps;
+    if (window_ms_ < window_ms) return;
+    const double step_ms = window_ms_ / static_cast<double>(window_steps_);
+    window_ms_ = 0;
+    window_steps_ = 0;
+    if (settled_ms_ > most_settled_ms || step_ms > slow * candidates_.front().step_ms) begin();
+  }
 
   bool settled() const { return active_ == 1 || round_ == rounds; }
   void begin() {  // with all threads first
@@ -116,6 +124,8 @@ class ThreadChoice {
     cold_ = true;
     trial_steps_ = 2;
     settled_ms_ = 0;
+    window_ms_ = 0;
+    window_steps_ = 0;
   }
   // The fastest comes first; who is far behind is not tried again.
   void finish_round() {
@@ -135,7 +145,8 @@ class ThreadChoice {
   int round_ = 0;
   bool cold_ = true;
   std::int64_t trial_steps_ = 2;
-  double settled_ms_ = 0;
+  double settled_ms_ = 0, window_ms_ = 0;
+  std::int64_t window_steps_ = 0;
 };
 
 class CpuMlpEngine : public Engine {

@@ -152,7 +152,20 @@ TEST_F(TrainCommand, BadInput) {
                "--activation: expected one of sigmoid, tanh, relu, got 'swish'");
   expect_usage({"train", "--preset", "worst"}, "--preset: expected best, got 'worst'");
   expect_usage({"train", "--save-every", "-1"}, "--save-every: expected seconds of 0 or more, got '-1'");
-  expect_usage({"train", "data", "--workers", "2"}, "The following arguments were not expected: 2 --workers");
+  expect_usage({"train", "data", "--colour", "2"}, "The following arguments were not expected: 2 --colour");
+  expect_usage({"train", "--workers", "-1"},
+               "--workers: expected auto or a whole number from 0 to 1024, got '-1'");
+  expect_usage({"train", "--worker-kind", "dog"},
+               "--worker-kind: expected one of thread, process, got 'dog'");
+  expect_usage({"train", "--worker-limit", "0"}, "--worker-limit: expected a number above 0, got '0'");
+  expect_usage({"train", "--augment-on", "moon"}, "--augment-on: expected auto, cpu or gpu, got 'moon'");
+  expect_usage({"train", "--augment", "rotate 12 -12"},
+               "--augment: rotate: expected the lower bound first, got 12 to -12");
+  expect_usage({"train", "--augment", "rotate nan 3"},
+               "--augment: rotate: expected degrees from -36000 to 36000, got nan to 3");
+  expect_usage({"train", "--augment", "spin 1 2"},
+               "--augment: expected operations as in 'rotate -12 12, shift -2 2, skew -0.1 0.1, noise "
+               "0 0.1', got 'spin 1 2'");
   expect_failure(1, {"train", "--resume", "none"}, "[train] none: no run to resume: it has no config.toml");
   expect_failure(1, {"train", "data", "--resume"}, "[train] expected the folder of the run: --resume RUNDIR");
   expect_failure(1, with({"--layers", "100,10"}),
