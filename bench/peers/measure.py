@@ -40,7 +40,7 @@ def parse(text):
             raise SystemExit(f"expected a case like '784,200,10 fp32 16', got '{case}'")
         return Training(study, case, [int(size) for size in match[1].split(",")], match[2], int(match[3]))
     if study == "augment":
-        match = re.fullmatch(r"(\d+)x(\d+) digits (\d+)", case)
+        match = re.fullmatch(r"(\d+)x(\d+) digits (\d+)(?: threads| processes)?", case)
         if not match:
             raise SystemExit(f"expected a case like '28x28 digits 65536', got '{case}'")
         return Augmenting(study, case, *(int(number) for number in match.groups()))

@@ -157,7 +157,7 @@ TEST_F(TrainCommand, BadInput) {
                "--workers: expected auto or a whole number from 0 to 1024, got '-1'");
   expect_usage({"train", "--worker-kind", "dog"},
                "--worker-kind: expected one of thread, process, got 'dog'");
-  expect_usage({"train", "--worker-limit", "0"}, "--worker-limit: expected a number above 0, got '0'");
+  expect_usage({"train", "--worker-limit", "0"}, "--worker-limit: expected a number above 0, got '0.0'");
   expect_usage({"train", "--augment-on", "moon"}, "--augment-on: expected auto, cpu or gpu, got 'moon'");
   expect_usage({"train", "--augment", "rotate 12 -12"},
                "--augment: rotate: expected the lower bound first, got 12 to -12");
