@@ -91,9 +91,9 @@ int run(const Flags& flags, const std::string& command) {
 
 // Flags most people need; the others are named in the last lines of the help.
 bool is_common(const std::string& key) {
-  static const std::vector<std::string> common{"model",      "layers", "activation", "epochs",
-                                               "batch_size", "lr",     "optimizer",  "schedule",
-                                               "seed",       "limit",  "validation", "device"};
+  static const std::vector<std::string> common{
+      "model",    "layers", "activation", "epochs",  "batch_size", "lr",     "optimizer",
+      "schedule", "seed",   "limit",      "augment", "workers",    "device", "validation"};
   return std::ranges::find(common, key) != common.end();
 }
 
