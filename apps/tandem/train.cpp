@@ -18,7 +18,7 @@ namespace {
 
 struct Flags {
   std::map<std::string, std::string> given;  // key of a TrainField → text
-  std::string config, preset, out, resume;
+  std::string config, preset, out, resume, trace;
   bool resuming = false;
   double save_every = 60;
 };
@@ -39,7 +39,8 @@ RunOptions to_run(const Flags& flags, const std::string& command) {
   return {.folder = flags.resume.empty() ? flags.out : flags.resume,
           .resume = flags.resuming,
           .save_every_seconds = flags.save_every,
-          .command = command};
+          .command = command,
+          .trace = flags.trace};
 }
 
 // What is set later wins: a preset, or the configuration of the run that is resumed; the file; the flags.
@@ -120,16 +121,17 @@ void add_field(CLI::App& command, const TrainField& field, const std::shared_ptr
 
 std::string rare_flags() {
   std::string line = "More:", text;
-  for (const TrainField& field : train_fields()) {
-    if (is_common(field.key) || std::string(field.key) == "data") continue;
-    const std::string word =
-        fmt::format(" {}{}{}", flag_name(field.key), *field.value_name ? " " : "", field.value_name);
+  const auto add = [&](const std::string& word) {
     if (line.size() + word.size() > 96) {
       text += line + "\n";
       line = "     ";
     }
     line += word;
-  }
+  };
+  for (const TrainField& field : train_fields())
+    if (!is_common(field.key) && std::string(field.key) != "data")
+      add(fmt::format(" {}{}{}", flag_name(field.key), *field.value_name ? " " : "", field.value_name));
+  add(" --trace FILE");
   return text + line + "\n";
 }
 
@@ -162,6 +164,9 @@ void add_train_command(CLI::App& app, Action& action, const std::string& command
         const auto* seconds = std::get_if<double>(&value);
         check(seconds != nullptr && *seconds >= 0, "expected seconds of 0 or more, got '{}'", text);
       }));
+  command->add_option("--trace", flags->trace, "A timeline for chrome://tracing or Perfetto")
+      ->type_name("FILE")
+      ->group("");
   command->callback([flags, resume, &action, command_line] {
     flags->resuming = resume->count() > 0;
     action = [flags, command_line] { return run(*flags, command_line); };

@@ -77,6 +77,7 @@ CopiedImages::CopiedImages(const ImageSet& images, const BatchPlan& plan, const 
     : BatchSource(plan),
       image_size_(images.image_size()),
       description_(in_words(options) + ", copied to " + device.to_string()),
+      timeline_(options.timeline),
       loader_(images, plan, recipe, options),
       pinned_(loader_.memory(), device),
       copies_(device),
@@ -122,6 +123,7 @@ void CopiedImages::fill(DeviceBlock& block, std::int64_t epoch, std::int64_t fir
   std::optional<LoadedBlock> copied;
   const auto finish = [&] {
     if (!copied) return;
+    const TimelineSpan span(timeline_, "wait for a copy", {"positions", epoch, copied->first, copied->count});
     block.ready.synchronize();
     loader_.release(*copied);
   };
@@ -135,8 +137,12 @@ void CopiedImages::fill(DeviceBlock& block, std::int64_t epoch, std::int64_t fir
                       static_cast<std::size_t>(loaded.count * item_bytes), copies_);
       });
     };
+    Timeline::Mark begin = timeline_ ? timeline_->mark(copies_) : nullptr;
     copy(block.images, loaded.images, image_size_);
     copy(block.labels, loaded.labels, sizeof(std::int32_t));
+    if (timeline_)
+      timeline_->add({TrackKind::copies, device().index}, "copy", std::move(begin), timeline_->mark(copies_),
+                     device(), {"positions", epoch, loaded.first, loaded.count});
     block.ready.record(copies_);
     block.count += loaded.count;
     copied = loaded;

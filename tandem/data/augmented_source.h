@@ -66,6 +66,7 @@ class CopiedImages : public BatchSource {
 
   std::int64_t image_size_;
   std::string description_;
+  Timeline* timeline_;
   Loader loader_;
   PinnedMemory pinned_;
   Stream copies_;

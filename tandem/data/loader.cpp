@@ -149,6 +149,9 @@ LoadedBlock Loader::take(std::int64_t epoch, std::int64_t first) {
                           .claimed_ns = from.claimed_ns,
                           .done_ns = from.done_ns};
   if (pool_) pool_->forgive({block.samples, static_cast<std::size_t>(block.count)});
+  if (pool_ && options_.timeline)
+    options_.timeline->add({TrackKind::worker, block.worker}, "augment", block.claimed_ns, block.done_ns,
+                           {"positions", block.epoch, block.first, block.count});
   ++statistics_.blocks;
   statistics_.images += block.count;
   return block;
@@ -159,6 +162,9 @@ void Loader::wait_for_front() {
   const auto is_done = [&] { return !ahead_.empty() && ring.word(ahead_.front()).state == SlotState::done; };
   pool_->look(std::chrono::milliseconds(0));
   if (is_done()) return;
+  const BlockJob job = ahead_.empty() ? next_ : ring.slot(ahead_.front()).job;
+  const TimelineSpan span(options_.timeline, "wait for images",
+                          {"positions", job.epoch, job.first, job.count});
   const Stopwatch waiting;
   // Now and then even without news: a worker that stands still gives none.
   const std::chrono::milliseconds tick(std::clamp(std::lround(options_.worker_limit_s * 250), 1L, 100L));
@@ -175,6 +181,8 @@ void Loader::fill_here() {
   const Stopwatch filling;
   const int slot = ahead_.front();
   const Ring& ring = place_->ring;
+  const BlockJob& job = ring.slot(slot).job;
+  const TimelineSpan span(options_.timeline, "augment", {"positions", job.epoch, job.first, job.count});
   const WorkerTask task{.ring = ring,
                         .images = place_->images.images.data<std::uint8_t>(),
                         .labels = place_->images.labels.data<std::int32_t>(),

@@ -19,6 +19,7 @@
 #include "tandem/augment/recipe.h"
 #include "tandem/data/batches.h"
 #include "tandem/data/image_set.h"
+#include "tandem/data/timeline.h"
 #include "tandem/data/worker_pool.h"
 
 namespace tandem {
@@ -35,6 +36,7 @@ struct LoaderOptions {
   std::string program;
   std::function<void(const std::string&)> on_message;  // a worker was replaced, a sample is left out
   BeforeSample before_sample;                          // in threads; process workers have their own
+  Timeline* timeline = nullptr;                        // gets what workers do and what the trainer waits for
 };
 
 // A part of the ring, valid until it is released.

@@ -70,6 +70,7 @@ struct RunOptions {
   bool resume = false;
   double save_every_seconds = 60;  // in the middle of an epoch; 0: after every few steps
   std::string command;             // for the report and the model file
+  std::filesystem::path trace;     // a timeline in Chrome's trace format; empty: none
 };
 
 // One thing that can be set: `key = value` in a file, --key VALUE as a flag.

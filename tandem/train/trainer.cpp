@@ -31,6 +31,13 @@ class Trainer {
 
   TrainResult train() {
     prepare();
+    const TrainResult all = run();
+    write_trace();
+    return all;
+  }
+
+ private:
+  TrainResult run() {
     while (position_.epoch < options_.epochs && !stops_early()) {
       if (const int signal = run_epoch(); signal != 0) return result(signal);
       finish_epoch();
@@ -38,7 +45,6 @@ class Trainer {
     return finish();
   }
 
- private:
   void say(const std::string& line) const {
     if (callbacks_.on_message) callbacks_.on_message(line);
   }
@@ -48,6 +54,7 @@ class Trainer {
   void prepare() {
     check_options(options_);
     if (!run_.folder.empty()) check_run_folder(run_.folder, run_.resume);
+    prepare_trace();
     data_ = load_training_data(options_, callbacks_.on_message);
     check_fit(options_, data_.train);
     say(fmt::format(
@@ -60,7 +67,7 @@ class Trainer {
     options_.device = choice.device.to_string();
     options_.augment_on = choice.augment_on;
     say(fmt::format("Device: {} ({})", options_.device, choice.reason));
-    state_.emplace(options_, data_.train, choice.device, callbacks_.on_message);
+    state_.emplace(options_, data_.train, choice.device, callbacks_.on_message, timeline());
     folder_ = make_run_folder(run_.folder, data_.name, options_.model);
     if (run_.resume) resume();
     say("Engine: " + state_->engine().description());
@@ -74,6 +81,14 @@ class Trainer {
     events_.emplace(folder_.events(), position_.epoch);
     seconds_before_ = position_.total_seconds;
     watch_ = {};
+  }
+
+  void prepare_trace() {
+    if (run_.trace.empty()) return;
+    // The run's own folder may yet have to be made.
+    const auto inside = (run_.folder / run_.trace.filename()).lexically_normal();
+    if (run_.folder.empty() || run_.trace.lexically_normal() != inside) check_writable("train", run_.trace);
+    timeline_.emplace();
   }
 
   void resume() {
@@ -111,6 +126,7 @@ class Trainer {
     const Stopwatch watch;
     const StepSums sums = state_->engine().run(position_.epoch, position_.step, count);
     const double ms = watch.elapsed_ms();
+    end_bar();
     if (!std::isfinite(sums.loss))
       diverged(count == 1 ? fmt::format("at step {}", position_.step + 1)
                           : fmt::format("in steps {} to {}", position_.step + 1, position_.step + count));
@@ -155,6 +171,7 @@ class Trainer {
 
   // The state must be stored and finite.
   void write_state() {
+    const TimelineSpan span(timeline(), "save checkpoint", {});
     position_.total_seconds = seconds_before_ + watch_.elapsed_ms() / 1000;
     save_checkpoint(folder_, options_, *state_, position_);
     changed_ = false;
@@ -163,7 +180,7 @@ class Trainer {
 
   void finish_epoch() {
     store_finite();
-    const Evaluation judged = evaluate(state_->model(), data_.validation, options_.loss);
+    const Evaluation judged = judge(state_->model(), data_.validation);
     const StepSums& sums = position_.sums;
     const auto samples = static_cast<double>(sums.samples);
     const EpochRecord record{
@@ -185,11 +202,22 @@ class Trainer {
     position_.waited_seconds = 0;
     // What the checkpoint does not hold is written first: a kill in between is mended by the resume, which
     // does this epoch again and writes the same.
-    if (position_.best()->epoch == record.epoch) save_model(folder_.best(), state_->model(), info(record));
+    if (position_.best()->epoch == record.epoch) {
+      const TimelineSpan span(timeline(), "save best model", {});
+      save_model(folder_.best(), state_->model(), info(record));
+    }
     write_events(record);
     write_log();
     write_state();
     if (callbacks_.on_epoch) callbacks_.on_epoch(record);
+  }
+
+  Evaluation judge(Module& model, const ImageSet& images) {
+    const StreamView stream = current_stream(state_->task().source.device());
+    if (timeline_) timeline_->begin("evaluate", {}, stream);
+    const Evaluation judged = evaluate(model, images, options_.loss);
+    end_bar();
+    return judged;
   }
 
   bool stops_early() const {
@@ -238,17 +266,16 @@ class Trainer {
             .seconds = seconds_before_ + watch_.elapsed_ms() / 1000};
   }
 
-  Evaluation test_best() const {
+  Evaluation test_best() {
     const Model best = load_model(folder_.best());
     best.module->to(state_->task().source.device());
-    return evaluate(*best.module, data_.test, options_.loss);
+    return judge(*best.module, data_.test);
   }
 
   TrainResult finish() {
     TrainResult all = result(0);
     if (position_.epoch > 0 && seconds_ == 0) all.seconds = position_.total_seconds;
-    const Evaluation tested =
-        data_.held_out ? test_best() : evaluate(state_->model(), data_.validation, options_.loss);
+    const Evaluation tested = data_.held_out ? test_best() : judge(state_->model(), data_.validation);
     all.test_accuracy = tested.accuracy;
     all.test_loss = tested.loss;
     const TrainingReport report = run_report({.options = options_,
@@ -262,10 +289,30 @@ class Trainer {
     return all;
   }
 
+  // ---- the trace
+
+  Timeline* timeline() { return timeline_ ? &*timeline_ : nullptr; }
+
+  // What the trainer was at is over, on the GPU too.
+  void end_bar() {
+    if (!timeline_) return;
+    timeline_->end();
+    timeline_->collect();
+  }
+
+  void write_trace() {
+    if (!timeline_) return;
+    write_file("train", run_.trace, timeline_->to_text());
+    say(fmt::format("Trace: {}, {} bars{}; open it in chrome://tracing or ui.perfetto.dev",
+                    run_.trace.string(), format_count(static_cast<std::int64_t>(timeline_->size())),
+                    timeline_->stopped() ? " (those after them were left out)" : ""));
+  }
+
   TrainOptions options_;
   const RunOptions& run_;
   const TrainCallbacks& callbacks_;
   TrainingData data_;
+  std::optional<Timeline> timeline_;  // outlives the source
   std::optional<TrainingState> state_;
   RunFolder folder_;
   RunPosition position_;

@@ -34,7 +34,8 @@ struct TrainResult {
 // Trains as the options say and leaves the run folder: config.toml, log.csv, TensorBoard events,
 // best.safetensors, last.ckpt, report.html. The test accuracy is that of the best model where images were
 // held out to find it, else, since the test set itself judged the epochs, that of the last. A run that is
-// resumed gives the same bits as one never interrupted. Throws Error; what was saved before stays good.
+// resumed gives the same bits as one never interrupted. A trace is written when the run is over or stopped by
+// a signal. Throws Error; what was saved before stays good.
 TrainResult train(const TrainOptions& options, const RunOptions& run = {},
                   const TrainCallbacks& callbacks = {});
 

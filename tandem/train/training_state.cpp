@@ -5,6 +5,7 @@
 #include "tandem/augment/recipe.h"
 #include "tandem/core/check.h"
 #include "tandem/data/augmented_source.h"
+#include "tandem/data/traced_source.h"
 
 namespace tandem {
 namespace {
@@ -23,7 +24,7 @@ BatchPlan batches_of(const TrainOptions& options, const ImageSet& images) {
 }
 
 std::unique_ptr<BatchSource> source_of(const TrainOptions& options, const ImageSet& images, Device device,
-                                       const MessageFunction& on_message) {
+                                       const MessageFunction& on_message, Timeline* timeline) {
   const BatchPlan batches = batches_of(options, images);
   const Recipe recipe = parse_recipe(options.augment);
   if (recipe.empty()) return std::make_unique<StoredImages>(images.to(device), batches);
@@ -31,8 +32,20 @@ std::unique_ptr<BatchSource> source_of(const TrainOptions& options, const ImageS
     return std::make_unique<DeviceAugmentedImages>(images.to(device), batches, recipe);
   LoaderOptions loader = options.loader_options();
   loader.on_message = on_message;
+  loader.timeline = timeline;
   if (device.is_cuda()) return std::make_unique<CopiedImages>(images, batches, recipe, loader, device);
   return std::make_unique<LoadedImages>(images, batches, recipe, loader);
+}
+
+std::unique_ptr<BatchSource> traced_source_of(const TrainOptions& options, const ImageSet& images,
+                                              Device device, const MessageFunction& on_message,
+                                              Timeline* timeline) {
+  auto source = source_of(options, images, device, on_message, timeline);
+  if (!timeline) return source;
+  const char* on_device = options.augment == "none"     ? "order images"
+                          : options.augment_on == "gpu" ? "augment"
+                                                        : "wait for images";
+  return std::make_unique<TracedSource>(std::move(source), *timeline, on_device);
 }
 
 }  // namespace
@@ -46,10 +59,10 @@ Architecture architecture_of(const TrainOptions& options) {
 }
 
 TrainingState::TrainingState(const TrainOptions& options, const ImageSet& images, Device device,
-                             const MessageFunction& on_message)
+                             const MessageFunction& on_message, Timeline* timeline)
     : model_(model_on(options, device)),
       optimizer_(model_->parameters(), options.update_options(), options.learning_rate),
-      source_(source_of(options, images, device, on_message)),
+      source_(traced_source_of(options, images, device, on_message, timeline)),
       task_{.model = *model_,
             .optimizer = optimizer_,
             .source = *source_,

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "tandem/data/timeline.h"
 #include "tandem/train/engine.h"
 #include "tandem/train/model_file.h"
 #include "tandem/train/options.h"
@@ -15,9 +16,9 @@ Architecture architecture_of(const TrainOptions& options);
 class TrainingState {
  public:
   // At the beginning of the run. The model must fit the images.
-  // `on_message` is told what becomes of workers.
+  // `on_message` is told what becomes of workers; what images and steps take is put on the timeline.
   TrainingState(const TrainOptions& options, const ImageSet& images, Device device,
-                const MessageFunction& on_message = {});
+                const MessageFunction& on_message = {}, Timeline* timeline = nullptr);
 
   Module& model() { return *model_; }
   const Module& model() const { return *model_; }

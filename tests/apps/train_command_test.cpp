@@ -12,6 +12,7 @@
 #include "tandem/report/text.h"
 #include "tests/apps/program.h"
 #include "tests/train/small_run.h"
+#include "tests/train/trace_reading.h"
 
 namespace tandem {
 namespace {
@@ -172,8 +173,29 @@ TEST_F(TrainCommand, BadInput) {
                  "[train] expected layers from 784 inputs (28x28 grey images) to 10 classes, got 100,10");
   expect_failure(1, {"train", "data", "--out", "data"},
                  "[train] data is not empty: give another --out, or --resume to go on with the run in it");
+  expect_failure(1, with({"--trace", "none/trace.json"}),
+                 "[train] cannot write none/trace.json: No such file or directory");
   expect_failure(1, {"eval", "data"}, "[safetensors] data: expected a file, got a folder");
   EXPECT_EQ(folder_.count(), 1u);
+}
+
+TEST_F(TrainCommand, TracesARunWithProcessWorkers) {
+  const ProgramResult result = run(with({"--augment", "digits", "--workers", "2", "--worker-kind", "process",
+                                         "--out", "run", "--trace", "run/trace.json"}));
+  EXPECT_NE(result.err.find("Trace: run/trace.json, "), std::string::npos) << result.err;
+  const ReadTrace trace = read_trace(folder_ / "run/trace.json");
+  ASSERT_GE(trace.tracks.size(), 2u);
+  EXPECT_EQ(trace.tracks[0], "trainer");
+  EXPECT_TRUE(trace.tracks[1].starts_with("worker ")) << trace.tracks[1];
+  expect_apart(trace);
+  expect_covered(bars_named(trace, "trainer", "steps"), 3, 75);
+  expect_covered(bars_named(trace, "worker", "augment"), 3, 300);
+  // Processes tell their times on the trainer's clock.
+  for (const ReadBar& filled : bars_named(trace, "worker", "augment"))
+    for (const ReadBar& used : bars_named(trace, "trainer", "steps"))
+      if (used.epoch == filled.epoch) {
+        EXPECT_GE(used.begin_us, filled.end_us);
+      }
 }
 
 TEST_F(TrainCommand, HelpFitsAScreen) {

@@ -1,0 +1,152 @@
+// The timeline of a run: every step and every block of images is on it once, and its bars stand apart.
+#include <csignal>
+
+#include "tandem/train/trainer.h"
+#include "tests/core/error_text.h"
+#include "tests/train/small_run.h"
+#include "tests/train/trace_reading.h"
+
+namespace tandem {
+namespace {
+
+constexpr std::int64_t images = 1200, batch = 16, steps = 75, epochs = 2;  // three blocks of the loader
+
+class RunTrace : public testing::Test {
+ protected:
+  RunTrace() {
+    const ImageSet digits = make_digits(images + 50, 7);
+    write_split(folder_ / "data", digits.slice(0, images), digits.slice(images, images + 50));
+    options_ = {.data = (folder_ / "data").string(),
+                .layers = {784, 16, 10},
+                .epochs = epochs,
+                .batch_size = batch,
+                .augment = "digits",
+                .workers = "2",
+                .device = "cpu"};
+  }
+
+  TrainResult run(const std::string& name, const TrainCallbacks& callbacks = {}, bool resume = false) {
+    return train(options_, {.folder = folder_ / "run", .resume = resume, .trace = folder_ / name}, callbacks);
+  }
+
+  TempFolder folder_;
+  TrainOptions options_;
+};
+
+TEST_F(RunTrace, HasEveryStepAndEveryBlockOnce) {
+  std::vector<std::string> messages;
+  run("trace.json", {.on_message = [&](const std::string& line) { messages.push_back(line); }});
+  const ReadTrace trace = read_trace(folder_ / "trace.json");
+  ASSERT_GE(trace.tracks.size(), 2u);
+  EXPECT_EQ(trace.tracks[0], "trainer");
+  for (std::size_t i = 1; i < trace.tracks.size(); ++i)
+    EXPECT_TRUE(trace.tracks[i] == "worker 0" || trace.tracks[i] == "worker 1") << trace.tracks[i];
+  expect_apart(trace);
+  expect_covered(bars_named(trace, "trainer", "steps"), epochs, steps);
+  expect_covered(bars_named(trace, "worker", "augment"), epochs, images);
+  EXPECT_EQ(bars_named(trace, "worker", "augment").size(), 6u);
+  EXPECT_EQ(bars_named(trace, "trainer", "evaluate").size(), 3u);  // the last for the report
+  EXPECT_EQ(bars_named(trace, "trainer", "save checkpoint").size(), 2u);
+  EXPECT_GE(bars_named(trace, "trainer", "save best model").size(), 1u);
+  // A block is waited for only until it is there, and used after it was filled.
+  for (const ReadBar& filled : bars_named(trace, "worker", "augment")) {
+    for (const ReadBar& used : bars_named(trace, "trainer", "steps"))
+      if (used.epoch == filled.epoch && (used.first - 1) * batch + 1 == filled.first) {
+        EXPECT_GE(used.begin_us, filled.end_us);
+      }
+    for (const ReadBar& wait : bars_named(trace, "trainer", "wait for images"))
+      if (wait.epoch == filled.epoch && wait.first == filled.first) {
+        EXPECT_GE(wait.end_us, filled.end_us);
+      }
+  }
+  EXPECT_TRUE(messages.back().starts_with("Trace: " + (folder_ / "trace.json").string())) << messages.back();
+}
+
+TEST_F(RunTrace, ShowsWhatTheTrainerAugmentsItself) {
+  options_.workers = "0";
+  run("trace.json");
+  const ReadTrace trace = read_trace(folder_ / "trace.json");
+  EXPECT_EQ(trace.tracks, std::vector<std::string>{"trainer"});
+  expect_apart(trace);
+  expect_covered(bars_named(trace, "trainer", "steps"), epochs, steps);
+  expect_covered(bars_named(trace, "trainer", "augment"), epochs, images);
+}
+
+TEST_F(RunTrace, IsWrittenWhenASignalStopsTheRun) {
+  const auto stop = [looks = 0]() mutable { return ++looks == 3 ? SIGTERM : 0; };
+  ASSERT_EQ(run("stopped.json", {.stop_signal = stop}).stopped_by, SIGTERM);
+  ReadTrace trace = read_trace(folder_ / "stopped.json");
+  expect_apart(trace);
+  std::vector<ReadBar> all = bars_named(trace, "trainer", "steps");
+  EXPECT_FALSE(all.empty());
+  EXPECT_EQ(bars_named(trace, "trainer", "evaluate").size(), 0u);
+  EXPECT_EQ(bars_named(trace, "trainer", "save checkpoint").size(), 1u);
+  options_ = read_config(RunFolder{folder_ / "run"}.config());
+  run("resumed.json", {}, true);
+  trace = read_trace(folder_ / "resumed.json");
+  expect_apart(trace);
+  for (const ReadBar& bar : bars_named(trace, "trainer", "steps")) all.push_back(bar);
+  expect_covered(all, epochs, steps);
+}
+
+TEST_F(RunTrace, ChangesNothing) {
+  train(options_, {.folder = folder_ / "plain"});
+  run("trace.json");
+  expect_same_weights(folder_ / "plain", folder_ / "run");
+  for (const auto& entry : std::filesystem::directory_iterator(folder_ / "plain"))
+    EXPECT_NE(entry.path().extension(), ".json");
+}
+
+TEST_F(RunTrace, AFolderThatIsNotThereIsToldAtOnceUnlessItIsTheRuns) {
+  EXPECT_EQ(error_text([&] { run("none/trace.json"); }),
+            "[train] cannot write " + (folder_ / "none/trace.json").string() + ": No such file or directory");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "run"));
+  options_.epochs = 1;
+  run("run/trace.json");
+  expect_covered(bars_named(read_trace(folder_ / "run/trace.json"), "trainer", "steps"), 1, steps);
+}
+
+// Augmented on the GPU, on the CPU, or not at all.
+class RunTraceCuda : public RunTrace, public testing::WithParamInterface<std::string> {};
+
+TEST_P(RunTraceCuda, HasTheGpusBarsOnTheSameClock) {
+  if (cuda_device_count() == 0) GTEST_SKIP() << why_no_cuda();
+  options_.device = "cuda:0";
+  if (GetParam() == "none")
+    options_.augment = "none";
+  else
+    options_.augment_on = GetParam();
+  run("trace.json");
+  const ReadTrace trace = read_trace(folder_ / "trace.json");
+  expect_apart(trace);
+  expect_covered(bars_named(trace, "trainer", "steps"), epochs, steps);
+  expect_covered(bars_named(trace, "cuda:0", "steps"), epochs, steps);
+  EXPECT_EQ(bars_named(trace, "cuda:0", "evaluate").size(), 3u);
+  if (GetParam() == "cpu") {
+    expect_covered(bars_named(trace, "cuda:0 copies", "copy"), epochs, images);
+    expect_covered(bars_named(trace, "worker", "augment"), epochs, images);
+    EXPECT_FALSE(bars_named(trace, "cuda:0", "wait for images").empty());
+  } else {
+    expect_covered(bars_named(trace, "cuda:0", GetParam() == "gpu" ? "augment" : "order images"), epochs,
+                   images);
+  }
+  // One clock: the GPU is at work while the trainer is.
+  double begin = 1e300, end = 0;
+  for (const ReadBar& bar : trace.bars) {
+    if (bar.track != "trainer") continue;
+    begin = std::min(begin, bar.begin_us);
+    end = std::max(end, bar.end_us);
+  }
+  constexpr double slack_us = 1e5;  // the GPU's first work comes before the trainer's first bar
+  for (const ReadBar& bar : trace.bars) {
+    if (!bar.track.starts_with("cuda")) continue;
+    EXPECT_GE(bar.begin_us, begin - slack_us) << bar.track << ' ' << bar.name;
+    EXPECT_LE(bar.end_us, end + slack_us) << bar.track << ' ' << bar.name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Augmented, RunTraceCuda, testing::Values("gpu", "cpu", "none"),
+                         [](const auto& where) { return where.param; });
+
+}  // namespace
+}  // namespace tandem
