@@ -55,7 +55,10 @@ class Trainer {
     check_options(options_);
     if (!run_.folder.empty()) check_run_folder(run_.folder, run_.resume);
     prepare_trace();
-    data_ = load_training_data(options_, callbacks_.on_message);
+    {
+      const TimelineSpan span(timeline(), "load data", {});
+      data_ = load_training_data(options_, callbacks_.on_message);
+    }
     check_fit(options_, data_.train);
     say(fmt::format(
         "Data: {}, {} training{}{} test images, {}, {} classes", data_.name,
@@ -63,7 +66,10 @@ class Trainer {
         data_.held_out ? fmt::format(", {} validation and ", format_count(data_.validation.count()))
                        : " and ",
         format_count(data_.test.count()), image_description(data_.train), data_.train.classes.size()));
-    const DeviceChoice choice = choose_device(options_, data_.train);
+    const DeviceChoice choice = [&] {
+      const TimelineSpan span(timeline(), "choose device", {});
+      return choose_device(options_, data_.train);
+    }();
     options_.device = choice.device.to_string();
     options_.augment_on = choice.augment_on;
     say(fmt::format("Device: {} ({})", options_.device, choice.reason));
