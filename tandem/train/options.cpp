@@ -184,7 +184,7 @@ TrainField augmentation() {
   return {"augment",
           TrainField::Kind::text,
           "RECIPE",
-          "none, digits, or as 'rotate -12 12, shift -2 2, skew -0.1 0.1, noise 0 0.1'",
+          "none, digits, or as 'rotate -12 12, shift -2 2, noise 0 0.1'",
           [](const TrainOptions& options) { return TomlValue(options.augment); },
           [](TrainOptions& options, const TomlValue& value) {
             options.augment = to_string(parse_recipe(text_in(value)));

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <optional>
 
+#include "tandem/augment/recipe.h"
 #include "tandem/core/check.h"
 #include "tandem/core/clock.h"
 #include "tandem/core/write_file.h"
@@ -53,6 +54,7 @@ class Trainer {
 
   void prepare() {
     check_options(options_);
+    options_.augment = to_string(parse_recipe(options_.augment));  // as it is saved
     if (!run_.folder.empty()) check_run_folder(run_.folder, run_.resume);
     prepare_trace();
     {
