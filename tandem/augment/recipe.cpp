@@ -131,8 +131,7 @@ Recipe compose(std::initializer_list<AugmentStep> steps) {
 }
 
 Recipe digits_recipe() {
-  return compose({random_rotate({-12, 12}), random_shift({-2, 2}, {-2, 2}), random_skew({-0.15, 0.15}),
-                  random_noise({0, 0.1})});
+  return compose({random_rotate({-12, 12}), random_shift({-2, 2}, {-2, 2}), random_skew({-0.1, 0.1})});
 }
 
 Recipe parse_recipe(std::string_view text) {

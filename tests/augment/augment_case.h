@@ -19,6 +19,11 @@ inline Levels random_levels(const ImageSize& size, std::uint32_t number) {
   return levels;
 }
 
+// The pass with everything in it: a rotation, moves, noise.
+inline Recipe all_four() {
+  return parse_recipe("rotate -12 12, shift -2 2, skew -0.15 0.15, noise 0 0.1");
+}
+
 // 1 to 6 operations of all kinds in any order, with arguments from small to far beyond the image.
 inline Recipe random_recipe(std::uint32_t number, bool cubic) {
   Recipe recipe;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tandem/augment/augment.h"
+#include "tests/augment/augment_case.h"
 
 namespace tandem {
 namespace {
@@ -115,10 +116,10 @@ constexpr ImageSize sizes[] = {{28, 28, 1}, {32, 32, 1},   {2, 8, 1},     {8, 12
 
 TEST_F(AugmentCuda, TheCommonRecipeGivesTheSameBytes) {
   Choice choice(1);
-  for (const ImageSize& size : sizes) expect_equal(digits_recipe(), size, 61, choice);
+  for (const ImageSize& size : sizes) expect_equal(all_four(), size, 61, choice);
   // Whole blocks of several images, and a last one that is not full.
   for (const std::int64_t count : {1, 2, 133, 1055, 4001})
-    expect_equal(digits_recipe(), {28, 28, 1}, count, choice);
+    expect_equal(all_four(), {28, 28, 1}, count, choice);
 }
 
 // So small that a block takes more images than it has threads.
@@ -152,7 +153,7 @@ TEST_F(AugmentCuda, TenThousandImagesOfAnyRecipesGiveTheSameBytes) {
 TEST_F(AugmentCuda, LargePhotographsGiveTheSameBytes) {
   Choice choice(4);
   const ImageSize size{200, 300, 3};
-  expect_equal(digits_recipe(), size, 5, choice);
+  expect_equal(all_four(), size, 5, choice);
   for (int round = 0; round < 10; ++round)
     expect_equal(recipe_of({choice.move(size), choice.rotation(Interpolation::linear), choice.move(size),
                             choice.any(size), choice.any(size)}),

@@ -6,6 +6,7 @@
 #include "tandem/augment/augment.h"
 #include "tandem/image/encode_png.h"
 #include "tandem/image/test_photo.h"
+#include "tests/augment/augment_case.h"
 #include "tests/image/test_files.h"
 
 namespace tandem {
@@ -59,12 +60,12 @@ TEST(AugmentSheet, HasARowAFile) {
   save_png(folder / "a.png", draw_test_photo(28, 28));
   save_png(folder / "b.png", draw_test_photo(56, 28));
   const std::filesystem::path files[] = {folder / "a.png", folder / "b.png"};
-  const Image sheet = augment_sheet(files, digits_recipe(), {.count = 2});
+  const Image sheet = augment_sheet(files, all_four(), {.count = 2});
   EXPECT_EQ(sheet.width, 20 + 3 * (224 + 20));
   EXPECT_EQ(sheet.height, 20 + 2 * (224 + 8 + 4 * 16 + 3 * 2 + 20));
   // The same picture again is another sample, so it is drawn otherwise.
   const std::filesystem::path twice[] = {folder / "a.png", folder / "a.png"};
-  const Image same = augment_sheet(twice, digits_recipe(), {.count = 1});
+  const Image same = augment_sheet(twice, all_four(), {.count = 1});
   const std::int64_t row = 224 + 8 + 4 * 16 + 3 * 2 + 20;
   bool differs = false, original_differs = false;
   for (std::int64_t y = 20; y < 244; ++y) {

@@ -107,18 +107,17 @@ TEST(Augment, AnEmptyRecipeCopiesAndNoImageIsNothing) {
   const ImageSize size{.height = 5, .width = 7, .channels = 3};
   const Levels image = random_levels(size, 3);
   EXPECT_EQ(augmented({}, size, {}, image), image);
-  EXPECT_EQ(augmented(digits_recipe(), {.height = 0, .width = 28}, {}, {}), Levels{});
+  EXPECT_EQ(augmented(all_four(), {.height = 0, .width = 28}, {}, {}), Levels{});
 }
 
 TEST(Augment, DrawsOfAnImageDependOnSeedEpochAndSample) {
   const ImageSize size{.height = 28, .width = 28};
   const Levels image = random_levels(size, 4);
-  const Levels first = augmented(digits_recipe(), size, {.seed = 1, .epoch = 2, .sample = 3}, image);
-  EXPECT_EQ(first,
-            augmented(digits_recipe(), size, {.seed = 1, .epoch = 2, .sample = 3, .operation = 4}, image));
-  EXPECT_NE(first, augmented(digits_recipe(), size, {.seed = 2, .epoch = 2, .sample = 3}, image));
-  EXPECT_NE(first, augmented(digits_recipe(), size, {.seed = 1, .epoch = 3, .sample = 3}, image));
-  EXPECT_NE(first, augmented(digits_recipe(), size, {.seed = 1, .epoch = 2, .sample = 4}, image));
+  const Levels first = augmented(all_four(), size, {.seed = 1, .epoch = 2, .sample = 3}, image);
+  EXPECT_EQ(first, augmented(all_four(), size, {.seed = 1, .epoch = 2, .sample = 3, .operation = 4}, image));
+  EXPECT_NE(first, augmented(all_four(), size, {.seed = 2, .epoch = 2, .sample = 3}, image));
+  EXPECT_NE(first, augmented(all_four(), size, {.seed = 1, .epoch = 3, .sample = 3}, image));
+  EXPECT_NE(first, augmented(all_four(), size, {.seed = 1, .epoch = 2, .sample = 4}, image));
 }
 
 // Frozen: another machine, compiler or vector width must come to these bits too.
@@ -154,14 +153,14 @@ TEST(AugmentBatch, IsEveryImageByItself) {
       std::vector<std::int32_t> samples(301);
       for (std::size_t i = 0; i < samples.size(); ++i) samples[i] = static_cast<std::int32_t>(i * 37 % 50);
       const Batch batch = make_batch(size, 50, samples);
-      augment_batch(digits_recipe(), 11, 12, batch.images, batch.samples, batch.out);
+      augment_batch(all_four(), 11, 12, batch.images, batch.samples, batch.out);
       const Levels images = batch.images.to_vector<std::uint8_t>(), out = batch.out.to_vector<std::uint8_t>();
       const std::int64_t bytes = size.bytes();
       for (std::size_t i = 0; i < samples.size(); ++i) {
         const Levels image(images.begin() + samples[i] * bytes, images.begin() + (samples[i] + 1) * bytes);
         const DrawKey key{.seed = 11, .epoch = 12, .sample = static_cast<std::uint32_t>(samples[i])};
         const auto begin = out.begin() + static_cast<std::int64_t>(i) * bytes;
-        ASSERT_EQ(Levels(begin, begin + bytes), augmented(digits_recipe(), size, key, image)) << i;
+        ASSERT_EQ(Levels(begin, begin + bytes), augmented(all_four(), size, key, image)) << i;
       }
     }
 }
@@ -169,10 +168,9 @@ TEST(AugmentBatch, IsEveryImageByItself) {
 TEST(AugmentBatch, WrongTensorsAreErrors) {
   const Batch good = make_batch({4, 5, 1}, 3, {0, 2});
   const auto text = [](const Batch& batch, std::int64_t epoch = 0) {
-    return error_text(
-        [&] { augment_batch(digits_recipe(), 1, epoch, batch.images, batch.samples, batch.out); });
+    return error_text([&] { augment_batch(all_four(), 1, epoch, batch.images, batch.samples, batch.out); });
   };
-  augment_batch(digits_recipe(), 1, 0xffffffff, good.images, good.samples, good.out);
+  augment_batch(all_four(), 1, 0xffffffff, good.images, good.samples, good.out);
   EXPECT_EQ(text(good, -1), "[augment] expected an epoch from 0 to 4294967295, got -1");
   EXPECT_EQ(text(good, std::int64_t{1} << 32),
             "[augment] expected an epoch from 0 to 4294967295, got 4294967296");
@@ -204,7 +202,7 @@ TEST(AugmentBatch, WrongTensorsAreErrors) {
 
 TEST(AugmentBatch, NothingToDoIsNoError) {
   const Batch batch = make_batch({4, 5, 1}, 3, {});
-  augment_batch(digits_recipe(), 1, 0, batch.images, batch.samples, batch.out);
+  augment_batch(all_four(), 1, 0, batch.images, batch.samples, batch.out);
 }
 
 }  // namespace

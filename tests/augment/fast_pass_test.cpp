@@ -43,12 +43,12 @@ TEST(FastPass, EqualsThePlainPassForEverySmallWidth) {
   }
 }
 
-TEST(FastPass, EqualsThePlainPassForTheDigitsRecipe) {
+TEST(FastPass, EqualsThePlainPassForAllFourOperations) {
   AugmentScratch scratch;
   const ImageSize size{.height = 28, .width = 28};
   for (std::uint32_t i = 0; i < 2000; ++i) {
     const Both both =
-        run_both(digits_recipe(), size, {.seed = 2, .sample = i}, random_levels(size, i % 20), scratch);
+        run_both(all_four(), size, {.seed = 2, .sample = i}, random_levels(size, i % 20), scratch);
     ASSERT_EQ(both.fast, both.plain) << i;
   }
 }
