@@ -151,9 +151,11 @@ void CopiedImages::fill(DeviceBlock& block, std::int64_t epoch, std::int64_t fir
 }
 
 DeviceAugmentedImages::DeviceAugmentedImages(const ImageSet& images, const BatchPlan& plan,
-                                             const Recipe& recipe)
-    : BatchSource(plan), images_(images), recipe_(recipe) {
-  const std::int64_t positions = positions_of(plan, augmented_positions, images.image_size());
+                                             const Recipe& recipe, Timeline* timeline)
+    : BatchSource(plan), images_(images), recipe_(recipe), timeline_(timeline) {
+  // On the CPU few enough to be still in its caches when they are used.
+  const std::int64_t positions =
+      positions_of(plan, device().is_cuda() ? augmented_positions : 1024, images.image_size());
   const Shape& shape = images.images.shape();
   samples_ = Tensor::empty({positions}, DType::i32, device());
   labels_ = Tensor::empty({positions}, DType::i32, device());
@@ -161,9 +163,15 @@ DeviceAugmentedImages::DeviceAugmentedImages(const ImageSet& images, const Batch
   numbers_ = Tensor::from(numbers_to(positions), {positions}, device());
 }
 
+std::string DeviceAugmentedImages::description() const {
+  return device().is_cuda() ? "on " + device().to_string() : "on the CPU, between the steps";
+}
+
 SourceBlock DeviceAugmentedImages::take(std::int64_t epoch, std::int64_t first, std::int64_t most) {
   const std::int64_t count = std::min({samples_.numel(), most, plan_.positions() - first});
   const Tensor samples = samples_.slice(0, 0, count);
+  const TimelineSpan span(device().is_cuda() ? nullptr : timeline_, "augment",
+                          {"positions", epoch, first, count});
   fill_block(plan_, epoch, first, images_.labels, samples, labels_.slice(0, 0, count));
   augment_batch(recipe_, plan_.seed, epoch, images_.images, samples, augmented_.slice(0, 0, count));
   return {.count = count,

@@ -76,19 +76,23 @@ class CopiedImages : public BatchSource {
   double waited_ms_ = 0;
 };
 
-// Augmented on the GPU the set is on, a block at a time, by one kernel.
+// Augmented on the device the set is on, a block at a time between the steps: on a GPU by one kernel, on the
+// CPU by the threads that train.
 class DeviceAugmentedImages : public BatchSource {
  public:
-  DeviceAugmentedImages(const ImageSet& images, const BatchPlan& plan, const Recipe& recipe);
+  // On the CPU the time it takes is told to `timeline`, if there is one.
+  DeviceAugmentedImages(const ImageSet& images, const BatchPlan& plan, const Recipe& recipe,
+                        Timeline* timeline = nullptr);
 
   Device device() const override { return images_.images.device(); }
   std::int64_t image_size() const override { return images_.image_size(); }
   SourceBlock take(std::int64_t epoch, std::int64_t first, std::int64_t most) override;
-  std::string description() const override { return "on " + device().to_string(); }
+  std::string description() const override;
 
  private:
   ImageSet images_;
   Recipe recipe_;
+  Timeline* timeline_;
   Tensor samples_, labels_, augmented_, numbers_;
 };
 

@@ -7,6 +7,7 @@
 
 #include "tandem/core/check.h"
 #include "tandem/core/clock.h"
+#include "tandem/core/parallel.h"
 #include "tandem/train/training_state.h"
 
 namespace tandem {
@@ -32,10 +33,20 @@ double samples_per_second(Engine& engine, const BatchPlan& batches, double ms) {
 // What can be chosen.
 struct Place {
   Device device;
-  std::string augment_on;
+  std::string augment_on, workers;
   std::string name;
   double rate = 0;
 };
+
+// Numbers of workers worth trying beside a trainer on the same CPUs: one for each CPU, a few with CPUs of
+// their own, none.
+std::vector<std::string> worker_counts(const TrainOptions& options) {
+  if (options.workers != "auto") return {options.workers};
+  std::vector<std::string> counts;
+  for (const int count : {default_worker_count(), std::max(2, usable_cpus() / 8), 0})
+    if (counts.empty() || counts.back() != std::to_string(count)) counts.push_back(std::to_string(count));
+  return counts;
+}
 
 std::vector<Place> places_for(const TrainOptions& options) {
   std::vector<Device> devices;
@@ -48,19 +59,26 @@ std::vector<Place> places_for(const TrainOptions& options) {
   std::vector<Place> places;
   for (const Device device : devices) {
     const std::string name = device.to_string();
-    if (options.augment == "none" || !device.is_cuda()) {
-      places.push_back({device, options.augment == "none" ? options.augment_on : "cpu", name});
-      continue;
+    if (options.augment == "none") {
+      places.push_back({device, options.augment_on, options.workers, name});
+    } else if (!device.is_cuda()) {
+      for (const std::string& count : worker_counts(options))
+        places.push_back({device, "cpu", count,
+                          count == "0" ? name + " augmenting between the steps"
+                                       : fmt::format("{} with {} workers", name, count)});
+    } else {
+      for (const char* const where : {"gpu", "cpu"})
+        if (options.augment_on == "auto" || options.augment_on == where)
+          places.push_back(
+              {device, where, options.workers, fmt::format("{} augmenting on the {}", name, where)});
     }
-    for (const char* const where : {"gpu", "cpu"})
-      if (options.augment_on == "auto" || options.augment_on == where)
-        places.push_back({device, where, fmt::format("{} augmenting on the {}", name, where)});
   }
   return places;
 }
 
 double measure(TrainOptions options, const ImageSet& images, const Place& place) {
   options.augment_on = place.augment_on;
+  options.workers = place.workers;
   options.epochs = std::max<std::int64_t>(options.epochs, 2);
   TrainingState state(options, images, place.device);
   samples_per_second(state.engine(), state.task().batches(), warm_up_ms);
@@ -76,7 +94,7 @@ std::string millions(double rate) {
 DeviceChoice choose_device(const TrainOptions& options, const ImageSet& images) {
   std::vector<Place> places = places_for(options);
   if (places.size() == 1)
-    return {places[0].device, places[0].augment_on,
+    return {places[0].device, places[0].augment_on, places[0].workers,
             options.device == "auto" ? "no CUDA device: " + why_no_cuda() : "as asked for"};
   const Place* best = nullptr;
   std::vector<std::string> others;
@@ -92,8 +110,9 @@ DeviceChoice choose_device(const TrainOptions& options, const ImageSet& images) 
   for (const Place& place : places)
     if (&place != best && place.rate > 0)
       others.push_back(fmt::format("{} would do {}", place.name, millions(place.rate)));
-  return {best->device, best->augment_on,
-          fmt::format("{} samples/s; {}", millions(best->rate), fmt::join(others, ", "))};
+  return {best->device, best->augment_on, best->workers,
+          fmt::format("{}{} samples/s; {}", best->name == best->device.to_string() ? "" : best->name + ", ",
+                      millions(best->rate), fmt::join(others, ", "))};
 }
 
 }  // namespace tandem

@@ -352,9 +352,9 @@ void apply_preset(TrainOptions& options, const std::string& name) {
   check(name == "best", "expected best, got '{}'", name);
   options.layers = {784, 1000, 1000, 10};
   options.activation = Activation::relu;
-  options.dropout = 0.3;
+  options.dropout = 0.1;
   options.label_smoothing = 0.05;
-  options.epochs = 14;
+  options.epochs = 40;
   options.batch_size = 128;
   options.optimizer = OptimizerKind::sgd;
   options.learning_rate = 0.2;
@@ -362,6 +362,7 @@ void apply_preset(TrainOptions& options, const std::string& name) {
   options.nesterov = true;
   options.weight_decay = 1e-4;
   options.schedule = ScheduleKind::one_cycle;
+  options.augment = "rotate -15 15, shift -2 2, skew -0.2 0.2";
 }
 
 void check_options(const TrainOptions& options) {

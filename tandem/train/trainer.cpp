@@ -74,6 +74,7 @@ class Trainer {
     }();
     options_.device = choice.device.to_string();
     options_.augment_on = choice.augment_on;
+    options_.workers = choice.workers;
     say(fmt::format("Device: {} ({})", options_.device, choice.reason));
     state_.emplace(options_, data_.train, choice.device, callbacks_.on_message, timeline());
     folder_ = make_run_folder(run_.folder, data_.name, options_.model);

@@ -31,6 +31,8 @@ std::unique_ptr<BatchSource> source_of(const TrainOptions& options, const ImageS
   if (device.is_cuda() && options.augment_on == "gpu")
     return std::make_unique<DeviceAugmentedImages>(images.to(device), batches, recipe);
   LoaderOptions loader = options.loader_options();
+  if (!device.is_cuda() && loader.workers == 0)
+    return std::make_unique<DeviceAugmentedImages>(images, batches, recipe, timeline);
   loader.on_message = on_message;
   loader.timeline = timeline;
   if (device.is_cuda()) return std::make_unique<CopiedImages>(images, batches, recipe, loader, device);

@@ -117,7 +117,8 @@ TEST(AugmentedSource, OnTheDeviceItself) {
   for (const Device device : devices) {
     DeviceAugmentedImages source(images().to(device), plan, digits_recipe());
     expect_all(source);
-    EXPECT_EQ(source.description(), "on " + device.to_string());
+    EXPECT_EQ(source.description(),
+              device.is_cuda() ? "on " + device.to_string() : "on the CPU, between the steps");
   }
 }
 
