@@ -68,6 +68,17 @@ std::vector<Fact> facts(const FinishedRun& run) {
       {"engine", run.engine},
       {"samples/s", format_count(static_cast<std::int64_t>(samples_per_second))},
       {"precision", value("precision")}};
+  if (options.augment != "none") {
+    double waited = 0, seconds = 0;
+    for (const EpochRecord& record : run.result.epochs) {
+      waited += record.waited_seconds;
+      seconds += record.seconds;
+    }
+    all.insert(
+        all.begin() + 1,
+        {"augmentation", fmt::format("{}; {}; the trainer waited {:.1f} % of the time", options.augment,
+                                     run.augmentation, 100 * waited / std::max(seconds, 1e-9))});
+  }
   if (run.data.held_out)
     all.insert(all.begin() + 1, {"held out", fmt::format("{} images, to judge the epochs on",
                                                          format_count(run.data.validation.count()))});

@@ -17,6 +17,7 @@ struct FinishedRun {
   const TrainResult& result;
   const Evaluation& tested;  // on the test images
   std::string engine;
+  std::string augmentation;  // who did it, in words
   NamedTensors parameters;
   std::string command;
 };

@@ -292,6 +292,7 @@ class Trainer {
                                               .result = all,
                                               .tested = tested,
                                               .engine = state_->engine().description(),
+                                              .augmentation = state_->task().source.description(),
                                               .parameters = state_->model().parameters(),
                                               .command = run_.command});
     write_file("train", folder_.report(), training_page(report));

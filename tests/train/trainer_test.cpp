@@ -6,6 +6,7 @@
 
 #include <csignal>
 
+#include "tandem/files/read_file.h"
 #include "tandem/train/evaluate.h"
 #include "tandem/train/model_file.h"
 #include "tests/train/small_run.h"
@@ -124,6 +125,32 @@ TEST_F(Trainer, StopsAnywhereInAFastEngineToo) {
   options_.learning_rate = 0.01;
   options_.schedule = ScheduleKind::cosine;
   stop_and_compare(options_, folder_);
+}
+
+// The recipe by its name, which a checkpoint has spelled out.
+TEST_F(Trainer, StopsAnywhereOnAugmentedImagesToo) {
+  options_.augment = "digits";
+  options_.workers = "2";
+  stop_and_compare(options_, folder_);
+}
+
+TEST_F(Trainer, WhoAugmentsChangesNoBit) {
+  run("plain");
+  options_.augment = "rotate -9 9 cubic, noise 0 0.2";
+  options_.workers = "0";
+  run("here");
+  for (const char* const workers : {"1", "3", "auto"}) {
+    options_.workers = workers;
+    run(workers);
+    expect_same_weights(folder_ / "here", folder_ / workers);
+  }
+  EXPECT_NE(weights_of(read_checkpoint(folder_ / "plain/last.ckpt")),
+            weights_of(read_checkpoint(folder_ / "here/last.ckpt")));
+  EXPECT_NE(read_file("test", folder_ / "1/report.html", 1 << 24)
+                .find("by 1 thread on the CPU; the trainer waited"),
+            std::string::npos);
+  EXPECT_EQ(read_file("test", folder_ / "plain/report.html", 1 << 24).find("the trainer waited"),
+            std::string::npos);
 }
 
 TEST_F(Trainer, SavesOnRequestAndNowAndThen) {
