@@ -234,7 +234,7 @@ std::vector<TrainField> make_fields() {
             "Stop after N epochs without a better accuracy; 0: never"),
       augmentation(),
       text("augment_on", &O::augment_on, "PLACE", "auto (the faster one, measured), cpu or gpu", known_place),
-      text("workers", &O::workers, "N", "Augmenting threads or processes; auto: a CPU each, 0: none",
+      text("workers", &O::workers, "N", "Augmenting threads or processes; auto: measured, 0: none",
            worker_number),
       choice("worker_kind", &O::worker_kind,
              Names<WorkerKind>{{"thread", WorkerKind::thread}, {"process", WorkerKind::process}},
