@@ -41,10 +41,13 @@ int usable_cpus() {
   return cpus;
 }
 
-int thread_count() {
+int team_size() {
   const int chosen = chosen_threads.load(std::memory_order_relaxed);
-  const int team = chosen > 0 ? chosen : usable_cpus();
-  return thread_limit > 0 ? std::min(thread_limit, team) : team;
+  return chosen > 0 ? chosen : usable_cpus();
+}
+
+int thread_count() {
+  return thread_limit > 0 ? std::min(thread_limit, team_size()) : team_size();
 }
 
 void set_thread_count(int count) {
@@ -88,8 +91,11 @@ struct Job {
 };
 
 __attribute__((no_sanitize("thread"))) void run_in_team(Job* job, int threads) {
-#pragma omp parallel num_threads(threads)
-  job->run(omp_get_thread_num(), omp_get_num_threads());
+#pragma omp parallel num_threads(std::max(threads, team_size()))
+  {
+    const int working = std::min(threads, omp_get_num_threads());
+    if (omp_get_thread_num() < working) job->run(omp_get_thread_num(), working);
+  }
 }
 
 }  // namespace

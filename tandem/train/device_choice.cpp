@@ -42,8 +42,9 @@ struct Place {
 // their own, none.
 std::vector<std::string> worker_counts(const TrainOptions& options) {
   if (options.workers != "auto") return {options.workers};
+  const int few = usable_cpus() < 8 ? 2 : (usable_cpus() + 15) / 16;
   std::vector<std::string> counts;
-  for (const int count : {default_worker_count(), std::max(2, usable_cpus() / 8), 0})
+  for (const int count : {default_worker_count(), few, 0})
     if (counts.empty() || counts.back() != std::to_string(count)) counts.push_back(std::to_string(count));
   return counts;
 }

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "tandem/core/team.h"
 #include "tests/core/error_text.h"
 
 namespace tandem {
@@ -127,6 +128,23 @@ TEST_F(ParallelTest, AThreadLimitHoldsWhileItLivesAndOnItsThreadAlone) {
   EXPECT_EQ(thread_count(), 4);
   const ThreadLimit many(100);
   EXPECT_EQ(thread_count(), 4);
+}
+
+TEST_F(ParallelTest, SmallWorkEndsNoThreadOfTheTeam) {
+  std::mutex mutex;
+  const auto members = [&](std::int64_t count) {
+    std::set<std::thread::id> ids;
+    parallel_for(count, 1, [&](std::int64_t, std::int64_t) {
+      std::lock_guard lock(mutex);
+      ids.insert(std::this_thread::get_id());
+    });
+    return ids;
+  };
+  const std::set<std::thread::id> all = members(4);
+  EXPECT_EQ(all.size(), 4u);
+  EXPECT_EQ(members(2).size(), 2u);
+  run_team(3, [](const TeamMember& member) { member.meet(); });
+  EXPECT_EQ(members(4), all);
 }
 
 TEST_F(ParallelTest, WorksFromSeveralThreadsAtOnce) {
