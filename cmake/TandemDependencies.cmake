@@ -19,5 +19,9 @@ set(tandem_private_dependencies tandem::blas OpenMP::OpenMP_CXX Threads::Threads
 
 if(TANDEM_CUDA)
   find_package(CUDAToolkit REQUIRED)
-  list(APPEND tandem_private_dependencies CUDA::cudart_static CUDA::cublas CUDA::cublasLt)
+  include(TandemCudnn)
+  if(NOT TARGET tandem::cudnn)
+    message(FATAL_ERROR "cuDNN 9 is missing: install it beside CUDA, or turn CUDA off with -DTANDEM_CUDA=OFF")
+  endif()
+  list(APPEND tandem_private_dependencies CUDA::cudart_static CUDA::cublas CUDA::cublasLt tandem::cudnn)
 endif()

@@ -9,6 +9,7 @@
 
 #include "tandem/core/check.h"
 #include "tandem/device/cuda.h"
+#include "tandem/device/cuda_dnn.h"
 
 namespace tandem {
 
@@ -37,6 +38,72 @@ cublasHandle_t cublas_handle(StreamView stream, int lane) {
   }
   cublas_check(cublasSetStream(handle.get(), cuda_stream(stream)), "cublasSetStream");
   return handle.get();
+}
+
+void cudnn_check(cudnnStatus_t status, const char* call, const SourceLocation& where) {
+  if (status == CUDNN_STATUS_SUCCESS) [[likely]]
+    return;
+  cudaGetLastError();
+  fail("{} failed: {} ({}:{})", call, cudnnGetErrorString(status), where.file, where.line);
+}
+
+cudnnHandle_t cudnn_handle(StreamView stream) {
+  struct Destroy {
+    void operator()(cudnnHandle_t handle) const { cudnnDestroy(handle); }
+  };
+  thread_local std::map<int, std::unique_ptr<cudnnContext, Destroy>> handles;
+  auto& handle = handles[stream.device.index];
+  if (!handle) {
+    cudnnHandle_t fresh = nullptr;
+    cudnn_check(cudnnCreate(&fresh), "cudnnCreate");
+    handle.reset(fresh);
+  }
+  cudnn_check(cudnnSetStream(handle.get(), cuda_stream(stream)), "cudnnSetStream");
+  return handle.get();
+}
+
+DnnDescriptor::DnnDescriptor(cudnnBackendDescriptorType_t type) {
+  cudnnBackendDescriptor_t fresh = nullptr;
+  cudnn_check(cudnnBackendCreateDescriptor(type, &fresh), "cudnnBackendCreateDescriptor");
+  handle_.reset(fresh);
+}
+
+void DnnDescriptor::set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
+                        std::int64_t count, const void* values) {
+  cudnn_check(cudnnBackendSetAttribute(get(), name, type, count, values), "cudnnBackendSetAttribute");
+}
+
+void DnnDescriptor::set(cudnnBackendAttributeName_t name, std::span<const std::int64_t> values) {
+  set(name, CUDNN_TYPE_INT64, static_cast<std::int64_t>(values.size()), values.data());
+}
+
+void DnnDescriptor::set(cudnnBackendAttributeName_t name, std::int64_t value) {
+  set(name, CUDNN_TYPE_INT64, 1, &value);
+}
+
+void DnnDescriptor::set(cudnnBackendAttributeName_t name, bool value) {
+  set(name, CUDNN_TYPE_BOOLEAN, 1, &value);
+}
+
+void DnnDescriptor::set(cudnnBackendAttributeName_t name, float value) {
+  set(name, CUDNN_TYPE_FLOAT, 1, &value);
+}
+
+void DnnDescriptor::set(cudnnBackendAttributeName_t name, const DnnDescriptor& value) {
+  const cudnnBackendDescriptor_t handle = value.get();
+  set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &handle);
+}
+
+void DnnDescriptor::set(cudnnBackendAttributeName_t name, cudnnHandle_t value) {
+  set(name, CUDNN_TYPE_HANDLE, 1, &value);
+}
+
+void DnnDescriptor::finalize() {
+  cudnn_check(cudnnBackendFinalize(get()), "cudnnBackendFinalize");
+}
+
+bool DnnDescriptor::try_finalize() {
+  return cudnnBackendFinalize(get()) == CUDNN_STATUS_SUCCESS;
 }
 
 int multiprocessor_count(Device device) {

@@ -3,8 +3,6 @@
 
 #include <cstdint>
 
-#include "tandem/core/check.h"
-
 namespace tandem {
 
 // A pair of sizes or distances: along the height, along the width.
@@ -24,21 +22,6 @@ struct Window {
 
 // How many places windows of `kernel` have on an image of `size`. Error for numbers that make no sense, and
 // when there is no place.
-inline YX window_places(const char* op, YX size, YX kernel, const Window& window) {
-  check(kernel.y > 0 && kernel.x > 0 && window.stride.y > 0 && window.stride.x > 0 && window.dilation.y > 0 &&
-            window.dilation.x > 0 && window.padding.y >= 0 && window.padding.x >= 0,
-        "[{}] expected a kernel, a stride and a dilation of at least 1 and a padding of at least 0, got "
-        "kernel {}x{}, "
-        "stride {}x{}, dilation {}x{}, padding {}x{}",
-        op, kernel.y, kernel.x, window.stride.y, window.stride.x, window.dilation.y, window.dilation.x,
-        window.padding.y, window.padding.x);
-  const std::int64_t reach_y = window.dilation.y * (kernel.y - 1) + 1;
-  const std::int64_t reach_x = window.dilation.x * (kernel.x - 1) + 1;
-  const std::int64_t room_y = size.y + 2 * window.padding.y - reach_y;
-  const std::int64_t room_x = size.x + 2 * window.padding.x - reach_x;
-  check(room_y >= 0 && room_x >= 0, "[{}] expected images of at least {}x{}, got {}x{}", op,
-        reach_y - 2 * window.padding.y, reach_x - 2 * window.padding.x, size.y, size.x);
-  return {room_y / window.stride.y + 1, room_x / window.stride.x + 1};
-}
+YX window_places(const char* op, YX size, YX kernel, const Window& window);
 
 }  // namespace tandem
