@@ -3,13 +3,14 @@
 #include "tandem/nn/copy_named.h"
 
 namespace tandem {
-void Module::add_parameter(std::string name, Tensor& parameter) {
+
+void Module::add_parameter(std::string name, Tensor& parameter, Dims file_axes) {
   parameter.set_requires_grad();
-  parameters_.push_back({std::move(name), &parameter});
+  parameters_.push_back({std::move(name), &parameter, std::move(file_axes)});
 }
 
 void Module::add_buffer(std::string name, Tensor& buffer) {
-  buffers_.push_back({std::move(name), &buffer});
+  buffers_.push_back({std::move(name), &buffer, {}});
 }
 
 void Module::add_child(std::string name, Module& child) {
@@ -17,33 +18,46 @@ void Module::add_child(std::string name, Module& child) {
   children_.emplace_back(std::move(name), &child);
 }
 
-void Module::collect(Part part, const std::string& prefix, NamedTensors& into) const {
-  for (const NamedMember& member : part == Part::parameters ? parameters_ : buffers_)
-    into.push_back({prefix + member.name, *member.tensor});
-  for (const auto& [name, child] : children_) child->collect(part, prefix + name + ".", into);
+void Module::collect(Part part, const std::string& prefix, bool as_in_files, NamedTensors& into) const {
+  for (const NamedMember& member : part == Part::parameters ? parameters_ : buffers_) {
+    Tensor tensor = as_in_files ? member.tensor->detach() : *member.tensor;
+    if (as_in_files && member.file_axes.rank() > 0) tensor = tensor.permute(member.file_axes);
+    into.push_back({prefix + member.name, std::move(tensor)});
+  }
+  for (const auto& [name, child] : children_) child->collect(part, prefix + name + ".", as_in_files, into);
 }
 
 NamedTensors Module::parameters() const {
   NamedTensors all;
-  collect(Part::parameters, "", all);
+  collect(Part::parameters, "", false, all);
   return all;
 }
 
 NamedTensors Module::buffers() const {
   NamedTensors all;
-  collect(Part::buffers, "", all);
+  collect(Part::buffers, "", false, all);
   return all;
 }
 
 NamedTensors Module::state_dict() const {
-  NamedTensors all = parameters();
-  collect(Part::buffers, "", all);
-  for (NamedTensor& one : all) one.tensor = one.tensor.detach();
+  NamedTensors all;
+  for (const Part part : {Part::parameters, Part::buffers}) collect(part, "", true, all);
   return all;
 }
 
 void Module::load_state_dict(const NamedTensors& state) {
   copy_named("load_state_dict", state_dict(), state);
+  count_revision();
+}
+
+void Module::count_revision() {
+  ++revision_;
+  for (const auto& [name, child] : children_) child->count_revision();
+}
+
+void Module::freeze() {
+  for (const NamedMember& member : parameters_) member.tensor->set_requires_grad(false);
+  for (const auto& [name, child] : children_) child->freeze();
 }
 
 void Module::to(Device device) {
@@ -58,11 +72,13 @@ void Module::to(Device device) {
       }
       tensor = moved;
     }
+  ++revision_;
   for (const auto& [name, child] : children_) child->to(device);
 }
 
 void Module::train(bool training) {
   training_ = training;
+  ++revision_;
   for (const auto& [name, child] : children_) child->train(training);
 }
 

@@ -3,6 +3,7 @@
 // nested modules are joined by dots, as in PyTorch's state dicts. Modules do not move or copy.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,7 +24,7 @@ class Module {
   // Handles that share the module's memory; parameters keep their place on the tape.
   NamedTensors parameters() const;
   NamedTensors buffers() const;
-  // Parameters, then buffers, outside the tape.
+  // Parameters, then buffers, outside the tape, in the order of axes that weight files have.
   NamedTensors state_dict() const;
   // Copies the values of all parameters and buffers, from any device. Every name must be there once with the
   // same shape and dtype; otherwise an Error lists what does not fit, and nothing is changed.
@@ -36,10 +37,18 @@ class Module {
   bool is_training() const { return training_; }
   void zero_grad();
 
+  // From now on the parameters get no gradients and nothing is kept to compute any.
+  void freeze();
+  // Counts the occasions on which values may have been replaced: load_state_dict(), to(), train(). What was
+  // derived from the values is good as long as it stands, for a module that is trained is set to train first.
+  std::uint64_t revision() const { return revision_; }
+
  protected:
   Module() = default;
   // The tensors and modules must be members of this one, or live as long.
-  void add_parameter(std::string name, Tensor& parameter);  // from now on it requires a gradient
+  // From now on the parameter requires a gradient. `file_axes`: which of its axes are the first, second, … of
+  // the tensor in a weight file; none where they are the same.
+  void add_parameter(std::string name, Tensor& parameter, Dims file_axes = {});
   void add_buffer(std::string name, Tensor& buffer);
   void add_child(std::string name, Module& child);
 
@@ -48,14 +57,17 @@ class Module {
   struct NamedMember {
     std::string name;
     Tensor* tensor;
+    Dims file_axes;
   };
 
   std::vector<NamedMember>& members(Part part) { return part == Part::parameters ? parameters_ : buffers_; }
-  void collect(Part part, const std::string& prefix, NamedTensors& into) const;
+  void collect(Part part, const std::string& prefix, bool as_in_files, NamedTensors& into) const;
+  void count_revision();
 
   std::vector<NamedMember> parameters_, buffers_;
   std::vector<std::pair<std::string, Module*>> children_;
   bool training_ = true;
+  std::uint64_t revision_ = 0;
 };
 
 }  // namespace tandem

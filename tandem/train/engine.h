@@ -14,11 +14,11 @@
 #include "tandem/ops/matmul.h"
 #include "tandem/optim/optimizer.h"
 #include "tandem/optim/schedule.h"
+#include "tandem/train/image_input.h"
 
 namespace tandem {
 
-// What is trained and how. The model, the optimiser and the source are on one device; a pixel p enters the
-// network as p · pixel_scale, an image as one row.
+// What is trained and how. The model, the optimiser and the source are on one device.
 struct TrainingTask {
   Module& model;
   Optimizer& optimizer;
@@ -28,7 +28,7 @@ struct TrainingTask {
   LossKind loss = LossKind::cross_entropy;
   double label_smoothing = 0;
   MatmulPrecision precision = MatmulPrecision::fp32;
-  float pixel_scale = 1.0f / 255.0f;
+  ImageInput input = {};
 
   const BatchPlan& batches() const { return source.plan(); }
 };

@@ -6,7 +6,6 @@
 
 #include "tandem/core/check.h"
 #include "tandem/ops/arithmetic.h"
-#include "tandem/ops/cast.h"
 #include "tandem/ops/concat.h"
 #include "tandem/ops/reduce.h"
 #include "tandem/ops/softmax.h"
@@ -16,7 +15,12 @@
 namespace tandem {
 namespace {
 
-constexpr std::int64_t batch = 2048;  // enough to keep any device busy, few enough to fit anywhere
+// Enough to keep any device busy, few enough to fit anywhere.
+std::int64_t batch_for(const ImageInput& input) {
+  constexpr std::int64_t most = 2048, most_pixels = 128 * 224 * 224;
+  if (input.flat) return most;
+  return std::clamp<std::int64_t>(most_pixels / (input.height * input.width), 1, most);
+}
 
 class EvaluationMode {
  public:
@@ -32,26 +36,26 @@ class EvaluationMode {
 
 }  // namespace
 
-Tensor outputs_of(Module& model, const Tensor& images, float pixel_scale) {
+Tensor outputs_of(Module& model, const Tensor& images, const ImageInput& input) {
   const NoGrad no_grad;
   const EvaluationMode mode(model);
   const Device device = model.parameters().front().tensor.device();
   const std::int64_t count = images.size(0);
   expect(count > 0);
-  const Tensor rows = images.reshape({count, -1});
+  const std::int64_t batch = batch_for(input);
   std::vector<Tensor> parts;
   for (std::int64_t begin = 0; begin < count; begin += batch) {
-    const Tensor part = rows.slice(0, begin, std::min(begin + batch, count)).to(device);
-    parts.push_back(model.forward(multiply(cast(part, DType::f32), pixel_scale)));
+    const Tensor part = images.slice(0, begin, std::min(begin + batch, count)).to(device);
+    parts.push_back(model.forward(network_input(part, input)));
   }
   return parts.size() == 1 ? parts.front() : concat(parts, 0);
 }
 
-Evaluation evaluate(Module& model, const ImageSet& set, LossKind loss, float pixel_scale) {
+Evaluation evaluate(Module& model, const ImageSet& set, LossKind loss, const ImageInput& input) {
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();
   if (set.count() == 0) return {.loss = nan, .accuracy = nan};
   const NoGrad no_grad;
-  const Tensor outputs = outputs_of(model, set.images, pixel_scale);
+  const Tensor outputs = outputs_of(model, set.images, input);
   const Tensor labels = set.labels.to(outputs.device());
   Evaluation evaluation{.loss = compute_loss(loss, outputs, labels).item<float>(),
                         .classes = outputs.size(1),

@@ -7,6 +7,7 @@
 #include "tandem/data/image_set.h"
 #include "tandem/nn/loss.h"
 #include "tandem/nn/module.h"
+#include "tandem/train/image_input.h"
 
 namespace tandem {
 
@@ -20,9 +21,9 @@ struct Evaluation {
 
 // The model's outputs (images, classes) on the model's device, with nothing recorded. The images may be
 // anywhere. The model is in evaluation mode meanwhile, then as it was.
-Tensor outputs_of(Module& model, const Tensor& images, float pixel_scale = 1.0f / 255.0f);
+Tensor outputs_of(Module& model, const Tensor& images, const ImageInput& input = {});
 
-Evaluation evaluate(Module& model, const ImageSet& set, LossKind loss, float pixel_scale = 1.0f / 255.0f);
+Evaluation evaluate(Module& model, const ImageSet& set, LossKind loss, const ImageInput& input = {});
 
 // Outputs as probabilities, on the host: softmax for cross-entropy; sigmoid outputs (mse) are divided by
 // their sum.

@@ -74,7 +74,7 @@ EvaluationReport evaluate_model(Model& model, const std::string& data, const std
   check(test.classes.size() == info.classes.size(),
         "[eval] expected {} classes, as the model's, got {} in {}", info.classes.size(), test.classes.size(),
         split.name);
-  const Evaluation evaluation = evaluate(*model.module, test, info.architecture.loss, info.pixel_scale);
+  const Evaluation evaluation = evaluate(*model.module, test, info.architecture.loss, info.input());
   const std::vector<std::int32_t> labels = test.labels.to_vector<std::int32_t>();
   EvaluationReport report{.model = info.architecture.to_string(),
                           .data = split.name,

@@ -45,7 +45,7 @@ class LayeredEngine : public Engine {
              .rows = batch,
              .pixels = shape.sizes.front(),
              .classes = shape.sizes.back(),
-             .pixel_scale = task.pixel_scale,
+             .pixel_scale = task.input.pixel_scale,
              .activation = shape.activation,
              .loss = shape.loss,
              .label_smoothing = static_cast<float>(task.label_smoothing),

@@ -156,7 +156,7 @@ class CpuMlpEngine : public Engine {
       : task_(task),
         choice_(thread_count() - task.source.busy_cpus()),
         network_(shape, task.batches().batch_size, task.optimizer.options(), task.label_smoothing,
-                 task.pixel_scale, choice_.most()) {
+                 task.input.pixel_scale, choice_.most()) {
     const std::vector<LayerValues> layers = layer_values(task);
     for (std::size_t i = 0; i < layers.size(); ++i) network_.load(i, layers[i].weight, layers[i].bias);
     for (Slot& slot : slots_) slot.images.resize(static_cast<std::size_t>(task.batches().batch_size));

@@ -30,7 +30,7 @@ class ResidentEngine : public Engine {
             .bias1 = values(layers[0].bias),
             .weight2 = values(layers[1].weight),
             .bias2 = values(layers[1].bias),
-            .scale = task.pixel_scale,
+            .scale = task.input.pixel_scale,
             .activation = shape.activation,
             .loss = shape.loss,
             .rule = task.optimizer.options(),

@@ -9,7 +9,9 @@
 
 #include "tandem/core/check.h"
 #include "tandem/files/safetensors.h"
+#include "tandem/nn/cnn.h"
 #include "tandem/nn/mlp.h"
+#include "tandem/nn/resnet.h"
 
 namespace tandem {
 namespace {
@@ -32,16 +34,21 @@ class Metadata {
   T number(const std::string& key, T least, T most) const {
     return parse<T>(key, text(key), least, most);
   }
-  std::vector<std::int64_t> sizes(const std::string& key) const {
-    std::vector<std::int64_t> all;
+  // Numbers with commas between them.
+  template <class T>
+  std::vector<T> numbers(const std::string& key, T least, T most) const {
+    std::vector<T> all;
     const std::string& list = text(key);
     for (std::size_t begin = 0; begin <= list.size();) {
       const std::size_t end = std::min(list.find(',', begin), list.size());
-      all.push_back(parse<std::int64_t>(key, list.substr(begin, end - begin), 1, most_pixels));
+      all.push_back(parse<T>(key, list.substr(begin, end - begin), least, most));
       begin = end + 1;
     }
     need(all.size() <= 1000, "expected at most 1000 sizes as tandem.{}, got {}", key, all.size());
     return all;
+  }
+  std::vector<std::int64_t> sizes(const std::string& key) const {
+    return numbers<std::int64_t>(key, 1, most_pixels);
   }
   template <class... Args>
   void need(bool holds, fmt::format_string<Args...> text, Args&&... args) const {
@@ -62,14 +69,27 @@ class Metadata {
   std::string name_;
 };
 
+void read_norm(const Metadata& metadata, ModelInfo& info) {
+  const std::vector<float> mean = metadata.numbers("mean", -1e6f, 1e6f);
+  const std::vector<float> deviation = metadata.numbers("std", 1e-6f, 1e6f);
+  const auto channels = static_cast<std::size_t>(info.channels);
+  metadata.need(mean.size() == channels && deviation.size() == channels,
+                "expected {} numbers as tandem.mean and tandem.std, got {} and {}", channels, mean.size(),
+                deviation.size());
+  std::ranges::copy(mean, info.norm.mean);
+  std::ranges::copy(deviation, info.norm.deviation);
+}
+
 ModelInfo read_info(const Metadata& metadata) {
   metadata.need(metadata.text("format") == format_version, "expected format {}, got '{}'", format_version,
                 metadata.text("format"));
   ModelInfo info;
   Architecture& architecture = info.architecture;
   architecture.model = metadata.text("model");
-  metadata.need(architecture.model == "mlp", "expected the model mlp, got '{}'", architecture.model);
-  architecture.layers = metadata.sizes("layers");
+  const auto known = model_names();
+  metadata.need(std::ranges::find(known, architecture.model) != known.end(),
+                "expected one of the models {}, got '{}'", fmt::join(known, ", "), architecture.model);
+  if (architecture.takes_rows()) architecture.layers = metadata.sizes("layers");
   const std::string& activation = metadata.text("activation");
   const auto all = {Activation::sigmoid, Activation::tanh, Activation::relu};
   const auto* found =
@@ -92,12 +112,24 @@ ModelInfo read_info(const Metadata& metadata) {
   metadata.need(image.size() == 3, "expected height,width,channels as tandem.image, got '{}'",
                 metadata.text("image"));
   info.height = image[0], info.width = image[1], info.channels = image[2];
-  metadata.need(architecture.layers.size() >= 2 && info.height <= most_pixels / info.width / info.channels &&
-                    architecture.layers.front() == info.height * info.width * info.channels &&
-                    architecture.layers.back() == static_cast<std::int64_t>(info.classes.size()),
-                "expected layers from {} pixels to {} classes, got {}", metadata.text("image"),
-                info.classes.size(), metadata.text("layers"));
-  info.pixel_scale = metadata.number<float>("pixel_scale", 0, 1e6f);
+  metadata.need(info.height <= most_pixels / info.width / info.channels,
+                "expected at most {} numbers an image, got {}", most_pixels, metadata.text("image"));
+  const auto classes = static_cast<std::int64_t>(info.classes.size());
+  if (architecture.takes_rows()) {
+    metadata.need(architecture.layers.size() >= 2 &&
+                      architecture.layers.front() == info.height * info.width * info.channels &&
+                      architecture.layers.back() == classes,
+                  "expected layers from {} pixels to {} classes, got {}", metadata.text("image"), classes,
+                  metadata.text("layers"));
+    info.pixel_scale = metadata.number<float>("pixel_scale", 0, 1e6f);
+  } else {
+    metadata.need(classes > 0 && info.channels <= most_image_channels,
+                  "expected classes and at most {} channels, got {} and {}", most_image_channels, classes,
+                  info.channels);
+    architecture.channels = info.channels;
+    architecture.classes = classes;
+    read_norm(metadata, info);
+  }
   info.data = metadata.text("data");
   info.command = metadata.text("command");
   info.epoch = metadata.number<std::int64_t>("epoch", 0, std::int64_t{1} << 40);
@@ -107,6 +139,7 @@ ModelInfo read_info(const Metadata& metadata) {
 
 // Before memory is taken: the file must hold the weights that its metadata promise.
 void check_weights(const Metadata& metadata, const Architecture& architecture, const NamedTensors& tensors) {
+  if (!architecture.takes_rows()) return;  // their size does not follow from what the file says
   std::int64_t promised = 0, held = 0;
   for (std::size_t i = 1; i < architecture.layers.size(); ++i)
     promised += architecture.layers[i - 1] * architecture.layers[i];
@@ -122,34 +155,66 @@ void check_weights(const Metadata& metadata, const Architecture& architecture, c
 }  // namespace
 
 std::string Architecture::to_string() const {
+  if (!takes_rows()) return fmt::format("{} with {} classes", model, classes);
   return fmt::format("{} {} {}", model, fmt::join(layers, ","), name_of(activation));
 }
 
+std::span<const std::string_view> model_names() {
+  static constexpr std::string_view names[] = {"mlp", "cnn", "resnet18", "resnet34", "resnet50"};
+  return names;
+}
+
 std::unique_ptr<Module> make_model(const Architecture& architecture, std::uint64_t seed) {
-  return make_mlp({.layers = architecture.layers,
-                   .activation = architecture.activation,
-                   .dropout = architecture.dropout,
-                   .sigmoid_output = architecture.loss == LossKind::mse,
-                   .seed = seed});
+  const std::string& name = architecture.model;
+  if (architecture.takes_rows())
+    return make_mlp({.layers = architecture.layers,
+                     .activation = architecture.activation,
+                     .dropout = architecture.dropout,
+                     .sigmoid_output = architecture.loss == LossKind::mse,
+                     .seed = seed});
+  if (name == "cnn")
+    return std::make_unique<Cnn>(
+        CnnOptions{.classes = architecture.classes, .channels = architecture.channels, .seed = seed});
+  expect(name.starts_with("resnet"));
+  return std::make_unique<ResNet>(ResNetOptions{.depth = std::stoi(name.substr(6)),
+                                                .classes = architecture.classes,
+                                                .channels = architecture.channels,
+                                                .seed = seed});
+}
+
+ImageInput ModelInfo::input() const {
+  return {.flat = architecture.takes_rows(),
+          .pixel_scale = pixel_scale,
+          .height = height,
+          .width = width,
+          .channels = channels,
+          .norm = norm};
 }
 
 void save_model(const std::filesystem::path& path, const Module& module, const ModelInfo& info) {
   const Architecture& architecture = info.architecture;
-  write_safetensors(
-      path, {.metadata = {{"tandem.format", format_version},
-                          {"tandem.model", architecture.model},
-                          {"tandem.layers", fmt::format("{}", fmt::join(architecture.layers, ","))},
-                          {"tandem.activation", name_of(architecture.activation)},
-                          {"tandem.loss", name_of(architecture.loss)},
-                          {"tandem.dropout", fmt::format("{}", architecture.dropout)},
-                          {"tandem.classes", nlohmann::json(info.classes).dump()},
-                          {"tandem.image", fmt::format("{},{},{}", info.height, info.width, info.channels)},
-                          {"tandem.pixel_scale", fmt::format("{}", info.pixel_scale)},
-                          {"tandem.data", info.data},
-                          {"tandem.command", info.command},
-                          {"tandem.epoch", fmt::format("{}", info.epoch)},
-                          {"tandem.accuracy", fmt::format("{}", info.accuracy)}},
-             .tensors = module.state_dict()});
+  std::map<std::string, std::string> metadata{
+      {"tandem.format", format_version},
+      {"tandem.model", architecture.model},
+      {"tandem.activation", name_of(architecture.activation)},
+      {"tandem.loss", name_of(architecture.loss)},
+      {"tandem.dropout", fmt::format("{}", architecture.dropout)},
+      {"tandem.classes", nlohmann::json(info.classes).dump()},
+      {"tandem.image", fmt::format("{},{},{}", info.height, info.width, info.channels)},
+      {"tandem.data", info.data},
+      {"tandem.command", info.command},
+      {"tandem.epoch", fmt::format("{}", info.epoch)},
+      {"tandem.accuracy", fmt::format("{}", info.accuracy)}};
+  if (architecture.takes_rows()) {
+    metadata["tandem.layers"] = fmt::format("{}", fmt::join(architecture.layers, ","));
+    metadata["tandem.pixel_scale"] = fmt::format("{}", info.pixel_scale);
+  } else {
+    const auto channels = static_cast<std::size_t>(info.channels);
+    metadata["tandem.mean"] = fmt::format("{}", fmt::join(info.norm.mean, info.norm.mean + channels, ","));
+    metadata["tandem.std"] =
+        fmt::format("{}", fmt::join(info.norm.deviation, info.norm.deviation + channels, ","));
+  }
+  write_safetensors(path, {.metadata = std::move(metadata), .tensors = module.state_dict()});
 }
 
 Model load_model(const std::filesystem::path& path) {

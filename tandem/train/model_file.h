@@ -6,25 +6,33 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tandem/nn/loss.h"
 #include "tandem/nn/module.h"
 #include "tandem/ops/activation.h"
+#include "tandem/train/image_input.h"
 
 namespace tandem {
 
 // What a network is made from.
 struct Architecture {
   std::string model = "mlp";
-  std::vector<std::int64_t> layers;
+  std::vector<std::int64_t> layers;        // of a perceptron
+  std::int64_t channels = 0, classes = 0;  // of the others: of their images, and what they tell apart
   Activation activation = Activation::sigmoid;
   LossKind loss = LossKind::cross_entropy;  // mse: the outputs are sigmoids
   double dropout = 0;
 
-  std::string to_string() const;  // "mlp 784,200,10 sigmoid"
+  bool takes_rows() const { return model == "mlp"; }
+  std::string to_string() const;  // "mlp 784,200,10 sigmoid", "resnet18 with 2 classes"
 };
+
+// The networks there are: mlp, cnn, resnet18, resnet34, resnet50.
+std::span<const std::string_view> model_names();
 
 std::unique_ptr<Module> make_model(const Architecture& architecture, std::uint64_t seed);
 
@@ -32,11 +40,14 @@ struct ModelInfo {
   Architecture architecture;
   std::vector<std::string> classes;
   std::int64_t height = 0, width = 0, channels = 0;
-  float pixel_scale = 1.0f / 255.0f;
-  std::string data;     // it was trained on
-  std::string command;  // that made it
+  float pixel_scale = 1.0f / 255.0f;  // of a perceptron
+  PixelNorm norm = {};                // of the others
+  std::string data;                   // it was trained on
+  std::string command;                // that made it
   std::int64_t epoch = 0;
   double accuracy = 0;  // a share of 1, on what judged the epochs
+
+  ImageInput input() const;
 };
 
 struct Model {

@@ -93,7 +93,10 @@ void ModuleEngine::compute_captured() {
 }
 
 void ModuleEngine::compute(std::int64_t rows) {
-  const Tensor images = multiply(cast(images_.slice(0, 0, rows), DType::f32), task_.pixel_scale);
+  // The CPU has no use for bf16: it takes as long there as f32.
+  const bool halves = task_.precision == MatmulPrecision::bf16 && stream_;
+  const Tensor images =
+      network_input(images_.slice(0, 0, rows), task_.input, halves ? DType::bf16 : DType::f32);
   const Tensor labels = labels_.slice(0, 0, rows);
   const Tensor outputs = task_.model.forward(images);
   const Tensor loss = compute_loss(task_.loss, outputs, labels, task_.label_smoothing);

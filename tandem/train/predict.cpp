@@ -57,7 +57,7 @@ std::vector<Prediction> predict_file(Model& model, const std::filesystem::path& 
   const bool many = is_idx(bytes);
   Tensor images = many ? idx_images(info, bytes, name) : picture(info, bytes, name);
   if (options.invert) images = inverted(images);
-  const Tensor outputs = outputs_of(*model.module, images, info.pixel_scale);
+  const Tensor outputs = outputs_of(*model.module, images, info.input());
   const auto classes = static_cast<std::ptrdiff_t>(info.classes.size());
   const std::vector<float> shares =
       probabilities(outputs.to_vector<float>(), classes, info.architecture.loss);

@@ -224,7 +224,7 @@ class Trainer {
   Evaluation judge(Module& model, const ImageSet& images) {
     const StreamView stream = current_stream(state_->task().source.device());
     if (timeline_) timeline_->begin("evaluate", {}, stream);
-    const Evaluation judged = evaluate(model, images, options_.loss);
+    const Evaluation judged = evaluate(model, images, options_.loss, state_->task().input);
     end_bar();
     return judged;
   }
@@ -241,7 +241,8 @@ class Trainer {
             .height = images.size(1),
             .width = images.size(2),
             .channels = images.size(3),
-            .pixel_scale = state_->task().pixel_scale,
+            .pixel_scale = state_->task().input.pixel_scale,
+            .norm = state_->task().input.norm,
             .data = options_.data,
             .command = run_.command,
             .epoch = record.epoch,

@@ -1,0 +1,37 @@
+#include "tandem/nn/batch_norm.h"
+
+#include "tandem/ops/arithmetic.h"
+#include "tandem/ops/fill.h"
+#include "tandem/ops/unary.h"
+#include "tandem/tensor/tape.h"
+
+namespace tandem {
+
+BatchNorm::BatchNorm(std::int64_t channels, double momentum, double epsilon)
+    : weight_(full({channels}, 1.0, DType::f32)),
+      bias_(zeros({channels}, DType::f32)),
+      running_mean_(zeros({channels}, DType::f32)),
+      running_variance_(full({channels}, 1.0, DType::f32)),
+      batches_(zeros({}, DType::i64)),
+      momentum_(momentum),
+      epsilon_(epsilon) {
+  add_parameter("weight", weight_);
+  add_parameter("bias", bias_);
+  add_buffer("running_mean", running_mean_);
+  add_buffer("running_var", running_variance_);
+  add_buffer("num_batches_tracked", batches_);
+}
+
+Tensor BatchNorm::forward(const Tensor& x, const Tensor& residual, bool relu) {
+  const BatchNormOptions options{
+      .training = uses_batch(), .momentum = momentum_, .epsilon = epsilon_, .relu = relu};
+  return batch_norm(x, weight_, bias_, {running_mean_, running_variance_, batches_}, options, residual);
+}
+
+BatchNorm::Line BatchNorm::line() const {
+  const NoGrad no_grad;
+  const Tensor scale = divide(weight_.detach(), sqrt(add(running_variance_, epsilon_)));
+  return {scale, subtract(bias_.detach(), multiply(running_mean_, scale))};
+}
+
+}  // namespace tandem

@@ -1,0 +1,37 @@
+// A small convolutional network for images of any size from 8×8 on: three stages of 3×3 convolutions, each
+// half the size and twice the width of the one before, the mean over what is left, one linear layer.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "tandem/nn/conv_norm.h"
+#include "tandem/nn/linear.h"
+
+namespace tandem {
+
+struct CnnOptions {
+  std::int64_t classes = 10;
+  std::int64_t channels = 1;
+  std::int64_t width = 32;  // channels of the first stage
+  std::uint64_t seed = 1;
+};
+
+// (n, height, width, channels), f32 or bf16 → logits (n, classes) in f32.
+class Cnn : public Module {
+ public:
+  explicit Cnn(const CnnOptions& options = {});
+
+  Tensor forward(const Tensor& x) override;
+
+  void freeze_backbone();  // everything but the last layer
+  void fix_statistics();
+  const CnnOptions& options() const { return options_; }
+
+ private:
+  CnnOptions options_;
+  std::vector<std::unique_ptr<ConvNorm>> layers_;  // conv1, bn1, conv2, …
+  Linear head_;
+};
+
+}  // namespace tandem

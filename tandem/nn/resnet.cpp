@@ -1,0 +1,152 @@
+#include "tandem/nn/resnet.h"
+
+#include <array>
+#include <string>
+
+#include "tandem/core/check.h"
+#include "tandem/ops/cast.h"
+#include "tandem/ops/pool.h"
+
+namespace tandem {
+namespace {
+
+// Residual blocks in each of the four stages.
+std::array<int, 4> stage_sizes(int depth) {
+  switch (depth) {
+    case 18:
+      return {2, 2, 2, 2};
+    case 34:
+    case 50:
+      return {3, 4, 6, 3};
+    default:
+      fail("[resnet] expected a depth of 18, 34 or 50, got {}", depth);
+  }
+}
+
+constexpr bool has_bottlenecks(int depth) {
+  return depth >= 50;
+}
+constexpr std::int64_t expansion(int depth) {
+  return has_bottlenecks(depth) ? 4 : 1;
+}
+
+// Streams of the seed: a number for each layer that draws weights.
+class Streams {
+ public:
+  explicit Streams(std::uint64_t seed) : seed_(seed) {}
+  RandomOptions next() { return {.seed = seed_, .stream = next_++}; }
+
+ private:
+  std::uint64_t seed_, next_ = 0;
+};
+
+Conv2dLayerOptions layer(std::int64_t kernel, std::int64_t stride, const RandomOptions& random) {
+  const std::int64_t padding = kernel / 2;
+  return {.kernel = {kernel, kernel},
+          .window = {.stride = {stride, stride}, .padding = {padding, padding}},
+          .random = random};
+}
+
+// Children under names of their own, nothing else.
+class Container : public Module {
+ public:
+  using Module::add_child;
+  Tensor forward(const Tensor&) override { fail("[resnet] a container of layers is not run itself"); }
+};
+
+}  // namespace
+
+// The basic block (two 3×3) or the bottleneck (1×1, 3×3, 1×1), with a projection where the shape changes.
+class ResNetBlock : public Module {
+ public:
+  ResNetBlock(bool bottleneck, std::int64_t in, std::int64_t width, std::int64_t stride, Streams& streams) {
+    const std::int64_t out = bottleneck ? 4 * width : width;
+    if (bottleneck) {
+      add(in, width, layer(1, 1, streams.next()));
+      add(width, width, layer(3, stride, streams.next()));
+      add(width, out, layer(1, 1, streams.next()));
+    } else {
+      add(in, width, layer(3, stride, streams.next()));
+      add(width, width, layer(3, 1, streams.next()));
+    }
+    if (stride == 1 && in == out) return;
+    projection_ = std::make_unique<ConvNorm>(in, out, layer(1, stride, streams.next()));
+    downsample_.add_child("0", projection_->conv());
+    downsample_.add_child("1", projection_->norm());
+    add_child("downsample", downsample_);
+  }
+
+  Tensor forward(const Tensor& x) override {
+    Tensor y = x;
+    for (std::size_t i = 0; i + 1 < layers_.size(); ++i) y = layers_[i]->forward(y, true);
+    const Tensor residual = projection_ ? projection_->forward(x, false) : x;
+    return layers_.back()->forward(y, true, residual);
+  }
+
+  void fix_statistics() {
+    for (const auto& each : layers_) each->norm().fix_statistics();
+    if (projection_) projection_->norm().fix_statistics();
+  }
+
+ private:
+  void add(std::int64_t in, std::int64_t out, const Conv2dLayerOptions& options) {
+    layers_.push_back(std::make_unique<ConvNorm>(in, out, options));
+    const std::string number = std::to_string(layers_.size());
+    add_child("conv" + number, layers_.back()->conv());
+    add_child("bn" + number, layers_.back()->norm());
+  }
+
+  std::vector<std::unique_ptr<ConvNorm>> layers_;
+  std::unique_ptr<ConvNorm> projection_;
+  Container downsample_;
+};
+
+ResNet::ResNet(const ResNetOptions& options)
+    : options_(options),
+      stem_(options.channels, 64, layer(7, 2, {.seed = options.seed, .stream = 1000})),
+      head_(512 * expansion(options.depth), options.classes,
+            {.random = {.seed = options.seed, .stream = 1001}}) {
+  add_child("conv1", stem_.conv());
+  add_child("bn1", stem_.norm());
+  Streams streams(options.seed);
+  std::int64_t in = 64, width = 64;
+  const std::array<int, 4> sizes = stage_sizes(options.depth);
+  for (std::size_t stage = 0; stage < sizes.size(); ++stage, width *= 2) {
+    auto named = std::make_unique<Container>();
+    for (int i = 0; i < sizes[stage]; ++i) {
+      const std::int64_t stride = stage > 0 && i == 0 ? 2 : 1;
+      blocks_.push_back(
+          std::make_unique<ResNetBlock>(has_bottlenecks(options.depth), in, width, stride, streams));
+      in = width * expansion(options.depth);
+      named->add_child(std::to_string(i), *blocks_.back());
+    }
+    add_child("layer" + std::to_string(stage + 1), *named);
+    stages_.push_back(std::move(named));
+  }
+  add_child("fc", head_);
+}
+
+ResNet::~ResNet() = default;
+
+Tensor ResNet::forward(const Tensor& x) {
+  check(x.rank() == 4 && x.size(3) == options_.channels,
+        "[resnet] expected images (n, height, width, {}), got {}", options_.channels, x.shape().to_string());
+  Tensor y = stem_.forward(x, true);
+  y = max_pool2d(y, {3, 3}, {.stride = {2, 2}, .padding = {1, 1}});
+  for (const auto& block : blocks_) y = block->forward(y);
+  y = adaptive_avg_pool2d(y, {1, 1});
+  return head_.forward(cast(y.reshape({y.size(0), -1}), DType::f32));
+}
+
+void ResNet::freeze_backbone() {
+  stem_.conv().freeze();
+  stem_.norm().freeze();
+  for (const auto& block : blocks_) block->freeze();
+}
+
+void ResNet::fix_statistics() {
+  stem_.norm().fix_statistics();
+  for (const auto& block : blocks_) block->fix_statistics();
+}
+
+}  // namespace tandem
