@@ -34,6 +34,19 @@ struct Conv2dPlan {
   friend bool operator==(const Conv2dPlan&, const Conv2dPlan&) = default;
 };
 
+// Elements of x, y and the weight.
+struct Conv2dSizes {
+  std::int64_t x, y, weight;
+};
+inline Conv2dSizes sizes_of(const Conv2dPlan& plan) {
+  return {plan.images * plan.in.y * plan.in.x * plan.channels,
+          plan.images * plan.out.y * plan.out.x * plan.filters,
+          plan.filters * plan.kernel.y * plan.kernel.x * (plan.channels / plan.groups)};
+}
+
+// Error for shapes and options that do not fit; images may be 0.
+Conv2dPlan conv2d_plan(const Tensor& x, const Shape& weight, const Conv2dOptions& options);
+
 // bias, of the same dtype, may be null.
 template <Backend B>
 void conv2d_kernel(const Conv2dPlan& plan, std::byte* y, const std::byte* x, const std::byte* weight,

@@ -40,7 +40,7 @@ TEST_P(GoldenFile, ArraysFillTheFileWithoutOverlap) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, GoldenFile,
-                         testing::Values("correlation", "xxt", "maximum", "ops", "augment"),
+                         testing::Values("correlation", "xxt", "maximum", "ops", "augment", "conv"),
                          [](const auto& file) { return std::string(file.param); });
 
 TEST(Golden, CorrelationLeavesHalfAKernelBeforeThePixel) {

@@ -5,8 +5,7 @@
 
 #include "tandem/core/parallel.h"
 #include "tandem/tensor/tape.h"
-#include "tests/golden/golden.h"
-#include "tests/ops/op_test.h"
+#include "tests/ops/golden_op.h"
 
 namespace tandem {
 namespace {
@@ -144,6 +143,17 @@ TEST_P(CrossEntropyTest, EqualsPyTorch) {
     expect_values(x.grad(), one.array("grad_x").values<double>(), tolerance());
   }
   EXPECT_GE(count, 10);
+}
+
+TEST_P(CrossEntropyTest, EqualsPyTorchWithLabelSmoothing) {
+  const auto cases = golden_cases("cross_entropy", "conv");
+  EXPECT_GE(cases.size(), 25U);
+  for (const golden::Case& one : cases)
+    expect_golden(one, {"logits"}, dtype(), device(), tolerance(), [&](const std::vector<Tensor>& in) {
+      const Tensor labels =
+          Tensor::from(one.array("labels").values<std::int64_t>(), {in[0].size(0)}, device());
+      return cross_entropy(in[0], labels, one.params.at("smoothing"));
+    });
 }
 
 TEST(CrossEntropy, IsTheSameBitsForAnyNumberOfThreads) {

@@ -1,4 +1,5 @@
-// Holds operations against the stored results of PyTorch (tests/golden/ops.*): forward and gradients.
+// Holds operations against the stored results of PyTorch (tests/golden/ops.* and others): forward and
+// gradients.
 #pragma once
 
 #include "tests/golden/golden.h"
@@ -6,9 +7,9 @@
 
 namespace tandem {
 
-inline std::vector<golden::Case> golden_cases(const std::string& op) {
+inline std::vector<golden::Case> golden_cases(const std::string& op, const std::string& file = "ops") {
   std::vector<golden::Case> cases;
-  for (const golden::Case& one : golden::load("ops"))
+  for (const golden::Case& one : golden::load(file))
     if (one.params.at("op") == op) cases.push_back(one);
   EXPECT_FALSE(cases.empty()) << "no stored cases of " << op;
   return cases;
@@ -38,8 +39,9 @@ inline void expect_golden(const golden::Case& one, const std::vector<std::string
 // The same for every stored case of `op`, whose inputs are the arrays that have a gradient, in the order of
 // their names.
 inline void expect_golden(const std::string& op, DType dtype, Device device, double tolerance,
-                          const std::function<Tensor(const golden::Case&, const std::vector<Tensor>&)>& f) {
-  for (const golden::Case& one : golden_cases(op)) {
+                          const std::function<Tensor(const golden::Case&, const std::vector<Tensor>&)>& f,
+                          const std::string& file = "ops") {
+  for (const golden::Case& one : golden_cases(op, file)) {
     std::vector<std::string> names;
     for (const auto& [name, array] : one.arrays)
       if (one.arrays.contains("grad_" + name)) names.push_back(name);

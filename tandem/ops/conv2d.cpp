@@ -1,0 +1,171 @@
+#include "tandem/ops/conv2d.h"
+
+#include "tandem/core/check.h"
+#include "tandem/ops/cast.h"
+#include "tandem/ops/conv2d_direct.h"
+#include "tandem/ops/reduce.h"
+#include "tandem/ops/wide_copy.h"
+#include "tandem/tensor/copy.h"
+#include "tandem/tensor/tape.h"
+
+namespace tandem {
+namespace {
+
+Conv2dPlan in_f32(Conv2dPlan plan) {
+  plan.dtype = DType::f32;
+  return plan;
+}
+
+using CpuTypes = TypeList<float, double>;
+
+}  // namespace
+
+template <>
+void conv2d_kernel<Backend::cpu>(const Conv2dPlan& plan, std::byte* y, const std::byte* x,
+                                 const std::byte* weight, const std::byte* bias, StreamView stream) {
+  if (plan.dtype == DType::bf16) {
+    const Conv2dSizes sizes = sizes_of(plan);
+    const Buffer wide_x = to_f32(x, sizes.x), wide_weight = to_f32(weight, sizes.weight),
+                 wide_bias = to_f32(bias, plan.filters), wide_y = scratch_of<float>(sizes.y);
+    conv2d_kernel<Backend::cpu>(in_f32(plan), wide_y.data(), wide_x.data(), wide_weight.data(),
+                                wide_bias.data(), stream);
+    return to_bf16(y, wide_y, sizes.y);
+  }
+  on_dtype(CpuTypes{}, plan.dtype, "conv2d", [&]<class T>() {
+    const Buffer packed = scratch_of<T>(direct_weight_size<T>(plan));
+    pack_direct_weight(plan, as<T>(packed), reinterpret_cast<const T*>(weight));
+    direct_conv2d<T>(plan, reinterpret_cast<T*>(y), reinterpret_cast<const T*>(x), as<T>(packed),
+                     {.bias = reinterpret_cast<const T*>(bias)});
+  });
+}
+
+template <>
+void conv2d_input_gradient_kernel<Backend::cpu>(const Conv2dPlan& plan, std::byte* dx, const std::byte* dy,
+                                                const std::byte* weight, StreamView stream) {
+  if (plan.dtype == DType::bf16) {
+    const Conv2dSizes sizes = sizes_of(plan);
+    const Buffer wide_dy = to_f32(dy, sizes.y), wide_weight = to_f32(weight, sizes.weight),
+                 wide_dx = scratch_of<float>(sizes.x);
+    conv2d_input_gradient_kernel<Backend::cpu>(in_f32(plan), wide_dx.data(), wide_dy.data(),
+                                               wide_weight.data(), stream);
+    return to_bf16(dx, wide_dx, sizes.x);
+  }
+  on_dtype(CpuTypes{}, plan.dtype, "conv2d", [&]<class T>() {
+    direct_input_gradient(plan, reinterpret_cast<T*>(dx), reinterpret_cast<const T*>(dy),
+                          reinterpret_cast<const T*>(weight));
+  });
+}
+
+template <>
+void conv2d_weight_gradient_kernel<Backend::cpu>(const Conv2dPlan& plan, std::byte* dweight,
+                                                 const std::byte* dy, const std::byte* x, StreamView stream) {
+  if (plan.dtype == DType::bf16) {
+    const Conv2dSizes sizes = sizes_of(plan);
+    const Buffer wide_dy = to_f32(dy, sizes.y), wide_x = to_f32(x, sizes.x);
+    return conv2d_weight_gradient_kernel<Backend::cpu>(in_f32(plan), dweight, wide_dy.data(), wide_x.data(),
+                                                       stream);
+  }
+  on_dtype(CpuTypes{}, plan.dtype, "conv2d", [&]<class T>() {
+    direct_weight_gradient(plan, reinterpret_cast<T*>(dweight), reinterpret_cast<const T*>(dy),
+                           reinterpret_cast<const T*>(x));
+  });
+}
+
+Conv2dPlan conv2d_plan(const Tensor& x, const Shape& weight, const Conv2dOptions& options) {
+  check(is_floating(x.dtype()), "[conv2d] expected a floating dtype, got {}", name_of(x.dtype()));
+  check(x.rank() == 4 && weight.rank() == 4,
+        "[conv2d] expected x (n, height, width, channels) and weight (out, kernel y, kernel x, channels / "
+        "groups), got {} and {}",
+        x.shape().to_string(), weight.to_string());
+  const std::int64_t channels = x.size(3), filters = weight[0], groups = options.groups;
+  check(groups >= 1 && channels >= 1 && filters >= 1 && channels % groups == 0 && filters % groups == 0,
+        "[conv2d] expected groups that divide the channels and the filters, got {} groups of {} channels and "
+        "{} "
+        "filters",
+        groups, channels, filters);
+  check(weight[3] == channels / groups,
+        "[conv2d] expected a weight of {} channels for x {} in {} groups, got weight {}", channels / groups,
+        x.shape().to_string(), groups, weight.to_string());
+  const YX in{x.size(1), x.size(2)}, kernel{weight[1], weight[2]};
+  check(in.y >= 1 && in.x >= 1, "[conv2d] expected images of at least 1x1, got {}x{}", in.y, in.x);
+  return {.images = x.size(0),
+          .channels = channels,
+          .filters = filters,
+          .groups = groups,
+          .in = in,
+          .kernel = kernel,
+          .out = window_places("conv2d", in, kernel, options.window),
+          .window = options.window,
+          .dtype = x.dtype(),
+          .precision = matmul_precision()};
+}
+
+namespace {
+
+// x in bf16 takes an f32 weight and bias too.
+void check_parameter(const char* name, const Tensor& x, const Tensor& parameter) {
+  check(parameter.dtype() == x.dtype() || (x.dtype() == DType::bf16 && parameter.dtype() == DType::f32),
+        "[conv2d] expected a {} of {}{}, got {}", name, name_of(x.dtype()),
+        x.dtype() == DType::bf16 ? " or f32" : "", name_of(parameter.dtype()));
+}
+
+Tensor input_gradient(const Conv2dPlan& plan, const Tensor& g, const Tensor& weight) {
+  Tensor dx = Tensor::empty({plan.images, plan.in.y, plan.in.x, plan.channels}, plan.dtype, g.device());
+  if (dx.numel() > 0)
+    on_backend(g.device(), "conv2d", [&]<Backend B>() {
+      conv2d_input_gradient_kernel<B>(plan, dx.bytes(), g.bytes(), weight.bytes(),
+                                      current_stream(g.device()));
+    });
+  return dx;
+}
+
+Tensor weight_gradient(const Conv2dPlan& plan, const Tensor& g, const Tensor& x) {
+  Tensor dweight = Tensor::empty({plan.filters, plan.kernel.y, plan.kernel.x, plan.channels / plan.groups},
+                                 plan.dtype == DType::bf16 ? DType::f32 : plan.dtype, g.device());
+  if (plan.images == 0)
+    clear(dweight);
+  else
+    on_backend(g.device(), "conv2d", [&]<Backend B>() {
+      conv2d_weight_gradient_kernel<B>(plan, dweight.bytes(), g.bytes(), x.bytes(),
+                                       current_stream(g.device()));
+    });
+  return dweight;
+}
+
+}  // namespace
+
+Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dOptions& options) {
+  const Device device = common_device("conv2d", {&x, &weight});
+  const Conv2dPlan plan = conv2d_plan(x, weight.shape(), options);
+  check_parameter("weight", x, weight);
+  if (bias.defined()) {
+    common_device("conv2d", {&x, &bias});
+    check_parameter("bias", x, bias);
+    check(bias.rank() == 1 && bias.size(0) == plan.filters, "[conv2d] expected bias ({}), got {}",
+          plan.filters, bias.shape().to_string());
+  }
+  const Tensor images = x.detach().contiguous(), filters = cast(weight.detach(), plan.dtype).contiguous(),
+               added = bias.defined() ? cast(bias.detach(), plan.dtype).contiguous() : Tensor();
+  Tensor y = Tensor::empty({plan.images, plan.out.y, plan.out.x, plan.filters}, plan.dtype, device);
+  if (y.numel() > 0)
+    on_backend(device, "conv2d", [&]<Backend B>() {
+      conv2d_kernel<B>(plan, y.bytes(), images.bytes(), filters.bytes(), added.bytes(),
+                       current_stream(device));
+    });
+  const bool of_x = wants_grad(x), of_weight = wants_grad(weight);
+  const bool of_bias = bias.defined() && wants_grad(bias);
+  if (of_x || of_weight || of_bias)
+    record(
+        y, "conv2d", {&x, &weight, &bias},
+        [plan, images = of_weight ? images : Tensor(), filters = of_x ? filters : Tensor(), of_bias,
+         weight_dtype = weight.dtype(), bias_dtype = of_bias ? bias.dtype() : plan.dtype](const Tensor& g) {
+          const Tensor dy = g.contiguous();
+          return Gradients{
+              filters.defined() ? input_gradient(plan, dy, filters) : Tensor(),
+              images.defined() ? cast(weight_gradient(plan, dy, images), weight_dtype) : Tensor(),
+              of_bias ? sum(cast(dy, bias_dtype), {0, 1, 2}) : Tensor()};
+        });
+  return y;
+}
+
+}  // namespace tandem

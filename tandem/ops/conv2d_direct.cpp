@@ -1,0 +1,341 @@
+#include "tandem/ops/conv2d_direct.h"
+
+#include <cstring>
+#include <vector>
+
+#include "tandem/core/parallel.h"
+#include "tandem/core/team.h"
+#include "tandem/device/buffer.h"
+#include "tandem/ops/row_gather.h"
+#include "tandem/ops/work_split.h"
+
+namespace tandem {
+namespace {
+
+// The sizes of one group of channels.
+struct GroupSize {
+  std::int64_t channels, filters, taps;
+};
+
+GroupSize group_of(const Conv2dPlan& plan) {
+  return {plan.channels / plan.groups, plan.filters / plan.groups, plan.kernel.y * plan.kernel.x};
+}
+
+RowGather forward_gather(const Conv2dPlan& plan, std::int64_t group) {
+  const GroupSize size = group_of(plan);
+  std::vector<Tap> taps;
+  for (std::int64_t ky = 0; ky < plan.kernel.y; ++ky)
+    for (std::int64_t kx = 0; kx < plan.kernel.x; ++kx)
+      taps.push_back({{ky * plan.window.dilation.y - plan.window.padding.y,
+                       kx * plan.window.dilation.x - plan.window.padding.x},
+                      ky * plan.kernel.x + kx});
+  return RowGather({.images = plan.images,
+                    .size = plan.in,
+                    .channels = plan.channels,
+                    .first_channel = group * size.channels,
+                    .channel_count = size.channels,
+                    .rows = plan.out,
+                    .step = plan.window.stride},
+                   taps);
+}
+
+// Where the rows of a product go: pixels first + step · (y, x) of images of `size`.
+struct RowTarget {
+  YX size, first, step;
+  std::int64_t channels, first_channel, channel_count;
+};
+
+// The right factor as panels: [panel][padded inner][columns], zeros where there is nothing. fill(to, column,
+// count, tap, channel) writes one row of a panel.
+template <class T, class Fill>
+void pack_panels(const RowGather& gather, std::int64_t columns, T* packed, const Fill& fill) {
+  const std::int64_t width = panel_columns_here<T>(), inner = gather.padded_inner();
+  parallel_for(pieces_of(columns, width), 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t panel = begin; panel < end; ++panel) {
+      T* to = packed + panel * inner * width;
+      std::memset(to, 0, static_cast<std::size_t>(inner * width) * sizeof(T));
+      const std::int64_t column = panel * width, count = std::min(width, columns - column);
+      for (const GatherBlock& block : gather.blocks()) {
+        std::int64_t k = block.offset;
+        for (std::int64_t tap = block.first_tap; tap < block.last_tap; ++tap)
+          for (std::int64_t channel = 0; channel < gather.source().channel_count; ++channel, ++k)
+            fill(to + k * width, column, count, gather.taps()[static_cast<std::size_t>(tap)].weight, channel);
+      }
+    }
+  });
+}
+
+template <class T>
+struct RowProduct {
+  const RowGather& gather;
+  const RowTarget& target;
+  T* to;
+  const T* from;
+  const T* packed;
+  RowEpilogue<T> epilogue;
+
+  // Rows gathered at once: a block of them stays in the second cache.
+  static constexpr std::int64_t block_rows = 96;
+
+  void run() const {
+    const std::int64_t rows = gather.row_count(), width = panel_columns_here<T>();
+    const std::int64_t panels = pieces_of(target.channel_count, width);
+    for_each_split(
+        rows, panels,
+        [&](std::int64_t first_row, std::int64_t last_row, std::int64_t first_panel,
+            std::int64_t last_panel) {
+          const std::int64_t most_rows = std::min(block_rows, round_up(last_row - first_row, row_group));
+          const Buffer gathered(static_cast<std::size_t>(most_rows * gather.greatest_block()) * sizeof(T),
+                                current_stream(cpu_device));
+          const bool several = gather.blocks().size() > 1;
+          const Buffer partial(
+              several ? static_cast<std::size_t>(most_rows * (last_panel - first_panel) * width) * sizeof(T)
+                      : 0,
+              current_stream(cpu_device));
+          with_simd([&]<std::size_t bytes>() __attribute__((always_inline)) {
+            for (std::int64_t row = first_row; row < last_row; row += block_rows)
+              block<bytes>(row, std::min(block_rows, last_row - row), first_panel, last_panel,
+                           reinterpret_cast<T*>(gathered.data()), reinterpret_cast<T*>(partial.data()));
+          });
+        });
+  }
+
+  template <std::size_t bytes>
+  [[gnu::always_inline]] void block(std::int64_t first_row, std::int64_t rows, std::int64_t first_panel,
+                                    std::int64_t last_panel, T* rows_of_a, T* partial) const {
+    using Tile = ProductTile<T, bytes>;
+    const std::int64_t groups = pieces_of(rows, row_group);
+    const std::size_t last_block = gather.blocks().size() - 1;
+    for (std::size_t b = 0; b <= last_block; ++b) {
+      const GatherBlock& part = gather.blocks()[b];
+      gather.rows(part, first_row, rows, groups * row_group, from, rows_of_a, part.padded);
+      for (std::int64_t panel = first_panel; panel < last_panel; ++panel)
+        for (std::int64_t row = 0; row < groups * row_group; row += Tile::rows) {
+          Tile tile;
+          T* const sums = partial + ((panel - first_panel) * groups * row_group + row) * Tile::columns;
+          if (b > 0) tile.load(sums, Tile::columns);
+          tile.add_rows(rows_of_a + row * part.padded, part.padded,
+                        packed + (panel * gather.padded_inner() + part.offset) * Tile::columns, part.padded);
+          if (b < last_block)
+            tile.store(sums, Tile::columns);
+          else
+            write<bytes>(tile, first_row + row, std::min<std::int64_t>(Tile::rows, rows - row), panel);
+        }
+    }
+  }
+
+  template <std::size_t bytes>
+  [[gnu::always_inline]] void write(const ProductTile<T, bytes>& tile, std::int64_t row, std::int64_t rows,
+                                    std::int64_t panel) const {
+    constexpr std::int64_t columns = ProductTile<T, bytes>::columns;
+    const std::int64_t column = panel * columns;
+    const std::int64_t count = std::min(columns, target.channel_count - column);
+    alignas(64) T sums[ProductTile<T, bytes>::rows * columns];
+    tile.store(sums, columns);
+    const YX grid = gather.source().rows;
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const std::int64_t line = (row + r) / grid.x, x = (row + r) % grid.x;
+      const std::int64_t image = line / grid.y, y = line % grid.y;
+      const std::int64_t pixel =
+          (image * target.size.y + target.first.y + y * target.step.y) * target.size.x + target.first.x +
+          x * target.step.x;
+      const std::int64_t at = pixel * target.channels + target.first_channel + column;
+      const RowEpilogue<T> here{
+          .bias = epilogue.bias ? epilogue.bias + target.first_channel + column : nullptr,
+          .residual = epilogue.residual ? epilogue.residual + at : nullptr,
+          .relu = epilogue.relu};
+      if (count == columns)
+        write_row(to + at, sums + r * columns, columns, here);
+      else
+        write_row(to + at, sums + r * columns, count, here);
+    }
+  }
+};
+
+}  // namespace
+
+template <class T>
+std::int64_t direct_weight_size(const Conv2dPlan& plan) {
+  return plan.groups * round_up(group_of(plan).filters, panel_columns_here<T>()) *
+         forward_gather(plan, 0).padded_inner();
+}
+
+template <class T>
+void pack_direct_weight(const Conv2dPlan& plan, T* packed, const T* weight) {
+  const GroupSize size = group_of(plan);
+  const std::int64_t inner = size.taps * size.channels;
+  for (std::int64_t group = 0; group < plan.groups; ++group) {
+    const RowGather gather = forward_gather(plan, group);
+    const T* from = weight + group * size.filters * inner;
+    pack_panels(gather, size.filters,
+                packed + group * round_up(size.filters, panel_columns_here<T>()) * gather.padded_inner(),
+                [&](T* to, std::int64_t column, std::int64_t count, std::int64_t tap, std::int64_t channel) {
+                  for (std::int64_t j = 0; j < count; ++j)
+                    to[j] = from[(column + j) * inner + tap * size.channels + channel];
+                });
+  }
+}
+
+template <class T>
+void direct_conv2d(const Conv2dPlan& plan, T* y, const T* x, const T* packed,
+                   const RowEpilogue<T>& epilogue) {
+  const GroupSize size = group_of(plan);
+  for (std::int64_t group = 0; group < plan.groups; ++group) {
+    const RowGather gather = forward_gather(plan, group);
+    const RowTarget target{.size = plan.out,
+                           .first = {0, 0},
+                           .step = {1, 1},
+                           .channels = plan.filters,
+                           .first_channel = group * size.filters,
+                           .channel_count = size.filters};
+    RowProduct<T>{gather,
+                  target,
+                  y,
+                  x,
+                  packed + group * round_up(size.filters, panel_columns_here<T>()) * gather.padded_inner(),
+                  epilogue}
+        .run();
+  }
+}
+
+namespace {
+
+// Pixels of x whose distance to a multiple of the stride is `phase` take part in the same taps: they are the
+// rows of one product, whose inner size runs over those taps and the filters.
+template <class T>
+void input_gradient_of_phase(const Conv2dPlan& plan, YX phase, std::int64_t group, T* dx, const T* dy,
+                             const T* weight) {
+  const GroupSize size = group_of(plan);
+  const YX stride = plan.window.stride;
+  const YX rows{pieces_of(plan.in.y - phase.y, stride.y), pieces_of(plan.in.x - phase.x, stride.x)};
+  std::vector<Tap> taps;
+  for (std::int64_t ky = plan.kernel.y - 1; ky >= 0; --ky)
+    for (std::int64_t kx = plan.kernel.x - 1; kx >= 0; --kx) {
+      const std::int64_t y = phase.y + plan.window.padding.y - ky * plan.window.dilation.y;
+      const std::int64_t x = phase.x + plan.window.padding.x - kx * plan.window.dilation.x;
+      if (y % stride.y == 0 && x % stride.x == 0)
+        taps.push_back({{y / stride.y, x / stride.x}, ky * plan.kernel.x + kx});
+    }
+  const RowGather gather({.images = plan.images,
+                          .size = plan.out,
+                          .channels = plan.filters,
+                          .first_channel = group * size.filters,
+                          .channel_count = size.filters,
+                          .rows = rows,
+                          .step = {1, 1}},
+                         taps);
+  const Buffer packed(
+      static_cast<std::size_t>(round_up(size.channels, panel_columns_here<T>()) * gather.padded_inner()) *
+          sizeof(T),
+      current_stream(cpu_device));
+  auto* panels = reinterpret_cast<T*>(packed.data());
+  const T* from = weight + group * size.filters * size.taps * size.channels;
+  pack_panels(gather, size.channels, panels,
+              [&](T* to, std::int64_t column, std::int64_t count, std::int64_t tap, std::int64_t filter) {
+                std::memcpy(to, from + (filter * size.taps + tap) * size.channels + column,
+                            static_cast<std::size_t>(count) * sizeof(T));
+              });
+  const RowTarget target{.size = plan.in,
+                         .first = phase,
+                         .step = stride,
+                         .channels = plan.channels,
+                         .first_channel = group * size.channels,
+                         .channel_count = size.channels};
+  RowProduct<T>{gather, target, dx, dy, panels, {}}.run();
+}
+
+}  // namespace
+
+template <class T>
+void direct_input_gradient(const Conv2dPlan& plan, T* dx, const T* dy, const T* weight) {
+  for (std::int64_t group = 0; group < plan.groups; ++group)
+    for (std::int64_t y = 0; y < std::min(plan.window.stride.y, plan.in.y); ++y)
+      for (std::int64_t x = 0; x < std::min(plan.window.stride.x, plan.in.x); ++x)
+        input_gradient_of_phase(plan, {y, x}, group, dx, dy, weight);
+}
+
+namespace {
+
+// dweight (filters × inner) = dyᵀ · rows: the team gathers a block of rows and the gradients of their pixels,
+// both as panels, then each member adds its tiles. The blocks depend on the sizes alone.
+template <class T>
+void weight_gradient_of_group(const Conv2dPlan& plan, std::int64_t group, T* dweight, const T* dy,
+                              const T* x) {
+  const GroupSize size = group_of(plan);
+  const RowGather gather = forward_gather(plan, group);
+  const std::int64_t rows = gather.row_count(), inner = size.taps * size.channels;
+  const std::int64_t width = panel_columns_here<T>();
+  const std::int64_t inner_panels = pieces_of(inner, width), filter_panels = pieces_of(size.filters, width);
+  const std::int64_t block = std::min(
+      rows, std::clamp<std::int64_t>((1 << 19) / (width * (inner_panels + filter_panels)), 64, 1024));
+  const auto buffer_of = [](std::int64_t elements) {
+    return Buffer(static_cast<std::size_t>(elements) * sizeof(T), current_stream(cpu_device));
+  };
+  const Buffer sums_buffer = buffer_of(filter_panels * width * inner_panels * width);
+  const Buffer rows_buffer = buffer_of(inner_panels * width * block);
+  const Buffer gradient_buffer = buffer_of(filter_panels * width * block);
+  auto* const sums = reinterpret_cast<T*>(sums_buffer.data());
+  auto* const row_panels = reinterpret_cast<T*>(rows_buffer.data());
+  auto* const gradient_panels = reinterpret_cast<T*>(gradient_buffer.data());
+
+  const auto member = [&]<std::size_t bytes>(const TeamMember& me) __attribute__((always_inline)) {
+    using Tile = ProductTile<T, bytes>;
+    const std::int64_t filter_tiles = filter_panels * (width / Tile::rows);
+    for (std::int64_t first = 0; first < rows; first += block) {
+      const std::int64_t count = std::min(block, rows - first);
+      for (std::int64_t row = me.begin(count); row < me.end(count); ++row) {
+        gather.row_into_panels(first + row, x, row_panels + row * width, block * width, width);
+        const T* from = dy + (first + row) * plan.filters + group * size.filters;
+        for (std::int64_t panel = 0; panel < filter_panels; ++panel) {
+          T* to = gradient_panels + (panel * block + row) * width;
+          const std::int64_t filled = std::min(width, size.filters - panel * width);
+          for (std::int64_t j = 0; j < width; ++j) to[j] = j < filled ? from[panel * width + j] : T{0};
+        }
+      }
+      me.meet();
+      const std::int64_t tiles = inner_panels * filter_tiles;
+      for (std::int64_t t = me.begin(tiles); t < me.end(tiles); ++t) {
+        const std::int64_t inner_panel = t / filter_tiles, filter = t % filter_tiles * Tile::rows;
+        T* const at = sums + (inner_panel * filter_panels * width + filter) * width;
+        Tile tile;
+        if (first > 0) tile.load(at, width);
+        tile.add_columns(gradient_panels + filter / width * block * width + filter % width, width,
+                         row_panels + inner_panel * block * width, count);
+        tile.store(at, width);
+      }
+      me.meet();
+    }
+    for (std::int64_t filter = me.begin(size.filters); filter < me.end(size.filters); ++filter)
+      for (std::int64_t k = 0; k < inner; k += width)
+        std::memcpy(dweight + (group * size.filters + filter) * inner + k,
+                    sums + (k / width * filter_panels * width + filter) * width,
+                    static_cast<std::size_t>(std::min(width, inner - k)) * sizeof(T));
+  };
+  run_team(thread_count(), [&](const TeamMember& me) {
+    with_simd([&]<std::size_t bytes>()
+                  __attribute__((always_inline)) { member.template operator()<bytes>(me); });
+  });
+}
+
+}  // namespace
+
+template <class T>
+void direct_weight_gradient(const Conv2dPlan& plan, T* dweight, const T* dy, const T* x) {
+  for (std::int64_t group = 0; group < plan.groups; ++group)
+    weight_gradient_of_group(plan, group, dweight, dy, x);
+}
+
+template std::int64_t direct_weight_size<float>(const Conv2dPlan&);
+template std::int64_t direct_weight_size<double>(const Conv2dPlan&);
+template void pack_direct_weight<float>(const Conv2dPlan&, float*, const float*);
+template void pack_direct_weight<double>(const Conv2dPlan&, double*, const double*);
+template void direct_conv2d<float>(const Conv2dPlan&, float*, const float*, const float*,
+                                   const RowEpilogue<float>&);
+template void direct_conv2d<double>(const Conv2dPlan&, double*, const double*, const double*,
+                                    const RowEpilogue<double>&);
+template void direct_input_gradient<float>(const Conv2dPlan&, float*, const float*, const float*);
+template void direct_input_gradient<double>(const Conv2dPlan&, double*, const double*, const double*);
+template void direct_weight_gradient<float>(const Conv2dPlan&, float*, const float*, const float*);
+template void direct_weight_gradient<double>(const Conv2dPlan&, double*, const double*, const double*);
+
+}  // namespace tandem

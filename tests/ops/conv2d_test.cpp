@@ -1,0 +1,176 @@
+#include "tandem/ops/conv2d.h"
+
+#include "tandem/core/parallel.h"
+#include "tandem/ops/cast.h"
+#include "tandem/ops/fixed_conv2d.h"
+#include "tandem/tensor/tape.h"
+#include "tests/ops/golden_op.h"
+
+namespace tandem {
+namespace {
+
+YX pair_of(const nlohmann::json& numbers) {
+  return {numbers.at(0), numbers.at(1)};
+}
+
+Conv2dOptions options_of(const golden::Case& one) {
+  return {.window = {.stride = pair_of(one.params.at("stride")),
+                     .padding = pair_of(one.params.at("padding")),
+                     .dilation = pair_of(one.params.at("dilation"))},
+          .groups = one.params.at("groups")};
+}
+
+class Conv2dTest : public OpTest {
+ protected:
+  Tensor random(const Shape& shape, std::uint32_t seed) const {
+    return random_tensor(shape, dtype(), device(), seed, -1, 1);
+  }
+};
+
+// The inputs of a case come in the order of their names: weight, x, and the bias where there is one.
+TEST_P(Conv2dTest, EqualsPyTorch) {
+  expect_golden(
+      "conv2d", dtype(), device(), tolerance(),
+      [](const golden::Case& one, const std::vector<Tensor>& in) {
+        return conv2d(in[1], in[0], in.size() > 2 ? in[2] : Tensor(), options_of(one));
+      },
+      "conv");
+}
+
+TEST_P(Conv2dTest, FixedEqualsPyTorchWithResidualAndRelu) {
+  for (const golden::Case& one : golden_cases("conv2d", "conv")) {
+    SCOPED_TRACE(one.name);
+    const Tensor x = golden_tensor(one, "x", dtype(), device());
+    const Tensor bias =
+        one.arrays.contains("zbias") ? golden_tensor(one, "zbias", dtype(), device()) : Tensor();
+    const FixedConv2d fixed =
+        fix_conv2d(golden_tensor(one, "weight", dtype(), device()), bias, options_of(one), dtype());
+    std::vector<double> expected = one.array("expected").values<double>();
+    expect_values(conv2d(fixed, x), expected, tolerance());
+    const Tensor residual = golden_tensor(one, "grad_out", dtype(), device());
+    const std::vector<double> added = values_of(residual);
+    for (std::size_t i = 0; i < expected.size(); ++i) expected[i] += added[i];
+    expect_values(conv2d(fixed, x, residual), expected, tolerance());
+    for (double& value : expected) value = std::max(value, 0.0);
+    expect_values(conv2d(fixed, x, residual, true), expected, tolerance());
+  }
+}
+
+TEST_P(Conv2dTest, ReadsViewsAndTakesNoImages) {
+  const Tensor wide = random({2, 6, 5, 8}, 1), weight = random({4, 3, 3, 4}, 2);
+  const Tensor view = wide.slice(3, 2, 6);
+  const Tensor turned = random({3, 3, 4, 4}, 3).permute({3, 0, 1, 2});
+  expect_values(conv2d(view, weight, Tensor()), values_of(conv2d(view.clone(), weight, Tensor())), 0);
+  expect_values(conv2d(view, turned, Tensor()), values_of(conv2d(view, turned.clone(), Tensor())), 0);
+  Tensor none = random({0, 6, 5, 4}, 1), kernel = weight.clone(), bias = random({4}, 4);
+  for (Tensor* leaf : {&none, &kernel, &bias}) leaf->set_requires_grad();
+  const Tensor y = conv2d(none, kernel, bias, {.window = {.stride = {2, 2}}});
+  EXPECT_EQ(y.shape(), (Shape{0, 2, 2, 4}));
+  backward(y, Tensor::empty(y.shape(), y.dtype(), y.device()));
+  expect_values(kernel.grad(), std::vector<double>(144, 0.0), 0);
+  expect_values(bias.grad(), {0, 0, 0, 0}, 0);
+  EXPECT_EQ(conv2d(fix_conv2d(weight, bias, {}, dtype()), none.detach()).numel(), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, Conv2dTest, testing::ValuesIn(op_cases({DType::f32, DType::f64})),
+                         op_case_name);
+
+class Conv2dDevice : public testing::TestWithParam<Device> {};
+
+TEST_P(Conv2dDevice, GradientsEqualCentralDifferences) {
+  const auto input = [](const Shape& shape, std::uint32_t seed) {
+    return random_tensor(shape, DType::f64, GetParam(), seed);
+  };
+  const Conv2dOptions strided{.window = {.stride = {2, 1}, .padding = {1, 2}, .dilation = {1, 2}}};
+  const Conv2dOptions grouped{.window = {.padding = {1, 1}}, .groups = 2};
+  expect_gradients([&](const auto& in) { return conv2d(in[0], in[1], in[2], strided); },
+                   {input({2, 5, 4, 2}, 1), input({3, 3, 2, 2}, 2), input({3}, 3)});
+  expect_gradients([&](const auto& in) { return conv2d(in[0], in[1], Tensor(), grouped); },
+                   {input({1, 4, 3, 4}, 1), input({2, 3, 3, 2}, 2)});
+}
+
+TEST_P(Conv2dDevice, GradientsAreComputedOnlyWhereWanted) {
+  const auto input = [](const Shape& shape) { return random_tensor(shape, DType::f32, GetParam(), 1); };
+  Tensor x = input({1, 4, 4, 2}), weight = input({3, 3, 3, 2}), bias = input({3});
+  weight.set_requires_grad();
+  backward(sum(conv2d(x, weight, bias)));
+  EXPECT_TRUE(weight.grad().defined());
+  EXPECT_FALSE(x.grad().defined() || bias.grad().defined());
+  x.set_requires_grad();
+  weight.set_requires_grad(false);
+  backward(sum(conv2d(x, weight, bias)));
+  EXPECT_TRUE(x.grad().defined());
+  EXPECT_FALSE(bias.grad().defined());
+  const NoGrad no_grad;
+  EXPECT_FALSE(conv2d(x, weight, bias).requires_grad());
+}
+
+TEST_P(Conv2dDevice, MasterWeightsInF32GoWithImagesInBf16) {
+  const auto input = [](const Shape& shape, DType dtype, std::uint32_t seed) {
+    return random_tensor(shape, dtype, GetParam(), seed, -1, 1);
+  };
+  const Conv2dOptions options{.window = {.padding = {1, 1}}};
+  Tensor x = input({2, 6, 6, 16}, DType::bf16, 1).set_requires_grad();
+  Tensor weight = input({16, 3, 3, 16}, DType::f32, 2).set_requires_grad();
+  Tensor bias = input({16}, DType::f32, 3).set_requires_grad();
+  const Tensor y = conv2d(x, weight, bias, options);
+  EXPECT_EQ(y.dtype(), DType::bf16);
+  const Tensor dy = input(y.shape(), DType::bf16, 4);
+  backward(y, dy);
+  EXPECT_EQ(x.grad().dtype(), DType::bf16);
+  EXPECT_EQ(weight.grad().dtype(), DType::f32);
+  EXPECT_EQ(bias.grad().dtype(), DType::f32);
+  Tensor wide_x = cast(x.detach(), DType::f64).set_requires_grad();
+  Tensor wide_weight = cast(cast(weight.detach(), DType::bf16), DType::f64).set_requires_grad();
+  const Tensor expected = conv2d(wide_x, wide_weight, cast(bias.detach(), DType::f64), options);
+  backward(expected, cast(dy, DType::f64));
+  expect_values(y, values_of(expected), 1e-2);
+  expect_values(x.grad(), values_of(wide_x.grad()), 1e-2);
+  expect_values(weight.grad(), values_of(wide_weight.grad()), 1e-4);
+  expect_values(bias.grad(), values_of(sum(cast(dy, DType::f64), {0, 1, 2})), 1e-5);
+  const FixedConv2d fixed = fix_conv2d(weight, bias, options, DType::bf16);
+  expect_values(conv2d(fixed, x), values_of(expected), 1e-2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, Conv2dDevice, testing::ValuesIn(test_devices()), device_name);
+
+TEST(Conv2d, NamesWhatDoesNotFit) {
+  const auto of = [](const Shape& shape, DType dtype = DType::f32) {
+    return random_tensor(shape, dtype, cpu_device, 1);
+  };
+  const Tensor x = of({1, 4, 4, 6}), weight = of({2, 3, 3, 6});
+  const auto error = [&](const Tensor& a, const Tensor& b, const Tensor& c, const Conv2dOptions& options) {
+    return error_text([&] { conv2d(a, b, c, options); });
+  };
+  EXPECT_EQ(
+      error(of({4, 4, 6}), weight, {}, {}),
+      "[conv2d] expected x (n, height, width, channels) and weight (out, kernel y, kernel x, channels / "
+      "groups), got [4, 4, 6] and [2, 3, 3, 6]");
+  EXPECT_EQ(
+      error(x, of({2, 3, 3, 5}), {}, {}),
+      "[conv2d] expected a weight of 6 channels for x [1, 4, 4, 6] in 1 groups, got weight [2, 3, 3, 5]");
+  EXPECT_EQ(
+      error(x, weight, {}, {.groups = 4}),
+      "[conv2d] expected groups that divide the channels and the filters, got 4 groups of 6 channels and "
+      "2 filters");
+  EXPECT_EQ(error(x, of({2, 5, 3, 6}), {}, {}), "[conv2d] expected images of at least 5x3, got 4x4");
+  EXPECT_EQ(
+      error(x, weight, {}, {.window = {.stride = {0, 1}}}),
+      "[conv2d] expected a kernel, a stride and a dilation of at least 1 and a padding of at least 0, got "
+      "kernel 3x3, stride 0x1, dilation 1x1, padding 0x0");
+  EXPECT_EQ(error(x, weight, of({3}), {}), "[conv2d] expected bias (2), got [3]");
+  EXPECT_EQ(error(x, of({2, 3, 3, 6}, DType::f64), {}, {}), "[conv2d] expected a weight of f32, got f64");
+  EXPECT_EQ(error(of({1, 4, 4, 6}, DType::i32), weight, {}, {}),
+            "[conv2d] expected a floating dtype, got i32");
+  EXPECT_EQ(error(of({1, 0, 4, 6}), weight, {}, {}), "[conv2d] expected images of at least 1x1, got 0x4");
+  EXPECT_EQ(error(x, Tensor(), {}, {}), "[conv2d] expected a tensor, got an empty handle");
+  EXPECT_EQ(error_text([&] {
+              conv2d(fix_conv2d(weight, {}, {}, DType::f32), x, of({1, 2, 2, 3}));
+            }),
+            "[conv2d] expected a residual of shape [1, 2, 2, 2], got [1, 2, 2, 3]");
+  EXPECT_EQ(error_text([&] { fix_conv2d(weight, of({5}), {}, DType::f32); }),
+            "[conv2d] expected bias (2), got [5]");
+}
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,130 @@
+#include "tandem/ops/pool.h"
+
+#include <limits>
+
+#include "tandem/core/parallel.h"
+#include "tandem/tensor/tape.h"
+#include "tests/ops/golden_op.h"
+
+namespace tandem {
+namespace {
+
+YX pair_of(const nlohmann::json& numbers) {
+  return {numbers.at(0), numbers.at(1)};
+}
+
+Window window_of(const golden::Case& one) {
+  return {.stride = pair_of(one.params.at("stride")),
+          .padding = pair_of(one.params.at("padding")),
+          .dilation = pair_of(one.params.at("dilation"))};
+}
+
+class PoolGolden : public OpTest {};
+
+TEST_P(PoolGolden, EqualsPyTorch) {
+  using Pool = Tensor (*)(const Tensor&, YX, const Window&);
+  for (const auto& [name, pool] :
+       {std::pair<const char*, Pool>{"max_pool2d", max_pool2d}, {"avg_pool2d", avg_pool2d}})
+    expect_golden(
+        name, dtype(), device(), tolerance(),
+        [pool = pool](const golden::Case& one, const std::vector<Tensor>& in) {
+          return pool(in[0], pair_of(one.params.at("kernel")), window_of(one));
+        },
+        "conv");
+  expect_golden(
+      "adaptive_avg_pool2d", dtype(), device(), tolerance(),
+      [](const golden::Case& one, const std::vector<Tensor>& in) {
+        return adaptive_avg_pool2d(in[0], pair_of(one.params.at("out")));
+      },
+      "conv");
+}
+
+// bf16 would make ties of values that are none.
+INSTANTIATE_TEST_SUITE_P(Devices, PoolGolden, testing::ValuesIn(op_cases({DType::f32, DType::f64})),
+                         op_case_name);
+
+class PoolTest : public OpTest {};
+
+TEST_P(PoolTest, NanWinsAndOutsideNeverDoes) {
+  const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
+  const Window window{.stride = {2, 2}, .padding = {1, 1}};
+  const Tensor x = tensor_of({-5, -inf, nan, 7}, {1, 2, 2, 1}, dtype(), device());
+  expect_values(max_pool2d(x, {2, 2}, window), {-5, -inf, nan, 7}, 0);
+  expect_values(max_pool2d(x, {2, 2}, {}), {nan}, 0);
+  Tensor low = tensor_of({-inf, -inf}, {1, 1, 2, 1}, dtype(), device()).set_requires_grad();
+  backward(sum(max_pool2d(low, {1, 2}, {})));
+  expect_values(low.grad(), {1, 0}, 0);
+}
+
+TEST_P(PoolTest, ReadsViewsAndTakesNoImages) {
+  const Tensor wide = random_tensor({2, 5, 4, 6}, dtype(), device(), 1);
+  const Tensor view = wide.slice(3, 1, 4);
+  const Window window{.stride = {2, 2}, .padding = {1, 1}};
+  expect_values(max_pool2d(view, {3, 3}, window), values_of(max_pool2d(view.clone(), {3, 3}, window)), 0);
+  expect_values(avg_pool2d(view, {3, 3}, window), values_of(avg_pool2d(view.clone(), {3, 3}, window)), 0);
+  Tensor none = random_tensor({0, 5, 4, 6}, dtype(), device(), 1).set_requires_grad();
+  EXPECT_EQ(max_pool2d(none, {3, 3}, window).shape(), (Shape{0, 3, 2, 6}));
+  const Tensor y = adaptive_avg_pool2d(none, {2, 2});
+  backward(y, Tensor::empty(y.shape(), y.dtype(), y.device()));
+  EXPECT_EQ(none.grad().shape(), none.shape());
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, PoolTest,
+                         testing::ValuesIn(op_cases({DType::f32, DType::f64, DType::bf16})), op_case_name);
+
+class PoolDevice : public testing::TestWithParam<Device> {};
+
+TEST_P(PoolDevice, GradientsEqualCentralDifferences) {
+  const Tensor x = random_tensor({2, 5, 4, 3}, DType::f64, GetParam(), 1);
+  const Window window{.stride = {2, 1}, .padding = {1, 1}};
+  expect_gradients([&](const auto& in) { return max_pool2d(in[0], {3, 2}, window); }, {x});
+  expect_gradients([&](const auto& in) { return avg_pool2d(in[0], {3, 2}, window); }, {x});
+  expect_gradients([&](const auto& in) { return adaptive_avg_pool2d(in[0], {3, 3}); }, {x});
+  const NoGrad no_grad;
+  EXPECT_FALSE(max_pool2d(x.clone().set_requires_grad(), {3, 2}, window).requires_grad());
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, PoolDevice, testing::ValuesIn(test_devices()), device_name);
+
+TEST(Pool, NamesWhatDoesNotFit) {
+  const auto of = [](const Shape& shape, DType dtype = DType::f32) {
+    return random_tensor(shape, dtype, cpu_device, 1);
+  };
+  const Tensor x = of({1, 4, 4, 2});
+  EXPECT_EQ(
+      error_text([&] {
+        max_pool2d(of({4, 4, 2}), {2, 2}, {});
+      }),
+      "[max_pool2d] expected images (n, height, width, channels) with no size of 0 but n, got [4, 4, 2]");
+  EXPECT_EQ(error_text([&] {
+              max_pool2d(x, {2, 2}, {.padding = {2, 0}});
+            }),
+            "[max_pool2d] expected a padding of at most half the kernel 2x2, got 2x0");
+  EXPECT_EQ(error_text([&] {
+              max_pool2d(of({1, 20, 20, 1}), {17, 16}, {});
+            }),
+            "[max_pool2d] expected a kernel of at most 256 places, got 17x16");
+  EXPECT_EQ(error_text([&] {
+              avg_pool2d(x, {5, 2}, {});
+            }),
+            "[avg_pool2d] expected images of at least 5x2, got 4x4");
+  EXPECT_EQ(error_text([&] {
+              avg_pool2d(x, {2, 2}, {.dilation = {2, 1}});
+            }),
+            "[avg_pool2d] expected no dilation, got 2x1");
+  EXPECT_EQ(error_text([&] {
+              adaptive_avg_pool2d(x, {0, 1});
+            }),
+            "[adaptive_avg_pool2d] expected a result of at least 1x1, got 0x1");
+  EXPECT_EQ(error_text([&] {
+              max_pool2d(of({1, 4, 4, 2}, DType::i32), {2, 2}, {});
+            }),
+            "[max_pool2d] expected a floating dtype, got i32");
+  EXPECT_EQ(error_text([&] {
+              max_pool2d(Tensor(), {2, 2}, {});
+            }),
+            "[max_pool2d] expected a tensor, got an empty handle");
+}
+
+}  // namespace
+}  // namespace tandem
