@@ -16,12 +16,14 @@ struct ResizeTable {
   int64_t in = 0, out = 0, stride = 0;
   std::vector<int64_t> first, count;  // an entry an output pixel
   std::vector<int32_t> weights;       // `stride` an output pixel
+  std::vector<double> raw;            // of one output pixel, while the table is made
 };
 
-// Memory kept from one call to the next; one for each thread.
+// Memory kept from one call to the next (and the tables, where the sizes are the same); one for each thread.
 struct ResizeScratch {
   ResizeTable columns, rows;
-  std::vector<uint8_t> narrowed;  // input rows, already of the output's width
+  std::vector<uint8_t> turned, narrowed;  // input rows as columns; input rows of the output's width
+  std::vector<const uint8_t*> taps;       // the narrowed rows that one output row reads
 };
 
 // Writes height x width pixels of the input's channels (1 or 3) to `out`, without gaps.
