@@ -17,11 +17,15 @@ Image make_image(int64_t height, int64_t width, int channels) {
   return {height, width, channels, std::vector<uint8_t>(size_t(height * width * channels))};
 }
 
+void check_box(const PixelBox& box, int64_t height, int64_t width) {
+  check(box.x >= 0 && box.y >= 0 && box.width > 0 && box.height > 0 && box.width <= width - box.x &&
+            box.height <= height - box.y,
+        "[image] expected a box within {}x{} pixels, got {}x{} at ({}, {})", width, height, box.width,
+        box.height, box.x, box.y);
+}
+
 ImageView part(ImageView view, const PixelBox& box) {
-  check(box.x >= 0 && box.y >= 0 && box.width > 0 && box.height > 0 && box.width <= view.width - box.x &&
-            box.height <= view.height - box.y,
-        "[image] expected a box within {}x{} pixels, got {}x{} at ({}, {})", view.width, view.height,
-        box.width, box.height, box.x, box.y);
+  check_box(box, view.height, view.width);
   return {view.row(box.y) + box.x * view.channels, box.height, box.width, view.channels, view.row_bytes};
 }
 

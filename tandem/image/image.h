@@ -51,6 +51,9 @@ struct PixelBox {
   bool operator==(const PixelBox&) const = default;
 };
 
+// Error unless the box holds at least one pixel and lies within height x width.
+void check_box(const PixelBox& box, int64_t height, int64_t width);
+
 // The pixels inside the box, which must hold at least one and lie within the view.
 ImageView part(ImageView view, const PixelBox& box);
 
