@@ -31,6 +31,8 @@ Format recognise(std::span<const uint8_t> bytes) {
   };
   if (begins("\xFF\xD8\xFF")) return {read_jpeg_info, decode_jpeg};
   if (begins("\x89PNG")) return {read_png_info, decode_png};
+  if (begins("RIFF") && bytes.size() >= 12 && std::memcmp(bytes.data() + 8, "WEBP", 4) == 0)
+    return {read_webp_info, decode_webp};
   // "BM" alone could begin any text: the size of the second header must be one that exists.
   if (begins("BM") && bytes.size() >= signature_bytes && bytes[15] == 0 && bytes[16] == 0 && bytes[17] == 0) {
     constexpr uint8_t header_sizes[] = {12, 40, 52, 56, 64, 108, 124};
@@ -46,7 +48,7 @@ Format recognise(std::span<const uint8_t> bytes) {
 void check_recognised(std::span<const uint8_t> bytes, std::string_view name) {
   check(!bytes.empty(), "[decode] {}: the file is empty", name);
   check(recognise(bytes).decode != nullptr,
-        "[decode] {}: not an image of a known format (JPEG, PNG, BMP, PPM, PGM)", name);
+        "[decode] {}: not an image of a known format (JPEG, PNG, WebP, BMP, PPM, PGM)", name);
 }
 
 EncodedImage encoded(std::span<const uint8_t> bytes, std::string_view name, const LoadOptions& options) {
@@ -103,6 +105,17 @@ void check_size(const EncodedImage& file, int64_t width, int64_t height) {
   check(pixels <= uint64_t(limit),
         "[decode] {}: {}x{} is {} pixels, the limit is {} (--max-pixels raises it)", file.name, width, height,
         pixels, limit);
+}
+
+// The result never overtakes what is read.
+void blend_over_white(std::vector<uint8_t>& pixels, int channels) {
+  uint8_t* out = pixels.data();
+  for (size_t i = 0; i < pixels.size(); i += size_t(channels) + 1) {
+    const uint8_t* in = pixels.data() + i;
+    const uint8_t alpha = in[channels];
+    for (int c = 0; c < channels; ++c) *out++ = over_white(in[c], alpha);
+  }
+  pixels.resize(size_t(out - pixels.data()));
 }
 
 Image decode_image(std::span<const uint8_t> bytes, std::string_view name, const LoadOptions& options) {

@@ -1,4 +1,5 @@
-// Reading image files. The format is told by the content, never by the name: JPEG, PNG, BMP, PPM and PGM.
+// Reading image files. The format is told by the content, never by the name: JPEG, PNG, BMP, PPM, PGM, and
+// WebP where the build has libwebp.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,9 @@ struct LoadOptions {
   int64_t max_pixels = 179'000'000;  // checked against the header, before memory is taken
   bool rgb = false;                  // three channels always: a grey file repeats its one
 };
+
+// Whether this build reads WebP; where it does not, such a file is an Error that says so.
+bool reads_webp();
 
 // A grey file gives one channel, any other RGB. EXIF orientation is applied, alpha is blended over white, 16
 // bits are rounded to 8, CMYK becomes RGB. A file that is missing, cut short, damaged, too large or no image

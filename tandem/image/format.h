@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "tandem/image/image.h"
 
@@ -28,11 +29,13 @@ void check_size(const EncodedImage& file, int64_t width, int64_t height);
 
 StoredInfo read_jpeg_info(const EncodedImage& file);
 StoredInfo read_png_info(const EncodedImage& file);
+StoredInfo read_webp_info(const EncodedImage& file);
 StoredInfo read_bmp_info(const EncodedImage& file);
 StoredInfo read_pnm_info(const EncodedImage& file);
 
 Image decode_jpeg(const EncodedImage& file);
 Image decode_png(const EncodedImage& file);
+Image decode_webp(const EncodedImage& file);
 Image decode_bmp(const EncodedImage& file);
 Image decode_pnm(const EncodedImage& file);
 
@@ -45,5 +48,8 @@ Image decode_jpeg_box(const EncodedImage& file, const PixelBox& box, int64_t lea
 inline uint8_t over_white(uint32_t value, uint32_t alpha) {
   return uint8_t((value * alpha + 255 * (255 - alpha) + 127) / 255);
 }
+
+// (value, alpha) or (R, G, B, alpha) to (value) or (R, G, B), in place.
+void blend_over_white(std::vector<uint8_t>& pixels, int channels);
 
 }  // namespace tandem

@@ -65,18 +65,6 @@ class PngReader {
   char text_[200] = {};
 };
 
-// (value, alpha) or (R, G, B, alpha) to (value) or (R, G, B), in place: the result never overtakes what is
-// read.
-void blend_over_white(std::vector<uint8_t>& pixels, int channels) {
-  uint8_t* out = pixels.data();
-  for (size_t i = 0; i < pixels.size(); i += size_t(channels) + 1) {
-    const uint8_t* in = pixels.data() + i;
-    const uint8_t alpha = in[channels];
-    for (int c = 0; c < channels; ++c) *out++ = over_white(in[c], alpha);
-  }
-  pixels.resize(size_t(out - pixels.data()));
-}
-
 // The orientation in the eXIf chunk, which may stand before or after the pixels; as everywhere, notes that
 // are damaged do not count.
 int orientation_of(std::span<const uint8_t> bytes) {
