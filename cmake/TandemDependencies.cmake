@@ -17,6 +17,17 @@ endif()
 set(tandem_private_dependencies tandem::blas OpenMP::OpenMP_CXX Threads::Threads nlohmann_json::nlohmann_json
     JPEG::JPEG PNG::PNG ZLIB::ZLIB CURL::libcurl)
 
+# Optional: without it a WebP file is an error that says what is missing.
+find_path(TANDEM_WEBP_INCLUDE webp/decode.h)
+find_library(TANDEM_WEBP_LIBRARY webp)
+if(TANDEM_WEBP_INCLUDE AND TANDEM_WEBP_LIBRARY)
+  add_library(tandem_webp INTERFACE IMPORTED)
+  target_include_directories(tandem_webp INTERFACE ${TANDEM_WEBP_INCLUDE})
+  target_compile_definitions(tandem_webp INTERFACE TANDEM_HAS_WEBP=1)
+  target_link_libraries(tandem_webp INTERFACE ${TANDEM_WEBP_LIBRARY})
+  list(APPEND tandem_private_dependencies $<BUILD_INTERFACE:tandem_webp> $<INSTALL_INTERFACE:webp>)
+endif()
+
 if(TANDEM_CUDA)
   find_package(CUDAToolkit REQUIRED)
   include(TandemCudnn)

@@ -7,40 +7,52 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "tandem/core/check.h"
+#include "tandem/image/exif.h"
 #include "tandem/image/format.h"
 
 namespace tandem {
 namespace {
 
-using Reader = Image (*)(const EncodedImage&);
+struct Format {
+  StoredInfo (*info)(const EncodedImage&) = nullptr;
+  Image (*decode)(const EncodedImage&) = nullptr;
+};
 
 constexpr size_t signature_bytes = 18;  // enough to recognise every format
 
-// The reader for a file that begins so, or nullptr.
-Reader recognise(std::span<const uint8_t> bytes) {
+// The readers for a file that begins so, or none.
+Format recognise(std::span<const uint8_t> bytes) {
   const auto begins = [&](std::string_view with) {
     return bytes.size() >= with.size() && std::memcmp(bytes.data(), with.data(), with.size()) == 0;
   };
-  if (begins("\xFF\xD8\xFF")) return decode_jpeg;
-  if (begins("\x89PNG")) return decode_png;
+  if (begins("\xFF\xD8\xFF")) return {read_jpeg_info, decode_jpeg};
+  if (begins("\x89PNG")) return {read_png_info, decode_png};
+  if (begins("RIFF") && bytes.size() >= 12 && std::memcmp(bytes.data() + 8, "WEBP", 4) == 0)
+    return {read_webp_info, decode_webp};
   // "BM" alone could begin any text: the size of the second header must be one that exists.
   if (begins("BM") && bytes.size() >= signature_bytes && bytes[15] == 0 && bytes[16] == 0 && bytes[17] == 0) {
     constexpr uint8_t header_sizes[] = {12, 40, 52, 56, 64, 108, 124};
-    if (std::ranges::find(header_sizes, bytes[14]) != std::end(header_sizes)) return decode_bmp;
+    if (std::ranges::find(header_sizes, bytes[14]) != std::end(header_sizes))
+      return {read_bmp_info, decode_bmp};
   }
   if (bytes.size() >= 3 && bytes[0] == 'P' && std::strchr("2356", bytes[1]) != nullptr && bytes[1] != 0 &&
       (std::strchr(" \t\r\n#", bytes[2]) != nullptr && bytes[2] != 0))
-    return decode_pnm;
-  return nullptr;
+    return {read_pnm_info, decode_pnm};
+  return {};
 }
 
 void check_recognised(std::span<const uint8_t> bytes, std::string_view name) {
   check(!bytes.empty(), "[decode] {}: the file is empty", name);
-  check(recognise(bytes) != nullptr, "[decode] {}: not an image of a known format (JPEG, PNG, BMP, PPM, PGM)",
-        name);
+  check(recognise(bytes).decode != nullptr,
+        "[decode] {}: not an image of a known format (JPEG, PNG, WebP, BMP, PPM, PGM)", name);
+}
+
+EncodedImage encoded(std::span<const uint8_t> bytes, std::string_view name, const LoadOptions& options) {
+  return {bytes, name, options.max_pixels, options.rgb};
 }
 
 class OpenFile {
@@ -95,9 +107,42 @@ void check_size(const EncodedImage& file, int64_t width, int64_t height) {
         pixels, limit);
 }
 
+// The result never overtakes what is read.
+void blend_over_white(std::vector<uint8_t>& pixels, int channels) {
+  uint8_t* out = pixels.data();
+  for (size_t i = 0; i < pixels.size(); i += size_t(channels) + 1) {
+    const uint8_t* in = pixels.data() + i;
+    const uint8_t alpha = in[channels];
+    for (int c = 0; c < channels; ++c) *out++ = over_white(in[c], alpha);
+  }
+  pixels.resize(size_t(out - pixels.data()));
+}
+
 Image decode_image(std::span<const uint8_t> bytes, std::string_view name, const LoadOptions& options) {
   check_recognised(bytes, name);
-  return recognise(bytes)({bytes, name, options.max_pixels});
+  Image image = recognise(bytes).decode(encoded(bytes, name, options));
+  return options.rgb && image.channels == 1 ? to_rgb(image) : image;
+}
+
+ImageInfo read_image_info(std::span<const uint8_t> bytes, std::string_view name, const LoadOptions& options) {
+  check_recognised(bytes, name);
+  StoredInfo info = recognise(bytes).info(encoded(bytes, name, options));
+  if (swaps_sides(info.orientation)) std::swap(info.height, info.width);
+  return {info.height, info.width, options.rgb ? 3 : info.channels};
+}
+
+Image decode_region(std::span<const uint8_t> bytes, std::string_view name, const PixelBox& box,
+                    const LoadOptions& options) {
+  return decode_scaled(bytes, name, box, 0, 0, options);
+}
+
+Image decode_scaled(std::span<const uint8_t> bytes, std::string_view name, const PixelBox& box,
+                    int64_t least_height, int64_t least_width, const LoadOptions& options) {
+  check_recognised(bytes, name);
+  if (recognise(bytes).decode == decode_jpeg)
+    return decode_jpeg_box(encoded(bytes, name, options), box, least_height, least_width);
+  const Image whole = decode_image(bytes, name, options);
+  return copy(part(whole, box));
 }
 
 Image load_image(const std::filesystem::path& path, const LoadOptions& options) {

@@ -38,13 +38,34 @@ int exif_orientation(std::span<const uint8_t> block) {
   return 1;
 }
 
-Image upright(Image image, int orientation) {
+namespace {
+
+// Each of the eight is: perhaps swap the axes, perhaps read rows backwards, perhaps columns.
+struct Turn {
+  bool swap_axes, flip_rows, flip_columns;
+};
+
+Turn turn_of(int orientation) {
   expect(orientation >= 1 && orientation <= 8);
+  return {.swap_axes = swaps_sides(orientation),
+          .flip_rows = orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7,
+          .flip_columns = orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8};
+}
+
+}  // namespace
+
+PixelBox stored_box(const PixelBox& upright_box, int64_t height, int64_t width, int orientation) {
+  const Turn turn = turn_of(orientation);
+  PixelBox box = upright_box;
+  if (turn.swap_axes) box = {box.y, box.x, box.height, box.width};
+  if (turn.flip_rows) box.y = height - box.y - box.height;
+  if (turn.flip_columns) box.x = width - box.x - box.width;
+  return box;
+}
+
+Image upright(Image image, int orientation) {
+  const auto [swap_axes, flip_rows, flip_columns] = turn_of(orientation);
   if (orientation == 1) return image;
-  // Each of the eight is: perhaps swap the axes, perhaps read rows backwards, perhaps columns.
-  const bool swap_axes = orientation >= 5;
-  const bool flip_rows = orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
-  const bool flip_columns = orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
   Image out = swap_axes ? make_image(image.width, image.height, image.channels)
                         : make_image(image.height, image.width, image.channels);
   for (int64_t y = 0; y < out.height; ++y) {

@@ -15,4 +15,12 @@ int exif_orientation(std::span<const uint8_t> block);
 // The picture turned upright.
 Image upright(Image image, int orientation);
 
+// Whether turning upright swaps height and width.
+inline bool swaps_sides(int orientation) {
+  return orientation >= 5;
+}
+
+// Where a box of the upright picture lies in the stored one, which is height x width.
+PixelBox stored_box(const PixelBox& upright_box, int64_t height, int64_t width, int orientation);
+
 }  // namespace tandem

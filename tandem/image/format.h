@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "tandem/image/image.h"
 
@@ -13,19 +14,42 @@ struct EncodedImage {
   std::span<const uint8_t> bytes;
   std::string_view name;
   int64_t max_pixels;
+  bool rgb = false;  // three channels wanted: a reader may give them at once, and need not
+};
+
+// What a header says: the size as stored, before the picture is turned upright.
+struct StoredInfo {
+  int64_t height, width;
+  int channels;
+  int orientation;
 };
 
 // Every reader calls this as soon as it knows the size, and only then takes memory. Refuses empty images too.
 void check_size(const EncodedImage& file, int64_t width, int64_t height);
 
+StoredInfo read_jpeg_info(const EncodedImage& file);
+StoredInfo read_png_info(const EncodedImage& file);
+StoredInfo read_webp_info(const EncodedImage& file);
+StoredInfo read_bmp_info(const EncodedImage& file);
+StoredInfo read_pnm_info(const EncodedImage& file);
+
 Image decode_jpeg(const EncodedImage& file);
 Image decode_png(const EncodedImage& file);
+Image decode_webp(const EncodedImage& file);
 Image decode_bmp(const EncodedImage& file);
 Image decode_pnm(const EncodedImage& file);
+
+// The pixels of `box` (upright) alone, at the smallest scale of the DCT at which the box has at least the
+// given size; with a size of 0, or none that fits, at full size.
+Image decode_jpeg_box(const EncodedImage& file, const PixelBox& box, int64_t least_height,
+                      int64_t least_width);
 
 // `value` with coverage `alpha` over white, rounded to nearest.
 inline uint8_t over_white(uint32_t value, uint32_t alpha) {
   return uint8_t((value * alpha + 255 * (255 - alpha) + 127) / 255);
 }
+
+// (value, alpha) or (R, G, B, alpha) to (value) or (R, G, B), in place.
+void blend_over_white(std::vector<uint8_t>& pixels, int channels);
 
 }  // namespace tandem

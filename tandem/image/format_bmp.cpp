@@ -18,7 +18,7 @@ struct Header {
   int64_t palette_offset = 0, palette_entry_bytes = 0, palette_colours = 0;
 };
 
-Header read_header(const EncodedImage& file) {
+Header parse_header(const EncodedImage& file) {
   const auto u16 = [&](int64_t at) {
     check(at + 2 <= int64_t(file.bytes.size()), "[decode] {}: the BMP is cut short in its header", file.name);
     return uint32_t(file.bytes[size_t(at)] | file.bytes[size_t(at) + 1] << 8);
@@ -58,29 +58,52 @@ Header read_header(const EncodedImage& file) {
   return header;
 }
 
-}  // namespace
-
-Image decode_bmp(const EncodedImage& file) {
-  const Header header = read_header(file);
+Header read_header(const EncodedImage& file) {
+  const Header header = parse_header(file);
   const uint32_t bits = header.bits;
   check(bits == 1 || bits == 4 || bits == 8 || bits == 24 || bits == 32,
         "[decode] {}: expected a BMP of 1, 4, 8, 24 or 32 bits a pixel, got {}", file.name, bits);
   check_size(file, header.width, header.height);
-  const int64_t row_bytes = (header.width * int64_t(bits) + 31) / 32 * 4;
-  const int64_t size = int64_t(file.bytes.size());
-  check(header.pixel_offset + row_bytes * header.height <= size &&
-            header.palette_offset + header.palette_entry_bytes * header.palette_colours <= size,
-        "[decode] {}: the BMP is cut short, {} bytes", file.name, size);
+  return header;
+}
 
-  std::array<std::array<uint8_t, 3>, 256> palette{};  // an index past the colours given is black
+using Palette = std::array<std::array<uint8_t, 3>, 256>;  // an index past the colours given is black
+
+Palette read_palette(const EncodedImage& file, const Header& header) {
+  Palette palette{};
+  check(header.palette_offset + header.palette_entry_bytes * header.palette_colours <=
+            int64_t(file.bytes.size()),
+        "[decode] {}: the BMP is cut short, {} bytes", file.name, file.bytes.size());
   for (int64_t i = 0; i < header.palette_colours; ++i) {
     const uint8_t* bgr = file.bytes.data() + header.palette_offset + i * header.palette_entry_bytes;
     palette[size_t(i)] = {bgr[2], bgr[1], bgr[0]};
   }
-  const bool grey =
-      bits <= 8 && std::ranges::all_of(palette, [](const auto& p) { return p[0] == p[1] && p[1] == p[2]; });
+  return palette;
+}
 
-  Image image = make_image(header.height, header.width, grey ? 1 : 3);
+int channels_of(const Header& header, const Palette& palette) {
+  const bool grey = header.bits <= 8 &&
+                    std::ranges::all_of(palette, [](const auto& p) { return p[0] == p[1] && p[1] == p[2]; });
+  return grey ? 1 : 3;
+}
+
+}  // namespace
+
+StoredInfo read_bmp_info(const EncodedImage& file) {
+  const Header header = read_header(file);
+  return {header.height, header.width, channels_of(header, read_palette(file, header)), 1};
+}
+
+Image decode_bmp(const EncodedImage& file) {
+  const Header header = read_header(file);
+  const uint32_t bits = header.bits;
+  const int64_t row_bytes = (header.width * int64_t(bits) + 31) / 32 * 4;
+  const int64_t size = int64_t(file.bytes.size());
+  check(header.pixel_offset + row_bytes * header.height <= size,
+        "[decode] {}: the BMP is cut short, {} bytes", file.name, size);
+  const Palette palette = read_palette(file, header);
+
+  Image image = make_image(header.height, header.width, channels_of(header, palette));
   for (int64_t y = 0; y < image.height; ++y) {
     const int64_t stored_y = header.top_down ? y : image.height - 1 - y;
     const uint8_t* in = file.bytes.data() + header.pixel_offset + stored_y * row_bytes;

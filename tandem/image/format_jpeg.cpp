@@ -1,5 +1,6 @@
 // JPEG through libjpeg-turbo. The library reports errors by longjmp, so every call into it happens inside
 // guarded(), whose steps own nothing; memory is taken between the steps, where exceptions are safe.
+#include <algorithm>
 #include <csetjmp>
 #include <cstddef>
 #include <cstdio>
@@ -102,31 +103,147 @@ void rgb_from_inverted_cmyk(const uint8_t* cmyk, uint8_t* rgb, int64_t width) {
     for (int c = 0; c < 3; ++c) rgb[c] = uint8_t((cmyk[c] * cmyk[3] + 127) / 255);
 }
 
+// The file's header, and what of it decides how to decode.
+struct Header {
+  int64_t height, width;
+  bool grey, cmyk;
+  int orientation;
+};
+
+Header read_header(Decompressor& decompressor, const EncodedImage& file) {
+  decompressor.read_header();
+  const jpeg_decompress_struct& info = decompressor.info();
+  check_size(file, info.image_width, info.image_height);
+  return {info.image_height, info.image_width, info.jpeg_color_space == JCS_GRAYSCALE,
+          info.jpeg_color_space == JCS_CMYK || info.jpeg_color_space == JCS_YCCK, orientation_of(info)};
+}
+
+void set_output(jpeg_decompress_struct& info, const Header& header, bool rgb) {
+  info.out_color_space = header.grey && !rgb ? JCS_GRAYSCALE : header.cmyk ? JCS_CMYK : JCS_RGB;
+  // Smoothing guesses at what a progressive file leaves out, from blocks that a box may not have.
+  info.do_block_smoothing = FALSE;
+}
+
+// The numerator, over 8, of the smallest scale at which a box of this size (as stored) has at least the one
+// wanted. Only those for which libjpeg-turbo has fast code: the others take as long as the next larger one.
+unsigned scale_for(int64_t height, int64_t width, int64_t least_height, int64_t least_width) {
+  if (least_height <= 0 || least_width <= 0) return 8;
+  for (const unsigned eighths : {1u, 2u, 4u})
+    if (height * eighths / 8 >= least_height && width * eighths / 8 >= least_width) return eighths;
+  return 8;
+}
+
+// Cropping before the colours are converted is exact with the usual chroma factors; a rare file is decoded
+// whole.
+bool can_crop(const jpeg_decompress_struct& info) {
+  for (int i = 0; i < info.num_components; ++i)
+    if (info.max_h_samp_factor % info.comp_info[i].h_samp_factor != 0 ||
+        info.max_v_samp_factor % info.comp_info[i].v_samp_factor != 0)
+      return false;
+  return info.max_h_samp_factor != 3 && info.max_v_samp_factor != 3;
+}
+
+// A file cut short lacks its end, whichever rows were read. Looked for from behind: there it is at once. (A
+// file of several scans has been read to its end before the first row.)
+bool has_end(jpeg_decompress_struct& info) {
+  if (jpeg_has_multiple_scans(&info) || jpeg_input_complete(&info) || info.unread_marker == JPEG_EOI)
+    return true;
+  const JOCTET* left = info.src->next_input_byte;
+  for (size_t i = info.src->bytes_in_buffer; i >= 2; --i)
+    if (left[i - 2] == 0xFF && left[i - 1] == JPEG_EOI) return true;
+  return false;
+}
+
+// Decodes rows `box.y` … of the output, already started, into an image of the box's size.
+Image read_box(Decompressor& decompressor, const Header& header, const PixelBox& box) {
+  jpeg_decompress_struct& info = decompressor.info();
+  const int64_t end = box.y + box.height;
+  // Chroma is interpolated between neighbours, so that a column more on each side is needed, and an even
+  // number.
+  constexpr int64_t margin = 2;
+  JDIMENSION left = 0, columns = info.output_width;
+  if (can_crop(info)) {
+    left = JDIMENSION(std::max<int64_t>(box.x - margin, 0));
+    columns =
+        JDIMENSION(std::min<int64_t>((box.x + box.width + margin + 1) / 2 * 2, info.output_width)) - left;
+  }
+  if (columns < info.output_width) decompressor.guarded([&] { jpeg_crop_scanline(&info, &left, &columns); });
+  const int stored_channels = info.output_components;
+  const bool direct = !header.cmyk && columns == JDIMENSION(box.width);
+  Image image = make_image(box.height, box.width, header.cmyk ? 3 : stored_channels);
+
+  // As many rows a call as the library has at hand; the rows land in the image where it takes them as they
+  // are.
+  constexpr int64_t most = 16;
+  const int64_t row_bytes = int64_t(columns) * stored_channels;
+  std::vector<uint8_t> buffer(direct ? 0 : size_t(most * row_bytes));
+  decompressor.guarded([&] {
+    if (box.y > 0 && can_crop(info)) jpeg_skip_scanlines(&info, JDIMENSION(box.y));
+    while (int64_t(info.output_scanline) < end) {
+      const int64_t first = info.output_scanline, y = first - box.y;
+      JSAMPROW rows[most];
+      const int64_t asked = y < 0 ? 1 : std::min(most, end - first);
+      for (int64_t i = 0; i < asked; ++i)
+        rows[i] = direct ? image.row(std::max<int64_t>(y, 0) + i) : buffer.data() + i * row_bytes;
+      const int64_t got = jpeg_read_scanlines(&info, rows, JDIMENSION(asked));
+      if (direct || y < 0) continue;
+      for (int64_t i = 0; i < got; ++i) {
+        const uint8_t* from = rows[i] + (box.x - int64_t(left)) * stored_channels;
+        if (header.cmyk)
+          rgb_from_inverted_cmyk(from, image.row(y + i), box.width);
+        else
+          std::memcpy(image.row(y + i), from, size_t(image.row_bytes()));
+      }
+    }
+  });
+  return image;
+}
+
 }  // namespace
+
+StoredInfo read_jpeg_info(const EncodedImage& file) {
+  Decompressor decompressor(file);
+  const Header header = read_header(decompressor, file);
+  return {header.height, header.width, header.grey ? 1 : 3, header.orientation};
+}
 
 Image decode_jpeg(const EncodedImage& file) {
   Decompressor decompressor(file);
-  decompressor.read_header();
+  const Header header = read_header(decompressor, file);
   jpeg_decompress_struct& info = decompressor.info();
-  check_size(file, info.image_width, info.image_height);
-  const int orientation = orientation_of(info);  // before the end of decoding frees the markers
+  set_output(info, header, file.rgb);
+  decompressor.guarded([&] { jpeg_start_decompress(&info); });
+  Image image = read_box(decompressor, header, {0, 0, header.width, header.height});
+  decompressor.guarded([&] { jpeg_finish_decompress(&info); });
+  return upright(std::move(image), header.orientation);
+}
 
-  const bool grey = info.jpeg_color_space == JCS_GRAYSCALE;
-  const bool cmyk = info.jpeg_color_space == JCS_CMYK || info.jpeg_color_space == JCS_YCCK;
-  info.out_color_space = grey ? JCS_GRAYSCALE : cmyk ? JCS_CMYK : JCS_RGB;
-  Image image = make_image(info.image_height, info.image_width, grey ? 1 : 3);
-  std::vector<uint8_t> cmyk_row(cmyk ? size_t(image.width) * 4 : 0);
+Image decode_jpeg_box(const EncodedImage& file, const PixelBox& box, int64_t least_height,
+                      int64_t least_width) {
+  Decompressor decompressor(file);
+  const Header header = read_header(decompressor, file);
+  const bool swapped = swaps_sides(header.orientation);
+  check_box(box, swapped ? header.width : header.height, swapped ? header.height : header.width);
+  PixelBox stored = stored_box(box, header.height, header.width, header.orientation);
+
+  jpeg_decompress_struct& info = decompressor.info();
+  set_output(info, header, file.rgb);
+  const unsigned scale = scale_for(box.height, box.width, least_height, least_width);
+  info.scale_num = scale, info.scale_denom = 8;
+  decompressor.guarded([&] { jpeg_start_decompress(&info); });
+  const auto scaled = [&](int64_t from, int64_t length, int64_t& begin, int64_t& size) {
+    begin = from * scale / 8;
+    size = ((from + length) * scale + 7) / 8 - begin;
+  };
+  scaled(stored.x, stored.width, stored.x, stored.width);
+  scaled(stored.y, stored.height, stored.y, stored.height);
+  Image image = read_box(decompressor, header, stored);
+  bool ended = false;
   decompressor.guarded([&] {
-    jpeg_start_decompress(&info);
-    while (info.output_scanline < info.output_height) {
-      uint8_t* out = image.row(info.output_scanline);
-      JSAMPROW row = cmyk ? cmyk_row.data() : out;
-      jpeg_read_scanlines(&info, &row, 1);
-      if (cmyk) rgb_from_inverted_cmyk(row, out, image.width);
-    }
-    jpeg_finish_decompress(&info);
+    ended = info.output_scanline == info.output_height ? jpeg_finish_decompress(&info) : has_end(info);
   });
-  return upright(std::move(image), orientation);
+  check(ended, "[decode] {}: the JPEG is damaged or cut short: Premature end of JPEG file", file.name);
+  return upright(std::move(image), header.orientation);
 }
 
 }  // namespace tandem

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <png.h>
+#include <zlib.h>
 
 #include "tandem/core/check.h"
 #include "tandem/image/exif.h"
@@ -64,34 +65,55 @@ class PngReader {
   char text_[200] = {};
 };
 
-// (value, alpha) or (R, G, B, alpha) to (value) or (R, G, B), in place: the result never overtakes what is
-// read.
-void blend_over_white(std::vector<uint8_t>& pixels, int channels) {
-  uint8_t* out = pixels.data();
-  for (size_t i = 0; i < pixels.size(); i += size_t(channels) + 1) {
-    const uint8_t* in = pixels.data() + i;
-    const uint8_t alpha = in[channels];
-    for (int c = 0; c < channels; ++c) *out++ = over_white(in[c], alpha);
+// The orientation in the eXIf chunk, which may stand before or after the pixels; as everywhere, notes that
+// are damaged do not count.
+int orientation_of(std::span<const uint8_t> bytes) {
+  const auto u32 = [&](size_t at) {
+    return uint32_t(bytes[at]) << 24 | uint32_t(bytes[at + 1]) << 16 | uint32_t(bytes[at + 2]) << 8 |
+           bytes[at + 3];
+  };
+  constexpr size_t signature = 8, frame = 12;  // a chunk: length, name, data, checksum
+  for (size_t at = signature; at + frame <= bytes.size();) {
+    const size_t length = u32(at);
+    if (length > bytes.size() - at - frame) return 1;
+    const uint8_t* name = bytes.data() + at + 4;
+    if (std::memcmp(name, "eXIf", 4) == 0)
+      return crc32(0, name, uInt(length + 4)) == u32(at + 8 + length) ? exif_orientation({name + 4, length})
+                                                                      : 1;
+    at += frame + length;
   }
-  pixels.resize(size_t(out - pixels.data()));
+  return 1;
 }
 
-}  // namespace
-
-Image decode_png(const EncodedImage& file) {
-  PngReader reader(file);
+void read_header(PngReader& reader, const EncodedImage& file) {
   png_structp png = reader.png();
-  png_infop info = reader.info();
   reader.guarded([&] {
     png_set_read_fn(png, &reader, PngReader::on_read);
     // Our own limit speaks of pixels and names itself, so libpng's sides may be as long as the format allows.
     png_set_user_limits(png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
-    // Text and colour profiles are never used: they are skipped, not unpacked.
-    constexpr png_byte unused[] = "iCCP\0iTXt\0tEXt\0zTXt\0sPLT\0hIST";
+    // Text, colour profiles and EXIF are not libpng's to unpack: they are skipped.
+    constexpr png_byte unused[] = "iCCP\0iTXt\0tEXt\0zTXt\0sPLT\0hIST\0eXIf";
     png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, unused, sizeof unused / 5);
-    png_read_info(png, info);
+    png_read_info(png, reader.info());
   });
-  check_size(file, png_get_image_width(png, info), png_get_image_height(png, info));
+  check_size(file, png_get_image_width(png, reader.info()), png_get_image_height(png, reader.info()));
+}
+
+}  // namespace
+
+StoredInfo read_png_info(const EncodedImage& file) {
+  PngReader reader(file);
+  read_header(reader, file);
+  const bool colour = (png_get_color_type(reader.png(), reader.info()) & PNG_COLOR_MASK_COLOR) != 0;
+  return {png_get_image_height(reader.png(), reader.info()), png_get_image_width(reader.png(), reader.info()),
+          colour ? 3 : 1, orientation_of(file.bytes)};
+}
+
+Image decode_png(const EncodedImage& file) {
+  PngReader reader(file);
+  read_header(reader, file);
+  png_structp png = reader.png();
+  png_infop info = reader.info();
 
   int passes = 1;
   reader.guarded([&] {
@@ -107,17 +129,14 @@ Image decode_png(const EncodedImage& file) {
   expect(png_get_rowbytes(png, info) == size_t(stored_row));
   image.pixels.resize(size_t(image.height * stored_row));
 
-  png_bytep exif = nullptr;
-  png_uint_32 exif_bytes = 0;
   reader.guarded([&] {
     for (int pass = 0; pass < passes; ++pass)
       for (int64_t y = 0; y < image.height; ++y)
         png_read_row(png, image.pixels.data() + y * stored_row, nullptr);
     png_read_end(png, info);
-    png_get_eXIf_1(png, info, &exif_bytes, &exif);
   });
   if (alpha) blend_over_white(image.pixels, image.channels);
-  return upright(std::move(image), exif == nullptr ? 1 : exif_orientation({exif, exif_bytes}));
+  return upright(std::move(image), orientation_of(file.bytes));
 }
 
 }  // namespace tandem

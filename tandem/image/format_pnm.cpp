@@ -42,26 +42,42 @@ class Numbers {
   size_t at_ = 2;  // after the "P5"
 };
 
+struct Header {
+  bool plain;
+  int channels;
+  int64_t width, height, greatest;
+};
+
+Header read_header(const EncodedImage& file, Numbers& numbers) {
+  const char kind = char(file.bytes[1]);
+  Header header{.plain = kind == '2' || kind == '3', .channels = kind == '2' || kind == '5' ? 1 : 3};
+  header.width = numbers.next("width");
+  header.height = numbers.next("height");
+  header.greatest = numbers.next("greatest value");
+  check(header.greatest >= 1 && header.greatest <= 65535,
+        "[decode] {}: expected a greatest value of 1 to 65535, got {}", file.name, header.greatest);
+  check_size(file, header.width, header.height);
+  return header;
+}
+
 }  // namespace
 
-Image decode_pnm(const EncodedImage& file) {
-  const char kind = char(file.bytes[1]);
-  const int channels = kind == '2' || kind == '5' ? 1 : 3;
+StoredInfo read_pnm_info(const EncodedImage& file) {
   Numbers numbers(file);
-  const int64_t width = numbers.next("width");
-  const int64_t height = numbers.next("height");
-  const int64_t greatest = numbers.next("greatest value");
-  check(greatest >= 1 && greatest <= 65535, "[decode] {}: expected a greatest value of 1 to 65535, got {}",
-        file.name, greatest);
-  check_size(file, width, height);
-  const auto to_8_bits = [&](int64_t value) {
-    check(value <= greatest, "[decode] {}: a pixel of {} is above the greatest value, {}", file.name, value,
-          greatest);
-    return uint8_t((value * 255 + greatest / 2) / greatest);
+  const Header header = read_header(file, numbers);
+  return {header.height, header.width, header.channels, 1};
+}
+
+Image decode_pnm(const EncodedImage& file) {
+  Numbers numbers(file);
+  const auto [plain, channels, width, height, greatest] = read_header(file, numbers);
+  const auto to_8_bits = [&, most = greatest](int64_t value) {
+    check(value <= most, "[decode] {}: a pixel of {} is above the greatest value, {}", file.name, value,
+          most);
+    return uint8_t((value * 255 + most / 2) / most);
   };
 
   // A file too short for its header is refused before memory is taken; a plain value needs two characters.
-  const bool plain = kind == '2' || kind == '3';
   const int64_t value_bytes = plain || greatest > 255 ? 2 : 1;
   const std::span<const uint8_t> raster = numbers.raster();
   check(width * height <= (int64_t(raster.size()) + plain) / (channels * value_bytes),

@@ -1,5 +1,6 @@
 #include "tandem/image/image.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "tandem/core/check.h"
@@ -14,6 +15,24 @@ Image make_image(int64_t height, int64_t width, int channels) {
   check(height == 0 || width <= most / channels / height, "[image] {}x{} pixels do not fit in memory", width,
         height);
   return {height, width, channels, std::vector<uint8_t>(size_t(height * width * channels))};
+}
+
+void check_box(const PixelBox& box, int64_t height, int64_t width) {
+  check(box.x >= 0 && box.y >= 0 && box.width > 0 && box.height > 0 && box.width <= width - box.x &&
+            box.height <= height - box.y,
+        "[image] expected a box within {}x{} pixels, got {}x{} at ({}, {})", width, height, box.width,
+        box.height, box.x, box.y);
+}
+
+ImageView part(ImageView view, const PixelBox& box) {
+  check_box(box, view.height, view.width);
+  return {view.row(box.y) + box.x * view.channels, box.height, box.width, view.channels, view.row_bytes};
+}
+
+Image copy(const ImageView& view) {
+  Image image = make_image(view.height, view.width, view.channels);
+  for (int64_t y = 0; y < view.height; ++y) std::copy_n(view.row(y), image.row_bytes(), image.row(y));
+  return image;
 }
 
 Image to_grey(const Image& image) {

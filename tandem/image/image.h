@@ -24,6 +24,42 @@ struct Image {
   bool operator==(const Image&) const = default;
 };
 
+// Pixels that something else owns: an Image, or a part of one. Rows are `row_bytes` apart.
+struct ImageView {
+  ImageView(const uint8_t* first, int64_t view_height, int64_t view_width, int view_channels,
+            int64_t bytes_a_row)
+      : pixels(first),
+        height(view_height),
+        width(view_width),
+        channels(view_channels),
+        row_bytes(bytes_a_row) {}
+  ImageView(const Image& image)  // not explicit: an Image is seen whole wherever a view is asked for
+      : ImageView(image.pixels.data(), image.height, image.width, image.channels, image.row_bytes()) {}
+
+  const uint8_t* row(int64_t y) const { return pixels + y * row_bytes; }
+
+  const uint8_t* pixels;
+  int64_t height, width;
+  int channels;
+  int64_t row_bytes;
+};
+
+// A rectangle of pixels; (x, y) is its upper left corner.
+struct PixelBox {
+  int64_t x = 0, y = 0, width = 0, height = 0;
+
+  bool operator==(const PixelBox&) const = default;
+};
+
+// Error unless the box holds at least one pixel and lies within height x width.
+void check_box(const PixelBox& box, int64_t height, int64_t width);
+
+// The pixels inside the box, which must hold at least one and lie within the view.
+ImageView part(ImageView view, const PixelBox& box);
+
+// The same as an image of its own.
+Image copy(const ImageView& view);
+
 // A black image. Sides may be 0; sizes that no memory can hold are an Error.
 Image make_image(int64_t height, int64_t width, int channels);
 

@@ -151,6 +151,18 @@ def main():
     add_pil("bmp_1_bit.bmp", saved(grey.convert("1"), "BMP"))
     add_pil("pnm_rgb.ppm", saved(rgb, "PPM"))
     add_pil("pnm_grey.pgm", saved(grey, "PPM"))
+
+    for name, image in (("rgb", rgb), ("rgba", rgba)):
+        add_pil(f"webp_{name}.webp", saved(image, "WEBP", quality=90))
+        add_pil(f"webp_{name}_lossless.webp", saved(image, "WEBP", lossless=True))
+    add_pil("webp_one_pixel.webp", saved(rgb.crop((0, 0, 1, 1)), "WEBP", lossless=True))
+    for orientation in (3, 6, 8):
+        add_pil(f"exif_{orientation}.webp", saved(turned, "WEBP", lossless=True, exif=exif(orientation)))
+
+    long_row = Image.fromarray(scene(1, 5000, 3, 8))
+    add_pil("jpeg_long_row.jpg", saved(long_row, "JPEG", quality=90), JPEG_TOLERANCE)
+    add_pil("png_long_row.png", saved(long_row, "PNG"))
+    add_pil("png_long_column.png", saved(long_row.rotate(90, expand=True), "PNG"))
     (FOLDER / "cases.json").write_text(json.dumps(CASES, indent=1) + "\n")
 
 

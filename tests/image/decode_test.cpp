@@ -82,7 +82,7 @@ TEST(DecodeErrors, NameTheFileAndTheTrouble) {
   EXPECT_EQ(load_error(folder / "empty.png"), "[decode] " + at + "/empty.png: the file is empty");
   put_bytes(folder / "notes.png", "Dear diary, this is not a picture.");
   EXPECT_EQ(load_error(folder / "notes.png"),
-            "[decode] " + at + "/notes.png: not an image of a known format (JPEG, PNG, BMP, PPM, PGM)");
+            "[decode] " + at + "/notes.png: not an image of a known format (JPEG, PNG, WebP, BMP, PPM, PGM)");
   EXPECT_EQ(load_error(folder / "notes.png/x.png"),
             "[decode] " + at + "/notes.png/x.png: cannot be opened: Not a directory");
 }
@@ -116,6 +116,25 @@ TEST(DecodeErrors, EveryTruncationOfEveryFormat) {
     for (size_t missing = 1; missing <= 3; ++missing)
       EXPECT_THROW(decode(whole.substr(0, whole.size() - missing)), Error) << name << " lacks " << missing;
   }
+}
+
+TEST(DecodeWebp, EveryTruncationIsAnError) {
+  if (!reads_webp()) GTEST_SKIP() << "no libwebp";
+  for (const std::string name :
+       {"webp_rgb.webp", "webp_rgba.webp", "webp_rgba_lossless.webp", "exif_6.webp"}) {
+    const std::string whole = golden(name);
+    EXPECT_EQ(decode(whole + "trailing"), decode(whole)) << name;
+    for (size_t length = 0; length < whole.size(); ++length)
+      EXPECT_THROW(decode(whole.substr(0, length)), Error) << name << " cut to " << length;
+  }
+  EXPECT_EQ(decode_error(golden("webp_rgb.webp").substr(0, 100)),
+            "[decode] x: the WebP is damaged or cut short");
+}
+
+TEST(DecodeWebp, WithoutTheLibraryIsToldAsSuch) {
+  if (reads_webp()) GTEST_SKIP() << "libwebp is here";
+  EXPECT_EQ(decode_error(golden("webp_rgb.webp")),
+            "[decode] x: WebP needs libwebp, which this build does not have");
 }
 
 TEST(DecodeErrors, TruncationIsToldAsSuch) {

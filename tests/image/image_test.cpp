@@ -32,6 +32,26 @@ TEST(Image, RefusesImpossibleSizes) {
             std::string::npos);
 }
 
+TEST(Image, PartAndCopySeeThePixelsOfTheBox) {
+  Image image = make_image(3, 4, 3);
+  for (size_t i = 0; i < image.pixels.size(); ++i) image.pixels[i] = uint8_t(i);
+  const Image box = copy(part(image, {.x = 1, .y = 1, .width = 2, .height = 2}));
+  EXPECT_EQ(box.pixels, (std::vector<uint8_t>{15, 16, 17, 18, 19, 20, 27, 28, 29, 30, 31, 32}));
+  EXPECT_EQ(copy(part(part(image, {0, 1, 4, 2}), {1, 0, 2, 2})), box) << "a part of a part";
+  EXPECT_EQ(copy(image), image);
+}
+
+TEST(Image, PartRefusesWhatIsOutside) {
+  const Image image = make_image(3, 4, 1);
+  EXPECT_EQ(error_text([&] {
+              part(image, {2, 0, 3, 1});
+            }),
+            "[image] expected a box within 4x3 pixels, got 3x1 at (2, 0)");
+  for (const PixelBox box : {PixelBox{0, 0, 0, 1}, PixelBox{-1, 0, 2, 2}, PixelBox{0, 2, 1, 2},
+                             PixelBox{1, 1, std::numeric_limits<int64_t>::max(), 1}})
+    EXPECT_THROW(part(image, box), Error);
+}
+
 TEST(Image, GreyUsesPilsWeights) {
   Image image = make_image(1, 5, 3);
   image.pixels = {255, 0, 0, 0, 255, 0, 0, 0, 255, 255, 255, 255, 12, 200, 77};

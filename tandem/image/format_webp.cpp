@@ -1,0 +1,88 @@
+// WebP through libwebp, where the build has it: lossy and lossless, one picture a file.
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "tandem/core/check.h"
+#include "tandem/image/exif.h"
+#include "tandem/image/format.h"
+
+#if TANDEM_HAS_WEBP
+#include <webp/decode.h>
+#endif
+
+namespace tandem {
+
+#if TANDEM_HAS_WEBP
+namespace {
+
+// Where the picture is a RIFF file: chunks of a name, a length and data padded to an even length.
+int orientation_of(std::span<const uint8_t> bytes) {
+  constexpr size_t file_header = 12, chunk_header = 8;
+  for (size_t at = file_header; at + chunk_header <= bytes.size();) {
+    const uint8_t* chunk = bytes.data() + at;
+    const size_t length =
+        size_t(chunk[4]) | size_t(chunk[5]) << 8 | size_t(chunk[6]) << 16 | size_t(chunk[7]) << 24;
+    if (length > bytes.size() - at - chunk_header) return 1;
+    if (std::memcmp(chunk, "EXIF", 4) == 0) return exif_orientation({chunk + chunk_header, length});
+    at += chunk_header + length + length % 2;
+  }
+  return 1;
+}
+
+WebPBitstreamFeatures read_header(const EncodedImage& file) {
+  WebPBitstreamFeatures features;
+  const VP8StatusCode status = WebPGetFeatures(file.bytes.data(), file.bytes.size(), &features);
+  const uint8_t* size = file.bytes.data() + 4;
+  const size_t declared =
+      size_t(size[0]) | size_t(size[1]) << 8 | size_t(size[2]) << 16 | size_t(size[3]) << 24;
+  check(status == VP8_STATUS_OK && declared + 8 <= file.bytes.size(),
+        "[decode] {}: the WebP is damaged or cut short", file.name);
+  check_size(file, features.width, features.height);
+  check(features.has_animation == 0, "[decode] {}: expected a WebP of one picture, got an animation",
+        file.name);
+  return features;
+}
+
+}  // namespace
+
+bool reads_webp() {
+  return true;
+}
+
+StoredInfo read_webp_info(const EncodedImage& file) {
+  const WebPBitstreamFeatures features = read_header(file);
+  return {features.height, features.width, 3, orientation_of(file.bytes)};
+}
+
+Image decode_webp(const EncodedImage& file) {
+  const WebPBitstreamFeatures features = read_header(file);
+  const bool alpha = features.has_alpha != 0;
+  Image image{features.height, features.width, 3, {}};
+  const int row = features.width * (alpha ? 4 : 3);
+  image.pixels.resize(size_t(features.height) * size_t(row));
+  const auto decode = alpha ? WebPDecodeRGBAInto : WebPDecodeRGBInto;
+  check(
+      decode(file.bytes.data(), file.bytes.size(), image.pixels.data(), image.pixels.size(), row) != nullptr,
+      "[decode] {}: the WebP is damaged or cut short", file.name);
+  if (alpha) blend_over_white(image.pixels, 3);
+  return upright(std::move(image), orientation_of(file.bytes));
+}
+
+#else
+
+bool reads_webp() {
+  return false;
+}
+
+StoredInfo read_webp_info(const EncodedImage& file) {
+  fail("[decode] {}: WebP needs libwebp, which this build does not have", file.name);
+}
+
+Image decode_webp(const EncodedImage& file) {
+  fail("[decode] {}: WebP needs libwebp, which this build does not have", file.name);
+}
+
+#endif
+
+}  // namespace tandem
