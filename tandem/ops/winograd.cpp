@@ -34,37 +34,38 @@ Conv2dPlan turned(const Conv2dPlan& plan) {
   return back;
 }
 
-// G g Gᵀ for the filters of `plan`; fill(to, tap, channel, filter, count) reads one tap of `count`
-// neighbouring filters.
+// G g Gᵀ for the filters of `plan`. fill(to, channel, filter, channels, filters) reads the taps of a few
+// neighbouring channels and filters into [channel][tap][column].
 template <class Fill>
 void transform_weight(const Conv2dPlan& plan, float* transformed, const Fill& fill) {
   const WeightForm form(plan);
-  parallel_for(form.panels * form.inner, 16, [&](std::int64_t begin, std::int64_t end) {
+  constexpr std::int64_t some = 16;  // channels read at once: a line of the cache
+  const std::int64_t blocks = pieces_of(form.inner, some);
+  parallel_for(form.panels * blocks, 1, [&](std::int64_t begin, std::int64_t end) {
     with_simd([&]<std::size_t bytes>() __attribute__((always_inline)) {
       using V = Lanes<bytes>;
       using Memory = Vector<float, bytes>;
       constexpr std::int64_t lanes = bytes / sizeof(float), columns = 2 * lanes;
-      alignas(64) float taps[9 * columns] = {};
-      for (std::int64_t row = begin; row < end; ++row) {
-        const std::int64_t panel = row / form.inner, channel = row % form.inner;
-        const std::int64_t filter = panel * columns, count = std::min(columns, plan.filters - filter);
-        if (channel < plan.channels)
-          fill(taps, columns, channel, filter, count);
-        else
-          std::memset(taps, 0, sizeof taps);
-        for (std::int64_t j = count; j < columns; ++j)
-          for (int tap = 0; tap < 9; ++tap) taps[tap * columns + j] = 0;
-        for (std::int64_t v = 0; v < columns; v += lanes) {
-          V g[9], half[18], u[places];
-          for (int tap = 0; tap < 9; ++tap)
-            g[tap] = *reinterpret_cast<const Memory*>(taps + tap * columns + v);
+      alignas(64) float taps[some * 9 * columns] = {};
+      for (std::int64_t unit = begin; unit < end; ++unit) {
+        const std::int64_t panel = unit / blocks, first = unit % blocks * some, filter = panel * columns;
+        const std::int64_t channels = std::min(some, plan.channels - first),
+                           filters = std::min(columns, plan.filters - filter);
+        if (channels < some || filters < columns) std::memset(taps, 0, sizeof taps);
+        fill(taps, first, filter, channels, filters);
+        for (std::int64_t c = 0; c < std::min(some, form.inner - first); ++c)
+          for (std::int64_t v = 0; v < columns; v += lanes) {
+            V g[9], half[18], u[places];
+            for (int tap = 0; tap < 9; ++tap)
+              g[tap] = *reinterpret_cast<const Memory*>(taps + (c * 9 + tap) * columns + v);
 #pragma GCC unroll 3
-          for (int j = 0; j < 3; ++j) of_filter(half + j, 3, g + j, 3);
+            for (int j = 0; j < 3; ++j) of_filter(half + j, 3, g + j, 3);
 #pragma GCC unroll 6
-          for (int i = 0; i < patch; ++i) of_filter(u + i * patch, 1, half + i * 3, 1);
-          for (int place = 0; place < places; ++place)
-            *reinterpret_cast<Memory*>(transformed + place * form.place + row * columns + v) = u[place];
-        }
+            for (int i = 0; i < patch; ++i) of_filter(u + i * patch, 1, half + i * 3, 1);
+            float* const to = transformed + (panel * form.inner + first + c) * columns + v;
+            for (int place = 0; place < places; ++place)
+              *reinterpret_cast<Memory*>(to + place * form.place) = u[place];
+          }
       }
     });
   });
@@ -109,14 +110,15 @@ struct Convolution {
     const std::int64_t rows = round_up(count, row_group),
                        columns = (last_panel - first_panel) * Tile::columns;
     const std::int64_t patch_place = rows * form.inner + gap, sum_place = rows * columns + gap;
-    for (std::int64_t t = 0; t < rows; ++t)
-      transform_in<bytes>(first + std::min(t, count - 1), patches + t * form.inner, patch_place);
+    for (std::int64_t t = 0; t < rows; t += row_group)
+      transform_in<bytes>(first + t, first + count - 1, patches + t * form.inner, patch_place);
     for (int place = 0; place < places; ++place)
       for (std::int64_t panel = first_panel; panel < last_panel; ++panel)
         for (std::int64_t row = 0; row < rows; row += Tile::rows) {
           Tile tile;
-          tile.add_rows(patches + place * patch_place + row * form.inner, form.inner,
-                        weight + place * form.place + panel * form.inner * Tile::columns, form.inner);
+          tile.add_group(patches + place * patch_place + row / row_group * row_group * form.inner,
+                         row % row_group, weight + place * form.place + panel * form.inner * Tile::columns,
+                         form.inner);
           tile.store(sums + place * sum_place + row * columns + (panel - first_panel) * Tile::columns,
                      columns);
         }
@@ -124,18 +126,36 @@ struct Convolution {
       transform_out<bytes>(first + t, sums + t * columns, sum_place, first_panel * Tile::columns, columns);
   }
 
+  // A group of tiles from `tile` on; those after `last` are copies of it, whose results nobody reads.
   template <std::size_t bytes>
-  [[gnu::always_inline]] void transform_in(std::int64_t tile, float* to, std::int64_t place_step) const {
+  [[gnu::always_inline]] void transform_in(std::int64_t tile, std::int64_t last, float* to,
+                                           std::int64_t place_step) const {
     using V = Lanes<bytes>;
+    using Memory = Vector<float, bytes>;
     constexpr std::int64_t lanes = bytes / sizeof(float);
-    const Tiles::Place at = tiles.at(tile);
-    const Square<patch> square(x, plan.in, plan.channels, at.image, at.y - plan.window.padding.y,
-                               at.x - plan.window.padding.x);
-    for (std::int64_t c = 0; c < form.inner; c += lanes) {
-      V out[places];
-      transform_patch<bytes>(out, square, c, plan.channels);
-      for (int place = 0; place < places; ++place)
-        *reinterpret_cast<Vector<float, bytes>*>(to + place * place_step + c) = out[place];
+    constexpr int together = inner_first<bytes> ? 4 : 1;
+    for (int r = 0; r < row_group; r += together) {
+      Square<patch> squares[together];
+      for (int i = 0; i < together; ++i) {
+        const Tiles::Place at = tiles.at(std::min(tile + r + i, last));
+        squares[i].look(x, plan.in, plan.channels, at.image, at.y - plan.window.padding.y,
+                        at.x - plan.window.padding.x);
+      }
+      for (std::int64_t c = 0; c < form.inner; c += lanes) {
+        V out[together][places];
+        for (int i = 0; i < together; ++i) transform_patch<bytes>(out[i], squares[i], c, plan.channels);
+        if constexpr (inner_first<bytes>) {
+          for (int place = 0; place < places; ++place) {
+            V block[4] = {out[0][place], out[1][place], out[2][place], out[3][place]};
+            transpose(block);
+            for (int i = 0; i < 4; ++i)
+              *reinterpret_cast<Memory*>(to + place * place_step + (c + i) * row_group + r) = block[i];
+          }
+        } else {
+          for (int place = 0; place < places; ++place)
+            *reinterpret_cast<Memory*>(to + place * place_step + r * form.inner + c) = out[0][place];
+        }
+      }
     }
   }
 
@@ -163,15 +183,7 @@ struct Convolution {
       for (std::int64_t i = 0; i < height; ++i)
         for (std::int64_t j = 0; j < width; ++j) {
           const std::int64_t to = corner + i * line + j * plan.filters + filter;
-          alignas(64) float pixel[lanes];
-          *reinterpret_cast<Memory*>(pixel) = out[i * results + j];
-          const RowEpilogue<float> here{.bias = epilogue.bias ? epilogue.bias + filter : nullptr,
-                                        .residual = epilogue.residual ? epilogue.residual + to : nullptr,
-                                        .relu = epilogue.relu};
-          if (count == lanes)
-            write_row(y + to, pixel, lanes, here);
-          else
-            write_row(y + to, pixel, count, here);
+          write_lanes<bytes>(y + to, out[i * results + j], count, epilogue.at(filter, to));
         }
     }
   }
@@ -197,15 +209,16 @@ std::int64_t winograd_weight_size(const Conv2dPlan& plan) {
 }
 
 void transform_winograd_weight(const Conv2dPlan& plan, float* transformed, const float* weight) {
-  const std::int64_t filter_size = 9 * plan.channels;
+  const std::int64_t columns = panel_columns_here<float>();
   transform_weight(
       plan, transformed,
-      [&](float* taps, std::int64_t columns, std::int64_t channel, std::int64_t filter, std::int64_t count)
+      [&](float* taps, std::int64_t channel, std::int64_t filter, std::int64_t channels, std::int64_t filters)
           __attribute__((always_inline)) {
-            for (std::int64_t j = 0; j < count; ++j) {
-              const float* from = weight + (filter + j) * filter_size + channel;
-              for (int tap = 0; tap < 9; ++tap) taps[tap * columns + j] = from[tap * plan.channels];
-            }
+            for (std::int64_t j = 0; j < filters; ++j)
+              for (int tap = 0; tap < 9; ++tap) {
+                const float* from = weight + ((filter + j) * 9 + tap) * plan.channels + channel;
+                for (std::int64_t c = 0; c < channels; ++c) taps[(c * 9 + tap) * columns + j] = from[c];
+              }
           });
 }
 
@@ -218,14 +231,16 @@ void winograd_input_gradient(const Conv2dPlan& plan, float* dx, const float* dy,
   const Conv2dPlan back = turned(plan);
   const Buffer transformed = scratch_of<float>(winograd_weight_size(back));
   // What is a channel of dy is a filter of the weight, and the last tap comes first.
+  const std::int64_t columns = panel_columns_here<float>();
   transform_weight(
       back, as<float>(transformed),
-      [&](float* taps, std::int64_t columns, std::int64_t filter, std::int64_t channel, std::int64_t count)
+      [&](float* taps, std::int64_t filter, std::int64_t channel, std::int64_t filters, std::int64_t channels)
           __attribute__((always_inline)) {
-            for (int tap = 0; tap < 9; ++tap) {
-              const float* from = weight + (filter * 9 + 8 - tap) * plan.channels + channel;
-              for (std::int64_t j = 0; j < count; ++j) taps[tap * columns + j] = from[j];
-            }
+            for (std::int64_t f = 0; f < filters; ++f)
+              for (int tap = 0; tap < 9; ++tap) {
+                const float* from = weight + ((filter + f) * 9 + 8 - tap) * plan.channels + channel;
+                for (std::int64_t j = 0; j < channels; ++j) taps[(f * 9 + tap) * columns + j] = from[j];
+              }
           });
   winograd_conv2d(back, dx, dy, as<float>(transformed), {});
 }
@@ -265,8 +280,9 @@ struct WeightGradient {
     using Memory = Vector<float, bytes>;
     constexpr std::int64_t lanes = bytes / sizeof(float);
     const Tiles::Place at = tiles.at(tile);
-    const Square<patch> square(x, plan.in, plan.channels, at.image, at.y - plan.window.padding.y,
-                               at.x - plan.window.padding.x);
+    Square<patch> square;
+    square.look(x, plan.in, plan.channels, at.image, at.y - plan.window.padding.y,
+                at.x - plan.window.padding.x);
     for (std::int64_t c = 0; c < channel_panels * columns; c += lanes) {
       V out[places];
       transform_patch<bytes>(out, square, c, plan.channels);
@@ -274,7 +290,8 @@ struct WeightGradient {
       for (int place = 0; place < places; ++place)
         *reinterpret_cast<Memory*>(to + place * patch_place()) = out[place];
     }
-    const Square<results> after(dy, plan.out, plan.filters, at.image, at.y, at.x);
+    Square<results> after;
+    after.look(dy, plan.out, plan.filters, at.image, at.y, at.x);
     for (std::int64_t k = 0; k < filter_panels * columns; k += lanes) {
       V d[results * results], half[patch * results], out[places];
       after.load<bytes>(d, k, plan.filters);

@@ -39,8 +39,8 @@ template <int side>
 struct Square {
   const float* pixels[side * side];
 
-  [[gnu::always_inline]] Square(const float* images, YX size, std::int64_t channels, std::int64_t image,
-                                std::int64_t y, std::int64_t x) {
+  [[gnu::always_inline]] void look(const float* images, YX size, std::int64_t channels, std::int64_t image,
+                                   std::int64_t y, std::int64_t x) {
     for (int i = 0; i < side; ++i)
       for (int j = 0; j < side; ++j) {
         const bool inside = y + i >= 0 && y + i < size.y && x + j >= 0 && x + j < size.x;
