@@ -5,6 +5,7 @@
 #include "tandem/ops/conv2d_direct.h"
 #include "tandem/ops/reduce.h"
 #include "tandem/ops/wide_copy.h"
+#include "tandem/ops/winograd.h"
 #include "tandem/tensor/copy.h"
 #include "tandem/tensor/tape.h"
 
@@ -31,6 +32,12 @@ void conv2d_kernel<Backend::cpu>(const Conv2dPlan& plan, std::byte* y, const std
                                 wide_bias.data(), stream);
     return to_bf16(y, wide_y, sizes.y);
   }
+  if (winograd_pays(plan)) {
+    const Buffer transformed = scratch_of<float>(winograd_weight_size(plan));
+    transform_winograd_weight(plan, as<float>(transformed), reinterpret_cast<const float*>(weight));
+    return winograd_conv2d(plan, reinterpret_cast<float*>(y), reinterpret_cast<const float*>(x),
+                           as<float>(transformed), {.bias = reinterpret_cast<const float*>(bias)});
+  }
   on_dtype(CpuTypes{}, plan.dtype, "conv2d", [&]<class T>() {
     const Buffer packed = scratch_of<T>(direct_weight_size<T>(plan));
     pack_direct_weight(plan, as<T>(packed), reinterpret_cast<const T*>(weight));
@@ -50,6 +57,9 @@ void conv2d_input_gradient_kernel<Backend::cpu>(const Conv2dPlan& plan, std::byt
                                                wide_weight.data(), stream);
     return to_bf16(dx, wide_dx, sizes.x);
   }
+  if (winograd_pays(plan))
+    return winograd_input_gradient(plan, reinterpret_cast<float*>(dx), reinterpret_cast<const float*>(dy),
+                                   reinterpret_cast<const float*>(weight));
   on_dtype(CpuTypes{}, plan.dtype, "conv2d", [&]<class T>() {
     direct_input_gradient(plan, reinterpret_cast<T*>(dx), reinterpret_cast<const T*>(dy),
                           reinterpret_cast<const T*>(weight));
@@ -65,6 +75,9 @@ void conv2d_weight_gradient_kernel<Backend::cpu>(const Conv2dPlan& plan, std::by
     return conv2d_weight_gradient_kernel<Backend::cpu>(in_f32(plan), dweight, wide_dy.data(), wide_x.data(),
                                                        stream);
   }
+  if (winograd_pays(plan))
+    return winograd_weight_gradient(plan, reinterpret_cast<float*>(dweight),
+                                    reinterpret_cast<const float*>(dy), reinterpret_cast<const float*>(x));
   on_dtype(CpuTypes{}, plan.dtype, "conv2d", [&]<class T>() {
     direct_weight_gradient(plan, reinterpret_cast<T*>(dweight), reinterpret_cast<const T*>(dy),
                            reinterpret_cast<const T*>(x));

@@ -5,8 +5,8 @@
 
 #include "tandem/core/parallel.h"
 #include "tandem/core/team.h"
-#include "tandem/device/buffer.h"
 #include "tandem/ops/row_gather.h"
+#include "tandem/ops/wide_copy.h"
 #include "tandem/ops/work_split.h"
 
 namespace tandem {
@@ -85,70 +85,73 @@ struct RowProduct {
         [&](std::int64_t first_row, std::int64_t last_row, std::int64_t first_panel,
             std::int64_t last_panel) {
           const std::int64_t most_rows = std::min(block_rows, round_up(last_row - first_row, row_group));
-          const Buffer gathered(static_cast<std::size_t>(most_rows * gather.greatest_block()) * sizeof(T),
-                                current_stream(cpu_device));
-          const bool several = gather.blocks().size() > 1;
-          const Buffer partial(
-              several ? static_cast<std::size_t>(most_rows * (last_panel - first_panel) * width) * sizeof(T)
-                      : 0,
-              current_stream(cpu_device));
+          const Buffer gathered = scratch_of<T>((most_rows + row_group) * gather.greatest_block());
+          const Buffer partial =
+              scratch_of<T>(gather.blocks().size() > 1 ? most_rows * (last_panel - first_panel) * width : 0);
           with_simd([&]<std::size_t bytes>() __attribute__((always_inline)) {
             for (std::int64_t row = first_row; row < last_row; row += block_rows)
               block<bytes>(row, std::min(block_rows, last_row - row), first_panel, last_panel,
-                           reinterpret_cast<T*>(gathered.data()), reinterpret_cast<T*>(partial.data()));
+                           as<T>(gathered), as<T>(partial));
           });
         });
   }
 
+  // `gathered` has room for a block of rows and one more group.
   template <std::size_t bytes>
   [[gnu::always_inline]] void block(std::int64_t first_row, std::int64_t rows, std::int64_t first_panel,
-                                    std::int64_t last_panel, T* rows_of_a, T* partial) const {
+                                    std::int64_t last_panel, T* gathered, T* partial) const {
     using Tile = ProductTile<T, bytes>;
     const std::int64_t groups = pieces_of(rows, row_group);
     const std::size_t last_block = gather.blocks().size() - 1;
+    std::int64_t places[block_rows] = {};
+    for (std::int64_t r = 0; r < rows; ++r) places[r] = place_of(first_row + r);
     for (std::size_t b = 0; b <= last_block; ++b) {
       const GatherBlock& part = gather.blocks()[b];
-      gather.rows(part, first_row, rows, groups * row_group, from, rows_of_a, part.padded);
+      for (std::int64_t group = 0; group < groups; ++group) {
+        T* const here = gathered + group * row_group * part.padded;
+        T* const lines = inner_first<bytes> ? gathered + groups * row_group * part.padded : here;
+        const std::int64_t row = group * row_group;
+        gather.group(part, first_row + row, std::min(row_group, rows - row), from, lines);
+        if constexpr (inner_first<bytes>) put_inner_first(here, lines, part.padded);
+      }
       for (std::int64_t panel = first_panel; panel < last_panel; ++panel)
         for (std::int64_t row = 0; row < groups * row_group; row += Tile::rows) {
           Tile tile;
           T* const sums = partial + ((panel - first_panel) * groups * row_group + row) * Tile::columns;
           if (b > 0) tile.load(sums, Tile::columns);
-          tile.add_rows(rows_of_a + row * part.padded, part.padded,
-                        packed + (panel * gather.padded_inner() + part.offset) * Tile::columns, part.padded);
+          tile.add_group(gathered + row / row_group * row_group * part.padded, row % row_group,
+                         packed + (panel * gather.padded_inner() + part.offset) * Tile::columns, part.padded);
           if (b < last_block)
             tile.store(sums, Tile::columns);
           else
-            write<bytes>(tile, first_row + row, std::min<std::int64_t>(Tile::rows, rows - row), panel);
+            write<bytes>(tile, places + row, std::min<std::int64_t>(Tile::rows, rows - row), panel);
         }
     }
   }
 
-  template <std::size_t bytes>
-  [[gnu::always_inline]] void write(const ProductTile<T, bytes>& tile, std::int64_t row, std::int64_t rows,
-                                    std::int64_t panel) const {
-    constexpr std::int64_t columns = ProductTile<T, bytes>::columns;
-    const std::int64_t column = panel * columns;
-    const std::int64_t count = std::min(columns, target.channel_count - column);
-    alignas(64) T sums[ProductTile<T, bytes>::rows * columns];
-    tile.store(sums, columns);
+  // Where the first channel of a row's pixel lies.
+  std::int64_t place_of(std::int64_t row) const {
     const YX grid = gather.source().rows;
-    for (std::int64_t r = 0; r < rows; ++r) {
-      const std::int64_t line = (row + r) / grid.x, x = (row + r) % grid.x;
-      const std::int64_t image = line / grid.y, y = line % grid.y;
-      const std::int64_t pixel =
-          (image * target.size.y + target.first.y + y * target.step.y) * target.size.x + target.first.x +
-          x * target.step.x;
-      const std::int64_t at = pixel * target.channels + target.first_channel + column;
-      const RowEpilogue<T> here{
-          .bias = epilogue.bias ? epilogue.bias + target.first_channel + column : nullptr,
-          .residual = epilogue.residual ? epilogue.residual + at : nullptr,
-          .relu = epilogue.relu};
-      if (count == columns)
-        write_row(to + at, sums + r * columns, columns, here);
-      else
-        write_row(to + at, sums + r * columns, count, here);
-    }
+    const std::int64_t line = row / grid.x, x = row % grid.x, image = line / grid.y, y = line % grid.y;
+    return ((image * target.size.y + target.first.y + y * target.step.y) * target.size.x + target.first.x +
+            x * target.step.x) *
+               target.channels +
+           target.first_channel;
+  }
+
+  template <std::size_t bytes>
+  [[gnu::always_inline]] void write(const ProductTile<T, bytes>& tile, const std::int64_t* places,
+                                    std::int64_t rows, std::int64_t panel) const {
+    using Tile = ProductTile<T, bytes>;
+#pragma GCC unroll 8
+    for (int r = 0; r < Tile::rows; ++r)
+#pragma GCC unroll 2
+      for (int v = 0; v < 2; ++v) {
+        const std::int64_t column = panel * Tile::columns + v * Tile::lanes;
+        if (r >= rows || column >= target.channel_count) continue;
+        write_lanes<bytes>(to + places[r] + column, tile.sum[r][v], target.channel_count - column,
+                           epilogue.at(target.first_channel + column, places[r] + column));
+      }
   }
 };
 
@@ -224,11 +227,9 @@ void input_gradient_of_phase(const Conv2dPlan& plan, YX phase, std::int64_t grou
                           .rows = rows,
                           .step = {1, 1}},
                          taps);
-  const Buffer packed(
-      static_cast<std::size_t>(round_up(size.channels, panel_columns_here<T>()) * gather.padded_inner()) *
-          sizeof(T),
-      current_stream(cpu_device));
-  auto* panels = reinterpret_cast<T*>(packed.data());
+  const Buffer packed =
+      scratch_of<T>(round_up(size.channels, panel_columns_here<T>()) * gather.padded_inner());
+  T* const panels = as<T>(packed);
   const T* from = weight + group * size.filters * size.taps * size.channels;
   pack_panels(gather, size.channels, panels,
               [&](T* to, std::int64_t column, std::int64_t count, std::int64_t tap, std::int64_t filter) {
@@ -268,15 +269,12 @@ void weight_gradient_of_group(const Conv2dPlan& plan, std::int64_t group, T* dwe
   const std::int64_t inner_panels = pieces_of(inner, width), filter_panels = pieces_of(size.filters, width);
   const std::int64_t block = std::min(
       rows, std::clamp<std::int64_t>((1 << 19) / (width * (inner_panels + filter_panels)), 64, 1024));
-  const auto buffer_of = [](std::int64_t elements) {
-    return Buffer(static_cast<std::size_t>(elements) * sizeof(T), current_stream(cpu_device));
-  };
-  const Buffer sums_buffer = buffer_of(filter_panels * width * inner_panels * width);
-  const Buffer rows_buffer = buffer_of(inner_panels * width * block);
-  const Buffer gradient_buffer = buffer_of(filter_panels * width * block);
-  auto* const sums = reinterpret_cast<T*>(sums_buffer.data());
-  auto* const row_panels = reinterpret_cast<T*>(rows_buffer.data());
-  auto* const gradient_panels = reinterpret_cast<T*>(gradient_buffer.data());
+  const Buffer sums_buffer = scratch_of<T>(filter_panels * width * inner_panels * width);
+  const Buffer rows_buffer = scratch_of<T>(inner_panels * width * block);
+  const Buffer gradient_buffer = scratch_of<T>(filter_panels * width * block);
+  T* const sums = as<T>(sums_buffer);
+  T* const row_panels = as<T>(rows_buffer);
+  T* const gradient_panels = as<T>(gradient_buffer);
 
   const auto member = [&]<std::size_t bytes>(const TeamMember& me) __attribute__((always_inline)) {
     using Tile = ProductTile<T, bytes>;

@@ -4,6 +4,7 @@
 #include "tandem/ops/cast.h"
 #include "tandem/ops/conv2d_direct.h"
 #include "tandem/ops/wide_copy.h"
+#include "tandem/ops/winograd.h"
 
 namespace tandem {
 namespace {
@@ -23,6 +24,11 @@ Conv2dPlan weight_plan(const Tensor& weight, const Conv2dOptions& options, DType
 Tensor transformed_weight(const Tensor& weight, const Conv2dOptions& options) {
   const Tensor wide = weight.dtype() == DType::bf16 ? cast(weight, DType::f32) : weight;
   const Conv2dPlan plan = weight_plan(wide, options, wide.dtype());
+  if (winograd_takes(plan)) {
+    Tensor transformed = Tensor::empty({winograd_weight_size(plan)}, DType::f32);
+    transform_winograd_weight(plan, transformed.data<float>(), wide.data<float>());
+    return transformed;
+  }
   return on_dtype(TypeList<float, double>{}, wide.dtype(), "conv2d", [&]<class T>() {
     Tensor packed = Tensor::empty({direct_weight_size<T>(plan)}, wide.dtype());
     pack_direct_weight(plan, packed.data<T>(), wide.data<T>());
@@ -69,8 +75,12 @@ void fixed_conv2d_kernel<Backend::cpu>(const Conv2dPlan& plan, std::byte* y, con
     const RowEpilogue<T> after{.bias = reinterpret_cast<const T*>(epilogue.bias),
                                .residual = reinterpret_cast<const T*>(epilogue.residual),
                                .relu = epilogue.relu};
-    direct_conv2d<T>(plan, reinterpret_cast<T*>(y), reinterpret_cast<const T*>(x),
-                     fixed.transformed.data<T>(), after);
+    const T* weight = fixed.transformed.data<T>();
+    if constexpr (std::same_as<T, float>)
+      if (winograd_takes(plan))
+        return winograd_conv2d(plan, reinterpret_cast<float*>(y), reinterpret_cast<const float*>(x), weight,
+                               after);
+    direct_conv2d<T>(plan, reinterpret_cast<T*>(y), reinterpret_cast<const T*>(x), weight, after);
   });
 }
 

@@ -11,8 +11,7 @@
 
 namespace tandem {
 
-// Rows come in groups of so many, and inner sizes that run along rows in multiples of so many, zeros at the
-// end.
+// Rows come in groups of so many, and inner sizes in multiples of so many, zeros at the end.
 inline constexpr std::int64_t row_group = 8;
 inline constexpr std::int64_t inner_unit = 4;
 
@@ -45,6 +44,88 @@ inline constexpr bool many_registers = false;
 template <class T, std::size_t bytes>
 inline constexpr int product_rows = (many_registers || bytes == 64) && panel_columns<T, bytes> >= 8 ? 8 : 4;
 
+template <class T>
+struct QuadOf {
+  typedef T type __attribute__((vector_size(4 * sizeof(T))));
+};
+template <class T>
+using Quad = typename QuadOf<T>::type;
+
+// A block of 4 × 4, its rows in four vectors.
+template <class V>
+[[gnu::always_inline]] inline void transpose(V* rows) {
+  const V a = __builtin_shufflevector(rows[0], rows[1], 0, 4, 1, 5);
+  const V b = __builtin_shufflevector(rows[0], rows[1], 2, 6, 3, 7);
+  const V c = __builtin_shufflevector(rows[2], rows[3], 0, 4, 1, 5);
+  const V d = __builtin_shufflevector(rows[2], rows[3], 2, 6, 3, 7);
+  rows[0] = __builtin_shufflevector(a, c, 0, 1, 4, 5);
+  rows[1] = __builtin_shufflevector(a, c, 2, 3, 6, 7);
+  rows[2] = __builtin_shufflevector(b, d, 0, 1, 4, 5);
+  rows[3] = __builtin_shufflevector(b, d, 2, 3, 6, 7);
+}
+
+// How a group of rows of the left factor lies: [inner][row] on NEON, where a lane of a register is a free
+// operand and loads should be few; [row][inner] elsewhere, where loading one number into all lanes costs
+// nothing more.
+template <std::size_t bytes>
+inline constexpr bool inner_first = bytes == 16 && many_registers;
+
+// Brings a group of rows, `inner` apart, into the order [inner][row].
+template <class T>
+[[gnu::always_inline]] inline void put_inner_first(T* __restrict to, const T* __restrict rows,
+                                                   std::int64_t inner) {
+  if constexpr (sizeof(T) == 4) {
+    for (std::int64_t r = 0; r < row_group; r += 4)
+      for (std::int64_t k = 0; k < inner; k += 4) {
+        Quad<T> block[4];
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; ++i)
+          block[i] = *reinterpret_cast<const Vector<T, 16>*>(rows + (r + i) * inner + k);
+        transpose(block);
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; ++i)
+          *reinterpret_cast<Vector<T, 16>*>(to + (k + i) * row_group + r) = block[i];
+      }
+  } else {
+    for (std::int64_t k = 0; k < inner; ++k)
+      for (std::int64_t r = 0; r < row_group; ++r) to[k * row_group + r] = rows[r * inner + k];
+  }
+}
+
+// What becomes of sums on the way out; each may be null.
+template <class T>
+struct RowEpilogue {
+  const T* bias = nullptr;
+  const T* residual = nullptr;
+  bool relu = false;
+
+  // The same from another place of the results on.
+  [[gnu::always_inline]] RowEpilogue at(std::int64_t channel, std::int64_t element) const {
+    return {bias ? bias + channel : nullptr, residual ? residual + element : nullptr, relu};
+  }
+};
+
+// Writes the first `count` lanes of a vector of sums.
+template <std::size_t bytes, class T, class V>
+[[gnu::always_inline]] inline void write_lanes(T* to, V sums, std::int64_t count,
+                                               const RowEpilogue<T>& epilogue) {
+  constexpr std::int64_t lanes = bytes / sizeof(T);
+  using Memory = Vector<T, bytes>;
+  if (count >= lanes) {
+    if (epilogue.bias) sums += *reinterpret_cast<const Memory*>(epilogue.bias);
+    if (epilogue.residual) sums += *reinterpret_cast<const Memory*>(epilogue.residual);
+    if (epilogue.relu) sums = sums < 0 ? V{} : sums;
+    *reinterpret_cast<Memory*>(to) = sums;
+  } else {
+    for (std::int64_t i = 0; i < count; ++i) {
+      T value = sums[i];
+      if (epilogue.bias) value += epilogue.bias[i];
+      if (epilogue.residual) value += epilogue.residual[i];
+      to[i] = epilogue.relu && value < 0 ? T{0} : value;
+    }
+  }
+}
+
 template <class T, std::size_t bytes>
 struct ProductTile {
   static constexpr int rows = product_rows<T, bytes>;
@@ -68,33 +149,20 @@ struct ProductTile {
       for (int v = 0; v < 2; ++v) *reinterpret_cast<Memory*>(to + r * distance + v * lanes) = sum[r][v];
   }
 
-  // sum(r, ·) += Σ over k of a[r · distance + k] · panel[k]; `inner` is a multiple of inner_unit.
-  [[gnu::always_inline]] void add_rows(const T* a, std::int64_t distance, const T* panel,
-                                       std::int64_t inner) {
-    if constexpr (bytes == 16) {  // a lane of a register is a free operand on NEON
-      for (std::int64_t k = 0; k < inner; k += lanes) {
-        Sum x[rows];
-#pragma GCC unroll 8
-        for (int r = 0; r < rows; ++r) x[r] = *reinterpret_cast<const Memory*>(a + r * distance + k);
-#pragma GCC unroll 4
-        for (int lane = 0; lane < static_cast<int>(lanes); ++lane, panel += columns) {
-          const Sum b0 = *reinterpret_cast<const Memory*>(panel);
-          const Sum b1 = *reinterpret_cast<const Memory*>(panel + lanes);
-#pragma GCC unroll 8
-          for (int r = 0; r < rows; ++r) {
-            sum[r][0] += b0 * x[r][lane];
-            sum[r][1] += b1 * x[r][lane];
-          }
-        }
-      }
+  // Adds rows first … of a group that lies as inner_first says.
+  [[gnu::always_inline]] void add_group(const T* group, std::int64_t first, const T* panel,
+                                        std::int64_t inner) {
+    if constexpr (inner_first<bytes>) {
+      add_columns(group + first, row_group, panel, inner);
     } else {
+      const T* const a = group + first * inner;
       for (std::int64_t k = 0; k < inner; ++k, panel += columns) {
         const Sum b0 = *reinterpret_cast<const Memory*>(panel);
         const Sum b1 = *reinterpret_cast<const Memory*>(panel + lanes);
 #pragma GCC unroll 8
         for (int r = 0; r < rows; ++r) {
-          sum[r][0] += b0 * a[r * distance + k];
-          sum[r][1] += b1 * a[r * distance + k];
+          sum[r][0] += b0 * a[r * inner + k];
+          sum[r][1] += b1 * a[r * inner + k];
         }
       }
     }
@@ -126,26 +194,5 @@ struct ProductTile {
     }
   }
 };
-
-// What becomes of the sums of a row on the way out; each may be null, and lies as the row does.
-template <class T>
-struct RowEpilogue {
-  const T* bias = nullptr;
-  const T* residual = nullptr;
-  bool relu = false;
-};
-
-// Writes the first `count` sums, at most a panel's, of one row; `sums` is used up.
-template <class T>
-[[gnu::always_inline]] inline void write_row(T* __restrict to, T* __restrict sums, std::int64_t count,
-                                             const RowEpilogue<T>& epilogue) {
-  if (epilogue.bias)
-    for (std::int64_t i = 0; i < count; ++i) sums[i] += epilogue.bias[i];
-  if (epilogue.residual)
-    for (std::int64_t i = 0; i < count; ++i) sums[i] += epilogue.residual[i];
-  if (epilogue.relu)
-    for (std::int64_t i = 0; i < count; ++i) sums[i] = sums[i] < 0 ? T{0} : sums[i];
-  for (std::int64_t i = 0; i < count; ++i) to[i] = sums[i];
-}
 
 }  // namespace tandem

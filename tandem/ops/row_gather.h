@@ -55,15 +55,17 @@ class RowGather {
   std::int64_t greatest_block() const { return greatest_block_; }
   std::int64_t row_count() const { return source_.images * source_.rows.y * source_.rows.x; }
 
-  // A block of the inner size of `count` rows from `first`, `distance` apart; rows up to `padded_count` are
-  // zeros.
+  // A block of the inner size of a group of rows from `first`, of which `count` are wanted, as [row][inner].
   template <class T>
-  [[gnu::always_inline]] void rows(const GatherBlock& block, std::int64_t first, std::int64_t count,
-                                   std::int64_t padded_count, const T* from, T* to,
-                                   std::int64_t distance) const {
+  [[gnu::always_inline]] void group(const GatherBlock& block, std::int64_t first, std::int64_t count,
+                                    const T* from, T* to) const {
     const std::int64_t inner = (block.last_tap - block.first_tap) * source_.channel_count;
-    for (std::int64_t r = 0; r < count; ++r) {
-      T* const row = to + r * distance;
+    for (std::int64_t r = 0; r < row_group; ++r) {
+      T* const row = to + r * block.padded;
+      if (r >= count) {
+        copy<T>(row, nullptr, block.padded);
+        continue;
+      }
       for_each_piece(
           block.first_tap, block.last_tap, first + r,
           from, [&](std::int64_t at, const T* piece, std::int64_t length) __attribute__((always_inline)) {
@@ -71,7 +73,6 @@ class RowGather {
           });
       for (std::int64_t i = inner; i < block.padded; ++i) row[i] = T{0};
     }
-    for (std::int64_t r = count; r < padded_count; ++r) copy<T>(to + r * distance, nullptr, block.padded);
   }
 
   // All taps of one row, without padding between blocks, cut into pieces of `width` that go `distance` apart;
