@@ -25,7 +25,7 @@ BatchNorm::BatchNorm(std::int64_t channels, double momentum, double epsilon)
 Tensor BatchNorm::forward(const Tensor& x, const Tensor& residual, bool relu) {
   const BatchNormOptions options{
       .training = uses_batch(), .momentum = momentum_, .epsilon = epsilon_, .relu = relu};
-  return batch_norm(x, weight_, bias_, {running_mean_, running_variance_, batches_}, options, residual);
+  return batch_norm(x, weight_, bias_, running_mean_, running_variance_, options, residual, batches_);
 }
 
 BatchNorm::Line BatchNorm::line() const {

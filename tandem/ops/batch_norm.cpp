@@ -101,6 +101,7 @@ void normalise(const BatchNormPlan& plan, const BatchNormForward& of) {
                                                                          of.running_variance);
   const double epsilon = plan.options.epsilon, momentum = plan.options.momentum;
   if (plan.options.training) {
+    if (of.batches) ++*of.batches;
     const Moments moments = moments_of<T>(plan, x);
     const double unbiased = static_cast<double>(plan.rows) / static_cast<double>(plan.rows - 1);
     for (std::int64_t c = 0; c < channels; ++c) {
@@ -308,7 +309,7 @@ void check_arguments(const Tensor& x, const Tensor& weight, const Tensor& bias, 
 // What the gradient needs; handles are empty where no gradient needs them.
 struct Kept {
   BatchNormPlan plan;
-  Tensor x, y, weight, mean, inverse_deviation;
+  Tensor x, y, weight, mean, inverse_deviation, bias;
   bool of_x, of_weight, of_bias, of_residual;
 };
 
@@ -332,7 +333,8 @@ Gradients gradients_of(const Kept& kept, const Tensor& g) {
                              .y = kept.y.bytes(),
                              .weight = kept.weight.bytes(),
                              .mean = kept.mean.bytes(),
-                             .inverse_deviation = kept.inverse_deviation.bytes()};
+                             .inverse_deviation = kept.inverse_deviation.bytes(),
+                             .bias = kept.bias.bytes()};
   if (of.dx || of.dresidual || of.dweight || of.dbias)
     on_backend(device, "batch_norm",
                [&]<Backend B>() { batch_norm_gradient_kernel<B>(kept.plan, of, current_stream(device)); });
@@ -342,8 +344,15 @@ Gradients gradients_of(const Kept& kept, const Tensor& g) {
 }  // namespace
 
 Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
-                  const Tensor& running_variance, const BatchNormOptions& options, const Tensor& residual) {
+                  const Tensor& running_variance, const BatchNormOptions& options, const Tensor& residual,
+                  const Tensor& batches) {
   check_arguments(x, weight, bias, running_mean, running_variance, residual);
+  if (batches.defined()) {
+    common_device("batch_norm", {&x, &batches});
+    check(batches.dtype() == DType::i64 && batches.numel() == 1,
+          "[batch_norm] expected a count of batches in i64, got {} {}", name_of(batches.dtype()),
+          batches.shape().to_string());
+  }
   const Device device = x.device();
   const BatchNormPlan plan{
       .rows = x.numel() / x.size(-1), .channels = x.size(-1), .dtype = x.dtype(), .options = options};
@@ -364,7 +373,8 @@ Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, con
                             .running_mean = running_mean.bytes(),
                             .running_variance = running_variance.bytes(),
                             .mean = mean.bytes(),
-                            .inverse_deviation = inverse_deviation.bytes()};
+                            .inverse_deviation = inverse_deviation.bytes(),
+                            .batches = batches.defined() ? batches.data<std::int64_t>() : nullptr};
   on_backend(device, "batch_norm",
              [&]<Backend B>() { batch_norm_kernel<B>(plan, of, current_stream(device)); });
   const bool of_x = wants_grad(x), of_weight = wants_grad(weight), of_bias = wants_grad(bias);
@@ -377,6 +387,7 @@ Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, con
             .weight = of_x ? scale : Tensor(),
             .mean = needs_x ? mean : Tensor(),
             .inverse_deviation = of_x || of_weight ? inverse_deviation : Tensor(),
+            .bias = of_x && needs_x && options.relu && !residual.defined() ? shift : Tensor(),
             .of_x = of_x,
             .of_weight = of_weight,
             .of_bias = of_bias,

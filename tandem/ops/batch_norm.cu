@@ -118,7 +118,8 @@ __global__ void __launch_bounds__(threads)
 template <class T, class C>
 __global__ void __launch_bounds__(threads)
     join_values(const C* partial, int parts, BatchNormPlan plan, const T* x, C* running_mean,
-                C* running_variance, C* mean, C* inverse_deviation) {
+                C* running_variance, C* mean, C* inverse_deviation, std::int64_t* batches) {
+  if (batches && blockIdx.x == 0 && threadIdx.x == 0) ++*batches;
   const std::int64_t channel = (std::int64_t{blockIdx.x} * threads + threadIdx.x) / 32;
   if (channel >= plan.channels) return;
   double sum, squares;
@@ -170,24 +171,46 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
+// How the ReLU's share of a gradient is known: not needed, from its result, or from x, where y follows from
+// it.
+enum class Mask { none, from_y, from_x };
+
+// What a channel's results are made of.
+template <class C>
+struct ChannelLine {
+  const C *mean, *inverse_deviation, *weight, *bias;
+
+  __device__ C y(C x, int channel) const {
+    return (x - mean[channel]) * (weight[channel] * inverse_deviation[channel]) + bias[channel];
+  }
+};
+
+template <Mask mask, class T, class C>
+__device__ C through_relu(C g, C x, T y, const ChannelLine<C>& line, int channel) {
+  if constexpr (mask == Mask::from_y) return convert<C>(y) > 0 ? g : C{0};
+  if constexpr (mask == Mask::from_x) return line.y(x, channel) > 0 ? g : C{0};
+  return g;
+}
+
 // Sums of g and g · (x − mean), where g is the gradient after the ReLU; g is written where it is wanted.
-template <int width, bool relu, bool writes, class T, class C>
+template <int width, Mask mask, bool writes, class T, class C>
 __global__ void __launch_bounds__(threads)
     sum_gradients(Cut cut, C* __restrict__ partial, T* __restrict__ dresidual, const T* __restrict__ dy,
-                  const T* __restrict__ x, const T* __restrict__ y, const C* __restrict__ mean) {
+                  const T* __restrict__ x, const T* __restrict__ y, ChannelLine<C> line) {
   using Values = Pack<T, width>;
   sum_part<width>(cut, partial, [&](std::int64_t at, int channel, C(&sums)[2][width]) {
     Values gradient = *reinterpret_cast<const Values*>(dy + at);
     const Values values = *reinterpret_cast<const Values*>(x + at);
-    Values results;
-    if constexpr (relu) results = *reinterpret_cast<const Values*>(y + at);
+    Values results = values;
+    if constexpr (mask == Mask::from_y) results = *reinterpret_cast<const Values*>(y + at);
 #pragma unroll
     for (int i = 0; i < width; ++i) {
-      if constexpr (relu)
-        if (!(convert<C>(results.value[i]) > 0)) gradient.value[i] = convert<T>(C{0});
-      const C g = convert<C>(gradient.value[i]);
+      const C value = convert<C>(values.value[i]);
+      const C g =
+          through_relu<mask>(convert<C>(gradient.value[i]), value, results.value[i], line, channel + i);
+      if constexpr (writes) gradient.value[i] = convert<T>(g);
       sums[0][i] += g;
-      sums[1][i] += g * (convert<C>(values.value[i]) - mean[channel + i]);
+      sums[1][i] += g * (value - line.mean[channel + i]);
     }
     if constexpr (writes) *reinterpret_cast<Values*>(dresidual + at) = gradient;
   });
@@ -218,10 +241,10 @@ __global__ void __launch_bounds__(threads)
   factors.c[channel] = static_cast<C>(plan.options.training ? -scale * sum / count : 0);
 }
 
-template <int width, bool relu, class T, class C>
+template <int width, Mask mask, class T, class C>
 __global__ void __launch_bounds__(threads)
     apply_gradient(std::int64_t packs, int channels, T* __restrict__ dx, const T* __restrict__ dy,
-                   const T* __restrict__ x, const T* __restrict__ y, const C* __restrict__ mean,
+                   const T* __restrict__ x, const T* __restrict__ y, ChannelLine<C> line,
                    Factors<C> factors) {
   using Values = Pack<T, width>;
   const std::int64_t step = std::int64_t{gridDim.x} * threads;
@@ -229,16 +252,15 @@ __global__ void __launch_bounds__(threads)
     const int channel = static_cast<int>(p * width % channels);
     const Values gradient = reinterpret_cast<const Values*>(dy)[p];
     Values values = reinterpret_cast<const Values*>(x)[p];
-    Values results;
-    if constexpr (relu) results = reinterpret_cast<const Values*>(y)[p];
+    Values results = values;
+    if constexpr (mask == Mask::from_y) results = reinterpret_cast<const Values*>(y)[p];
 #pragma unroll
     for (int i = 0; i < width; ++i) {
-      C g = convert<C>(gradient.value[i]);
-      if constexpr (relu)
-        if (!(convert<C>(results.value[i]) > 0)) g = 0;
       const int at = channel + i;
-      values.value[i] = convert<T>(factors.a[at] * g +
-                                   factors.b[at] * (convert<C>(values.value[i]) - mean[at]) + factors.c[at]);
+      const C value = convert<C>(values.value[i]);
+      const C g = through_relu<mask>(convert<C>(gradient.value[i]), value, results.value[i], line, at);
+      values.value[i] =
+          convert<T>(factors.a[at] * g + factors.b[at] * (value - line.mean[at]) + factors.c[at]);
     }
     reinterpret_cast<Values*>(dx)[p] = values;
   }
@@ -258,6 +280,18 @@ void on_width(const BatchNormPlan& plan, F&& f) {
     else
       f.template operator()<T, C, 1>();
   });
+}
+
+template <class F>
+void on_mask(Mask mask, F&& f) {
+  switch (mask) {
+    case Mask::none:
+      return f.template operator()<Mask::none>();
+    case Mask::from_y:
+      return f.template operator()<Mask::from_y>();
+    case Mask::from_x:
+      return f.template operator()<Mask::from_x>();
+  }
 }
 
 template <class F>
@@ -286,8 +320,8 @@ void batch_norm_kernel<Backend::cuda>(const BatchNormPlan& plan, const BatchNorm
       auto* const sums = reinterpret_cast<C*>(partial.data());
       sum_values<width, T, C><<<grid_of(cut), threads, 0, on>>>(cut, sums, x);
       check_launch("batch_norm sums");
-      join_values<T, C><<<warps_for(plan.channels), threads, 0, on>>>(sums, cut.parts, plan, x, running_mean,
-                                                                      running_variance, mean, inverse);
+      join_values<T, C><<<warps_for(plan.channels), threads, 0, on>>>(
+          sums, cut.parts, plan, x, running_mean, running_variance, mean, inverse, of.batches);
       check_launch("batch_norm statistics");
     } else {
       take_running<C><<<blocks_for(plan.channels, threads), threads, 0, on>>>(
@@ -311,32 +345,43 @@ void batch_norm_gradient_kernel<Backend::cuda>(const BatchNormPlan& plan, const 
   const cudaStream_t on = cuda_stream(stream);
   on_width(plan, [&]<class T, class C, int width>() {
     const auto* dy = reinterpret_cast<const T*>(of.dy);
-    const auto* x = reinterpret_cast<const T*>(of.x);
+    const auto* x = of.x ? reinterpret_cast<const T*>(of.x) : dy;  // not needed then, but read
     const auto* y = reinterpret_cast<const T*>(of.y);
-    const auto* mean = reinterpret_cast<const C*>(of.mean);
     auto* const dresidual = reinterpret_cast<T*>(of.dresidual);
     const Cut cut = cut_rows(plan.rows, plan.channels, width, stream.device);
-    const Buffer memory(static_cast<std::size_t>((2 * cut.parts + 3) * plan.channels) * sizeof(C), stream);
+    const Buffer memory(static_cast<std::size_t>((2 * cut.parts + 4) * plan.channels) * sizeof(C), stream);
     auto* const sums = reinterpret_cast<C*>(memory.data());
     C* const after = sums + 2 * cut.parts * plan.channels;
     const Factors<C> factors{after, after + plan.channels, after + 2 * plan.channels};
-    on_flags(plan.options.relu, dresidual != nullptr, [&]<bool relu, bool writes>() {
-      sum_gradients<width, relu, writes, T, C>
-          <<<grid_of(cut), threads, 0, on>>>(cut, sums, dresidual, dy, x, y, mean);
+    C* const zeros = after + 3 * plan.channels;  // for what nothing needs
+    if (!of.weight || !of.mean || !of.inverse_deviation)
+      cuda_check(cudaMemsetAsync(zeros, 0, static_cast<std::size_t>(plan.channels) * sizeof(C), on),
+                 "cudaMemsetAsync");
+    const auto known = [&](const std::byte* values) -> const C* {
+      return values ? reinterpret_cast<const C*>(values) : zeros;
+    };
+    const ChannelLine<C> line{known(of.mean), known(of.inverse_deviation), known(of.weight), known(of.bias)};
+    const Mask mask = !plan.options.relu ? Mask::none : of.bias ? Mask::from_x : Mask::from_y;
+    on_mask(mask, [&]<Mask how>() {
+      if (dresidual)
+        sum_gradients<width, how, true, T, C>
+            <<<grid_of(cut), threads, 0, on>>>(cut, sums, dresidual, dy, x, y, line);
+      else
+        sum_gradients<width, how, false, T, C>
+            <<<grid_of(cut), threads, 0, on>>>(cut, sums, nullptr, dy, x, y, line);
     });
     check_launch("batch_norm gradient sums");
     join_gradients<C><<<warps_for(plan.channels), threads, 0, on>>>(
-        sums, cut.parts, plan, reinterpret_cast<const C*>(of.weight),
-        reinterpret_cast<const C*>(of.inverse_deviation), reinterpret_cast<C*>(of.dweight),
+        sums, cut.parts, plan, line.weight, line.inverse_deviation, reinterpret_cast<C*>(of.dweight),
         reinterpret_cast<C*>(of.dbias), factors);
     check_launch("batch_norm gradient factors");
     if (!of.dx) return;
     const std::int64_t packs = plan.rows * plan.channels / width;
     // What was written for the residual has gone through the ReLU already.
-    on_flags(plan.options.relu && !dresidual, false, [&]<bool relu, bool>() {
-      apply_gradient<width, relu, T, C><<<blocks_for(packs, threads), threads, 0, on>>>(
+    on_mask(dresidual ? Mask::none : mask, [&]<Mask how>() {
+      apply_gradient<width, how, T, C><<<blocks_for(packs, threads), threads, 0, on>>>(
           packs, static_cast<int>(plan.channels), reinterpret_cast<T*>(of.dx), dresidual ? dresidual : dy, x,
-          y, mean, factors);
+          y, line, factors);
     });
     check_launch("batch_norm gradient");
   });

@@ -20,10 +20,10 @@ struct BatchNormOptions {
 // x (…, channels) of at least two axes; weight, bias, running_mean, running_variance (channels) in x's dtype,
 // f32 for bf16; residual of x's shape and dtype, or an empty handle. As PyTorch's: the batch's own variance
 // is the biased one, the running one is moved towards the unbiased. Training on one value a channel is an
-// Error.
+// Error. `batches`, i64 of one element, is counted up in training; it may be an empty handle.
 Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
                   const Tensor& running_variance, const BatchNormOptions& options,
-                  const Tensor& residual = {});
+                  const Tensor& residual = {}, const Tensor& batches = {});
 
 struct BatchNormPlan {
   std::int64_t rows = 0, channels = 0;
@@ -37,6 +37,7 @@ struct BatchNormForward {
   const std::byte *x, *residual, *weight, *bias;  // residual may be null
   std::byte *running_mean, *running_variance;
   std::byte *mean, *inverse_deviation;
+  std::int64_t* batches;  // may be null
 };
 
 template <Backend B>
@@ -44,8 +45,9 @@ void batch_norm_kernel(const BatchNormPlan& plan, const BatchNormForward& of, St
 
 struct BatchNormBackward {
   std::byte *dx, *dresidual, *dweight, *dbias;  // each may be null
-  const std::byte *dy, *x, *y;                  // y may be null without a ReLU
+  const std::byte *dy, *x, *y;  // y may be null without a ReLU; what nothing needs is null too
   const std::byte *weight, *mean, *inverse_deviation;
+  const std::byte* bias;  // given with a ReLU and no residual: the sign of y follows from x then
 };
 
 template <Backend B>
