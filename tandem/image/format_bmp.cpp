@@ -1,5 +1,5 @@
-// BMP: 24 and 32 bits a pixel and 1, 4 or 8 with a palette, all uncompressed; what else exists is rare and
-// refused.
+// BMP: 16, 24 and 32 bits a pixel and 1, 4 or 8 with a palette, all uncompressed; what else exists is rare
+// and refused.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -14,7 +14,8 @@ struct Header {
   int64_t pixel_offset = 0, width = 0, height = 0;
   bool top_down = false;
   uint32_t bits = 0;
-  bool alpha = false;
+  bool alpha = false;       // of 32 bits, the fourth byte
+  uint32_t green_bits = 5;  // of 16 bits; red and blue have five
   int64_t palette_offset = 0, palette_entry_bytes = 0, palette_colours = 0;
 };
 
@@ -51,6 +52,12 @@ Header parse_header(const EncodedImage& file) {
               (alpha_mask == 0 || alpha_mask == 0xFF000000),
           "[decode] {}: BMP with an unusual order of colours is not supported", file.name);
     header.alpha = alpha_mask != 0;
+  } else if (compression == bit_fields && header.bits == 16) {
+    const uint32_t green = u32(58);
+    check((green == 0x7E0 && u32(54) == 0xF800 && u32(62) == 0x1F) ||
+              (green == 0x3E0 && u32(54) == 0x7C00 && u32(62) == 0x1F),
+          "[decode] {}: BMP with an unusual order of colours is not supported", file.name);
+    header.green_bits = green == 0x7E0 ? 6 : 5;
   } else {
     check(compression == uncompressed, "[decode] {}: compressed BMP (method {}) is not supported", file.name,
           compression);
@@ -61,8 +68,8 @@ Header parse_header(const EncodedImage& file) {
 Header read_header(const EncodedImage& file) {
   const Header header = parse_header(file);
   const uint32_t bits = header.bits;
-  check(bits == 1 || bits == 4 || bits == 8 || bits == 24 || bits == 32,
-        "[decode] {}: expected a BMP of 1, 4, 8, 24 or 32 bits a pixel, got {}", file.name, bits);
+  check(bits == 1 || bits == 4 || bits == 8 || bits == 16 || bits == 24 || bits == 32,
+        "[decode] {}: expected a BMP of 1, 4, 8, 16, 24 or 32 bits a pixel, got {}", file.name, bits);
   check_size(file, header.width, header.height);
   return header;
 }
@@ -113,6 +120,12 @@ Image decode_bmp(const EncodedImage& file) {
         const int64_t bit = x * bits;
         const uint32_t index = (uint32_t(in[bit / 8]) >> (8 - bits - bit % 8)) & ((1u << bits) - 1);
         out = std::copy_n(palette[index].begin(), image.channels, out);
+      } else if (bits == 16) {
+        const uint32_t pixel = uint32_t(in[2 * x] | in[2 * x + 1] << 8),
+                       most_green = (1u << header.green_bits) - 1;
+        *out++ = uint8_t((pixel >> (5 + header.green_bits) & 31) * 255 / 31);
+        *out++ = uint8_t((pixel >> 5 & most_green) * 255 / most_green);
+        *out++ = uint8_t((pixel & 31) * 255 / 31);
       } else {
         const uint8_t* bgr = in + x * (bits / 8);
         for (int c = 2; c >= 0; --c) *out++ = header.alpha ? over_white(bgr[c], bgr[3]) : bgr[c];

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "tandem/core/check.h"
 #include "tandem/core/simd.h"
@@ -67,30 +68,26 @@ template <size_t bytes>
 template <bool clip, size_t bytes>
 [[gnu::always_inline]] inline void store(const Sums<bytes>& sums, uint8_t* to) {
   using Words = Vector<int16_t, bytes>;
-  const auto low = sums.low >> resize_weight_bits, high = sums.high >> resize_weight_bits;
+  using Bytes = Vector<uint8_t, bytes>;
+  // Every other lane of two vectors. (A function of vectors would pass them by no ABI that is settled.)
+  const auto low = reinterpret_cast<Words>(sums.low >> resize_weight_bits);
+  const auto high = reinterpret_cast<Words>(sums.high >> resize_weight_bits);
   Words words;
-  if constexpr (bytes == 16) {
-    words = __builtin_shufflevector(reinterpret_cast<Words>(low), reinterpret_cast<Words>(high), 0, 2, 4, 6,
-                                    8, 10, 12, 14);
-  } else {
-    using Half = Vector<int16_t, bytes / 2>;
-    auto* halves = reinterpret_cast<Half*>(&words);
-    halves[0] = __builtin_convertvector(low, Half);
-    halves[1] = __builtin_convertvector(high, Half);
+  [&]<size_t... i>(std::index_sequence<i...>) __attribute__((always_inline)) {
+    words = __builtin_shufflevector(low, high, int(2 * i)...);
   }
+  (std::make_index_sequence<bytes / 2>());
   if constexpr (clip) {
     const Words below = 255 - (words & ~(words >> 15));
     words = 255 - (below & ~(below >> 15));
   }
-  if constexpr (bytes == 16) {
-    const auto pairs = reinterpret_cast<Vector<uint8_t, 16>>(words);
-    const auto levels =
-        __builtin_shufflevector(pairs, pairs, 0, 2, 4, 6, 8, 10, 12, 14, 0, 2, 4, 6, 8, 10, 12, 14);
-    std::memcpy(to, &levels, 8);
-  } else {
-    using Levels = Vector<uint8_t, bytes / 2>;
-    *reinterpret_cast<Levels*>(to) = __builtin_convertvector(words, Levels);
+  const auto pairs = reinterpret_cast<Bytes>(words);
+  Bytes levels;
+  [&]<size_t... i>(std::index_sequence<i...>) __attribute__((always_inline)) {
+    levels = __builtin_shufflevector(pairs, pairs, int(2 * i)...);
   }
+  (std::make_index_sequence<bytes>());
+  std::memcpy(to, &levels, bytes / 2);
 }
 
 // An 8 x 16 block of bytes as eight vectors. Each stage rotates the seven bits of a byte's place, (vector,

@@ -72,6 +72,16 @@ def png_by_hand(pixels, interlaced=False, extra=b"", bits=None):
             chunk(b"IEND", b""))
 
 
+def bmp_16(pixels, masks):
+    """16 bits a pixel, which PIL reads and does not write: 5 bits a colour, or as the masks say."""
+    height, width = pixels.shape
+    raster = b"".join(row.tobytes() + bytes(-2 * width % 4) for row in pixels.astype("<u2")[::-1])
+    extra = struct.pack(f"<{len(masks)}I", *masks)
+    info = struct.pack("<IiiHHIIiiII", 40, width, height, 1, 16, 3 if masks else 0, len(raster), 0, 0, 0, 0)
+    offset = 14 + len(info) + len(extra)
+    return b"BM" + struct.pack("<IHHI", offset + len(raster), 0, 0, offset) + info + extra + raster
+
+
 def scene(height, width, channels, seed):
     """Smooth waves with a few hard edges."""
     y, x = np.mgrid[0:height, 0:width]
@@ -149,6 +159,10 @@ def main():
     add_pil("bmp_palette.bmp", saved(rgb.quantize(256), "BMP"))
     add_pil("bmp_grey.bmp", saved(grey, "BMP"))
     add_pil("bmp_1_bit.bmp", saved(grey.convert("1"), "BMP"))
+    sixteen = np.random.default_rng(9).integers(0, 65536, (7, 9))
+    add_pil("bmp_16_555.bmp", bmp_16(sixteen, ()))
+    add_pil("bmp_16_555_fields.bmp", bmp_16(sixteen, (0x7C00, 0x3E0, 0x1F)))
+    add_pil("bmp_16_565.bmp", bmp_16(sixteen, (0xF800, 0x7E0, 0x1F)))
     add_pil("pnm_rgb.ppm", saved(rgb, "PPM"))
     add_pil("pnm_grey.pgm", saved(grey, "PPM"))
 

@@ -151,6 +151,17 @@ TEST(DecodeErrors, DamagedPngData) {
   EXPECT_NE(decode_error(png).find("the PNG is damaged"), std::string::npos);
 }
 
+TEST(DecodeErrors, PngChecksums) {
+  const std::string png = golden("png_rgb.png");
+  for (const std::string chunk : {"IHDR", "IDAT", "IEND"}) {
+    const size_t name = png.find(chunk);
+    const uint32_t length = uint32_t(uint8_t(png[name - 2])) << 8 | uint8_t(png[name - 1]);  // all are short
+    std::string damaged = png;
+    damaged[name + 4 + length] ^= 1;  // the data is whole, its checksum is not
+    EXPECT_NE(decode_error(damaged).find("the PNG is damaged"), std::string::npos) << chunk;
+  }
+}
+
 TEST(Decode, BytesAfterTheImageDoNotMatter) {
   for (const std::string name : {"jpeg_420.jpg", "png_rgb.png", "bmp_24.bmp", "pnm_rgb.ppm"})
     EXPECT_EQ(decode(golden(name) + "trailing"), decode(golden(name))) << name;
@@ -253,8 +264,11 @@ TEST(DecodeBmp, FourBitsAndShortPalette) {
 TEST(DecodeBmp, SaysWhatItDoesNotRead) {
   EXPECT_EQ(decode_error(bmp({.bits = 8, .compression = 1}, "")),
             "[decode] x: compressed BMP (method 1) is not supported");
-  EXPECT_EQ(decode_error(bmp({.bits = 16}, "")),
-            "[decode] x: expected a BMP of 1, 4, 8, 24 or 32 bits a pixel, got 16");
+  EXPECT_EQ(decode_error(bmp({.bits = 2}, "")),
+            "[decode] x: expected a BMP of 1, 4, 8, 16, 24 or 32 bits a pixel, got 2");
+  const std::string masks = little(0x1F, 4) + little(0x7E0, 4) + little(0xF800, 4);
+  EXPECT_EQ(decode_error(bmp({.bits = 16, .compression = 3, .masks = masks}, std::string(8, 'x'))),
+            "[decode] x: BMP with an unusual order of colours is not supported");
 }
 
 TEST(DecodePnm, PlainAndRawWithComments) {
