@@ -429,6 +429,15 @@ Pickle take_pickle(std::string_view& rest, const std::string& name) {
   return pickle;
 }
 
+// A text or a picture deserves a better answer than which opcode does not fit.
+void check_begin(std::string_view bytes, const std::string& name) {
+  check(!bytes.empty(), "[pth] {}: the file is empty", name);
+  constexpr std::string_view first_opcodes =
+      "\x80(c]})NIJKLM";  // of PROTO, or of a value in protocols 0 and 1
+  check(is_zip(bytes) || first_opcodes.find(bytes[0]) != std::string_view::npos,
+        "[pth] {}: expected weights as safetensors or PyTorch has them, got neither", name);
+}
+
 constexpr int legacy_header_pickles = 3;  // magic number, protocol version, facts of the machine
 
 TensorFile parse_legacy_form(std::string_view bytes, const std::string& name) {
@@ -473,7 +482,7 @@ TensorFile parse_legacy_form(std::string_view bytes, const std::string& name) {
 }  // namespace
 
 TensorFile parse_pth(std::string_view bytes, const std::string& name) {
-  check(!bytes.empty(), "[pth] {}: the file is empty", name);
+  check_begin(bytes, name);
   return is_zip(bytes) ? parse_zip_form(bytes, name) : parse_legacy_form(bytes, name);
 }
 
@@ -483,7 +492,7 @@ TensorFile read_pth(const std::filesystem::path& path) {
 }
 
 std::vector<PthName> pth_names(std::string_view bytes, const std::string& name) {
-  check(!bytes.empty(), "[pth] {}: the file is empty", name);
+  check_begin(bytes, name);
   std::vector<PthName> names;
   std::map<std::string, std::size_t> places;
   const auto add = [&](const Pickle& pickle) {
