@@ -1,4 +1,4 @@
-// tandem fetch: brings a data set into the cache.
+// tandem fetch: brings a data set or pretrained weights into the cache.
 #include "tandem/files/fetch.h"
 
 #include <fmt/format.h>
@@ -33,13 +33,14 @@ int run(const Flags& flags) {
 }  // namespace
 
 void add_fetch_command(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("fetch", "Bring a data set into the cache");
+  CLI::App* command = app.add_subcommand("fetch", "Bring a data set or pretrained weights into the cache");
   command->footer(
       "Examples: tandem fetch mnist\n"
       "          tandem fetch fashion-mnist --from downloads/\n"
+      "          tandem fetch resnet18 --from resnet18-f37072fd.pth\n"
       "The cache is $TANDEM_CACHE, else $XDG_CACHE_HOME/tandem, else ~/.cache/tandem.");
   auto flags = std::make_shared<Flags>();
-  command->add_option("DATA", flags->data_set, "mnist or fashion-mnist")
+  command->add_option("DATA", flags->data_set, "mnist, fashion-mnist, resnet18, resnet34 or resnet50")
       ->required()
       ->type_name("")
       ->check(usage_check([](const std::string& name) { fetch_source(name); }));

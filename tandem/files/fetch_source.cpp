@@ -1,4 +1,4 @@
-// The data sets that can be fetched.
+// The data sets and weights that can be fetched.
 #include <algorithm>
 
 #include "tandem/core/check.h"
@@ -9,6 +9,16 @@ namespace {
 
 constexpr std::uint64_t train_images_size = 16 + 60000 * 28 * 28, train_labels_size = 8 + 60000;
 constexpr std::uint64_t test_images_size = 16 + 10000 * 28 * 28, test_labels_size = 8 + 10000;
+
+// PyTorch's weights; the digits in the file's name are the first of its SHA-256.
+FetchSource weights(const std::string& name, const std::string& digits) {
+  return {.name = name,
+          .folder = "weights",
+          .files = {{.name = fmt::format("{}-{}.pth", name, digits), .sha256 = digits}},
+          .address = "https://download.pytorch.org/models/",
+          .address_suffix = "",
+          .otherwise = "go without pretrained weights"};
+}
 
 const std::vector<FetchSource>& all_sources() {
   static const std::vector<FetchSource> sources{
@@ -35,7 +45,10 @@ const std::vector<FetchSource>& all_sources() {
                   "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34"}},
        .address = "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
        .debian_package = "dataset-fashion-mnist",
-       .debian_folder = "/usr/share/datasets/fashion-mnist"}};
+       .debian_folder = "/usr/share/datasets/fashion-mnist"},
+      weights("resnet18", "f37072fd"),
+      weights("resnet34", "b627a593"),
+      weights("resnet50", "11ad3fa6")};
   return sources;
 }
 
@@ -45,8 +58,7 @@ const FetchSource& fetch_source(const std::string& name) {
   const auto found = std::ranges::find(all_sources(), name, &FetchSource::name);
   std::vector<std::string> names;
   for (const FetchSource& source : all_sources()) names.push_back(source.name);
-  check(found != all_sources().end(), "[fetch] expected a data set out of {}, got '{}'",
-        fmt::join(names, ", "), name);
+  check(found != all_sources().end(), "[fetch] expected one of {}, got '{}'", fmt::join(names, ", "), name);
   return *found;
 }
 

@@ -31,7 +31,8 @@ TEST_F(FetchCommand, Usage) {
   expect_failure(2, {"fetch"}, "DATA is required (see tandem fetch --help)");
   expect_failure(
       2, {"fetch", "cifar"},
-      "DATA: expected a data set out of mnist, fashion-mnist, got 'cifar' (see tandem fetch --help)");
+      "DATA: expected one of mnist, fashion-mnist, resnet18, resnet34, resnet50, got 'cifar' (see tandem "
+      "fetch --help)");
 }
 
 TEST_F(FetchCommand, FilesThatAreNotTheDataSet) {
@@ -47,6 +48,14 @@ TEST_F(FetchCommand, FilesThatAreNotTheDataSet) {
       "SHA-256 bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9, got "
       "3afb77842a393f5177431fbff622da97dcf83b0818befe62777f51c37eba4401");
   EXPECT_FALSE(std::filesystem::exists(cache_ / "c/fashion-mnist/train-labels-idx1-ubyte"));
+}
+
+TEST_F(FetchCommand, WeightsOfAnotherHash) {
+  put_bytes(folder_ / "given/resnet18-f37072fd.pth", "other weights");
+  expect_failure(1, {"fetch", "resnet18", "--from", "given"},
+                 "[fetch] given/resnet18-f37072fd.pth: not the resnet18-f37072fd.pth of resnet18: expected "
+                 "SHA-256 f37072fd, got 53959fa102f31e51d8d1ee12fe89c2fd7cd556dbaf2c6102046d195a504850a0");
+  EXPECT_FALSE(std::filesystem::exists(cache_ / "c/weights/resnet18-f37072fd.pth"));
 }
 
 TEST_F(FetchCommand, ACacheThatCannotBeWritten) {

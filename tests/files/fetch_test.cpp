@@ -139,7 +139,7 @@ TEST_F(FetchTest, FromTheAddress) {
 
 TEST_F(FetchTest, APartOfSomethingElseIsThrownAway) {
   fs::create_directory(cache_ / "small");
-  put_bytes(cache_ / "small" / "a-images-idx3-ubyte.gz.part", "xxxxx");
+  put_bytes(cache_ / "small" / "a-images-idx3-ubyte.download.part", "xxxxx");
   HttpServer server(
       {{"/a-images-idx3-ubyte.gz", {.body = gzip(images)}}, {"/b-labels-idx1-ubyte.gz", {.body = labels}}});
   expect_cached(fetch_dataset(small_source(server.address("/")), options()));
@@ -155,11 +155,12 @@ TEST_F(FetchTest, WhenNothingWorksOneLineSaysWhatWasTried) {
                        0),
             0u)
       << text;
-  EXPECT_NE(text.find("a-images-idx3-ubyte.gz: not the a-images-idx3-ubyte of small"), std::string::npos)
+  EXPECT_NE(text.find("a-images-idx3-ubyte.download: not the a-images-idx3-ubyte of small"),
+            std::string::npos)
       << text;
   EXPECT_NE(text.find("give its files with --from PATH, or use the built-in data set digits"),
             std::string::npos);
-  EXPECT_FALSE(fs::exists(cache_ / "small" / "a-images-idx3-ubyte.gz"));
+  EXPECT_FALSE(fs::exists(cache_ / "small" / "a-images-idx3-ubyte.download"));
   FetchOptions offline = options();
   offline.offline = true;
   EXPECT_EQ(
@@ -168,6 +169,52 @@ TEST_F(FetchTest, WhenNothingWorksOneLineSaysWhatWasTried) {
           " and cannot be fetched (nothing else may be tried offline): give its files with --from PATH, or "
           "use the built-in data set digits");
   EXPECT_EQ(server.requests().size(), 1u);
+}
+
+// Weights: one file in a folder they share, its size not known, its SHA-256 by the first digits.
+FetchSource small_weights(const std::string& name, const std::string& bytes,
+                          const std::string& address = "") {
+  return {.name = name,
+          .folder = "weights",
+          .files = {{.name = name + ".pth", .sha256 = sha256_hex(bytes).substr(0, 8)}},
+          .address = address,
+          .address_suffix = "",
+          .otherwise = "go without"};
+}
+
+TEST_F(FetchTest, WeightsAreKnownByTheFirstDigits) {
+  HttpServer server({{"/one.pth", {.body = "weights one"}}});
+  const FetchSource one = small_weights("one", "weights one", server.address("/"));
+  const fs::path folder = fetch_dataset(one, options());
+  EXPECT_EQ(folder, cache_ / "weights");
+  EXPECT_EQ(get_bytes(folder / "one.pth"), "weights one");
+  put_bytes(given_ / "two.pth", "weights two");
+  fetch_dataset(small_weights("two", "weights two"), options(given_ / "two.pth"));
+  messages_.clear();
+  fetch_dataset(one, options());  // from the cache, whatever else is there
+  EXPECT_EQ(server.requests().size(), 1u);
+  EXPECT_TRUE(messages_.empty());
+  EXPECT_TRUE(fs::exists(folder / ".verified-one"));
+  EXPECT_TRUE(fs::exists(folder / ".verified-two"));
+}
+
+TEST_F(FetchTest, WeightsOfAnotherHashAreRefused) {
+  put_bytes(given_ / "one.pth", "something else");
+  EXPECT_EQ(error_text([&] { fetch_dataset(small_weights("one", "weights one"), options(given_.path())); }),
+            "[fetch] " + (given_ / "one.pth").string() + ": not the one.pth of one: expected SHA-256 " +
+                sha256_hex("weights one").substr(0, 8) + ", got " + sha256_hex("something else"));
+  EXPECT_FALSE(fs::exists(cache_ / "weights" / "one.pth"));
+  EXPECT_EQ(error_text([] { fetch_weights("mnist"); }),
+            "[fetch] expected a model with pretrained weights, got the data set mnist");
+}
+
+TEST_F(FetchTest, WeightsGoOnWhereTheyStopped) {
+  fs::create_directory(cache_ / "weights");
+  put_bytes(cache_ / "weights" / "one.pth.download.part", "weigh");
+  HttpServer server({{"/one.pth", {.body = "weights one"}}});
+  fetch_dataset(small_weights("one", "weights one", server.address("/")), options());
+  EXPECT_EQ(get_bytes(cache_ / "weights" / "one.pth"), "weights one");
+  EXPECT_EQ(server.requests(), std::vector<std::string>{"/one.pth from 5"});
 }
 
 TEST_F(FetchTest, SeveralAtOnceDoNoHarm) {
@@ -184,7 +231,7 @@ TEST_F(FetchTest, SeveralAtOnceDoNoHarm) {
 TEST_F(FetchTest, NamesAndFoldersThatCannotBe) {
   EXPECT_EQ(fetch_source("fashion-mnist").files.size(), 4u);
   EXPECT_EQ(error_text([] { fetch_source("cifar"); }),
-            "[fetch] expected a data set out of mnist, fashion-mnist, got 'cifar'");
+            "[fetch] expected one of mnist, fashion-mnist, resnet18, resnet34, resnet50, got 'cifar'");
   put_bytes(cache_ / "small", "a file");
   EXPECT_EQ(error_of(given_.path()),
             "[fetch] cannot make the folder " + (cache_ / "small").string() + ": Not a directory");

@@ -1,0 +1,140 @@
+#include "tandem/data/image_folder.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "tandem/core/check.h"
+#include "tandem/report/text.h"
+
+namespace tandem {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<std::string_view, 7> extensions{".jpg", ".jpeg", ".png", ".ppm",
+                                                     ".pgm", ".bmp",  ".webp"};
+
+std::string shown(const fs::path& path) {
+  return one_line(path.string());
+}
+
+bool has_image_name(const fs::path& path) {
+  std::string extension = path.extension().string();
+  for (char& c : extension)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return std::ranges::find(extensions, extension) != extensions.end();
+}
+
+// A folder whatever its name.
+struct FolderId {
+  dev_t device = 0;
+  ino_t number = 0;
+
+  bool operator==(const FolderId&) const = default;
+};
+
+FolderId id_of(const fs::path& folder) {
+  struct stat facts {};
+  const bool fine = ::stat(folder.c_str(), &facts) == 0;
+  const int code = errno;
+  check(fine, "[folder] {}: cannot be read: {}", shown(folder), std::generic_category().message(code));
+  check(S_ISDIR(facts.st_mode), "[folder] {}: expected a folder, got a file", shown(folder));
+  return {facts.st_dev, facts.st_ino};
+}
+
+struct Contents {
+  std::vector<fs::path> folders, others;  // sorted by name, hidden ones left out
+};
+
+Contents contents_of(const fs::path& folder) {
+  Contents contents;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    if (entry->path().filename().native().starts_with('.')) continue;
+    std::error_code dangling;  // a link to nothing is a file that cannot be opened
+    (entry->is_directory(dangling) ? contents.folders : contents.others).push_back(entry->path());
+  }
+  check(!error, "[folder] {}: cannot be read: {}", shown(folder), error.message());
+  for (auto* list : {&contents.folders, &contents.others})
+    std::ranges::sort(*list, {}, [](const fs::path& path) -> const std::string& { return path.native(); });
+  return contents;
+}
+
+// A folder on the way down, with what is still to be visited in it.
+struct Level {
+  FolderId id;
+  std::vector<fs::path> folders;
+  std::size_t next = 0;
+};
+
+// Sorted by folder, then by name, as sorted(os.walk()) has them. No recursion: the depth is the disk's
+// affair.
+std::vector<fs::path> collect_images(const fs::path& root) {
+  std::vector<fs::path> files;
+  std::vector<Level> way;
+  const auto enter = [&](const fs::path& folder) {
+    const FolderId id = id_of(folder);
+    if (std::ranges::find(way, id, &Level::id) != way.end()) return;  // a loop
+    Contents contents = contents_of(folder);
+    std::ranges::copy_if(contents.others, std::back_inserter(files), has_image_name);
+    way.push_back({id, std::move(contents.folders)});
+  };
+  enter(root);
+  while (!way.empty()) {
+    Level& level = way.back();
+    if (level.next == level.folders.size()) {
+      way.pop_back();
+      continue;
+    }
+    const fs::path folder = level.folders[level.next++];  // enter() may move the levels
+    enter(folder);
+  }
+  std::ranges::sort(files, {}, [](const fs::path& file) {
+    return std::pair(file.parent_path().native(), file.filename().native());
+  });
+  return files;
+}
+
+std::string known_extensions() {
+  std::vector<std::string_view> names;
+  for (const std::string_view extension : extensions) names.push_back(extension.substr(1));
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+}  // namespace
+
+ImageFolder scan_image_folder(const fs::path& root) {
+  id_of(root);
+  const Contents contents = contents_of(root);
+  check(!contents.folders.empty(), "[folder] {}: expected a folder for each class in it, got none{}",
+        shown(root), std::ranges::any_of(contents.others, has_image_name) ? ", only images" : "");
+  ImageFolder result;
+  for (const fs::path& folder : contents.folders) {
+    const auto label = static_cast<std::int32_t>(result.classes.size());
+    result.classes.push_back(folder.filename().string());
+    const std::vector<fs::path> files = collect_images(folder);
+    check(!files.empty(), "[folder] {}: class '{}' has no images ({})", shown(root),
+          one_line(result.classes.back()), known_extensions());
+    result.files.insert(result.files.end(), files.begin(), files.end());
+    result.labels.resize(result.files.size(), label);
+  }
+  return result;
+}
+
+std::vector<fs::path> list_images(const fs::path& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  check(fs::exists(status), "[folder] {}: no such file or folder", shown(path));
+  if (!fs::is_directory(status)) return {path};
+  std::vector<fs::path> files = collect_images(path);
+  check(!files.empty(), "[folder] {}: has no images ({})", shown(path), known_extensions());
+  return files;
+}
+
+}  // namespace tandem

@@ -1,0 +1,129 @@
+#include "tandem/data/split.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <system_error>
+#include <vector>
+
+#include "tandem/core/check.h"
+#include "tandem/data/image_folder.h"
+#include "tandem/files/read_file.h"
+#include "tandem/report/text.h"
+
+namespace tandem {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string shown(const fs::path& path) {
+  return one_line(path.string());
+}
+
+// The folder where everything is put until all of it is there.
+class Staging {
+ public:
+  explicit Staging(const fs::path& target) : target_(target) {
+    std::error_code error;
+    made_target_ = fs::create_directories(target, error);
+    if (!error) fs::create_directory(path(), error);
+    check(!error, "[split] cannot make the folder {}: {}", shown(target), error.message());
+  }
+  ~Staging() {
+    std::error_code ignored;
+    fs::remove_all(path(), ignored);
+    if (!done_ && made_target_) fs::remove(target_, ignored);
+  }
+  Staging(const Staging&) = delete;
+  Staging& operator=(const Staging&) = delete;
+
+  fs::path path() const { return target_ / ".tandem-split.tmp"; }
+
+  // To the disk first, then to their names.
+  void finish() {
+    const int folder = ::open(path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder >= 0) {
+      ::syncfs(folder);
+      ::close(folder);
+    }
+    for (const char* part : {"train", "val"}) {
+      std::error_code error;
+      fs::rename(path() / part, target_ / part, error);
+      check(!error, "[split] cannot make {}: {}", shown(target_ / part), error.message());
+    }
+    done_ = true;
+  }
+
+ private:
+  fs::path target_;
+  bool made_target_ = false, done_ = false;
+};
+
+void check_places(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  const fs::path source = fs::canonical(from, error), target = fs::weakly_canonical(to, error);
+  const auto [rest, ignored] = std::mismatch(source.begin(), source.end(), target.begin(), target.end());
+  check(rest != source.end(), "[split] expected a folder outside {} to write to, got {}", shown(from),
+        shown(to));
+  const fs::file_status status = fs::status(to, error);
+  check(!fs::exists(status) || fs::is_directory(status), "[split] {}: expected a folder, got a file",
+        shown(to));
+  const bool empty = !fs::exists(status) || fs::is_empty(to, error);
+  check(empty, "[split] {} is not empty: expected a new or empty folder to write to", shown(to));
+}
+
+void copy_bytes(const fs::path& from, const fs::path& to) {
+  constexpr std::uint64_t largest_image = std::uint64_t{4} << 30;
+  const std::string bytes = read_file("split", from, largest_image);
+  std::FILE* file = std::fopen(to.c_str(), "wbx");
+  bool fine = file != nullptr && std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
+  int code = errno;
+  if (file != nullptr && std::fclose(file) != 0 && fine) {  // a full disk may show here only
+    fine = false;
+    code = errno;
+  }
+  check(fine, "[split] cannot copy {}: {}", shown(from), std::generic_category().message(code));
+}
+
+void put(const fs::path& from, const fs::path& to, bool link) {
+  std::error_code error;
+  fs::create_directories(to.parent_path(), error);
+  check(!error, "[split] cannot make the folder {}: {}", shown(to.parent_path()), error.message());
+  if (!link) return copy_bytes(from, to);
+  const fs::path original = fs::canonical(from, error);
+  if (!error) fs::create_symlink(original, to, error);
+  check(!error, "[split] cannot link to {}: {}", shown(from), error.message());
+}
+
+}  // namespace
+
+SplitCounts split_folder(const fs::path& from, const fs::path& to, const SplitOptions& options) {
+  check(options.every >= 2, "[split] expected to take every 2nd file or fewer for validation, got every {}",
+        options.every);
+  const ImageFolder folder = scan_image_folder(from);
+  check_places(from, to);
+  std::vector<std::size_t> images(folder.classes.size());
+  for (const std::int32_t label : folder.labels) ++images[static_cast<std::size_t>(label)];
+  for (std::size_t i = 0; i < images.size(); ++i)
+    check(images[i] >= 2,
+          "[split] {}: class '{}' has one image only: expected one for training and one for validation",
+          shown(from), one_line(folder.classes[i]));
+
+  Staging staging(to);
+  SplitCounts counts{.classes = folder.classes.size()};
+  std::int64_t number = 0;
+  for (std::size_t i = 0; i < folder.files.size(); ++i) {
+    if (i > 0 && folder.labels[i] != folder.labels[i - 1]) number = 0;
+    const bool val = number++ % options.every == 0;
+    const fs::path inside = folder.files[i].lexically_relative(from);  // CLASS/…/NAME
+    put(folder.files[i], staging.path() / (val ? "val" : "train") / inside, options.link);
+    ++(val ? counts.val : counts.train);
+  }
+  staging.finish();
+  return counts;
+}
+
+}  // namespace tandem

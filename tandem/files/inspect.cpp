@@ -1,0 +1,176 @@
+#include "tandem/files/inspect.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "tandem/core/check.h"
+#include "tandem/files/read_file.h"
+#include "tandem/files/weights.h"
+#include "tandem/files/zip.h"
+#include "tandem/report/text.h"
+
+namespace tandem {
+namespace {
+
+TensorFacts facts_of(const NamedTensor& named) {
+  TensorFacts facts{.name = named.name, .dtype = named.tensor.dtype(), .shape = named.tensor.shape()};
+  double sum = 0, low = std::numeric_limits<double>::infinity(), high = -low;
+  on_dtype(AllTypes{}, facts.dtype, "inspect", [&]<class T>() {
+    const T* values = named.tensor.data<T>();
+    for (std::int64_t i = 0; i < facts.shape.numel(); ++i) {
+      const auto value = static_cast<double>(static_cast<ComputeType<T>>(values[i]));
+      if (!std::isfinite(value)) {
+        ++facts.not_finite;
+        continue;
+      }
+      sum += value;
+      low = std::min(low, value);
+      high = std::max(high, value);
+    }
+  });
+  const std::int64_t finite = facts.shape.numel() - facts.not_finite;
+  if (finite == 0) return facts;
+  facts.min = low;
+  facts.max = high;
+  facts.mean = sum / static_cast<double>(finite);
+  return facts;
+}
+
+// 11689512 → "11,689,512"
+std::string grouped(std::int64_t value) {
+  const std::string digits = std::to_string(value);
+  std::string text;
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
+    text += digits[i];
+  }
+  return text;
+}
+
+// "122 tensors"
+std::string counted(std::size_t count, const char* what) {
+  return fmt::format("{} {}{}", grouped(static_cast<std::int64_t>(count)), what, count == 1 ? "" : "s");
+}
+
+std::string size_text(std::uint64_t bytes) {
+  if (bytes < 10'000) return fmt::format("{} bytes", grouped(static_cast<std::int64_t>(bytes)));
+  if (bytes < 10'000'000) return fmt::format("{:.1f} kB", static_cast<double>(bytes) / 1e3);
+  return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
+}
+
+bool has_figures(const TensorFacts& tensor) {
+  return tensor.shape.numel() > tensor.not_finite;
+}
+
+std::string tensor_table(const WeightFacts& facts, const TextStyle& style) {
+  const bool all_finite = std::ranges::all_of(facts.tensors, [](auto& t) { return t.not_finite == 0; });
+  Table table{.columns = {{"tensor"},
+                          {"dtype"},
+                          {"shape"},
+                          {"values", Align::right},
+                          {"min", Align::right},
+                          {"max", Align::right},
+                          {"mean", Align::right}}};
+  if (!all_finite) table.columns.push_back({"not finite", Align::right});
+  for (const TensorFacts& tensor : facts.tensors) {
+    TableRow row{.cells = {{one_line(tensor.name)},
+                           {std::string(name_of(tensor.dtype)), Tone::faint},
+                           {tensor.shape.to_string()},
+                           {grouped(tensor.shape.numel())}}};
+    for (const double value : {tensor.min, tensor.max, tensor.mean})
+      row.cells.push_back({has_figures(tensor) ? fmt::format("{:.4g}", value) : "-"});
+    if (!all_finite)
+      row.cells.push_back({tensor.not_finite == 0 ? "" : grouped(tensor.not_finite), Tone::bad});
+    table.rows.push_back(std::move(row));
+  }
+  return format_table(table, style);
+}
+
+std::string name_table(const WeightFacts& facts, const TextStyle& style) {
+  Table table{.columns = {{"name in the pickle"}, {"Python would"}, {"Tandem"}}};
+  for (const PthName& name : facts.names) {
+    const bool refused = name.called && !name.understood;
+    table.rows.push_back({.cells = {{name.name, refused ? Tone::bad : Tone::plain},
+                                    {name.called ? "call it" : "import it"},
+                                    {refused           ? "refuses it"
+                                     : name.understood ? "understands it"
+                                                       : "ignores it",
+                                     refused ? Tone::bad : Tone::faint}}});
+  }
+  return format_table(table, style);
+}
+
+std::string metadata_table(const WeightFacts& facts, const TextStyle& style) {
+  Table table{.columns = {{"metadata"}, {"value"}}};
+  for (const auto& [key, value] : facts.metadata)
+    table.rows.push_back({.cells = {{one_line(key)}, {one_line(value)}}});
+  return format_table(table, style);
+}
+
+}  // namespace
+
+std::int64_t WeightFacts::parameters() const {
+  std::int64_t sum = 0;
+  for (const TensorFacts& tensor : tensors)
+    if (is_floating(tensor.dtype)) sum += tensor.shape.numel();
+  return sum;
+}
+
+WeightFacts inspect_weights(const std::filesystem::path& path) {
+  constexpr std::uint64_t no_limit = std::numeric_limits<std::int64_t>::max();
+  const std::string bytes = read_file("inspect", path, no_limit);
+  WeightFacts facts{.file = one_line(path.string()), .format = "safetensors", .bytes = bytes.size()};
+  TensorFile file;
+  if (weight_format(bytes) == WeightFormat::safetensors) {
+    file = parse_safetensors(bytes, path.string());
+  } else {
+    facts.names = pth_names(bytes, path.string());
+    try {
+      file = parse_pth(bytes, path.string());
+      facts.format = file.metadata.extract("format").mapped();
+    } catch (const Error& error) {
+      facts.format = is_zip(bytes) ? "pickle in a zip archive" : "pickle";
+      facts.problem = error.what();
+    }
+  }
+  for (const NamedTensor& tensor : file.tensors) facts.tensors.push_back(facts_of(tensor));
+  facts.metadata = std::move(file.metadata);
+  return facts;
+}
+
+std::string to_text(const WeightFacts& facts, const TextStyle& style) {
+  std::string text = fmt::format("{}: {}, {}", facts.file, facts.format, size_text(facts.bytes));
+  if (facts.problem.empty())
+    text += fmt::format(", {}, {}", counted(facts.tensors.size(), "tensor"),
+                        counted(static_cast<std::size_t>(facts.parameters()), "parameter"));
+  text += "\n";
+  if (!facts.tensors.empty()) text += "\n" + tensor_table(facts, style);
+  if (!facts.metadata.empty()) text += "\n" + metadata_table(facts, style);
+  if (!facts.names.empty())
+    text += "\n" + name_table(facts, style) + "Nothing was imported or called to read this file.\n";
+  return text;
+}
+
+std::string to_json_text(const WeightFacts& facts) {
+  using Json = nlohmann::ordered_json;
+  Json json = {{"file", facts.file},       {"format", facts.format},
+               {"bytes", facts.bytes},     {"parameters", facts.parameters()},
+               {"tensors", Json::array()}, {"metadata", Json::object()}};
+  for (const TensorFacts& tensor : facts.tensors) {
+    Json one = {{"name", tensor.name},
+                {"dtype", name_of(tensor.dtype)},
+                {"shape", std::vector<std::int64_t>(tensor.shape.begin(), tensor.shape.end())}};
+    if (has_figures(tensor)) one.update({{"min", tensor.min}, {"max", tensor.max}, {"mean", tensor.mean}});
+    one["not_finite"] = tensor.not_finite;
+    json["tensors"].push_back(std::move(one));
+  }
+  for (const auto& [key, value] : facts.metadata) json["metadata"][key] = value;
+  for (const PthName& name : facts.names)
+    json["names"].push_back({{"name", name.name}, {"called", name.called}, {"understood", name.understood}});
+  if (!facts.problem.empty()) json["problem"] = facts.problem;
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace tandem

@@ -1,0 +1,46 @@
+#include "tandem/files/weights.h"
+
+#include <cmath>
+#include <limits>
+
+#include "tandem/core/check.h"
+#include "tandem/files/pth.h"
+#include "tandem/files/read_file.h"
+#include "tandem/report/text.h"
+
+namespace tandem {
+
+WeightFormat weight_format(std::string_view bytes) {
+  // A header's length whose upper bytes are 0, then the header: no pickle begins like that.
+  constexpr std::size_t brace_at = 8;
+  return bytes.size() > brace_at && bytes[brace_at] == '{' && bytes[7] == '\0' ? WeightFormat::safetensors
+                                                                               : WeightFormat::pth;
+}
+
+TensorFile parse_weights(std::string_view bytes, const std::string& name) {
+  return weight_format(bytes) == WeightFormat::safetensors ? parse_safetensors(bytes, name)
+                                                           : parse_pth(bytes, name);
+}
+
+TensorFile read_weights(const std::filesystem::path& path) {
+  constexpr std::uint64_t no_limit = std::numeric_limits<std::int64_t>::max();
+  return parse_weights(read_file("weights", path, no_limit), path.string());
+}
+
+void check_finite(const TensorFile& file, const std::string& name) {
+  for (const NamedTensor& named : file.tensors) {
+    if (!is_floating(named.tensor.dtype())) continue;
+    const Tensor tensor = named.tensor.cpu().contiguous();
+    on_dtype(FloatTypes{}, tensor.dtype(), "weights", [&]<class T>() {
+      const T* values = tensor.data<T>();
+      for (std::int64_t i = 0; i < tensor.numel(); ++i) {
+        const auto value = static_cast<ComputeType<T>>(values[i]);
+        check(std::isfinite(value),
+              "[weights] {}: expected finite weights, got {} at element {} of tensor '{}'", name, value, i,
+              one_line(named.name));
+      }
+    });
+  }
+}
+
+}  // namespace tandem
