@@ -58,6 +58,15 @@ LoadedImages::LoadedImages(const ImageSet& images, const BatchPlan& plan, const 
       loader_(images, plan, recipe, kept_to(busy_cpus_, options)),
       numbers_(numbers_to(loader_.block_images())) {}
 
+LoadedImages::LoadedImages(std::shared_ptr<const PhotoStore> photos, const BatchPlan& plan,
+                           const PhotoRecipe& recipe, const LoaderOptions& options)
+    : BatchSource(plan),
+      image_size_(std::int64_t{3} * recipe.height * recipe.width),
+      busy_cpus_(std::min(options.workers, usable_cpus() / 8)),
+      description_(in_words(options)),
+      loader_(std::move(photos), plan, recipe, kept_to(busy_cpus_, options)),
+      numbers_(numbers_to(loader_.block_images())) {}
+
 SourceBlock LoadedImages::take(std::int64_t epoch, std::int64_t first, std::int64_t most) {
   if (!held_ || !holds(held_->epoch, held_->first, held_->count, epoch, first)) {
     if (held_) loader_.release(*held_);
@@ -82,15 +91,32 @@ CopiedImages::CopiedImages(const ImageSet& images, const BatchPlan& plan, const 
       pinned_(loader_.memory(), device),
       copies_(device),
       blocks_{DeviceBlock(device), DeviceBlock(device)} {
+  make_blocks();
+}
+
+CopiedImages::CopiedImages(std::shared_ptr<const PhotoStore> photos, const BatchPlan& plan,
+                           const PhotoRecipe& recipe, const LoaderOptions& options, Device device)
+    : BatchSource(plan),
+      image_size_(std::int64_t{3} * recipe.height * recipe.width),
+      description_(in_words(options) + ", copied to " + device.to_string()),
+      timeline_(options.timeline),
+      loader_(std::move(photos), plan, recipe, options),
+      pinned_(loader_.memory(), device),
+      copies_(device),
+      blocks_{DeviceBlock(device), DeviceBlock(device)} {
+  make_blocks();
+}
+
+void CopiedImages::make_blocks() {
   // Whole blocks of the loader.
   const std::int64_t loaded = loader_.block_images();
   const std::int64_t positions =
-      std::max<std::int64_t>(1, positions_of(plan, copied_positions, image_size_) / loaded) * loaded;
+      std::max<std::int64_t>(1, positions_of(plan_, copied_positions, image_size_) / loaded) * loaded;
   for (DeviceBlock& block : blocks_) {
-    block.images = Tensor::empty({positions, image_size_}, DType::u8, device);
-    block.labels = Tensor::empty({positions}, DType::i32, device);
+    block.images = Tensor::empty({positions, image_size_}, DType::u8, device());
+    block.labels = Tensor::empty({positions}, DType::i32, device());
   }
-  numbers_ = Tensor::from(numbers_to(positions), {positions}, device);
+  numbers_ = Tensor::from(numbers_to(positions), {positions}, device());
 }
 
 SourceBlock CopiedImages::take(std::int64_t epoch, std::int64_t first, std::int64_t most) {

@@ -1,7 +1,9 @@
-// Sources of augmented images. Whichever is used, and however many workers fill it, a position of an epoch
-// holds the same bytes: what is drawn is a function of (seed, epoch, sample, operation).
+// Sources of augmented images, and of photographs made ready by workers. Whichever is used, and however many
+// workers fill it, a position of an epoch holds the same bytes: what is drawn is a function of (seed, epoch,
+// sample, operation).
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -19,6 +21,8 @@ class LoadedImages : public BatchSource {
   // The set is on the CPU.
   LoadedImages(const ImageSet& images, const BatchPlan& plan, const Recipe& recipe,
                const LoaderOptions& options);
+  LoadedImages(std::shared_ptr<const PhotoStore> photos, const BatchPlan& plan, const PhotoRecipe& recipe,
+               const LoaderOptions& options);
 
   Device device() const override { return cpu_device; }
   std::int64_t image_size() const override { return image_size_; }
@@ -26,6 +30,7 @@ class LoadedImages : public BatchSource {
   int busy_cpus() const override { return busy_cpus_; }
   std::string description() const override { return description_; }
   double waited_ms() const override { return loader_.statistics().waited_ms; }
+  std::vector<SkippedSample> skipped() const override { return loader_.statistics().skipped; }
   const Loader& loader() const { return loader_; }
 
  private:
@@ -44,6 +49,8 @@ class CopiedImages : public BatchSource {
   // The set is on the CPU.
   CopiedImages(const ImageSet& images, const BatchPlan& plan, const Recipe& recipe,
                const LoaderOptions& options, Device device);
+  CopiedImages(std::shared_ptr<const PhotoStore> photos, const BatchPlan& plan, const PhotoRecipe& recipe,
+               const LoaderOptions& options, Device device);
 
   Device device() const override { return copies_.view().device; }
   std::int64_t image_size() const override { return image_size_; }
@@ -51,6 +58,7 @@ class CopiedImages : public BatchSource {
   std::string description() const override { return description_; }
   // What the GPU waited for copies that came late.
   double waited_ms() const override { return waited_ms_; }
+  std::vector<SkippedSample> skipped() const override { return loader_.statistics().skipped; }
   const Loader& loader() const { return loader_; }
 
  private:
@@ -62,6 +70,7 @@ class CopiedImages : public BatchSource {
     Event free, ready;                              // its last use is over; its bytes are there
   };
 
+  void make_blocks();
   void fill(DeviceBlock& block, std::int64_t epoch, std::int64_t first);
 
   std::int64_t image_size_;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "tandem/data/batches.h"
 #include "tandem/data/image_set.h"
@@ -16,7 +17,14 @@ struct SourceBlock {
   const std::uint8_t* images = nullptr;  // one after the other
   std::int64_t image_count = 0;
   const std::int32_t* samples = nullptr;  // which of `images` stands at each position
-  const std::int32_t* labels = nullptr;   // the label at each position
+  // The label at each position; −1, where the plan does not shuffle, for one that could not be read.
+  const std::int32_t* labels = nullptr;
+};
+
+// A sample that was left out: its path or number, and why.
+struct SkippedSample {
+  std::int32_t sample = -1;
+  std::string name, reason;
 };
 
 class BatchSource {
@@ -41,6 +49,9 @@ class BatchSource {
 
   // Time take() has spent waiting for images that were not ready, since the beginning.
   virtual double waited_ms() const { return 0; }
+
+  // Samples that could not be used, as far as they have been met.
+  virtual std::vector<SkippedSample> skipped() const { return {}; }
 
  protected:
   explicit BatchSource(const BatchPlan& plan) : plan_(plan) { check_batch_plan(plan); }

@@ -19,7 +19,7 @@ void check_batch_plan(const BatchPlan& plan) {
 template <>
 void order_kernel<Backend::cpu>(const BatchPlan& plan, std::int64_t epoch, std::int64_t first,
                                 std::int32_t* out, std::int64_t count, StreamView) {
-  const OrderAt order{static_cast<std::uint32_t>(plan.samples), plan.seed, static_cast<std::uint32_t>(epoch)};
+  const OrderAt order = order_of(plan, epoch);
   parallel_for(count, 4096, [&](std::int64_t begin, std::int64_t end) {
     Shuffle shuffle(order.samples, order.seed, order.epoch);
     std::int64_t pass = 0;

@@ -18,7 +18,7 @@ template <>
 void order_kernel<Backend::cuda>(const BatchPlan& plan, std::int64_t epoch, std::int64_t first,
                                  std::int32_t* out, std::int64_t count, StreamView stream) {
   constexpr int threads = 256;
-  const OrderAt order{static_cast<std::uint32_t>(plan.samples), plan.seed, static_cast<std::uint32_t>(epoch)};
+  const OrderAt order = order_of(plan, epoch);
   fill<<<static_cast<unsigned>((count + threads - 1) / threads), threads, 0, cuda_stream(stream)>>>(
       order, first, out, count);
   check_launch("batches");

@@ -15,6 +15,7 @@ struct BatchPlan {
   std::int64_t batch_size = 16;
   std::int64_t batches_per_epoch = 0;  // 0: all of the data, the last batch holding the remainder
   std::uint64_t seed = 1;
+  bool shuffle = true;  // false: samples in their order, as for evaluation
 
   std::int64_t steps() const {  // of an epoch
     return batches_per_epoch > 0 ? batches_per_epoch : (samples + batch_size - 1) / batch_size;
@@ -44,8 +45,10 @@ struct OrderAt {
   std::uint32_t samples;
   std::uint64_t seed;
   std::uint32_t epoch;
+  bool shuffled;
 
   constexpr std::int32_t operator()(std::int64_t position, Shuffle& shuffle, std::int64_t& pass) const {
+    if (!shuffled) return static_cast<std::int32_t>(position % samples);
     if (position / samples != pass) {
       pass = position / samples;
       shuffle = Shuffle(samples, seed, epoch, static_cast<std::uint32_t>(pass));
@@ -53,5 +56,10 @@ struct OrderAt {
     return static_cast<std::int32_t>(shuffle(static_cast<std::uint32_t>(position % samples)));
   }
 };
+
+constexpr OrderAt order_of(const BatchPlan& plan, std::int64_t epoch) {
+  return {static_cast<std::uint32_t>(plan.samples), plan.seed, static_cast<std::uint32_t>(epoch),
+          plan.shuffle};
+}
 
 }  // namespace tandem

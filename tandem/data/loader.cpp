@@ -41,6 +41,40 @@ void check_options(const LoaderOptions& options) {
       "[loader] expected the program to call run_worker() when it is started as a worker, but it loads data");
 }
 
+// Twice the blocks that are being filled, but no more than a gigabyte of large ones.
+int blocks_ahead(const LoaderOptions& options, std::int64_t block_bytes) {
+  constexpr std::int64_t most_bytes = std::int64_t{1} << 30;
+  if (options.ahead > 0) return options.ahead;
+  if (options.workers == 0) return 0;
+  const std::int64_t fitting = most_bytes / std::max<std::int64_t>(block_bytes, 1);
+  return static_cast<int>(
+      std::clamp<std::int64_t>(fitting, options.workers + 1, std::max(2 * options.workers, 4)));
+}
+
+RingSetup sized_setup(const BatchPlan& plan, const ImageSize& size, const LoaderOptions& options) {
+  const std::int64_t block_images = images_in_block(plan, size.bytes());
+  return {.plan = plan,
+          .image = size,
+          .slots = blocks_ahead(options, block_images * size.bytes()) + 2,
+          .workers = std::max(options.workers, 1),
+          .cpus = options.cpus,
+          .block_images = block_images};
+}
+
+RingSetup ring_setup(const PhotoStore& photos, const BatchPlan& plan, const PhotoRecipe& recipe,
+                     const LoaderOptions& options) {
+  check_batch_plan(plan);
+  check_photo_recipe(recipe);
+  check(plan.samples <= photos.table().count(), "[loader] expected {} photographs, got {}", plan.samples,
+        photos.table().count());
+  RingSetup setup =
+      sized_setup(plan, {.height = recipe.height, .width = recipe.width, .channels = 3}, options);
+  setup.photos = true;
+  setup.photo = recipe;
+  setup.fail_on_bad_photo = photos.on_bad_image() == OnBadImage::fail;
+  return setup;
+}
+
 RingSetup ring_setup(const ImageSet& images, const BatchPlan& plan, const Recipe& recipe,
                      const LoaderOptions& options) {
   check_image_set(images, "loader");
@@ -53,15 +87,9 @@ RingSetup ring_setup(const ImageSet& images, const BatchPlan& plan, const Recipe
           "[loader] expected smaller images, got {}", images.images.shape().to_string());
   const ImageSize size{static_cast<int>(images.images.size(1)), static_cast<int>(images.images.size(2)),
                        static_cast<int>(images.images.size(3))};
-  const int workers = std::max(options.workers, 1);
-  const int ahead = options.ahead > 0 ? options.ahead : options.workers == 0 ? 0 : std::max(2 * workers, 4);
-  return {.plan = plan,
-          .image = size,
-          .recipe = recipe,
-          .slots = ahead + 2,
-          .workers = workers,
-          .cpus = options.cpus,
-          .block_images = images_in_block(plan, size.bytes())};
+  RingSetup setup = sized_setup(plan, size, options);
+  setup.recipe = recipe;
+  return setup;
 }
 
 }  // namespace
@@ -71,14 +99,30 @@ Loader::Loader(const ImageSet& images, const BatchPlan& plan, const Recipe& reci
     : options_(options) {
   check_options(options);
   place_ = std::make_shared<const Workplace>(images, ring_setup(images, plan, recipe, options));
+  start();
+}
+
+Loader::Loader(std::shared_ptr<const PhotoStore> photos, const BatchPlan& plan, const PhotoRecipe& recipe,
+               const LoaderOptions& options)
+    : options_(options) {
+  check_options(options);
+  const RingSetup setup = ring_setup(*photos, plan, recipe, options);
+  place_ = std::make_shared<const Workplace>(std::move(photos), setup);
+  start();
+}
+
+void Loader::start() {
   uses_.resize(static_cast<std::size_t>(slots()), Use::free);
-  if (options.workers == 0) return;
+  if (options_.workers == 0) {
+    maker_ = place_->maker();
+    return;
+  }
   pool_ = std::make_unique<WorkerPool>(
-      place_, WorkerPoolOptions{.kind = options.kind,
-                                .limit_s = options.worker_limit_s,
-                                .program = options.program.empty() ? "/proc/self/exe" : options.program,
-                                .on_message = options.on_message,
-                                .before_sample = options.before_sample});
+      place_, WorkerPoolOptions{.kind = options_.kind,
+                                .limit_s = options_.worker_limit_s,
+                                .program = options_.program.empty() ? "/proc/self/exe" : options_.program,
+                                .on_message = options_.on_message,
+                                .before_sample = options_.before_sample});
 }
 
 Loader::~Loader() = default;
@@ -183,17 +227,14 @@ void Loader::fill_here() {
   const Ring& ring = place_->ring;
   const BlockJob& job = ring.slot(slot).job;
   const TimelineSpan span(options_.timeline, "augment", {"positions", job.epoch, job.first, job.count});
-  const WorkerTask task{.ring = ring,
-                        .images = place_->images.images.data<std::uint8_t>(),
-                        .labels = place_->images.labels.data<std::int32_t>(),
-                        .before_sample = options_.before_sample};
+  const WorkerTask task{.ring = ring, .maker = maker_.get(), .before_sample = options_.before_sample};
   expect(ring.claim(slot, 0));
   try {
-    fill_slot(task, slot, scratch_);
+    fill_slot(task, slot);
   } catch (const std::exception& error) {
     const std::int32_t sample = ring.status(0).sample.load();
     ring.take_back(0);
-    fail("[loader] {}: {}", describe_sample(sample), error.what());
+    fail("[loader] {}: {}", place_->describe(sample), error.what());
   }
   expect(ring.finish(slot, 0));
   statistics_.waited_ms += filling.elapsed_ms();
@@ -210,8 +251,14 @@ void Loader::release(const LoadedBlock& block) {
 LoaderStatistics Loader::statistics() const {
   LoaderStatistics all = statistics_;
   if (pool_) all.replaced_workers = pool_->replaced();
-  const auto skipped = place_->ring.poisoned();
-  all.skipped.assign(skipped.begin(), skipped.end());
+  const auto skip = [&](std::int32_t sample, const std::string& reason) {
+    all.skipped.push_back({sample, place_->describe(sample), reason});
+  };
+  for (const std::int32_t sample : place_->ring.poisoned()) skip(sample, "ended every worker that met it");
+  if (place_->photos)
+    for (const BadSample& bad : place_->photos->bad())
+      if (bad.sample < place_->ring.setup().plan.samples) skip(bad.sample, bad.reason);
+  for (const BadSample& bad : place_->ring.bad()) skip(bad.sample, bad.reason);
   return all;
 }
 

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "tandem/augment/recipe.h"
+#include "tandem/data/batch_source.h"
 #include "tandem/data/batches.h"
 #include "tandem/data/image_set.h"
 #include "tandem/data/timeline.h"
@@ -54,13 +55,16 @@ struct LoaderStatistics {
   double waited_ms = 0;  // the trainer, for blocks; without workers, the time it took to fill them
   std::int64_t blocks = 0, images = 0;
   std::int64_t replaced_workers = 0;
-  std::vector<std::int32_t> skipped;  // samples that ended three workers
+  // Samples that ended three workers, and photographs that could not be read.
+  std::vector<SkippedSample> skipped;
 };
 
 class Loader {
  public:
   // `images` on the CPU, the first plan.samples of them are used.
   Loader(const ImageSet& images, const BatchPlan& plan, const Recipe& recipe, const LoaderOptions& options);
+  Loader(std::shared_ptr<const PhotoStore> photos, const BatchPlan& plan, const PhotoRecipe& recipe,
+         const LoaderOptions& options);
   ~Loader();
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
@@ -80,6 +84,7 @@ class Loader {
  private:
   enum class Use { free, ahead, taken, abandoned };
 
+  void start();
   BlockJob job_at(std::int64_t epoch, std::int64_t first) const;
   void advance();
   void start_anew(std::int64_t epoch, std::int64_t first);
@@ -89,11 +94,11 @@ class Loader {
 
   LoaderOptions options_;
   std::shared_ptr<const Workplace> place_;
-  std::unique_ptr<WorkerPool> pool_;  // none without workers
-  AugmentScratch scratch_;            // without workers
-  std::vector<Use> uses_;             // of the slots
-  std::deque<int> ahead_;             // slots in the order of their jobs
-  BlockJob next_;                     // to be posted; of count 0 after the last epoch
+  std::unique_ptr<WorkerPool> pool_;   // none without workers
+  std::unique_ptr<ImageMaker> maker_;  // without workers
+  std::vector<Use> uses_;              // of the slots
+  std::deque<int> ahead_;              // slots in the order of their jobs
+  BlockJob next_;                      // to be posted; of count 0 after the last epoch
   LoaderStatistics statistics_;
 };
 

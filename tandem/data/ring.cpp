@@ -20,6 +20,12 @@ struct Ring::Header {
   char failure_text[500];
   std::atomic<std::int32_t> poisoned_count;
   std::int32_t poisoned[most_poisoned];
+  std::atomic<std::int32_t> bad_count;  // entries begun
+  struct Bad {
+    std::atomic<std::int32_t> written;
+    std::int32_t sample;
+    char reason[248];
+  } bad[most_bad];
 };
 
 namespace {
@@ -179,6 +185,43 @@ void Ring::add_poisoned(std::int32_t sample) const {
   expect(count < most_poisoned);
   header().poisoned[count] = sample;
   header().poisoned_count.store(count + 1, std::memory_order_release);
+}
+
+bool Ring::is_bad(std::int32_t sample) const {
+  const auto count = std::min(header().bad_count.load(std::memory_order_acquire), most_bad);
+  for (std::int32_t i = 0; i < count; ++i)
+    if (header().bad[i].written.load(std::memory_order_acquire) != 0 && header().bad[i].sample == sample)
+      return true;
+  return false;
+}
+
+bool Ring::add_bad(std::int32_t sample, const std::string& reason) const {
+  if (is_bad(sample)) return true;
+  std::int32_t index = header().bad_count.load();
+  do {
+    if (index >= most_bad) return false;
+  } while (!header().bad_count.compare_exchange_weak(index, index + 1));
+  Header::Bad& entry = header().bad[index];
+  const std::size_t bytes = std::min(reason.size(), sizeof(entry.reason) - 1);
+  std::memcpy(entry.reason, reason.data(), bytes);
+  entry.reason[bytes] = 0;
+  entry.sample = sample;
+  entry.written.store(1, std::memory_order_release);
+  return true;
+}
+
+// Two workers that met one at the same time have both added it.
+std::vector<BadSample> Ring::bad() const {
+  std::vector<BadSample> all;
+  const auto count = std::min(header().bad_count.load(std::memory_order_acquire), most_bad);
+  for (std::int32_t i = 0; i < count; ++i) {
+    const Header::Bad& entry = header().bad[i];
+    if (entry.written.load(std::memory_order_acquire) == 0) continue;
+    const bool known =
+        std::any_of(all.begin(), all.end(), [&](const BadSample& one) { return one.sample == entry.sample; });
+    if (!known) all.push_back({entry.sample, entry.reason});
+  }
+  return all;
 }
 
 void Ring::report_failure(std::int32_t sample, const std::string& text) const {

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "tandem/augment/draw.h"
+#include "tandem/augment/photo_recipe.h"
 #include "tandem/data/batches.h"
 
 namespace tandem {
@@ -64,8 +65,11 @@ static_assert(std::atomic<std::int32_t>::is_always_lock_free);
 // What a ring is made for; a plain value, so that workers read it in the ring itself.
 struct RingSetup {
   BatchPlan plan;
-  ImageSize image;
-  Recipe recipe;
+  ImageSize image;  // as it comes into the ring
+  Recipe recipe;    // of images in an array
+  bool photos = false;
+  PhotoRecipe photo;               // of photographs, if it is those
+  bool fail_on_bad_photo = false;  // otherwise another takes its place
   std::int32_t slots = 0, workers = 0;
   std::int32_t cpus = 0;          // workers keep to the last so many; 0: they run anywhere
   std::int64_t block_images = 0;  // the most in a slot
@@ -77,7 +81,13 @@ struct RingFailure {
   std::string text;
 };
 
-inline constexpr std::int32_t most_poisoned = 1024;
+// A photograph a worker could not read, and why.
+struct BadSample {
+  std::int32_t sample = -1;
+  std::string reason;
+};
+
+inline constexpr std::int32_t most_poisoned = 1024, most_bad = 1024;
 
 // A view of the ring in memory someone else owns.
 class Ring {
@@ -111,6 +121,12 @@ class Ring {
   // Samples that are left out, in the order they were found. The trainer adds.
   std::span<const std::int32_t> poisoned() const;
   void add_poisoned(std::int32_t sample) const;
+
+  // Photographs that could not be read, in the order they were found. Any worker adds; one that dies at it
+  // leaves nothing. False: there is no room for more.
+  bool add_bad(std::int32_t sample, const std::string& reason) const;
+  std::vector<BadSample> bad() const;
+  bool is_bad(std::int32_t sample) const;
 
   // The first failure stays.
   void report_failure(std::int32_t sample, const std::string& text) const;

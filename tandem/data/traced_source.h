@@ -23,6 +23,7 @@ class TracedSource : public BatchSource {
   int busy_cpus() const override { return source_->busy_cpus(); }
   std::string description() const override { return source_->description(); }
   double waited_ms() const override { return source_->waited_ms(); }
+  std::vector<SkippedSample> skipped() const override { return source_->skipped(); }
 
  private:
   std::unique_ptr<BatchSource> source_;

@@ -15,38 +15,38 @@
 
 #include "tandem/core/check.h"
 #include "tandem/core/parallel.h"
+#include "tandem/data/block_order.h"
 #include "tandem/data/shared_memory.h"
 
 namespace tandem {
 namespace {
 
-// The samples of a block, one after another.
-class BlockOrder {
- public:
-  BlockOrder(const BatchPlan& plan, const BlockJob& job, std::span<const std::int32_t> poisoned)
-      : order_{static_cast<std::uint32_t>(plan.samples), plan.seed, static_cast<std::uint32_t>(job.epoch)},
-        shuffle_(order_.samples, order_.seed, order_.epoch),
-        poisoned_(poisoned) {}
+// Black, and of no class: what cannot be read where nothing may take its place.
+constexpr std::int32_t no_label = -1;
 
-  std::int32_t operator()(std::int64_t position) {
-    std::int32_t sample = order_(position, shuffle_, pass_);
-    while (is_poisoned(sample)) {
-      position = pass_ * order_.samples + (position + 1) % order_.samples;
-      sample = order_(position, shuffle_, pass_);
-    }
-    return sample;
+// What a worker leaves out: samples that killed others, and photographs known to be bad before anything was
+// drawn. One that a worker found bad is tried again, for which box of it can be read is a matter of the draw,
+// and what comes of a position must not depend on who met what before.
+class LeftOut {
+ public:
+  LeftOut(const Ring& ring, const ImageMaker& maker) : maker_(maker), poisoned_(ring.poisoned()) {}
+
+  bool operator()(std::int32_t sample) const {
+    return std::find(poisoned_.begin(), poisoned_.end(), sample) != poisoned_.end() ||
+           maker_.is_missing(sample);
   }
 
  private:
-  bool is_poisoned(std::int32_t sample) const {
-    return std::find(poisoned_.begin(), poisoned_.end(), sample) != poisoned_.end();
-  }
-
-  OrderAt order_;
-  Shuffle shuffle_;
-  std::int64_t pass_ = 0;
+  const ImageMaker& maker_;
   std::span<const std::int32_t> poisoned_;
 };
+
+// A photograph is found to be bad.
+void report_bad(const Ring& ring, std::int32_t sample, const std::string& reason) {
+  check(!ring.setup().fail_on_bad_photo, "{}", reason);
+  check(ring.add_bad(sample, reason),
+        "expected photographs that can be read, but this is the {}th that cannot: {}", most_bad + 1, reason);
+}
 
 // Binds this thread to the last so many of its CPUs; 0: to none. Beside a trainer whose threads meet every
 // few microseconds, a worker on one of their CPUs would keep them all waiting.
@@ -95,19 +95,28 @@ void die_with_parent(pid_t parent) {
   if (::getppid() != parent) ::_exit(1);
 }
 
+// The data of a process worker: photographs, or labels and then images.
+std::unique_ptr<ImageMaker> maker_of(const RingSetup& setup, std::span<const std::byte> data) {
+  if (setup.photos) {
+    const PhotoTable photos = PhotoTable::attach(data);
+    check(photos.count() >= setup.plan.samples, "[worker] expected {} photographs, got {}",
+          setup.plan.samples, photos.count());
+    return photo_maker(setup, photos);
+  }
+  const std::int64_t label_bytes = 4 * setup.plan.samples;
+  check(static_cast<std::int64_t>(data.size()) >= label_bytes + setup.plan.samples * setup.image.bytes(),
+        "[worker] expected {} images, got {} bytes", setup.plan.samples, data.size());
+  return array_maker(setup, reinterpret_cast<const std::uint8_t*>(data.data() + label_bytes),
+                     reinterpret_cast<const std::int32_t*>(data.data()));
+}
+
 }  // namespace
 
 std::string describe_sample(std::int32_t sample) {
   return fmt::format("sample {} of the training images", sample);
 }
 
-// Asks for an image that is needed soon: in a shuffled order none is in the caches.
-void fetch_ahead(const std::uint8_t* image, std::int64_t bytes) {
-  constexpr std::int64_t line = 64, most = 4096;
-  for (std::int64_t at = 0; at < std::min(bytes, most); at += line) __builtin_prefetch(image + at);
-}
-
-bool fill_slot(const WorkerTask& task, int slot, AugmentScratch& scratch) {
+bool fill_slot(const WorkerTask& task, int slot) {
   const Ring& ring = task.ring;
   const RingSetup& setup = ring.setup();
   const BlockJob job = ring.slot(slot).job;
@@ -116,29 +125,37 @@ bool fill_slot(const WorkerTask& task, int slot, AugmentScratch& scratch) {
   std::uint64_t progress = status.progress.load(std::memory_order_relaxed);
   std::uint8_t* out = ring.images(slot);
   std::int32_t *samples = ring.samples(slot), *labels = ring.labels(slot);
-  BlockOrder order(setup.plan, job, ring.poisoned());
-  std::int32_t next = order(job.first);
+  BlockOrder order(setup.plan, job.epoch);
+  const LeftOut left_out(ring, *task.maker);
+  std::string reason;
+  std::int32_t next = order.at(job.first);
   for (std::int64_t i = 0; i < job.count; ++i, out += image_bytes) {
-    if (ring.stopped()) return false;
-    const std::int32_t sample = next;
-    if (i + 1 < job.count) {
-      next = order(job.first + i + 1);
-      fetch_ahead(task.images + next * image_bytes, image_bytes);
+    std::int64_t position = job.first + i;
+    std::int32_t sample = next;
+    if (i + 1 < job.count) task.maker->fetch_ahead(next = order.at(position + 1));
+    for (std::int64_t tried = 0;; sample = order.at(position = order.after(position))) {
+      if (ring.stopped()) return false;
+      samples[i] = sample;
+      if (!left_out(sample)) {
+        status.sample.store(sample, std::memory_order_release);
+        status.progress.store(++progress, std::memory_order_release);
+        if (task.before_sample) task.before_sample(sample);
+        labels[i] = task.maker->label(sample);
+        const DrawKey key{.seed = setup.plan.seed,
+                          .epoch = static_cast<std::uint32_t>(job.epoch),
+                          .sample = static_cast<std::uint32_t>(sample)};
+        if (task.maker->make(key, out, reason)) break;
+        report_bad(ring, sample, reason);
+      }
+      if (!setup.plan.shuffle) {
+        labels[i] = no_label;
+        std::memset(out, 0, static_cast<std::size_t>(image_bytes));
+        break;
+      }
+      check(++tried < setup.plan.samples,
+            "expected photographs that can be read, got none in {} files, the last: {}", setup.plan.samples,
+            reason);
     }
-    status.sample.store(sample, std::memory_order_release);
-    status.progress.store(++progress, std::memory_order_release);
-    if (task.before_sample) task.before_sample(sample);
-    samples[i] = sample;
-    labels[i] = task.labels[sample];
-    const std::uint8_t* in = task.images + sample * image_bytes;
-    if (setup.recipe.empty())
-      std::memcpy(out, in, static_cast<std::size_t>(image_bytes));
-    else
-      augment_image(setup.recipe, setup.image,
-                    {.seed = setup.plan.seed,
-                     .epoch = static_cast<std::uint32_t>(job.epoch),
-                     .sample = static_cast<std::uint32_t>(sample)},
-                    in, out, scratch);
   }
   status.sample.store(-1, std::memory_order_release);
   return true;
@@ -148,12 +165,11 @@ void work(const WorkerTask& task) {
   keep_to_last(task.ring.setup().cpus);
   const ThreadLimit one_thread(1);
   const Ring& ring = task.ring;
-  AugmentScratch scratch;
   ring.status(task.number).ready.store(1, std::memory_order_release);
   try {
     for (std::int32_t slot = 0; next_token(task.jobs, slot) && !ring.stopped();) {
       if (slot < 0 || slot >= ring.setup().slots || !ring.claim(slot, task.number)) continue;
-      if (!fill_slot(task, slot, scratch)) return;
+      if (!fill_slot(task, slot)) return;
       if (ring.finish(slot, task.number) && !tell_trainer(*task.results, slot)) return;
     }
   } catch (const std::exception& error) {
@@ -182,12 +198,9 @@ int run_worker(const std::vector<std::string>& words, const BeforeSample& before
   const Ring ring = Ring::attach(memory.bytes());
   const RingSetup& setup = ring.setup();
   check(numbers[1] < setup.workers, "[worker] expected a number below {}, got {}", setup.workers, numbers[1]);
-  const std::int64_t label_bytes = 4 * setup.plan.samples;
-  check(static_cast<std::int64_t>(data.size()) >= label_bytes + setup.plan.samples * setup.image.bytes(),
-        "[worker] expected {} images, got {} bytes", setup.plan.samples, data.size());
+  const std::unique_ptr<ImageMaker> maker = maker_of(setup, data.bytes());
   work({.ring = ring,
-        .images = reinterpret_cast<const std::uint8_t*>(data.data() + label_bytes),
-        .labels = reinterpret_cast<const std::int32_t*>(data.data()),
+        .maker = maker.get(),
         .number = numbers[1],
         .jobs = jobs.get(),
         .results = &results,

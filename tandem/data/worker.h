@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tandem/augment/augment.h"
+#include "tandem/data/image_maker.h"
 #include "tandem/data/pipe_queue.h"
 #include "tandem/data/ring.h"
 
@@ -20,8 +20,7 @@ using BeforeSample = std::function<void(std::int32_t sample)>;
 // What a worker works with; owned by whoever made it.
 struct WorkerTask {
   Ring ring;
-  const std::uint8_t* images = nullptr;  // of the training set, one after another
-  const std::int32_t* labels = nullptr;
+  ImageMaker* maker = nullptr;         // nobody else uses it
   int number = 0;                      // of the worker, in the ring
   int jobs = -1;                       // the pipe slots to fill come from; its end ends the worker
   const PipeQueue* results = nullptr;  // is told of slots that are done
@@ -32,9 +31,10 @@ struct WorkerTask {
 std::string describe_sample(std::int32_t sample);
 
 // Fills a claimed slot. Each place of the block depends on nothing but the plan, the recipe, the position and
-// the set of poisoned samples: the place of one of those is taken by the next sample of its pass in the
-// order. False: the ring was stopped first.
-bool fill_slot(const WorkerTask& task, int slot, AugmentScratch& scratch);
+// which samples cannot be used (poisoned ones, bad photographs): the place of one of those is taken by the
+// next sample of its pass in the order, or, where the plan does not shuffle, is black with the label −1.
+// False: the ring was stopped first.
+bool fill_slot(const WorkerTask& task, int slot);
 
 // Works until the jobs end, the ring is stopped or an exception has been reported in the ring.
 void work(const WorkerTask& task);

@@ -29,6 +29,20 @@ Workplace::Workplace(const ImageSet& given, const RingSetup& setup)
   images.labels = images.labels.contiguous();
 }
 
+Workplace::Workplace(std::shared_ptr<const PhotoStore> given, const RingSetup& setup)
+    : memory(Ring::bytes_for(setup), "the ring", "lower --ahead"),
+      ring(Ring::make(memory.bytes(), setup)),
+      photos(std::move(given)) {}
+
+std::unique_ptr<ImageMaker> Workplace::maker() const {
+  if (photos) return photo_maker(ring.setup(), photos->table());
+  return array_maker(ring.setup(), images.images.data<std::uint8_t>(), images.labels.data<std::int32_t>());
+}
+
+std::string Workplace::describe(std::int32_t sample) const {
+  return photos ? photos->table().path(sample) : describe_sample(sample);
+}
+
 WorkerPool::WorkerPool(std::shared_ptr<const Workplace> place, const WorkerPoolOptions& options)
     : place_(std::move(place)), options_(options) {
   int fds[2];
@@ -37,7 +51,7 @@ WorkerPool::WorkerPool(std::shared_ptr<const Workplace> place, const WorkerPoolO
   jobs_write_ = Descriptor(fds[1]);
   ::fcntl(jobs_write_.get(), F_SETFL, O_NONBLOCK);
   results_ = std::make_shared<PipeQueue>();
-  if (options_.kind == WorkerKind::process) copy_data();
+  if (options_.kind == WorkerKind::process && !place_->photos) copy_data();
   seats_.resize(static_cast<std::size_t>(place_->ring.setup().workers));
   try {
     for (int number = 0; number < place_->ring.setup().workers; ++number) start(number);
@@ -82,7 +96,7 @@ void WorkerPool::start(int number) {
   const WideAffinity anywhere;
   if (options_.kind == WorkerKind::process) {
     const WorkerFiles files{.ring = place_->memory.fd(),
-                            .data = data_.fd(),
+                            .data = place_->photos ? place_->photos->memory().fd() : data_.fd(),
                             .jobs = jobs_read_->get(),
                             .results = results_->ends()};
     seat.process = WorkerProcess(options_.program, worker_words(files, number), files.fds());
@@ -91,9 +105,9 @@ void WorkerPool::start(int number) {
   // The thread keeps what it uses: should it never come back, nothing is taken from under it.
   const auto life = [place = place_, jobs = jobs_read_, results = results_, number,
                      before_sample = options_.before_sample] {
+    const std::unique_ptr<ImageMaker> maker = place->maker();
     work({.ring = place->ring,
-          .images = place->images.images.data<std::uint8_t>(),
-          .labels = place->images.labels.data<std::int32_t>(),
+          .maker = maker.get(),
           .number = number,
           .jobs = jobs->get(),
           .results = results.get(),
@@ -137,7 +151,7 @@ void WorkerPool::look(std::chrono::milliseconds timeout) {
   if (found > 0 && wanted[0].revents != 0)
     for (std::int64_t left = results_->length(); left > 0; --left) results_->get();
   if (const auto failure = place_->ring.failure()) {
-    const std::string where = failure->sample < 0 ? "a worker" : describe_sample(failure->sample);
+    const std::string where = failure->sample < 0 ? "a worker" : place_->describe(failure->sample);
     fail("[loader] {}: {}", where, failure->text);
   }
   if (processes)
@@ -171,7 +185,7 @@ void WorkerPool::bury(int number, const std::string& how) {
         "[loader] expected {} to run as a worker, but it failed {} times before it took a job: {}",
         options_.program, most_failed_starts, how);
   say(sample < 0 ? fmt::format("{}; another takes its place", how)
-                 : fmt::format("{} at {}; another takes its place", how, describe_sample(sample)));
+                 : fmt::format("{} at {}; another takes its place", how, place_->describe(sample)));
   if (sample >= 0) count_death(sample);
   start(number);
   announce_posted();
@@ -187,9 +201,9 @@ void WorkerPool::count_death(std::int32_t sample) {
   check(poisoned_in_a_row_ < most_poisoned_in_a_row && poisoned + 1 < place_->ring.setup().plan.samples &&
             poisoned < most_poisoned,
         "[loader] expected samples that can be worked on, but {} of them ended {} workers each, the last {}",
-        poisoned + 1, fatal_deaths, describe_sample(sample));
+        poisoned + 1, fatal_deaths, place_->describe(sample));
   place_->ring.add_poisoned(sample);
-  say(fmt::format("{} ended {} workers and is left out from now on", describe_sample(sample), fatal_deaths));
+  say(fmt::format("{} ended {} workers and is left out from now on", place_->describe(sample), fatal_deaths));
 }
 
 void WorkerPool::forgive(std::span<const std::int32_t> samples) {
@@ -223,7 +237,7 @@ void WorkerPool::watch(int number, bool work_waits) {
   const double still_s = static_cast<double>(now - since) / second_ns;
   if (still_s < limit_s) return;
   const std::int32_t sample = status.sample.load();
-  const std::string where = sample < 0 ? "" : " at " + describe_sample(sample);
+  const std::string where = sample < 0 ? "" : " at " + place_->describe(sample);
   if (options_.kind == WorkerKind::thread) {
     stuck_ = true;
     fail(

@@ -34,10 +34,17 @@ struct WorkerPoolOptions {
 // it gone.
 struct Workplace {
   Workplace(const ImageSet& images, const RingSetup& setup);
+  Workplace(std::shared_ptr<const PhotoStore> photos, const RingSetup& setup);
+
+  // For one worker in this process.
+  std::unique_ptr<ImageMaker> maker() const;
+  // A photograph's path, or describe_sample().
+  std::string describe(std::int32_t sample) const;
 
   SharedMemory memory;
   Ring ring;
-  ImageSet images;
+  ImageSet images;  // or photographs
+  std::shared_ptr<const PhotoStore> photos;
 };
 
 class WorkerPool {
@@ -82,7 +89,7 @@ class WorkerPool {
 
   std::shared_ptr<const Workplace> place_;
   WorkerPoolOptions options_;
-  SharedMemory data_;  // labels, then images, for processes
+  SharedMemory data_;  // labels, then images, for processes; photographs are shared already
   std::shared_ptr<const Descriptor> jobs_read_;
   Descriptor jobs_write_;
   std::shared_ptr<PipeQueue> results_;

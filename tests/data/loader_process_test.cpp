@@ -119,7 +119,9 @@ TEST(LoaderProcesses, ASampleThatKillsThreeWorkersIsLeftOut) {
       EXPECT_TRUE(load_epoch(loader, set, plan, epoch) == expected) << epoch;
     }
     const LoaderStatistics statistics = loader.statistics();
-    EXPECT_EQ(statistics.skipped, std::vector<std::int32_t>{deadly_sample});
+    ASSERT_EQ(statistics.skipped.size(), 1U);
+    EXPECT_EQ(statistics.skipped[0].sample, deadly_sample);
+    EXPECT_EQ(statistics.skipped[0].name, "sample 701 of the training images");
     EXPECT_GE(statistics.replaced_workers, 3);
     EXPECT_LE(statistics.replaced_workers,
               workers == 1 ? 3 : 3 + workers);  // others met it before it was known

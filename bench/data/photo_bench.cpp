@@ -1,0 +1,90 @@
+// Images a second from a folder of JPEGs (500×500, 4:2:0, quality 90) to training batches of 224×224: every
+// file read, the crop's box decoded with exact pixels or in the DCT domain, and decoded ahead.
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tandem/core/check.h"
+#include "tandem/core/parallel.h"
+#include "tandem/data/loader.h"
+#include "tandem/image/test_photo.h"
+#include "tests/image/jpeg_writer.h"
+
+namespace tandem {
+namespace {
+
+constexpr std::int64_t photo_side = 500, batch_size = 64;
+constexpr int photo_count = 1024;
+
+class JpegFolder {
+ public:
+  JpegFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "tandem-bench-XXXXXX").string();
+    check(mkdtemp(name.data()) != nullptr, "[bench] cannot make the folder {}", name);
+    path_ = name;
+    const std::vector<std::uint8_t> jpeg = write_jpeg(draw_test_photo(photo_side, photo_side), {});
+    for (int i = 0; i < photo_count; ++i) {
+      files.push_back(path_ / fmt::format("{}.jpg", i));
+      std::ofstream(files.back(), std::ios::binary)
+          .write(reinterpret_cast<const char*>(jpeg.data()), static_cast<std::streamsize>(jpeg.size()));
+    }
+  }
+  ~JpegFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  JpegFolder(const JpegFolder&) = delete;
+  JpegFolder& operator=(const JpegFolder&) = delete;
+
+  std::vector<std::filesystem::path> files;
+
+ private:
+  std::filesystem::path path_;
+};
+
+enum class How { exact, scaled, decoded };
+
+void load(benchmark::State& state, How how, WorkerKind kind) {
+  const JpegFolder folder;
+  PhotoStoreOptions options;
+  options.decoded_limit = how == How::decoded ? std::int64_t{2} << 30 : 0;
+  options.reading.scaled = how == How::scaled;
+  const auto store = std::make_shared<const PhotoStore>(
+      folder.files, std::vector<std::int32_t>(folder.files.size()), options);
+  const BatchPlan plan{.samples = photo_count, .batch_size = batch_size};
+  Loader loader(store, plan, training_photos(224),
+                {.workers = static_cast<int>(state.range(0)), .kind = kind});
+  std::int64_t epoch = 0, first = 0;
+  const auto next = [&] {
+    const LoadedBlock block = loader.take(epoch, first);
+    first += block.count;
+    if (first == plan.positions()) ++epoch, first = 0;
+    loader.release(block);
+    return block.count;
+  };
+  for (int i = 0; i < 2 * loader.slots(); ++i) next();  // until every worker has begun
+  std::int64_t images = 0;
+  for (auto _ : state) images += next();
+  state.SetItemsProcessed(images);
+}
+
+void worker_counts(benchmark::internal::Benchmark* bench) {
+  bench->Arg(0);  // on the calling thread
+  for (int count = 1; count < usable_cpus(); count *= 2) bench->Arg(count);
+  bench->Arg(std::max(2, usable_cpus()))->UseRealTime()->Unit(benchmark::kMillisecond);
+}
+
+BENCHMARK_CAPTURE(load, photos_exact_threads, How::exact, WorkerKind::thread)->Apply(worker_counts);
+BENCHMARK_CAPTURE(load, photos_scaled_threads, How::scaled, WorkerKind::thread)->Apply(worker_counts);
+BENCHMARK_CAPTURE(load, photos_decoded_threads, How::decoded, WorkerKind::thread)->Apply(worker_counts);
+BENCHMARK_CAPTURE(load, photos_exact_processes, How::exact, WorkerKind::process)->Apply(worker_counts);
+
+}  // namespace
+}  // namespace tandem

@@ -1,0 +1,177 @@
+#include "tandem/augment/photo.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "tandem/augment/photo_op.h"
+#include "tandem/core/check.h"
+#include "tandem/core/parallel.h"
+
+namespace tandem {
+namespace {
+
+constexpr std::int32_t half = 1 << (resize_weight_bits - 1);
+
+// The weights of `count` output pixels from `first` on, a row of `stride` each.
+struct Weights {
+  std::int64_t first, count, stride;
+  std::vector<ResizeTaps> taps;
+  const std::int32_t* values;
+};
+
+Weights weights_of(ResizeFilter filter, std::int64_t in, std::int64_t out, std::int64_t first,
+                   std::int64_t count, std::int32_t* memory) {
+  Weights all{.first = first, .count = count, .stride = most_resize_taps(filter, in, out), .values = memory};
+  for (std::int64_t i = 0; i < count; ++i, memory += all.stride) {
+    const ResizeTaps& taps = all.taps.emplace_back(resize_taps(filter, in, out, first + i));
+    double sum = 0;
+    for (std::int64_t k = 0; k < taps.count; ++k) sum += taps.weight(k);
+    for (std::int64_t k = 0; k < taps.count; ++k) memory[k] = fixed_resize_weight(taps.weight(k) / sum);
+  }
+  return all;
+}
+
+// A window of the resized image, with the bytes resize() gives all of it: what is outside may be far larger
+// than any memory.
+void resize_window(const PhotoRecipe& recipe, const PhotoDraw& draw, const ImageView& in, std::uint8_t* out,
+                   PhotoScratch& scratch) {
+  const std::int64_t column_room =
+      recipe.width * most_resize_taps(recipe.filter, in.width, draw.resized_width);
+  const std::int64_t row_room =
+      recipe.height * most_resize_taps(recipe.filter, in.height, draw.resized_height);
+  scratch.weights.resize(static_cast<std::size_t>(column_room + row_room));
+  const Weights columns = weights_of(recipe.filter, in.width, draw.resized_width, draw.left, recipe.width,
+                                     scratch.weights.data());
+  const Weights rows = weights_of(recipe.filter, in.height, draw.resized_height, draw.top, recipe.height,
+                                  scratch.weights.data() + column_room);
+  const std::int64_t begin = rows.taps.front().first;
+  const std::int64_t end = rows.taps.back().first + rows.taps.back().count;
+  const std::int64_t row_bytes = std::int64_t{3} * recipe.width;
+  scratch.narrowed.resize(static_cast<std::size_t>((end - begin) * row_bytes));
+  std::uint8_t* to = scratch.narrowed.data();
+  for (std::int64_t y = begin; y < end; ++y)
+    for (std::int64_t x = 0; x < recipe.width; ++x, to += 3) {
+      const ResizeTaps& taps = columns.taps[static_cast<std::size_t>(x)];
+      const std::int32_t* weights = columns.values + x * columns.stride;
+      const std::uint8_t* from = in.row(y) + 3 * taps.first;
+      std::int32_t r = half, g = half, b = half;
+      for (std::int64_t k = 0; k < taps.count; ++k, from += 3) {
+        r += weights[k] * from[0];
+        g += weights[k] * from[1];
+        b += weights[k] * from[2];
+      }
+      to[0] = resized_level(r);
+      to[1] = resized_level(g);
+      to[2] = resized_level(b);
+    }
+  for (std::int64_t y = 0; y < recipe.height; ++y) {
+    const ResizeTaps& taps = rows.taps[static_cast<std::size_t>(y)];
+    const std::int32_t* weights = rows.values + y * rows.stride;
+    const std::uint8_t* from = scratch.narrowed.data() + (taps.first - begin) * row_bytes;
+    for (std::int64_t i = 0; i < row_bytes; ++i) {
+      std::int32_t sum = half;
+      for (std::int64_t k = 0; k < taps.count; ++k) sum += weights[k] * from[k * row_bytes + i];
+      *out++ = resized_level(sum);
+    }
+  }
+}
+
+void flip_rows(int height, int width, std::uint8_t* image) {
+  for (int y = 0; y < height; ++y, image += 3 * width)
+    for (int left = 0, right = width - 1; left < right; ++left, --right)
+      std::swap_ranges(image + 3 * left, image + 3 * left + 3, image + 3 * right);
+}
+
+void erase_box(const PhotoRecipe& recipe, const PixelBox& box, std::uint8_t* image) {
+  for (std::int64_t y = box.y; y < box.y + box.height; ++y)
+    for (std::int64_t x = box.x; x < box.x + box.width; ++x)
+      std::memcpy(image + 3 * (y * recipe.width + x), recipe.erase.colour, 3);
+}
+
+}  // namespace
+
+void make_photo(const PhotoRecipe& recipe, const PhotoDraw& draw, const ImageView& photo, std::uint8_t* out,
+                PhotoScratch& scratch) {
+  make_photo_from_box(recipe, draw, part(photo, draw.box), out, scratch);
+}
+
+void make_photo_from_box(const PhotoRecipe& recipe, const PhotoDraw& draw, const ImageView& box,
+                         std::uint8_t* out, PhotoScratch& scratch) {
+  expect(box.channels == 3);
+  if (draw.resized_height == recipe.height && draw.resized_width == recipe.width)
+    resize(box, recipe.height, recipe.width, out, recipe.filter, scratch.resize);
+  else
+    resize_window(recipe, draw, box, out, scratch);
+  if (draw.flip) flip_rows(recipe.height, recipe.width, out);
+  for (int i = 0; i < draw.op_count; ++i)
+    apply_photo_op(draw.ops[i], recipe.height, recipe.width, out, scratch.copy);
+  erase_box(recipe, draw.erase, out);
+}
+
+template <>
+void photo_kernel<Backend::cpu>(const PhotoBatch& batch, StreamView) {
+  const PhotoRecipe& recipe = batch.recipe;
+  const std::int64_t bytes = std::int64_t{3} * recipe.height * recipe.width;
+  parallel_for(batch.count, 1, [&](std::int64_t begin, std::int64_t end) {
+    PhotoScratch scratch;
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::int32_t sample = batch.samples[i];
+      const PhotoPlace& place = batch.places[sample];
+      std::uint8_t* const out = batch.out + i * bytes;
+      if (place.height == 0) {
+        std::memset(out, 0, static_cast<std::size_t>(bytes));
+        continue;
+      }
+      const PhotoDraw draw = draw_photo(
+          recipe, place.height, place.width,
+          {.seed = batch.seed, .epoch = batch.epoch, .sample = static_cast<std::uint32_t>(sample)});
+      make_photo(recipe, draw,
+                 ImageView(batch.pixels + place.offset, place.height, place.width, 3, 3 * place.width), out,
+                 scratch);
+    }
+  });
+}
+
+void photo_batch(const PhotoRecipe& recipe, std::uint64_t seed, std::int64_t epoch, const Tensor& pixels,
+                 const Tensor& places, const Tensor& samples, const Tensor& out) {
+  const Device device = common_device("photo", {&pixels, &places, &samples, &out});
+  check_photo_recipe(recipe);
+  check(epoch >= 0 && epoch <= std::numeric_limits<std::uint32_t>::max(),
+        "[photo] expected an epoch from 0 to 4294967295, got {}", epoch);
+  check(pixels.dtype() == DType::u8 && pixels.is_contiguous(), "[photo] expected pixels of u8, got {}",
+        name_of(pixels.dtype()));
+  check(places.dtype() == DType::i64 && places.rank() == 2 && places.size(1) == 3 && places.is_contiguous(),
+        "[photo] expected places of i64 in shape (count, 3), got {} of {}", places.shape().to_string(),
+        name_of(places.dtype()));
+  check(samples.dtype() == DType::i32 && samples.rank() == 1 && samples.is_contiguous(),
+        "[photo] expected samples of i32 in one dimension, got {} of {}", samples.shape().to_string(),
+        name_of(samples.dtype()));
+  check(out.dtype() == DType::u8 && out.is_contiguous() && out.rank() == 4 &&
+            out.size(0) == samples.size(0) && out.size(1) == recipe.height && out.size(2) == recipe.width &&
+            out.size(3) == 3,
+        "[photo] expected room for {} images of {}×{}×3 of u8, got {} of {}", samples.size(0), recipe.height,
+        recipe.width, out.shape().to_string(), name_of(out.dtype()));
+  if (!device.is_cuda()) {
+    const std::int32_t* const sample = samples.data<std::int32_t>();
+    for (std::int64_t i = 0; i < samples.numel(); ++i)
+      check(sample[i] >= 0 && sample[i] < places.size(0),
+            "[photo] expected samples of 0 or more and below {}, got {} at position {}", places.size(0),
+            sample[i], i);
+  }
+  if (out.numel() == 0) return;
+  static_assert(sizeof(PhotoPlace) == 3 * sizeof(std::int64_t));
+  const PhotoBatch batch{.recipe = recipe,
+                         .seed = seed,
+                         .epoch = static_cast<std::uint32_t>(epoch),
+                         .pixels = pixels.data<std::uint8_t>(),
+                         .places = reinterpret_cast<const PhotoPlace*>(places.bytes()),
+                         .photo_count = places.size(0),
+                         .samples = samples.data<std::int32_t>(),
+                         .out = out.data<std::uint8_t>(),
+                         .count = samples.numel()};
+  on_backend(device, "photo", [&]<Backend B>() { photo_kernel<B>(batch, current_stream(device)); });
+}
+
+}  // namespace tandem

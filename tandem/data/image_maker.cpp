@@ -1,0 +1,93 @@
+#include "tandem/data/image_maker.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "tandem/augment/augment.h"
+#include "tandem/augment/photo.h"
+#include "tandem/core/error.h"
+
+namespace tandem {
+namespace {
+
+class ArrayMaker : public ImageMaker {
+ public:
+  ArrayMaker(const RingSetup& setup, const std::uint8_t* images, const std::int32_t* labels)
+      : recipe_(setup.recipe), size_(setup.image), images_(images), labels_(labels) {}
+
+  std::int32_t label(std::int32_t sample) const override { return labels_[sample]; }
+
+  // In a shuffled order no image is in the caches.
+  void fetch_ahead(std::int32_t sample) const override {
+    constexpr std::int64_t line = 64, most = 4096;
+    const std::uint8_t* image = images_ + sample * size_.bytes();
+    for (std::int64_t at = 0; at < std::min(size_.bytes(), most); at += line) __builtin_prefetch(image + at);
+  }
+
+  bool make(const DrawKey& key, std::uint8_t* out, std::string&) override {
+    const std::uint8_t* in = images_ + static_cast<std::int32_t>(key.sample) * size_.bytes();
+    if (recipe_.empty())
+      std::memcpy(out, in, static_cast<std::size_t>(size_.bytes()));
+    else
+      augment_image(recipe_, size_, key, in, out, scratch_);
+    return true;
+  }
+
+ private:
+  Recipe recipe_;
+  ImageSize size_;
+  const std::uint8_t* images_;
+  const std::int32_t* labels_;
+  AugmentScratch scratch_;
+};
+
+class PhotoMaker : public ImageMaker {
+ public:
+  PhotoMaker(const RingSetup& setup, const PhotoTable& photos) : recipe_(setup.photo), photos_(photos) {}
+
+  std::int32_t label(std::int32_t sample) const override { return photos_.label(sample); }
+  bool is_missing(std::int32_t sample) const override {
+    return photos_.decoded() && photos_.place(sample).height == 0;
+  }
+
+  bool make(const DrawKey& key, std::uint8_t* out, std::string& reason) override {
+    const auto sample = static_cast<std::int32_t>(key.sample);
+    if (photos_.decoded()) {
+      const ImageView photo = photos_.photo(sample);
+      make_photo(recipe_, draw_photo(recipe_, photo.height, photo.width, key), photo, out, scratch_);
+      return true;
+    }
+    try {
+      make_from_file(sample, key, out);
+      return true;
+    } catch (const Error& error) {
+      reason = reason_without_path(error.what(), photos_.path(sample));
+      return false;
+    }
+  }
+
+ private:
+  void make_from_file(std::int32_t sample, const DrawKey& key, std::uint8_t* out) {
+    const PhotoFile file(photos_.path(sample), photos_.reading());
+    const PhotoDraw draw = draw_photo(recipe_, file.height(), file.width(), key);
+    make_photo_from_box(recipe_, draw, file.decode(draw.box, draw.resized_height, draw.resized_width), out,
+                        scratch_);
+  }
+
+  PhotoRecipe recipe_;
+  PhotoTable photos_;
+  PhotoScratch scratch_;
+};
+
+}  // namespace
+
+std::unique_ptr<ImageMaker> array_maker(const RingSetup& setup, const std::uint8_t* images,
+                                        const std::int32_t* labels) {
+  return std::make_unique<ArrayMaker>(setup, images, labels);
+}
+
+std::unique_ptr<ImageMaker> photo_maker(const RingSetup& setup, const PhotoTable& photos) {
+  return std::make_unique<PhotoMaker>(setup, photos);
+}
+
+}  // namespace tandem

@@ -1,0 +1,233 @@
+#include "tandem/data/photo_store.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include "tandem/core/check.h"
+#include "tandem/core/parallel.h"
+#include "tandem/device/driver.h"
+#include "tandem/files/read_file.h"
+
+namespace tandem {
+
+struct PhotoTable::Header {
+  std::uint64_t magic;
+  std::int64_t bytes;  // of it all
+  std::int64_t count;
+  bool decoded;
+  PhotoReading reading;
+  // From the beginning; the path of sample i ends where path_ends[i] says, within the paths.
+  std::int64_t labels, places, path_ends, paths, pixels;
+};
+
+namespace {
+
+constexpr std::uint64_t magic_number = 0x50686F746F730001ULL;
+constexpr std::int64_t page = 4096, usual_limit = std::int64_t{4} << 30;
+constexpr std::uint64_t most_file_bytes = std::uint64_t{1} << 31;
+
+constexpr std::int64_t rounded(std::int64_t bytes, std::int64_t unit) {
+  return (bytes + unit - 1) / unit * unit;
+}
+
+std::int64_t limit_of(const PhotoStoreOptions& options) {
+  if (options.decoded_limit) return *options.decoded_limit;
+  std::ifstream membership("/proc/self/cgroup");
+  const std::string text{std::istreambuf_iterator<char>(membership), std::istreambuf_iterator<char>()};
+  const std::int64_t free = std::min(static_cast<std::int64_t>(available_memory<Backend::cpu>(cpu_device)),
+                                     cgroup_free_bytes(text, "/sys/fs/cgroup"));
+  return std::min(usual_limit, free / 2);
+}
+
+// But for their headers files are smaller than what they hold: where so many bytes cannot fit, none is read.
+bool may_fit(const std::vector<std::filesystem::path>& files, std::int64_t limit) {
+  constexpr std::int64_t header = 1024;
+  std::int64_t total = 0;
+  for (const std::filesystem::path& file : files) {
+    std::error_code missing;
+    const auto bytes = std::filesystem::file_size(file, missing);
+    if (!missing)
+      total += std::max<std::int64_t>(
+          static_cast<std::int64_t>(std::min<std::uintmax_t>(bytes, most_file_bytes)) - header, 0);
+    if (total > limit) return false;
+  }
+  return true;
+}
+
+// Photographs whose size is known, or why it is not.
+struct Survey {
+  std::vector<PhotoPlace> places;
+  std::vector<std::string> reasons;  // empty: fine
+  std::int64_t pixel_bytes = 0;
+};
+
+// Calls f(sample) for every file in parallel; what it throws becomes the reason, once.
+template <class F>
+void try_all(Survey& survey, F&& f) {
+  parallel_for(static_cast<std::int64_t>(survey.places.size()), 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const auto sample = static_cast<std::size_t>(i);
+      if (!survey.reasons[sample].empty()) continue;
+      try {
+        f(sample);
+      } catch (const Error& error) {
+        survey.reasons[sample] = error.what();
+      }
+    }
+  });
+}
+
+Survey survey_of(const std::vector<std::filesystem::path>& files, const PhotoReading& reading) {
+  Survey survey{.places = std::vector<PhotoPlace>(files.size()),
+                .reasons = std::vector<std::string>(files.size())};
+  try_all(survey, [&](std::size_t sample) {
+    const PhotoFile file(files[sample].string(), reading);
+    survey.places[sample] = {.height = file.height(), .width = file.width()};
+  });
+  for (PhotoPlace& place : survey.places) {
+    place.offset = survey.pixel_bytes;
+    survey.pixel_bytes += rounded(3 * place.height * place.width, 16);
+  }
+  return survey;
+}
+
+}  // namespace
+
+PhotoFile::PhotoFile(const std::string& path, const PhotoReading& reading)
+    : path_(path), bytes_(read_file("decode", path, most_file_bytes)), reading_(reading) {
+  const ImageInfo info = read_image_info(bytes(), path_, options());
+  height_ = info.height;
+  width_ = info.width;
+}
+
+std::span<const std::uint8_t> PhotoFile::bytes() const {
+  return {reinterpret_cast<const std::uint8_t*>(bytes_.data()), bytes_.size()};
+}
+
+LoadOptions PhotoFile::options() const {
+  return {.max_pixels = reading_.max_pixels, .rgb = true};
+}
+
+Image PhotoFile::decode() const {
+  return decode_image(bytes(), path_, options());
+}
+
+Image PhotoFile::decode(const PixelBox& box, std::int64_t least_height, std::int64_t least_width) const {
+  return reading_.scaled ? decode_scaled(bytes(), path_, box, least_height, least_width, options())
+                         : decode_region(bytes(), path_, box, options());
+}
+
+std::string reason_without_path(std::string_view text, std::string_view path) {
+  const std::string named = fmt::format("] {}: ", path);
+  const std::size_t at = text.find(named);
+  const bool first = text.starts_with('[') && at != text.npos && at == text.find(']');
+  return std::string(first ? text.substr(at + named.size()) : text);
+}
+
+PhotoTable PhotoTable::attach(std::span<const std::byte> memory) {
+  static_assert(std::is_trivially_copyable_v<Header>);
+  const PhotoTable table(memory.data());
+  check(memory.size() >= sizeof(Header) && table.header().magic == magic_number + sizeof(Header) &&
+            table.header().bytes <= static_cast<std::int64_t>(memory.size()),
+        "[worker] expected photographs of this version of tandem, got {} bytes of something else",
+        memory.size());
+  return table;
+}
+
+const PhotoTable::Header& PhotoTable::header() const {
+  return *std::launder(reinterpret_cast<const Header*>(memory_));
+}
+std::int64_t PhotoTable::count() const {
+  return header().count;
+}
+bool PhotoTable::decoded() const {
+  return header().decoded;
+}
+PhotoReading PhotoTable::reading() const {
+  return header().reading;
+}
+const std::int32_t* PhotoTable::labels() const {
+  return reinterpret_cast<const std::int32_t*>(memory_ + header().labels);
+}
+const PhotoPlace* PhotoTable::places() const {
+  return reinterpret_cast<const PhotoPlace*>(memory_ + header().places);
+}
+const std::uint8_t* PhotoTable::pixels() const {
+  return reinterpret_cast<const std::uint8_t*>(memory_ + header().pixels);
+}
+std::int64_t PhotoTable::pixel_bytes() const {
+  return header().bytes - header().pixels;
+}
+std::string PhotoTable::path(std::int64_t sample) const {
+  const auto* ends = reinterpret_cast<const std::int64_t*>(memory_ + header().path_ends);
+  const std::int64_t begin = sample == 0 ? 0 : ends[sample - 1];
+  return {reinterpret_cast<const char*>(memory_ + header().paths) + begin,
+          static_cast<std::size_t>(ends[sample] - begin)};
+}
+
+PhotoStore::PhotoStore(const std::vector<std::filesystem::path>& files,
+                       const std::vector<std::int32_t>& labels, const PhotoStoreOptions& options)
+    : table_(nullptr), on_bad_image_(options.on_bad_image) {
+  expect(files.size() == labels.size());
+  check(!files.empty() && files.size() <= std::numeric_limits<std::int32_t>::max(),
+        "[photos] expected 1 to 2147483647 photographs, got {}", files.size());
+  const std::int64_t limit = limit_of(options);
+  Survey survey;
+  bool decoded = may_fit(files, limit);
+  if (decoded) survey = survey_of(files, options.reading);
+  decoded = decoded && survey.pixel_bytes <= limit;
+
+  const auto count = static_cast<std::int64_t>(files.size());
+  std::vector<std::int64_t> path_ends;
+  std::string paths;
+  for (const std::filesystem::path& file : files) {
+    paths += file.string();
+    path_ends.push_back(static_cast<std::int64_t>(paths.size()));
+  }
+  PhotoTable::Header header{.magic = magic_number + sizeof(PhotoTable::Header),
+                            .count = count,
+                            .decoded = decoded,
+                            .reading = options.reading};
+  const std::int64_t place_count = decoded ? count : 0;
+  header.labels = rounded(sizeof(header), 64);
+  header.places = rounded(header.labels + 4 * count, 64);
+  header.path_ends = header.places + place_count * static_cast<std::int64_t>(sizeof(PhotoPlace));
+  header.paths = header.path_ends + 8 * count;
+  header.pixels = rounded(header.paths + static_cast<std::int64_t>(paths.size()), page);
+  header.bytes = header.pixels + (decoded ? survey.pixel_bytes : 0);
+
+  memory_ = SharedMemory(header.bytes, "the photographs", "decode fewer of them ahead");
+  std::byte* const to = memory_.data();
+  std::memcpy(to, &header, sizeof(header));
+  table_ = PhotoTable::attach(memory_.bytes());
+  std::memcpy(to + header.labels, labels.data(), 4 * labels.size());
+  std::memcpy(to + header.path_ends, path_ends.data(), 8 * path_ends.size());
+  std::memcpy(to + header.paths, paths.data(), paths.size());
+  if (!decoded) return;
+
+  try_all(survey, [&](std::size_t sample) {
+    const PhotoPlace& place = survey.places[sample];
+    const Image photo = PhotoFile(files[sample].string(), options.reading).decode();
+    check(photo.height == place.height && photo.width == place.width, "[decode] {}: the file has changed",
+          files[sample].string());
+    std::memcpy(to + header.pixels + place.offset, photo.pixels.data(), photo.pixels.size());
+  });
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    if (survey.reasons[i].empty()) continue;
+    survey.places[i].height = 0;
+    bad_.push_back({static_cast<std::int32_t>(i), reason_without_path(survey.reasons[i], files[i].string())});
+    check(on_bad_image_ == OnBadImage::skip, "[photos] {}: {}", files[i].string(), bad_.back().reason);
+  }
+  check(bad_.size() < files.size(),
+        "[photos] expected photographs that can be read, got none in {} files, the first {}: {}",
+        files.size(), files[0].string(), bad_.empty() ? "" : bad_[0].reason);
+  std::memcpy(to + header.places, survey.places.data(), survey.places.size() * sizeof(PhotoPlace));
+}
+
+}  // namespace tandem

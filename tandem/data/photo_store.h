@@ -1,0 +1,116 @@
+// Photographs for training and evaluation, in memory that process workers share: decoded when they fit, so
+// that an epoch decodes nothing; otherwise their paths, and whoever needs one reads its file.
+//
+// A file that is no readable image is found when it is decoded: up front, or by the worker that meets it. It
+// is skipped (in training another takes its place) and told of with its path, or it ends the run.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tandem/augment/photo.h"
+#include "tandem/data/ring.h"
+#include "tandem/data/shared_memory.h"
+#include "tandem/image/decode.h"
+#include "tandem/image/image.h"
+
+namespace tandem {
+
+enum class OnBadImage : std::uint8_t { skip, fail };
+
+// How files are read.
+struct PhotoReading {
+  std::int64_t max_pixels = 179'000'000;
+  // JPEGs are decoded at the smallest scale that still has the pixels which are asked for: faster, and not
+  // quite the same pixels.
+  bool scaled = false;
+};
+
+// One file, read and its header understood; Error names the path.
+class PhotoFile {
+ public:
+  PhotoFile(const std::string& path, const PhotoReading& reading);
+
+  std::int64_t height() const { return height_; }
+  std::int64_t width() const { return width_; }
+  // RGB and upright: all of it, or a box, which may come at a smaller scale but for less than the sides given
+  // only where it is smaller itself.
+  Image decode() const;
+  Image decode(const PixelBox& box, std::int64_t least_height, std::int64_t least_width) const;
+
+ private:
+  std::span<const std::uint8_t> bytes() const;
+  LoadOptions options() const;
+
+  std::string path_, bytes_;
+  PhotoReading reading_;
+  std::int64_t height_ = 0, width_ = 0;
+};
+
+// "cut short" of "[decode] folder/cat.jpg: cut short".
+std::string reason_without_path(std::string_view text, std::string_view path);
+
+// A view of a store's memory, for those who did not make it too.
+class PhotoTable {
+ public:
+  // Error when the memory holds something else.
+  static PhotoTable attach(std::span<const std::byte> memory);
+
+  std::int64_t count() const;
+  bool decoded() const;
+  PhotoReading reading() const;
+  std::int32_t label(std::int64_t sample) const { return labels()[sample]; }
+  const std::int32_t* labels() const;
+  std::string path(std::int64_t sample) const;
+  // Where decoded ones lie in pixels(); of height 0: a bad one.
+  const PhotoPlace* places() const;
+  const PhotoPlace& place(std::int64_t sample) const { return places()[sample]; }
+  const std::uint8_t* pixels() const;
+  std::int64_t pixel_bytes() const;
+  ImageView photo(std::int64_t sample) const {
+    const PhotoPlace& at = place(sample);
+    return {pixels() + at.offset, at.height, at.width, 3, 3 * at.width};
+  }
+
+ private:
+  friend class PhotoStore;
+  struct Header;
+  explicit PhotoTable(const std::byte* memory) : memory_(memory) {}
+  const Header& header() const;
+
+  const std::byte* memory_;
+};
+
+struct PhotoStoreOptions {
+  // Photographs of at most so many bytes are decoded; none given: 4 GiB or half of the memory that is free.
+  std::optional<std::int64_t> decoded_limit = {};
+  OnBadImage on_bad_image = OnBadImage::skip;
+  PhotoReading reading = {};
+};
+
+class PhotoStore {
+ public:
+  // A label a file. Error when there is none, or none that can be read.
+  PhotoStore(const std::vector<std::filesystem::path>& files, const std::vector<std::int32_t>& labels,
+             const PhotoStoreOptions& options = {});
+
+  const PhotoTable& table() const { return table_; }
+  const SharedMemory& memory() const { return memory_; }
+  OnBadImage on_bad_image() const { return on_bad_image_; }
+  // Those found by decoding up front, by sample.
+  const std::vector<BadSample>& bad() const { return bad_; }
+
+ private:
+  SharedMemory memory_;
+  PhotoTable table_;
+  OnBadImage on_bad_image_;
+  std::vector<BadSample> bad_;
+};
+
+}  // namespace tandem

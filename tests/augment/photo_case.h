@@ -1,0 +1,56 @@
+// What the tests of photographs share: pictures of any size, and the recipes that together use everything.
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tandem/augment/photo.h"
+
+namespace tandem {
+
+inline Image noise_photo(std::int64_t height, std::int64_t width, unsigned seed) {
+  std::mt19937 engine(seed);
+  Image image = make_image(height, width, 3);
+  for (std::uint8_t& level : image.pixels) level = static_cast<std::uint8_t>(engine() >> 11);
+  return image;
+}
+
+// Photographs one after another, as photo_batch() takes them; the one before the last is not there.
+struct PhotoShelf {
+  std::vector<Image> photos;
+  Tensor pixels, places;
+  std::int64_t count() const { return places.size(0); }
+};
+
+inline PhotoShelf photo_shelf(const std::vector<std::pair<std::int64_t, std::int64_t>>& sizes) {
+  PhotoShelf shelf;
+  std::vector<std::uint8_t> pixels;
+  std::vector<std::int64_t> places;
+  for (const auto& [height, width] : sizes) {
+    shelf.photos.push_back(noise_photo(height, width, static_cast<unsigned>(shelf.photos.size()) + 3));
+    const Image& photo = shelf.photos.back();
+    const bool missing = shelf.photos.size() + 1 == sizes.size();
+    for (const std::int64_t field : {static_cast<std::int64_t>(pixels.size()), missing ? 0 : height, width})
+      places.push_back(field);
+    if (!missing) pixels.insert(pixels.end(), photo.pixels.begin(), photo.pixels.end());
+  }
+  const auto bytes = static_cast<std::int64_t>(pixels.size()),
+             count = static_cast<std::int64_t>(sizes.size());
+  shelf.pixels = Tensor::from(pixels, {bytes});
+  shelf.places = Tensor::from(places, {count, 3});
+  return shelf;
+}
+
+inline const std::vector<std::string> photo_recipes = {
+    "photo",
+    "none",
+    "centre 40",
+    "crop 0.3 1, bicubic, flip 0.3",
+    "crop, flip, jitter 0.4 0.4 0.4 0.1",
+    "crop, erase 0.7",
+    "resize, randaugment 2 9",
+    "crop, flip, jitter 2 3 1.5 0.5, randaugment 4 30, erase 0.5 0.1 0.8 0.2 4"};
+
+}  // namespace tandem

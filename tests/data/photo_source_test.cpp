@@ -1,0 +1,118 @@
+// Every source of photographs, whoever does the work, gives the same bytes (a GPU's own: at most a level
+// apart).
+#include "tandem/data/photo_source.h"
+
+#include <cstdlib>
+
+#include "tandem/device/driver.h"
+#include "tests/data/photo_cases.h"
+
+namespace tandem {
+namespace {
+
+const PhotoRecipe recipe = parse_photo_recipe("crop, flip, jitter 0.4 0.4 0.4 0.1, erase 0.3", 16);
+
+template <class T>
+std::vector<T> to_host(const T* from, std::int64_t count, Device device) {
+  std::vector<T> values(static_cast<std::size_t>(count));
+  on_backend(device, "test", [&]<Backend B>() {
+    copy_bytes<B>(values.data(), from, values.size() * sizeof(T), current_stream(device));
+  });
+  current_stream(device).synchronize();
+  return values;
+}
+
+void expect_epochs(BatchSource& source, const PhotoFolder& folder, const PhotoRecipe& made, int tolerance) {
+  const BatchPlan& plan = source.plan();
+  const std::int64_t size = source.image_size();
+  for (const std::int64_t epoch : {0, 1}) {
+    const std::vector<Loaded> expected = folder.expected_epoch(plan, made, epoch);
+    for (std::int64_t first = 0; first < plan.positions();) {
+      const SourceBlock block = source.take(epoch, first, epoch == 0 ? 1 << 20 : plan.batch_size);
+      ASSERT_GT(block.count, 0);
+      const auto pixels = to_host(block.images, block.image_count * size, source.device());
+      const auto samples = to_host(block.samples, block.count, source.device());
+      const auto labels = to_host(block.labels, block.count, source.device());
+      for (std::int64_t i = 0; i < block.count; ++i) {
+        const Loaded& wanted = expected[static_cast<std::size_t>(first + i)];
+        ASSERT_EQ(labels[static_cast<std::size_t>(i)], wanted.label) << "position " << first + i;
+        const std::uint8_t* found = pixels.data() + samples[static_cast<std::size_t>(i)] * size;
+        for (std::size_t k = 0; k < wanted.pixels.size(); ++k)
+          ASSERT_LE(std::abs(found[k] - wanted.pixels[k]), tolerance) << "position " << first + i;
+      }
+      first += block.count;
+    }
+  }
+}
+
+std::vector<Device> devices() {
+  std::vector<Device> all{cpu_device};
+  if (cuda_device_count() > 0) all.push_back(cuda_device());
+  return all;
+}
+
+class PhotoSource : public testing::TestWithParam<bool> {
+ protected:
+  const PhotoFolder folder{40, GetParam() ? std::set<std::size_t>{5, 17} : std::set<std::size_t>{}};
+  const BatchPlan plan{.samples = 40, .batch_size = 6, .seed = 3};
+  const BatchPlan in_order{.samples = 40, .batch_size = 6, .shuffle = false};
+  const PhotoRecipe evaluation = evaluation_photos(16);
+};
+
+TEST_P(PhotoSource, WorkersOnTheCpu) {
+  for (const bool decoded : {true, false})
+    for (const int workers : {0, 2}) {
+      LoadedImages source(folder.store(decoded), plan, recipe, {.workers = workers});
+      expect_epochs(source, folder, recipe, 0);
+      EXPECT_EQ(source.skipped().size(), GetParam() ? 2U : 0U);
+      LoadedImages sequence(folder.store(decoded), in_order, evaluation, {.workers = workers});
+      expect_epochs(sequence, folder, evaluation, 0);
+    }
+}
+
+TEST_P(PhotoSource, CopiesOfWhatWorkersMade) {
+  for (const Device device : devices()) {
+    CopiedImages source(folder.store(false), plan, recipe, {.workers = 2}, device);
+    expect_epochs(source, folder, recipe, 0);
+    EXPECT_EQ(source.skipped().size(), GetParam() ? 2U : 0U);
+  }
+}
+
+TEST_P(PhotoSource, OnTheDeviceItself) {
+  for (const Device device : devices()) {
+    const int tolerance = device.is_cuda() ? 1 : 0;
+    DevicePhotos source(folder.store(true), plan, recipe, device);
+    expect_epochs(source, folder, recipe, tolerance);
+    DevicePhotos sequence(folder.store(true), in_order, evaluation, device);
+    expect_epochs(sequence, folder, evaluation, tolerance);
+    const std::vector<SkippedSample> skipped = source.skipped();
+    ASSERT_EQ(skipped.size(), GetParam() ? 2U : 0U);
+    if (GetParam()) {
+      EXPECT_EQ(skipped[0].name, folder.files[5].string());
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Folders, PhotoSource, testing::Bool(), [](const testing::TestParamInfo<bool>& bad) {
+  return bad.param ? "SomeBad" : "AllGood";
+});
+
+TEST(PhotoSourceFor, ADeviceIsTheOneThatSuitsIt) {
+  const PhotoFolder folder(8);
+  const BatchPlan plan{.samples = 8, .batch_size = 4};
+  const LoaderOptions options{.workers = 2};
+  for (const Device device : devices())
+    for (const bool decoded : {true, false}) {
+      const auto source = photo_source(folder.store(decoded), plan, recipe, device, options);
+      EXPECT_EQ(source->device(), device);
+      const std::string workers = "by 2 threads on the CPU";
+      EXPECT_EQ(source->description(), !device.is_cuda() ? workers
+                                       : decoded         ? "on " + device.to_string()
+                                                         : workers + ", copied to " + device.to_string());
+    }
+  EXPECT_FALSE(photos_fit(*folder.store(false), cpu_device));
+  EXPECT_TRUE(photos_fit(*folder.store(true), cpu_device));
+}
+
+}  // namespace
+}  // namespace tandem
