@@ -118,9 +118,10 @@ Image PhotoFile::decode() const {
   return decode_image(bytes(), path_, options());
 }
 
-Image PhotoFile::decode(const PixelBox& box, std::int64_t least_height, std::int64_t least_width) const {
-  return reading_.scaled ? decode_scaled(bytes(), path_, box, least_height, least_width, options())
-                         : decode_region(bytes(), path_, box, options());
+Image PhotoFile::decode(const PixelBox& box, std::int64_t resized_height, std::int64_t resized_width) const {
+  if (!reading_.scaled) return decode_region(bytes(), path_, box, options());
+  const auto least = [](std::int64_t side) { return (3 * side + 3) / 4; };
+  return decode_scaled(bytes(), path_, box, least(resized_height), least(resized_width), options());
 }
 
 std::string reason_without_path(std::string_view text, std::string_view path) {

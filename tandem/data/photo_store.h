@@ -27,8 +27,8 @@ enum class OnBadImage : std::uint8_t { skip, fail };
 // How files are read.
 struct PhotoReading {
   std::int64_t max_pixels = 179'000'000;
-  // JPEGs are decoded at the smallest scale that still has the pixels which are asked for: faster, and not
-  // quite the same pixels.
+  // JPEGs are decoded at the smallest scale (1/8, 1/4, 1/2) that has at least three quarters of the rows and
+  // columns which are asked for: faster, and not quite the same pixels.
   bool scaled = false;
 };
 
@@ -39,10 +39,10 @@ class PhotoFile {
 
   std::int64_t height() const { return height_; }
   std::int64_t width() const { return width_; }
-  // RGB and upright: all of it, or a box, which may come at a smaller scale but for less than the sides given
-  // only where it is smaller itself.
+  // RGB and upright: all of it, or a box, which comes at a smaller scale where that is asked for and serves
+  // to be resized to the sides given.
   Image decode() const;
-  Image decode(const PixelBox& box, std::int64_t least_height, std::int64_t least_width) const;
+  Image decode(const PixelBox& box, std::int64_t resized_height, std::int64_t resized_width) const;
 
  private:
   std::span<const std::uint8_t> bytes() const;
