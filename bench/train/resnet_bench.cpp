@@ -1,0 +1,103 @@
+// ResNet-18 on 224×224 photographs as images a second: training steps (SGD with momentum), training of the
+// last layer alone, and inference, on every device and, on a GPU, in every precision. bench/compare reads the
+// names.
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+
+#include <string>
+
+#include "tandem/nn/resnet.h"
+#include "tandem/ops/random.h"
+#include "tandem/tensor/tape.h"
+#include "tandem/train/engine.h"
+
+namespace tandem {
+namespace {
+
+constexpr std::int64_t side = 224, classes = 1000;
+
+struct Precision {
+  const char* name;
+  MatmulPrecision products;
+  DType images;
+};
+
+constexpr Precision precisions[] = {{"fp32", MatmulPrecision::fp32, DType::f32},
+                                    {"tf32", MatmulPrecision::tf32, DType::f32},
+                                    {"bf16", MatmulPrecision::bf16, DType::bf16}};
+
+void train(benchmark::State& state, Device device, const Precision& precision, bool frozen) {
+  const std::int64_t batch = state.range(0), steps = device.is_cuda() ? 20 : 2;
+  ImageSet images;
+  images.images =
+      random_integers({2 * batch, side, side, 3}, 0, 256, {.seed = 1, .dtype = DType::u8, .device = device});
+  images.labels =
+      random_integers({2 * batch}, 0, classes, {.seed = 2, .dtype = DType::i32, .device = device});
+  images.classes.resize(classes);
+  ResNet model({.classes = classes});
+  if (frozen) model.freeze_backbone();
+  model.to(device);
+  NamedTensors parameters;
+  for (const NamedTensor& each : model.parameters())
+    if (each.tensor.requires_grad()) parameters.push_back(each);
+  Optimizer optimizer(parameters, {.momentum = 0.9}, 1e-4);
+  StoredImages source(images, {.samples = 2 * batch, .batch_size = batch, .batches_per_epoch = steps});
+  const TrainingTask task{
+      .model = model,
+      .optimizer = optimizer,
+      .source = source,
+      .precision = precision.products,
+      .input = {.flat = false, .height = side, .width = side, .channels = 3, .norm = photo_norm}};
+  const auto engine = make_engine(task);
+  engine->run(0, 0, device.is_cuda() ? 6 : 1);
+  std::int64_t done = 0;
+  for (auto _ : state) done += engine->run(1, 0, steps).samples;
+  state.SetItemsProcessed(done);
+}
+
+void infer(benchmark::State& state, Device device, const Precision& precision) {
+  const std::int64_t batch = state.range(0), rounds = device.is_cuda() ? 20 : 2;
+  ResNet model({.classes = classes});
+  model.to(device);
+  model.eval();
+  const NoGrad no_grad;
+  const MatmulPrecisionScope scope(precision.products);
+  const Tensor images =
+      normal({batch, side, side, 3}, 0, 1, {.seed = 1, .dtype = precision.images, .device = device});
+  for (int i = 0; i < 3; ++i) model.forward(images);
+  current_stream(device).synchronize();
+  std::int64_t done = 0;
+  for (auto _ : state) {
+    for (std::int64_t i = 0; i < rounds; ++i) model.forward(images);
+    current_stream(device).synchronize();
+    done += rounds * batch;
+  }
+  state.SetItemsProcessed(done);
+}
+
+template <class F>
+void add(const char* what, Device device, const Precision& precision, F f) {
+  const std::string name = fmt::format("resnet18/{}/{}/{}", what, device.to_string(), precision.name);
+  auto* const added = benchmark::RegisterBenchmark(name.c_str(), f);
+  added->UseRealTime()->Unit(benchmark::kMillisecond)->Arg(8);
+  if (device.is_cuda()) added->Arg(256);
+}
+
+void register_all() {
+  std::vector<Device> devices{cpu_device};
+  if (cuda_device_count() > 0) devices.push_back(cuda_device());
+  for (const Device device : devices)
+    for (const Precision& precision : precisions) {
+      if (!device.is_cuda() && precision.products != MatmulPrecision::fp32) continue;
+      add("train", device, precision,
+          [=](benchmark::State& state) { train(state, device, precision, false); });
+      add("train head", device, precision,
+          [=](benchmark::State& state) { train(state, device, precision, true); });
+      add("infer", device, precision, [=](benchmark::State& state) { infer(state, device, precision); });
+    }
+}
+
+const bool registered = (register_all(), true);
+
+}  // namespace
+}  // namespace tandem
