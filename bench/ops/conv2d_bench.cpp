@@ -1,6 +1,7 @@
 // The convolutions of ResNet-18 at 224×224 and batch 8, each as often as the network has it: forward with the
 // weight transformed every time and once, and both gradients. FLOP/s are those of the direct method.
 #include <benchmark/benchmark.h>
+#include <fmt/format.h>
 
 #include "bench/ops/op_bench.h"
 #include "tandem/ops/fill.h"

@@ -10,9 +10,9 @@ namespace tandem {
 // CPUs this process may use: affinity mask and cgroup quota, at least 1.
 int usable_cpus();
 
-// Threads of the team: set_thread_count(), else usable_cpus(). Work for fewer threads still calls the whole
-// team, and the others have nothing to do: GCC's OpenMP ends the threads that a smaller team lacks, and
-// starting them again costs a hundred times more than waking them.
+// Threads of the team: set_thread_count(), else usable_cpus(). A parallel_for for fewer threads still calls
+// the whole team, and the others have nothing to do: GCC's OpenMP ends the threads that a smaller team lacks,
+// and starting them again costs a hundred times more than waking them.
 int team_size();
 
 // Threads parallel_for uses on this thread: the innermost ThreadLimit, else set_thread_count(), else

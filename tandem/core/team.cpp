@@ -2,11 +2,9 @@
 
 #include <omp.h>
 
-#include <algorithm>
 #include <thread>
 
 #include "tandem/core/error.h"
-#include "tandem/core/parallel.h"
 
 namespace tandem {
 namespace {
@@ -34,13 +32,12 @@ struct Job {
 };
 
 __attribute__((no_sanitize("thread"))) void run_job(Job* job, int threads) {
-#pragma omp parallel num_threads(std::max(threads, team_size()))
+#pragma omp parallel num_threads(threads)
   {
-    if (omp_get_num_threads() >= threads) {
-      if (omp_get_thread_num() < threads) job->run(omp_get_thread_num(), threads);
-    } else if (omp_get_thread_num() == 0) {
+    if (omp_get_num_threads() == threads)
+      job->run(omp_get_thread_num(), threads);
+    else if (omp_get_thread_num() == 0)
       job->run(0, 1);  // inside another team, or where the system grants fewer threads
-    }
   }
 }
 

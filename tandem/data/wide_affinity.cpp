@@ -24,20 +24,4 @@ WideAffinity::~WideAffinity() {
   if (changed_) sched_setaffinity(0, sizeof(before_), &before_);
 }
 
-OffLastCpus::OffLastCpus(int count) {
-  if (count <= 0 || sched_getaffinity(0, sizeof(before_), &before_) != 0) return;
-  if (CPU_COUNT(&before_) <= count) return;  // bound to a few already
-  cpu_set_t left = before_;
-  for (unsigned cpu = CPU_SETSIZE; cpu-- > 0 && count > 0;) {
-    if (!CPU_ISSET(cpu, &left)) continue;
-    CPU_CLR(cpu, &left);
-    --count;
-  }
-  changed_ = sched_setaffinity(0, sizeof(left), &left) == 0;
-}
-
-OffLastCpus::~OffLastCpus() {
-  if (changed_) sched_setaffinity(0, sizeof(before_), &before_);
-}
-
 }  // namespace tandem

@@ -19,17 +19,4 @@ class WideAffinity {
   bool changed_ = false;
 };
 
-// While it lives, the calling thread stays off the last `count` of its CPUs, which loader workers keep to.
-class OffLastCpus {
- public:
-  explicit OffLastCpus(int count);
-  ~OffLastCpus();
-  OffLastCpus(const OffLastCpus&) = delete;
-  OffLastCpus& operator=(const OffLastCpus&) = delete;
-
- private:
-  cpu_set_t before_{};
-  bool changed_ = false;
-};
-
 }  // namespace tandem

@@ -10,7 +10,6 @@
 #include "tandem/core/check.h"
 #include "tandem/core/clock.h"
 #include "tandem/core/parallel.h"
-#include "tandem/data/wide_affinity.h"
 #include "tandem/nn/activation.h"
 #include "tandem/nn/linear.h"
 #include "tandem/nn/sequential.h"
@@ -212,7 +211,6 @@ class CpuMlpEngine : public Engine {
     StepSums sums;
     fill(first);
     run_team(threads, [&](const TeamMember& member) {
-      const OffLastCpus apart(task_.source.busy_cpus());
       network_.take_in(member, slots_[first % 2].batch, static_cast<int>(first % 2));
       if (member.index == 0 && count > 1) fill(first + 1);
       member.meet();
