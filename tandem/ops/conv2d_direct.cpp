@@ -267,11 +267,12 @@ void weight_gradient_of_group(const Conv2dPlan& plan, std::int64_t group, T* dwe
   const std::int64_t rows = gather.row_count(), inner = size.taps * size.channels;
   const std::int64_t width = panel_columns_here<T>();
   const std::int64_t inner_panels = pieces_of(inner, width), filter_panels = pieces_of(size.filters, width);
-  const std::int64_t block = std::min(
-      rows, std::clamp<std::int64_t>((1 << 19) / (width * (inner_panels + filter_panels)), 64, 1024));
+  const std::int64_t block =
+      std::min(rows, std::clamp<std::int64_t>((1 << 19) / (width * (inner_panels + filter_panels)), 64, 512));
   const Buffer sums_buffer = scratch_of<T>(filter_panels * width * inner_panels * width);
   const Buffer rows_buffer = scratch_of<T>(inner_panels * width * block);
   const Buffer gradient_buffer = scratch_of<T>(filter_panels * width * block);
+  const Buffer line_buffer = scratch_of<T>(thread_count() * inner_panels * width);
   T* const sums = as<T>(sums_buffer);
   T* const row_panels = as<T>(rows_buffer);
   T* const gradient_panels = as<T>(gradient_buffer);
@@ -282,7 +283,11 @@ void weight_gradient_of_group(const Conv2dPlan& plan, std::int64_t group, T* dwe
     for (std::int64_t first = 0; first < rows; first += block) {
       const std::int64_t count = std::min(block, rows - first);
       for (std::int64_t row = me.begin(count); row < me.end(count); ++row) {
-        gather.row_into_panels(first + row, x, row_panels + row * width, block * width, width);
+        T* const line = as<T>(line_buffer) + me.index * inner_panels * width;
+        gather.line(first + row, x, line, inner_panels * width);
+        for (std::int64_t panel = 0; panel < inner_panels; ++panel)
+          for (std::int64_t j = 0; j < Tile::columns; ++j)
+            row_panels[(panel * block + row) * Tile::columns + j] = line[panel * Tile::columns + j];
         const T* from = dy + (first + row) * plan.filters + group * size.filters;
         for (std::int64_t panel = 0; panel < filter_panels; ++panel) {
           T* to = gradient_panels + (panel * block + row) * width;

@@ -31,6 +31,13 @@ struct GatherSource {
 // start.
 struct GatherBlock {
   std::int64_t first_tap, last_tap, padded, offset;
+  std::size_t first_run = 0, last_run = 0;
+};
+
+// Neighbouring taps that see neighbours in memory.
+struct GatherRun {
+  std::int64_t first_tap, taps;
+  YX offset;
 };
 
 class RowGather {
@@ -42,7 +49,9 @@ class RowGather {
     for (std::int64_t b = 0; b < blocks; ++b) {
       const std::int64_t first = count * b / blocks, last = count * (b + 1) / blocks;
       const std::int64_t padded = round_up((last - first) * source_.channel_count, inner_unit);
-      blocks_.push_back({first, last, padded, padded_inner_});
+      blocks_.push_back({first, last, padded, padded_inner_, runs_.size(), 0});
+      for (std::int64_t tap = first; tap < last; ++tap) add_tap(tap, blocks_.back().first_run);
+      blocks_.back().last_run = runs_.size();
       padded_inner_ += padded;
       greatest_block_ = std::max(greatest_block_, padded);
     }
@@ -67,7 +76,7 @@ class RowGather {
         continue;
       }
       for_each_piece(
-          block.first_tap, block.last_tap, first + r,
+          block, block.first_tap, first + r,
           from, [&](std::int64_t at, const T* piece, std::int64_t length) __attribute__((always_inline)) {
             copy(row + at, piece, length);
           });
@@ -75,25 +84,17 @@ class RowGather {
     }
   }
 
-  // All taps of one row, without padding between blocks, cut into pieces of `width` that go `distance` apart;
-  // the last is filled up with zeros.
+  // All taps of one row, without padding between blocks, filled up with zeros to `padded` elements.
   template <class T>
-  [[gnu::always_inline]] void row_into_panels(std::int64_t row, const T* from, T* to, std::int64_t distance,
-                                              std::int64_t width) const {
-    const auto count = static_cast<std::int64_t>(taps_.size());
-    for_each_piece(
-        0, count, row,
-        from, [&](std::int64_t at, const T* piece, std::int64_t length) __attribute__((always_inline)) {
-          while (length > 0) {
-            const std::int64_t part = std::min(length, width - at % width);
-            copy(to + at / width * distance + at % width, piece, part);
-            at += part;
-            length -= part;
-            if (piece) piece += part;
-          }
-        });
-    const std::int64_t inner = count * source_.channel_count;
-    for (std::int64_t i = inner; i < round_up(inner, width); ++i) to[i / width * distance + i % width] = T{0};
+  [[gnu::always_inline]] void line(std::int64_t row, const T* from, T* to, std::int64_t padded) const {
+    for (const GatherBlock& block : blocks_)
+      for_each_piece(
+          block, 0, row,
+          from, [&](std::int64_t at, const T* piece, std::int64_t length) __attribute__((always_inline)) {
+            copy(to + at, piece, length);
+          });
+    for (std::int64_t i = static_cast<std::int64_t>(taps_.size()) * source_.channel_count; i < padded; ++i)
+      to[i] = T{0};
   }
 
  private:
@@ -107,41 +108,47 @@ class RowGather {
       for (std::int64_t i = 0; i < count; ++i) to[i] = T{0};
   }
 
-  // f(place in the row, source or null for zeros, length) for taps [first, last) of a row. Neighbouring taps
-  // that are neighbours in memory make one piece.
+  // Lengthens the last run, unless that began before `first_run`, or begins a new one.
+  void add_tap(std::int64_t tap, std::size_t first_run) {
+    const YX offset = taps_[static_cast<std::size_t>(tap)].offset;
+    if (runs_.size() > first_run && source_.channel_count == source_.channels &&
+        offset == YX{runs_.back().offset.y, runs_.back().offset.x + runs_.back().taps})
+      ++runs_.back().taps;
+    else
+      runs_.push_back({tap, 1, offset});
+  }
+
+  // f(place in the row, source or null for zeros, length) for a block of a row that begins with tap `origin`.
   template <class T, class F>
-  [[gnu::always_inline]] void for_each_piece(std::int64_t first, std::int64_t last, std::int64_t row,
+  [[gnu::always_inline]] void for_each_piece(const GatherBlock& block, std::int64_t origin, std::int64_t row,
                                              const T* from, const F& f) const {
     const std::int64_t line = row / source_.rows.x, image = line / source_.rows.y;
     const std::int64_t y = line % source_.rows.y * source_.step.y, x = row % source_.rows.x * source_.step.x;
     const std::int64_t channels = source_.channel_count;
-    const bool whole = channels == source_.channels;
-    for (std::int64_t tap = first; tap < last;) {
-      const YX offset = taps_[static_cast<std::size_t>(tap)].offset;
-      std::int64_t length = 1;
-      while (whole && tap + length < last &&
-             taps_[static_cast<std::size_t>(tap + length)].offset == YX{offset.y, offset.x + length})
-        ++length;
-      const std::int64_t at = (tap - first) * channels, source_y = y + offset.y, source_x = x + offset.x;
+    const T* const nothing = nullptr;
+    for (std::size_t r = block.first_run; r < block.last_run; ++r) {
+      const GatherRun& run = runs_[r];
+      const std::int64_t at = (run.first_tap - origin) * channels;
+      const std::int64_t source_y = y + run.offset.y, source_x = x + run.offset.x;
       if (source_y < 0 || source_y >= source_.size.y) {
-        f(at, static_cast<const T*>(nullptr), length * channels);
-      } else {
-        const std::int64_t begin = std::clamp<std::int64_t>(-source_x, 0, length);
-        const std::int64_t end = std::clamp<std::int64_t>(source_.size.x - source_x, begin, length);
-        const std::int64_t pixel = (image * source_.size.y + source_y) * source_.size.x + source_x + begin;
-        if (begin > 0) f(at, static_cast<const T*>(nullptr), begin * channels);
-        if (end > begin)
-          f(at + begin * channels, from + pixel * source_.channels + source_.first_channel,
-            (end - begin) * channels);
-        if (end < length) f(at + end * channels, static_cast<const T*>(nullptr), (length - end) * channels);
+        f(at, nothing, run.taps * channels);
+        continue;
       }
-      tap += length;
+      const std::int64_t begin = std::clamp<std::int64_t>(-source_x, 0, run.taps);
+      const std::int64_t end = std::clamp<std::int64_t>(source_.size.x - source_x, begin, run.taps);
+      const std::int64_t pixel = (image * source_.size.y + source_y) * source_.size.x + source_x + begin;
+      if (begin > 0) f(at, nothing, begin * channels);
+      if (end > begin)
+        f(at + begin * channels, from + pixel * source_.channels + source_.first_channel,
+          (end - begin) * channels);
+      if (end < run.taps) f(at + end * channels, nothing, (run.taps - end) * channels);
     }
   }
 
   GatherSource source_;
   std::vector<Tap> taps_;
   std::vector<GatherBlock> blocks_;
+  std::vector<GatherRun> runs_;
   std::int64_t padded_inner_ = 0, greatest_block_ = 0;
 };
 

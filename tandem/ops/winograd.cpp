@@ -254,9 +254,14 @@ struct WeightGradient {
   const Conv2dPlan& plan;
   Tiles tiles;
   std::int64_t columns, channel_panels, filter_panels, block;
-  float *sums, *patches, *gradients;  // sums: [place][panel of channels][filter][column]
+  float *sums, *patches, *gradients;  // sums: [panel of channels][group of filters][place][filter][column]
 
-  std::int64_t sum_place() const { return channel_panels * columns * filter_panels * columns + gap; }
+  std::int64_t filter_groups() const { return pieces_of(plan.filters, row_group); }
+  float* sums_of(std::int64_t panel, std::int64_t filter, std::int64_t place) const {
+    return sums + (((panel * filter_groups() + filter / row_group) * places + place) * row_group +
+                   filter % row_group) *
+                      columns;
+  }
   std::int64_t patch_place() const { return channel_panels * columns * block + gap; }
   std::int64_t gradient_place() const { return filter_panels * columns * block + gap; }
 
@@ -308,11 +313,11 @@ struct WeightGradient {
   template <std::size_t bytes>
   [[gnu::always_inline]] void multiply(const TeamMember& me, std::int64_t count, bool add) const {
     using Tile = ProductTile<float, bytes>;
-    const std::int64_t filters = filter_panels * columns, units = places * channel_panels;
+    const std::int64_t filters = filter_groups() * row_group, units = places * channel_panels;
     for (std::int64_t unit = me.begin(units); unit < me.end(units); ++unit) {
       const std::int64_t place = unit / channel_panels, panel = unit % channel_panels;
       for (std::int64_t filter = 0; filter < filters; filter += Tile::rows) {
-        float* const at = sums + place * sum_place() + (panel * filters + filter) * columns;
+        float* const at = sums_of(panel, filter, place);
         Tile tile;
         if (add) tile.load(at, columns);
         tile.add_columns(
@@ -328,14 +333,14 @@ struct WeightGradient {
     using V = Lanes<bytes>;
     using Memory = Vector<float, bytes>;
     constexpr std::int64_t lanes = bytes / sizeof(float);
-    const std::int64_t filters = filter_panels * columns, units = plan.filters * channel_panels;
+    const std::int64_t units = plan.filters * channel_panels;
     for (std::int64_t unit = me.begin(units); unit < me.end(units); ++unit) {
       const std::int64_t panel = unit / plan.filters, filter = unit % plan.filters;
       for (std::int64_t c = panel * columns; c < std::min((panel + 1) * columns, plan.channels); c += lanes) {
         V u[places], half[3 * patch], g[9];
-        const float* const from = sums + (panel * filters + filter) * columns + c % columns;
+        const float* const from = sums_of(panel, filter, 0) + c % columns;
         for (int place = 0; place < places; ++place)
-          u[place] = *reinterpret_cast<const Memory*>(from + place * sum_place());
+          u[place] = *reinterpret_cast<const Memory*>(from + place * row_group * columns);
 #pragma GCC unroll 6
         for (int j = 0; j < patch; ++j) to_filter(half + j, patch, u + j, patch);
 #pragma GCC unroll 3
@@ -364,7 +369,8 @@ void winograd_weight_gradient(const Conv2dPlan& plan, float* dweight, const floa
                           .filter_panels = pieces_of(plan.filters, columns)};
   const std::int64_t tile_size = places * (plan.channels + plan.filters);
   gradient.block = std::min(tiles.count, std::clamp<std::int64_t>((1 << 19) / tile_size, 64, 128));
-  const Buffer sums = scratch_of<float>(places * gradient.sum_place());
+  const Buffer sums =
+      scratch_of<float>(gradient.channel_panels * gradient.filter_groups() * places * row_group * columns);
   const Buffer patches = scratch_of<float>(places * gradient.patch_place());
   const Buffer gradients = scratch_of<float>(places * gradient.gradient_place());
   gradient.sums = as<float>(sums);

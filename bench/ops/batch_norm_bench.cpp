@@ -1,0 +1,60 @@
+// Batch norm with ReLU and residual, forward and backward, and the stem's max pooling, at the sizes ResNet-18
+// has at batch 8: bytes that must be read and written once per second.
+#include <benchmark/benchmark.h>
+
+#include "bench/ops/op_bench.h"
+#include "tandem/ops/batch_norm.h"
+#include "tandem/ops/fill.h"
+#include "tandem/ops/pool.h"
+
+namespace tandem {
+namespace {
+
+const bool registered = [] {
+  for (Device device : bench_devices()) {
+    for (const auto& [size, channels] : {std::pair{112, 64}, {56, 64}, {28, 128}, {14, 256}, {7, 512}}) {
+      const Shape shape{8, size, size, channels};
+      const auto x = [=] { return full(shape, 0.5, DType::f32, device); };
+      const auto parameter = [=, c = channels] { return full({c}, 1.0, DType::f32, device); };
+      const BatchNormPlan plan{
+          .rows = 8L * size * size, .channels = channels, .options = {.training = true, .relu = true}};
+      const auto name = [&](const char* what) {
+        return fmt::format("batch_norm {}/{}x{}x{}/{}", what, size, size, channels, name_of(device));
+      };
+      add_bench(name("forward"), device, {.bytes = 3 * shape.numel() * 4}, [=]() -> Operation {
+        return [x = x(), p = parameter(), mean = parameter(), variance = parameter()] {
+          return batch_norm(x, p, p, mean, variance, {.relu = true});
+        };
+      });
+      add_bench(name("backward"), device, {.bytes = 7 * shape.numel() * 4}, [=]() -> Operation {
+        return [=, x = x(), y = x(), dy = x(), dx = x(), weight = parameter(), mean = parameter(),
+                inverse = parameter(), dweight = parameter(), dbias = parameter()] {
+          const BatchNormBackward of{.dx = dx.bytes(),
+                                     .dresidual = nullptr,
+                                     .dweight = dweight.bytes(),
+                                     .dbias = dbias.bytes(),
+                                     .dy = dy.bytes(),
+                                     .x = x.bytes(),
+                                     .y = y.bytes(),
+                                     .weight = weight.bytes(),
+                                     .mean = mean.bytes(),
+                                     .inverse_deviation = inverse.bytes()};
+          on_backend(device, "bench",
+                     [&]<Backend B>() { batch_norm_gradient_kernel<B>(plan, of, current_stream(device)); });
+          return dx;
+        };
+      });
+    }
+    const Shape stem{8, 112, 112, 64};
+    add_bench(fmt::format("max_pool2d/112x112x64/{}", name_of(device)), device, {.bytes = stem.numel() * 5},
+              [=]() -> Operation {
+                return [x = full(stem, 0.5, DType::f32, device)] {
+                  return max_pool2d(x, {3, 3}, {.stride = {2, 2}, .padding = {1, 1}});
+                };
+              });
+  }
+  return true;
+}();
+
+}  // namespace
+}  // namespace tandem
