@@ -24,7 +24,8 @@ struct ConvOperands {
   const std::byte *bias = nullptr, *residual = nullptr;
 };
 
-// False where cuDNN has no kernel for the request; nothing was done then.
+// A weight's gradient is f32 also for bf16 images. Images whose channels tensor cores cannot take are given
+// more, of zeros, on the way. False where cuDNN has no kernel for the request; nothing was done then.
 bool run_convolution(const ConvRequest& request, const ConvOperands& operands, StreamView stream);
 
 }  // namespace tandem

@@ -8,6 +8,7 @@
 #include "tandem/device/cuda.h"
 #include "tandem/device/cuda_dnn.h"
 #include "tandem/ops/conv2d_graph.cuh"
+#include "tandem/ops/conv2d_plain.cuh"
 
 namespace tandem {
 namespace {
@@ -88,9 +89,8 @@ class GraphBuilder {
     const Conv2dPlan& plan = request.plan;
     const cudnnDataType_t type = data_type(plan.dtype);
     x_ = tensor(uid_x, {plan.images, plan.channels, plan.in.y, plan.in.x}, type);
-    // The weight's gradient is kept in f32.
-    weight_ = tensor(uid_weight, {plan.filters, plan.channels / plan.groups, plan.kernel.y, plan.kernel.x},
-                     request.pass == ConvPass::weight_gradient ? CUDNN_DATA_FLOAT : type);
+    weight_ =
+        tensor(uid_weight, {plan.filters, plan.channels / plan.groups, plan.kernel.y, plan.kernel.x}, type);
     y_ = of_y(uid_y, type);
     switch (request.pass) {
       case ConvPass::forward:
@@ -285,10 +285,16 @@ std::vector<std::int64_t> key_of(const ConvRequest& request, Device device) {
           request.relu};
 }
 
-}  // namespace
+// The channels tensor cores want: packs of 16 bytes.
+std::int64_t wanted_channels(const ConvRequest& request) {
+  const Conv2dPlan& plan = request.plan;
+  const bool tensor_cores = plan.dtype == DType::bf16 || plan.precision != MatmulPrecision::fp32;
+  if (!tensor_cores || plan.groups != 1 || request.pass == ConvPass::input_gradient) return plan.channels;
+  const std::int64_t pack = plan.dtype == DType::bf16 ? 8 : 4;
+  return (plan.channels + pack - 1) / pack * pack;
+}
 
-bool run_convolution(const ConvRequest& request, const ConvOperands& operands, StreamView stream) {
-  if (request.plan.dtype == DType::f64) return false;
+bool execute(const ConvRequest& request, const ConvOperands& operands, StreamView stream) {
   const cudnnHandle_t handle = cudnn_handle(stream);
   thread_local std::map<std::vector<std::int64_t>, std::unique_ptr<ExecutionPlan>>
       plans;  // as handles: a thread's own
@@ -318,6 +324,38 @@ bool run_convolution(const ConvRequest& request, const ConvOperands& operands, S
   pack.set(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, &scratch);
   pack.finalize();
   cudnn_check(cudnnBackendExecute(handle, plan->plan.get(), pack.get()), "cudnnBackendExecute");
+  return true;
+}
+
+}  // namespace
+
+bool run_convolution(const ConvRequest& request, const ConvOperands& operands, StreamView stream) {
+  const Conv2dPlan& plan = request.plan;
+  if (plan.dtype == DType::f64) return false;
+  const bool of_weight = request.pass == ConvPass::weight_gradient;
+  const std::int64_t channels = wanted_channels(request), given = plan.channels;
+  const bool padded = channels != given;
+  if (!padded && !(of_weight && plan.dtype == DType::bf16)) return execute(request, operands, stream);
+
+  const std::int64_t pixels = plan.images * plan.in.y * plan.in.x,
+                     taps = plan.filters * plan.kernel.y * plan.kernel.x;
+  const Buffer x(padded ? static_cast<std::size_t>(pixels * channels) * size_of(plan.dtype) : 0, stream);
+  const Buffer weight(static_cast<std::size_t>(taps * channels / plan.groups) * size_of(plan.dtype), stream);
+  ConvRequest wide = request;
+  wide.plan.channels = channels;
+  ConvOperands own = operands;
+  own.weight = weight.data();
+  if (padded) {
+    own.x = x.data();
+    repack_channels(plan.dtype, plan.dtype, pixels, channels, given, x.data(), operands.x, stream);
+  }
+  const std::int64_t to = channels / plan.groups, from = given / plan.groups;
+  if (!of_weight)
+    repack_channels(plan.dtype, plan.dtype, taps, to, from, weight.data(), operands.weight, stream);
+  if (!execute(wide, own, stream)) return false;
+  if (of_weight)
+    repack_channels(DType::f32, plan.dtype, taps, from, to, const_cast<std::byte*>(operands.weight),
+                    weight.data(), stream);
   return true;
 }
 

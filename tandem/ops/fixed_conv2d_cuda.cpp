@@ -3,6 +3,7 @@
 #include "tandem/ops/conv2d_graph.cuh"
 #include "tandem/ops/conv2d_plain.cuh"
 #include "tandem/ops/fixed_conv2d.h"
+#include "tandem/ops/winograd.cuh"
 
 namespace tandem {
 
@@ -10,6 +11,7 @@ template <>
 void fixed_conv2d_kernel<Backend::cuda>(const Conv2dPlan& plan, std::byte* y, const std::byte* x,
                                         const FixedConv2d& fixed, const Conv2dEpilogue& epilogue,
                                         StreamView stream) {
+  if (winograd_pays_on_cuda(plan)) return winograd_conv2d(plan, y, x, fixed.weight.bytes(), epilogue, stream);
   const ConvRequest fused{.plan = plan,
                           .bias = epilogue.bias != nullptr,
                           .residual = epilogue.residual != nullptr,

@@ -27,7 +27,7 @@ inline constexpr float of_p = -1.0f / 1.5f, of_q = 1.0f / 6.0f;  // 1 / (2 p² (
 
 // Bᵀ: 6 → 6
 template <class V>
-[[gnu::always_inline]] inline void of_patch(V* to, const V* d, std::int64_t step) {
+[[gnu::always_inline]] constexpr void of_patch(V* to, const V* d, std::int64_t step) {
   const V d1 = d[step], d2 = d[2 * step], d3 = d[3 * step], d4 = d[4 * step];
   const V even_p = d4 - qq * d2, odd_p = p * (d3 - qq * d1);
   const V even_q = d4 - pp * d2, odd_q = q * (d3 - pp * d1);
@@ -41,7 +41,7 @@ template <class V>
 
 // Aᵀ: 6 → 4
 template <class V>
-[[gnu::always_inline]] inline void to_results(V* to, std::int64_t to_step, const V* m, std::int64_t step) {
+[[gnu::always_inline]] constexpr void to_results(V* to, std::int64_t to_step, const V* m, std::int64_t step) {
   const V sum_p = m[step] + m[2 * step], difference_p = m[step] - m[2 * step];
   const V sum_q = m[3 * step] + m[4 * step], difference_q = m[3 * step] - m[4 * step];
   to[0] = m[0] + sum_p + sum_q;
@@ -52,7 +52,7 @@ template <class V>
 
 // G: 3 → 6
 template <class V>
-[[gnu::always_inline]] inline void of_filter(V* to, std::int64_t to_step, const V* g, std::int64_t step) {
+[[gnu::always_inline]] constexpr void of_filter(V* to, std::int64_t to_step, const V* g, std::int64_t step) {
   const V g0 = g[0], g1 = g[step], g2 = g[2 * step];
   const V even_p = of_p * (g0 + pp * g2), odd_p = (of_p * p) * g1;
   const V even_q = of_q * (g0 + qq * g2), odd_q = (of_q * q) * g1;
@@ -66,7 +66,7 @@ template <class V>
 
 // A: 4 → 6, the transpose of to_results
 template <class V>
-[[gnu::always_inline]] inline void of_results(V* to, std::int64_t to_step, const V* y, std::int64_t step) {
+[[gnu::always_inline]] constexpr void of_results(V* to, std::int64_t to_step, const V* y, std::int64_t step) {
   const V y0 = y[0], y1 = y[step], y2 = y[2 * step], y3 = y[3 * step];
   const V even_p = y0 + pp * y2, odd_p = p * (y1 + pp * y3);
   const V even_q = y0 + qq * y2, odd_q = q * (y1 + qq * y3);
@@ -80,7 +80,7 @@ template <class V>
 
 // Gᵀ: 6 → 3, the transpose of of_filter
 template <class V>
-[[gnu::always_inline]] inline void to_filter(V* to, std::int64_t to_step, const V* u, std::int64_t step) {
+[[gnu::always_inline]] constexpr void to_filter(V* to, std::int64_t to_step, const V* u, std::int64_t step) {
   const V sum_p = of_p * (u[step] + u[2 * step]), difference_p = of_p * (u[step] - u[2 * step]);
   const V sum_q = of_q * (u[3 * step] + u[4 * step]), difference_q = of_q * (u[3 * step] - u[4 * step]);
   to[0] = u[0] + sum_p + sum_q;
