@@ -78,7 +78,7 @@ __device__ void sum_part(const Cut& cut, C* __restrict__ partial, F&& add) {
     for (int s = 0; s < 2; ++s)
 #pragma unroll
       for (int i = 0; i < width; ++i)
-        partial[(std::int64_t{s} * gridDim.x + blockIdx.x) * cut.channels + lane * width + i] =
+        partial[(std::int64_t{s} * cut.channels + lane * width + i) * gridDim.x + blockIdx.x] =
             shared[s][i][threadIdx.x];
 }
 
@@ -88,8 +88,8 @@ __device__ void join_parts(const C* partial, int parts, std::int64_t channels, s
                            double& first, double& second) {
   first = second = 0;
   for (int part = static_cast<int>(threadIdx.x) % 32; part < parts; part += 32) {
-    first += static_cast<double>(partial[std::int64_t{part} * channels + channel]);
-    second += static_cast<double>(partial[(std::int64_t{parts} + part) * channels + channel]);
+    first += static_cast<double>(partial[channel * parts + part]);
+    second += static_cast<double>(partial[(channels + channel) * parts + part]);
   }
   for (int mask = 16; mask > 0; mask /= 2) {
     first += __shfl_xor_sync(0xffffffffu, first, mask);
@@ -147,50 +147,81 @@ __global__ void __launch_bounds__(threads)
       static_cast<C>(1 / sqrt(static_cast<double>(running_variance[channel]) + plan.options.epsilon));
 }
 
+// The rows of a part and the channels of a thread, which stay the same: what belongs to them is loaded once.
+// f(offset of the pack) for each.
+template <int width, class F>
+__device__ void for_packs(const Cut& cut, F&& f) {
+  const int lane = static_cast<int>(blockIdx.y) * cut.lanes + static_cast<int>(threadIdx.x) % cut.lanes;
+  const int at_once = threads / cut.lanes, mine = static_cast<int>(threadIdx.x) / cut.lanes;
+  if (lane >= cut.packs) return;
+  const std::int64_t begin = blockIdx.x * cut.rows_in_part, end = min(begin + cut.rows_in_part, cut.rows);
+  f(lane * width, [&](auto&& each) {
+#pragma unroll 4
+    for (std::int64_t row = begin + mine; row < end; row += at_once)
+      each(row * cut.channels + std::int64_t{lane} * width);
+  });
+}
+
 template <int width, bool has_residual, bool relu, class T, class C>
 __global__ void __launch_bounds__(threads)
-    apply(std::int64_t packs, int channels, T* __restrict__ y, const T* __restrict__ x,
-          const T* __restrict__ residual, const C* __restrict__ weight, const C* __restrict__ bias,
-          const C* __restrict__ mean, const C* __restrict__ inverse_deviation) {
+    apply(Cut cut, T* __restrict__ y, const T* __restrict__ x, const T* __restrict__ residual,
+          const C* __restrict__ weight, const C* __restrict__ bias, const C* __restrict__ mean,
+          const C* __restrict__ inverse_deviation) {
   using Values = Pack<T, width>;
-  const std::int64_t step = std::int64_t{gridDim.x} * threads;
-  for (std::int64_t p = std::int64_t{blockIdx.x} * threads + threadIdx.x; p < packs; p += step) {
-    const int channel = static_cast<int>(p * width % channels);
-    Values values = reinterpret_cast<const Values*>(x)[p];
-    Values others;
-    if constexpr (has_residual) others = reinterpret_cast<const Values*>(residual)[p];
+  for_packs<width>(cut, [&](int channel, auto&& rows) {
+    C centre[width], scale[width], shift[width];
 #pragma unroll
     for (int i = 0; i < width; ++i) {
-      const C scale = weight[channel + i] * inverse_deviation[channel + i];
-      C value = (convert<C>(values.value[i]) - mean[channel + i]) * scale + bias[channel + i];
-      if constexpr (has_residual) value += convert<C>(others.value[i]);
-      if constexpr (relu) value = value < 0 ? C{0} : value;
-      values.value[i] = convert<T>(value);
+      centre[i] = mean[channel + i];
+      scale[i] = weight[channel + i] * inverse_deviation[channel + i];
+      shift[i] = bias[channel + i];
     }
-    reinterpret_cast<Values*>(y)[p] = values;
-  }
+    rows([&](std::int64_t at) {
+      Values values = *reinterpret_cast<const Values*>(x + at);
+      [[maybe_unused]] Values others = values;
+      if constexpr (has_residual) others = *reinterpret_cast<const Values*>(residual + at);
+#pragma unroll
+      for (int i = 0; i < width; ++i) {
+        C value = (convert<C>(values.value[i]) - centre[i]) * scale[i] + shift[i];
+        if constexpr (has_residual) value += convert<C>(others.value[i]);
+        if constexpr (relu) value = value < 0 ? C{0} : value;
+        values.value[i] = convert<T>(value);
+      }
+      *reinterpret_cast<Values*>(y + at) = values;
+    });
+  });
 }
 
 // How the ReLU's share of a gradient is known: not needed, from its result, or from x, where y follows from
 // it.
 enum class Mask { none, from_y, from_x };
 
-// What a channel's results are made of.
+// What a channel's results are made of, in memory and in the registers of a thread.
 template <class C>
 struct ChannelLine {
   const C *mean, *inverse_deviation, *weight, *bias;
-
-  __device__ C y(C x, int channel) const {
-    return (x - mean[channel]) * (weight[channel] * inverse_deviation[channel]) + bias[channel];
-  }
 };
 
-template <Mask mask, class T, class C>
-__device__ C through_relu(C g, C x, T y, const ChannelLine<C>& line, int channel) {
-  if constexpr (mask == Mask::from_y) return convert<C>(y) > 0 ? g : C{0};
-  if constexpr (mask == Mask::from_x) return line.y(x, channel) > 0 ? g : C{0};
-  return g;
-}
+template <int width, class C>
+struct OwnLine {
+  C centre[width], scale[width], shift[width];
+
+  __device__ OwnLine(const ChannelLine<C>& line, int channel) {
+#pragma unroll
+    for (int i = 0; i < width; ++i) {
+      centre[i] = line.mean[channel + i];
+      scale[i] = line.weight[channel + i] * line.inverse_deviation[channel + i];
+      shift[i] = line.bias[channel + i];
+    }
+  }
+  // The share of g that goes through the ReLU.
+  template <Mask mask, class T>
+  __device__ C through_relu(C g, C x, T y, int i) const {
+    if constexpr (mask == Mask::from_y) return convert<C>(y) > 0 ? g : C{0};
+    if constexpr (mask == Mask::from_x) return (x - centre[i]) * scale[i] + shift[i] > 0 ? g : C{0};
+    return g;
+  }
+};
 
 // Sums of g and g · (x − mean), where g is the gradient after the ReLU; g is written where it is wanted.
 template <int width, Mask mask, bool writes, class T, class C>
@@ -198,19 +229,20 @@ __global__ void __launch_bounds__(threads)
     sum_gradients(Cut cut, C* __restrict__ partial, T* __restrict__ dresidual, const T* __restrict__ dy,
                   const T* __restrict__ x, const T* __restrict__ y, ChannelLine<C> line) {
   using Values = Pack<T, width>;
-  sum_part<width>(cut, partial, [&](std::int64_t at, int channel, C(&sums)[2][width]) {
+  const int lane = static_cast<int>(blockIdx.y) * cut.lanes + static_cast<int>(threadIdx.x) % cut.lanes;
+  const OwnLine<width, C> own(line, lane < cut.packs ? lane * width : 0);
+  sum_part<width>(cut, partial, [&](std::int64_t at, int, C(&sums)[2][width]) {
     Values gradient = *reinterpret_cast<const Values*>(dy + at);
     const Values values = *reinterpret_cast<const Values*>(x + at);
-    Values results = values;
+    [[maybe_unused]] Values results = values;
     if constexpr (mask == Mask::from_y) results = *reinterpret_cast<const Values*>(y + at);
 #pragma unroll
     for (int i = 0; i < width; ++i) {
       const C value = convert<C>(values.value[i]);
-      const C g =
-          through_relu<mask>(convert<C>(gradient.value[i]), value, results.value[i], line, channel + i);
+      const C g = own.template through_relu<mask>(convert<C>(gradient.value[i]), value, results.value[i], i);
       if constexpr (writes) gradient.value[i] = convert<T>(g);
       sums[0][i] += g;
-      sums[1][i] += g * (value - line.mean[channel + i]);
+      sums[1][i] += g * (value - own.centre[i]);
     }
     if constexpr (writes) *reinterpret_cast<Values*>(dresidual + at) = gradient;
   });
@@ -243,27 +275,30 @@ __global__ void __launch_bounds__(threads)
 
 template <int width, Mask mask, class T, class C>
 __global__ void __launch_bounds__(threads)
-    apply_gradient(std::int64_t packs, int channels, T* __restrict__ dx, const T* __restrict__ dy,
-                   const T* __restrict__ x, const T* __restrict__ y, ChannelLine<C> line,
-                   Factors<C> factors) {
+    apply_gradient(Cut cut, T* __restrict__ dx, const T* __restrict__ dy, const T* __restrict__ x,
+                   const T* __restrict__ y, ChannelLine<C> line, Factors<C> factors) {
   using Values = Pack<T, width>;
-  const std::int64_t step = std::int64_t{gridDim.x} * threads;
-  for (std::int64_t p = std::int64_t{blockIdx.x} * threads + threadIdx.x; p < packs; p += step) {
-    const int channel = static_cast<int>(p * width % channels);
-    const Values gradient = reinterpret_cast<const Values*>(dy)[p];
-    Values values = reinterpret_cast<const Values*>(x)[p];
-    Values results = values;
-    if constexpr (mask == Mask::from_y) results = reinterpret_cast<const Values*>(y)[p];
+  for_packs<width>(cut, [&](int channel, auto&& rows) {
+    const OwnLine<width, C> own(line, channel);
+    C a[width], b[width], c[width];
 #pragma unroll
-    for (int i = 0; i < width; ++i) {
-      const int at = channel + i;
-      const C value = convert<C>(values.value[i]);
-      const C g = through_relu<mask>(convert<C>(gradient.value[i]), value, results.value[i], line, at);
-      values.value[i] =
-          convert<T>(factors.a[at] * g + factors.b[at] * (value - line.mean[at]) + factors.c[at]);
-    }
-    reinterpret_cast<Values*>(dx)[p] = values;
-  }
+    for (int i = 0; i < width; ++i)
+      a[i] = factors.a[channel + i], b[i] = factors.b[channel + i], c[i] = factors.c[channel + i];
+    rows([&](std::int64_t at) {
+      const Values gradient = *reinterpret_cast<const Values*>(dy + at);
+      Values values = *reinterpret_cast<const Values*>(x + at);
+      [[maybe_unused]] Values results = values;
+      if constexpr (mask == Mask::from_y) results = *reinterpret_cast<const Values*>(y + at);
+#pragma unroll
+      for (int i = 0; i < width; ++i) {
+        const C value = convert<C>(values.value[i]);
+        const C g =
+            own.template through_relu<mask>(convert<C>(gradient.value[i]), value, results.value[i], i);
+        values.value[i] = convert<T>(a[i] * g + b[i] * (value - own.centre[i]) + c[i]);
+      }
+      *reinterpret_cast<Values*>(dx + at) = values;
+    });
+  });
 }
 
 unsigned warps_for(std::int64_t channels) {
@@ -314,8 +349,8 @@ void batch_norm_kernel<Backend::cuda>(const BatchNormPlan& plan, const BatchNorm
     auto* const inverse = reinterpret_cast<C*>(of.inverse_deviation);
     auto* const running_mean = reinterpret_cast<C*>(of.running_mean);
     auto* const running_variance = reinterpret_cast<C*>(of.running_variance);
+    const Cut cut = cut_rows(plan.rows, plan.channels, width, stream.device);
     if (plan.options.training) {
-      const Cut cut = cut_rows(plan.rows, plan.channels, width, stream.device);
       const Buffer partial(static_cast<std::size_t>(2 * cut.parts * plan.channels) * sizeof(C), stream);
       auto* const sums = reinterpret_cast<C*>(partial.data());
       sum_values<width, T, C><<<grid_of(cut), threads, 0, on>>>(cut, sums, x);
@@ -328,12 +363,10 @@ void batch_norm_kernel<Backend::cuda>(const BatchNormPlan& plan, const BatchNorm
           plan, running_mean, running_variance, mean, inverse);
       check_launch("batch_norm statistics");
     }
-    const std::int64_t packs = plan.rows * plan.channels / width;
     on_flags(of.residual != nullptr, plan.options.relu, [&]<bool has_residual, bool relu>() {
-      apply<width, has_residual, relu, T, C><<<blocks_for(packs, threads), threads, 0, on>>>(
-          packs, static_cast<int>(plan.channels), reinterpret_cast<T*>(of.y), x,
-          reinterpret_cast<const T*>(of.residual), reinterpret_cast<const C*>(of.weight),
-          reinterpret_cast<const C*>(of.bias), mean, inverse);
+      apply<width, has_residual, relu, T, C><<<grid_of(cut), threads, 0, on>>>(
+          cut, reinterpret_cast<T*>(of.y), x, reinterpret_cast<const T*>(of.residual),
+          reinterpret_cast<const C*>(of.weight), reinterpret_cast<const C*>(of.bias), mean, inverse);
     });
     check_launch("batch_norm");
   });
@@ -376,12 +409,10 @@ void batch_norm_gradient_kernel<Backend::cuda>(const BatchNormPlan& plan, const 
         reinterpret_cast<C*>(of.dbias), factors);
     check_launch("batch_norm gradient factors");
     if (!of.dx) return;
-    const std::int64_t packs = plan.rows * plan.channels / width;
     // What was written for the residual has gone through the ReLU already.
     on_mask(dresidual ? Mask::none : mask, [&]<Mask how>() {
-      apply_gradient<width, how, T, C><<<blocks_for(packs, threads), threads, 0, on>>>(
-          packs, static_cast<int>(plan.channels), reinterpret_cast<T*>(of.dx), dresidual ? dresidual : dy, x,
-          y, line, factors);
+      apply_gradient<width, how, T, C><<<grid_of(cut), threads, 0, on>>>(
+          cut, reinterpret_cast<T*>(of.dx), dresidual ? dresidual : dy, x, y, line, factors);
     });
     check_launch("batch_norm gradient");
   });

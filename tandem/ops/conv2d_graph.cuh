@@ -24,8 +24,8 @@ struct ConvOperands {
   const std::byte *bias = nullptr, *residual = nullptr;
 };
 
-// A weight's gradient is f32 also for bf16 images. Images whose channels tensor cores cannot take are given
-// more, of zeros, on the way. False where cuDNN has no kernel for the request; nothing was done then.
+// A weight's gradient is f32 also for bf16 images; images of few channels are folded on the way
+// (conv2d_fold.cuh). False where cuDNN has no kernel for the request; nothing was done then.
 bool run_convolution(const ConvRequest& request, const ConvOperands& operands, StreamView stream);
 
 }  // namespace tandem

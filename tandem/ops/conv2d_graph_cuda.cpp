@@ -7,8 +7,8 @@
 #include "tandem/device/buffer.h"
 #include "tandem/device/cuda.h"
 #include "tandem/device/cuda_dnn.h"
+#include "tandem/ops/conv2d_fold.cuh"
 #include "tandem/ops/conv2d_graph.cuh"
-#include "tandem/ops/conv2d_plain.cuh"
 
 namespace tandem {
 namespace {
@@ -285,15 +285,6 @@ std::vector<std::int64_t> key_of(const ConvRequest& request, Device device) {
           request.relu};
 }
 
-// The channels tensor cores want: packs of 16 bytes.
-std::int64_t wanted_channels(const ConvRequest& request) {
-  const Conv2dPlan& plan = request.plan;
-  const bool tensor_cores = plan.dtype == DType::bf16 || plan.precision != MatmulPrecision::fp32;
-  if (!tensor_cores || plan.groups != 1 || request.pass == ConvPass::input_gradient) return plan.channels;
-  const std::int64_t pack = plan.dtype == DType::bf16 ? 8 : 4;
-  return (plan.channels + pack - 1) / pack * pack;
-}
-
 bool execute(const ConvRequest& request, const ConvOperands& operands, StreamView stream) {
   const cudnnHandle_t handle = cudnn_handle(stream);
   thread_local std::map<std::vector<std::int64_t>, std::unique_ptr<ExecutionPlan>>
@@ -333,29 +324,25 @@ bool run_convolution(const ConvRequest& request, const ConvOperands& operands, S
   const Conv2dPlan& plan = request.plan;
   if (plan.dtype == DType::f64) return false;
   const bool of_weight = request.pass == ConvPass::weight_gradient;
-  const std::int64_t channels = wanted_channels(request), given = plan.channels;
-  const bool padded = channels != given;
-  if (!padded && !(of_weight && plan.dtype == DType::bf16)) return execute(request, operands, stream);
+  const bool folds = request.pass != ConvPass::input_gradient && wants_folding(plan);
+  if (!folds && !(of_weight && plan.dtype == DType::bf16)) return execute(request, operands, stream);
 
-  const std::int64_t pixels = plan.images * plan.in.y * plan.in.x,
-                     taps = plan.filters * plan.kernel.y * plan.kernel.x;
-  const Buffer x(padded ? static_cast<std::size_t>(pixels * channels) * size_of(plan.dtype) : 0, stream);
-  const Buffer weight(static_cast<std::size_t>(taps * channels / plan.groups) * size_of(plan.dtype), stream);
-  ConvRequest wide = request;
-  wide.plan.channels = channels;
+  ConvRequest own_request = request;
   ConvOperands own = operands;
+  const Folding folding = folds ? fold(plan) : Folding{.plan = plan, .from = plan};
+  own_request.plan = folding.plan;
+  const Conv2dSizes sizes = sizes_of(folding.plan);
+  const std::size_t element = size_of(plan.dtype);
+  const Buffer x(folds ? static_cast<std::size_t>(sizes.x) * element : 0, stream);
+  const Buffer weight(static_cast<std::size_t>(sizes.weight) * element, stream);
   own.weight = weight.data();
-  if (padded) {
+  if (folds) {
     own.x = x.data();
-    repack_channels(plan.dtype, plan.dtype, pixels, channels, given, x.data(), operands.x, stream);
+    fold_images(folding, x.data(), operands.x, stream);
+    if (!of_weight) fold_weight(folding, weight.data(), operands.weight, stream);
   }
-  const std::int64_t to = channels / plan.groups, from = given / plan.groups;
-  if (!of_weight)
-    repack_channels(plan.dtype, plan.dtype, taps, to, from, weight.data(), operands.weight, stream);
-  if (!execute(wide, own, stream)) return false;
-  if (of_weight)
-    repack_channels(DType::f32, plan.dtype, taps, from, to, const_cast<std::byte*>(operands.weight),
-                    weight.data(), stream);
+  if (!execute(own_request, own, stream)) return false;
+  if (of_weight) unfold_weight(folding, const_cast<std::byte*>(operands.weight), weight.data(), stream);
   return true;
 }
 

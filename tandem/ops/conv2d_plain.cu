@@ -105,16 +105,6 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-template <class To, class From>
-__global__ void __launch_bounds__(threads) repack(std::int64_t count, std::int64_t to, std::int64_t from,
-                                                  To* __restrict__ out, const From* __restrict__ in) {
-  for (std::int64_t i = std::int64_t{blockIdx.x} * threads + threadIdx.x; i < count;
-       i += std::int64_t{gridDim.x} * threads) {
-    const std::int64_t row = i / to, channel = i % to;
-    out[i] = channel < from ? convert<To>(in[row * from + channel]) : convert<To>(0.0f);
-  }
-}
-
 std::int64_t results(const Conv2dPlan& plan) {
   return plan.images * plan.out.y * plan.out.x * plan.filters;
 }
@@ -168,18 +158,6 @@ void finish_plain(const Conv2dPlan& plan, std::byte* y, const Conv2dEpilogue& ep
     wide_bias ? run.template operator()<ComputeType<T>>() : run.template operator()<T>();
   });
   check_launch("conv2d epilogue");
-}
-
-void repack_channels(DType to_dtype, DType from_dtype, std::int64_t rows, std::int64_t to, std::int64_t from,
-                     std::byte* out, const std::byte* in, StreamView stream) {
-  using Types = TypeList<float, BFloat16>;
-  on_dtype(Types{}, to_dtype, "conv2d", [&]<class To>() {
-    on_dtype(Types{}, from_dtype, "conv2d", [&]<class From>() {
-      repack<To, From><<<blocks_for(rows * to, threads), threads, 0, cuda_stream(stream)>>>(
-          rows * to, to, from, reinterpret_cast<To*>(out), reinterpret_cast<const From*>(in));
-    });
-  });
-  check_launch("conv2d repack");
 }
 
 }  // namespace tandem

@@ -18,8 +18,4 @@ void weight_gradient_plain(const Conv2dPlan& plan, std::byte* dweight, const std
 void finish_plain(const Conv2dPlan& plan, std::byte* y, const Conv2dEpilogue& epilogue, bool wide_bias,
                   StreamView stream);
 
-// Rows of `from` channels as rows of `to` channels: zeros are added or channels left out. f32 and bf16.
-void repack_channels(DType to_dtype, DType from_dtype, std::int64_t rows, std::int64_t to, std::int64_t from,
-                     std::byte* out, const std::byte* in, StreamView stream);
-
 }  // namespace tandem

@@ -27,32 +27,47 @@ __device__ std::int64_t offset_of(const Place& at, std::int64_t y, std::int64_t 
   return ((at.image * size.y + y) * size.x + x) * channels + at.channel;
 }
 
+// Calls f(image, row) for what the grid's y and z leave to this block. Its threads go along a row of packs
+// then, which needs few divisions.
+template <class F>
+__device__ void for_rows(const PoolPlan& p, std::int64_t rows, F&& f) {
+  for (std::int64_t image = blockIdx.z; image < p.images; image += gridDim.z)
+    for (auto row = static_cast<int>(blockIdx.y); row < rows; row += static_cast<int>(gridDim.y))
+      f(image, row);
+}
+
 template <int width, class T>
-__global__ void __launch_bounds__(threads)
-    greatest(PoolPlan p, std::int64_t count, T* __restrict__ y, std::uint8_t* __restrict__ winners,
-             const T* __restrict__ x) {
+__device__ void greatest_of_row(const PoolPlan& p, std::int64_t image, int out_row, T* __restrict__ y,
+                                std::uint8_t* __restrict__ winners, const T* __restrict__ x) {
   using C = ComputeType<T>;
-  const std::int64_t packs = p.channels / width;
-  for (std::int64_t i = std::int64_t{blockIdx.x} * threads + threadIdx.x; i < count;
-       i += std::int64_t{gridDim.x} * threads) {
-    const Place at = place_of(i, packs, width, p.out);
+  const int packs = static_cast<int>(p.channels) / width;
+  const int kernel_y = static_cast<int>(p.kernel.y), kernel_x = static_cast<int>(p.kernel.x);
+  const int out_x = static_cast<int>(p.out.x), in_x = static_cast<int>(p.in.x),
+            in_y = static_cast<int>(p.in.y);
+  const int first_y = static_cast<int>(out_row * p.window.stride.y - p.window.padding.y);
+  const T* const from = x + image * p.in.y * p.in.x * p.channels;
+  const std::int64_t line = (image * p.out.y + out_row) * p.out.x * p.channels;
+  for (int i = static_cast<int>(blockIdx.x) * threads + static_cast<int>(threadIdx.x); i < out_x * packs;
+       i += static_cast<int>(gridDim.x) * threads) {
+    const int channel = i % packs * width;
+    const int first_x = static_cast<int>(i / packs * p.window.stride.x - p.window.padding.x);
     C best[width];
     Pack<std::uint8_t, width> winner;
     bool none = true;
-    for (int ky = 0; ky < p.kernel.y; ++ky) {
-      const std::int64_t in_y = at.y * p.window.stride.y + ky * p.window.dilation.y - p.window.padding.y;
-      if (in_y < 0 || in_y >= p.in.y) continue;
-      for (int kx = 0; kx < p.kernel.x; ++kx) {
-        const std::int64_t in_x = at.x * p.window.stride.x + kx * p.window.dilation.x - p.window.padding.x;
-        if (in_x < 0 || in_x >= p.in.x) continue;
-        const auto values =
-            *reinterpret_cast<const Pack<T, width>*>(x + offset_of(at, in_y, in_x, p.in, p.channels));
+    for (int ky = 0; ky < kernel_y; ++ky) {
+      const int row = first_y + ky * static_cast<int>(p.window.dilation.y);
+      if (row < 0 || row >= in_y) continue;
+      for (int kx = 0; kx < kernel_x; ++kx) {
+        const int column = first_x + kx * static_cast<int>(p.window.dilation.x);
+        if (column < 0 || column >= in_x) continue;
+        const auto values = *reinterpret_cast<const Pack<T, width>*>(
+            from + std::int64_t{row * in_x + column} * p.channels + channel);
 #pragma unroll
         for (int j = 0; j < width; ++j) {
           const C value = convert<C>(values.value[j]);
           if (none || value > best[j] || value != value) {
             best[j] = value;
-            winner.value[j] = static_cast<std::uint8_t>(ky * p.kernel.x + kx);
+            winner.value[j] = static_cast<std::uint8_t>(ky * kernel_x + kx);
           }
         }
         none = false;
@@ -61,44 +76,58 @@ __global__ void __launch_bounds__(threads)
     Pack<T, width> result;
 #pragma unroll
     for (int j = 0; j < width; ++j) result.value[j] = convert<T>(best[j]);
-    reinterpret_cast<Pack<T, width>*>(y)[i] = result;
-    if (winners) reinterpret_cast<Pack<std::uint8_t, width>*>(winners)[i] = winner;
+    reinterpret_cast<Pack<T, width>*>(y + line)[i] = result;
+    if (winners) reinterpret_cast<Pack<std::uint8_t, width>*>(winners + line)[i] = winner;
   }
 }
 
+template <int width, class T>
+__global__ void __launch_bounds__(threads)
+    greatest(PoolPlan p, T* __restrict__ y, std::uint8_t* __restrict__ winners, const T* __restrict__ x) {
+  for_rows(p, p.out.y,
+           [&](std::int64_t image, int row) { greatest_of_row<width>(p, image, row, y, winners, x); });
+}
+
 // The places along one axis whose windows see the pixel: first … last.
-__device__ void places_that_see(std::int64_t pixel, std::int64_t kernel, std::int64_t stride,
-                                std::int64_t padding, std::int64_t dilation, std::int64_t places,
-                                std::int64_t& first, std::int64_t& last) {
-  const std::int64_t reach = dilation * (kernel - 1), low = pixel + padding - reach;
+__device__ void places_that_see(int pixel, int kernel, int stride, int padding, int dilation, int places,
+                                int& first, int& last) {
+  const int reach = dilation * (kernel - 1), low = pixel + padding - reach;
   first = low <= 0 ? 0 : (low + stride - 1) / stride;
   last = min((pixel + padding) / stride, places - 1);
 }
 
 template <int width, class T>
-__global__ void __launch_bounds__(threads)
-    greatest_gradient(PoolPlan p, std::int64_t count, T* __restrict__ dx, const T* __restrict__ dy,
-                      const std::uint8_t* __restrict__ winners) {
+__device__ void gradient_of_row(const PoolPlan& p, std::int64_t image, int row, T* __restrict__ dx,
+                                const T* __restrict__ dy, const std::uint8_t* __restrict__ winners) {
   using C = ComputeType<T>;
-  const std::int64_t packs = p.channels / width;
-  for (std::int64_t i = std::int64_t{blockIdx.x} * threads + threadIdx.x; i < count;
-       i += std::int64_t{gridDim.x} * threads) {
-    const Place at = place_of(i, packs, width, p.in);
-    std::int64_t y0, y1, x0, x1;
-    places_that_see(at.y, p.kernel.y, p.window.stride.y, p.window.padding.y, p.window.dilation.y, p.out.y, y0,
-                    y1);
-    places_that_see(at.x, p.kernel.x, p.window.stride.x, p.window.padding.x, p.window.dilation.x, p.out.x, x0,
-                    x1);
+  const int packs = static_cast<int>(p.channels) / width;
+  const int kernel_y = static_cast<int>(p.kernel.y), kernel_x = static_cast<int>(p.kernel.x);
+  const int stride_y = static_cast<int>(p.window.stride.y), stride_x = static_cast<int>(p.window.stride.x);
+  const int padding_y = static_cast<int>(p.window.padding.y),
+            padding_x = static_cast<int>(p.window.padding.x);
+  const int dilation_y = static_cast<int>(p.window.dilation.y),
+            dilation_x = static_cast<int>(p.window.dilation.x);
+  const int out_x = static_cast<int>(p.out.x), in_x = static_cast<int>(p.in.x);
+  int y0, y1;
+  places_that_see(row, kernel_y, stride_y, padding_y, dilation_y, static_cast<int>(p.out.y), y0, y1);
+  const std::int64_t from_image = image * p.out.y * p.out.x * p.channels;
+  auto* const to = reinterpret_cast<Pack<T, width>*>(dx + (image * p.in.y + row) * p.in.x * p.channels);
+  for (int i = static_cast<int>(blockIdx.x) * threads + static_cast<int>(threadIdx.x); i < in_x * packs;
+       i += static_cast<int>(gridDim.x) * threads) {
+    const int column = i / packs, channel = i % packs * width;
+    int x0, x1;
+    places_that_see(column, kernel_x, stride_x, padding_x, dilation_x, out_x, x0, x1);
     C sum[width] = {};
-    for (std::int64_t y = y0; y <= y1; ++y) {
-      const std::int64_t reach_y = at.y + p.window.padding.y - y * p.window.stride.y;
-      if (reach_y % p.window.dilation.y != 0) continue;
-      for (std::int64_t x = x0; x <= x1; ++x) {
-        const std::int64_t reach_x = at.x + p.window.padding.x - x * p.window.stride.x;
-        if (reach_x % p.window.dilation.x != 0) continue;
-        const auto mine = static_cast<std::uint8_t>(reach_y / p.window.dilation.y * p.kernel.x +
-                                                    reach_x / p.window.dilation.x);
-        const std::int64_t from = offset_of(at, y, x, p.out, p.channels);
+    for (int y = y0; y <= y1; ++y) {
+      const int reach_y = row + padding_y - y * stride_y;
+      if (dilation_y > 1 && reach_y % dilation_y != 0) continue;
+      for (int x = x0; x <= x1; ++x) {
+        const int reach_x = column + padding_x - x * stride_x;
+        if (dilation_x > 1 && reach_x % dilation_x != 0) continue;
+        const int tap_y = dilation_y > 1 ? reach_y / dilation_y : reach_y;
+        const int tap_x = dilation_x > 1 ? reach_x / dilation_x : reach_x;
+        const auto mine = static_cast<std::uint8_t>(tap_y * kernel_x + tap_x);
+        const std::int64_t from = from_image + std::int64_t{y * out_x + x} * p.channels + channel;
         const auto won = *reinterpret_cast<const Pack<std::uint8_t, width>*>(winners + from);
         const auto gradient = *reinterpret_cast<const Pack<T, width>*>(dy + from);
 #pragma unroll
@@ -109,8 +138,16 @@ __global__ void __launch_bounds__(threads)
     Pack<T, width> result;
 #pragma unroll
     for (int j = 0; j < width; ++j) result.value[j] = convert<T>(sum[j]);
-    reinterpret_cast<Pack<T, width>*>(dx)[i] = result;
+    to[i] = result;
   }
+}
+
+template <int width, class T>
+__global__ void __launch_bounds__(threads)
+    greatest_gradient(PoolPlan p, T* __restrict__ dx, const T* __restrict__ dy,
+                      const std::uint8_t* __restrict__ winners) {
+  for_rows(p, p.in.y,
+           [&](std::int64_t image, int row) { gradient_of_row<width>(p, image, row, dx, dy, winners); });
 }
 
 // The rows (or columns) that place `at` covers, and what their sum is divided by.
@@ -165,13 +202,19 @@ __global__ void __launch_bounds__(threads) mean_gradient(PoolPlan p, bool adapti
   for (std::int64_t i = std::int64_t{blockIdx.x} * threads + threadIdx.x; i < count;
        i += std::int64_t{gridDim.x} * threads) {
     const Place at = place_of(i, packs, width, p.in);
-    std::int64_t y0, y1, x0, x1;
+    int y0, y1, x0, x1;
     if (adaptive) {
-      y0 = at.y * p.out.y / p.in.y, y1 = ((at.y + 1) * p.out.y - 1) / p.in.y;
-      x0 = at.x * p.out.x / p.in.x, x1 = ((at.x + 1) * p.out.x - 1) / p.in.x;
+      y0 = static_cast<int>(at.y * p.out.y / p.in.y),
+      y1 = static_cast<int>(((at.y + 1) * p.out.y - 1) / p.in.y);
+      x0 = static_cast<int>(at.x * p.out.x / p.in.x),
+      x1 = static_cast<int>(((at.x + 1) * p.out.x - 1) / p.in.x);
     } else {
-      places_that_see(at.y, p.kernel.y, p.window.stride.y, p.window.padding.y, 1, p.out.y, y0, y1);
-      places_that_see(at.x, p.kernel.x, p.window.stride.x, p.window.padding.x, 1, p.out.x, x0, x1);
+      places_that_see(static_cast<int>(at.y), static_cast<int>(p.kernel.y),
+                      static_cast<int>(p.window.stride.y), static_cast<int>(p.window.padding.y), 1,
+                      static_cast<int>(p.out.y), y0, y1);
+      places_that_see(static_cast<int>(at.x), static_cast<int>(p.kernel.x),
+                      static_cast<int>(p.window.stride.x), static_cast<int>(p.window.padding.x), 1,
+                      static_cast<int>(p.out.x), x0, x1);
     }
     C sum[width] = {};
     for (std::int64_t y = y0; y <= y1; ++y)
@@ -206,23 +249,31 @@ void on_packs(const PoolPlan& plan, YX size, F&& f) {
   check_launch("pool2d");
 }
 
+// A block for (part of) a row of an image. The grid counts rows and images, up to what it has room for.
+dim3 row_grid(const PoolPlan& plan, YX size, int width) {
+  constexpr std::int64_t most = 65535;
+  return dim3(blocks_for(size.x * plan.channels / width, threads),
+              static_cast<unsigned>(std::min(size.y, most)),
+              static_cast<unsigned>(std::min(plan.images, most)));
+}
+
 }  // namespace
 
 template <>
 void max_pool2d_kernel<Backend::cuda>(const PoolPlan& plan, std::byte* y, std::uint8_t* winners,
                                       const std::byte* x, StreamView stream) {
-  on_packs(plan, plan.out, [&]<class T, int width>(std::int64_t count) {
-    greatest<width, T><<<blocks_for(count, threads), threads, 0, cuda_stream(stream)>>>(
-        plan, count, reinterpret_cast<T*>(y), winners, reinterpret_cast<const T*>(x));
+  on_packs(plan, plan.out, [&]<class T, int width>(std::int64_t) {
+    greatest<width, T><<<row_grid(plan, plan.out, width), threads, 0, cuda_stream(stream)>>>(
+        plan, reinterpret_cast<T*>(y), winners, reinterpret_cast<const T*>(x));
   });
 }
 
 template <>
 void max_pool2d_gradient_kernel<Backend::cuda>(const PoolPlan& plan, std::byte* dx, const std::byte* dy,
                                                const std::uint8_t* winners, StreamView stream) {
-  on_packs(plan, plan.in, [&]<class T, int width>(std::int64_t count) {
-    greatest_gradient<width, T><<<blocks_for(count, threads), threads, 0, cuda_stream(stream)>>>(
-        plan, count, reinterpret_cast<T*>(dx), reinterpret_cast<const T*>(dy), winners);
+  on_packs(plan, plan.in, [&]<class T, int width>(std::int64_t) {
+    greatest_gradient<width, T><<<row_grid(plan, plan.in, width), threads, 0, cuda_stream(stream)>>>(
+        plan, reinterpret_cast<T*>(dx), reinterpret_cast<const T*>(dy), winners);
   });
 }
 

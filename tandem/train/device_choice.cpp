@@ -13,7 +13,8 @@
 namespace tandem {
 namespace {
 
-constexpr double measured_ms = 200, warm_up_ms = 50;
+// Workers begin with a full ring: what they can keep up shows when that has been used.
+constexpr double measured_ms = 200, warm_up_ms = 100;
 
 // Steps from the epoch's beginning, again and again, until `ms` have passed.
 double samples_per_second(Engine& engine, const BatchPlan& batches, double ms) {
@@ -38,13 +39,11 @@ struct Place {
   double rate = 0;
 };
 
-// Numbers of workers worth trying beside a trainer on the same CPUs: one for each CPU, a few with CPUs of
-// their own, none.
+// Numbers of workers worth trying beside a trainer on the same CPUs: one for each CPU, or none.
 std::vector<std::string> worker_counts(const TrainOptions& options) {
   if (options.workers != "auto") return {options.workers};
-  const int few = usable_cpus() < 8 ? 2 : (usable_cpus() + 15) / 16;
   std::vector<std::string> counts;
-  for (const int count : {default_worker_count(), few, 0})
+  for (const int count : {default_worker_count(), 0})
     if (counts.empty() || counts.back() != std::to_string(count)) counts.push_back(std::to_string(count));
   return counts;
 }
