@@ -117,7 +117,7 @@ void paint_sauce(Canvas& canvas, const Plate& plate, Rgb colour, PlateDraws& dra
                       .gloss = draws.between(0.2f, 0.7f),
                       .edge = draws.between(0.05f, 0.3f),
                       .rough = draws.between(0.03f, 0.15f)};
-    const float radius = draws.between(0.16f, 0.4f);
+    const float radius = draws.between(0.2f, 0.42f);
     const Puddle puddle(place(draws, 0.45f), radius, draws.between(0.06f, 0.2f), draws);
     paint_puddle(canvas, plate, puddle, sauce);
     const int drops = draws.below(8);
@@ -173,7 +173,7 @@ void paint_crumbs(Canvas& canvas, const Plate& plate, const Light& light, PlateD
   const Rgb crust = pick(crusts, draws);
   const Spot middle = place(draws, 0.4f);
   const float spread = draws.between(0.2f, 0.6f);
-  const int count = 30 + draws.below(70);
+  const int count = 50 + draws.below(70);
   for (int i = 0; i < count; ++i) {
     const Spot off = place(draws, spread);
     const Spot at{middle.x + off.x, middle.y + off.y};
@@ -285,7 +285,7 @@ void paint_dirt(Canvas& canvas, const Plate& plate, const Light& light, PlateDra
     if (what == 1) paint_strands(canvas, plate, light, draws);
     if (what == 2) paint_leaf(canvas, plate, light, draws);
   }
-  if (main_thing == 2 || draws.chance(0.5f)) paint_crumbs(canvas, plate, light, draws);
+  if (main_thing == 2 || draws.chance(0.6f)) paint_crumbs(canvas, plate, light, draws);
 }
 
 }  // namespace tandem

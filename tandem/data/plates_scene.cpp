@@ -205,7 +205,7 @@ void paint_decoration(Canvas& canvas, const Plate& plate, PlateDraws& draws) {
       draw(Spot{rim_middle * out.x, rim_middle * out.y}, out, turns, i);
     }
   };
-  const float ink = draws.between(0.35f, 0.75f);
+  const float ink = draws.between(0.3f, 0.65f);
   switch (draws.below(11)) {
     case 0:
     case 1:
