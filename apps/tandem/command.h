@@ -22,7 +22,10 @@ void add_devices_command(CLI::App& app, Action& action);
 void add_eval_command(CLI::App& app, Action& action);
 void add_fetch_command(CLI::App& app, Action& action);
 void add_filter_command(CLI::App& app, Action& action);
+void add_inspect_command(CLI::App& app, Action& action);
+void add_plates_command(CLI::App& app, Action& action);
 void add_predict_command(CLI::App& app, Action& action);
+void add_split_command(CLI::App& app, Action& action);
 void add_study_command(CLI::App& app, Action& action);
 // `command_line` is what the user typed, kept with what it made.
 void add_train_command(CLI::App& app, Action& action, const std::string& command_line);

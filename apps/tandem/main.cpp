@@ -74,7 +74,10 @@ int main(int argc, char** argv) {
   tandem::add_eval_command(app, action);
   tandem::add_fetch_command(app, action);
   tandem::add_filter_command(app, action);
+  tandem::add_inspect_command(app, action);
+  tandem::add_plates_command(app, action);
   tandem::add_predict_command(app, action);
+  tandem::add_split_command(app, action);
   tandem::add_study_command(app, action);
   tandem::add_train_command(app, action, command_line(argc, argv));
   tandem::add_verify_determinism_command(app, action);

@@ -53,7 +53,7 @@ void pack_panels(const RowGather& gather, std::int64_t columns, T* packed, const
   parallel_for(pieces_of(columns, width), 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t panel = begin; panel < end; ++panel) {
       T* to = packed + panel * inner * width;
-      std::memset(to, 0, static_cast<std::size_t>(inner * width) * sizeof(T));
+      std::fill_n(to, inner * width, T{0});
       const std::int64_t column = panel * width, count = std::min(width, columns - column);
       for (const GatherBlock& block : gather.blocks()) {
         std::int64_t k = block.offset;

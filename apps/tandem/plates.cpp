@@ -1,0 +1,54 @@
+// tandem plates: the built-in photographs of clean and dirty plates, as files.
+#include "tandem/data/plates.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <memory>
+#include <string>
+
+#include "apps/tandem/command.h"
+
+namespace tandem {
+namespace {
+
+struct Flags {
+  std::string folder;
+  PlatesOptions options;
+};
+
+int run(const Flags& flags) {
+  write_plates(flags.folder, flags.options);
+  fmt::print("Drew {} + {} plates to train with and {} to test with in {}.\n", flags.options.train,
+             flags.options.train, flags.options.test, flags.folder);
+  return 0;
+}
+
+}  // namespace
+
+void add_plates_command(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand("plates", "Draw photographs of clean and dirty plates");
+  command->footer(
+      "Writes PNG files to DIR/train/clean, DIR/train/dirty, DIR/test/clean and DIR/test/dirty. The same "
+      "seed\n"
+      "gives the same pictures on every machine; test pictures do not depend on --train.\n"
+      "Example: tandem plates plates --test 100 && tandem train plates/train --model resnet18");
+  auto flags = std::make_shared<Flags>();
+  constexpr std::int64_t most = 10'000'000;
+  command->add_option("DIR", flags->folder, "The folder to make: new or empty")->required()->type_name("");
+  command->add_option("--train", flags->options.train, "Plates of each kind to train with, 20 by default")
+      ->type_name("N")
+      ->check(whole_number_check(0, most));
+  command->add_option("--test", flags->options.test, "Plates to test with, 500 by default")
+      ->type_name("N")
+      ->check(whole_number_check(0, most));
+  command->add_option("--seed", flags->options.seed, "Seed of the drawing, 1 by default")
+      ->type_name("N")
+      ->check(whole_number_check(0, std::numeric_limits<std::int64_t>::max()));
+  command->add_option("--size", flags->options.size, "Side of a picture in pixels, 480 by default")
+      ->type_name("N")
+      ->check(whole_number_check(8, 4096));
+  command->callback([flags, &action] { action = [flags] { return run(*flags); }; });
+}
+
+}  // namespace tandem

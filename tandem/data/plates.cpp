@@ -1,0 +1,75 @@
+#include "tandem/data/plates.h"
+
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "tandem/core/check.h"
+#include "tandem/core/parallel.h"
+#include "tandem/data/plates_dirt.h"
+#include "tandem/image/encode_png.h"
+#include "tandem/report/text.h"
+
+namespace tandem {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t plate_key = 0x504C4154455321;  // apart from the other draws of the same seed
+constexpr std::int64_t most_plates = 10'000'000;
+
+struct Job {
+  fs::path path;
+  std::uint64_t number;
+  bool dirty;
+};
+
+void add_job(std::vector<Job>& jobs, const fs::path& folder, std::uint64_t number, bool dirty) {
+  const char* name = dirty ? "dirty" : "clean";
+  jobs.push_back(
+      {folder / name / fmt::format("{}-{:06}.png", name, number % first_test_plate), number, dirty});
+}
+
+}  // namespace
+
+Image draw_plate(std::uint64_t seed, std::uint64_t number, bool dirty, std::int64_t size) {
+  check(size >= 8 && size <= 4096, "[plates] expected a side of 8 to 4096 pixels, got {}", size);
+  PlateDraws draws(seed ^ plate_key, number << 1 | (dirty ? 1 : 0));
+  Canvas canvas(static_cast<int>(size));
+  const Light light = draw_light(draws);
+  paint_table(canvas, draws);
+  const Plate plate = paint_plate(canvas, light, draws);
+  if (dirty) paint_dirt(canvas, plate, light, draws);
+  return develop(std::move(canvas), light, draws);
+}
+
+void write_plates(const fs::path& root, const PlatesOptions& options) {
+  check(
+      options.train >= 0 && options.train <= most_plates && options.test >= 0 && options.test <= most_plates,
+      "[plates] expected 0 to {} plates, got {} and {}", most_plates, options.train, options.test);
+  std::error_code error;
+  check(!fs::exists(root, error) || fs::is_empty(root, error),
+        "[plates] {} is not empty: expected a new or empty folder to write to", one_line(root.string()));
+  std::vector<Job> jobs;
+  for (std::int64_t i = 0; i < options.train; ++i)
+    for (const bool dirty : {false, true})
+      add_job(jobs, root / "train", static_cast<std::uint64_t>(i), dirty);
+  for (std::int64_t i = 0; i < options.test; ++i)
+    add_job(jobs, root / "test", first_test_plate + static_cast<std::uint64_t>(i), i % 2 == 1);
+  for (const char* part : {"train", "test"})
+    for (const char* kind : {"clean", "dirty"}) {
+      if ((std::string_view(part) == "train" ? options.train : options.test) == 0) continue;
+      fs::create_directories(root / part / kind, error);
+      check(!error, "[plates] cannot make the folder {}: {}", one_line((root / part / kind).string()),
+            error.message());
+    }
+  parallel_for(static_cast<std::int64_t>(jobs.size()), 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const Job& job = jobs[static_cast<std::size_t>(i)];
+      save_png(job.path, draw_plate(options.seed, job.number, job.dirty, options.size));
+    }
+  });
+}
+
+}  // namespace tandem

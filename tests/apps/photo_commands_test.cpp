@@ -1,0 +1,51 @@
+// inspect, split and plates as a user meets them.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "tests/apps/program.h"
+
+namespace tandem {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string golden = std::string(TANDEM_SOURCE_DIR) + "/tests/golden/pth/";
+
+TEST(InspectCommand, APickleThatCallsIsListedThenRefused) {
+  const ProgramResult result = run_program({"inspect", golden + "evil_reduce.pkl"});
+  EXPECT_EQ(result.status, 1);
+  EXPECT_NE(result.out.find("os.system           call it       refuses it"), std::string::npos) << result.out;
+  EXPECT_EQ(result.err, "tandem: error: [pth] " + golden +
+                            "evil_reduce.pkl: expected weights only, got a pickle that calls os.system; "
+                            "nothing was executed\n");
+}
+
+TEST(InspectCommand, WeightsAsTextAndJson) {
+  const ProgramResult text = run_program({"inspect", golden + "zip.pth"});
+  EXPECT_EQ(text.status, 0);
+  EXPECT_NE(text.out.find("16 tensors, 70 parameters"), std::string::npos) << text.out;
+  const ProgramResult json = run_program({"inspect", golden + "zip.pth", "--json"});
+  EXPECT_EQ(json.status, 0);
+  EXPECT_EQ(json.out.front(), '{');
+  EXPECT_EQ(run_program({"inspect", "none"}).err, "tandem: error: [inspect] none: no such file\n");
+}
+
+TEST(PlatesCommand, PlatesAreDrawnAndSplit) {
+  const TempFolder folder;
+  const ProgramResult plates =
+      run_program({"plates", "p", "--train", "7", "--test", "2", "--size", "16"}, folder.path());
+  EXPECT_EQ(plates.out, "Drew 7 + 7 plates to train with and 2 to test with in p.\n");
+  const ProgramResult split = run_program({"split", "p/train", "s", "--every", "6"}, folder.path());
+  EXPECT_EQ(split.out,
+            "Copied 14 images of 2 classes: 10 for training in s/train, 4 for validation in s/val.\n");
+  EXPECT_TRUE(fs::exists(folder / "s/val/dirty/dirty-000006.png"));
+  const ProgramResult again = run_program({"split", "p/train", "s"}, folder.path());
+  EXPECT_EQ(again.status, 1);
+  EXPECT_EQ(again.err, "tandem: error: [split] s is not empty: expected a new or empty folder to write to\n");
+  EXPECT_EQ(run_program({"split", "p/train", "t", "--every", "1"}, folder.path()).status, 2);
+}
+
+}  // namespace
+}  // namespace tandem
