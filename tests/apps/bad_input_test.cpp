@@ -63,11 +63,13 @@ std::string png_header(std::uint32_t width, std::uint32_t height) {
 
 TEST_F(BadInput, Commands) {
   expect_failure(2, {},
-                 "expected a command out of augment, devices, eval, fetch, filter, predict, study, train, "
+                 "expected a command out of augment, devices, eval, fetch, filter, inspect, plates, predict, "
+                 "split, study, train, "
                  "verify-determinism, got none "
                  "(see tandem --help)");
   expect_failure(2, {"fliter"},
-                 "expected a command out of augment, devices, eval, fetch, filter, predict, study, train, "
+                 "expected a command out of augment, devices, eval, fetch, filter, inspect, plates, predict, "
+                 "split, study, train, "
                  "verify-determinism, got "
                  "'fliter' (see tandem --help)");
   expect_usage("devices", {"extra"}, "The following argument was not expected: extra");
