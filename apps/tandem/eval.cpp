@@ -32,7 +32,10 @@ void add_eval_command(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("eval", "Measure a trained model on labelled images");
   command->footer(
       "Prints accuracy, top-k, precision and recall of each class, and the confusion matrix.\n"
-      "Example: tandem eval runs/mnist-mlp-1/best.safetensors mnist");
+      "Photographs are those of DATA/test, else DATA/val, else DATA, with a folder for each of the model's\n"
+      "classes; `plates` are 500 fresh ones.\n"
+      "Examples: tandem eval runs/mnist-mlp-1/best.safetensors mnist\n"
+      "          tandem eval runs/photos-resnet18-1/best.safetensors more-photos");
   auto flags = std::make_shared<Flags>();
   command->add_option("MODEL", flags->model, "A model file: best.safetensors of a run")
       ->required()

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "apps/tandem/command.h"
+#include "tandem/train/photo_data.h"
 #include "tandem/train/run_folder.h"
 #include "tandem/train/signals.h"
 #include "tandem/train/trainer.h"
@@ -43,9 +44,9 @@ RunOptions to_run(const Flags& flags, const std::string& command) {
           .trace = flags.trace};
 }
 
-// What is set later wins: a preset, or the configuration of the run that is resumed; the file; the flags.
-TrainOptions to_options(const Flags& flags, const RunOptions& run) {
-  TrainOptions options;
+// What is set later wins: the base, a preset, the configuration of the run that is resumed; the file; the
+// flags.
+TrainOptions set_options(const Flags& flags, const RunOptions& run, TrainOptions options) {
   if (!flags.preset.empty()) apply_preset(options, flags.preset);
   const bool known = run.resume && std::filesystem::exists(RunFolder{run.folder}.config());
   if (known) options = read_config(RunFolder{run.folder}.config(), options);
@@ -55,6 +56,27 @@ TrainOptions to_options(const Flags& flags, const RunOptions& run) {
     train_field(key).set(options, flag_value(train_field(key), text));
   if (known && options.device == "auto") options.device = device;  // measured when the run began
   return options;
+}
+
+// The base is that of the model, which may be set anywhere; where it is not, the data decide.
+TrainOptions to_options(const Flags& flags, const RunOptions& run) {
+  TrainOptions base;
+  base.model.clear();
+  const TrainOptions named = set_options(flags, run, base);
+  const bool photographs = is_photo_data(named.data);
+  const std::string model = !named.model.empty() ? named.model : photographs ? "resnet18" : "mlp";
+  check(flags.preset.empty() || model == "mlp", "[train] --preset {} goes with --model mlp, not with {}",
+        flags.preset, model);
+  return set_options(flags, run, default_options(model, photographs));
+}
+
+// Of a perceptron the accuracy alone.
+std::string epoch_line(const EpochRecord& record, const std::string& model) {
+  if (model == "mlp")
+    return fmt::format("Epoch {}, accuracy {:.2f} %.", record.epoch, 100 * record.val_accuracy);
+  return fmt::format("Epoch {}: train loss {:.4f}, accuracy {:.2f} %; val loss {:.4f}, accuracy {:.2f} %.",
+                     record.epoch, record.train_loss, 100 * record.train_accuracy, record.val_loss,
+                     100 * record.val_accuracy);
 }
 
 int run(const Flags& flags, const std::string& command) {
@@ -73,7 +95,7 @@ int run(const Flags& flags, const std::string& command) {
              .on_epoch =
                  [&](const EpochRecord& record) {
                    progress.clear();
-                   fmt::print("Epoch {}, accuracy {:.2f} %.\n", record.epoch, 100 * record.val_accuracy);
+                   fmt::print("{}\n", epoch_line(record, options.model));
                    std::fflush(stdout);
                  },
              .stop_signal = [&] { return signals.stop_signal(); },
@@ -84,7 +106,8 @@ int run(const Flags& flags, const std::string& command) {
     fmt::print(stderr, "Stopped and saved. Go on with: tandem train --resume {}\n", folder);
     return 128 + result.stopped_by;
   }
-  fmt::print("Time: {:.1f} s\nTest accuracy: {:.2f} %\n", result.seconds, 100 * result.test_accuracy);
+  fmt::print("Time: {:.1f} s\n{} accuracy: {:.2f} %\n", result.seconds,
+             result.tested_on == "test" ? "Test" : "Validation", 100 * result.test_accuracy);
   fmt::print(stderr, "Report: {0}/report.html; best model (epoch {1}): {0}/best.safetensors\n", folder,
              result.best_epoch);
   return 0;
@@ -93,8 +116,9 @@ int run(const Flags& flags, const std::string& command) {
 // Flags most people need; the others are named in the last lines of the help.
 bool is_common(const std::string& key) {
   static const std::vector<std::string> common{
-      "model",    "layers", "activation", "epochs",  "batch_size", "lr",     "optimizer",
-      "schedule", "seed",   "limit",      "augment", "workers",    "device", "validation"};
+      "model",     "layers",     "activation", "epochs",     "batch_size", "lr",
+      "optimizer", "schedule",   "seed",       "limit",      "augment",    "workers",
+      "device",    "validation", "image_size", "pretrained", "freeze"};
   return std::ranges::find(common, key) != common.end();
 }
 
@@ -142,7 +166,11 @@ void add_train_command(CLI::App& app, Action& action, const std::string& command
   command->footer(
       rare_flags() +
       "Each epoch is judged on the test set, or with --validation N on N training images held out.\n"
-      "Example: tandem train mnist --layers 784,200,10 --epochs 15 --out runs/first");
+      "Of photographs val/ judges (or test/), in a plain folder of classes every sixth picture. What is not\n"
+      "set depends on the model: cnn and resnet train with adam, photographs with --augment photo.\n"
+      "Examples: tandem train mnist --layers 784,200,10 --epochs 15 --out runs/first\n"
+      "          tandem train mnist --model cnn\n"
+      "          tandem train photos --model resnet18 --pretrained auto --freeze");
   auto flags = std::make_shared<Flags>();
   for (const TrainField& field : train_fields()) add_field(*command, field, flags);
   command->add_option("--preset", flags->preset, "best: the recipe with the best accuracy")

@@ -26,12 +26,14 @@ int run(const Flags& flags) {
   options.recipe = parse_recipe(flags.recipe);
   options.on_message = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
   const TrainingData data = load_training_data(flags.train, options.on_message);
+  check(!data.train.photos, "[verify-determinism] expected images of one size, got photographs: {}",
+        data.name);
   const BatchPlan plan{.samples = data.train.count(), .batch_size = options.batch_size};
   fmt::print("{}: {} images, {}; recipe {}; batches of {}, seed {}\n\n", data.name,
              format_count(data.train.count()), image_description(data.train), to_string(options.recipe),
              options.batch_size, options.seed);
   std::fflush(stdout);
-  const std::vector<DeterminismRow> rows = verify_determinism(data.train, options);
+  const std::vector<DeterminismRow> rows = verify_determinism(data.train.set, options);
   fmt::print("{}", determinism_text(rows, plan.steps(), terminal_style(stdout)));
   return is_deterministic(rows) ? 0 : 1;
 }

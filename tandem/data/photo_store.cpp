@@ -13,6 +13,7 @@
 #include "tandem/core/parallel.h"
 #include "tandem/device/driver.h"
 #include "tandem/files/read_file.h"
+#include "tandem/report/text.h"
 
 namespace tandem {
 
@@ -37,12 +38,7 @@ constexpr std::int64_t rounded(std::int64_t bytes, std::int64_t unit) {
 }
 
 std::int64_t limit_of(const PhotoStoreOptions& options) {
-  if (options.decoded_limit) return *options.decoded_limit;
-  std::ifstream membership("/proc/self/cgroup");
-  const std::string text{std::istreambuf_iterator<char>(membership), std::istreambuf_iterator<char>()};
-  const std::int64_t free = std::min(static_cast<std::int64_t>(available_memory<Backend::cpu>(cpu_device)),
-                                     cgroup_free_bytes(text, "/sys/fs/cgroup"));
-  return std::min(usual_limit, free / 2);
+  return options.decoded_limit ? *options.decoded_limit : std::min(usual_limit, free_host_bytes() / 2);
 }
 
 // But for their headers files are smaller than what they hold: where so many bytes cannot fit, none is read.
@@ -58,6 +54,16 @@ bool may_fit(const std::vector<std::filesystem::path>& files, std::int64_t limit
     if (total > limit) return false;
   }
   return true;
+}
+
+// Where photographs of known sizes lie, one after another; the bytes they take.
+std::int64_t place_all(std::vector<PhotoPlace>& places) {
+  std::int64_t bytes = 0;
+  for (PhotoPlace& place : places) {
+    place.offset = bytes;
+    bytes += rounded(3 * place.height * place.width, 16);
+  }
+  return bytes;
 }
 
 // Photographs whose size is known, or why it is not.
@@ -90,14 +96,18 @@ Survey survey_of(const std::vector<std::filesystem::path>& files, const PhotoRea
     const PhotoFile file(files[sample].string(), reading);
     survey.places[sample] = {.height = file.height(), .width = file.width()};
   });
-  for (PhotoPlace& place : survey.places) {
-    place.offset = survey.pixel_bytes;
-    survey.pixel_bytes += rounded(3 * place.height * place.width, 16);
-  }
+  survey.pixel_bytes = place_all(survey.places);
   return survey;
 }
 
 }  // namespace
+
+std::int64_t free_host_bytes() {
+  std::ifstream membership("/proc/self/cgroup");
+  const std::string text{std::istreambuf_iterator<char>(membership), std::istreambuf_iterator<char>()};
+  return std::min(static_cast<std::int64_t>(available_memory<Backend::cpu>(cpu_device)),
+                  cgroup_free_bytes(text, "/sys/fs/cgroup"));
+}
 
 PhotoFile::PhotoFile(const std::string& path, const PhotoReading& reading)
     : path_(path), bytes_(read_file("decode", path, most_file_bytes)), reading_(reading) {
@@ -172,6 +182,54 @@ std::string PhotoTable::path(std::int64_t sample) const {
           static_cast<std::size_t>(ends[sample] - begin)};
 }
 
+PhotoStore::Blank PhotoStore::lay_out(std::span<const std::string> names,
+                                      const std::vector<std::int32_t>& labels, const PhotoReading& reading,
+                                      bool decoded, std::int64_t pixel_bytes) {
+  const auto count = static_cast<std::int64_t>(names.size());
+  std::vector<std::int64_t> path_ends;
+  std::string paths;
+  for (const std::string& name : names) {
+    paths += name;
+    path_ends.push_back(static_cast<std::int64_t>(paths.size()));
+  }
+  PhotoTable::Header header{.magic = magic_number + sizeof(PhotoTable::Header),
+                            .count = count,
+                            .decoded = decoded,
+                            .reading = reading};
+  const std::int64_t place_count = decoded ? count : 0;
+  header.labels = rounded(sizeof(header), 64);
+  header.places = rounded(header.labels + 4 * count, 64);
+  header.path_ends = header.places + place_count * static_cast<std::int64_t>(sizeof(PhotoPlace));
+  header.paths = header.path_ends + 8 * count;
+  header.pixels = rounded(header.paths + static_cast<std::int64_t>(paths.size()), page);
+  header.bytes = header.pixels + (decoded ? pixel_bytes : 0);
+
+  memory_ = SharedMemory(header.bytes, "the photographs", "decode fewer of them ahead");
+  std::byte* const to = memory_.data();
+  std::memcpy(to, &header, sizeof(header));
+  table_ = PhotoTable::attach(memory_.bytes());
+  std::memcpy(to + header.labels, labels.data(), 4 * labels.size());
+  std::memcpy(to + header.path_ends, path_ends.data(), 8 * path_ends.size());
+  std::memcpy(to + header.paths, paths.data(), paths.size());
+  return {to + header.places, to + header.pixels};
+}
+
+PhotoStore::PhotoStore(std::span<const Image> photos, std::span<const std::string> names,
+                       const std::vector<std::int32_t>& labels)
+    : table_(nullptr), on_bad_image_(OnBadImage::fail) {
+  expect(!photos.empty() && photos.size() == labels.size() && photos.size() == names.size());
+  std::vector<PhotoPlace> places;
+  for (const Image& photo : photos) {
+    expect(photo.channels == 3 && photo.height > 0 && photo.width > 0);
+    places.push_back({.height = photo.height, .width = photo.width});
+  }
+  const std::int64_t pixel_bytes = place_all(places);
+  const Blank blank = lay_out(names, labels, {}, true, pixel_bytes);
+  std::memcpy(blank.places, places.data(), places.size() * sizeof(PhotoPlace));
+  for (std::size_t i = 0; i < photos.size(); ++i)
+    std::memcpy(blank.pixels + places[i].offset, photos[i].pixels.data(), photos[i].pixels.size());
+}
+
 PhotoStore::PhotoStore(const std::vector<std::filesystem::path>& files,
                        const std::vector<std::int32_t>& labels, const PhotoStoreOptions& options)
     : table_(nullptr), on_bad_image_(options.on_bad_image) {
@@ -184,32 +242,10 @@ PhotoStore::PhotoStore(const std::vector<std::filesystem::path>& files,
   if (decoded) survey = survey_of(files, options.reading);
   decoded = decoded && survey.pixel_bytes <= limit;
 
-  const auto count = static_cast<std::int64_t>(files.size());
-  std::vector<std::int64_t> path_ends;
-  std::string paths;
-  for (const std::filesystem::path& file : files) {
-    paths += file.string();
-    path_ends.push_back(static_cast<std::int64_t>(paths.size()));
-  }
-  PhotoTable::Header header{.magic = magic_number + sizeof(PhotoTable::Header),
-                            .count = count,
-                            .decoded = decoded,
-                            .reading = options.reading};
-  const std::int64_t place_count = decoded ? count : 0;
-  header.labels = rounded(sizeof(header), 64);
-  header.places = rounded(header.labels + 4 * count, 64);
-  header.path_ends = header.places + place_count * static_cast<std::int64_t>(sizeof(PhotoPlace));
-  header.paths = header.path_ends + 8 * count;
-  header.pixels = rounded(header.paths + static_cast<std::int64_t>(paths.size()), page);
-  header.bytes = header.pixels + (decoded ? survey.pixel_bytes : 0);
-
-  memory_ = SharedMemory(header.bytes, "the photographs", "decode fewer of them ahead");
-  std::byte* const to = memory_.data();
-  std::memcpy(to, &header, sizeof(header));
-  table_ = PhotoTable::attach(memory_.bytes());
-  std::memcpy(to + header.labels, labels.data(), 4 * labels.size());
-  std::memcpy(to + header.path_ends, path_ends.data(), 8 * path_ends.size());
-  std::memcpy(to + header.paths, paths.data(), paths.size());
+  std::vector<std::string> names;
+  names.reserve(files.size());
+  for (const std::filesystem::path& file : files) names.push_back(file.string());
+  const Blank blank = lay_out(names, labels, options.reading, decoded, survey.pixel_bytes);
   if (!decoded) return;
 
   try_all(survey, [&](std::size_t sample) {
@@ -217,18 +253,19 @@ PhotoStore::PhotoStore(const std::vector<std::filesystem::path>& files,
     const Image photo = PhotoFile(files[sample].string(), options.reading).decode();
     check(photo.height == place.height && photo.width == place.width, "[decode] {}: the file has changed",
           files[sample].string());
-    std::memcpy(to + header.pixels + place.offset, photo.pixels.data(), photo.pixels.size());
+    std::memcpy(blank.pixels + place.offset, photo.pixels.data(), photo.pixels.size());
   });
   for (std::size_t i = 0; i < files.size(); ++i) {
     if (survey.reasons[i].empty()) continue;
     survey.places[i].height = 0;
     bad_.push_back({static_cast<std::int32_t>(i), reason_without_path(survey.reasons[i], files[i].string())});
-    check(on_bad_image_ == OnBadImage::skip, "[photos] {}: {}", files[i].string(), bad_.back().reason);
+    check(on_bad_image_ == OnBadImage::skip, "[photos] {}: {}", one_line(files[i].string()),
+          bad_.back().reason);
   }
   check(bad_.size() < files.size(),
         "[photos] expected photographs that can be read, got none in {} files, the first {}: {}",
-        files.size(), files[0].string(), bad_.empty() ? "" : bad_[0].reason);
-  std::memcpy(to + header.places, survey.places.data(), survey.places.size() * sizeof(PhotoPlace));
+        files.size(), one_line(files[0].string()), bad_.empty() ? "" : bad_[0].reason);
+  std::memcpy(blank.places, survey.places.data(), survey.places.size() * sizeof(PhotoPlace));
 }
 
 }  // namespace tandem

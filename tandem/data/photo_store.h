@@ -87,6 +87,9 @@ class PhotoTable {
   const std::byte* memory_;
 };
 
+// Bytes that this process may still take of the host's memory.
+std::int64_t free_host_bytes();
+
 struct PhotoStoreOptions {
   // Photographs of at most so many bytes are decoded; none given: 4 GiB or half of the memory that is free.
   std::optional<std::int64_t> decoded_limit = {};
@@ -99,6 +102,9 @@ class PhotoStore {
   // A label a file. Error when there is none, or none that can be read.
   PhotoStore(const std::vector<std::filesystem::path>& files, const std::vector<std::int32_t>& labels,
              const PhotoStoreOptions& options = {});
+  // Photographs that are in memory already, RGB, with names that stand for their paths.
+  PhotoStore(std::span<const Image> photos, std::span<const std::string> names,
+             const std::vector<std::int32_t>& labels);
 
   const PhotoTable& table() const { return table_; }
   const SharedMemory& memory() const { return memory_; }
@@ -107,6 +113,13 @@ class PhotoStore {
   const std::vector<BadSample>& bad() const { return bad_; }
 
  private:
+  // Takes the memory and fills all of it but the places and the pixels, whose beginnings it returns.
+  struct Blank {
+    std::byte *places, *pixels;
+  };
+  Blank lay_out(std::span<const std::string> names, const std::vector<std::int32_t>& labels,
+                const PhotoReading& reading, bool decoded, std::int64_t pixel_bytes);
+
   SharedMemory memory_;
   PhotoTable table_;
   OnBadImage on_bad_image_;

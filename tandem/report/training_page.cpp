@@ -279,15 +279,19 @@ std::uint32_t png_width(const std::string& png) {
   return width;
 }
 
-std::string mistakes_html(const std::vector<Mistake>& mistakes) {
+std::string images_html(const std::vector<JudgedImage>& images) {
   std::string html = "<div class=\"mistakes\">\n";
-  for (const Mistake& mistake : mistakes)
+  for (const JudgedImage& image : images) {
+    const std::string what = image.truth == image.predicted
+                                 ? fmt::format("<b>{}</b>", escape_html(image.truth))
+                                 : fmt::format("<b>{}</b> taken for <b>{}</b>", escape_html(image.truth),
+                                               escape_html(image.predicted));
     html += fmt::format(
-        "<figure><img{} alt=\"image {}\" src=\"data:image/png;base64,{}\"/><figcaption><b>{}</b> taken for "
-        "<b>{}</b><span>{} sure · image {}</span></figcaption></figure>\n",
-        png_width(mistake.png) <= 96 ? " class=\"small\"" : "", mistake.index, base64(mistake.png),
-        escape_html(mistake.truth), escape_html(mistake.predicted), percent(mistake.probability),
-        mistake.index);
+        "<figure><img{} alt=\"{}\" src=\"data:image/png;base64,{}\"/><figcaption>{}<span>{} sure · "
+        "{}</span></figcaption></figure>\n",
+        png_width(image.png) <= 96 ? " class=\"small\"" : "", escape_html(image.name), base64(image.png),
+        what, percent(image.probability), escape_html(image.name));
+  }
   return html + "</div>\n";
 }
 
@@ -299,11 +303,11 @@ std::string headline_html(const TrainingReport& report, const Confusion& all) {
     html += fmt::format("<div{}><b>{}</b><span>{}</span></div>\n", html.empty() ? " class=\"first\"" : "",
                         escape_html(figure), escape_html(what));
   };
-  if (std::isfinite(report.test_accuracy)) add(percent(report.test_accuracy), "test accuracy");
+  if (std::isfinite(report.test_accuracy)) add(percent(report.test_accuracy), report.test_name + " accuracy");
   if (all.images > 0)
     add(format_count(all.images - all.right),
-        fmt::format("wrong of {} test images", format_count(all.images)));
-  if (std::isfinite(report.test_loss)) add(decimals(report.test_loss, 4), "test loss");
+        fmt::format("wrong of {} {} images", format_count(all.images), report.test_name));
+  if (std::isfinite(report.test_loss)) add(decimals(report.test_loss, 4), report.test_name + " loss");
   if (!report.epochs.empty())
     add(fmt::format("{}", report.epochs.size()), report.epochs.size() == 1 ? "epoch" : "epochs");
   if (std::isfinite(report.total_seconds)) add(duration(report.total_seconds), "training time");
@@ -357,9 +361,13 @@ std::string training_page(const TrainingReport& report) {
   if (!report.mistakes.empty())
     page.sections.push_back(
         {.title = "The worst mistakes",
-         .body_html = paragraph("Test images the model was wrong about and most sure of; the figure is the "
+         .body_html = paragraph("Images the model was wrong about and most sure of; the figure is the "
                                 "probability it gave its answer.") +
-                      mistakes_html(report.mistakes)});
+                      images_html(report.mistakes)});
+  if (!report.surest.empty())
+    page.sections.push_back({.title = "The surest answers",
+                             .body_html = paragraph("Images the model was right about and most sure of.") +
+                                          images_html(report.surest)});
   page.footer_html = "<p>Made by Tandem. Every figure was measured in the run that made this file.</p>";
   return html_page(page);
 }

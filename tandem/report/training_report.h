@@ -22,11 +22,11 @@ struct EpochRecord {
   double waited_seconds = not_measured;  // of those, for images that were not ready
 };
 
-struct Mistake {
+struct JudgedImage {
   std::string png;                    // the picture, as the bytes of a PNG file
   std::string truth, predicted;       // names of classes
   double probability = not_measured;  // of the predicted class
-  std::int64_t index = 0;             // of the image in its set
+  std::string name;                   // "image 7", or of a photograph its path
 };
 
 struct TrainingReport {
@@ -39,7 +39,9 @@ struct TrainingReport {
   double total_seconds = not_measured;
   std::vector<std::string> classes;
   std::vector<std::int64_t> confusion;  // truth × predicted over the test images; empty: not measured
-  std::vector<Mistake> mistakes;        // the worst first
+  std::string test_name = "test";       // what the test images are called
+  std::vector<JudgedImage> mistakes;    // the worst first
+  std::vector<JudgedImage> surest;      // of those it was right about
 };
 
 }  // namespace tandem

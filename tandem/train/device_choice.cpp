@@ -48,7 +48,7 @@ std::vector<std::string> worker_counts(const TrainOptions& options) {
   return counts;
 }
 
-std::vector<Place> places_for(const TrainOptions& options) {
+std::vector<Place> places_for(const TrainOptions& options, bool photographs) {
   std::vector<Device> devices;
   if (options.device != "auto") {
     devices.push_back(parse_device(options.device));
@@ -59,7 +59,10 @@ std::vector<Place> places_for(const TrainOptions& options) {
   std::vector<Place> places;
   for (const Device device : devices) {
     const std::string name = device.to_string();
-    if (options.augment == "none") {
+    if (photographs) {
+      const bool here = !device.is_cuda() || options.augment_on == "cpu";
+      places.push_back({device, here ? "cpu" : "gpu", options.workers, name});
+    } else if (options.augment == "none") {
       places.push_back({device, options.augment_on, options.workers, name});
     } else if (!device.is_cuda()) {
       for (const std::string& count : worker_counts(options))
@@ -76,7 +79,7 @@ std::vector<Place> places_for(const TrainOptions& options) {
   return places;
 }
 
-double measure(TrainOptions options, const ImageSet& images, const Place& place) {
+double measure(TrainOptions options, const TrainingImages& images, const Place& place) {
   options.augment_on = place.augment_on;
   options.workers = place.workers;
   options.epochs = std::max<std::int64_t>(options.epochs, 2);
@@ -85,14 +88,15 @@ double measure(TrainOptions options, const ImageSet& images, const Place& place)
   return samples_per_second(state.engine(), state.task().batches(), measured_ms);
 }
 
-std::string millions(double rate) {
-  return fmt::format("{:.{}f} M", rate / 1e6, rate >= 1e6 ? 1 : rate >= 1e4 ? 2 : 4);
+std::string in_words(double rate) {
+  if (rate < 1e4) return fmt::format("{:.{}f}", rate, rate < 100 ? 1 : 0);
+  return fmt::format("{:.{}f} M", rate / 1e6, rate >= 1e6 ? 1 : 2);
 }
 
 }  // namespace
 
-DeviceChoice choose_device(const TrainOptions& options, const ImageSet& images) {
-  std::vector<Place> places = places_for(options);
+DeviceChoice choose_device(const TrainOptions& options, const TrainingImages& images) {
+  std::vector<Place> places = places_for(options, images.photos != nullptr);
   if (places.size() == 1)
     return {places[0].device, places[0].augment_on, places[0].workers,
             options.device == "auto" ? "no CUDA device: " + why_no_cuda() : "as asked for"};
@@ -109,10 +113,10 @@ DeviceChoice choose_device(const TrainOptions& options, const ImageSet& images) 
   }
   for (const Place& place : places)
     if (&place != best && place.rate > 0)
-      others.push_back(fmt::format("{} would do {}", place.name, millions(place.rate)));
+      others.push_back(fmt::format("{} would do {}", place.name, in_words(place.rate)));
   return {best->device, best->augment_on, best->workers,
           fmt::format("{}{} samples/s; {}", best->name == best->device.to_string() ? "" : best->name + ", ",
-                      millions(best->rate), fmt::join(others, ", "))};
+                      in_words(best->rate), fmt::join(others, ", "))};
 }
 
 }  // namespace tandem

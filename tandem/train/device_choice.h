@@ -3,8 +3,7 @@
 
 #include <string>
 
-#include "tandem/data/image_set.h"
-#include "tandem/train/options.h"
+#include "tandem/train/training_data.h"
 
 namespace tandem {
 
@@ -17,7 +16,8 @@ struct DeviceChoice {
 
 // Times a few real steps on each device, with augmentation on the CPU and on the GPU, by several numbers of
 // workers where they share the CPUs with the trainer, on a network of its own, and takes the fastest. What
-// the options name is taken as it is.
-DeviceChoice choose_device(const TrainOptions& options, const ImageSet& images);
+// the options name is taken as it is. Photographs, whose steps are long, are measured once a device: on a GPU
+// they are made there where they fit, on the CPU by workers.
+DeviceChoice choose_device(const TrainOptions& options, const TrainingImages& images);
 
 }  // namespace tandem

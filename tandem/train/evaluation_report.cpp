@@ -8,6 +8,7 @@
 #include "tandem/core/check.h"
 #include "tandem/report/figures.h"
 #include "tandem/train/evaluate.h"
+#include "tandem/train/photo_data.h"
 #include "tandem/train/training_data.h"
 
 namespace tandem {
@@ -64,7 +65,16 @@ nlohmann::json finite(double value) {
 
 EvaluationReport evaluate_model(Model& model, const std::string& data, const std::string& from) {
   const ModelInfo& info = model.info;
-  const DataSplit split = load_split(data.empty() ? info.data : data, from, {}, 10);
+  const std::string& source = data.empty() ? info.data : data;
+  std::int64_t left_out = 0;
+  DataSplit split;
+  if (info.takes_photos()) {
+    PhotoSet photos = load_test_photos(source, info, data.empty());
+    left_out = std::ssize(photos.bad);
+    split = {.name = source, .train = {}, .test = std::move(photos.images)};
+  } else {
+    split = load_split(source, from, {}, 10);
+  }
   const ImageSet& test = split.test;
   check_image_set(test, split.name);
   check(test.images.size(1) == info.height && test.images.size(2) == info.width &&
@@ -79,6 +89,7 @@ EvaluationReport evaluate_model(Model& model, const std::string& data, const std
   EvaluationReport report{.model = info.architecture.to_string(),
                           .data = split.name,
                           .images = test.count(),
+                          .left_out = left_out,
                           .accuracy = evaluation.accuracy,
                           .loss = evaluation.loss,
                           .top = {},
@@ -94,6 +105,8 @@ EvaluationReport evaluate_model(Model& model, const std::string& data, const std
 std::string evaluation_text(const EvaluationReport& report, const TextStyle& style) {
   std::string text = fmt::format("{} on {} test images of {}\n\nAccuracy: {}\n", report.model,
                                  format_count(report.images), report.data, percent(report.accuracy));
+  if (report.left_out > 0)
+    text += fmt::format("Left out: {} that cannot be read\n", format_count(report.left_out));
   for (const TopK& top : report.top) text += fmt::format("Top-{}: {}\n", top.k, percent(top.accuracy));
   text += fmt::format("Loss: {:.4f}\n\n{}", report.loss, format_table(class_table(report), style));
   if (report.classes.size() <= most_columns)
@@ -105,6 +118,7 @@ std::string evaluation_json(const EvaluationReport& report) {
   nlohmann::ordered_json json{{"model", report.model},
                               {"data", report.data},
                               {"images", report.images},
+                              {"left_out", report.left_out},
                               {"accuracy", finite(report.accuracy)},
                               {"loss", finite(report.loss)}};
   for (const TopK& top : report.top) json["top_k"][fmt::format("{}", top.k)] = finite(top.accuracy);

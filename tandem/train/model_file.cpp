@@ -25,6 +25,7 @@ class Metadata {
   Metadata(const std::map<std::string, std::string>& entries, std::string name)
       : entries_(entries), name_(std::move(name)) {}
 
+  bool has(const std::string& key) const { return entries_.contains("tandem." + key); }
   const std::string& text(const std::string& key) const {
     const auto found = entries_.find("tandem." + key);
     check(found != entries_.end(), "[model] {}: not a model file of Tandem: it has no tandem.{}", name_, key);
@@ -80,6 +81,18 @@ void read_norm(const Metadata& metadata, ModelInfo& info) {
   std::ranges::copy(deviation, info.norm.deviation);
 }
 
+void read_transform(const Metadata& metadata, ModelInfo& info) {
+  if (!metadata.has("transform")) return;
+  info.transform = metadata.text("transform");
+  metadata.need(info.takes_photos() && info.channels == 3 && info.height == info.width,
+                "expected square RGB images beside tandem.transform, got {}", metadata.text("image"));
+  try {
+    info.photo_recipe();
+  } catch (const Error& error) {
+    metadata.need(false, "expected a recipe as tandem.transform: {}", error.what());
+  }
+}
+
 ModelInfo read_info(const Metadata& metadata) {
   metadata.need(metadata.text("format") == format_version, "expected format {}, got '{}'", format_version,
                 metadata.text("format"));
@@ -130,6 +143,7 @@ ModelInfo read_info(const Metadata& metadata) {
     architecture.classes = classes;
     read_norm(metadata, info);
   }
+  read_transform(metadata, info);
   info.data = metadata.text("data");
   info.command = metadata.text("command");
   info.epoch = metadata.number<std::int64_t>("epoch", 0, std::int64_t{1} << 40);
@@ -191,6 +205,11 @@ ImageInput ModelInfo::input() const {
           .norm = norm};
 }
 
+PhotoRecipe ModelInfo::photo_recipe() const {
+  expect(takes_photos());
+  return parse_photo_recipe(transform, static_cast<int>(std::min<std::int64_t>(height, 1 << 20)));
+}
+
 void save_model(const std::filesystem::path& path, const Module& module, const ModelInfo& info) {
   const Architecture& architecture = info.architecture;
   std::map<std::string, std::string> metadata{
@@ -214,6 +233,7 @@ void save_model(const std::filesystem::path& path, const Module& module, const M
     metadata["tandem.std"] =
         fmt::format("{}", fmt::join(info.norm.deviation, info.norm.deviation + channels, ","));
   }
+  if (info.takes_photos()) metadata["tandem.transform"] = info.transform;
   write_safetensors(path, {.metadata = std::move(metadata), .tensors = module.state_dict()});
 }
 

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tandem/augment/photo_recipe.h"
 #include "tandem/nn/loss.h"
 #include "tandem/nn/module.h"
 #include "tandem/ops/activation.h"
@@ -42,12 +43,15 @@ struct ModelInfo {
   std::int64_t height = 0, width = 0, channels = 0;
   float pixel_scale = 1.0f / 255.0f;  // of a perceptron
   PixelNorm norm = {};                // of the others
+  std::string transform;              // of photographs: the recipe that makes one an input; empty: of none
   std::string data;                   // it was trained on
   std::string command;                // that made it
   std::int64_t epoch = 0;
   double accuracy = 0;  // a share of 1, on what judged the epochs
 
   ImageInput input() const;
+  bool takes_photos() const { return !transform.empty(); }
+  PhotoRecipe photo_recipe() const;
 };
 
 struct Model {

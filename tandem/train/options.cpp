@@ -1,9 +1,10 @@
 // The table of fields is built from a few makers, one a kind of value, each with its own check.
 #include "tandem/train/options.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -12,6 +13,7 @@
 #include "tandem/augment/recipe.h"
 #include "tandem/core/check.h"
 #include "tandem/files/read_file.h"
+#include "tandem/train/model_file.h"
 
 namespace tandem {
 namespace {
@@ -168,7 +170,9 @@ void worker_number(const std::string& given) {
         "expected auto or a whole number from 0 to {}, got '{}'", most_workers, given);
 }
 void known_model(const std::string& given) {
-  check(given == "mlp", "expected mlp, got '{}'", given);
+  const auto known = model_names();
+  check(std::ranges::find(known, given) != known.end(), "expected one of {}, got '{}'",
+        fmt::join(known, ", "), given);
 }
 void known_device(const std::string& given) {
   if (given == "auto") return;
@@ -181,23 +185,24 @@ void known_device(const std::string& given) {
 
 // Kept as operations with their bounds, so that a run is the same when a named recipe has become another.
 TrainField augmentation() {
-  return {"augment",
-          TrainField::Kind::text,
-          "RECIPE",
-          "none, digits, or as 'rotate -12 12, shift -2 2, noise 0 0.1'",
-          [](const TrainOptions& options) { return TomlValue(options.augment); },
-          [](TrainOptions& options, const TomlValue& value) {
-            options.augment = to_string(parse_recipe(text_in(value)));
-          }};
+  return {
+      "augment",
+      TrainField::Kind::text,
+      "RECIPE",
+      "none, digits, photo, or as 'rotate -12 12, shift -2 2' or 'crop, flip 0.5, jitter 0.4 0.4 0.4 0.1'",
+      [](const TrainOptions& options) { return TomlValue(options.augment); },
+      [](TrainOptions& options, const TomlValue& value) { options.augment = normal_recipe(text_in(value)); }};
 }
 
 std::vector<TrainField> make_fields() {
   using O = TrainOptions;
   return {
-      text("data", &O::data, "DATA", "digits, mnist, fashion-mnist, or a folder with the four idx files",
+      text("data", &O::data, "DATA",
+           "digits, mnist, fashion-mnist, plates, a folder of photographs (a folder a class, or train/ and\n"
+           "val/ with such folders), or a folder with the four idx files",
            some_text),
       text("from", &O::from, "PATH", "A folder or archive to take the data set from", any_text),
-      text("model", &O::model, "NAME", "mlp: a multi-layer perceptron", known_model),
+      text("model", &O::model, "NAME", "mlp, cnn, resnet18, resnet34 or resnet50", known_model),
       layer_sizes(),
       choice("activation", &O::activation,
              Names<Activation>{
@@ -242,6 +247,17 @@ std::vector<TrainField> make_fields() {
       whole("ahead", &O::ahead, 0, 1 << 20, "Blocks of images augmented ahead; 0: twice the workers"),
       number("worker_limit", &O::worker_limit, 0, true, infinite,
              "Seconds without progress after which a worker is replaced"),
+      whole("image_size", &O::image_size, 8, 4096, "Side of the pictures photographs are made into"),
+      flag("eval_crop", &O::eval_crop, "Judge by the middle of photographs, resized to 8/7 of the size"),
+      choice("on_bad_image", &O::on_bad_image,
+             Names<OnBadImage>{{"skip", OnBadImage::skip}, {"fail", OnBadImage::fail}},
+             "skip or fail, where a photograph cannot be read"),
+      whole("max_pixels", &O::max_pixels, 1, many, "Larger photographs are taken for bad ones"),
+      flag("scaled_decode", &O::scaled_decode, "Decode JPEGs smaller where that will do: faster, not exact"),
+      text("pretrained", &O::pretrained, "PATH",
+           "Weights to begin with: a .pth or .safetensors, auto or none", some_text),
+      flag("freeze", &O::freeze, "Train the last layer only"),
+      flag("freeze_bn", &O::freeze_bn, "Keep the statistics of batch norms"),
       seed(),
       whole("limit", &O::limit, 0, many, "Train on the first N images; 0: all"),
       whole("validation", &O::validation, 0, many, "Judge epochs on the last N training images"),
@@ -278,6 +294,16 @@ LoaderOptions TrainOptions::loader_options() const {
   options.worker_limit_s = worker_limit;
   options.epochs = epochs;
   return options;
+}
+
+PhotoRecipe TrainOptions::photo_recipe() const {
+  check(augment == "none" || is_photo_recipe(augment),
+        "[train] expected a recipe for photographs, such as photo or 'crop, flip 0.5', got '{}'", augment);
+  return augment == "none" ? evaluation_recipe() : parse_photo_recipe(augment, static_cast<int>(image_size));
+}
+
+PhotoRecipe TrainOptions::evaluation_recipe() const {
+  return evaluation_photos(static_cast<int>(image_size), eval_crop);
 }
 
 std::span<const TrainField> train_fields() {
@@ -348,6 +374,33 @@ TrainOptions read_config(const std::filesystem::path& path, TrainOptions base) {
   return base;
 }
 
+TrainOptions default_options(const std::string& model, bool photographs) {
+  TrainOptions options;
+  options.model = model;
+  if (photographs) options.augment = normal_recipe("photo");
+  if (model == "mlp") return options;
+  const bool small = model == "cnn";
+  options.optimizer = OptimizerKind::adam;
+  options.learning_rate = 1e-3;
+  options.batch_size = small ? 64 : 32;
+  options.epochs = small ? 10 : 25;
+  return options;
+}
+
+bool is_photo_recipe(const std::string& recipe) {
+  constexpr std::array<std::string_view, 11> first_words{"photo",       "crop",     "resize", "centre",
+                                                         "center",      "flip",     "jitter", "erase",
+                                                         "randaugment", "bilinear", "bicubic"};
+  const std::size_t begin = std::min(recipe.find_first_not_of(" \t\n"), recipe.size());
+  const std::string word = recipe.substr(begin, recipe.find_first_of(" \t\n,", begin) - begin);
+  return std::ranges::find(first_words, word) != first_words.end();
+}
+
+std::string normal_recipe(const std::string& text) {
+  if (is_photo_recipe(text)) return to_string(parse_photo_recipe(text, 1));
+  return to_string(parse_recipe(text));
+}
+
 void apply_preset(TrainOptions& options, const std::string& name) {
   check(name == "best", "expected best, got '{}'", name);
   options.layers = {784, 1000, 1000, 10};
@@ -372,6 +425,14 @@ void check_options(const TrainOptions& options) {
   check(options.optimizer == OptimizerKind::sgd || (options.momentum == 0 && !options.nesterov),
         "[train] momentum and Nesterov go with --optimizer sgd");
   check(!options.nesterov || options.momentum > 0, "[train] expected --momentum above 0 for --nesterov");
+  const bool perceptron = options.model == "mlp";
+  check(!perceptron || (!options.freeze && !options.freeze_bn && options.pretrained == "none"),
+        "[train] --pretrained, --freeze and --freeze-bn go with --model cnn and resnet, not with mlp");
+  check(perceptron || (options.loss == LossKind::cross_entropy && options.dropout == 0),
+        "[train] --loss mse and --dropout go with --model mlp, not with {}", options.model);
+  check(options.pretrained != "auto" || options.model.starts_with("resnet"),
+        "[train] expected --pretrained PATH for {}: only for resnets there are weights to fetch",
+        options.model);
 }
 
 std::vector<std::string> differing_keys(const TrainOptions& now, const TrainOptions& before) {

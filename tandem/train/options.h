@@ -10,7 +10,9 @@
 #include <string_view>
 #include <vector>
 
+#include "tandem/augment/photo_recipe.h"
 #include "tandem/data/loader.h"
+#include "tandem/data/photo_store.h"
 #include "tandem/device/device.h"
 #include "tandem/files/toml.h"
 #include "tandem/nn/loss.h"
@@ -22,9 +24,10 @@
 namespace tandem {
 
 struct TrainOptions {
-  std::string data = "digits";  // digits, mnist, fashion-mnist or a folder with the four idx files
-  std::string from;             // where to take the data set's files from, when it is not in the cache
-  std::string model = "mlp";
+  // digits, mnist, fashion-mnist, plates, a folder with the four idx files, or one of photographs
+  std::string data = "digits";
+  std::string from;           // where to take the data set's files from, when it is not in the cache
+  std::string model = "mlp";  // of model_names()
   std::vector<std::int64_t> layers = {784, 200, 10};
   Activation activation = Activation::sigmoid;
   double dropout = 0;
@@ -46,12 +49,24 @@ struct TrainOptions {
   std::int64_t warmup_steps = 0;
   std::int64_t early_stopping = 0;  // epochs without a better accuracy; 0: never
 
-  std::string augment = "none";     // what parse_recipe() reads
+  std::string augment = "none";     // what parse_recipe() or, for photographs, parse_photo_recipe() reads
   std::string augment_on = "auto";  // cpu, gpu; saved as what was chosen
   std::string workers = "auto";     // or their number
   WorkerKind worker_kind = WorkerKind::thread;
   std::int64_t ahead = 0;    // blocks of images filled ahead of the steps; 0: twice the workers
   double worker_limit = 60;  // seconds without progress after which a worker is taken to hang
+
+  // Of photographs.
+  std::int64_t image_size = 224;  // the network's
+  bool eval_crop = false;         // to judge, the middle of a picture of 8/7 of the size, not all of it
+  OnBadImage on_bad_image = OnBadImage::skip;
+  std::int64_t max_pixels = PhotoReading{}.max_pixels;
+  bool scaled_decode = false;
+
+  // Of networks with convolutions.
+  std::string pretrained = "none";  // a file of weights, or auto: those that `tandem fetch MODEL` brings
+  bool freeze = false;              // all but the last layer
+  bool freeze_bn = false;           // the statistics of batch norms
 
   std::uint64_t seed = 1;
   std::int64_t limit = 0;       // train on the first so many images; 0: all
@@ -62,6 +77,9 @@ struct TrainOptions {
   ScheduleOptions schedule_options() const;
   UpdateOptions update_options() const;
   LoaderOptions loader_options() const;
+  PhotoRecipe photo_recipe() const;  // of training; an Error where `augment` is no recipe for photographs
+  PhotoRecipe evaluation_recipe() const;  // of what judges
+  PhotoReading photo_reading() const { return {.max_pixels = max_pixels, .scaled = scaled_decode}; }
 };
 
 // Where a run is kept and how: not part of what it computes.
@@ -95,6 +113,15 @@ TomlValue flag_value(const TrainField& field, const std::string& text);
 void apply_table(TrainOptions& options, const TomlTable& table);
 TomlTable to_table(const TrainOptions& options);
 TrainOptions read_config(const std::filesystem::path& path, TrainOptions base = {});
+
+// What a run of that model begins with; photographs are augmented. Anything that is set wins over it.
+TrainOptions default_options(const std::string& model, bool photographs);
+
+// Whether a recipe is one for photographs, by its first word.
+bool is_photo_recipe(const std::string& recipe);
+
+// A recipe of either kind with its operations and bounds spelled out.
+std::string normal_recipe(const std::string& text);
 
 // Sets what a preset says; "best" is the only one.
 void apply_preset(TrainOptions& options, const std::string& name);

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <span>
 
 #include "tandem/core/check.h"
+#include "tandem/data/image_folder.h"
+#include "tandem/data/photo_set.h"
 #include "tandem/files/idx.h"
 #include "tandem/files/read_file.h"
 #include "tandem/image/decode.h"
@@ -48,6 +51,37 @@ Tensor inverted(const Tensor& images) {
   return Tensor::from(pixels, images.shape());
 }
 
+// A row of shares for each image.
+std::vector<std::vector<float>> shares_of(Model& model, const Tensor& images) {
+  const ModelInfo& info = model.info;
+  const Tensor outputs = outputs_of(*model.module, images, info.input());
+  const std::ptrdiff_t classes = std::ssize(info.classes);
+  const std::vector<float> shares =
+      probabilities(outputs.to_vector<float>(), classes, info.architecture.loss);
+  std::vector<std::vector<float>> rows;
+  for (auto row = shares.begin(); row != shares.end(); row += classes) rows.emplace_back(row, row + classes);
+  return rows;
+}
+
+Prediction prediction_of(std::string path, std::vector<float> shares) {
+  const auto chosen = static_cast<std::size_t>(std::ranges::max_element(shares) - shares.begin());
+  return {.path = std::move(path), .chosen = chosen, .probabilities = std::move(shares)};
+}
+
+void predict_photos(Model& model, std::span<const std::filesystem::path> files, const PhotoReading& reading,
+                    std::vector<Prediction>& all) {
+  constexpr std::size_t batch = 64;  // enough for any number of cores, few enough to fit anywhere
+  const PhotoRecipe recipe = model.info.photo_recipe();
+  for (std::size_t begin = 0; begin < files.size(); begin += batch) {
+    const auto part = files.subspan(begin, std::min(batch, files.size() - begin));
+    const MadePhotos made = make_photos(part, recipe, reading);
+    std::vector<std::vector<float>> shares = shares_of(model, made.images);
+    for (std::size_t i = 0; i < part.size(); ++i)
+      all.push_back(made.reasons[i].empty() ? prediction_of(part[i].string(), std::move(shares[i]))
+                                            : Prediction{.path = part[i].string(), .error = made.reasons[i]});
+  }
+}
+
 }  // namespace
 
 std::vector<Prediction> predict_file(Model& model, const std::filesystem::path& path,
@@ -57,30 +91,81 @@ std::vector<Prediction> predict_file(Model& model, const std::filesystem::path& 
   const bool many = is_idx(bytes);
   Tensor images = many ? idx_images(info, bytes, name) : picture(info, bytes, name);
   if (options.invert) images = inverted(images);
-  const Tensor outputs = outputs_of(*model.module, images, info.input());
-  const auto classes = static_cast<std::ptrdiff_t>(info.classes.size());
-  const std::vector<float> shares =
-      probabilities(outputs.to_vector<float>(), classes, info.architecture.loss);
   std::vector<Prediction> all;
-  for (auto row = shares.begin(); row != shares.end(); row += classes)
-    all.push_back({.path = many ? fmt::format("{}#{}", name, all.size()) : name,
-                   .chosen = static_cast<std::size_t>(std::max_element(row, row + classes) - row),
-                   .probabilities = {row, row + classes}});
+  for (std::vector<float>& shares : shares_of(model, images))
+    all.push_back(prediction_of(many ? fmt::format("{}#{}", name, all.size()) : name, std::move(shares)));
   return all;
 }
 
-std::string prediction_csv_header(const std::vector<std::string>& classes) {
-  std::string text = "path,class,probability";
-  for (const std::string& name : classes) text += fmt::format(",{}", csv_field(name));
-  return text + "\n";
+std::vector<Prediction> predict_paths(Model& model, const std::vector<std::string>& paths,
+                                      const PredictOptions& options) {
+  std::vector<std::filesystem::path> files;
+  for (const std::string& path : paths) {
+    std::error_code ignored;
+    if (!std::filesystem::is_directory(path, ignored)) {
+      files.emplace_back(path);
+      continue;
+    }
+    const std::vector<std::filesystem::path> found = list_images(path);
+    files.insert(files.end(), found.begin(), found.end());
+  }
+  std::vector<Prediction> all;
+  if (model.info.takes_photos()) {
+    check(!options.invert, "[predict] --invert is for models of small images, not of photographs");
+    predict_photos(model, files, options.reading, all);
+    return all;
+  }
+  for (const std::filesystem::path& file : files) {
+    try {
+      std::vector<Prediction> rows = predict_file(model, file, options);
+      all.insert(all.end(), std::make_move_iterator(rows.begin()), std::make_move_iterator(rows.end()));
+    } catch (const Error& error) {
+      all.push_back({.path = file.string(), .error = reason_without_path(error.what(), file.string())});
+    }
+  }
+  return all;
 }
 
-std::string prediction_csv_row(const Prediction& prediction, const std::vector<std::string>& classes) {
-  std::string text =
-      fmt::format("{},{},{:.6f}", csv_field(prediction.path), csv_field(classes[prediction.chosen]),
-                  prediction.probabilities[prediction.chosen]);
-  for (const float share : prediction.probabilities) text += fmt::format(",{:.6f}", share);
-  return text + "\n";
+std::size_t error_count(const std::vector<Prediction>& predictions) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(predictions, [](const Prediction& row) { return !row.error.empty(); }));
+}
+
+std::string predictions_csv(const std::vector<Prediction>& predictions,
+                            const std::vector<std::string>& classes) {
+  const bool errors = error_count(predictions) > 0;
+  std::string text = "path,class,probability";
+  for (const std::string& name : classes) text += fmt::format(",{}", csv_field(name));
+  text += errors ? ",error\n" : "\n";
+  for (const Prediction& row : predictions) {
+    text += csv_field(row.path);
+    if (row.error.empty()) {
+      text += fmt::format(",{},{:.6f}", csv_field(classes[row.chosen]), row.probabilities[row.chosen]);
+      for (const float share : row.probabilities) text += fmt::format(",{:.6f}", share);
+      text += errors ? ",\n" : "\n";
+    } else {
+      text += std::string(2 + classes.size(), ',') + fmt::format(",{}\n", csv_field(row.error));
+    }
+  }
+  return text;
+}
+
+std::string predictions_json(const std::vector<Prediction>& predictions,
+                             const std::vector<std::string>& classes) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const Prediction& row : predictions) {
+    nlohmann::ordered_json json{{"path", row.path}};
+    if (row.error.empty()) {
+      json["class"] = classes[row.chosen];
+      json["probability"] = row.probabilities[row.chosen];
+      for (std::size_t i = 0; i < classes.size(); ++i)
+        json["probabilities"][classes[i]] = row.probabilities[i];
+    } else {
+      json["error"] = row.error;
+    }
+    rows.push_back(std::move(json));
+  }
+  return rows.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace tandem

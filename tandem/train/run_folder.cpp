@@ -70,6 +70,7 @@ std::vector<std::string> refused_keys(TrainOptions now, const TrainOptions& befo
   now.worker_kind = before.worker_kind;
   now.ahead = before.ahead;
   now.worker_limit = before.worker_limit;
+  now.pretrained = before.pretrained;  // the checkpoint's weights are there already
   if (now.schedule == ScheduleKind::constant || now.schedule == ScheduleKind::step)
     now.epochs = before.epochs;
   return differing_keys(now, before);

@@ -22,6 +22,7 @@ struct RunFolder {
   std::filesystem::path events() const { return path / "events.out.tfevents.tandem"; }
   std::filesystem::path best() const { return path / "best.safetensors"; }
   std::filesystem::path checkpoint() const { return path / "last.ckpt"; }
+  std::filesystem::path bad_images() const { return path / "bad-images.csv"; }
   std::filesystem::path report() const { return path / "report.html"; }
 };
 

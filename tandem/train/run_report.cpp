@@ -3,15 +3,18 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "tandem/image/encode_png.h"
+#include "tandem/image/resize_area.h"
 #include "tandem/report/figures.h"
 #include "tandem/train/metrics.h"
 
 namespace tandem {
 namespace {
 
-constexpr std::size_t most_mistakes = 32;
+constexpr std::size_t most_mistakes = 32, most_photos = 12;
+constexpr std::int64_t photo_side = 112;
 
 // Image `index` of a set on the host, as a PNG; grey where it is not RGB.
 std::string png_of(const Tensor& images, std::int64_t index) {
@@ -19,31 +22,41 @@ std::string png_of(const Tensor& images, std::int64_t index) {
   const Tensor one = images.slice(0, index, index + 1).slice(3, 0, channels);
   Image image = make_image(images.size(1), images.size(2), channels);
   image.pixels = one.to_vector<std::uint8_t>();
+  if (std::max(image.height, image.width) > photo_side) image = resize_area(image, photo_side, photo_side);
   const std::vector<std::uint8_t> bytes = encode_png(image);
   return {bytes.begin(), bytes.end()};
 }
 
-// The surest of the wrong predictions.
-std::vector<Mistake> worst_mistakes(const FinishedRun& run, const std::vector<std::int32_t>& labels) {
+// With the folder it is in, which is its class's.
+std::string short_name(const std::string& path) {
+  const std::filesystem::path whole = path;
+  return (whole.parent_path().filename() / whole.filename()).string();
+}
+
+// The surest of the wrong predictions, or of the right ones.
+std::vector<JudgedImage> surest(const FinishedRun& run, const std::vector<std::int32_t>& labels, bool right,
+                                std::size_t most) {
   const ImageSet& test = run.data.test;
   const std::vector<float> shares = probabilities(run.tested.outputs, run.tested.classes, run.options.loss);
-  const auto share = [&](std::int64_t index) {
-    return shares[static_cast<std::size_t>(index * run.tested.classes + run.tested.predictions[index])];
+  const auto share = [&](std::size_t i) {
+    return shares[i * static_cast<std::size_t>(run.tested.classes) +
+                  static_cast<std::size_t>(run.tested.predictions[i])];
   };
-  std::vector<std::int64_t> wrong;
+  std::vector<std::size_t> chosen;
   for (std::size_t i = 0; i < labels.size(); ++i)
-    if (labels[i] != run.tested.predictions[i]) wrong.push_back(static_cast<std::int64_t>(i));
-  std::ranges::stable_sort(wrong, std::greater<>(), share);
-  wrong.resize(std::min(wrong.size(), most_mistakes));
-  std::vector<Mistake> mistakes;
-  mistakes.reserve(wrong.size());
-  for (const std::int64_t index : wrong)
-    mistakes.push_back({.png = png_of(test.images, index),
-                        .truth = test.classes[static_cast<std::size_t>(labels[index])],
-                        .predicted = test.classes[static_cast<std::size_t>(run.tested.predictions[index])],
-                        .probability = share(index),
-                        .index = index});
-  return mistakes;
+    if ((labels[i] == run.tested.predictions[i]) == right) chosen.push_back(i);
+  std::ranges::stable_sort(chosen, std::greater<>(), share);
+  chosen.resize(std::min(chosen.size(), most));
+  std::vector<JudgedImage> images;
+  images.reserve(chosen.size());
+  for (const std::size_t i : chosen)
+    images.push_back({.png = png_of(test.images, static_cast<std::int64_t>(i)),
+                      .truth = test.classes[static_cast<std::size_t>(labels[i])],
+                      .predicted = test.classes[static_cast<std::size_t>(run.tested.predictions[i])],
+                      .probability = share(i),
+                      .name = run.data.test_names.empty() ? fmt::format("image {}", i)
+                                                          : short_name(run.data.test_names[i])});
+  return images;
 }
 
 std::vector<Fact> facts(const FinishedRun& run) {
@@ -55,10 +68,11 @@ std::vector<Fact> facts(const FinishedRun& run) {
   for (const EpochRecord& record : run.result.epochs)
     samples_per_second = std::max(samples_per_second, record.samples_per_second);
   std::vector<Fact> all{
-      {"data", fmt::format("{}: {} training, {} test images", run.data.name,
-                           format_count(run.data.train.count()), format_count(run.data.test.count()))},
-      {"model",
-       fmt::format("{}, {} parameters", architecture_of(options).to_string(), format_count(weights))},
+      {"data",
+       fmt::format("{}: {} training, {} {} images", run.data.name, format_count(run.data.train.count()),
+                   format_count(run.data.test.count()), run.data.tested_on)},
+      {"model", fmt::format("{}, {} parameters", architecture_of(options, run.data.train).to_string(),
+                            format_count(weights))},
       {"loss", value("loss")},
       {"optimiser",
        fmt::format("{}, learning rate {}, schedule {}", value("optimizer"), value("lr"), value("schedule"))},
@@ -68,7 +82,7 @@ std::vector<Fact> facts(const FinishedRun& run) {
       {"engine", run.engine},
       {"samples/s", format_count(static_cast<std::int64_t>(samples_per_second))},
       {"precision", value("precision")}};
-  if (options.augment != "none") {
+  if (options.augment != "none" || run.data.train.photos) {
     double waited = 0, seconds = 0;
     for (const EpochRecord& record : run.result.epochs) {
       waited += record.waited_seconds;
@@ -79,6 +93,14 @@ std::vector<Fact> facts(const FinishedRun& run) {
         {"augmentation", fmt::format("{}; {}; the trainer waited {:.1f} % of the time", options.augment,
                                      run.augmentation, 100 * waited / std::max(seconds, 1e-9))});
   }
+  if (run.data.train.photos)
+    all.insert(all.begin() + 1, {"images", fmt::format("{} pixels a side; judged by '{}'", options.image_size,
+                                                       to_string(options.evaluation_recipe()))});
+  if (options.pretrained != "none" || options.freeze)
+    all.push_back({"begun with",
+                   fmt::format("{}{}{}", options.pretrained == "none" ? "random weights" : options.pretrained,
+                               options.freeze ? ", all but the last layer frozen" : "",
+                               options.freeze_bn ? ", statistics fixed" : "")});
   if (run.data.held_out)
     all.insert(all.begin() + 1, {"held out", fmt::format("{} images, to judge the epochs on",
                                                          format_count(run.data.validation.count()))});
@@ -89,18 +111,21 @@ std::vector<Fact> facts(const FinishedRun& run) {
 
 TrainingReport run_report(const FinishedRun& run) {
   const std::vector<std::int32_t> labels = run.data.test.labels.to_vector<std::int32_t>();
+  const bool photos = run.data.train.photos != nullptr;
   return {.title = fmt::format("{} on {}", run.options.model, run.data.name),
           .command = run.command,
           .facts = facts(run),
           .epochs = run.result.epochs,
-          .val_name = run.data.held_out ? "validation" : "test",
+          .val_name = run.data.judged_on,
           .best_epoch = run.result.best_epoch,
           .test_accuracy = run.result.test_accuracy,
           .test_loss = run.result.test_loss,
           .total_seconds = run.result.seconds,
           .classes = run.data.test.classes,
           .confusion = confusion_matrix(labels, run.tested.predictions, run.tested.classes),
-          .mistakes = worst_mistakes(run, labels)};
+          .test_name = run.data.tested_on,
+          .mistakes = surest(run, labels, false, photos ? most_photos : most_mistakes),
+          .surest = photos ? surest(run, labels, true, most_photos) : std::vector<JudgedImage>{}};
 }
 
 }  // namespace tandem

@@ -5,18 +5,20 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <map>
 #include <optional>
 
-#include "tandem/augment/recipe.h"
 #include "tandem/core/check.h"
 #include "tandem/core/clock.h"
 #include "tandem/core/write_file.h"
+#include "tandem/files/fetch.h"
 #include "tandem/report/csv.h"
 #include "tandem/report/figures.h"
 #include "tandem/report/training_page.h"
 #include "tandem/train/device_choice.h"
 #include "tandem/train/evaluate.h"
 #include "tandem/train/event_file.h"
+#include "tandem/train/pretrained.h"
 #include "tandem/train/run_folder.h"
 #include "tandem/train/run_report.h"
 
@@ -54,7 +56,7 @@ class Trainer {
 
   void prepare() {
     check_options(options_);
-    options_.augment = to_string(parse_recipe(options_.augment));  // as it is saved
+    options_.augment = normal_recipe(options_.augment);  // as it is saved
     if (!run_.folder.empty()) check_run_folder(run_.folder, run_.resume);
     prepare_trace();
     {
@@ -63,11 +65,12 @@ class Trainer {
     }
     check_fit(options_, data_.train);
     say(fmt::format(
-        "Data: {}, {} training{}{} test images, {}, {} classes", data_.name,
-        format_count(data_.train.count()),
+        "Data: {}, {} training{}{} {} images, {}, {} classes", data_.name, format_count(data_.train.count()),
         data_.held_out ? fmt::format(", {} validation and ", format_count(data_.validation.count()))
                        : " and ",
-        format_count(data_.test.count()), image_description(data_.train), data_.train.classes.size()));
+        format_count(data_.test.count()), data_.tested_on, image_description(data_.train),
+        data_.train.classes.size()));
+    const std::filesystem::path pretrained = pretrained_file();
     const DeviceChoice choice = [&] {
       const TimelineSpan span(timeline(), "choose device", {});
       return choose_device(options_, data_.train);
@@ -77,10 +80,13 @@ class Trainer {
     options_.workers = choice.workers;
     say(fmt::format("Device: {} ({})", options_.device, choice.reason));
     state_.emplace(options_, data_.train, choice.device, callbacks_.on_message, timeline());
+    if (!pretrained.empty())
+      say(fmt::format("Pretrained: {}{}", pretrained.string(),
+                      load_pretrained(state_->model(), pretrained) ? ", with a new last layer" : ""));
     folder_ = make_run_folder(run_.folder, data_.name, options_.model);
     if (run_.resume) resume();
     say("Engine: " + state_->engine().description());
-    if (options_.augment != "none")
+    if (options_.augment != "none" || data_.train.photos)
       say(fmt::format("Augmentation: {}; {}", options_.augment, state_->task().source.description()));
     say("Run folder: " + folder_.path.string());
     data_.validation = data_.validation.to(choice.device);
@@ -90,6 +96,15 @@ class Trainer {
     events_.emplace(folder_.events(), position_.epoch);
     seconds_before_ = position_.total_seconds;
     watch_ = {};
+  }
+
+  // The weights to begin with, where there are any and no checkpoint has better ones.
+  std::filesystem::path pretrained_file() const {
+    std::error_code ignored;
+    if (run_.resume && std::filesystem::exists(RunFolder{run_.folder}.checkpoint(), ignored)) return {};
+    if (options_.pretrained == "none") return {};
+    if (options_.pretrained != "auto") return options_.pretrained;
+    return fetch_weights(options_.model, {.on_message = callbacks_.on_message});
   }
 
   void prepare_trace() {
@@ -217,6 +232,7 @@ class Trainer {
     }
     write_events(record);
     write_log();
+    write_bad_images();
     write_state();
     if (callbacks_.on_epoch) callbacks_.on_epoch(record);
   }
@@ -235,14 +251,15 @@ class Trainer {
   }
 
   ModelInfo info(const EpochRecord& record) const {
-    const Tensor& images = data_.train.images;
-    return {.architecture = architecture_of(options_),
-            .classes = data_.train.classes,
-            .height = images.size(1),
-            .width = images.size(2),
-            .channels = images.size(3),
+    const TrainingImages& images = data_.train;
+    return {.architecture = architecture_of(options_, images),
+            .classes = images.classes,
+            .height = images.height,
+            .width = images.width,
+            .channels = images.channels,
             .pixel_scale = state_->task().input.pixel_scale,
             .norm = state_->task().input.norm,
+            .transform = images.photos ? to_string(options_.evaluation_recipe()) : "",
             .data = options_.data,
             .command = run_.command,
             .epoch = record.epoch,
@@ -255,10 +272,23 @@ class Trainer {
     write_file("train", folder_.log(), text);
   }
 
+  // Those met so far, in the order of their paths; how many.
+  std::size_t write_bad_images() const {
+    std::map<std::string, std::string> reasons;
+    for (const std::vector<SkippedSample>& part : {data_.bad, state_->task().source.skipped()})
+      for (const SkippedSample& bad : part) reasons[bad.name] = bad.reason;
+    if (reasons.empty() || !data_.train.photos) return 0;
+    std::string text = "path,reason\n";
+    for (const auto& [path, reason] : reasons)
+      text += fmt::format("{},{}\n", csv_field(path), csv_field(reason));
+    write_file("train", folder_.bad_images(), text);
+    return reasons.size();
+  }
+
   void write_events(const EpochRecord& record) {
     const double now =
         std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-    const char* judged_on = data_.held_out ? "validation" : "test";
+    const std::string& judged_on = data_.judged_on;
     events_->scalar("train/loss", record.epoch, record.train_loss, now);
     events_->scalar("train/accuracy", record.epoch, record.train_accuracy, now);
     events_->scalar(fmt::format("{}/loss", judged_on), record.epoch, record.val_loss, now);
@@ -273,6 +303,7 @@ class Trainer {
             .stopped_by = signal,
             .epochs = position_.records,
             .best_epoch = position_.best() ? position_.best()->epoch : 0,
+            .tested_on = data_.tested_on,
             .seconds = seconds_before_ + watch_.elapsed_ms() / 1000};
   }
 
@@ -285,7 +316,8 @@ class Trainer {
   TrainResult finish() {
     TrainResult all = result(0);
     if (position_.epoch > 0 && seconds_ == 0) all.seconds = position_.total_seconds;
-    const Evaluation tested = data_.held_out ? test_best() : judge(state_->model(), data_.validation);
+    const bool best = data_.held_out || data_.train.photos;
+    const Evaluation tested = best ? test_best() : judge(state_->model(), data_.validation);
     all.test_accuracy = tested.accuracy;
     all.test_loss = tested.loss;
     const TrainingReport report = run_report({.options = options_,
@@ -297,6 +329,10 @@ class Trainer {
                                               .parameters = state_->model().parameters(),
                                               .command = run_.command});
     write_file("train", folder_.report(), training_page(report));
+    const auto bad = static_cast<std::int64_t>(write_bad_images());
+    if (bad > 0)
+      say(fmt::format("Left out: {} photograph{} that could not be read, listed in {}", format_count(bad),
+                      bad == 1 ? "" : "s", folder_.bad_images().string()));
     return all;
   }
 

@@ -28,12 +28,14 @@ struct TrainResult {
   std::vector<EpochRecord> epochs;
   int best_epoch = 0;  // whose weights are in best.safetensors
   double test_accuracy = not_measured, test_loss = not_measured;
-  double seconds = 0;  // of the whole run, before a resume too
+  std::string tested_on = "test";  // what the images of these figures are called
+  double seconds = 0;              // of the whole run, before a resume too
 };
 
 // Trains as the options say and leaves the run folder: config.toml, log.csv, TensorBoard events,
-// best.safetensors, last.ckpt, report.html. The test accuracy is that of the best model where images were
-// held out to find it, else, since the test set itself judged the epochs, that of the last. A run that is
+// best.safetensors, last.ckpt, report.html, and bad-images.csv where photographs could not be read. The test
+// accuracy is that of the best model where images were held out to find it, and of photographs; else, since
+// the test set itself judged the epochs, that of the last. A run that is
 // resumed gives the same bits as one never interrupted. A trace is written when the run is over or stopped by
 // a signal. Throws Error; what was saved before stays good.
 TrainResult train(const TrainOptions& options, const RunOptions& run = {},

@@ -6,6 +6,7 @@
 #include "tandem/data/digits.h"
 #include "tandem/data/mnist.h"
 #include "tandem/files/fetch.h"
+#include "tandem/train/photo_data.h"
 
 namespace tandem {
 
@@ -16,8 +17,11 @@ DataSplit load_split(const std::string& data, const std::string& from, const Mes
   if (data == "mnist" || data == "fashion-mnist")
     return load_mnist(data, fetch_dataset(data, {.from = from, .on_message = on_message}));
   std::error_code ignored;
-  check(fs::is_directory(data, ignored),
-        "[train] expected digits, mnist, fashion-mnist or a folder with idx files, got '{}'", data);
+  check(
+      fs::is_directory(data, ignored),
+      "[train] expected digits, mnist, fashion-mnist, plates or a folder with idx files or photographs, got "
+      "'{}'",
+      data);
   DataSplit split = load_mnist("mnist", data);
   const fs::path folder = fs::path(data).lexically_normal();
   split.name = (folder.has_filename() ? folder : folder.parent_path()).filename().string();
@@ -25,6 +29,7 @@ DataSplit load_split(const std::string& data, const std::string& from, const Mes
 }
 
 TrainingData load_training_data(const TrainOptions& options, const MessageFunction& on_message) {
+  if (is_photo_data(options.data)) return load_photo_data(options, on_message);
   constexpr std::int64_t most_digits = std::int64_t{1} << 24;
   const std::int64_t digits = options.limit > 0 ? options.limit + options.validation : 60000;
   check(options.data != "digits" || digits <= most_digits,
@@ -43,13 +48,33 @@ TrainingData load_training_data(const TrainOptions& options, const MessageFuncti
           .train = split.train.slice(0, options.limit > 0 ? options.limit : left),
           .validation = options.validation > 0 ? split.train.slice(left, count) : split.test,
           .test = split.test,
-          .held_out = options.validation > 0};
+          .held_out = options.validation > 0,
+          .judged_on = options.validation > 0 ? "validation" : "test",
+          .test_names = {},
+          .bad = {}};
 }
 
-std::string image_description(const ImageSet& set) {
-  const std::int64_t channels = set.images.size(3);
-  return fmt::format("{}x{} {}", set.images.size(1), set.images.size(2),
-                     channels == 1 ? "grey" : fmt::format("with {} channels", channels));
+std::string image_description(const TrainingImages& images) {
+  const std::int64_t channels = images.channels;
+  return fmt::format("{}x{} {}", images.height, images.width,
+                     channels == 1   ? "grey"
+                     : channels == 3 ? "RGB"
+                                     : fmt::format("with {} channels", channels));
 }
+
+TrainingImages::TrainingImages(const ImageSet& images) : set(images), classes(images.classes) {
+  if (!images.images.defined()) return;
+  height = images.images.size(1);
+  width = images.images.size(2);
+  channels = images.images.size(3);
+}
+
+TrainingImages::TrainingImages(std::shared_ptr<const PhotoStore> photographs,
+                               std::vector<std::string> class_names, std::int64_t side)
+    : photos(std::move(photographs)),
+      classes(std::move(class_names)),
+      height(side),
+      width(side),
+      channels(3) {}
 
 }  // namespace tandem

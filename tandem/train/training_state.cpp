@@ -5,46 +5,77 @@
 #include "tandem/augment/recipe.h"
 #include "tandem/core/check.h"
 #include "tandem/data/augmented_source.h"
+#include "tandem/data/photo_source.h"
 #include "tandem/data/traced_source.h"
+#include "tandem/nn/cnn.h"
+#include "tandem/nn/resnet.h"
 
 namespace tandem {
 namespace {
 
-std::unique_ptr<Module> model_on(const TrainOptions& options, Device device) {
-  std::unique_ptr<Module> model = make_model(architecture_of(options), options.seed);
+template <class Network>
+void freeze_parts(Module& model, const TrainOptions& options) {
+  auto* network = dynamic_cast<Network*>(&model);
+  if (network == nullptr) return;
+  if (options.freeze) network->freeze_backbone();
+  if (options.freeze_bn) network->fix_statistics();
+}
+
+std::unique_ptr<Module> model_on(const TrainOptions& options, const TrainingImages& images, Device device) {
+  std::unique_ptr<Module> model = make_model(architecture_of(options, images), options.seed);
+  freeze_parts<Cnn>(*model, options);
+  freeze_parts<ResNet>(*model, options);
   model->to(device);
   return model;
 }
 
-BatchPlan batches_of(const TrainOptions& options, const ImageSet& images) {
+NamedTensors trained(const Module& model) {
+  NamedTensors all = model.parameters();
+  std::erase_if(all, [](const NamedTensor& named) { return !named.tensor.requires_grad(); });
+  return all;
+}
+
+BatchPlan batches_of(const TrainOptions& options, const TrainingImages& images) {
   return {.samples = images.count(),
           .batch_size = options.batch_size,
           .batches_per_epoch = options.batches_per_epoch,
           .seed = options.seed};
 }
 
-std::unique_ptr<BatchSource> source_of(const TrainOptions& options, const ImageSet& images, Device device,
-                                       const MessageFunction& on_message, Timeline* timeline) {
+std::unique_ptr<BatchSource> photos_of(const TrainOptions& options, const TrainingImages& images,
+                                       Device device, const LoaderOptions& loader) {
+  const BatchPlan batches = batches_of(options, images);
+  const PhotoRecipe recipe = options.photo_recipe();
+  if (device.is_cuda() && options.augment_on == "cpu")
+    return std::make_unique<CopiedImages>(images.photos, batches, recipe, loader, device);
+  if (!device.is_cuda() && loader.workers == 0 && images.photos->table().decoded())
+    return std::make_unique<DevicePhotos>(images.photos, batches, recipe, device, loader.timeline);
+  return photo_source(images.photos, batches, recipe, device, loader);
+}
+
+std::unique_ptr<BatchSource> set_of(const TrainOptions& options, const ImageSet& images, Device device,
+                                    const LoaderOptions& loader) {
   const BatchPlan batches = batches_of(options, images);
   const Recipe recipe = parse_recipe(options.augment);
   if (recipe.empty()) return std::make_unique<StoredImages>(images.to(device), batches);
   if (device.is_cuda() && options.augment_on == "gpu")
     return std::make_unique<DeviceAugmentedImages>(images.to(device), batches, recipe);
-  LoaderOptions loader = options.loader_options();
   if (!device.is_cuda() && loader.workers == 0)
-    return std::make_unique<DeviceAugmentedImages>(images, batches, recipe, timeline);
-  loader.on_message = on_message;
-  loader.timeline = timeline;
+    return std::make_unique<DeviceAugmentedImages>(images, batches, recipe, loader.timeline);
   if (device.is_cuda()) return std::make_unique<CopiedImages>(images, batches, recipe, loader, device);
   return std::make_unique<LoadedImages>(images, batches, recipe, loader);
 }
 
-std::unique_ptr<BatchSource> traced_source_of(const TrainOptions& options, const ImageSet& images,
-                                              Device device, const MessageFunction& on_message,
-                                              Timeline* timeline) {
-  auto source = source_of(options, images, device, on_message, timeline);
+std::unique_ptr<BatchSource> source_of(const TrainOptions& options, const TrainingImages& images,
+                                       Device device, const MessageFunction& on_message, Timeline* timeline) {
+  LoaderOptions loader = options.loader_options();
+  loader.on_message = on_message;
+  loader.timeline = timeline;
+  auto source = images.photos ? photos_of(options, images, device, loader)
+                              : set_of(options, images.set, device, loader);
   if (!timeline) return source;
-  const char* on_device = options.augment == "none"     ? "order images"
+  const bool as_they_are = !images.photos && options.augment == "none";
+  const char* on_device = as_they_are                   ? "order images"
                           : options.augment_on == "gpu" ? "augment"
                                                         : "wait for images";
   return std::make_unique<TracedSource>(std::move(source), *timeline, on_device);
@@ -52,19 +83,29 @@ std::unique_ptr<BatchSource> traced_source_of(const TrainOptions& options, const
 
 }  // namespace
 
-Architecture architecture_of(const TrainOptions& options) {
+Architecture architecture_of(const TrainOptions& options, const TrainingImages& images) {
   return {.model = options.model,
           .layers = options.layers,
+          .channels = images.channels,
+          .classes = std::ssize(images.classes),
           .activation = options.activation,
           .loss = options.loss,
           .dropout = options.dropout};
 }
 
-TrainingState::TrainingState(const TrainOptions& options, const ImageSet& images, Device device,
+ImageInput input_of(const TrainOptions& options, const TrainingImages& images) {
+  return {.flat = architecture_of(options, images).takes_rows(),
+          .height = images.height,
+          .width = images.width,
+          .channels = images.channels,
+          .norm = images.photos ? photo_norm : PixelNorm{}};
+}
+
+TrainingState::TrainingState(const TrainOptions& options, const TrainingImages& images, Device device,
                              const MessageFunction& on_message, Timeline* timeline)
-    : model_(model_on(options, device)),
-      optimizer_(model_->parameters(), options.update_options(), options.learning_rate),
-      source_(traced_source_of(options, images, device, on_message, timeline)),
+    : model_(model_on(options, images, device)),
+      optimizer_(trained(*model_), options.update_options(), options.learning_rate),
+      source_(source_of(options, images, device, on_message, timeline)),
       task_{.model = *model_,
             .optimizer = optimizer_,
             .source = *source_,
@@ -72,17 +113,33 @@ TrainingState::TrainingState(const TrainOptions& options, const ImageSet& images
             .learning_rate = options.learning_rate,
             .loss = options.loss,
             .label_smoothing = options.label_smoothing,
-            .precision = options.precision} {}
+            .precision = options.precision,
+            .input = input_of(options, images)} {}
 
 Engine& TrainingState::engine() {
   if (!engine_) engine_ = make_engine(task_);
   return *engine_;
 }
 
-void check_fit(const TrainOptions& options, const ImageSet& images) {
-  const auto classes = static_cast<std::int64_t>(images.classes.size());
-  check(options.layers.front() == images.image_size() && options.layers.back() == classes,
-        "[train] expected layers from {} inputs ({} images) to {} classes, got {}", images.image_size(),
+void check_fit(const TrainOptions& options, const TrainingImages& images) {
+  if (images.photos)
+    options.photo_recipe();
+  else
+    check(!is_photo_recipe(options.augment),
+          "[train] expected a recipe for images of one size, such as digits or 'rotate -12 12, shift -2 2', "
+          "got one for photographs: '{}'",
+          options.augment);
+  if (!architecture_of(options, images).takes_rows()) {
+    constexpr std::int64_t least_side = 8;
+    check(std::min(images.height, images.width) >= least_side && images.channels <= most_image_channels,
+          "[train] expected images of {0}x{0} or more with at most {1} channels for {2}, got {3}", least_side,
+          most_image_channels, options.model, image_description(images));
+    return;
+  }
+  const std::int64_t classes = std::ssize(images.classes);
+  const std::int64_t inputs = images.height * images.width * images.channels;
+  check(options.layers.front() == inputs && options.layers.back() == classes,
+        "[train] expected layers from {} inputs ({} images) to {} classes, got {}", inputs,
         image_description(images), classes, fmt::join(options.layers, ","));
 }
 

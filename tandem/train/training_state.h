@@ -11,13 +11,16 @@
 
 namespace tandem {
 
-Architecture architecture_of(const TrainOptions& options);
+Architecture architecture_of(const TrainOptions& options, const TrainingImages& images);
+
+// Photographs are normalised as ImageNet's, other images go from 0 to 1.
+ImageInput input_of(const TrainOptions& options, const TrainingImages& images);
 
 class TrainingState {
  public:
   // At the beginning of the run. The model must fit the images.
   // `on_message` is told what becomes of workers; what images and steps take is put on the timeline.
-  TrainingState(const TrainOptions& options, const ImageSet& images, Device device,
+  TrainingState(const TrainOptions& options, const TrainingImages& images, Device device,
                 const MessageFunction& on_message = {}, Timeline* timeline = nullptr);
 
   Module& model() { return *model_; }
@@ -35,7 +38,7 @@ class TrainingState {
   std::unique_ptr<Engine> engine_;
 };
 
-// Error unless the network's first and last layer fit the images and their classes.
-void check_fit(const TrainOptions& options, const ImageSet& images);
+// Error unless the network takes such images, tells so many classes apart, and the recipe is one for them.
+void check_fit(const TrainOptions& options, const TrainingImages& images);
 
 }  // namespace tandem

@@ -38,8 +38,9 @@ TrainingReport sample_run() {
   report.total_seconds = 3725;
   report.classes = {"cat", "dog", "owl"};
   report.confusion = {90, 7, 3, 5, 95, 0, 0, 0, 1000};
-  report.mistakes = {{.png = "Man", .truth = "cat", .predicted = "dog", .probability = 0.9987, .index = 41},
-                     {.png = "M", .truth = "dog", .predicted = "cat", .probability = 0.75, .index = 42}};
+  report.mistakes = {
+      {.png = "Man", .truth = "cat", .predicted = "dog", .probability = 0.9987, .name = "image 41"},
+      {.png = "M", .truth = "dog", .predicted = "cat", .probability = 0.75, .name = "image 42"}};
   return report;
 }
 

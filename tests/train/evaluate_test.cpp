@@ -49,10 +49,15 @@ TEST(Evaluate, ProbabilitiesAddUpToOne) {
 
 TEST(Predict, RowsAreCsv) {
   const std::vector<std::string> classes{"a,b", "c"};
-  EXPECT_EQ(prediction_csv_header(classes), "path,class,probability,\"a,b\",c\n");
-  EXPECT_EQ(
-      prediction_csv_row({.path = "x \"y\".png", .chosen = 1, .probabilities = {0.25f, 0.75f}}, classes),
-      "\"x \"\"y\"\".png\",c,0.750000,0.250000,0.750000\n");
+  std::vector<Prediction> rows{{.path = "x \"y\".png", .chosen = 1, .probabilities = {0.25f, 0.75f}}};
+  EXPECT_EQ(predictions_csv(rows, classes),
+            "path,class,probability,\"a,b\",c\n\"x \"\"y\"\".png\",c,0.750000,0.250000,0.750000\n");
+  rows.push_back({.path = "b\n.png", .error = "cut short, it seems"});
+  EXPECT_EQ(predictions_csv(rows, classes),
+            "path,class,probability,\"a,b\",c,error\n"
+            "\"x \"\"y\"\".png\",c,0.750000,0.250000,0.750000,\n"
+            "\"b\n.png\",,,,,\"cut short, it seems\"\n");
+  EXPECT_EQ(error_count(rows), 1u);
 }
 
 }  // namespace

@@ -78,7 +78,9 @@ TEST(TrainOptions, ErrorsOfFlags) {
   EXPECT_EQ(flag_error("dropout", "1"), "expected a number of 0 or more and below 1, got '1.0'");
   EXPECT_EQ(flag_error("batch_size", "many"), "expected a whole number from 1 to 1048576, got 'many'");
   EXPECT_EQ(flag_error("device", "gpu"), "expected auto, cpu, cuda or a device such as cuda:1, got 'gpu'");
-  EXPECT_EQ(flag_error("model", "cnn"), "expected mlp, got 'cnn'");
+  EXPECT_EQ(flag_error("model", "vgg"), "expected one of mlp, cnn, resnet18, resnet34, resnet50, got 'vgg'");
+  EXPECT_EQ(flag_error("image_size", "7"), "expected a whole number from 8 to 4096, got '7'");
+  EXPECT_EQ(flag_error("on_bad_image", "ignore"), "expected one of skip, fail, got 'ignore'");
   EXPECT_EQ(flag_error("seed", "-1"), "expected a whole number of 0 or more, got '-1'");
 }
 
@@ -89,6 +91,44 @@ TEST(TrainOptions, WhatDoesNotGoTogether) {
             "[train] momentum and Nesterov go with --optimizer sgd");
   EXPECT_EQ(error_text([] { check_options({.nesterov = true}); }),
             "[train] expected --momentum above 0 for --nesterov");
+  EXPECT_EQ(error_text([] { check_options({.freeze = true}); }),
+            "[train] --pretrained, --freeze and --freeze-bn go with --model cnn and resnet, not with mlp");
+  EXPECT_EQ(error_text([] { check_options({.model = "cnn", .dropout = 0.5}); }),
+            "[train] --loss mse and --dropout go with --model mlp, not with cnn");
+  EXPECT_EQ(error_text([] { check_options({.model = "cnn", .pretrained = "auto"}); }),
+            "[train] expected --pretrained PATH for cnn: only for resnets there are weights to fetch");
+}
+
+TEST(TrainOptions, NetworksWithConvolutionsHaveDefaultsOfTheirOwn) {
+  EXPECT_EQ(differing_keys(default_options("mlp", false), {}), std::vector<std::string>{});
+  const TrainOptions cnn = default_options("cnn", false), resnet = default_options("resnet34", true);
+  EXPECT_EQ(cnn.optimizer, OptimizerKind::adam);
+  EXPECT_EQ(cnn.batch_size, 64);
+  EXPECT_EQ(cnn.augment, "none");
+  EXPECT_EQ(resnet.model, "resnet34");
+  EXPECT_EQ(resnet.epochs, 25);
+  EXPECT_EQ(resnet.photo_recipe(), training_photos(224));
+  check_options(resnet);
+}
+
+TEST(TrainOptions, RecipesOfBothKinds) {
+  TrainOptions options;
+  const auto set = [&](const char* text) {
+    train_field("augment").set(options, TomlValue(std::string(text)));
+  };
+  set(" crop 0.5 1, flip");
+  EXPECT_EQ(options.augment, "crop 0.5 1 0.75 1.3333333333333333, flip 0.5");
+  EXPECT_EQ(options.photo_recipe().flip, 0.5);
+  set("none");
+  options.image_size = 32;
+  options.eval_crop = true;
+  EXPECT_EQ(options.photo_recipe(), evaluation_photos(32, true));
+  set("digits");
+  EXPECT_EQ(error_text([&] { options.photo_recipe(); }),
+            "[train] expected a recipe for photographs, such as photo or 'crop, flip 0.5', got '" +
+                options.augment + "'");
+  EXPECT_NE(flag_error("augment", "crop 2 3").find("[augment] crop"), std::string::npos);
+  EXPECT_NE(flag_error("augment", "twist").find("[augment] expected operations as"), std::string::npos);
 }
 
 TEST(TrainOptions, DifferencesAreNamed) {

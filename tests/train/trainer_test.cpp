@@ -134,6 +134,28 @@ TEST_F(Trainer, StopsAnywhereOnAugmentedImagesToo) {
   stop_and_compare(options_, folder_);
 }
 
+TEST_F(Trainer, ANetworkWithConvolutionsStopsAnywhereToo) {
+  TrainOptions options = default_options("cnn", false);
+  options.data = options_.data;
+  options.limit = 40;
+  options.epochs = 2;
+  options.batch_size = 16;
+  options.device = "cpu";
+  const auto run = [&](const std::string& name, bool resume, int looks) {
+    const auto signal = [&looks] { return --looks == 0 ? SIGTERM : 0; };
+    return train(options, {.folder = folder_ / name, .resume = resume}, {.stop_signal = signal});
+  };
+  const TrainResult whole = run("whole", false, 0);
+  ASSERT_EQ(run("stopped", false, 3).stopped_by, SIGTERM);
+  EXPECT_EQ(run("stopped", true, 0).epochs.back().val_loss, whole.epochs.back().val_loss);
+  expect_same_weights(folder_ / "whole", folder_ / "stopped");
+  Model best = load_model(folder_ / "whole/best.safetensors");
+  EXPECT_FALSE(best.info.takes_photos());
+  EXPECT_EQ(best.info.norm, PixelNorm{});
+  const TrainingData data = load_training_data(options, {});
+  EXPECT_EQ(evaluate(*best.module, data.test, options.loss, best.info.input()).accuracy, best.info.accuracy);
+}
+
 TEST_F(Trainer, WhoAugmentsChangesNoBit) {
   run("plain");
   options_.augment = "rotate -9 9 cubic, noise 0 0.2";
@@ -292,6 +314,12 @@ TEST_F(Trainer, AFullDiskLeavesTheOldCheckpoint) {
 }
 
 TEST_F(Trainer, DataThatDoesNotFit) {
+  options_.augment = "photo";
+  EXPECT_EQ(
+      run_error("run").substr(0, 108),
+      "[train] expected a recipe for images of one size, such as digits or 'rotate -12 12, shift -2 2', got "
+      "one for");
+  options_.augment = "none";
   options_.layers = {100, 16, 10};
   EXPECT_EQ(run_error("run"),
             "[train] expected layers from 784 inputs (28x28 grey images) to 10 classes, got 100,16,10");
@@ -302,8 +330,10 @@ TEST_F(Trainer, DataThatDoesNotFit) {
   options_.validation = 300;
   EXPECT_EQ(run_error("run"), "[train] expected --validation below the 300 training images of data, got 300");
   options_.data = "cifar";
-  EXPECT_EQ(run_error("run"),
-            "[train] expected digits, mnist, fashion-mnist or a folder with idx files, got 'cifar'");
+  EXPECT_EQ(
+      run_error("run"),
+      "[train] expected digits, mnist, fashion-mnist, plates or a folder with idx files or photographs, "
+      "got 'cifar'");
   options_.data = path("data");
   put_bytes(folder_ / "data/train-labels-idx1-ubyte",
             std::string("\0\0\x08\x01\0\0\x01\x2c", 8) + std::string(300, '\x0a'));

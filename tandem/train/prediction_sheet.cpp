@@ -1,0 +1,70 @@
+#include "tandem/train/prediction_sheet.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tandem/core/check.h"
+#include "tandem/core/parallel.h"
+#include "tandem/image/contact_sheet.h"
+#include "tandem/image/decode.h"
+#include "tandem/image/draw.h"
+#include "tandem/image/resize_area.h"
+#include "tandem/report/text.h"
+
+namespace tandem {
+namespace {
+
+constexpr std::int64_t cell = 224;
+
+Image fitted(const Image& image) {
+  const double ratio = static_cast<double>(cell) / static_cast<double>(std::max(image.height, image.width));
+  if (ratio >= 1) return image;
+  const auto side = [&](std::int64_t length) {
+    return std::max<std::int64_t>(1, std::llround(static_cast<double>(length) * ratio));
+  };
+  return resize_area(image, side(image.height), side(image.width));
+}
+
+LabelledImage unreadable(const std::string& name, const std::string& reason) {
+  Image grey = make_image(cell / 2, cell, 3);
+  fill_rectangle(grey, 0, 0, grey.width, grey.height, {224, 224, 224});
+  return {std::move(grey), fmt::format("error: {}\n{}", one_line(reason), name)};
+}
+
+LabelledImage shown(const Prediction& row, const std::vector<std::string>& classes,
+                    const PhotoReading& reading) {
+  const std::string name = one_line(std::filesystem::path(row.path).filename().string());
+  if (!row.error.empty()) return unreadable(name, row.error);
+  try {
+    const Image image = load_image(row.path, {.max_pixels = reading.max_pixels, .rgb = true});
+    return {fitted(image), fmt::format("{} {:.1f} %\n{}", one_line(classes[row.chosen]),
+                                       100 * row.probabilities[row.chosen], name)};
+  } catch (const Error& error) {
+    return unreadable(name, reason_without_path(error.what(), row.path));
+  }
+}
+
+bool is_file(const Prediction& row) {
+  std::error_code ignored;
+  return !row.error.empty() || std::filesystem::exists(row.path, ignored);
+}
+
+}  // namespace
+
+Image prediction_sheet(const std::vector<Prediction>& predictions, const std::vector<std::string>& classes,
+                       const PhotoReading& reading) {
+  std::vector<const Prediction*> rows;
+  for (const Prediction& row : predictions)
+    if (rows.size() < most_on_a_sheet && is_file(row)) rows.push_back(&row);
+  check(!rows.empty(), "[predict] expected picture files for a sheet, got only images of idx files");
+  std::vector<LabelledImage> images(rows.size());
+  parallel_for(std::ssize(rows), 1, [&](std::int64_t begin, std::int64_t end) {
+    for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i)
+      images[i] = shown(*rows[i], classes, reading);
+  });
+  return contact_sheet(images, {.cell_width = cell, .cell_height = cell});
+}
+
+}  // namespace tandem

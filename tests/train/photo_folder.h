@@ -1,0 +1,34 @@
+// A folder of tiny photographs a network can tell apart: reddish and bluish noise.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "tandem/image/encode_png.h"
+#include "tests/files/test_files.h"
+
+namespace tandem {
+
+inline Image tinted(bool red, unsigned number, std::int64_t height = 24, std::int64_t width = 20) {
+  Image image = make_image(height, width, 3);
+  std::uint32_t state = 2 * number + (red ? 1 : 0) + 12345;
+  for (std::size_t i = 0; i < image.pixels.size(); ++i) {
+    state = state * 1664525u + 1013904223u;
+    const bool strong = i % 3 == (red ? 0u : 2u);
+    image.pixels[i] = static_cast<std::uint8_t>((strong ? 120 : 20) + (state >> 24) / 4);
+  }
+  return image;
+}
+
+// FOLDER/<first> and FOLDER/<second> with so many files each.
+inline void write_photos(const std::filesystem::path& folder, unsigned count, unsigned first_number = 0,
+                         const std::string& first = "blue", const std::string& second = "red") {
+  for (const bool red : {false, true}) {
+    const std::filesystem::path place = folder / (red ? second : first);
+    std::filesystem::create_directories(place);
+    for (unsigned i = first_number; i < first_number + count; ++i)
+      save_png(place / ("photo " + std::to_string(100 + i) + ".png"), tinted(red, i));
+  }
+}
+
+}  // namespace tandem

@@ -1,0 +1,247 @@
+// Training on folders of photographs: what is found in them, what is learnt, that it can stop and go on with
+// the same bits, and what becomes of files that are no images.
+#include <gtest/gtest.h>
+
+#include <csignal>
+
+#include "tandem/files/safetensors.h"
+#include "tandem/train/evaluate.h"
+#include "tandem/train/evaluation_report.h"
+#include "tandem/train/photo_data.h"
+#include "tandem/train/trainer.h"
+#include "tests/train/photo_folder.h"
+#include "tests/train/small_run.h"
+
+namespace tandem {
+namespace {
+
+class PhotoRun : public testing::Test {
+ protected:
+  PhotoRun() {
+    options_ = default_options("cnn", true);
+    options_.data = (folder_ / "photos").string();
+    options_.image_size = 16;
+    options_.epochs = 2;
+    options_.batch_size = 4;
+    options_.workers = "2";
+    options_.device = "cpu";
+  }
+
+  TrainResult run(const std::string& name, bool resume = false, const TrainCallbacks& callbacks = {}) {
+    return train(options_, {.folder = folder_ / name, .resume = resume}, callbacks);
+  }
+  std::string run_error() {
+    return error_text([&] { run("run"); });
+  }
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+
+  TempFolder folder_;
+  TrainOptions options_;
+};
+
+TEST_F(PhotoRun, LearnsFromAFolderOfClasses) {
+  write_photos(folder_ / "photos", 13);
+  options_.epochs = 4;
+  std::vector<std::string> messages;
+  const TrainResult result =
+      run("run", false, {.on_message = [&](const std::string& line) { messages.push_back(line); }});
+  EXPECT_EQ(messages.at(0), "Photographs 0, 6, 12, … of each class judge the epochs: 6 of 26");
+  EXPECT_EQ(messages.at(1), "Data: photos, 20 training and 6 validation images, 16x16 RGB, 2 classes");
+  EXPECT_EQ(result.tested_on, "validation");
+  EXPECT_EQ(result.test_accuracy, 1);
+  EXPECT_EQ(result.epochs.size(), 4u);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "run/bad-images.csv"));
+
+  Model model = load_model(folder_ / "run/best.safetensors");
+  EXPECT_EQ(model.info.classes, (std::vector<std::string>{"blue", "red"}));
+  EXPECT_EQ(model.info.norm, photo_norm);
+  EXPECT_EQ(model.info.transform, "resize");
+  EXPECT_EQ(model.info.photo_recipe(), evaluation_photos(16));
+  EXPECT_EQ(model.info.accuracy, 1);
+  const EvaluationReport judged = evaluate_model(model, "");
+  EXPECT_EQ(judged.images, 6);
+  EXPECT_EQ(judged.accuracy, 1);
+  EXPECT_EQ(evaluate_model(model, options_.data).images, 26);
+
+  const std::string page = get_bytes(folder_ / "run/report.html");
+  for (const char* const words : {"The surest answers", "validation accuracy", "What it confuses",
+                                  "blue/photo 1", "data:image/png", "cnn with 2 classes"})
+    EXPECT_NE(page.find(words), std::string::npos) << words;
+}
+
+TEST_F(PhotoRun, TrainAndValAndTest) {
+  write_photos(folder_ / "photos/train", 4);
+  write_photos(folder_ / "photos/val", 2, 10);
+  options_.limit = 3;
+  TrainingData data = load_training_data(options_, {});
+  EXPECT_EQ(data.train.count(), 3);
+  const PhotoTable& table = data.train.photos->table();
+  EXPECT_EQ(table.path(0), path("photos/train/blue/photo 100.png"));
+  EXPECT_EQ(table.path(1), path("photos/train/red/photo 100.png"));
+  EXPECT_EQ(table.path(2), path("photos/train/blue/photo 101.png"));
+  EXPECT_EQ(data.validation.count(), 4);
+  EXPECT_FALSE(data.held_out);
+  EXPECT_EQ(data.judged_on + data.tested_on, "validationvalidation");
+  options_.limit = 0;
+
+  // A test folder with one of the classes only: its label is found by the name.
+  save_png(folder_ / "x.png", tinted(true, 50));
+  std::filesystem::create_directories(folder_ / "photos/test/red");
+  std::filesystem::rename(folder_ / "x.png", folder_ / "photos/test/red/x.png");
+  data = load_training_data(options_, {});
+  EXPECT_TRUE(data.held_out);
+  EXPECT_EQ(data.judged_on, "validation");
+  EXPECT_EQ(data.tested_on, "test");
+  EXPECT_EQ(data.test.labels.to_vector<std::int32_t>(), std::vector<std::int32_t>{1});
+  EXPECT_EQ(data.test_names, std::vector<std::string>{path("photos/test/red/x.png")});
+  std::filesystem::remove_all(folder_ / "photos/val");
+  data = load_training_data(options_, {});
+  EXPECT_EQ(data.judged_on, "test");
+  EXPECT_EQ(data.validation.count(), 1);
+}
+
+TEST_F(PhotoRun, StopsAnywhereAndGoesOnWithTheSameBits) {
+  write_photos(folder_ / "photos", 9);
+  options_.augment = "crop, flip, jitter 0.2 0.2 0.2 0.1";
+  options_.freeze_bn = true;
+  const TrainResult whole = run("whole");
+  for (const int stop_at : {2, 3}) {
+    const std::string name = "stopped" + std::to_string(stop_at);
+    int looks = stop_at;
+    ASSERT_EQ(run(name, false, {.stop_signal = [&] { return --looks == 0 ? SIGTERM : 0; }}).stopped_by,
+              SIGTERM);
+    options_.workers = "0";
+    const TrainResult resumed = run(name, true);
+    options_.workers = "2";
+    expect_same_weights(folder_ / "whole", folder_ / name);
+    EXPECT_EQ(resumed.epochs.back().val_loss, whole.epochs.back().val_loss);
+  }
+}
+
+TEST_F(PhotoRun, BadImagesAreLeftOutAndListed) {
+  write_photos(folder_ / "photos/train", 6);
+  write_photos(folder_ / "photos/val", 2, 10);
+  const std::string good = get_bytes(folder_ / "photos/train/red/photo 101.png");
+  put_bytes(folder_ / "photos/train/red/cut \"short\",\n.png", good.substr(0, good.size() / 2));
+  put_bytes(folder_ / "photos/val/blue/größe.jpg", "no image");
+  std::vector<std::string> messages;
+  run("run", false, {.on_message = [&](const std::string& line) { messages.push_back(line); }});
+  EXPECT_EQ(messages.back(),
+            "Left out: 2 photographs that could not be read, listed in " + path("run/bad-images.csv"));
+  const std::string list = get_bytes(folder_ / "run/bad-images.csv");
+  EXPECT_EQ(list.substr(0, 12), "path,reason\n");
+  EXPECT_NE(list.find("\"" + path("photos/train/red/cut \"\"short\"\",\n.png") + "\","), std::string::npos)
+      << list;
+  EXPECT_NE(list.find(path("photos/val/blue/größe.jpg") + ","), std::string::npos) << list;
+  options_.on_bad_image = OnBadImage::fail;
+  EXPECT_NE(error_text([&] { run("strict"); }).find("größe.jpg: "), std::string::npos);
+  std::filesystem::remove(folder_ / "photos/val/blue/größe.jpg");
+  EXPECT_NE(error_text([&] { run("strict"); }).find("cut \"short\""), std::string::npos);
+}
+
+TEST_F(PhotoRun, FoldersThatAreNoData) {
+  std::filesystem::create_directories(folder_ / "photos");
+  EXPECT_EQ(run_error(), "[folder] " + path("photos") + ": expected a folder for each class in it, got none");
+  write_photos(folder_ / "photos", 1);
+  EXPECT_EQ(run_error(), "[photos] " + path("photos") +
+                             ": class 'blue' has one image only: expected one for training and one for "
+                             "validation");
+  std::filesystem::create_directories(folder_ / "photos/green");
+  EXPECT_NE(run_error().find("class 'green' has no images"), std::string::npos);
+  for (const char* const name : {"green", "red"}) std::filesystem::remove_all(folder_ / "photos" / name);
+  EXPECT_EQ(run_error(), "[photos] " + path("photos") + ": expected two or more classes, got one: 'blue'");
+  std::filesystem::remove_all(folder_ / "photos");
+  write_photos(folder_ / "photos/train", 2);
+  EXPECT_EQ(run_error(), "[photos] " + path("photos") +
+                             ": expected two or more classes, got one: 'train' (expected val/ or test/ "
+                             "beside train/)");
+  write_photos(folder_ / "photos/val", 1, 0, "blue", "green");
+  EXPECT_EQ(run_error(), "[photos] " + path("photos/val") +
+                             ": class 'green' is not one of the 2 that are known: blue, red");
+  std::filesystem::remove_all(folder_ / "photos/val/green");
+  for (const char* const name : {"100", "101"})
+    for (const char* const kind : {"red", "blue"})
+      put_bytes(folder_ / "photos/train" / kind / (std::string("photo ") + name + ".png"), "bad");
+  EXPECT_NE(run_error().find("[photos] expected photographs that can be read, got none in 4 files"),
+            std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "run"));
+}
+
+TEST_F(PhotoRun, WhatDoesNotGoWithPhotographs) {
+  write_photos(folder_ / "photos", 3);
+  options_.augment = "rotate -9 9";
+  EXPECT_EQ(
+      run_error(),
+      "[train] expected a recipe for photographs, such as photo or 'crop, flip 0.5', got 'rotate -9 9'");
+  options_.augment = "photo";
+  options_.model = "mlp";
+  EXPECT_EQ(run_error(),
+            "[train] expected layers from 768 inputs (16x16 RGB images) to 2 classes, got 784,200,10");
+  options_.model = "cnn";
+  options_.validation = 2;
+  EXPECT_NE(run_error().find("--validation is for images of one size"), std::string::npos);
+  options_.validation = 0;
+  options_.limit = 5;
+  EXPECT_EQ(run_error(), "[train] expected --limit of at most 4 training images of photos, got 5");
+}
+
+TEST_F(PhotoRun, PlatesNeedNoFiles) {
+  options_.data = "plates";
+  options_.limit = 4;
+  const TrainingData data = load_training_data(options_, {});
+  EXPECT_EQ(data.train.classes, (std::vector<std::string>{"clean", "dirty"}));
+  EXPECT_EQ(data.train.count(), 4);
+  EXPECT_EQ(data.train.photos->table().place(3).height, 480);
+  EXPECT_EQ(data.train.photos->table().label(3), 1);
+  EXPECT_EQ(data.validation.count(), 200);
+  EXPECT_EQ(data.validation.images.size(1), 16);
+  EXPECT_FALSE(is_photo_data("mnist"));
+  EXPECT_FALSE(is_photo_data("no such folder"));
+}
+
+TEST_F(PhotoRun, PretrainedWeights) {
+  write_photos(folder_ / "photos", 3);
+  options_.epochs = 1;
+  options_.freeze = options_.freeze_bn = true;
+  // Of three classes, without counts of batches.
+  const auto save = [&](const std::unique_ptr<Module>& module, bool spoil = false) {
+    TensorFile file{.metadata = {}, .tensors = module->state_dict()};
+    std::erase_if(file.tensors, [](const NamedTensor& named) { return named.name.ends_with("tracked"); });
+    if (spoil) file.tensors[0].tensor.data<float>()[0] = std::numeric_limits<float>::quiet_NaN();
+    write_safetensors(folder_ / "weights.safetensors", file);
+  };
+  const auto value = [](const NamedTensors& tensors, const std::string& name) {
+    return std::ranges::find(tensors, name, &NamedTensor::name)->tensor.to_vector<float>();
+  };
+  options_.pretrained = path("weights.safetensors");
+  const auto made = make_model({.model = "cnn", .channels = 3, .classes = 3}, 9);
+  save(made);
+  std::vector<std::string> messages;
+  run("run", false, {.on_message = [&](const std::string& line) { messages.push_back(line); }});
+  EXPECT_NE(std::ranges::find(messages, "Pretrained: " + options_.pretrained + ", with a new last layer"),
+            messages.end());
+  const NamedTensors after = load_model(folder_ / "run/best.safetensors").module->state_dict();
+  for (const char* const name : {"conv1.weight", "conv6.weight", "bn3.running_var", "bn3.bias"})
+    EXPECT_EQ(value(after, name), value(made->state_dict(), name)) << name;  // frozen
+  EXPECT_NE(value(after, "fc.weight"),
+            value(make_model({.model = "cnn", .channels = 3, .classes = 2}, 1)->state_dict(), "fc.weight"));
+
+  save(make_model({.model = "resnet18", .channels = 3, .classes = 2}, 9));
+  const std::string other = error_text([&] { run("other"); });
+  EXPECT_NE(
+      other.find("weights.safetensors: not the weights of such a model: [load_state_dict] expected the "),
+      std::string::npos)
+      << other;
+  EXPECT_NE(other.find("missing: conv2.weight"), std::string::npos) << other;
+  EXPECT_NE(other.find("unexpected: layer1"), std::string::npos) << other;
+  EXPECT_NE(other.find("conv1.weight (expected f32 [32, 3, 3, 3], got f32 [64, 3, 7, 7])"), std::string::npos)
+      << other;
+  save(make_model({.model = "cnn", .channels = 3, .classes = 2}, 9), true);
+  EXPECT_EQ(error_text([&] { run("other"); }),
+            "[weights] " + options_.pretrained +
+                ": expected finite weights, got nan at element 0 of tensor 'conv1.weight'");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "other"));
+}
+
+}  // namespace
+}  // namespace tandem
