@@ -9,12 +9,21 @@
 
 #include "tandem/core/check.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <immintrin.h>
+#elif defined(__aarch64__) && !defined(__clang__)  // clang 14 has them only where the whole file may use them
+#include <arm_neon.h>
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
+
 namespace tandem {
 namespace {
 
 using Word = std::uint32_t;
 
-constexpr Word round_constants[64] = {
+alignas(16) constexpr Word round_constants[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
     0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
     0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
@@ -35,7 +44,9 @@ inline void round(Word a, Word b, Word c, Word& d, Word e, Word f, Word g, Word&
   h = t1 + (std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22)) + ((a & b) | (c & (a | b)));
 }
 
-void compress(std::array<Word, 8>& state, const unsigned char* blocks, std::size_t count) {
+using State = std::array<Word, 8>;
+
+void compress_plain(State& state, const unsigned char* blocks, std::size_t count) {
   for (; count > 0; --count, blocks += 64) {
     Word w[64];
     for (int i = 0; i < 16; ++i) w[i] = big_endian_word(blocks + 4 * i);
@@ -56,9 +67,84 @@ void compress(std::array<Word, 8>& state, const unsigned char* blocks, std::size
       round(c, d, e, f, g, h, a, b, round_constants[i + 6] + w[i + 6]);
       round(b, c, d, e, f, g, h, a, round_constants[i + 7] + w[i + 7]);
     }
-    const std::array<Word, 8> added{a, b, c, d, e, f, g, h};
+    const State added{a, b, c, d, e, f, g, h};
     for (std::size_t i = 0; i < 8; ++i) state[i] += added[i];
   }
+}
+
+// CPUs that have instructions for it are five times faster.
+#if defined(__x86_64__)
+bool has_instructions() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b >> 29 & 1) != 0 &&
+         __builtin_cpu_supports("sse4.1");
+}
+
+// The instructions want the state as (a, b, e, f) and (c, d, g, h), highest first.
+[[gnu::target("sha,sse4.1")]] void compress_fast(State& state, const unsigned char* blocks,
+                                                 std::size_t count) {
+  auto* const words = reinterpret_cast<__m128i*>(state.data());
+  const __m128i big_endian = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
+  const __m128i cdab = _mm_shuffle_epi32(_mm_loadu_si128(words), 0xb1);
+  const __m128i efgh = _mm_shuffle_epi32(_mm_loadu_si128(words + 1), 0x1b);
+  __m128i abef = _mm_alignr_epi8(cdab, efgh, 8), cdgh = _mm_blend_epi16(efgh, cdab, 0xf0);
+  for (; count > 0; --count, blocks += 64) {
+    const __m128i abef_before = abef, cdgh_before = cdgh;
+    __m128i w[4];
+    for (int i = 0; i < 4; ++i)
+      w[i] = _mm_shuffle_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(blocks) + i), big_endian);
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; ++i) {
+      __m128i& now = w[i % 4];
+      const __m128i &next = w[(i + 1) % 4], &third = w[(i + 2) % 4], &last = w[(i + 3) % 4];
+      const __m128i added =
+          _mm_add_epi32(now, _mm_load_si128(reinterpret_cast<const __m128i*>(round_constants) + i));
+      cdgh = _mm_sha256rnds2_epu32(cdgh, abef, added);
+      abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_shuffle_epi32(added, 0x0e));
+      if (i < 12)
+        now = _mm_sha256msg2_epu32(
+            _mm_add_epi32(_mm_sha256msg1_epu32(now, next), _mm_alignr_epi8(last, third, 4)), last);
+    }
+    abef = _mm_add_epi32(abef, abef_before);
+    cdgh = _mm_add_epi32(cdgh, cdgh_before);
+  }
+  const __m128i feba = _mm_shuffle_epi32(abef, 0x1b), dchg = _mm_shuffle_epi32(cdgh, 0xb1);
+  _mm_storeu_si128(words, _mm_blend_epi16(feba, dchg, 0xf0));
+  _mm_storeu_si128(words + 1, _mm_alignr_epi8(dchg, feba, 8));
+}
+#elif defined(__aarch64__) && !defined(__clang__)  // clang 14 has them only where the whole file may use them
+bool has_instructions() {
+  return (getauxval(AT_HWCAP) & HWCAP_SHA2) != 0;
+}
+
+[[gnu::target("+crypto")]] void compress_fast(State& state, const unsigned char* blocks, std::size_t count) {
+  uint32x4_t abcd = vld1q_u32(state.data()), efgh = vld1q_u32(state.data() + 4);
+  for (; count > 0; --count, blocks += 64) {
+    const uint32x4_t abcd_before = abcd, efgh_before = efgh;
+    uint32x4_t w[4];
+    for (int i = 0; i < 4; ++i) w[i] = vreinterpretq_u32_u8(vrev32q_u8(vld1q_u8(blocks + 16 * i)));
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; ++i) {
+      uint32x4_t& now = w[i % 4];
+      const uint32x4_t added = vaddq_u32(now, vld1q_u32(round_constants + 4 * i)), abcd_now = abcd;
+      abcd = vsha256hq_u32(abcd, efgh, added);
+      efgh = vsha256h2q_u32(efgh, abcd_now, added);
+      if (i < 12) now = vsha256su1q_u32(vsha256su0q_u32(now, w[(i + 1) % 4]), w[(i + 2) % 4], w[(i + 3) % 4]);
+    }
+    abcd = vaddq_u32(abcd, abcd_before);
+    efgh = vaddq_u32(efgh, efgh_before);
+  }
+  vst1q_u32(state.data(), abcd);
+  vst1q_u32(state.data() + 4, efgh);
+}
+#endif
+
+void compress(State& state, const unsigned char* blocks, std::size_t count) {
+#if defined(__x86_64__) || (defined(__aarch64__) && !defined(__clang__))
+  static const bool fast = has_instructions();
+  if (fast) return compress_fast(state, blocks, count);
+#endif
+  compress_plain(state, blocks, count);
 }
 
 }  // namespace

@@ -211,6 +211,10 @@ PhotoRecipe ModelInfo::photo_recipe() const {
 }
 
 void save_model(const std::filesystem::path& path, const Module& module, const ModelInfo& info) {
+  save_model(path, module.state_dict(), info);
+}
+
+void save_model(const std::filesystem::path& path, const NamedTensors& weights, const ModelInfo& info) {
   const Architecture& architecture = info.architecture;
   std::map<std::string, std::string> metadata{
       {"tandem.format", format_version},
@@ -234,7 +238,7 @@ void save_model(const std::filesystem::path& path, const Module& module, const M
         fmt::format("{}", fmt::join(info.norm.deviation, info.norm.deviation + channels, ","));
   }
   if (info.takes_photos()) metadata["tandem.transform"] = info.transform;
-  write_safetensors(path, {.metadata = std::move(metadata), .tensors = module.state_dict()});
+  write_safetensors(path, {.metadata = std::move(metadata), .tensors = weights});
 }
 
 Model load_model(const std::filesystem::path& path) {

@@ -61,6 +61,7 @@ struct Model {
 
 // Atomic.
 void save_model(const std::filesystem::path& path, const Module& module, const ModelInfo& info);
+void save_model(const std::filesystem::path& path, const NamedTensors& weights, const ModelInfo& info);
 // A damaged file, one without Tandem's metadata, or weights that do not fit the architecture it names are
 // Errors; the last says which names and shapes differ.
 Model load_model(const std::filesystem::path& path);

@@ -193,13 +193,38 @@ class Trainer {
     write_state();
   }
 
-  // The state must be stored and finite.
+  // The state must be stored and finite. What the checkpoint does not hold is written first: a kill in
+  // between is mended by the resume, which does the epochs since the last one again and writes the same.
   void write_state() {
+    const Stopwatch watch;
+    if (better_) {
+      const TimelineSpan span(timeline(), "save best model", {});
+      save_model(folder_.best(), better_->weights, better_->info);
+      better_.reset();
+    }
     const TimelineSpan span(timeline(), "save checkpoint", {});
     position_.total_seconds = seconds_before_ + watch_.elapsed_ms() / 1000;
     save_checkpoint(folder_, options_, *state_, position_);
     changed_ = false;
     saved_ = {};
+    save_ms_ = watch.elapsed_ms();
+  }
+
+  // Large models are not written after every short epoch: that would take longer than training them.
+  bool epoch_is_worth_saving() const {
+    constexpr std::int64_t small_bytes = 4 << 20;
+    constexpr double most_share = 0.05, bytes_per_ms = 1e6;
+    std::int64_t bytes = 0;
+    for (const NamedTensor& each : state_->model().state_dict())
+      bytes += each.tensor.numel() * static_cast<std::int64_t>(size_of(each.tensor.dtype()));
+    const double cost_ms = std::max(save_ms_, 2 * static_cast<double>(bytes) / bytes_per_ms);
+    return bytes <= small_bytes || saved_.elapsed_ms() * most_share >= cost_ms;
+  }
+
+  void keep_best(const EpochRecord& record) {
+    better_ = Better{.weights = {}, .info = info(record)};
+    for (const NamedTensor& each : state_->model().state_dict())
+      better_->weights.push_back({each.name, each.tensor.clone()});
   }
 
   void finish_epoch() {
@@ -224,16 +249,12 @@ class Trainer {
     position_.sums = {};
     position_.epoch_seconds = 0;
     position_.waited_seconds = 0;
-    // What the checkpoint does not hold is written first: a kill in between is mended by the resume, which
-    // does this epoch again and writes the same.
-    if (position_.best()->epoch == record.epoch) {
-      const TimelineSpan span(timeline(), "save best model", {});
-      save_model(folder_.best(), state_->model(), info(record));
-    }
+    changed_ = true;
+    if (position_.best()->epoch == record.epoch) keep_best(record);
     write_events(record);
     write_log();
     write_bad_images();
-    write_state();
+    if (epoch_is_worth_saving()) write_state();
     if (callbacks_.on_epoch) callbacks_.on_epoch(record);
   }
 
@@ -314,6 +335,7 @@ class Trainer {
   }
 
   TrainResult finish() {
+    if (changed_ && !position_.records.empty()) write_state();
     TrainResult all = result(0);
     if (position_.epoch > 0 && seconds_ == 0) all.seconds = position_.total_seconds;
     const bool best = data_.held_out || data_.train.photos;
@@ -370,6 +392,12 @@ class Trainer {
   double seconds_before_ = 0;  // of the run before it was resumed
   Stopwatch watch_, saved_;
   bool changed_ = true;  // since the last checkpoint
+  double save_ms_ = 0;   // what that took
+  struct Better {        // than best.safetensors, and not yet written
+    NamedTensors weights;
+    ModelInfo info;
+  };
+  std::optional<Better> better_;
 };
 
 }  // namespace
