@@ -24,7 +24,6 @@ void add_fetch_command(CLI::App& app, Action& action);
 void add_filter_command(CLI::App& app, Action& action);
 void add_inspect_command(CLI::App& app, Action& action);
 void add_plates_command(CLI::App& app, Action& action);
-void add_plates_command(CLI::App& app, Action& action);
 void add_predict_command(CLI::App& app, Action& action);
 void add_split_command(CLI::App& app, Action& action);
 void add_study_command(CLI::App& app, Action& action);

@@ -34,8 +34,7 @@ void add_eval_command(CLI::App& app, Action& action) {
       "Prints accuracy, top-k, precision and recall of each class, and the confusion matrix.\n"
       "Photographs are those of DATA/test, else DATA/val, else DATA, with a folder for each of the model's\n"
       "classes; `plates` are 500 fresh ones.\n"
-      "Examples: tandem eval runs/mnist-mlp-1/best.safetensors mnist\n"
-      "          tandem eval runs/photos-resnet18-1/best.safetensors more-photos");
+      "Example: tandem eval runs/photos-resnet18-1/best.safetensors more-photos");
   auto flags = std::make_shared<Flags>();
   command->add_option("MODEL", flags->model, "A model file: best.safetensors of a run")
       ->required()

@@ -76,7 +76,6 @@ int main(int argc, char** argv) {
   tandem::add_filter_command(app, action);
   tandem::add_inspect_command(app, action);
   tandem::add_plates_command(app, action);
-  tandem::add_plates_command(app, action);
   tandem::add_predict_command(app, action);
   tandem::add_split_command(app, action);
   tandem::add_study_command(app, action);

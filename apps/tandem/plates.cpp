@@ -1,5 +1,4 @@
-// tandem plates: writes the built-in photographs, so that the whole way from files to predictions can be
-// tried.
+// tandem plates: the built-in photographs of clean and dirty plates, as files.
 #include "tandem/data/plates.h"
 
 #include <fmt/format.h>
@@ -14,42 +13,41 @@ namespace tandem {
 namespace {
 
 struct Flags {
-  std::string to;
+  std::string folder;
   PlatesOptions options;
 };
 
 int run(const Flags& flags) {
-  write_plates(flags.to, flags.options);
-  const PlatesOptions& options = flags.options;
-  fmt::print("Drew {} clean and {} dirty plates in {}/train and {} of both kinds in {}/test.\n",
-             options.train, options.train, flags.to, options.test, flags.to);
+  write_plates(flags.folder, flags.options);
+  fmt::print("Drew {} + {} plates to train with and {} to test with in {}.\n", flags.options.train,
+             flags.options.train, flags.options.test, flags.folder);
   return 0;
 }
 
 }  // namespace
 
 void add_plates_command(CLI::App& app, Action& action) {
-  CLI::App* command =
-      app.add_subcommand("plates", "Draw photographs of clean and dirty plates into a folder");
+  CLI::App* command = app.add_subcommand("plates", "Draw photographs of clean and dirty plates");
   command->footer(
-      "DST gets train/clean, train/dirty, test/clean and test/dirty with PNG files; it must be new or "
-      "empty.\n"
-      "Example: tandem plates photos --test 100 && tandem train photos");
+      "Writes PNG files to DIR/train/clean, DIR/train/dirty, DIR/test/clean and DIR/test/dirty. The same "
+      "seed\n"
+      "gives the same pictures on every machine; test pictures do not depend on --train.\n"
+      "Example: tandem plates photos --test 100 && tandem train photos --model resnet18");
   auto flags = std::make_shared<Flags>();
-  constexpr std::int64_t most = 1'000'000;
-  command->add_option("DST", flags->to, "The folder to make")->required()->type_name("");
-  command->add_option("--train", flags->options.train, "Training plates of each kind, 20 by default")
+  constexpr std::int64_t most = 10'000'000;
+  command->add_option("DIR", flags->folder, "The folder to make: new or empty")->required()->type_name("");
+  command->add_option("--train", flags->options.train, "Plates of each kind to train with, 20 by default")
       ->type_name("N")
       ->check(whole_number_check(0, most));
-  command->add_option("--test", flags->options.test, "Test plates in all, 500 by default")
+  command->add_option("--test", flags->options.test, "Plates to test with, 500 by default")
       ->type_name("N")
       ->check(whole_number_check(0, most));
-  command->add_option("--size", flags->options.size, "Pixels a side, 480 by default")
-      ->type_name("N")
-      ->check(whole_number_check(8, 4096));
-  command->add_option("--seed", flags->options.seed, "Of the drawings, 1 by default")
+  command->add_option("--seed", flags->options.seed, "Seed of the drawing, 1 by default")
       ->type_name("N")
       ->check(whole_number_check(0, std::numeric_limits<std::int64_t>::max()));
+  command->add_option("--size", flags->options.size, "Side of a picture in pixels, 480 by default")
+      ->type_name("N")
+      ->check(whole_number_check(8, 4096));
   command->callback([flags, &action] { action = [flags] { return run(*flags); }; });
 }
 

@@ -57,21 +57,17 @@ int run(const Flags& flags) {
 void add_predict_command(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("predict", "Say what pictures show, with a trained model");
   command->footer(
-      "A row an image: path,class,probability and a column a class; where an image cannot be read, its row\n"
-      "says why in a last column, error. The status is 1 only when none can be read.\n"
-      "A model of photographs brings its own transform. For others pictures are made grey and resized to "
-      "the\n"
-      "model's size; models of mnist and digits expect light on dark: use --invert for ink on paper. An idx\n"
-      "file gives a row an image.\n"
-      "Examples: tandem predict runs/plates-resnet18-1/best.safetensors photos --sheet sheet.png\n"
-      "          tandem predict runs/mnist-mlp-1/best.safetensors seven.png --invert");
+      "A row an image: path,class,probability and a column a class; where an image cannot be read, its\n"
+      "row says why in a last column, error. The status is 1 only when none can be read.\n"
+      "A model of photographs brings its own transform. For others pictures are made grey and resized to\n"
+      "the model's size; models of mnist and digits expect light on dark: --invert is for ink on paper.\n"
+      "Pictures are JPEG, PNG, WebP, BMP, PPM or PGM; an idx file gives a row an image.\n"
+      "Example: tandem predict runs/plates-resnet18-1/best.safetensors photos --sheet sheet.png");
   auto flags = std::make_shared<Flags>();
   command->add_option("MODEL", flags->model, "A model file: best.safetensors of a run")
       ->required()
       ->type_name("");
-  command
-      ->add_option("PATH", flags->paths,
-                   "Pictures (JPEG, PNG, WebP, BMP, PPM, PGM), folders of them, or idx files of images")
+  command->add_option("PATH", flags->paths, "Pictures, folders of pictures, or idx files of images")
       ->required()
       ->type_name("");
   command->add_flag("--invert", flags->options.invert, "Turn dark on light into light on dark");

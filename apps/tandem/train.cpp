@@ -115,10 +115,9 @@ int run(const Flags& flags, const std::string& command) {
 
 // Flags most people need; the others are named in the last lines of the help.
 bool is_common(const std::string& key) {
-  static const std::vector<std::string> common{
-      "model",     "layers",     "activation", "epochs",     "batch_size", "lr",
-      "optimizer", "schedule",   "seed",       "limit",      "augment",    "workers",
-      "device",    "validation", "image_size", "pretrained", "freeze"};
+  static const std::vector<std::string> common{"model",      "layers",    "epochs",  "batch_size",
+                                               "lr",         "optimizer", "augment", "seed",
+                                               "pretrained", "freeze",    "limit",   "device"};
   return std::ranges::find(common, key) != common.end();
 }
 
@@ -165,12 +164,9 @@ void add_train_command(CLI::App& app, Action& action, const std::string& command
   CLI::App* command = app.add_subcommand("train", "Train an image classifier");
   command->footer(
       rare_flags() +
-      "Each epoch is judged on the test set, or with --validation N on N training images held out.\n"
-      "Of photographs val/ judges (or test/), in a plain folder of classes every sixth picture. What is not\n"
-      "set depends on the model: cnn and resnet train with adam, photographs with --augment photo.\n"
-      "Examples: tandem train mnist --layers 784,200,10 --epochs 15 --out runs/first\n"
-      "          tandem train mnist --model cnn\n"
-      "          tandem train photos --model resnet18 --pretrained auto --freeze");
+      "A folder holds photographs (a folder a class, or train/ and val/ with such folders) or idx files.\n"
+      "Epochs are judged on val/ or the test set; in a folder without val/ on every sixth photograph.\n"
+      "Example: tandem train photos --model resnet18 --pretrained auto --freeze --out runs/first");
   auto flags = std::make_shared<Flags>();
   for (const TrainField& field : train_fields()) add_field(*command, field, flags);
   command->add_option("--preset", flags->preset, "best: the recipe with the best accuracy")

@@ -189,7 +189,7 @@ TrainField augmentation() {
       "augment",
       TrainField::Kind::text,
       "RECIPE",
-      "none, digits, photo, or as 'rotate -12 12, shift -2 2' or 'crop, flip 0.5, jitter 0.4 0.4 0.4 0.1'",
+      "none, digits, photo (usual for photographs), or 'crop, flip 0.5'",
       [](const TrainOptions& options) { return TomlValue(options.augment); },
       [](TrainOptions& options, const TomlValue& value) { options.augment = normal_recipe(text_in(value)); }};
 }
@@ -197,10 +197,7 @@ TrainField augmentation() {
 std::vector<TrainField> make_fields() {
   using O = TrainOptions;
   return {
-      text("data", &O::data, "DATA",
-           "digits, mnist, fashion-mnist, plates, a folder of photographs (a folder a class, or train/ and\n"
-           "val/ with such folders), or a folder with the four idx files",
-           some_text),
+      text("data", &O::data, "DATA", "digits, mnist, fashion-mnist, plates, or a folder", some_text),
       text("from", &O::from, "PATH", "A folder or archive to take the data set from", any_text),
       text("model", &O::model, "NAME", "mlp, cnn, resnet18, resnet34 or resnet50", known_model),
       layer_sizes(),

@@ -108,7 +108,8 @@ TEST_F(BadInput, VerifyDeterminism) {
   expect_usage(command, {"digits", "--augment", "noise 0 nan"},
                "--augment: noise: expected a share of full scale from 0 to 1, got 0 to nan");
   expect_failure(1, {command, "nowhere"},
-                 "[train] expected digits, mnist, fashion-mnist or a folder with idx files, got 'nowhere'");
+                 "[train] expected digits, mnist, fashion-mnist, plates or a folder with idx files or "
+                 "photographs, got 'nowhere'");
 }
 
 TEST_F(BadInput, UsageOfFilter) {

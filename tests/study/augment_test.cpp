@@ -37,8 +37,10 @@ TEST(StudyAugment, ReportsWhatItWasAskedFor) {
 }
 
 TEST(StudyAugment, UnknownDataIsAnError) {
-  EXPECT_EQ(error_text([] { study_augment({.data = "nowhere"}); }),
-            "[train] expected digits, mnist, fashion-mnist or a folder with idx files, got 'nowhere'");
+  EXPECT_EQ(
+      error_text([] { study_augment({.data = "nowhere"}); }),
+      "[train] expected digits, mnist, fashion-mnist, plates or a folder with idx files or photographs, "
+      "got 'nowhere'");
 }
 
 }  // namespace
