@@ -28,9 +28,18 @@ Image fitted(const Image& image) {
 }
 
 LabelledImage unreadable(const std::string& name, const std::string& reason) {
-  Image grey = make_image(cell / 2, cell, 3);
-  fill_rectangle(grey, 0, 0, grey.width, grey.height, {224, 224, 224});
-  return {std::move(grey), fmt::format("error: {}\n{}", one_line(reason), name)};
+  constexpr int scale = 2;
+  constexpr std::int64_t margin = 12;
+  Image field = make_image(cell, cell, 3);
+  fill_rectangle(field, 0, 0, cell, cell, {224, 224, 224});
+  const std::int64_t advance = text_width("mm", scale) - text_width("m", scale);
+  const int letters = static_cast<int>((cell - 2 * margin) / advance);
+  std::int64_t y = margin;
+  for (const std::string& line : wrap(one_line(reason), letters)) {
+    draw_text(field, margin, y, line, {96, 32, 32}, scale);
+    y += text_height(scale) + 4;
+  }
+  return {std::move(field), "error\n" + name};
 }
 
 LabelledImage shown(const Prediction& row, const std::vector<std::string>& classes,
