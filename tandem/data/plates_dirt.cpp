@@ -1,5 +1,8 @@
 #include "tandem/data/plates_dirt.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include <array>
 #include <span>
 

@@ -1,5 +1,8 @@
 #include "tandem/data/plates_scene.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include <array>
 #include <span>
 

@@ -4,6 +4,8 @@
 
 #include "tandem/data/plates_canvas.h"
 
+#include <algorithm>
+
 namespace tandem {
 
 // A plate is a unit disc in its own plane, seen at an angle.

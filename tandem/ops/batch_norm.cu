@@ -4,6 +4,8 @@
 // joined in a fixed order: the same bits on every run.
 #include "tandem/ops/batch_norm.h"
 
+#include <algorithm>
+
 #include "tandem/device/buffer.h"
 #include "tandem/ops/elementwise.cuh"
 

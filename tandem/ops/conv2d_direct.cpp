@@ -1,5 +1,6 @@
 #include "tandem/ops/conv2d_direct.h"
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 

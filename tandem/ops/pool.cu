@@ -2,6 +2,8 @@
 // added by two threads at once.
 #include "tandem/ops/pool.h"
 
+#include <algorithm>
+
 #include "tandem/ops/elementwise.cuh"
 
 namespace tandem {

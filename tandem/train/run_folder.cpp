@@ -10,6 +10,9 @@
 
 #include "tandem/core/check.h"
 #include "tandem/files/checkpoint.h"
+#include "tandem/ops/arithmetic.h"
+#include "tandem/ops/reduce.h"
+#include "tandem/tensor/tape.h"
 
 namespace tandem {
 namespace {
@@ -34,12 +37,6 @@ EpochRecord record_from(const double* row) {
           .seconds = row[6],
           .samples_per_second = row[7],
           .waited_seconds = row[8]};
-}
-
-bool all_finite(const Tensor& tensor) {
-  if (tensor.dtype() != DType::f32) return true;
-  const std::vector<float> values = tensor.to_vector<float>();
-  return std::ranges::all_of(values, [](float value) { return std::isfinite(value); });
 }
 
 void add_prefixed(NamedTensors& all, const std::string& prefix, const NamedTensors& tensors) {
@@ -120,11 +117,21 @@ const EpochRecord* RunPosition::best() const {
   return found == records.end() ? nullptr : &*found;
 }
 
+// What training can change, judged where it is: 0 times anything but a finite number is NaN.
 bool is_finite(const TrainingState& state) {
-  for (const NamedTensors& tensors : {state.model().state_dict(), state.task().optimizer.state()})
-    for (const auto& [name, tensor] : tensors)
-      if (!all_finite(tensor)) return false;
-  return true;
+  const NoGrad no_grad;
+  Tensor total;
+  const auto add_up = [&](const NamedTensors& tensors, bool trained_only) {
+    for (const auto& [name, tensor] : tensors) {
+      if (tensor.dtype() != DType::f32 || (trained_only && !tensor.requires_grad())) continue;
+      const Tensor part = sum(multiply(tensor.detach(), 0.0));
+      total = total.defined() ? add(total, part) : part;
+    }
+  };
+  add_up(state.model().parameters(), true);
+  add_up(state.model().buffers(), false);
+  add_up(state.task().optimizer.state(), false);
+  return !total.defined() || total.item<float>() == 0;
 }
 
 void save_checkpoint(const RunFolder& folder, const TrainOptions& options, const TrainingState& state,
