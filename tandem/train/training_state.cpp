@@ -1,6 +1,7 @@
 #include "tandem/train/training_state.h"
 
 #include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "tandem/augment/recipe.h"
