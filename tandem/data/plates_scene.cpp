@@ -1,9 +1,8 @@
 #include "tandem/data/plates_scene.h"
 
 #include <algorithm>
-#include <cmath>
-
 #include <array>
+#include <cmath>
 #include <span>
 
 namespace tandem {

@@ -2,9 +2,9 @@
 // light. All of it is the same for clean and for dirty plates.
 #pragma once
 
-#include "tandem/data/plates_canvas.h"
-
 #include <algorithm>
+
+#include "tandem/data/plates_canvas.h"
 
 namespace tandem {
 
