@@ -19,7 +19,7 @@ namespace tandem {
 namespace {
 
 struct Flags {
-  std::string name, json, html, data, device = "auto";
+  std::string name, json, html, data, device = "auto", pretrained = "auto";
   std::vector<std::string> cases, versions;
   std::vector<int> cores;
   std::uint64_t seed = 1;
@@ -34,7 +34,8 @@ StudyOptions to_options(const Flags& flags) {
                        .seed = flags.seed,
                        .epochs = flags.epochs,
                        .seeds = flags.seeds,
-                       .data = flags.data};
+                       .data = flags.data,
+                       .pretrained = flags.pretrained};
   if (flags.device != "auto") options.devices = {parse_device(flags.device)};
   for (const std::string& version : flags.versions) options.versions.push_back(parse_version(version));
   return options;
@@ -72,11 +73,11 @@ void add_study_command(CLI::App& app, Action& action) {
   command->footer(
       "Studies: max (element-wise maximum), xxt (X·Xᵀ), correlation (2-D correlation),\n"
       "devices (the same training on each device), workers (augmentation by 1, 2, 4, … of them),\n"
-      "augment (plain against augmented training), all.\n"
+      "augment (plain against augmented training), plates (photographs from folder to predictions), all.\n"
       "The exit status is 1 when a version disagrees.\n"
       "Example: tandem study correlation --cores 1,2,4 --html report.html");
   auto flags = std::make_shared<Flags>();
-  command->add_option("NAME", flags->name, "max, xxt, correlation, devices, workers, augment or all")
+  command->add_option("NAME", flags->name, "max, xxt, correlation, devices, workers, augment, plates or all")
       ->required()
       ->type_name("")
       ->check(usage_check([](const std::string& name) {
@@ -105,7 +106,7 @@ void add_study_command(CLI::App& app, Action& action) {
   command->add_option("--seed", flags->seed, "Seed of the random inputs, 1 by default")
       ->type_name("N")
       ->check(whole_number_check(0, std::numeric_limits<std::int64_t>::max()));
-  auto* epochs = command->add_option("--epochs", flags->epochs, "augment: epochs of every training")
+  auto* epochs = command->add_option("--epochs", flags->epochs, "augment, plates: epochs of every training")
                      ->type_name("N")
                      ->check(whole_number_check(1, 100000));
   auto* seeds = command->add_option("--seeds", flags->seeds, "augment: trainings of every kind")
@@ -115,19 +116,32 @@ void add_study_command(CLI::App& app, Action& action) {
                    ->add_option("--data", flags->data,
                                 "augment: mnist (the default, if at hand), digits, fashion-mnist, PATH")
                    ->type_name("DATA");
+  auto* pretrained =
+      command
+          ->add_option("--pretrained", flags->pretrained,
+                       "plates: weights to begin with, a PATH, none, or auto (the default): those that "
+                       "tandem fetch resnet18 has brought, if any")
+          ->type_name("WEIGHTS");
   command->add_option("--json", flags->json, "Write the figures as JSON")->type_name("FILE");
   command->add_option("--html", flags->html, "Write a report with plots: one file that works offline")
       ->type_name("FILE");
-  command->callback([flags, epochs, seeds, data, &action] {
+  command->callback([flags, epochs, seeds, data, pretrained, &action] {
     if (flags->name == "all" && !flags->cases.empty()) throw CLI::ExcludesError("--cases", "the study all");
     const std::string study = "the study " + flags->name;
-    if (flags->name == "devices" || flags->name == "workers" || flags->name == "augment") {
+    if (flags->name == "devices" || flags->name == "workers" || flags->name == "augment" ||
+        flags->name == "plates") {
       if (!flags->versions.empty()) throw CLI::ExcludesError("--versions", study);
       if (!flags->cores.empty()) throw CLI::ExcludesError("--cores", study);
     }
-    if (flags->name != "augment" && flags->name != "all")
-      for (const CLI::Option* option : {epochs, seeds, data})
+    const auto only_of = [&](std::initializer_list<const CLI::Option*> options,
+                             std::initializer_list<const char*> studies) {
+      if (flags->name == "all" || std::ranges::find(studies, flags->name) != studies.end()) return;
+      for (const CLI::Option* option : options)
         if (!option->empty()) throw CLI::ExcludesError(option->get_name(), study);
+    };
+    only_of({seeds, data}, {"augment"});
+    only_of({epochs}, {"augment", "plates"});
+    only_of({pretrained}, {"plates"});
     flags->cases = join_cases(flags->cases);
     for (const std::string& text : flags->cases)
       as_usage("--cases", [&] { check_case(find_study(flags->name), text); });

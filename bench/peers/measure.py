@@ -1,6 +1,6 @@
 """What every peer shares: reading a case, making its inputs, timing, checking a corner of the result, printing a JSON line.
 
-A peer is a script `peer_NAME.py DEVICE BUDGET_S STUDY:CASE ...`; run(measure) below calls measure(work, device, budget_s) for each
+A peer is a script `peer_NAME.py DEVICE BUDGET_S STUDY:CASE ... [--OPTION ...]`; run(measure) below calls measure(work, device, budget_s) for each
 case and prints what it yields: {"peer", "study", "case", "median_ms", "min_ms", "max_ms"}, or in place of the times a sentence under
 "skipped" or "failed"; {"peer", "missing"} when a package is not there.
 """
@@ -16,6 +16,12 @@ from collections import namedtuple
 Work = namedtuple("Work", "study case rows columns dtype kernel")  # kernel: (rows, columns) or None
 Training = namedtuple("Training", "study case layers precision batch")
 Augmenting = namedtuple("Augmenting", "study case rows columns batch")
+Residual = namedtuple("Residual", "study case what precision batch")  # what: train, train-head, infer
+Folder = namedtuple("Folder", "study case side decoding")
+Plates = namedtuple("Plates", "study case epochs")
+PHOTOGRAPHS = {"resnet": (r"(train|train-head|infer) (fp32|tf32|bf16) (\d+)", "train bf16 256", Residual),
+               "folder": (r"(\d+)x\d+ (exact|scaled)", "500x500 exact", Folder),
+               "plates": (r"34\+8 480x480 (\d+) epochs", "34+8 480x480 100 epochs", Plates)}
 SAMPLES = 60000  # of an epoch of training; the times of augmentation are those of as many images
 AUGMENT_BOUNDS = (12, 2, 0.15, 0.1)  # Tandem's recipe `digits`: ± degrees, ± pixels both ways, ± tilt, noise up to
 RATE = 0.1       # the learning rate of training
@@ -44,6 +50,12 @@ def parse(text):
         if not match:
             raise SystemExit(f"expected a case like '28x28 digits 65536', got '{case}'")
         return Augmenting(study, case, *(int(number) for number in match.groups()))
+    if study in PHOTOGRAPHS:
+        pattern, example, make = PHOTOGRAPHS[study]
+        match = re.fullmatch(pattern, case)
+        if not match:
+            raise SystemExit(f"expected a case like '{example}', got '{case}'")
+        return make(study, case, *(int(part) if part.isdigit() else part for part in match.groups()))
     match = re.fullmatch(r"(\d+)x(\d+) (\w+)(?: (\d+)x(\d+))?", case)
     if not match:
         raise SystemExit(f"expected a case like '4096x4096 f32 3x3', got '{case}'")
@@ -154,7 +166,7 @@ def time_gpu(calls, budget_s, new_event, elapsed_ms):
 def run(peer, measure):
     """Measures every case named on the command line with measure(work, device, budget_s) -> iterable of (peer name, result), a result
     being a summary or a sentence that says why the case was left out. A case that fails does not keep the next from running."""
-    device, budget_s, cases = sys.argv[1], float(sys.argv[2]), sys.argv[3:]
+    device, budget_s, cases = sys.argv[1], float(sys.argv[2]), [text for text in sys.argv[3:] if not text.startswith("--")]
     for work in map(parse, cases):
         row = {"peer": peer, "study": work.study, "case": work.case}
         try:

@@ -17,9 +17,11 @@ struct StudyOptions {
   std::vector<Version> versions;   // empty means all
   std::vector<int> cores;          // thread counts to sweep with `parallel`
   std::uint64_t seed = 1;
-  std::int64_t epochs = 0;  // of the study of augmentation; 0: what suits the number of images
-  std::int64_t seeds = 0;   // likewise
+  std::int64_t epochs = 0;  // of the studies of augmentation and of plates; 0: what suits them
+  std::int64_t seeds = 0;   // of the study of augmentation; likewise
   std::string data;         // mnist, fashion-mnist, digits or a folder; empty: mnist where it is at hand
+  // Weights for the study of plates: a file, none, or auto: those of the cache, if they are there.
+  std::string pretrained = "auto";
   std::string program;      // what process workers execute, as in LoaderOptions
 };
 

@@ -7,6 +7,7 @@
 #include "tandem/study/correlation.h"
 #include "tandem/study/devices.h"
 #include "tandem/study/max.h"
+#include "tandem/study/plates.h"
 #include "tandem/study/training_case.h"
 #include "tandem/study/workers.h"
 #include "tandem/study/xxt.h"
@@ -25,6 +26,7 @@ constexpr Study studies[] = {
      study_devices},
     {"workers", "augmentation by 1, 2, 4, … threads and processes", "", "", CaseKind::none, study_workers},
     {"augment", "plain against augmented training", "", "", CaseKind::none, study_augment},
+    {"plates", "transfer learning on photographs", "", "", CaseKind::none, study_plates},
 };
 
 }  // namespace
@@ -36,7 +38,7 @@ std::span<const Study> all_studies() {
 const Study& find_study(std::string_view name) {
   for (const Study& study : studies)
     if (study.name == name) return study;
-  fail("expected a study out of max, xxt, correlation, devices, workers, augment, all, got '{}'", name);
+  fail("expected a study out of max, xxt, correlation, devices, workers, augment, plates, all, got '{}'", name);
 }
 
 void check_case(const Study& study, std::string_view text) {

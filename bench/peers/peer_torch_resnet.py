@@ -1,0 +1,89 @@
+"""PyTorch training ResNet-18 (SGD with momentum), training its last layer alone with a frozen backbone in train mode, and inferring, on
+random images of 224×224 that are on the device already, channels-last. tf32 lets products and convolutions use TF32, bf16 is autocast;
+with --compile bf16 is also timed through torch.compile. On the CPU the faster counts of oneDNN (channels-last) and none (not so)."""
+import contextlib
+import sys
+import time
+
+import measure
+import torch_photos
+
+
+class Run:
+    """call() is one step or one inference on a batch."""
+
+    def __init__(self, work, device, channels_last, compiled):
+        import torch
+        torch.manual_seed(1)
+        layout = torch.channels_last if channels_last else torch.contiguous_format
+        self.work, self.device = work, device
+        self.model = torch_photos.resnet18().to(device).to(memory_format=layout)
+        self.images = torch.randn(work.batch, 3, 224, 224, device=device).to(memory_format=layout)
+        self.labels = torch.randint(0, 1000, (work.batch,), device=device)
+        if work.what == "train-head":
+            torch_photos.freeze(self.model)
+        self.model.train(work.what != "infer")
+        self.optimizer = torch.optim.SGD([p for p in self.model.parameters() if p.requires_grad], 1e-4, momentum=0.9, foreach=True)
+        self.forward = torch.compile(self.model) if compiled else self.model
+
+    def autocast(self):
+        import torch
+        return torch.autocast(self.device, torch.bfloat16) if self.work.precision == "bf16" else contextlib.nullcontext()
+
+    def call(self):
+        import torch
+        if self.work.what == "infer":
+            with torch.inference_mode(), self.autocast():
+                return self.forward(self.images)
+        self.optimizer.zero_grad(set_to_none=True)
+        with self.autocast():
+            loss = torch.nn.functional.cross_entropy(self.forward(self.images), self.labels)
+        loss.backward()
+        self.optimizer.step()
+        return loss
+
+    def time(self, budget_s):
+        import torch
+        if not bool(torch.isfinite(self.call().float()).all()):
+            raise RuntimeError(f"{self.work.case} gives numbers that are not finite")
+        if self.device == "cpu":
+            return measure.of_all_samples(measure.time_cpu(self.call, budget_s), self.work.batch)
+        calls = 5
+
+        def several():
+            for _ in range(calls):
+                self.call()
+            torch.cuda.synchronize()
+        several()
+        return measure.of_all_samples(measure.time_cpu(several, budget_s, calls), self.work.batch)
+
+
+def time_on_cpu(work, budget_s):
+    """With the setting that is faster in a second call."""
+    import torch
+
+    def second_call(enabled):
+        with torch.backends.mkldnn.flags(enabled=enabled):
+            tried = Run(work, "cpu", enabled, False)
+            tried.call()
+            start = time.perf_counter()
+            tried.call()
+            return time.perf_counter() - start
+    enabled = torch.backends.mkldnn.is_available() and second_call(True) < second_call(False)
+    with torch.backends.mkldnn.flags(enabled=enabled):
+        return Run(work, "cpu", enabled, False).time(budget_s)
+
+
+def run(work, device, budget_s):
+    import torch
+    torch.backends.cudnn.benchmark = True
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = work.precision == "tf32"
+    if device == "cpu":
+        yield "PyTorch", time_on_cpu(work, budget_s)
+        return
+    yield "PyTorch", Run(work, device, True, False).time(budget_s)
+    if "--compile" in sys.argv and work.precision == "bf16":
+        yield "PyTorch compiled", Run(work, device, True, True).time(budget_s)
+
+
+measure.run("PyTorch", run)

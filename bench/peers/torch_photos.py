@@ -1,0 +1,108 @@
+"""What the peers with photographs share: ResNet-18 and the photographs' transforms, torchvision's where it is installed, else the same
+layers in plain PyTorch and the same steps in Pillow."""
+import math
+import random
+
+MEAN, STD = (.485, .456, .406), (.229, .224, .225)
+
+
+def resnet18(classes=1000):
+    try:
+        from torchvision.models import resnet18 as make
+        return make(num_classes=classes)
+    except ImportError:
+        return plain_resnet18(classes)
+
+
+def plain_resnet18(classes):
+    from torch import nn
+
+    class Block(nn.Module):
+        def __init__(self, inputs, outputs, stride):
+            super().__init__()
+            self.conv1 = nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False)
+            self.bn1, self.relu = nn.BatchNorm2d(outputs), nn.ReLU(inplace=True)
+            self.conv2 = nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False)
+            self.bn2, self.downsample = nn.BatchNorm2d(outputs), None
+            if stride > 1 or inputs != outputs:
+                self.downsample = nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs))
+
+        def forward(self, x):
+            y = self.bn2(self.conv2(self.relu(self.bn1(self.conv1(x)))))
+            return self.relu(y + (self.downsample(x) if self.downsample else x))
+
+    stages = [nn.Sequential(Block(a, b, 1 if a == b else 2), Block(b, b, 1)) for a, b in ((64, 64), (64, 128), (128, 256), (256, 512))]
+    model = nn.Sequential(nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1), *stages,
+                          nn.AdaptiveAvgPool2d(1), nn.Flatten())
+    model.add_module("fc", nn.Linear(512, classes))
+    for module in model.modules():
+        if isinstance(module, nn.Conv2d):
+            nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
+    return model
+
+
+def freeze(model):
+    """All but the last layer; in train mode the norms' statistics still move."""
+    for name, parameter in model.named_parameters():
+        parameter.requires_grad = name.startswith("fc.")
+    return model
+
+
+def training_transform(size):
+    try:
+        from torchvision import transforms as T
+        return T.Compose([T.RandomResizedCrop(size), T.RandomHorizontalFlip(), T.ToTensor(), T.Normalize(MEAN, STD)])
+    except ImportError:
+        return PlainTransform(size, True)
+
+
+def evaluation_transform(size):
+    try:
+        from torchvision import transforms as T
+        return T.Compose([T.Resize((size, size)), T.ToTensor(), T.Normalize(MEAN, STD)])
+    except ImportError:
+        return PlainTransform(size, False)
+
+
+class PlainTransform:
+    """torchvision's steps by Pillow: a random box (share of the area 0.08 to 1, width by height 3/4 to 4/3) or all, resized, perhaps
+    flipped, as normalised floats."""
+
+    def __init__(self, size, training):
+        self.size, self.training = size, training
+
+    def box(self, width, height):
+        for _ in range(10):
+            area, ratio = width * height * random.uniform(0.08, 1), math.exp(random.uniform(math.log(3 / 4), math.log(4 / 3)))
+            w, h = round(math.sqrt(area * ratio)), round(math.sqrt(area / ratio))
+            if 0 < w <= width and 0 < h <= height:
+                left, top = random.randint(0, width - w), random.randint(0, height - h)
+                return left, top, left + w, top + h
+        return 0, 0, width, height
+
+    def __call__(self, image):
+        import numpy
+        import torch
+        from PIL import Image
+        if self.training:
+            image = image.crop(self.box(*image.size))
+        image = image.resize((self.size, self.size), Image.BILINEAR)
+        if self.training and random.random() < 0.5:
+            image = image.transpose(Image.FLIP_LEFT_RIGHT)
+        pixels = torch.from_numpy(numpy.array(image)).permute(2, 0, 1).contiguous().float().div(255)
+        return pixels.sub_(torch.tensor(MEAN).view(3, 1, 1)).div_(torch.tensor(STD).view(3, 1, 1))
+
+
+class Photos:
+    """A data set of files, each decoded and transformed when it is asked for, as torchvision's ImageFolder does."""
+
+    def __init__(self, files, labels, transform):
+        self.files, self.labels, self.transform = files, labels, transform
+
+    def __len__(self):
+        return len(self.files)
+
+    def __getitem__(self, i):
+        from PIL import Image
+        with open(self.files[i], "rb") as file:
+            return self.transform(Image.open(file).convert("RGB")), self.labels[i]

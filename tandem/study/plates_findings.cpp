@@ -1,0 +1,173 @@
+#include "tandem/study/plates_findings.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "tandem/core/check.h"
+#include "tandem/report/figures.h"
+
+namespace tandem {
+namespace {
+
+constexpr FlowPhase phases[flow_phase_count] = {FlowPhase::decode,   FlowPhase::augment,  FlowPhase::copy,
+                                                FlowPhase::forward,  FlowPhase::backward, FlowPhase::update,
+                                                FlowPhase::evaluate, FlowPhase::predict,  FlowPhase::other};
+
+std::string in_words(double ms) {
+  return format_figure(ms, Unit::milliseconds);
+}
+
+// "forward 71 %": the phases that take most, down to a tenth of the whole.
+std::string where_time_goes(const FlowResult& result) {
+  std::vector<FlowPhase> sorted(std::begin(phases), std::end(phases));
+  std::ranges::stable_sort(sorted, std::greater<>(), [&](FlowPhase phase) { return result[phase]; });
+  std::vector<std::string> parts;
+  for (const FlowPhase phase : sorted)
+    if (parts.empty() || result[phase] >= 0.1 * result.total_ms)
+      parts.push_back(fmt::format("{} {:.0f} %", name_of(phase), 100 * result[phase] / result.total_ms));
+  return fmt::format("Where the time goes on {}: {}.", result.device.to_string(), fmt::join(parts, ", "));
+}
+
+// Whether the first is what speed-ups are over.
+bool begins_with_cpu(std::span<const FlowResult> results) {
+  return !results.empty() && !results.front().device.is_cuda();
+}
+
+}  // namespace
+
+const char* name_of(FlowPhase phase) {
+  switch (phase) {
+    case FlowPhase::decode:
+      return "decode";
+    case FlowPhase::augment:
+      return "augment";
+    case FlowPhase::copy:
+      return "copy";
+    case FlowPhase::forward:
+      return "forward";
+    case FlowPhase::backward:
+      return "backward";
+    case FlowPhase::update:
+      return "update";
+    case FlowPhase::evaluate:
+      return "evaluate";
+    case FlowPhase::predict:
+      return "predict";
+    case FlowPhase::other:
+      break;
+  }
+  return "other";
+}
+
+double differing_share(const FlowResult& a, const FlowResult& b) {
+  if (a.predictions.size() != b.predictions.size() || a.predictions.empty()) return 1;
+  std::size_t differing = 0;
+  for (std::size_t i = 0; i < a.predictions.size(); ++i) differing += a.predictions[i] != b.predictions[i];
+  return static_cast<double>(differing) / static_cast<double>(a.predictions.size());
+}
+
+std::vector<StudyRow> plates_rows(std::span<const FlowResult> results) {
+  std::vector<StudyRow> rows;
+  const auto add = [&](const std::string& name, const FlowResult& result, double median_ms, double min_ms,
+                       double max_ms) -> StudyRow& {
+    rows.push_back({.case_name = name,
+                    .version = result.device.is_cuda() ? "cuda" : "cpu",
+                    .device = result.device.to_string(),
+                    .median_ms = median_ms,
+                    .min_ms = min_ms,
+                    .max_ms = max_ms,
+                    .engine = result.engine});
+    return rows.back();
+  };
+  const auto set_speedup = [&](StudyRow& row, double base_ms) {
+    if (begins_with_cpu(results) && base_ms > 0 && row.median_ms > 0) row.speedup = base_ms / row.median_ms;
+  };
+  const auto median_epoch = [](const FlowResult& result) {
+    std::vector<double> sorted = result.epoch_ms;
+    expect(!sorted.empty());
+    std::ranges::sort(sorted);
+    return sorted[sorted.size() / 2];
+  };
+  for (const FlowResult& result : results) {
+    StudyRow& row = add("whole flow", result, result.total_ms, result.total_ms, result.total_ms);
+    row.max_error = differing_share(results.front(), result);
+    row.agrees = result.file_agrees && *row.max_error <= differing_predictions;
+    set_speedup(row, results.front().total_ms);
+    if (row.agrees) continue;  // the time of a wrong result means nothing
+    row.median_ms = row.min_ms = row.max_ms = std::numeric_limits<double>::quiet_NaN();
+    row.speedup = std::nullopt;
+  }
+  for (const FlowResult& result : results) {
+    const auto [least, most] = std::ranges::minmax(result.epoch_ms);
+    set_speedup(add("an epoch", result, median_epoch(result), least, most), median_epoch(results.front()));
+  }
+  for (const FlowPhase phase : phases)
+    for (const FlowResult& result : results)
+      set_speedup(add(name_of(phase), result, result[phase], result[phase], result[phase]),
+                  results.front()[phase]);
+  return rows;
+}
+
+std::vector<std::string> plates_findings(std::span<const FlowResult> results) {
+  std::vector<std::string> findings;
+  const FlowResult& first = results.front();
+  std::vector<std::string> totals;
+  for (const FlowResult& result : results)
+    totals.push_back(
+        fmt::format("{} on {}{}", in_words(result.total_ms), result.device.to_string(),
+                    &result != &first && begins_with_cpu(results)
+                        ? fmt::format(", {:.{}f} times as fast", first.total_ms / result.total_ms,
+                                      first.total_ms >= 10 * result.total_ms ? 0 : 1)
+                        : ""));
+  findings.push_back(fmt::format(
+      "{} epochs over {} photographs, each judged by {}, and {} predictions take {}.", first.epoch_ms.size(),
+      first.train, first.validation, format_count(std::ssize(first.predictions)), fmt::join(totals, "; ")));
+  for (const FlowResult& result : results) findings.push_back(where_time_goes(result));
+  for (const FlowResult& result : results) {
+    if (!result.file_agrees)
+      findings.push_back(fmt::format("The model's file gives other outputs than the model trained on {}.",
+                                     result.device.to_string()));
+    if (&result == &first) continue;
+    findings.push_back(
+        fmt::format("{} and {} see {:.1f} % of the fresh plates alike (at least {:.0f} % must be).",
+                    first.device.to_string(), result.device.to_string(),
+                    100 * (1 - differing_share(first, result)), 100 * (1 - differing_predictions)));
+  }
+  std::vector<std::string> told;
+  for (const FlowResult& result : results)
+    told.push_back(fmt::format("{:.1f} % on {}", 100 * result.accuracy, result.device.to_string()));
+  findings.push_back(fmt::format("Fresh plates told right: {}.", fmt::join(told, ", ")));
+  return findings;
+}
+
+std::vector<Plot> plates_plots(std::span<const FlowResult> results) {
+  Plot times{.title = "Time by phase",
+             .x_label = "",
+             .y_label = "time in the whole flow, logarithmic: less is better",
+             .kind = PlotKind::bars,
+             .log_y = true,
+             .y_unit = Unit::milliseconds,
+             .categories = {},
+             .series = {}};
+  for (const FlowPhase phase : phases) times.categories.push_back(name_of(phase));
+  Plot curves{.title = "What is learnt",
+              .x_label = "epoch",
+              .y_label = "share of the validation photographs told right",
+              .y_unit = Unit::share,
+              .categories = {},
+              .series = {}};
+  for (const FlowResult& result : results) {
+    times.series.push_back({.name = result.device.to_string(), .x = {}, .y = {}});
+    for (const FlowPhase phase : phases) times.series.back().y.push_back(result[phase]);
+    Series curve{.name = result.device.to_string(), .x = {}, .y = result.validation_accuracy};
+    for (std::size_t epoch = 1; epoch <= curve.y.size(); ++epoch)
+      curve.x.push_back(static_cast<double>(epoch));
+    curves.series.push_back(std::move(curve));
+  }
+  return {times, curves};
+}
+
+}  // namespace tandem

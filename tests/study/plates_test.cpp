@@ -1,0 +1,156 @@
+#include "tandem/study/plates.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "tandem/core/error.h"
+#include "tests/image/test_files.h"
+
+namespace tandem {
+namespace {
+
+PlatesFlow small_flow() {
+  return {.of_each_kind = 7, .fresh = 10, .side = 64, .image_size = 32, .epochs = 2, .batch_size = 4};
+}
+
+TEST(StudyPlates, FlowGoesFromAFolderToPredictions) {
+  const TempFolder folder;
+  const PlatesFlow flow = small_flow();
+  write_flow_plates(folder.path(), flow);
+  const FlowResult result = run_plates_flow(folder.path(), flow, cpu_device);
+  EXPECT_EQ(result.train, 10) << "numbers 1 to 5 of each kind";
+  EXPECT_EQ(result.validation, 4) << "numbers 0 and 6 of each kind";
+  EXPECT_TRUE(result.file_agrees);
+  ASSERT_EQ(result.predictions.size(), 10u);
+  for (const std::int32_t seen : result.predictions) EXPECT_TRUE(seen == 0 || seen == 1);
+  EXPECT_GE(result.accuracy, 0);
+  EXPECT_LE(result.accuracy, 1);
+  ASSERT_EQ(result.epoch_ms.size(), 2u);
+  ASSERT_EQ(result.validation_accuracy.size(), 2u);
+
+  for (const FlowPhase phase :
+       {FlowPhase::decode, FlowPhase::augment, FlowPhase::forward, FlowPhase::backward, FlowPhase::update,
+        FlowPhase::evaluate, FlowPhase::predict, FlowPhase::other})
+    EXPECT_GT(result[phase], 0) << name_of(phase);
+  const double sum = std::accumulate(result.phase_ms.begin(), result.phase_ms.end(), 0.0);
+  EXPECT_NEAR(sum, result.total_ms, 1e-6 * result.total_ms);
+  const double epochs = result.epoch_ms[0] + result.epoch_ms[1];
+  EXPECT_LT(epochs, result.total_ms);
+  EXPECT_LE(result[FlowPhase::augment] + result[FlowPhase::forward] + result[FlowPhase::backward] +
+                result[FlowPhase::update] + result[FlowPhase::evaluate],
+            epochs * (1 + 1e-6));
+
+  // The same again: nothing depends on chance but the times.
+  const TempFolder other;
+  write_flow_plates(other.path(), flow);
+  const FlowResult again = run_plates_flow(other.path(), flow, cpu_device);
+  EXPECT_EQ(again.predictions, result.predictions);
+  EXPECT_EQ(again.validation_accuracy, result.validation_accuracy);
+}
+
+TEST(StudyPlates, WeightsThatAreNotThereAreAnError) {
+  const TempFolder folder;
+  PlatesFlow flow = small_flow();
+  flow.pretrained = folder.path() / "none.pth";
+  write_flow_plates(folder.path(), flow);
+  EXPECT_THROW(run_plates_flow(folder.path(), flow, cpu_device), Error);
+}
+
+// As a GPU's would be, so that what is said of two devices can be tested anywhere.
+FlowResult made_up(Device device, double scale) {
+  FlowResult result{.device = device, .engine = "made up", .train = 34, .validation = 8};
+  for (std::size_t i = 0; i < flow_phase_count; ++i) result.phase_ms[i] = scale * static_cast<double>(i + 1);
+  result[FlowPhase::copy] = device.is_cuda() ? 5 : 0;
+  result.total_ms = std::accumulate(result.phase_ms.begin(), result.phase_ms.end(), 0.0);
+  result.epoch_ms = {3 * scale, 1 * scale, 2 * scale};
+  result.validation_accuracy = {0.5, 0.75, 1};
+  for (int i = 0; i < 100; ++i) result.predictions.push_back(i % 2);
+  result.accuracy = 0.9;
+  return result;
+}
+
+const StudyRow& row_of(const std::vector<StudyRow>& rows, const std::string& name,
+                       const std::string& device) {
+  const auto found = std::ranges::find_if(
+      rows, [&](const StudyRow& row) { return row.case_name == name && row.device == device; });
+  EXPECT_NE(found, rows.end()) << name;
+  return *found;
+}
+
+TEST(PlatesFindings, RowsHoldTheWholeAnEpochAndThePhasesOfEachDevice) {
+  const std::vector<FlowResult> results{made_up(cpu_device, 100), made_up(cuda_device(), 10)};
+  const std::vector<StudyRow> rows = plates_rows(results);
+  EXPECT_EQ(rows.size(), 2 * (2 + flow_phase_count));
+  const StudyRow& whole = row_of(rows, "whole flow", "cuda:0");
+  EXPECT_EQ(whole.version, "cuda");
+  EXPECT_TRUE(whole.agrees);
+  EXPECT_EQ(whole.max_error, 0);
+  EXPECT_DOUBLE_EQ(whole.median_ms, results[1].total_ms);
+  EXPECT_DOUBLE_EQ(*whole.speedup, results[0].total_ms / results[1].total_ms);
+  const StudyRow& epoch = row_of(rows, "an epoch", "cuda:0");
+  EXPECT_EQ(epoch.median_ms, 20);
+  EXPECT_EQ(epoch.min_ms, 10);
+  EXPECT_EQ(epoch.max_ms, 30);
+  EXPECT_DOUBLE_EQ(*epoch.speedup, 10);
+  EXPECT_EQ(row_of(rows, "forward", "cpu").median_ms, 400);
+  EXPECT_DOUBLE_EQ(*row_of(rows, "forward", "cuda:0").speedup, 10);
+  EXPECT_FALSE(row_of(rows, "copy", "cuda:0").speedup) << "the CPU copies nothing";
+}
+
+TEST(PlatesFindings, OtherPredictionsThanTheFirstDevicesAreWrong) {
+  std::vector<FlowResult> results{made_up(cpu_device, 100), made_up(cuda_device(), 10)};
+  for (std::size_t i = 0; i < 3; ++i) results[1].predictions[i] ^= 1;
+  EXPECT_TRUE(row_of(plates_rows(results), "whole flow", "cuda:0").agrees) << "3 of 100 may differ";
+  results[1].predictions[3] ^= 1;
+  const std::vector<StudyRow> rows = plates_rows(results);
+  const StudyRow& whole = row_of(rows, "whole flow", "cuda:0");
+  EXPECT_FALSE(whole.agrees);
+  EXPECT_DOUBLE_EQ(*whole.max_error, 0.04);
+  EXPECT_TRUE(std::isnan(whole.median_ms));
+  EXPECT_FALSE(whole.speedup);
+  EXPECT_TRUE(row_of(rows, "whole flow", "cpu").agrees);
+  results[1].predictions.pop_back();
+  EXPECT_EQ(differing_share(results[0], results[1]), 1);
+}
+
+TEST(PlatesFindings, AFileThatGivesOtherOutputsIsWrong) {
+  std::vector<FlowResult> results{made_up(cpu_device, 100)};
+  results[0].file_agrees = false;
+  EXPECT_FALSE(row_of(plates_rows(results), "whole flow", "cpu").agrees);
+  const std::vector<std::string> findings = plates_findings(results);
+  EXPECT_EQ(
+      std::ranges::count(findings, "The model's file gives other outputs than the model trained on cpu."), 1);
+}
+
+TEST(PlatesFindings, SentencesSayWhatItTookAndWhereTheTimeGoes) {
+  std::vector<FlowResult> results{made_up(cpu_device, 100), made_up(cuda_device(), 10)};
+  results[1].predictions[0] ^= 1;
+  const std::vector<std::string> findings = plates_findings(results);
+  ASSERT_EQ(findings.size(), 5u);
+  EXPECT_EQ(
+      findings[0],
+      "3 epochs over 34 photographs, each judged by 8, and 100 predictions take 4.20 s on cpu; 425 ms on "
+      "cuda:0, 9.9 times as fast.");
+  EXPECT_EQ(
+      findings[1],
+      "Where the time goes on cpu: other 21 %, predict 19 %, evaluate 17 %, update 14 %, backward 12 %.");
+  EXPECT_EQ(findings[3], "cpu and cuda:0 see 99.0 % of the fresh plates alike (at least 97 % must be).");
+  EXPECT_EQ(findings[4], "Fresh plates told right: 90.0 % on cpu, 90.0 % on cuda:0.");
+}
+
+TEST(PlatesFindings, PlotsHaveASeriesADevice) {
+  const std::vector<FlowResult> results{made_up(cpu_device, 100), made_up(cuda_device(), 10)};
+  const std::vector<Plot> plots = plates_plots(results);
+  ASSERT_EQ(plots.size(), 2u);
+  ASSERT_EQ(plots[0].series.size(), 2u);
+  EXPECT_EQ(plots[0].categories.size(), flow_phase_count);
+  EXPECT_EQ(plots[0].series[1].name, "cuda:0");
+  EXPECT_EQ(plots[0].series[0].y.size(), flow_phase_count);
+  EXPECT_EQ(plots[1].series[0].x, (std::vector<double>{1, 2, 3}));
+}
+
+}  // namespace
+}  // namespace tandem
