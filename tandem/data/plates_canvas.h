@@ -42,7 +42,8 @@ inline float wave(float turns) {
   return rough * (0.775f + 0.225f * std::fabs(rough));
 }
 
-// The draws of one picture, in the order they are asked for.
+// The draws of one picture, in the order they are asked for: ask for two in braces or in two statements,
+// never as arguments of one call, whose order is the compiler's.
 class PlateDraws {
  public:
   PlateDraws(std::uint64_t seed, std::uint64_t stream) : seed_(seed), stream_(stream) {}
@@ -51,9 +52,12 @@ class PlateDraws {
   float between(float low, float high) { return low + (high - low) * unit(); }
   int below(int bound) { return static_cast<int>(unit() * static_cast<float>(bound)); }
   bool chance(float probability) { return unit() < probability; }
-  float bell() { return 2 * (unit() + unit() + unit() - 1.5f); }  // close to normal, never beyond 3
-  Rgb around(Rgb colour, float spread);                           // brighter or darker, a little off
-  Words4 words(std::uint64_t block) const;                        // apart from those above
+  float bell() {  // close to normal, never beyond 3
+    const float first = unit(), second = unit(), third = unit();
+    return 2 * (first + second + third - 1.5f);
+  }
+  Rgb around(Rgb colour, float spread);     // brighter or darker, a little off
+  Words4 words(std::uint64_t block) const;  // apart from those above
 
  private:
   std::uint64_t seed_, stream_, next_ = 0;

@@ -120,7 +120,7 @@ void paint_sauce(Canvas& canvas, const Plate& plate, Rgb colour, PlateDraws& dra
                       .edge = draws.between(0.05f, 0.3f),
                       .rough = draws.between(0.03f, 0.15f)};
     const float radius = draws.between(0.2f, 0.42f);
-    const Puddle puddle(place(draws, 0.45f), radius, draws.between(0.06f, 0.2f), draws);
+    const Puddle puddle{place(draws, 0.45f), radius, draws.between(0.06f, 0.2f), draws};
     paint_puddle(canvas, plate, puddle, sauce);
     const int drops = draws.below(8);
     for (int drop = 0; drop < drops; ++drop) {
@@ -182,8 +182,9 @@ void paint_crumbs(Canvas& canvas, const Plate& plate, const Light& light, PlateD
     if (at.x * at.x + at.y * at.y > 0.9f) continue;
     const float size = draws.unit(), radius = 0.013f + 0.04f * size * size * size;
     if (radius > 0.012f) paint_contact_shadow(canvas, plate, light, at, radius);
+    const Puddle crumb(at, radius, 0.35f, draws);
     paint_puddle(
-        canvas, plate, Puddle(at, radius, 0.35f, draws),
+        canvas, plate, crumb,
         {.colour = draws.around(crust, 0.14f), .thickness = 3 * canvas.unit(), .gloss = 0, .rough = 0.3f});
   }
 }
@@ -195,7 +196,8 @@ void paint_peas(Canvas& canvas, const Plate& plate, const Light& light, PlateDra
     const Spot at = place(draws, 0.6f);
     const float radius = draws.between(0.03f, 0.042f);
     paint_contact_shadow(canvas, plate, light, at, radius);
-    paint_puddle(canvas, plate, Puddle(at, radius, 0.04f, draws),
+    const Puddle pea(at, radius, 0.04f, draws);
+    paint_puddle(canvas, plate, pea,
                  {.colour = draws.around(green, 0.15f), .thickness = 5 * canvas.unit(), .gloss = 0.3f});
   }
 }
@@ -231,7 +233,8 @@ void paint_leaf(Canvas& canvas, const Plate& plate, const Light& light, PlateDra
     const Spot at = place(draws, 0.6f);
     const float radius = draws.between(0.09f, 0.18f);
     paint_contact_shadow(canvas, plate, light, at, radius);
-    paint_puddle(canvas, plate, Puddle(at, radius, 0.4f, draws),
+    const Puddle leaf(at, radius, 0.4f, draws);
+    paint_puddle(canvas, plate, leaf,
                  {.colour = draws.around(pick(greens, draws), 0.2f),
                   .thickness = 4 * canvas.unit(),
                   .gloss = 0.2f,
@@ -244,7 +247,7 @@ void paint_leaf(Canvas& canvas, const Plate& plate, const Light& light, PlateDra
 void paint_dried(Canvas& canvas, const Plate& plate, Rgb colour, PlateDraws& draws) {
   const int count = 1 + draws.below(2);
   for (int i = 0; i < count; ++i) {
-    const Puddle puddle(place(draws, 0.3f), draws.between(0.2f, 0.5f), draws.between(0.08f, 0.2f), draws);
+    const Puddle puddle{place(draws, 0.3f), draws.between(0.2f, 0.5f), draws.between(0.08f, 0.2f), draws};
     const float inside = draws.between(0.2f, 0.4f), border = draws.between(0.5f, 0.8f);
     const float width = draws.between(0.015f, 0.035f);
     const Stuff film{.colour = colour, .gloss = 0.1f, .rough = 0.12f};
@@ -259,7 +262,7 @@ void paint_dried(Canvas& canvas, const Plate& plate, Rgb colour, PlateDraws& dra
 }
 
 void paint_grease(Canvas& canvas, const Plate& plate, PlateDraws& draws) {
-  const Puddle puddle(place(draws, 0.25f), draws.between(0.3f, 0.55f), 0.2f, draws);
+  const Puddle puddle{place(draws, 0.25f), draws.between(0.3f, 0.55f), 0.2f, draws};
   Plane film(canvas.size());
   film.add_noise(14 * canvas.unit(), 14 * canvas.unit(), 0.9f * canvas.unit(), draws);
   for_pixels(canvas, plate, puddle.at(), puddle.reach(), [&](int x, int y, Spot spot) {

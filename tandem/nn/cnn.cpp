@@ -41,7 +41,7 @@ Tensor Cnn::forward(const Tensor& x) {
     y = layers_[i]->forward(y, true);
   }
   y = adaptive_avg_pool2d(y, {1, 1});
-  return head_.forward(cast(y.reshape({y.size(0), -1}), DType::f32));
+  return head_.forward(cast(y.reshape({y.size(0), y.size(3)}), DType::f32));
 }
 
 void Cnn::freeze_backbone() {

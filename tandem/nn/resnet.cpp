@@ -135,7 +135,7 @@ Tensor ResNet::forward(const Tensor& x) {
   y = max_pool2d(y, {3, 3}, {.stride = {2, 2}, .padding = {1, 1}});
   for (const auto& block : blocks_) y = block->forward(y);
   y = adaptive_avg_pool2d(y, {1, 1});
-  return head_.forward(cast(y.reshape({y.size(0), -1}), DType::f32));
+  return head_.forward(cast(y.reshape({y.size(0), y.size(3)}), DType::f32));
 }
 
 void ResNet::freeze_backbone() {

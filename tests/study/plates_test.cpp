@@ -84,13 +84,13 @@ TEST(PlatesFindings, RowsHoldTheWholeAnEpochAndThePhasesOfEachDevice) {
   const std::vector<FlowResult> results{made_up(cpu_device, 100), made_up(cuda_device(), 10)};
   const std::vector<StudyRow> rows = plates_rows(results);
   EXPECT_EQ(rows.size(), 2 * (2 + flow_phase_count));
-  const StudyRow& whole = row_of(rows, "whole flow", "cuda:0");
+  const StudyRow whole = row_of(rows, "whole flow", "cuda:0");
   EXPECT_EQ(whole.version, "cuda");
   EXPECT_TRUE(whole.agrees);
   EXPECT_EQ(whole.max_error, 0);
   EXPECT_DOUBLE_EQ(whole.median_ms, results[1].total_ms);
   EXPECT_DOUBLE_EQ(*whole.speedup, results[0].total_ms / results[1].total_ms);
-  const StudyRow& epoch = row_of(rows, "an epoch", "cuda:0");
+  const StudyRow epoch = row_of(rows, "an epoch", "cuda:0");
   EXPECT_EQ(epoch.median_ms, 20);
   EXPECT_EQ(epoch.min_ms, 10);
   EXPECT_EQ(epoch.max_ms, 30);
@@ -106,7 +106,7 @@ TEST(PlatesFindings, OtherPredictionsThanTheFirstDevicesAreWrong) {
   EXPECT_TRUE(row_of(plates_rows(results), "whole flow", "cuda:0").agrees) << "3 of 100 may differ";
   results[1].predictions[3] ^= 1;
   const std::vector<StudyRow> rows = plates_rows(results);
-  const StudyRow& whole = row_of(rows, "whole flow", "cuda:0");
+  const StudyRow whole = row_of(rows, "whole flow", "cuda:0");
   EXPECT_FALSE(whole.agrees);
   EXPECT_DOUBLE_EQ(*whole.max_error, 0.04);
   EXPECT_TRUE(std::isnan(whole.median_ms));
