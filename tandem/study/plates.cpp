@@ -316,6 +316,10 @@ StudyReport study_plates(const StudyOptions& options) {
     devices = {cpu_device};
     for (int i = 0; i < cuda_device_count(); ++i) devices.push_back(cuda_device(i));
   }
+  if (!flow.pretrained.empty()) {  // weights that will not do are better known before all is drawn
+    ResNet model({.depth = 18, .classes = 2});
+    load_pretrained(model, flow.pretrained);
+  }
   const TemporaryFolder folder;
   const Stopwatch watch;
   write_flow_plates(folder.path(), flow);
