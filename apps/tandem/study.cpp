@@ -73,7 +73,7 @@ void add_study_command(CLI::App& app, Action& action) {
   command->footer(
       "Studies: max (element-wise maximum), xxt (X·Xᵀ), correlation (2-D correlation),\n"
       "devices (the same training on each device), workers (augmentation by 1, 2, 4, … of them),\n"
-      "augment (plain against augmented training), plates (photographs from folder to predictions), all.\n"
+      "augment (plain against augmented training), plates (transfer learning), all.\n"
       "The exit status is 1 when a version disagrees.\n"
       "Example: tandem study correlation --cores 1,2,4 --html report.html");
   auto flags = std::make_shared<Flags>();
@@ -116,12 +116,10 @@ void add_study_command(CLI::App& app, Action& action) {
                    ->add_option("--data", flags->data,
                                 "augment: mnist (the default, if at hand), digits, fashion-mnist, PATH")
                    ->type_name("DATA");
-  auto* pretrained =
-      command
-          ->add_option("--pretrained", flags->pretrained,
-                       "plates: weights to begin with, a PATH, none, or auto (the default): those that "
-                       "tandem fetch resnet18 has brought, if any")
-          ->type_name("WEIGHTS");
+  auto* pretrained = command
+                         ->add_option("--pretrained", flags->pretrained,
+                                      "plates: weights to begin with: a PATH, none, or auto (if at hand)")
+                         ->type_name("WEIGHTS");
   command->add_option("--json", flags->json, "Write the figures as JSON")->type_name("FILE");
   command->add_option("--html", flags->html, "Write a report with plots: one file that works offline")
       ->type_name("FILE");

@@ -26,6 +26,8 @@ def run(work, device, budget_s):
     if not folder:
         yield "PyTorch", "there are no plates"
         return
+    if device == "cpu" and not torch_photos.onednn_pays():
+        torch.backends.mkldnn.set_flags(False)
     torch.manual_seed(1)
     loaders = {"train": loader_of(os.path.join(folder, "train"), torch_photos.training_transform(224), True),
                "val": loader_of(os.path.join(folder, "val"), torch_photos.evaluation_transform(224), False)}

@@ -1,9 +1,8 @@
 """PyTorch training ResNet-18 (SGD with momentum), training its last layer alone with a frozen backbone in train mode, and inferring, on
 random images of 224×224 that are on the device already, channels-last. tf32 lets products and convolutions use TF32, bf16 is autocast;
-with --compile bf16 is also timed through torch.compile. On the CPU the faster counts of oneDNN (channels-last) and none (not so)."""
+with --compile bf16 is also timed through torch.compile. On the CPU oneDNN is used, channels-last, or left out, whichever is faster there."""
 import contextlib
 import sys
-import time
 
 import measure
 import torch_photos
@@ -58,28 +57,14 @@ class Run:
         return measure.of_all_samples(measure.time_cpu(several, budget_s, calls), self.work.batch)
 
 
-def time_on_cpu(work, budget_s):
-    """With the setting that is faster in a second call."""
-    import torch
-
-    def second_call(enabled):
-        with torch.backends.mkldnn.flags(enabled=enabled):
-            tried = Run(work, "cpu", enabled, False)
-            tried.call()
-            start = time.perf_counter()
-            tried.call()
-            return time.perf_counter() - start
-    enabled = torch.backends.mkldnn.is_available() and second_call(True) < second_call(False)
-    with torch.backends.mkldnn.flags(enabled=enabled):
-        return Run(work, "cpu", enabled, False).time(budget_s)
-
-
 def run(work, device, budget_s):
     import torch
     torch.backends.cudnn.benchmark = True
     torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = work.precision == "tf32"
     if device == "cpu":
-        yield "PyTorch", time_on_cpu(work, budget_s)
+        enabled = torch_photos.onednn_pays()
+        with torch.backends.mkldnn.flags(enabled=enabled):
+            yield "PyTorch", Run(work, device, enabled, False).time(budget_s)
         return
     yield "PyTorch", Run(work, device, True, False).time(budget_s)
     if "--compile" in sys.argv and work.precision == "bf16":

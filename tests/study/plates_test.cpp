@@ -35,6 +35,7 @@ TEST(StudyPlates, FlowGoesFromAFolderToPredictions) {
        {FlowPhase::decode, FlowPhase::augment, FlowPhase::forward, FlowPhase::backward, FlowPhase::update,
         FlowPhase::evaluate, FlowPhase::predict, FlowPhase::other})
     EXPECT_GT(result[phase], 0) << name_of(phase);
+  EXPECT_EQ(result[FlowPhase::copy], 0);
   const double sum = std::accumulate(result.phase_ms.begin(), result.phase_ms.end(), 0.0);
   EXPECT_NEAR(sum, result.total_ms, 1e-6 * result.total_ms);
   const double epochs = result.epoch_ms[0] + result.epoch_ms[1];
@@ -83,7 +84,7 @@ const StudyRow& row_of(const std::vector<StudyRow>& rows, const std::string& nam
 TEST(PlatesFindings, RowsHoldTheWholeAnEpochAndThePhasesOfEachDevice) {
   const std::vector<FlowResult> results{made_up(cpu_device, 100), made_up(cuda_device(), 10)};
   const std::vector<StudyRow> rows = plates_rows(results);
-  EXPECT_EQ(rows.size(), 2 * (2 + flow_phase_count));
+  EXPECT_EQ(rows.size(), 2 * (2 + flow_phase_count) - 1) << "the CPU copies nothing";
   const StudyRow whole = row_of(rows, "whole flow", "cuda:0");
   EXPECT_EQ(whole.version, "cuda");
   EXPECT_TRUE(whole.agrees);
@@ -97,7 +98,8 @@ TEST(PlatesFindings, RowsHoldTheWholeAnEpochAndThePhasesOfEachDevice) {
   EXPECT_DOUBLE_EQ(*epoch.speedup, 10);
   EXPECT_EQ(row_of(rows, "forward", "cpu").median_ms, 400);
   EXPECT_DOUBLE_EQ(*row_of(rows, "forward", "cuda:0").speedup, 10);
-  EXPECT_FALSE(row_of(rows, "copy", "cuda:0").speedup) << "the CPU copies nothing";
+  EXPECT_FALSE(row_of(rows, "copy", "cuda:0").speedup);
+  EXPECT_FALSE(row_of(rows, "whole flow", "cpu").max_error) << "it is what others are compared with";
 }
 
 TEST(PlatesFindings, OtherPredictionsThanTheFirstDevicesAreWrong) {
@@ -144,12 +146,14 @@ TEST(PlatesFindings, SentencesSayWhatItTookAndWhereTheTimeGoes) {
 TEST(PlatesFindings, PlotsHaveASeriesADevice) {
   const std::vector<FlowResult> results{made_up(cpu_device, 100), made_up(cuda_device(), 10)};
   const std::vector<Plot> plots = plates_plots(results);
-  ASSERT_EQ(plots.size(), 2u);
+  ASSERT_EQ(plots.size(), 3u);
   ASSERT_EQ(plots[0].series.size(), 2u);
   EXPECT_EQ(plots[0].categories.size(), flow_phase_count);
   EXPECT_EQ(plots[0].series[1].name, "cuda:0");
   EXPECT_EQ(plots[0].series[0].y.size(), flow_phase_count);
-  EXPECT_EQ(plots[1].series[0].x, (std::vector<double>{1, 2, 3}));
+  const std::vector<double>& shares = plots[1].series[0].y;
+  EXPECT_NEAR(std::accumulate(shares.begin(), shares.end(), 0.0), 1, 1e-9);
+  EXPECT_EQ(plots[2].series[0].x, (std::vector<double>{1, 2, 3}));
 }
 
 }  // namespace
