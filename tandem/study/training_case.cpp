@@ -3,12 +3,35 @@
 #include <fmt/ranges.h>
 
 #include <charconv>
+#include <cmath>
 
 #include "tandem/core/check.h"
+#include "tandem/nn/cnn.h"
 
 namespace tandem {
+namespace {
+
+struct Layer {
+  double weights, places;  // filters of a convolution are applied at so many places
+};
+
+std::vector<Layer> layers_of(const TrainingCase& training) {
+  std::vector<Layer> all;
+  for (std::size_t i = 0; i + 1 < training.layers.size(); ++i)
+    all.push_back({static_cast<double>(training.layers[i]) * static_cast<double>(training.layers[i + 1]), 1});
+  if (!training.is_convolutional()) return all;
+  const CnnOptions network{.classes = TrainingCase::classes};
+  double in = 1, out = static_cast<double>(network.width), side = TrainingCase::side;
+  for (int stage = 0; stage < 3; ++stage, out *= 2, side = std::floor(side / 2))
+    for (int i = 0; i < 2; ++i, in = out) all.push_back({9 * in * out, side * side});
+  all.push_back({in * TrainingCase::classes, 1});
+  return all;
+}
+
+}  // namespace
 
 std::string TrainingCase::network() const {
+  if (is_convolutional()) return "cnn";
   return fmt::format("{}", fmt::join(layers, ","));
 }
 
@@ -18,15 +41,16 @@ std::string TrainingCase::name() const {
 
 double TrainingCase::weights() const {
   double sum = 0;
-  for (std::size_t i = 0; i + 1 < layers.size(); ++i)
-    sum += static_cast<double>(layers[i]) * static_cast<double>(layers[i + 1]);
+  for (const Layer& layer : layers_of(*this)) sum += layer.weights;
   return sum;
 }
 
 double TrainingCase::operations() const {
   // Three products a layer; the first one needs no gradient of its inputs.
-  const double first = static_cast<double>(layers[0]) * static_cast<double>(layers[1]);
-  return 2 * (3 * weights() - first);
+  const std::vector<Layer> all = layers_of(*this);
+  double products = -all.front().weights * all.front().places;
+  for (const Layer& layer : all) products += 3 * layer.weights * layer.places;
+  return 2 * products;
 }
 
 TrainingCase parse_training_case(std::string_view text) {
@@ -41,15 +65,21 @@ TrainingCase parse_training_case(std::string_view text) {
   };
   constexpr std::string_view word = " batch ";
   bool valid = true;
-  do {
-    valid = number(parsed.layers.emplace_back());
-  } while (valid && at < end && *at == ',' && ++at);
-  valid = valid && parsed.layers.size() >= 2 &&
+  const bool convolutional = text.starts_with("cnn");
+  if (convolutional) {
+    at += 3;
+  } else {
+    do {
+      valid = number(parsed.layers.emplace_back());
+    } while (valid && at < end && *at == ',' && ++at);
+  }
+  valid = valid && parsed.layers.size() != 1 &&
           text.substr(static_cast<std::size_t>(at - text.data())).starts_with(word);
   if (valid) at += word.size();
   valid = valid && number(parsed.batch_size) && at == end;
   check(valid, "[study devices] expected a case such as \"784,200,10 batch 16\", got \"{}\"", text);
-  check(parsed.layers.front() == TrainingCase::inputs && parsed.layers.back() == TrainingCase::classes,
+  check(convolutional ||
+            (parsed.layers.front() == TrainingCase::inputs && parsed.layers.back() == TrainingCase::classes),
         "[study devices] expected layers from {} pixels to {} classes, got {}", TrainingCase::inputs,
         TrainingCase::classes, parsed.network());
   check(parsed.batch_size <= TrainingCase::samples,

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tandem/nn/cnn.h"
 #include "tandem/study/studies.h"
 #include "tests/core/error_text.h"
 
@@ -25,12 +26,41 @@ TEST(TrainingCase, CountsWeightsAndOperations) {
   EXPECT_EQ(parsed.operations(), 2 * (156800 * 2 + 2000 * 3));
 }
 
+TEST(TrainingCase, KnowsTheConvolutionalNetwork) {
+  const TrainingCase parsed = parse_training_case("cnn batch 128");
+  EXPECT_TRUE(parsed.is_convolutional());
+  EXPECT_EQ(parsed.name(), "cnn batch 128");
+  double weights = 0;
+  for (const NamedTensor& each : Cnn({.classes = 10}).parameters())
+    if (each.tensor.rank() > 1) weights += static_cast<double>(each.tensor.numel());
+  EXPECT_EQ(parsed.weights(), weights);
+  const double first = 9.0 * 32 * 784,
+               others =
+                   9.0 * (32 * 32 * 784 + (32 * 64 + 64 * 64) * 196 + (64 * 128 + 128 * 128) * 49) + 1280;
+  EXPECT_EQ(parsed.operations(), 2 * (2 * first + 3 * others));
+}
+
 TEST(TrainingCase, SaysWhatItExpected) {
-  for (const char* text :
-       {"", "784", "784,200,10", "784,200,10 batch", "784,200,10 batch ", "784 batch 16", "784,,10 batch 16",
-        "784,0,10 batch 16", "784,-1,10 batch 16", "784,200,10, batch 16", "784,200,10 batch 0",
-        "784,200,10 batch 16 ", " 784,200,10 batch 16", "784,200,10  batch 16", "784,200,10 batch 1e3",
-        "784x200 batch 16", "784,99999999999999999999,10 batch 16"})
+  for (const char* text : {"",
+                           "784",
+                           "784,200,10",
+                           "784,200,10 batch",
+                           "784,200,10 batch ",
+                           "784 batch 16",
+                           "784,,10 batch 16",
+                           "784,0,10 batch 16",
+                           "784,-1,10 batch 16",
+                           "784,200,10, batch 16",
+                           "784,200,10 batch 0",
+                           "784,200,10 batch 16 ",
+                           " 784,200,10 batch 16",
+                           "784,200,10  batch 16",
+                           "784,200,10 batch 1e3",
+                           "784x200 batch 16",
+                           "cnn",
+                           "cnn batch x",
+                           "cnn,10 batch 16",
+                           "784,99999999999999999999,10 batch 16"})
     EXPECT_EQ(
         error_text([&] { parse_training_case(text); }),
         "[study devices] expected a case such as \"784,200,10 batch 16\", got \"" + std::string(text) + "\"");
