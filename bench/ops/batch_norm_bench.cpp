@@ -1,6 +1,7 @@
 // Batch norm with ReLU and residual, forward and backward, and the stem's max pooling, at the sizes ResNet-18
 // has at batch 8: bytes that must be read and written once per second.
 #include <benchmark/benchmark.h>
+#include <fmt/format.h>
 
 #include "bench/ops/op_bench.h"
 #include "tandem/ops/batch_norm.h"
