@@ -119,6 +119,7 @@ class Trainer {
     remove_half_written(folder_);
     if (std::optional<RunPosition> found = load_checkpoint(folder_, options_, *state_)) {
       position_ = std::move(*found);
+      changed_ = false;
       say(fmt::format("Resuming {} at epoch {}, step {}", folder_.path.string(), position_.epoch + 1,
                       position_.step + 1));
     } else {
