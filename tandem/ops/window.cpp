@@ -12,6 +12,10 @@ YX window_places(const char* op, YX size, YX kernel, const Window& window) {
         "stride {}x{}, dilation {}x{}, padding {}x{}",
         op, kernel.y, kernel.x, window.stride.y, window.stride.x, window.dilation.y, window.dilation.x,
         window.padding.y, window.padding.x);
+  constexpr std::int64_t most = std::int64_t{1} << 30;  // nothing below can overflow then
+  for (const YX& each : {size, kernel, window.stride, window.padding, window.dilation})
+    check(each.y <= most && each.x <= most, "[{}] expected sizes of at most {}, got {}x{}", op, most, each.y,
+          each.x);
   const std::int64_t reach_y = window.dilation.y * (kernel.y - 1) + 1;
   const std::int64_t reach_x = window.dilation.x * (kernel.x - 1) + 1;
   const std::int64_t room_y = size.y + 2 * window.padding.y - reach_y;

@@ -218,6 +218,8 @@ TEST(Conv2d, NamesWhatDoesNotFit) {
   EXPECT_EQ(error(x, of({2, 3, 3, 6}, DType::f64), {}, {}), "[conv2d] expected a weight of f32, got f64");
   EXPECT_EQ(error(of({1, 4, 4, 6}, DType::i32), weight, {}, {}),
             "[conv2d] expected a floating dtype, got i32");
+  EXPECT_EQ(error(x, weight, {}, {.window = {.padding = {std::int64_t{1} << 62, 0}}}),
+            "[conv2d] expected sizes of at most 1073741824, got 4611686018427387904x0");
   EXPECT_EQ(error(of({1, 0, 4, 6}), weight, {}, {}), "[conv2d] expected images of at least 1x1, got 0x4");
   EXPECT_EQ(error(x, Tensor(), {}, {}), "[conv2d] expected a tensor, got an empty handle");
   EXPECT_EQ(error_text([&] {

@@ -197,7 +197,9 @@ TEST_F(Trainer, SavesOnRequestAndNowAndThen) {
 
 TEST_F(Trainer, ResumesAFinishedRunAndAnEmptyOne) {
   const TrainResult fresh = run("run", true);
+  const auto written = std::filesystem::last_write_time(folder_ / "run/last.ckpt");
   const TrainResult again = run("run", true);
+  EXPECT_EQ(std::filesystem::last_write_time(folder_ / "run/last.ckpt"), written) << "nothing has changed";
   EXPECT_EQ(again.test_accuracy, fresh.test_accuracy);
   EXPECT_EQ(again.epochs.size(), 4u);
 }
