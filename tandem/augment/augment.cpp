@@ -68,16 +68,17 @@ void augment_image(const Recipe& recipe, std::span<const DrawnStep> drawn, const
 template <>
 void augment_kernel<Backend::cpu>(const AugmentBatch& batch, StreamView) {
   const std::int64_t bytes = batch.size.bytes();
-  const std::int64_t grain = std::max<std::int64_t>((1 << 14) / std::max<std::int64_t>(bytes, 1), 1);
-  parallel_for(batch.count, grain, [&](std::int64_t begin, std::int64_t end) {
-    AugmentScratch scratch;
-    for (std::int64_t i = begin; i < end; ++i) {
-      const std::int32_t sample = batch.samples[i];
-      const DrawKey key{
-          .seed = batch.seed, .epoch = batch.epoch, .sample = static_cast<std::uint32_t>(sample)};
-      augment_image(batch.recipe, batch.size, key, batch.images + sample * bytes, batch.out + i * bytes,
-                    scratch);
-    }
+  const std::int64_t grain = std::max<std::int64_t>((1 << 13) / std::max<std::int64_t>(bytes, 1), 1);
+  parallel_tasks(batch.count, grain, [&] {
+    return [&, scratch = AugmentScratch()](std::int64_t begin, std::int64_t end) mutable {
+      for (std::int64_t i = begin; i < end; ++i) {
+        const std::int32_t sample = batch.samples[i];
+        const DrawKey key{
+            .seed = batch.seed, .epoch = batch.epoch, .sample = static_cast<std::uint32_t>(sample)};
+        augment_image(batch.recipe, batch.size, key, batch.images + sample * bytes, batch.out + i * bytes,
+                      scratch);
+      }
+    };
   });
 }
 

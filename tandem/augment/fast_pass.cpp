@@ -148,42 +148,22 @@ typedef std::uint16_t Half __attribute__((may_alias));
   });
 }
 
-// `chains` × lanes blocks of noise bits from block `first` on. A chain of rounds waits for its products, so
-// several run at once; compilers vectorise over the lanes.
-template <std::uint32_t lanes, std::uint32_t chains>
-[[gnu::always_inline]] inline void fill_bits(const DrawKey& key, std::uint32_t first,
-                                             std::uint32_t* __restrict words) {
-  for (std::uint32_t lane = 0; lane < lanes; ++lane)
-#pragma GCC unroll 4
-    for (std::uint32_t chain = 0; chain < chains; ++chain) {
-      const std::uint32_t block = chain * lanes + lane;
-      const Words4 four = key.block(first + block);
-      for (std::uint32_t k = 0; k < 4; ++k) words[4 * block + k] = four.word[k];
-    }
-}
-
 [[gnu::noinline]] void add_noise_fast(std::int32_t noise, const DrawKey& key, std::uint8_t* out,
                                       std::int64_t count, AugmentScratch& scratch) {
-  constexpr std::int64_t piece = 4096;      // bytes whose bits stay in the first cache
-  scratch.bits.resize(piece / 2 + 4 * 16);  // the last vector of blocks may reach beyond
+  constexpr std::int64_t piece = 4096;  // bytes whose bits stay in the first cache
+  scratch.bits.resize(piece / 2);
   std::uint32_t* const words = scratch.bits.data();
-  static_assert(std::endian::native == std::endian::little);
+  static_assert(std::endian::native == std::endian::little && piece / 8 % philox_group == 0);
   const auto factor = static_cast<std::uint32_t>(2 * noise);
   const std::uint32_t start = (1u << 22) - 65535u * static_cast<std::uint32_t>(noise);
-  with_simd([&]<std::size_t bytes>() __attribute__((always_inline)) {
-    constexpr std::uint32_t lanes = bytes / sizeof(std::uint32_t);
-    const DrawKey local = key;
-    for (std::int64_t begin = 0; begin < count; begin += piece) {
-      const auto present = static_cast<std::uint32_t>(std::min(piece, count - begin));
-      const auto first = static_cast<std::uint32_t>(1 + begin / 8);
-      const std::uint32_t blocks = (present + 7) / 8;
-      std::uint32_t block = 0;
-      for (; block + 4 * lanes <= blocks; block += 4 * lanes)
-        fill_bits<lanes, 4>(local, first + block, words + 4 * block);
-      for (; block < blocks; block += lanes) fill_bits<lanes, 1>(local, first + block, words + 4 * block);
+  for (std::int64_t begin = 0; begin < count; begin += piece) {
+    const auto present = static_cast<std::uint32_t>(std::min(piece, count - begin));
+    const auto first = static_cast<std::uint32_t>(1 + begin / 8);
+    philox_blocks(key.counter(first), key.seed, (present + 7) / 8, words);
+    with_simd([&]<std::size_t>() __attribute__((always_inline)) {
       add_halves(reinterpret_cast<const Half*>(words), factor, start, out + begin, present);
-    }
-  });
+    });
+  }
 }
 
 }  // namespace

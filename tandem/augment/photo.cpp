@@ -88,10 +88,16 @@ void resize_window(const PhotoRecipe& recipe, const PhotoDraw& draw, const Image
   }
 }
 
-void flip_rows(int height, int width, std::uint8_t* image) {
-  for (int y = 0; y < height; ++y, image += 3 * width)
-    for (int left = 0, right = width - 1; left < right; ++left, --right)
-      std::swap_ranges(image + 3 * left, image + 3 * left + 3, image + 3 * right);
+// Pixels are moved four bytes at a time, of which the next one overwrites the last.
+void flip_rows(int height, int width, std::uint8_t* image, std::vector<std::uint8_t>& copy) {
+  const std::size_t row_bytes = std::size_t{3} * static_cast<std::size_t>(width);
+  copy.resize(row_bytes + 1);
+  for (int y = 0; y < height; ++y, image += row_bytes) {
+    std::memcpy(copy.data(), image, row_bytes);
+    const std::uint8_t* from = copy.data() + row_bytes;
+    for (std::size_t at = 0; at + 4 <= row_bytes; at += 3) std::memcpy(image + at, from -= 3, 4);
+    std::memcpy(image + row_bytes - 3, copy.data(), 3);
+  }
 }
 
 void erase_box(const PhotoRecipe& recipe, const PixelBox& box, std::uint8_t* image) {
@@ -116,7 +122,7 @@ void make_photo_from_box(const PhotoRecipe& recipe, const PhotoDraw& draw, const
     resize_and_cut(recipe, draw, box, out, scratch);
   else
     resize_window(recipe, draw, box, out, scratch);
-  if (draw.flip) flip_rows(recipe.height, recipe.width, out);
+  if (draw.flip) flip_rows(recipe.height, recipe.width, out, scratch.copy);
   for (int i = 0; i < draw.op_count; ++i)
     apply_photo_op(draw.ops[i], recipe.height, recipe.width, out, scratch.copy);
   erase_box(recipe, draw.erase, out);
@@ -126,15 +132,14 @@ template <>
 void photo_kernel<Backend::cpu>(const PhotoBatch& batch, StreamView) {
   const PhotoRecipe& recipe = batch.recipe;
   const std::int64_t bytes = std::int64_t{3} * recipe.height * recipe.width;
-  parallel_for(batch.count, 1, [&](std::int64_t begin, std::int64_t end) {
-    PhotoScratch scratch;
-    for (std::int64_t i = begin; i < end; ++i) {
+  parallel_tasks(batch.count, 1, [&] {
+    return [&, scratch = PhotoScratch()](std::int64_t i, std::int64_t) mutable {
       const std::int32_t sample = batch.samples[i];
       const PhotoPlace& place = batch.places[sample];
       std::uint8_t* const out = batch.out + i * bytes;
       if (place.height == 0) {
         std::memset(out, 0, static_cast<std::size_t>(bytes));
-        continue;
+        return;
       }
       const PhotoDraw draw = draw_photo(
           recipe, place.height, place.width,
@@ -142,7 +147,7 @@ void photo_kernel<Backend::cpu>(const PhotoBatch& batch, StreamView) {
       make_photo(recipe, draw,
                  ImageView(batch.pixels + place.offset, place.height, place.width, 3, 3 * place.width), out,
                  scratch);
-    }
+    };
   });
 }
 

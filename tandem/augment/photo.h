@@ -18,6 +18,7 @@ struct PhotoScratch {
   ResizeScratch resize;
   std::vector<std::uint8_t> narrowed, copy;
   std::vector<std::int32_t> weights;
+  Image box;  // what was decoded last
 };
 
 // An RGB photograph of the size the draw was made for → recipe.height × recipe.width × 3 bytes.

@@ -1,7 +1,9 @@
-// Threads. There is one OpenMP team for computing; parallel_for splits a range over it. Loader workers, whose
-// kernels must stay on one thread, hold a ThreadLimit of 1.
+// Threads. There is one OpenMP team for computing; parallel_for and parallel_tasks split a range over it.
+// Loader workers, whose kernels must stay on one thread, hold a ThreadLimit of 1.
 #pragma once
 
+#include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <type_traits>
 
@@ -49,6 +51,20 @@ void parallel_for(std::int64_t count, std::int64_t grain, F&& f) {
         (*static_cast<Function*>(context))(begin, end);
       },
       const_cast<std::remove_const_t<Function>*>(&f));
+}
+
+// The same for pieces that take unequal times, or threads that are held up: each thread takes the next
+// `grain` when it is done with one. Each begins by calling `make`, and gives its ranges to what that returns,
+// which can own whatever a thread uses again and again.
+template <class Make>
+void parallel_tasks(std::int64_t count, std::int64_t grain, Make&& make) {
+  std::atomic<std::int64_t> next{0};
+  const std::int64_t grains = count > 0 ? (count - 1) / grain + 1 : 0;
+  parallel_for(std::min<std::int64_t>(grains, thread_count()), 1, [&](std::int64_t, std::int64_t) {
+    auto f = make();
+    for (std::int64_t begin; (begin = next.fetch_add(grain, std::memory_order_relaxed)) < count;)
+      f(begin, std::min(begin + grain, count));
+  });
 }
 
 }  // namespace tandem

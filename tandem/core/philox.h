@@ -28,6 +28,11 @@ constexpr Words4 philox(Words4 counter, std::uint64_t key) {
   return {{c0, c1, c2, c3}};
 }
 
+// philox() of `count` counters, of which the first word goes up by one each. Whole groups are written: there
+// must be room for `count` rounded up to one.
+inline constexpr std::uint32_t philox_group = 16;
+void philox_blocks(const Words4& counter, std::uint64_t key, std::uint32_t count, std::uint32_t* words);
+
 // Block number `block` of one stream: a tensor fill takes word i % 4 of block i / 4 for its element i.
 constexpr Words4 random_block(std::uint64_t seed, std::uint64_t stream, std::uint64_t block) {
   return philox({{static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32),
@@ -42,9 +47,8 @@ struct DrawKey {
   std::uint32_t sample = 0;
   std::uint32_t operation = 0;
 
-  constexpr Words4 block(std::uint32_t index) const {
-    return philox({{index, operation, sample, epoch}}, seed);
-  }
+  constexpr Words4 block(std::uint32_t index) const { return philox(counter(index), seed); }
+  constexpr Words4 counter(std::uint32_t index) const { return {{index, operation, sample, epoch}}; }
 };
 
 // Uniform in [0, 1): 24 random bits as f32, 53 as f64. Exact, so equal on every device.

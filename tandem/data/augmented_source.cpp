@@ -13,9 +13,9 @@
 namespace tandem {
 namespace {
 
-// Positions of a block on a GPU: enough that starting work on it costs nothing, few enough that the first one
-// is soon there.
-constexpr std::int64_t copied_positions = 8192, augmented_positions = 65536;
+// Positions of a block: enough that starting work on it costs nothing, few enough that the first one is soon
+// there, and on the CPU that it stays in the caches.
+constexpr std::int64_t copied_positions = 8192, augmented_positions = 65536, cpu_positions = 4096;
 constexpr std::int64_t most_block_bytes = std::int64_t{256} << 20;
 
 std::int64_t positions_of(const BatchPlan& plan, std::int64_t wanted, std::int64_t image_size) {
@@ -181,7 +181,7 @@ DeviceAugmentedImages::DeviceAugmentedImages(const ImageSet& images, const Batch
     : BatchSource(plan), images_(images), recipe_(recipe), timeline_(timeline) {
   // On the CPU few enough to be still in its caches when they are used.
   const std::int64_t positions =
-      positions_of(plan, device().is_cuda() ? augmented_positions : 1024, images.image_size());
+      positions_of(plan, device().is_cuda() ? augmented_positions : cpu_positions, images.image_size());
   const Shape& shape = images.images.shape();
   samples_ = Tensor::empty({positions}, DType::i32, device());
   labels_ = Tensor::empty({positions}, DType::i32, device());

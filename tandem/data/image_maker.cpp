@@ -58,7 +58,7 @@ class PhotoMaker : public ImageMaker {
       return true;
     }
     try {
-      make_from_file(sample, key, out);
+      make_photo_from_file(photos_.path(sample), photos_.reading(), recipe_, key, out, scratch_);
       return true;
     } catch (const Error& error) {
       reason = reason_without_path(error.what(), photos_.path(sample));
@@ -67,13 +67,6 @@ class PhotoMaker : public ImageMaker {
   }
 
  private:
-  void make_from_file(std::int32_t sample, const DrawKey& key, std::uint8_t* out) {
-    const PhotoFile file(photos_.path(sample), photos_.reading());
-    const PhotoDraw draw = draw_photo(recipe_, file.height(), file.width(), key);
-    make_photo_from_box(recipe_, draw, file.decode(draw.box, draw.resized_height, draw.resized_width), out,
-                        scratch_);
-  }
-
   PhotoRecipe recipe_;
   PhotoTable photos_;
   PhotoScratch scratch_;

@@ -29,19 +29,11 @@ void check_room(std::size_t count, const PhotoRecipe& recipe) {
 template <class F>
 void make_all(const Tensor& images, const PhotoRecipe& recipe, F&& make) {
   std::uint8_t* const out = images.data<std::uint8_t>();
-  parallel_for(images.size(0), 1, [&](std::int64_t begin, std::int64_t end) {
-    PhotoScratch scratch;
-    for (std::int64_t i = begin; i < end; ++i)
+  parallel_tasks(images.size(0), 1, [&] {
+    return [&, scratch = PhotoScratch()](std::int64_t i, std::int64_t) mutable {
       make(static_cast<std::size_t>(i), out + i * bytes_of(recipe), scratch);
+    };
   });
-}
-
-void make_from_file(const std::string& path, const PhotoRecipe& recipe, const PhotoReading& reading,
-                    std::uint8_t* out, PhotoScratch& scratch) {
-  const PhotoFile file(path, reading);
-  const PhotoDraw draw = draw_photo(recipe, file.height(), file.width(), {});
-  make_photo_from_box(recipe, draw, file.decode(draw.box, draw.resized_height, draw.resized_width), out,
-                      scratch);
 }
 
 }  // namespace
@@ -53,7 +45,7 @@ MadePhotos make_photos(std::span<const std::filesystem::path> files, const Photo
   make_all(made.images, recipe, [&](std::size_t i, std::uint8_t* out, PhotoScratch& scratch) {
     const std::string path = files[i].string();
     try {
-      make_from_file(path, recipe, reading, out, scratch);
+      make_photo_from_file(path, reading, recipe, {}, out, scratch);
     } catch (const Error& error) {
       made.reasons[i] = reason_without_path(error.what(), path);
       std::memset(out, 0, static_cast<std::size_t>(bytes_of(recipe)));

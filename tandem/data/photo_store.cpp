@@ -76,16 +76,16 @@ struct Survey {
 // Calls f(sample) for every file in parallel; what it throws becomes the reason, once.
 template <class F>
 void try_all(Survey& survey, F&& f) {
-  parallel_for(static_cast<std::int64_t>(survey.places.size()), 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
+  parallel_tasks(std::ssize(survey.places), 1, [&] {
+    return [&](std::int64_t i, std::int64_t) {
       const auto sample = static_cast<std::size_t>(i);
-      if (!survey.reasons[sample].empty()) continue;
+      if (!survey.reasons[sample].empty()) return;
       try {
         f(sample);
       } catch (const Error& error) {
         survey.reasons[sample] = error.what();
       }
-    }
+    };
   });
 }
 
@@ -128,10 +128,19 @@ Image PhotoFile::decode() const {
   return decode_image(bytes(), path_, options());
 }
 
-Image PhotoFile::decode(const PixelBox& box, std::int64_t resized_height, std::int64_t resized_width) const {
-  if (!reading_.scaled) return decode_region(bytes(), path_, box, options());
-  const auto least = [](std::int64_t side) { return (3 * side + 3) / 4; };
-  return decode_scaled(bytes(), path_, box, least(resized_height), least(resized_width), options());
+Image PhotoFile::decode(const PixelBox& box, std::int64_t resized_height, std::int64_t resized_width,
+                        Image memory) const {
+  const auto least = [&](std::int64_t side) { return reading_.scaled ? (3 * side + 3) / 4 : 0; };
+  return decode_scaled(bytes(), path_, box, least(resized_height), least(resized_width), options(),
+                       std::move(memory));
+}
+
+void make_photo_from_file(const std::string& path, const PhotoReading& reading, const PhotoRecipe& recipe,
+                          const DrawKey& key, std::uint8_t* out, PhotoScratch& scratch) {
+  const PhotoFile file(path, reading);
+  const PhotoDraw draw = draw_photo(recipe, file.height(), file.width(), key);
+  scratch.box = file.decode(draw.box, draw.resized_height, draw.resized_width, std::move(scratch.box));
+  make_photo_from_box(recipe, draw, scratch.box, out, scratch);
 }
 
 std::string reason_without_path(std::string_view text, std::string_view path) {

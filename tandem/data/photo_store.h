@@ -42,7 +42,8 @@ class PhotoFile {
   // RGB and upright: all of it, or a box, which comes at a smaller scale where that is asked for and serves
   // to be resized to the sides given.
   Image decode() const;
-  Image decode(const PixelBox& box, std::int64_t resized_height, std::int64_t resized_width) const;
+  Image decode(const PixelBox& box, std::int64_t resized_height, std::int64_t resized_width,
+               Image memory = {}) const;
 
  private:
   std::span<const std::uint8_t> bytes() const;
@@ -52,6 +53,10 @@ class PhotoFile {
   PhotoReading reading_;
   std::int64_t height_ = 0, width_ = 0;
 };
+
+// Of the file only what the recipe's draw needs is decoded.
+void make_photo_from_file(const std::string& path, const PhotoReading& reading, const PhotoRecipe& recipe,
+                          const DrawKey& key, std::uint8_t* out, PhotoScratch& scratch);
 
 // "cut short" of "[decode] folder/cat.jpg: cut short".
 std::string reason_without_path(std::string_view text, std::string_view path);

@@ -64,11 +64,11 @@ void write_plates(const fs::path& root, const PlatesOptions& options) {
       check(!error, "[plates] cannot make the folder {}: {}", one_line((root / part / kind).string()),
             error.message());
     }
-  parallel_for(static_cast<std::int64_t>(jobs.size()), 1, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
+  parallel_tasks(std::ssize(jobs), 1, [&] {
+    return [&](std::int64_t i, std::int64_t) {
       const Job& job = jobs[static_cast<std::size_t>(i)];
       save_png(job.path, draw_plate(options.seed, job.number, job.dirty, options.size));
-    }
+    };
   });
 }
 

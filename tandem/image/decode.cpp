@@ -137,10 +137,10 @@ Image decode_region(std::span<const uint8_t> bytes, std::string_view name, const
 }
 
 Image decode_scaled(std::span<const uint8_t> bytes, std::string_view name, const PixelBox& box,
-                    int64_t least_height, int64_t least_width, const LoadOptions& options) {
+                    int64_t least_height, int64_t least_width, const LoadOptions& options, Image memory) {
   check_recognised(bytes, name);
   if (recognise(bytes).decode == decode_jpeg)
-    return decode_jpeg_box(encoded(bytes, name, options), box, least_height, least_width);
+    return decode_jpeg_box(encoded(bytes, name, options), box, least_height, least_width, std::move(memory));
   const Image whole = decode_image(bytes, name, options);
   return copy(part(whole, box));
 }

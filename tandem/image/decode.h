@@ -46,8 +46,10 @@ Image decode_region(std::span<const uint8_t> bytes, std::string_view name, const
 
 // The box, smaller where that is cheap: a JPEG is decoded at the smallest of 1/8, 1/4, 1/2 and 1 at which the
 // box still has at least the given size. Its borders then lie on whole pixels of the smaller picture, outside
-// the box by less than one. Other formats as decode_region.
+// the box by less than one. Other formats as decode_region. The result may lie in the memory of an image that
+// is not needed any more.
 Image decode_scaled(std::span<const uint8_t> bytes, std::string_view name, const PixelBox& box,
-                    int64_t least_height, int64_t least_width, const LoadOptions& options = {});
+                    int64_t least_height, int64_t least_width, const LoadOptions& options = {},
+                    Image memory = {});
 
 }  // namespace tandem

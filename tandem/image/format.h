@@ -42,7 +42,7 @@ Image decode_pnm(const EncodedImage& file);
 // The pixels of `box` (upright) alone, at the smallest scale of the DCT at which the box has at least the
 // given size; with a size of 0, or none that fits, at full size.
 Image decode_jpeg_box(const EncodedImage& file, const PixelBox& box, int64_t least_height,
-                      int64_t least_width);
+                      int64_t least_width, Image memory);
 
 // `value` with coverage `alpha` over white, rounded to nearest.
 inline uint8_t over_white(uint32_t value, uint32_t alpha) {

@@ -155,7 +155,7 @@ bool has_end(jpeg_decompress_struct& info) {
 }
 
 // Decodes rows `box.y` … of the output, already started, into an image of the box's size.
-Image read_box(Decompressor& decompressor, const Header& header, const PixelBox& box) {
+Image read_box(Decompressor& decompressor, const Header& header, const PixelBox& box, Image memory = {}) {
   jpeg_decompress_struct& info = decompressor.info();
   const int64_t end = box.y + box.height;
   // Chroma is interpolated between neighbours, so that a column more on each side is needed, and an even
@@ -170,7 +170,7 @@ Image read_box(Decompressor& decompressor, const Header& header, const PixelBox&
   if (columns < info.output_width) decompressor.guarded([&] { jpeg_crop_scanline(&info, &left, &columns); });
   const int stored_channels = info.output_components;
   const bool direct = !header.cmyk && columns == JDIMENSION(box.width);
-  Image image = make_image(box.height, box.width, header.cmyk ? 3 : stored_channels);
+  Image image = make_image(box.height, box.width, header.cmyk ? 3 : stored_channels, std::move(memory));
 
   // As many rows a call as the library has at hand; the rows land in the image where it takes them as they
   // are.
@@ -219,7 +219,7 @@ Image decode_jpeg(const EncodedImage& file) {
 }
 
 Image decode_jpeg_box(const EncodedImage& file, const PixelBox& box, int64_t least_height,
-                      int64_t least_width) {
+                      int64_t least_width, Image memory) {
   Decompressor decompressor(file);
   const Header header = read_header(decompressor, file);
   const bool swapped = swaps_sides(header.orientation);
@@ -237,7 +237,7 @@ Image decode_jpeg_box(const EncodedImage& file, const PixelBox& box, int64_t lea
   };
   scaled(stored.x, stored.width, stored.x, stored.width);
   scaled(stored.y, stored.height, stored.y, stored.height);
-  Image image = read_box(decompressor, header, stored);
+  Image image = read_box(decompressor, header, stored, std::move(memory));
   bool ended = false;
   decompressor.guarded([&] {
     ended = info.output_scanline == info.output_height ? jpeg_finish_decompress(&info) : has_end(info);

@@ -7,14 +7,20 @@
 
 namespace tandem {
 
-Image make_image(int64_t height, int64_t width, int channels) {
+Image make_image(int64_t height, int64_t width, int channels, Image memory) {
   check(height >= 0 && width >= 0, "[image] expected sides of at least 0, got {}x{} (width x height)", width,
         height);
   check(channels == 1 || channels == 3, "[image] expected 1 or 3 channels, got {}", channels);
   const int64_t most = std::numeric_limits<std::ptrdiff_t>::max();
   check(height == 0 || width <= most / channels / height, "[image] {}x{} pixels do not fit in memory", width,
         height);
-  return {height, width, channels, std::vector<uint8_t>(size_t(height * width * channels))};
+  memory.height = height, memory.width = width, memory.channels = channels;
+  memory.pixels.resize(size_t(height * width * channels));
+  return memory;
+}
+
+Image make_image(int64_t height, int64_t width, int channels) {
+  return make_image(height, width, channels, {});
 }
 
 void check_box(const PixelBox& box, int64_t height, int64_t width) {

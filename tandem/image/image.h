@@ -62,6 +62,8 @@ Image copy(const ImageView& view);
 
 // A black image. Sides may be 0; sizes that no memory can hold are an Error.
 Image make_image(int64_t height, int64_t width, int channels);
+// In the memory of another, whose pixels may show: for those who write every one.
+Image make_image(int64_t height, int64_t width, int channels, Image memory);
 
 // Luma with PIL's weights for mode "L": (19595 R + 38470 G + 7471 B + 32768) >> 16. A grey image is copied.
 Image to_grey(const Image& image);

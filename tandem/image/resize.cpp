@@ -32,34 +32,59 @@ void fill_table(ResizeTable& table, ResizeFilter filter, int64_t in, int64_t out
   table.filter = filter, table.in = in, table.out = out, table.stride = stride;
 }
 
-// The exact sums of `lanes` neighbouring values: two vectors of 32 bits.
+// The exact sums of `lanes` neighbouring values, one a byte of a vector, in four vectors of 32 bits. Values
+// are widened and narrowed by shuffles within each 16 bytes (little-endian): the compilers have an
+// instruction for each of these, where converting bytes goes one by one.
 template <size_t bytes>
 struct Sums {
   using Ints = Vector<int32_t, bytes>;
-  static constexpr int64_t lanes = bytes / 2;
-  Ints low = Ints{} + (1 << (resize_weight_bits - 1)), high = low;
+  static constexpr int64_t lanes = bytes;
+  Ints parts[4];
+
+  [[gnu::always_inline]] Sums() {
+#pragma GCC unroll 4
+    for (Ints& part : parts) part = Ints{} + (1 << (resize_weight_bits - 1));
+  }
 };
 
-// With 16 bytes values are widened and narrowed by shuffles (little-endian): the compilers have an
-// instruction for each, where converting eight bytes goes one by one.
+// The elements of a and b in turn, of the first or second half of each 16 bytes. (These write to `out`,
+// because vectors are passed by no ABI that is settled.)
+template <int half, class V>
+[[gnu::always_inline]] inline void interleave(const V& a, const V& b, V& out) {
+  constexpr int count = sizeof(V) / sizeof(a[0]), group = 16 / sizeof(a[0]);
+  [&]<int... i>(std::integer_sequence<int, i...>) __attribute__((always_inline)) {
+    out = __builtin_shufflevector(
+        a, b, (i / group * group + half * group / 2 + i % group / 2 + (i % 2 == 0 ? 0 : count))...);
+  }
+  (std::make_integer_sequence<int, count>());
+}
+
+// Every other element of a, then of b, of each 16 bytes.
+template <class V>
+[[gnu::always_inline]] inline void take_evens(const V& a, const V& b, V& out) {
+  constexpr int count = sizeof(V) / sizeof(a[0]), group = 16 / sizeof(a[0]);
+  [&]<int... i>(std::integer_sequence<int, i...>) __attribute__((always_inline)) {
+    out = __builtin_shufflevector(
+        a, b, (i / group * group + 2 * i % group + (i % group < group / 2 ? 0 : count))...);
+  }
+  (std::make_integer_sequence<int, count>());
+}
+
 template <size_t bytes>
 [[gnu::always_inline]] inline void add(Sums<bytes>& sums, const uint8_t* at, int32_t weight) {
-  using Ints = typename Sums<bytes>::Ints;
-  if constexpr (bytes == 16) {
-    using Words = Vector<uint16_t, 16>;
-    Vector<uint64_t, 16> eight{};
-    std::memcpy(&eight, at, 8);
-    const auto values = reinterpret_cast<Vector<uint8_t, 16>>(eight), zeros = Vector<uint8_t, 16>{};
-    const auto words = reinterpret_cast<Words>(
-        __builtin_shufflevector(values, zeros, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23));
-    sums.low +=
-        reinterpret_cast<Ints>(__builtin_shufflevector(words, Words{}, 0, 8, 1, 9, 2, 10, 3, 11)) * weight;
-    sums.high +=
-        reinterpret_cast<Ints>(__builtin_shufflevector(words, Words{}, 4, 12, 5, 13, 6, 14, 7, 15)) * weight;
-  } else {
-    const auto* quarters = reinterpret_cast<const Vector<uint8_t, bytes / 4>*>(at);
-    sums.low += __builtin_convertvector(quarters[0], Ints) * weight;
-    sums.high += __builtin_convertvector(quarters[1], Ints) * weight;
+  using Bytes = Vector<uint8_t, bytes>;
+  using Words = Vector<uint16_t, bytes>;
+  const Bytes values = *reinterpret_cast<const Bytes*>(at);
+  Bytes halves[2];
+  interleave<0>(values, Bytes{}, halves[0]);
+  interleave<1>(values, Bytes{}, halves[1]);
+#pragma GCC unroll 2
+  for (int i = 0; i < 2; ++i) {
+    Words quarters[2];
+    interleave<0>(reinterpret_cast<const Words&>(halves[i]), Words{}, quarters[0]);
+    interleave<1>(reinterpret_cast<const Words&>(halves[i]), Words{}, quarters[1]);
+    sums.parts[2 * i] += reinterpret_cast<typename Sums<bytes>::Ints>(quarters[0]) * weight;
+    sums.parts[2 * i + 1] += reinterpret_cast<typename Sums<bytes>::Ints>(quarters[1]) * weight;
   }
 }
 
@@ -69,25 +94,19 @@ template <bool clip, size_t bytes>
 [[gnu::always_inline]] inline void store(const Sums<bytes>& sums, uint8_t* to) {
   using Words = Vector<int16_t, bytes>;
   using Bytes = Vector<uint8_t, bytes>;
-  // Every other lane of two vectors. (A function of vectors would pass them by no ABI that is settled.)
-  const auto low = reinterpret_cast<Words>(sums.low >> resize_weight_bits);
-  const auto high = reinterpret_cast<Words>(sums.high >> resize_weight_bits);
-  Words words;
-  [&]<size_t... i>(std::index_sequence<i...>) __attribute__((always_inline)) {
-    words = __builtin_shufflevector(low, high, int(2 * i)...);
+  Words halves[2];
+#pragma GCC unroll 2
+  for (int i = 0; i < 2; ++i) {
+    take_evens(reinterpret_cast<Words>(sums.parts[2 * i] >> resize_weight_bits),
+               reinterpret_cast<Words>(sums.parts[2 * i + 1] >> resize_weight_bits), halves[i]);
+    if constexpr (clip) {
+      const Words below = 255 - (halves[i] & ~(halves[i] >> 15));
+      halves[i] = 255 - (below & ~(below >> 15));
+    }
   }
-  (std::make_index_sequence<bytes / 2>());
-  if constexpr (clip) {
-    const Words below = 255 - (words & ~(words >> 15));
-    words = 255 - (below & ~(below >> 15));
-  }
-  const auto pairs = reinterpret_cast<Bytes>(words);
   Bytes levels;
-  [&]<size_t... i>(std::index_sequence<i...>) __attribute__((always_inline)) {
-    levels = __builtin_shufflevector(pairs, pairs, int(2 * i)...);
-  }
-  (std::make_index_sequence<bytes>());
-  std::memcpy(to, &levels, bytes / 2);
+  take_evens(reinterpret_cast<Bytes>(halves[0]), reinterpret_cast<Bytes>(halves[1]), levels);
+  *reinterpret_cast<Bytes*>(to) = levels;
 }
 
 // An 8 x 16 block of bytes as eight vectors. Each stage rotates the seven bits of a byte's place, (vector,
@@ -239,7 +258,8 @@ void resize(const ImageView& in, int64_t height, int64_t width, uint8_t* out, Re
   constexpr int64_t many = 1 << 13;
   const bool clip =
       filter != ResizeFilter::bilinear || std::max(scratch.columns.stride, scratch.rows.stride) > many;
-  with_simd([&]<size_t bytes>() __attribute__((always_inline)) {
+  with_simd([&]<size_t widest>() __attribute__((always_inline)) {
+    constexpr size_t bytes = std::min<size_t>(widest, 32);  // 64 rows at once are more than small images have
     if (in.channels == 1)
       resize_with<true, bytes, 1>(in, out, scratch);
     else if (clip)

@@ -192,9 +192,11 @@ TrainingData load_plates(const TrainOptions& options) {
   check(count >= 2 && count <= most, "[train] expected --limit of 2 to {} plates, got {}", most, count);
   const Plates train(options.seed, 0, count), test(options.seed, first_test_plate, judging_plates);
   std::vector<Image> drawn(static_cast<std::size_t>(count));
-  parallel_for(count, 1, [&](std::int64_t begin, std::int64_t end) {
-    for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i)
+  parallel_tasks(count, 1, [&] {
+    return [&](std::int64_t begin, std::int64_t) {
+      const auto i = static_cast<std::size_t>(begin);
       drawn[i] = train.draw(i);
+    };
   });
   TrainingData data;
   data.name = "plates";

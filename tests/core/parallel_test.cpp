@@ -51,6 +51,26 @@ TEST_F(ParallelTest, CoversEveryIndexOnceInMultiplesOfTheGrain) {
     }
 }
 
+TEST_F(ParallelTest, TasksCoverEveryIndexOnceAndAThreadKeepsItsState) {
+  for (const std::int64_t count : {0, 1, 7, 1000}) {
+    std::vector<std::atomic<int>> seen(static_cast<std::size_t>(count));
+    std::atomic<int> made{0}, ranges{0};
+    parallel_tasks(count, 3, [&] {
+      ++made;
+      return [&, own = 0](std::int64_t begin, std::int64_t end) mutable {
+        EXPECT_EQ(begin % 3, 0);
+        EXPECT_TRUE(end - begin == 3 || end == count);
+        EXPECT_GE(++own, 1);
+        ++ranges;
+        for (std::int64_t i = begin; i < end; ++i) ++seen[static_cast<std::size_t>(i)];
+      };
+    });
+    for (const std::atomic<int>& times : seen) EXPECT_EQ(times, 1);
+    EXPECT_EQ(ranges, (count + 2) / 3);
+    EXPECT_LE(made, thread_count());
+  }
+}
+
 TEST_F(ParallelTest, CallsNothingForAnEmptyRange) {
   EXPECT_TRUE(ranges_of(0, 1).empty());
   EXPECT_TRUE(ranges_of(-5, 1).empty());

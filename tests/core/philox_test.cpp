@@ -32,6 +32,23 @@ TEST(Philox, BlocksOfAStreamAreItsCounters) {
   EXPECT_EQ(words_of(random_block(wide, wide, wide)), words_of(philox({{1, 2, 1, 2}}, wide)));
 }
 
+TEST(Philox, ManyBlocksAreTheBlocksOneByOne) {
+  const Words4 counter{{0xfffffff0u, 0x85a308d3, 0x13198a2e, 0x03707344}};  // the first word runs over
+  for (const std::uint32_t count : {0u, 1u, 15u, 16u, 17u, 98u}) {
+    const std::uint32_t room = (count + philox_group - 1) / philox_group * philox_group;
+    std::vector<std::uint32_t> words(4 * room + 1, 7);
+    philox_blocks(counter, 0x299f31d0a4093822, count, words.data());
+    for (std::uint32_t i = 0; i < count; ++i) {
+      Words4 own = counter;
+      own.word[0] += i;
+      EXPECT_EQ(std::vector<std::uint32_t>(words.begin() + 4 * i, words.begin() + 4 * i + 4),
+                words_of(philox(own, 0x299f31d0a4093822)))
+          << count << " blocks, block " << i;
+    }
+    EXPECT_EQ(words.back(), 7u) << count;
+  }
+}
+
 TEST(Philox, EveryPartOfADrawKeyMatters) {
   const DrawKey keys[] = {
       {}, {.seed = 1}, {.epoch = 1}, {.sample = 1}, {.operation = 1}, {.seed = std::uint64_t{1} << 32}};
