@@ -33,8 +33,8 @@ void RepeatedWork::run(const std::function<void()>& work) {
     if (!graph_) {
       const StreamScope scope(own);
       auto graph = std::make_shared<Graph>();
-      graph->capture(own, work);
       keep_cached_memory(own);
+      graph->capture(own, work);
       graph_ = std::move(graph);
     }
     graph_->replay(callers);

@@ -90,6 +90,7 @@ class Trainer {
       say(fmt::format("Augmentation: {}; {}", options_.augment, state_->task().source.description()));
     say("Run folder: " + folder_.path.string());
     data_.validation = data_.validation.to(choice.device);
+    evaluator_.emplace(state_->model(), data_.validation, options_.loss, state_->task().input);
 
     write_file("train", folder_.config(), to_toml(to_table(options_)));
     write_log();
@@ -230,7 +231,7 @@ class Trainer {
 
   void finish_epoch() {
     store_finite();
-    const Evaluation judged = judge(state_->model(), data_.validation);
+    const Evaluation judged = judge([&] { return evaluator_->run(); });
     const StepSums& sums = position_.sums;
     const auto samples = static_cast<double>(sums.samples);
     const EpochRecord record{
@@ -259,10 +260,11 @@ class Trainer {
     if (callbacks_.on_epoch) callbacks_.on_epoch(record);
   }
 
-  Evaluation judge(Module& model, const ImageSet& images) {
+  template <class Judge>
+  Evaluation judge(const Judge& compute) {
     const StreamView stream = current_stream(state_->task().source.device());
     if (timeline_) timeline_->begin("evaluate", {}, stream);
-    const Evaluation judged = evaluate(model, images, options_.loss, state_->task().input);
+    const Evaluation judged = compute();
     end_bar();
     return judged;
   }
@@ -332,7 +334,7 @@ class Trainer {
   Evaluation test_best() {
     const Model best = load_model(folder_.best());
     best.module->to(state_->task().source.device());
-    return judge(*best.module, data_.test);
+    return judge([&] { return evaluate(*best.module, data_.test, options_.loss, state_->task().input); });
   }
 
   TrainResult finish() {
@@ -340,7 +342,7 @@ class Trainer {
     TrainResult all = result(0);
     if (position_.epoch > 0 && seconds_ == 0) all.seconds = position_.total_seconds;
     const bool best = data_.held_out || data_.train.photos;
-    const Evaluation tested = best ? test_best() : judge(state_->model(), data_.validation);
+    const Evaluation tested = best ? test_best() : judge([&] { return evaluator_->run(); });
     all.test_accuracy = tested.accuracy;
     all.test_loss = tested.loss;
     const TrainingReport report = run_report({.options = options_,
@@ -384,6 +386,7 @@ class Trainer {
   TrainingData data_;
   std::optional<Timeline> timeline_;  // outlives the source
   std::optional<TrainingState> state_;
+  std::optional<Evaluator> evaluator_;  // of the epochs
   RunFolder folder_;
   RunPosition position_;
   std::optional<EventFile> events_;
