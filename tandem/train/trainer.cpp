@@ -21,6 +21,7 @@
 #include "tandem/train/pretrained.h"
 #include "tandem/train/run_folder.h"
 #include "tandem/train/run_report.h"
+#include "tandem/train/warm_start.h"
 
 namespace tandem {
 namespace {
@@ -59,6 +60,7 @@ class Trainer {
     options_.augment = normal_recipe(options_.augment);  // as it is saved
     if (!run_.folder.empty()) check_run_folder(run_.folder, run_.resume);
     prepare_trace();
+    const std::future<void> waking = begin_to_wake(options_);
     {
       const TimelineSpan span(timeline(), "load data", {});
       data_ = load_training_data(options_, callbacks_.on_message);
@@ -73,6 +75,7 @@ class Trainer {
     const std::filesystem::path pretrained = pretrained_file();
     const DeviceChoice choice = [&] {
       const TimelineSpan span(timeline(), "choose device", {});
+      if (waking.valid()) waking.wait();
       return choose_device(options_, data_.train);
     }();
     options_.device = choice.device.to_string();
