@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -64,7 +65,13 @@ class MemoryPool {
 
   void release(Device device, const StreamView* only) {
     std::lock_guard lock(mutex_);
+    if (only) kept_.erase(only->handle);
     release_locked(device, only);
+  }
+
+  void keep(StreamView stream) {
+    std::lock_guard lock(mutex_);
+    kept_.insert(stream.handle);
   }
 
   PoolStatistics statistics() {
@@ -96,7 +103,7 @@ class MemoryPool {
 
   void release_locked(Device device, const StreamView* only) noexcept {
     for (auto& [key, bin] : bins_) {
-      if (only && key.first != only->handle) continue;
+      if (only ? key.first != only->handle : kept_.contains(key.first)) continue;
       for (void* memory : bin) {
         to_system(memory, key.second, device);
         statistics_.bytes_cached -= static_cast<std::int64_t>(key.second);
@@ -107,6 +114,7 @@ class MemoryPool {
 
   std::mutex mutex_;
   std::map<std::pair<void*, std::size_t>, std::vector<void*>> bins_;  // by stream and size
+  std::set<void*> kept_;                                              // streams
   PoolStatistics statistics_;
 };
 
@@ -153,6 +161,10 @@ void release_cached_memory(Device device) {
 
 void release_cached_memory(StreamView stream) {
   pool_of(stream.device).release(stream.device, &stream);
+}
+
+void keep_cached_memory(StreamView stream) {
+  pool_of(stream.device).keep(stream);
 }
 
 }  // namespace tandem

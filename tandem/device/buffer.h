@@ -43,4 +43,8 @@ PoolStatistics pool_statistics(Device device);
 void release_cached_memory(Device device);
 void release_cached_memory(StreamView stream);
 
+// A graph uses the stream's blocks, also those nobody holds: from now on they are not given back with the
+// device's, only with the stream's own, which happens when it ends.
+void keep_cached_memory(StreamView stream);
+
 }  // namespace tandem

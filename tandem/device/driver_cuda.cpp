@@ -145,7 +145,11 @@ const DriverState& probe_driver<Backend::cuda>() {
 template <>
 void* system_allocate<Backend::cuda>(Device, std::size_t bytes) {
   void* memory = nullptr;
+  // Taking memory is no part of the work, so it is no harm while this thread captures a graph.
+  cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+  cuda_check(cudaThreadExchangeStreamCaptureMode(&mode), "cudaThreadExchangeStreamCaptureMode");
   const cudaError_t status = cudaMalloc(&memory, bytes);
+  cuda_check(cudaThreadExchangeStreamCaptureMode(&mode), "cudaThreadExchangeStreamCaptureMode");
   if (status == cudaErrorMemoryAllocation) {
     cudaGetLastError();
     return nullptr;

@@ -47,12 +47,12 @@ NamedTensors Module::state_dict() const {
 
 void Module::load_state_dict(const NamedTensors& state) {
   copy_named("load_state_dict", state_dict(), state);
-  count_revision();
+  drop_derived();
 }
 
-void Module::count_revision() {
+void Module::drop_derived() {
   ++revision_;
-  for (const auto& [name, child] : children_) child->count_revision();
+  for (const auto& [name, child] : children_) child->drop_derived();
 }
 
 void Module::freeze() {

@@ -39,9 +39,13 @@ class Module {
 
   // From now on the parameters get no gradients and nothing is kept to compute any.
   void freeze();
-  // Counts the occasions on which values may have been replaced: load_state_dict(), to(), train(). What was
-  // derived from the values is good as long as it stands, for a module that is trained is set to train first.
+  // Counts the occasions on which values may have been replaced: load_state_dict(), to(), train(),
+  // drop_derived(). What was derived from the values is good as long as it stands, for a module that is
+  // trained is set to train first.
   std::uint64_t revision() const { return revision_; }
+  // What was derived from the values is derived anew when it is next needed. Belongs before and after a
+  // forward() that is captured: a replay must derive it again, and what the graph holds of it is the graph's.
+  void drop_derived();
 
  protected:
   Module() = default;
@@ -62,7 +66,6 @@ class Module {
 
   std::vector<NamedMember>& members(Part part) { return part == Part::parameters ? parameters_ : buffers_; }
   void collect(Part part, const std::string& prefix, bool as_in_files, NamedTensors& into) const;
-  void count_revision();
 
   std::vector<NamedMember> parameters_, buffers_;
   std::vector<std::pair<std::string, Module*>> children_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "tandem/core/check.h"
 #include "tandem/ops/arithmetic.h"
@@ -34,12 +35,40 @@ class EvaluationMode {
   bool training_;
 };
 
+Device device_of(const Module& model) {
+  return model.parameters().front().tensor.device();
+}
+
+// Nothing in it waits for the device, so that it can be captured.
+JudgedImages judge(Module& model, const ImageSet& set, LossKind loss, const ImageInput& input) {
+  const NoGrad no_grad;
+  const Tensor outputs = outputs_of(model, set.images, input);
+  return {.outputs = outputs,
+          .predictions = argmax(outputs, 1),
+          .loss = compute_loss(loss, outputs, set.labels.to(outputs.device()))};
+}
+
+Evaluation fetch(const JudgedImages& judged, const std::vector<std::int32_t>& labels) {
+  Evaluation evaluation{.loss = judged.loss.item<float>(),
+                        .classes = judged.outputs.size(1),
+                        .outputs = judged.outputs.to_vector<float>()};
+  for (const std::int64_t prediction : judged.predictions.to_vector<std::int64_t>())
+    evaluation.predictions.push_back(static_cast<std::int32_t>(prediction));
+  evaluation.accuracy = accuracy(labels, evaluation.predictions);
+  return evaluation;
+}
+
+Evaluation of_nothing() {
+  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+  return {.loss = nan, .accuracy = nan};
+}
+
 }  // namespace
 
 Tensor outputs_of(Module& model, const Tensor& images, const ImageInput& input) {
   const NoGrad no_grad;
   const EvaluationMode mode(model);
-  const Device device = model.parameters().front().tensor.device();
+  const Device device = device_of(model);
   const std::int64_t count = images.size(0);
   expect(count > 0);
   const std::int64_t batch = batch_for(input);
@@ -52,18 +81,42 @@ Tensor outputs_of(Module& model, const Tensor& images, const ImageInput& input) 
 }
 
 Evaluation evaluate(Module& model, const ImageSet& set, LossKind loss, const ImageInput& input) {
-  constexpr double nan = std::numeric_limits<double>::quiet_NaN();
-  if (set.count() == 0) return {.loss = nan, .accuracy = nan};
-  const NoGrad no_grad;
-  const Tensor outputs = outputs_of(model, set.images, input);
-  const Tensor labels = set.labels.to(outputs.device());
-  Evaluation evaluation{.loss = compute_loss(loss, outputs, labels).item<float>(),
-                        .classes = outputs.size(1),
-                        .outputs = outputs.to_vector<float>()};
-  for (const std::int64_t prediction : argmax(outputs, 1).to_vector<std::int64_t>())
-    evaluation.predictions.push_back(static_cast<std::int32_t>(prediction));
-  evaluation.accuracy = accuracy(set.labels.to_vector<std::int32_t>(), evaluation.predictions);
-  return evaluation;
+  if (set.count() == 0) return of_nothing();
+  return fetch(judge(model, set, loss, input), set.labels.to_vector<std::int32_t>());
+}
+
+Evaluator::Evaluator(Module& model, const ImageSet& set, LossKind loss, const ImageInput& input)
+    : model_(model), set_(set), loss_(loss), input_(input) {
+  if (set.count() == 0) return;
+  labels_ = set.labels.to_vector<std::int32_t>();
+  set_ = set.to(device_of(model));
+}
+
+Evaluator::Premises Evaluator::premises() const {
+  Premises found{.places = {}, .precision = matmul_precision()};
+  for (const NamedTensors& part : {model_.parameters(), model_.buffers()})
+    for (const NamedTensor& each : part) found.places.push_back(each.tensor.bytes());
+  return found;
+}
+
+Evaluation Evaluator::run() {
+  if (set_.count() == 0) return of_nothing();
+  // Beyond, single launches are lost in what they compute, and a graph of all is large.
+  constexpr std::int64_t most_batches = 16;
+  if (set_.count() > most_batches * batch_for(input_))
+    return fetch(judge(model_, set_, loss_, input_), labels_);
+  if (Premises now = premises(); now != premises_) {
+    judged_ = {};  // before the memory it is from
+    work_.emplace(device_of(model_));
+    set_ = set_.to(device_of(model_));
+    premises_ = std::move(now);
+  }
+  work_->run([this] {
+    model_.drop_derived();  // the graph folds norms itself, every time
+    judged_ = judge(model_, set_, loss_, input_);
+    model_.drop_derived();
+  });
+  return fetch(judged_, labels_);
 }
 
 std::vector<float> probabilities(const std::vector<float>& outputs, std::int64_t classes, LossKind loss) {

@@ -47,8 +47,8 @@ StepSums ModuleEngine::run(std::int64_t epoch, std::int64_t first, std::int64_t 
     for (std::int64_t position = 0; position < block.count; position += batch, ++first) {
       prepare(epoch, first, block, position);
       const std::int64_t rows = task_.batches().rows(first);
-      if (stream_ && rows == batch)
-        compute_captured();
+      if (stream_)
+        compute_repeatedly(rows);
       else
         compute(rows);
       sums.samples += rows;
@@ -77,19 +77,13 @@ void ModuleEngine::prepare(std::int64_t epoch, std::int64_t step, const SourceBl
   optimizer.prepare_step();
 }
 
-void ModuleEngine::compute_captured() {
-  constexpr int eager_steps = 2;  // they bring memory and libraries into their steady state
-  if (eager_steps_ < eager_steps) {
-    ++eager_steps_;
-    return compute(task_.batches().batch_size);
-  }
-  if constexpr (has_cuda) {
-    if (!graph_) {
-      graph_ = std::make_shared<Graph>();
-      graph_->capture(*stream_, [this] { compute(task_.batches().batch_size); });
-    }
-    graph_->replay(*stream_);
-  }
+void ModuleEngine::compute_repeatedly(std::int64_t rows) {
+  steps_.try_emplace(rows, task_.source.device()).first->second.run([this, rows] {
+    // A graph derives what it needs itself, in memory that nobody takes for values of their own.
+    task_.model.drop_derived();
+    compute(rows);
+    task_.model.drop_derived();
+  });
 }
 
 void ModuleEngine::compute(std::int64_t rows) {
@@ -112,7 +106,7 @@ void ModuleEngine::compute(std::int64_t rows) {
 
 std::string ModuleEngine::description() const {
   const Device device = task_.source.device();
-  if (device.is_cuda()) return "operations captured as a graph on " + device.to_string();
+  if (device.is_cuda()) return "operations captured as graphs on " + device.to_string();
   return fmt::format("operations one by one on the CPU, {} thread{}", thread_count(),
                      thread_count() == 1 ? "" : "s");
 }

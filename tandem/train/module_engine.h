@@ -1,11 +1,11 @@
 // The engine for any model: each step goes through Module::forward, the tape and the fused optimiser. On CUDA
-// the first steps are captured as a graph, which is then replayed.
+// steps are captured as graphs, one for each number of rows, which are then replayed.
 #pragma once
 
-#include <memory>
+#include <map>
 #include <optional>
 
-#include "tandem/device/graph.h"
+#include "tandem/device/repeated_work.h"
 #include "tandem/device/stream.h"
 #include "tandem/train/engine.h"
 
@@ -24,15 +24,14 @@ class ModuleEngine : public Engine {
   void prepare(std::int64_t epoch, std::int64_t step, const SourceBlock& block, std::int64_t position);
   // What is the same in every step of so many rows.
   void compute(std::int64_t rows);
-  void compute_captured();  // of a whole batch
+  void compute_repeatedly(std::int64_t rows);
 
   TrainingTask task_;
-  Tensor images_, labels_;        // of the step: u8, an image a row; i32
-  Tensor loss_;                   // f64, summed over samples since run() began
-  Tensor correct_;                // i64
-  std::optional<Stream> stream_;  // CUDA: the captured step's own, so that nobody else uses its memory
-  std::shared_ptr<Graph> graph_;
-  int eager_steps_ = 0;
+  Tensor images_, labels_;                      // of the step: u8, an image a row; i32
+  Tensor loss_;                                 // f64, summed over samples since run() began
+  Tensor correct_;                              // i64
+  std::optional<Stream> stream_;                // CUDA: all steps are ordered on it
+  std::map<std::int64_t, RepeatedWork> steps_;  // by rows: whole batches, and what is left at an epoch's end
 };
 
 }  // namespace tandem

@@ -21,6 +21,7 @@
 #include "tandem/train/pretrained.h"
 #include "tandem/train/run_folder.h"
 #include "tandem/train/run_report.h"
+#include "tandem/train/warm_start.h"
 
 namespace tandem {
 namespace {
@@ -59,6 +60,7 @@ class Trainer {
     options_.augment = normal_recipe(options_.augment);  // as it is saved
     if (!run_.folder.empty()) check_run_folder(run_.folder, run_.resume);
     prepare_trace();
+    const std::future<void> waking = begin_to_wake(options_);
     {
       const TimelineSpan span(timeline(), "load data", {});
       data_ = load_training_data(options_, callbacks_.on_message);
@@ -73,6 +75,7 @@ class Trainer {
     const std::filesystem::path pretrained = pretrained_file();
     const DeviceChoice choice = [&] {
       const TimelineSpan span(timeline(), "choose device", {});
+      if (waking.valid()) waking.wait();
       return choose_device(options_, data_.train);
     }();
     options_.device = choice.device.to_string();
@@ -90,6 +93,7 @@ class Trainer {
       say(fmt::format("Augmentation: {}; {}", options_.augment, state_->task().source.description()));
     say("Run folder: " + folder_.path.string());
     data_.validation = data_.validation.to(choice.device);
+    evaluator_.emplace(state_->model(), data_.validation, options_.loss, state_->task().input);
 
     write_file("train", folder_.config(), to_toml(to_table(options_)));
     write_log();
@@ -230,7 +234,7 @@ class Trainer {
 
   void finish_epoch() {
     store_finite();
-    const Evaluation judged = judge(state_->model(), data_.validation);
+    const Evaluation judged = judge([&] { return evaluator_->run(); });
     const StepSums& sums = position_.sums;
     const auto samples = static_cast<double>(sums.samples);
     const EpochRecord record{
@@ -259,10 +263,11 @@ class Trainer {
     if (callbacks_.on_epoch) callbacks_.on_epoch(record);
   }
 
-  Evaluation judge(Module& model, const ImageSet& images) {
+  template <class Judge>
+  Evaluation judge(const Judge& compute) {
     const StreamView stream = current_stream(state_->task().source.device());
     if (timeline_) timeline_->begin("evaluate", {}, stream);
-    const Evaluation judged = evaluate(model, images, options_.loss, state_->task().input);
+    const Evaluation judged = compute();
     end_bar();
     return judged;
   }
@@ -332,7 +337,7 @@ class Trainer {
   Evaluation test_best() {
     const Model best = load_model(folder_.best());
     best.module->to(state_->task().source.device());
-    return judge(*best.module, data_.test);
+    return judge([&] { return evaluate(*best.module, data_.test, options_.loss, state_->task().input); });
   }
 
   TrainResult finish() {
@@ -340,7 +345,7 @@ class Trainer {
     TrainResult all = result(0);
     if (position_.epoch > 0 && seconds_ == 0) all.seconds = position_.total_seconds;
     const bool best = data_.held_out || data_.train.photos;
-    const Evaluation tested = best ? test_best() : judge(state_->model(), data_.validation);
+    const Evaluation tested = best ? test_best() : judge([&] { return evaluator_->run(); });
     all.test_accuracy = tested.accuracy;
     all.test_loss = tested.loss;
     const TrainingReport report = run_report({.options = options_,
@@ -384,6 +389,7 @@ class Trainer {
   TrainingData data_;
   std::optional<Timeline> timeline_;  // outlives the source
   std::optional<TrainingState> state_;
+  std::optional<Evaluator> evaluator_;  // of the epochs
   RunFolder folder_;
   RunPosition position_;
   std::optional<EventFile> events_;

@@ -128,6 +128,23 @@ TEST_P(BufferTest, MoreThanThereIsIsAnErrorThatNamesTheSize) {
   EXPECT_NE(Buffer(1000, stream()).data(), nullptr);  // and the pool works on
 }
 
+TEST_P(BufferTest, WhatIsKeptForAStreamGoesWithTheStream) {
+  if (!caching) GTEST_SKIP() << "no pool under AddressSanitizer";
+  release_cached_memory(device());
+  const std::int64_t others = statistics().bytes_cached;
+  { const Buffer buffer(1000000, stream()); }
+  const std::int64_t kept = statistics().bytes_cached;
+  EXPECT_GT(kept, others);
+  keep_cached_memory(stream());
+  release_cached_memory(device());
+  EXPECT_EQ(statistics().bytes_cached, kept);
+  release_cached_memory(stream());
+  EXPECT_EQ(statistics().bytes_cached, others);
+  { const Buffer buffer(1000000, stream()); }  // no longer kept
+  release_cached_memory(device());
+  EXPECT_EQ(statistics().bytes_cached, others);
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, BufferTest, testing::ValuesIn(test_devices()), device_name);
 
 TEST(Buffer, ASecondStreamGetsItsOwnBlocks_cuda) {

@@ -88,6 +88,12 @@ TEST_P(ConvNormOnDevice, FoldsAnewWhenValuesMayHaveChanged) {
   EXPECT_LE(relative_error(folded(brick, x), plain()), 1e-5);
   EXPECT_GT(relative_error(folded(brick, x), moved), 1e-2);
 
+  for (const auto& [name, parameter] : brick.parameters())  // told of by hand
+    copy_into(parameter.detach(), multiply(parameter.detach(), 1.5));
+  EXPECT_GT(relative_error(folded(brick, x), plain()), 1e-2);
+  brick.drop_derived();
+  EXPECT_LE(relative_error(folded(brick, x), plain()), 1e-5);
+
   const auto here = folded(brick, x);
   brick.to(GetParam());
   EXPECT_LE(relative_error(folded(brick, x.to(GetParam())), here), 1e-5);

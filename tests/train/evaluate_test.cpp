@@ -7,6 +7,8 @@
 #include "tandem/data/digits.h"
 #include "tandem/train/model_file.h"
 #include "tandem/train/predict.h"
+#include "tandem/train/training_state.h"
+#include "tests/device/device_cases.h"
 
 namespace tandem {
 namespace {
@@ -39,6 +41,7 @@ TEST(Evaluate, EqualsOneImageAtATime) {
 TEST(Evaluate, NothingHasNoAccuracy) {
   const std::unique_ptr<Module> model = make_model({.layers = {784, 10}}, 3);
   EXPECT_TRUE(std::isnan(evaluate(*model, ImageSet{}, LossKind::mse).accuracy));
+  EXPECT_TRUE(std::isnan(Evaluator(*model, ImageSet{}, LossKind::mse).run().accuracy));
 }
 
 TEST(Evaluate, ProbabilitiesAddUpToOne) {
@@ -46,6 +49,71 @@ TEST(Evaluate, ProbabilitiesAddUpToOne) {
   EXPECT_EQ(probabilities({0.25f, 0.25f, 0.75f, 0.25f}, 2, LossKind::mse),
             (std::vector<float>{0.5f, 0.5f, 0.75f, 0.25f}));
 }
+
+class EvaluatorOnDevice : public testing::TestWithParam<Device> {};
+
+// What it says is what evaluate() says, which computes all of it anew, before and after it.
+void expect_alike(Evaluator& evaluator, Module& model, const ImageSet& set, const TrainingTask& task) {
+  const auto plain = [&] { return evaluate(model, set, task.loss, task.input); };
+  const Evaluation before = plain(), replayed = evaluator.run(), after = plain();
+  EXPECT_EQ(replayed.outputs, before.outputs);
+  EXPECT_EQ(replayed.outputs, after.outputs);
+  EXPECT_EQ(replayed.predictions, before.predictions);
+  EXPECT_EQ(replayed.loss, before.loss);
+  EXPECT_EQ(replayed.accuracy, before.accuracy);
+  EXPECT_EQ(replayed.classes, before.classes);
+}
+
+TEST_P(EvaluatorOnDevice, EqualsEvaluateWhateverBecomesOfTheModel) {
+  const ImageSet images = make_digits(20, 3), judged = make_digits(11, 4);
+  for (const char* const name : {"cnn", "mlp"})
+    for (const bool frozen : {false, true}) {
+      SCOPED_TRACE(fmt::format("{} frozen {}", name, frozen));
+      const TrainOptions options{
+          .model = name, .layers = {784, 12, 10}, .batch_size = 8, .learning_rate = 0.05, .freeze = frozen};
+      TrainingState state(options, images, GetParam());
+      Module& model = state.model();
+      Evaluator evaluator(model, judged, options.loss, state.task().input);
+      std::vector<double> losses;
+      for (std::int64_t epoch = 0; epoch < 5; ++epoch) {  // statistics move, also of what is frozen
+        state.engine().run(epoch, 0, 3);
+        state.engine().store();
+        expect_alike(evaluator, model, judged, state.task());
+        EXPECT_TRUE(model.is_training());
+        losses.push_back(evaluator.run().loss);
+      }
+      for (std::size_t i = 1; i < losses.size(); ++i) EXPECT_NE(losses[i], losses[i - 1]);
+
+      NamedTensors others;
+      for (const NamedTensor& each : TrainingState(options, images, cpu_device).model().state_dict())
+        others.push_back({each.name, each.tensor.clone()});
+      model.load_state_dict(others);
+      expect_alike(evaluator, model, judged, state.task());
+      model.to(cpu_device);
+      expect_alike(evaluator, model, judged, state.task());
+      model.to(GetParam());
+      for (int i = 0; i < 4; ++i) expect_alike(evaluator, model, judged, state.task());
+    }
+}
+
+TEST_P(EvaluatorOnDevice, JudgesSeveralBatches) {
+  const ImageSet set = make_digits(2100, 4);
+  TrainingState state({.layers = {784, 6, 10}}, set, GetParam());
+  Evaluator evaluator(state.model(), set, LossKind::cross_entropy, state.task().input);
+  for (int i = 0; i < 4; ++i) expect_alike(evaluator, state.model(), set, state.task());
+}
+
+TEST_P(EvaluatorOnDevice, KeepsToThePrecision) {
+  const ImageSet images = make_digits(9, 3);
+  TrainingState state({.model = "cnn"}, images, GetParam());
+  Evaluator evaluator(state.model(), images, LossKind::cross_entropy, state.task().input);
+  for (const MatmulPrecision precision : {MatmulPrecision::fp32, MatmulPrecision::tf32}) {
+    const MatmulPrecisionScope scope(precision);
+    for (int i = 0; i < 4; ++i) expect_alike(evaluator, state.model(), images, state.task());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, EvaluatorOnDevice, testing::ValuesIn(test_devices()), device_name);
 
 TEST(Predict, RowsAreCsv) {
   const std::vector<std::string> classes{"a,b", "c"};

@@ -8,7 +8,9 @@
 #include "tandem/ops/backward.h"
 #include "tandem/ops/cast.h"
 #include "tandem/ops/gather.h"
+#include "tandem/train/evaluate.h"
 #include "tandem/train/training_state.h"
+#include "tests/device/device_cases.h"
 
 namespace tandem {
 namespace {
@@ -99,6 +101,42 @@ TEST(ModuleEngine, RandomBatchesMayBeMoreThanTheData) {
   TrainingState state(options, make_digits(40, 3), cpu_device);
   EXPECT_EQ(ModuleEngine(state.task()).run(0, 0, 9).samples, 9 * 16);
 }
+
+class ModuleEngineOnDevice : public testing::TestWithParam<Device> {};
+
+// An engine of its own for every step replays nothing. Batches of 8, 8 and 4, judged in between, with layers
+// that fold their norms in evaluation only, and in training too.
+TEST_P(ModuleEngineOnDevice, StepsThatAreReplayedGiveTheSameBits) {
+  const ImageSet images = make_digits(20, 3);
+  for (const bool frozen : {false, true})
+    for (const bool fixed : {false, true}) {
+      SCOPED_TRACE(fmt::format("frozen {} fixed {}", frozen, fixed));
+      const TrainOptions options{.model = "cnn",
+                                 .epochs = 5,
+                                 .batch_size = 8,
+                                 .learning_rate = 0.05,
+                                 .momentum = 0.9,
+                                 .freeze = frozen,
+                                 .freeze_bn = fixed};
+      TrainingState kept(options, images, GetParam()), fresh(options, images, GetParam());
+      ModuleEngine engine(kept.task());
+      const auto judge = [&](TrainingState& state) {
+        return evaluate(state.model(), images, LossKind::cross_entropy, state.task().input).outputs;
+      };
+      for (std::int64_t epoch = 0; epoch < options.epochs; ++epoch) {
+        const StepSums sums = engine.run(epoch, 0, 3);
+        StepSums by_step;
+        for (std::int64_t step = 0; step < 3; ++step)
+          by_step += ModuleEngine(fresh.task()).run(epoch, step, 1);
+        EXPECT_EQ(sums.correct, by_step.correct);
+        EXPECT_NEAR(sums.loss, by_step.loss, 1e-9);
+        EXPECT_EQ(weights(kept), weights(fresh)) << epoch;
+        EXPECT_EQ(judge(kept), judge(fresh)) << epoch;
+      }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, ModuleEngineOnDevice, testing::ValuesIn(test_devices()), device_name);
 
 }  // namespace
 }  // namespace tandem
