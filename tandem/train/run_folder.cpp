@@ -5,14 +5,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 #include <system_error>
 
 #include "tandem/core/check.h"
 #include "tandem/files/checkpoint.h"
-#include "tandem/ops/arithmetic.h"
-#include "tandem/ops/reduce.h"
-#include "tandem/tensor/tape.h"
+#include "tandem/ops/finite.h"
 
 namespace tandem {
 namespace {
@@ -117,21 +114,18 @@ const EpochRecord* RunPosition::best() const {
   return found == records.end() ? nullptr : &*found;
 }
 
-// What training can change, judged where it is: 0 times anything but a finite number is NaN.
+// What training can change, judged where it is.
 bool is_finite(const TrainingState& state) {
-  const NoGrad no_grad;
-  Tensor total;
-  const auto add_up = [&](const NamedTensors& tensors, bool trained_only) {
-    for (const auto& [name, tensor] : tensors) {
-      if (tensor.dtype() != DType::f32 || (trained_only && !tensor.requires_grad())) continue;
-      const Tensor part = sum(multiply(tensor.detach(), 0.0));
-      total = total.defined() ? add(total, part) : part;
-    }
+  std::vector<Tensor> changing;
+  const auto take = [&](const NamedTensors& tensors, bool trained_only) {
+    for (const auto& [name, tensor] : tensors)
+      if (is_floating(tensor.dtype()) && (!trained_only || tensor.requires_grad()))
+        changing.push_back(tensor.detach());
   };
-  add_up(state.model().parameters(), true);
-  add_up(state.model().buffers(), false);
-  add_up(state.task().optimizer.state(), false);
-  return !total.defined() || total.item<float>() == 0;
+  take(state.model().parameters(), true);
+  take(state.model().buffers(), false);
+  take(state.task().optimizer.state(), false);
+  return all_finite(changing);
 }
 
 void save_checkpoint(const RunFolder& folder, const TrainOptions& options, const TrainingState& state,
