@@ -7,7 +7,9 @@
 
 #include <csignal>
 #include <fstream>
+#include <future>
 #include <iterator>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -149,18 +151,25 @@ TEST_F(WriteFile, RefusesWhatMayNotBeWritten) {
   EXPECT_EQ(::seteuid(user), 0);
 }
 
-TEST_F(WriteFile, AFailedWriteLeavesTheOldFileAndNothingElse) {
-  const fs::path path = folder_ / "report.html";
-  write_file("write", path, "old");
+// A disk with room for files of so many bytes.
+template <class F>
+void with_room(rlim_t bytes, F&& f) {
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
   rlimit small = before;
-  small.rlim_cur = 1000;
+  small.rlim_cur = bytes;
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
-  const std::string error = error_of(path, std::string(5000, 'x'));
+  f();
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
   std::signal(SIGXFSZ, handler);
+}
+
+TEST_F(WriteFile, AFailedWriteLeavesTheOldFileAndNothingElse) {
+  const fs::path path = folder_ / "report.html";
+  write_file("write", path, "old");
+  std::string error;
+  with_room(1000, [&] { error = error_of(path, std::string(5000, 'x')); });
   EXPECT_EQ(error, "[write] cannot write " + path.string() + ": File too large");
   EXPECT_EQ(read(path), "old");
   EXPECT_EQ(files(), 1);
@@ -170,6 +179,98 @@ TEST_F(WriteFile, DevicesAreWrittenNotReplaced) {
   write_file("write", "/dev/null", "text");
   EXPECT_TRUE(fs::is_character_file("/dev/null"));
   EXPECT_EQ(error_of("/dev/full"), "[write] cannot write /dev/full: No space left on device");
+}
+
+// Small ones and those with threads of their own.
+class WriteParts : public WriteFile, public testing::WithParamInterface<std::size_t> {
+ protected:
+  FileParts parts(std::string head) {
+    return {.head_size = 4,
+            .make_head = [head] { return head; },
+            .body = {std::as_bytes(std::span(*body_)), {}, std::as_bytes(std::span(tail_))},
+            .memory = body_};
+  }
+
+  std::shared_ptr<const std::string> body_ = std::make_shared<const std::string>(GetParam(), 'b');
+  std::string tail_ = "tail";
+  fs::path path_ = folder_ / "a";
+};
+
+TEST_P(WriteParts, BecomeOneFileWhenItIsFinished) {
+  write_file("write", path_, "old");
+  PendingFile file("write", path_, parts("head"));
+  EXPECT_EQ(read(path_), "old");
+  PendingFile moved = std::move(file);
+  moved.finish();
+  EXPECT_EQ(read(path_), "head" + *body_ + "tail");
+  EXPECT_EQ(parts("head").to_string(), read(path_));
+  EXPECT_EQ(files(), 1);
+}
+
+TEST_P(WriteParts, AreNothingWhenTheyAreNot) {
+  write_file("write", path_, "old");
+  {
+    const PendingFile one("write", path_, parts("head")), other("write", path_, parts("head"));
+    EXPECT_EQ(files(), 3);
+  }
+  EXPECT_EQ(read(path_), "old");
+  EXPECT_EQ(files(), 1);
+}
+
+TEST_P(WriteParts, TheOrderOfFinishingIsThatOfTheNames) {
+  PendingFile one("write", path_, parts("one "));
+  PendingFile two("write", path_, parts("two "));
+  two.finish();
+  EXPECT_EQ(read(path_).substr(0, 4), "two ");
+  one.finish();
+  EXPECT_EQ(read(path_).substr(0, 4), "one ");
+}
+
+TEST_P(WriteParts, FailuresLeaveTheOldFileAndNothingElse) {
+  write_file("write", path_, "old");
+  const auto error_of_parts = [&](FileParts given) -> std::string {
+    try {
+      PendingFile("write", path_, std::move(given)).finish();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  std::string full;
+  with_room(GetParam() / 2, [&] { full = error_of_parts(parts("head")); });
+  EXPECT_EQ(full, "[write] cannot write " + path_.string() + ": File too large");
+  FileParts bad = parts("");
+  bad.make_head = []() -> std::string { throw Error("no head"); };
+  EXPECT_EQ(error_of_parts(bad), "no head");
+  EXPECT_EQ(read(path_), "old");
+  EXPECT_EQ(files(), 1);
+}
+
+TEST_P(WriteParts, GoThroughAPipeInTheirOrder) {
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  std::future<std::string> got = std::async(std::launch::async, [&] { return read(path_); });
+  PendingFile("write", path_, parts("head")).finish();
+  EXPECT_EQ(got.get(), "head" + *body_ + "tail");
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, WriteParts, testing::Values(100, 3 << 20));
+
+TEST_F(WriteFile, Appends) {
+  const fs::path path = folder_ / "log.csv";
+  append_file("write", path, "one\n");
+  append_file("write", path, "");
+  append_file("write", path, "two\n");
+  EXPECT_EQ(read(path), "one\ntwo\n");
+  const auto append_error = [](const fs::path& where) -> std::string {
+    try {
+      append_file("write", where, "text");
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "no error";
+  };
+  EXPECT_EQ(append_error("/dev/full"), "[write] cannot write /dev/full: No space left on device");
+  EXPECT_EQ(append_error(folder_), "[write] cannot write " + folder_.string() + ": Is a directory");
 }
 
 }  // namespace
