@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "tandem/core/check.h"
-#include "tandem/core/write_file.h"
 #include "tandem/files/read_file.h"
 #include "tandem/files/sha256.h"
 
@@ -20,16 +20,31 @@ constexpr std::size_t length_digits = 16;
 constexpr std::size_t digest_digits = 64;
 constexpr std::size_t frame_size = magic.size() + version.size() + length_digits + digest_digits;
 
-std::string frame_of(std::string_view payload) {
-  return fmt::format("{}{}{:016x}{}", magic, version, payload.size(), sha256_hex(payload));
+std::string frame_of(std::size_t payload_size, const std::string& digest) {
+  return fmt::format("{}{}{:016x}{}", magic, version, payload_size, digest);
 }
 
 }  // namespace
 
+PendingFile start_checkpoint_file(const std::filesystem::path& path, const TensorFile& file) {
+  FileParts parts = safetensors_parts(file);
+  parts.head_size += frame_size;
+  parts.make_head = [make_head = std::move(parts.make_head), body = parts.body] {
+    const std::string head = make_head();
+    std::size_t size = head.size();
+    Sha256 hash;
+    hash.update(head);
+    for (const std::span<const std::byte> piece : body) {
+      hash.update(piece);
+      size += piece.size();
+    }
+    return frame_of(size, hash.hex_digest()) + head;
+  };
+  return {"checkpoint", path, std::move(parts)};
+}
+
 void write_checkpoint(const std::filesystem::path& path, const TensorFile& file) {
-  std::string bytes = to_safetensors(file);
-  bytes.insert(0, frame_of(bytes));
-  write_file("checkpoint", path, bytes);
+  start_checkpoint_file(path, file).finish();
 }
 
 TensorFile parse_checkpoint(std::string_view bytes, const std::string& name) {
@@ -43,7 +58,7 @@ TensorFile parse_checkpoint(std::string_view bytes, const std::string& name) {
   const std::string_view found = frame.substr(magic.size(), version.size());
   check(found == version, "[checkpoint] {}: expected version {}, got {}", name, version, found);
   const std::string_view payload = bytes.substr(frame_size);
-  const std::string expected = frame_of(payload);
+  const std::string expected = frame_of(payload.size(), sha256_hex(payload));
   const std::size_t digest_at = frame_size - digest_digits;
   if (frame.substr(0, digest_at) != std::string_view(expected).substr(0, digest_at)) {
     const std::string_view length = frame.substr(digest_at - length_digits, length_digits);

@@ -12,6 +12,8 @@ namespace tandem {
 
 // Atomic: on any failure, a full disk too, the checkpoint that was there stays as it was.
 void write_checkpoint(const std::filesystem::path& path, const TensorFile& file);
+// The same in two steps (core/write_file.h).
+PendingFile start_checkpoint_file(const std::filesystem::path& path, const TensorFile& file);
 
 // A file cut short, a flipped bit anywhere or a file of another kind is an Error that says which.
 // `name` stands in it.

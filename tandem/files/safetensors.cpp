@@ -10,7 +10,8 @@
 #include <vector>
 
 #include "tandem/core/check.h"
-#include "tandem/core/write_file.h"
+#include "tandem/device/driver.h"
+#include "tandem/device/stream.h"
 #include "tandem/files/read_file.h"
 #include "tandem/files/sha256.h"
 
@@ -36,9 +37,30 @@ std::string_view file_name_of(DType dtype) {
   return std::ranges::find(dtype_names, dtype, &DTypeName::dtype)->name;
 }
 
-std::string_view bytes_of(const Tensor& tensor) {
-  return {reinterpret_cast<const char*>(tensor.bytes()),
-          static_cast<std::size_t>(tensor.numel()) * size_of(tensor.dtype())};
+std::span<const std::byte> bytes_of(const Tensor& tensor) {
+  return {tensor.bytes(), static_cast<std::size_t>(tensor.numel()) * size_of(tensor.dtype())};
+}
+
+// Row-major and on the host. Those of a GPU are put in order there, and waited for once.
+std::vector<Tensor> on_host(const NamedTensors& tensors) {
+  std::vector<Tensor> all;
+  std::vector<StreamView> streams;
+  for (const NamedTensor& named : tensors) {
+    const Tensor dense = named.tensor.detach().contiguous();
+    const Device device = dense.device();
+    if (!device.is_cuda() || dense.numel() == 0) {
+      all.push_back(dense.cpu());
+      continue;
+    }
+    all.push_back(Tensor::empty(dense.shape(), dense.dtype()));
+    const StreamView stream = current_stream(device);
+    on_backend(device, "safetensors", [&]<Backend B>() {
+      copy_bytes<B>(all.back().bytes(), dense.bytes(), bytes_of(dense).size(), stream);
+    });
+    if (std::ranges::find(streams, stream) == streams.end()) streams.push_back(stream);
+  }
+  for (const StreamView stream : streams) stream.synchronize();
+  return all;
 }
 
 // What the header says of one tensor.
@@ -138,33 +160,13 @@ void check_digest(TensorFile& file, std::string_view data, const std::string& na
   file.metadata.erase(stored);
 }
 
-}  // namespace
-
-std::string to_safetensors(const TensorFile& file) {
-  NamedTensors tensors;
-  std::set<std::string> names;
-  std::size_t data_size = 0;
-  Sha256 hash;
-  Json entries = Json::object();
-  for (const NamedTensor& named : file.tensors) {
-    check(named.tensor.defined(), "[safetensors] tensor '{}' is undefined", named.name);
-    check(named.name != "__metadata__" && names.insert(named.name).second,
-          "[safetensors] expected tensors of different names, got '{}' {}", named.name,
-          named.name == "__metadata__" ? "which the format keeps for itself" : "twice");
-    tensors.push_back({named.name, named.tensor.detach().cpu().contiguous()});
-    const std::string_view bytes = bytes_of(tensors.back().tensor);
-    hash.update(bytes);
-    const Shape& shape = named.tensor.shape();
-    entries[named.name] = {{"dtype", file_name_of(named.tensor.dtype())},
-                           {"shape", std::vector<std::int64_t>(shape.begin(), shape.end())},
-                           {"data_offsets", {data_size, data_size + bytes.size()}}};
-    data_size += bytes.size();
-  }
+// The length of the header and the header.
+std::string to_head(const std::map<std::string, std::string>& metadata, const std::string& digest,
+                    const Json& entries) {
   Json header = Json::object();
-  for (const auto& [key, value] : file.metadata) header["__metadata__"][key] = value;
-  header["__metadata__"][digest_key] = hash.hex_digest();
+  for (const auto& [key, value] : metadata) header["__metadata__"][key] = value;
+  header["__metadata__"][digest_key] = digest;
   header.update(entries);
-
   std::string text;
   try {
     text = header.dump();
@@ -174,13 +176,47 @@ std::string to_safetensors(const TensorFile& file) {
   text.resize((text.size() + 7) / 8 * 8, ' ');
   check(text.size() <= header_limit, "[safetensors] the header has {} bytes, the limit is {}", text.size(),
         header_limit);
-  std::string bytes;
-  bytes.reserve(length_bytes + text.size() + data_size);
+  std::string length;
   for (std::size_t i = 0; i < length_bytes; ++i)
-    bytes += static_cast<char>(std::uint64_t{text.size()} >> (8 * i) & 0xFF);
-  bytes += text;
-  for (const NamedTensor& named : tensors) bytes += bytes_of(named.tensor);
-  return bytes;
+    length += static_cast<char>(std::uint64_t{text.size()} >> (8 * i) & 0xFF);
+  return length + text;
+}
+
+}  // namespace
+
+FileParts safetensors_parts(const TensorFile& file) {
+  std::set<std::string> names;
+  std::size_t data_size = 0;
+  Json entries = Json::object();
+  for (const NamedTensor& named : file.tensors) {
+    check(named.tensor.defined(), "[safetensors] tensor '{}' is undefined", named.name);
+    check(named.name != "__metadata__" && names.insert(named.name).second,
+          "[safetensors] expected tensors of different names, got '{}' {}", named.name,
+          named.name == "__metadata__" ? "which the format keeps for itself" : "twice");
+    const Shape& shape = named.tensor.shape();
+    const std::size_t size = bytes_of(named.tensor).size();
+    entries[named.name] = {{"dtype", file_name_of(named.tensor.dtype())},
+                           {"shape", std::vector<std::int64_t>(shape.begin(), shape.end())},
+                           {"data_offsets", {data_size, data_size + size}}};
+    data_size += size;
+  }
+  const auto head_with = [metadata = file.metadata, entries](const std::string& digest) {
+    return to_head(metadata, digest, entries);
+  };
+  FileParts parts{.head_size = head_with(sha256_hex({})).size()};  // all digests have one length
+  const auto tensors = std::make_shared<const std::vector<Tensor>>(on_host(file.tensors));
+  for (const Tensor& tensor : *tensors) parts.body.push_back(bytes_of(tensor));
+  parts.memory = tensors;
+  parts.make_head = [head_with, body = parts.body] {
+    Sha256 hash;
+    for (const std::span<const std::byte> piece : body) hash.update(piece);
+    return head_with(hash.hex_digest());
+  };
+  return parts;
+}
+
+std::string to_safetensors(const TensorFile& file) {
+  return safetensors_parts(file).to_string();
 }
 
 TensorFile parse_safetensors(std::string_view bytes, const std::string& name) {
@@ -221,7 +257,7 @@ TensorFile parse_safetensors(std::string_view bytes, const std::string& name) {
 }
 
 void write_safetensors(const std::filesystem::path& path, const TensorFile& file) {
-  write_file("safetensors", path, to_safetensors(file));
+  PendingFile("safetensors", path, safetensors_parts(file)).finish();
 }
 
 TensorFile read_safetensors(const std::filesystem::path& path) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "tandem/core/write_file.h"
 #include "tandem/tensor/named_tensor.h"
 
 namespace tandem {
@@ -19,6 +20,8 @@ struct TensorFile {
 // Tensors of any device and layout are written row-major, in their order. The metadata gains "tandem.sha256",
 // the SHA-256 of the data. Names must differ.
 std::string to_safetensors(const TensorFile& file);
+// The same for a PendingFile: the data is not copied where it lies in the right order on the host.
+FileParts safetensors_parts(const TensorFile& file);
 
 // Trusts nothing: header, offsets, sizes and, where the metadata has "tandem.sha256", the data are checked.
 // Tensors come in the order of their data, on the CPU; "tandem.sha256" is taken out of the metadata. `name`

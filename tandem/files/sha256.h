@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -14,6 +15,9 @@ namespace tandem {
 class Sha256 {
  public:
   void update(std::string_view bytes);
+  void update(std::span<const std::byte> bytes) {
+    update({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  }
   std::string hex_digest();  // 64 lower-case digits
 
  private:

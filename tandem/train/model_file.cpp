@@ -215,6 +215,11 @@ void save_model(const std::filesystem::path& path, const Module& module, const M
 }
 
 void save_model(const std::filesystem::path& path, const NamedTensors& weights, const ModelInfo& info) {
+  start_model(path, weights, info).finish();
+}
+
+PendingFile start_model(const std::filesystem::path& path, const NamedTensors& weights,
+                        const ModelInfo& info) {
   const Architecture& architecture = info.architecture;
   std::map<std::string, std::string> metadata{
       {"tandem.format", format_version},
@@ -238,7 +243,7 @@ void save_model(const std::filesystem::path& path, const NamedTensors& weights, 
         fmt::format("{}", fmt::join(info.norm.deviation, info.norm.deviation + channels, ","));
   }
   if (info.takes_photos()) metadata["tandem.transform"] = info.transform;
-  write_safetensors(path, {.metadata = std::move(metadata), .tensors = weights});
+  return {"safetensors", path, safetensors_parts({.metadata = std::move(metadata), .tensors = weights})};
 }
 
 Model load_model(const std::filesystem::path& path) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tandem/augment/photo_recipe.h"
+#include "tandem/core/write_file.h"
 #include "tandem/nn/loss.h"
 #include "tandem/nn/module.h"
 #include "tandem/ops/activation.h"
@@ -62,6 +63,9 @@ struct Model {
 // Atomic.
 void save_model(const std::filesystem::path& path, const Module& module, const ModelInfo& info);
 void save_model(const std::filesystem::path& path, const NamedTensors& weights, const ModelInfo& info);
+// The same in two steps (core/write_file.h).
+PendingFile start_model(const std::filesystem::path& path, const NamedTensors& weights,
+                        const ModelInfo& info);
 // A damaged file, one without Tandem's metadata, or weights that do not fit the architecture it names are
 // Errors; the last says which names and shapes differ.
 Model load_model(const std::filesystem::path& path);

@@ -130,6 +130,11 @@ bool is_finite(const TrainingState& state) {
 
 void save_checkpoint(const RunFolder& folder, const TrainOptions& options, const TrainingState& state,
                      const RunPosition& position) {
+  start_checkpoint(folder, options, state, position).finish();
+}
+
+PendingFile start_checkpoint(const RunFolder& folder, const TrainOptions& options, const TrainingState& state,
+                             const RunPosition& position) {
   TensorFile file{
       .metadata = {{"tandem.checkpoint", format_version}, {"tandem.config", to_toml(to_table(options))}},
       .tensors = {}};
@@ -146,7 +151,7 @@ void save_checkpoint(const RunFolder& folder, const TrainOptions& options, const
       {"records", Tensor::from(records, {static_cast<std::int64_t>(position.records.size()), record_size})}};
   add_prefixed(file.tensors, "model.", state.model().state_dict());
   add_prefixed(file.tensors, "optimizer.", state.task().optimizer.state());
-  write_checkpoint(folder.checkpoint(), file);
+  return start_checkpoint_file(folder.checkpoint(), file);
 }
 
 std::optional<RunPosition> load_checkpoint(const RunFolder& folder, const TrainOptions& options,

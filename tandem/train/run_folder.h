@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tandem/core/write_file.h"
 #include "tandem/report/training_report.h"
 #include "tandem/train/engine.h"
 #include "tandem/train/options.h"
@@ -56,6 +57,9 @@ bool is_finite(const TrainingState& state);
 // stays.
 void save_checkpoint(const RunFolder& folder, const TrainOptions& options, const TrainingState& state,
                      const RunPosition& position);
+// The same in two steps (core/write_file.h); the state must not change between them.
+PendingFile start_checkpoint(const RunFolder& folder, const TrainOptions& options, const TrainingState& state,
+                             const RunPosition& position);
 
 // Nothing where there is no checkpoint. One of another configuration is refused with the keys that differ;
 // only `from`, `device` and, where no rate depends on it, `epochs` may.

@@ -202,14 +202,21 @@ class Trainer {
   // between is mended by the resume, which does the epochs since the last one again and writes the same.
   void write_state() {
     const Stopwatch watch;
+    std::optional<PendingFile> checkpoint;
+    const auto start = [&] {
+      position_.total_seconds = seconds_before_ + watch_.elapsed_ms() / 1000;
+      checkpoint.emplace(start_checkpoint(folder_, options_, *state_, position_));
+    };
     if (better_) {
       const TimelineSpan span(timeline(), "save best model", {});
-      save_model(folder_.best(), better_->weights, better_->info);
+      PendingFile best = start_model(folder_.best(), better_->weights, better_->info);
+      start();  // both are on their way at once
+      best.finish();
       better_.reset();
     }
     const TimelineSpan span(timeline(), "save checkpoint", {});
-    position_.total_seconds = seconds_before_ + watch_.elapsed_ms() / 1000;
-    save_checkpoint(folder_, options_, *state_, position_);
+    if (!checkpoint) start();
+    checkpoint->finish();
     changed_ = false;
     saved_ = {};
     save_ms_ = watch.elapsed_ms();
