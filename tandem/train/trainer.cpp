@@ -233,7 +233,8 @@ class Trainer {
     return bytes <= small_bytes || saved_.elapsed_ms() * most_share >= cost_ms;
   }
 
-  void keep_best(const EpochRecord& record) {
+  void keep_best(const EpochRecord& record, const Evaluation& judged) {
+    if (data_.train.photos && !data_.held_out) best_judged_ = judged;
     better_ = Better{.weights = {}, .info = info(record)};
     for (const NamedTensor& each : state_->model().state_dict())
       better_->weights.push_back({each.name, each.tensor.clone()});
@@ -262,9 +263,9 @@ class Trainer {
     position_.epoch_seconds = 0;
     position_.waited_seconds = 0;
     changed_ = true;
-    if (position_.best()->epoch == record.epoch) keep_best(record);
+    if (position_.best()->epoch == record.epoch) keep_best(record, judged);
     write_events(record);
-    write_log();
+    append_file("train", folder_.log(), epoch_csv_row(record));
     write_bad_images();
     if (epoch_is_worth_saving()) write_state();
     if (callbacks_.on_epoch) callbacks_.on_epoch(record);
@@ -300,6 +301,7 @@ class Trainer {
             .accuracy = record.val_accuracy};
   }
 
+  // As the checkpoint has it; the epochs that follow add a row each.
   void write_log() const {
     std::string text = epoch_csv_header();
     for (const EpochRecord& record : position_.records) text += epoch_csv_row(record);
@@ -307,7 +309,7 @@ class Trainer {
   }
 
   // Those met so far, in the order of their paths; how many.
-  std::size_t write_bad_images() const {
+  std::size_t write_bad_images() {
     std::map<std::string, std::string> reasons;
     for (const std::vector<SkippedSample>& part : {data_.bad, state_->task().source.skipped()})
       for (const SkippedSample& bad : part) reasons[bad.name] = bad.reason;
@@ -315,7 +317,8 @@ class Trainer {
     std::string text = "path,reason\n";
     for (const auto& [path, reason] : reasons)
       text += fmt::format("{},{}\n", csv_field(path), csv_field(reason));
-    write_file("train", folder_.bad_images(), text);
+    if (text != bad_images_) write_file("train", folder_.bad_images(), text);
+    bad_images_ = text;
     return reasons.size();
   }
 
@@ -342,6 +345,7 @@ class Trainer {
   }
 
   Evaluation test_best() {
+    if (best_judged_) return *best_judged_;
     const Model best = load_model(folder_.best());
     best.module->to(state_->task().source.device());
     return judge([&] { return evaluate(*best.module, data_.test, options_.loss, state_->task().input); });
@@ -400,6 +404,7 @@ class Trainer {
   RunFolder folder_;
   RunPosition position_;
   std::optional<EventFile> events_;
+  std::string bad_images_;    // as they were written last
   std::int64_t chunk_ = 1;    // steps
   std::int64_t samples_ = 0;  // run since the start or resume, in seconds_
   double seconds_ = 0;
@@ -412,6 +417,9 @@ class Trainer {
     ModelInfo info;
   };
   std::optional<Better> better_;
+  // What the report needs of the best epoch of photographs that are also the test set; none where that epoch
+  // lies before a resume.
+  std::optional<Evaluation> best_judged_;
 };
 
 }  // namespace

@@ -115,7 +115,42 @@ TEST_F(PhotoRun, StopsAnywhereAndGoesOnWithTheSameBits) {
     options_.workers = "2";
     expect_same_weights(folder_ / "whole", folder_ / name);
     EXPECT_EQ(resumed.epochs.back().val_loss, whole.epochs.back().val_loss);
+    EXPECT_EQ(resumed.test_loss, whole.test_loss);
+    EXPECT_EQ(resumed.test_accuracy, whole.test_accuracy);
   }
+}
+
+// Of a page: the confusion matrix and the pictures with what was said of them.
+std::string judgement_in(const std::filesystem::path& report) {
+  const std::string page = get_bytes(report);
+  const std::size_t begin = page.find("<h2>What it confuses");
+  EXPECT_NE(begin, std::string::npos);
+  return page.substr(std::min(begin, page.size()));
+}
+
+TEST_F(PhotoRun, TheBestEpochIsJudgedOnce) {
+  write_photos(folder_ / "photos", 9);
+  options_.learning_rate = 1e-12;  // nothing is learnt: the first epoch stays the best
+  const auto spoil = [&](const EpochRecord& record) {
+    if (record.epoch == 2) put_bytes(folder_ / "whole/best.safetensors", "not read again");
+  };
+  const TrainResult whole = run("whole", false, {.on_epoch = spoil});
+  EXPECT_EQ(whole.best_epoch, 1);
+  EXPECT_EQ(whole.test_loss, whole.epochs[0].val_loss);
+  EXPECT_EQ(whole.test_accuracy, whole.epochs[0].val_accuracy);
+
+  // After a resume there is only the file.
+  int signal = 0;
+  ASSERT_EQ(
+      run("stopped", false,
+          {.on_epoch = [&](const EpochRecord&) { signal = SIGTERM; }, .stop_signal = [&] { return signal; }})
+          .stopped_by,
+      SIGTERM);
+  const TrainResult resumed = run("stopped", true);
+  EXPECT_EQ(resumed.best_epoch, 1);
+  EXPECT_EQ(resumed.test_loss, whole.test_loss);
+  EXPECT_EQ(resumed.test_accuracy, whole.test_accuracy);
+  EXPECT_TRUE(judgement_in(folder_ / "stopped/report.html") == judgement_in(folder_ / "whole/report.html"));
 }
 
 TEST_F(PhotoRun, BadImagesAreLeftOutAndListed) {
@@ -125,7 +160,13 @@ TEST_F(PhotoRun, BadImagesAreLeftOutAndListed) {
   put_bytes(folder_ / "photos/train/red/cut \"short\",\n.png", good.substr(0, good.size() / 2));
   put_bytes(folder_ / "photos/val/blue/größe.jpg", "no image");
   std::vector<std::string> messages;
-  run("run", false, {.on_message = [&](const std::string& line) { messages.push_back(line); }});
+  const auto link = [&](const EpochRecord& record) {
+    if (record.epoch == 1)
+      std::filesystem::create_hard_link(folder_ / "run/bad-images.csv", folder_ / "written once.csv");
+  };
+  run("run", false,
+      {.on_message = [&](const std::string& line) { messages.push_back(line); }, .on_epoch = link});
+  EXPECT_TRUE(std::filesystem::equivalent(folder_ / "run/bad-images.csv", folder_ / "written once.csv"));
   EXPECT_EQ(messages.back(),
             "Left out: 2 photographs that could not be read, listed in " + path("run/bad-images.csv"));
   const std::string list = get_bytes(folder_ / "run/bad-images.csv");

@@ -7,6 +7,7 @@
 #include <csignal>
 
 #include "tandem/files/read_file.h"
+#include "tandem/report/csv.h"
 #include "tandem/train/evaluate.h"
 #include "tandem/train/model_file.h"
 #include "tests/train/small_run.h"
@@ -111,6 +112,9 @@ void stop_and_compare(const TrainOptions& options, const TempFolder& folder) {
       EXPECT_NEAR(resumed.epochs[i].train_loss, whole.epochs[i].train_loss, 1e-9);
     }
     EXPECT_EQ(resumed.test_accuracy, whole.test_accuracy);
+    std::string log = epoch_csv_header();
+    for (const EpochRecord& record : resumed.epochs) log += epoch_csv_row(record);
+    EXPECT_EQ(get_bytes(folder / (name + "/log.csv")), log);
   }
 }
 
@@ -313,6 +317,16 @@ TEST_F(Trainer, AFullDiskLeavesTheOldCheckpoint) {
   run("run", true);
   run("whole");
   expect_same_weights(folder_ / "run", folder_ / "whole");
+}
+
+TEST_F(Trainer, ALogThatCannotBeWrittenEndsTheRun) {
+  const auto fill_disk = [&](const EpochRecord& record) {
+    if (record.epoch != 1) return;
+    std::filesystem::remove(folder_ / "run/log.csv");
+    std::filesystem::create_symlink("/dev/full", folder_ / "run/log.csv");
+  };
+  EXPECT_EQ(error_text([&] { run("run", false, {.on_epoch = fill_disk}); }),
+            "[train] cannot write " + path("run/log.csv") + ": No space left on device");
 }
 
 TEST_F(Trainer, DataThatDoesNotFit) {
