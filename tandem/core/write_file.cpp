@@ -120,7 +120,7 @@ std::size_t total_size(const std::vector<std::span<const std::byte>>& pieces) {
 std::string FileParts::to_string() const {
   std::string text;
   text.reserve(head_size + total_size(body));
-  if (make_head) text = make_head();
+  if (make_head) text += make_head();
   expect(text.size() == head_size);
   for (const std::span<const std::byte> piece : body)
     text.append(reinterpret_cast<const char*>(piece.data()), piece.size());

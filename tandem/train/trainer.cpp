@@ -86,6 +86,8 @@ class Trainer {
     if (!pretrained.empty())
       say(fmt::format("Pretrained: {}{}", pretrained.string(),
                       load_pretrained(state_->model(), pretrained) ? ", with a new last layer" : ""));
+    for (const NamedTensor& each : state_->model().state_dict())
+      model_bytes_ += each.tensor.numel() * static_cast<std::int64_t>(size_of(each.tensor.dtype()));
     folder_ = make_run_folder(run_.folder, data_.name, options_.model);
     if (run_.resume) resume();
     say("Engine: " + state_->engine().description());
@@ -209,9 +211,8 @@ class Trainer {
     };
     if (better_) {
       const TimelineSpan span(timeline(), "save best model", {});
-      PendingFile best = start_model(folder_.best(), better_->weights, better_->info);
-      start();  // both are on their way at once
-      best.finish();
+      start();  // both are on their way at once, what takes longer first
+      start_model(folder_.best(), better_->weights, better_->info).finish();
       better_.reset();
     }
     const TimelineSpan span(timeline(), "save checkpoint", {});
@@ -226,11 +227,8 @@ class Trainer {
   bool epoch_is_worth_saving() const {
     constexpr std::int64_t small_bytes = 4 << 20;
     constexpr double most_share = 0.05, bytes_per_ms = 1e6;
-    std::int64_t bytes = 0;
-    for (const NamedTensor& each : state_->model().state_dict())
-      bytes += each.tensor.numel() * static_cast<std::int64_t>(size_of(each.tensor.dtype()));
-    const double cost_ms = std::max(save_ms_, 2 * static_cast<double>(bytes) / bytes_per_ms);
-    return bytes <= small_bytes || saved_.elapsed_ms() * most_share >= cost_ms;
+    const double cost_ms = std::max(save_ms_, 2 * static_cast<double>(model_bytes_) / bytes_per_ms);
+    return model_bytes_ <= small_bytes || saved_.elapsed_ms() * most_share >= cost_ms;
   }
 
   void keep_best(const EpochRecord& record, const Evaluation& judged) {
@@ -410,6 +408,7 @@ class Trainer {
   double seconds_ = 0;
   double seconds_before_ = 0;  // of the run before it was resumed
   Stopwatch watch_, saved_;
+  std::int64_t model_bytes_ = 0;
   bool changed_ = true;  // since the last checkpoint
   double save_ms_ = 0;   // what that took
   struct Better {        // than best.safetensors, and not yet written

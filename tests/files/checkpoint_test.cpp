@@ -38,6 +38,34 @@ TEST_F(Checkpoint, WhatIsWrittenIsReadBackAndReplaced) {
   EXPECT_EQ(folder_.count(), 1u);
 }
 
+// One that is written while it is hashed, from tensors in an order of their own.
+TEST_F(Checkpoint, LargeOnesAreTheSameBytes) {
+  std::vector<float> values(600'000);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
+  const Tensor numbers = Tensor::from(values, {100, 3, 2000});
+  const TensorFile file{.metadata = {{"epoch", "3"}},
+                        .tensors = {{"permuted", numbers.permute({0, 2, 1})},
+                                    {"empty", Tensor::empty({0}, DType::f32)},
+                                    {"byte", Tensor::from(std::vector<std::uint8_t>{7}, {1})},
+                                    {"numbers", numbers}}};
+  PendingFile pending = start_checkpoint_file(path_, file);
+  EXPECT_EQ(read_checkpoint(path_).metadata, example(1).metadata);
+  pending.finish();
+  const TensorFile read = read_checkpoint(path_);
+  ASSERT_EQ(read.tensors.size(), 4u);
+  EXPECT_EQ(read.tensors[0].tensor.to_vector<float>(), numbers.permute({0, 2, 1}).to_vector<float>());
+  EXPECT_EQ(read.tensors[3].tensor.to_vector<float>(), values);
+  EXPECT_TRUE(get_bytes(path_).substr(104) == to_safetensors(file));
+  write_safetensors(folder_ / "m.safetensors", file);
+  EXPECT_TRUE(get_bytes(folder_ / "m.safetensors") == to_safetensors(file));
+  EXPECT_EQ(folder_.count(), 2u);
+  std::string error;
+  with_full_disk(2 << 20, [&] { error = error_text([&] { write_checkpoint(path_, file); }); });
+  EXPECT_EQ(error, "[checkpoint] cannot write " + path_.string() + ": File too large");
+  EXPECT_EQ(read_checkpoint(path_).tensors.size(), 4u);
+  EXPECT_EQ(folder_.count(), 2u);
+}
+
 TEST_F(Checkpoint, AFlippedBitAnywhereIsFound) {
   const std::string bytes = get_bytes(path_);
   for (std::size_t i = 0; i < bytes.size(); ++i)
