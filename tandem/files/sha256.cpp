@@ -126,7 +126,9 @@ bool has_instructions() {
 #pragma GCC unroll 16
     for (int i = 0; i < 16; ++i) {
       uint32x4_t& now = w[i % 4];
-      const uint32x4_t added = vaddq_u32(now, vld1q_u32(round_constants + 4 * i)), abcd_now = abcd;
+      const uint32x4_t added = vaddq_u32(now, vld1q_u32(round_constants + 4 * i));
+      uint32x4_t abcd_now = abcd;
+      asm("" : "+w"(abcd_now));  // this one is the copy: the other is what the next round waits for
       abcd = vsha256hq_u32(abcd, efgh, added);
       efgh = vsha256h2q_u32(efgh, abcd_now, added);
       if (i < 12) now = vsha256su1q_u32(vsha256su0q_u32(now, w[(i + 1) % 4]), w[(i + 2) % 4], w[(i + 3) % 4]);
