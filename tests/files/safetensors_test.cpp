@@ -95,6 +95,22 @@ TEST(Safetensors, AViewIsWrittenRowByRow) {
   EXPECT_EQ(file.tensors[0].tensor.to_vector<std::int32_t>(), (std::vector<std::int32_t>{1, 4, 2, 5, 3, 6}));
 }
 
+TEST(Safetensors, CudaTensorsAreWrittenAsThoseOfTheHost) {
+  if (cuda_device_count() == 0) GTEST_SKIP() << why_no_cuda();
+  std::vector<float> values(60'000);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
+  const auto file_on = [&](Device device) {
+    const Tensor numbers = Tensor::from(values, {100, 3, 200}, device);
+    return TensorFile{.metadata = {{"model", "cnn"}},
+                      .tensors = {{"permuted", numbers.permute({2, 0, 1})},
+                                  {"host", Tensor::from(std::vector<std::uint8_t>{7}, {1})},
+                                  {"slice", numbers.slice(0, 7, 9)},
+                                  {"empty", Tensor::empty({0, 2}, DType::f32, device)},
+                                  {"numbers", numbers}}};
+  };
+  EXPECT_TRUE(to_safetensors(file_on(cuda_device())) == to_safetensors(file_on(cpu_device)));
+}
+
 TEST(Safetensors, FilesOfOtherToolsNeedNoDigestAndNoPadding) {
   const TensorFile file = parse_safetensors(
       with_length(object({entry("b", "U8", "[1]", 2, 3), entry("a", "BF16", "[1]", 0, 2)}), "\x80\x3F!"),
