@@ -30,6 +30,11 @@ bool overlap(const Tensor& a, const Tensor& b) {
 
 }  // namespace
 
+void fetch_image(const std::uint8_t* image, const ImageSize& size) {
+  constexpr std::int64_t line = 64, most = 4096;
+  for (std::int64_t at = 0; at < std::min(size.bytes(), most); at += line) __builtin_prefetch(image + at);
+}
+
 void augment_image(const Recipe& recipe, const ImageSize& size, const DrawKey& key, const std::uint8_t* in,
                    std::uint8_t* out, AugmentScratch& scratch) {
   DrawnStep drawn[most_augment_steps];
@@ -73,6 +78,7 @@ void augment_kernel<Backend::cpu>(const AugmentBatch& batch, StreamView) {
     return [&, scratch = AugmentScratch()](std::int64_t begin, std::int64_t end) mutable {
       for (std::int64_t i = begin; i < end; ++i) {
         const std::int32_t sample = batch.samples[i];
+        if (i + 1 < batch.count) fetch_image(batch.images + batch.samples[i + 1] * bytes, batch.size);
         const DrawKey key{
             .seed = batch.seed, .epoch = batch.epoch, .sample = static_cast<std::uint32_t>(sample)};
         augment_image(batch.recipe, batch.size, key, batch.images + sample * bytes, batch.out + i * bytes,

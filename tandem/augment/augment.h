@@ -25,6 +25,9 @@ struct AugmentScratch {
   std::vector<float> coefficients;  // of a cubic spline
 };
 
+// Begins to bring an image to the caches: in a shuffled order none is there.
+void fetch_image(const std::uint8_t* image, const ImageSize& size);
+
 // `out` may not overlap `in`. key.operation is ignored: operation i of the recipe draws with i.
 void augment_image(const Recipe& recipe, const ImageSize& size, const DrawKey& key, const std::uint8_t* in,
                    std::uint8_t* out, AugmentScratch& scratch);

@@ -1,7 +1,10 @@
 #include "tandem/data/image_maker.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 
 #include "tandem/augment/augment.h"
 #include "tandem/augment/photo.h"
@@ -17,11 +20,8 @@ class ArrayMaker : public ImageMaker {
 
   std::int32_t label(std::int32_t sample) const override { return labels_[sample]; }
 
-  // In a shuffled order no image is in the caches.
   void fetch_ahead(std::int32_t sample) const override {
-    constexpr std::int64_t line = 64, most = 4096;
-    const std::uint8_t* image = images_ + sample * size_.bytes();
-    for (std::int64_t at = 0; at < std::min(size_.bytes(), most); at += line) __builtin_prefetch(image + at);
+    fetch_image(images_ + sample * size_.bytes(), size_);
   }
 
   bool make(const DrawKey& key, std::uint8_t* out, std::string&) override {
@@ -41,9 +41,23 @@ class ArrayMaker : public ImageMaker {
   AugmentScratch scratch_;
 };
 
+// Decoders take and free the same memory for every file. glibc would give its pages back each time, and fault
+// them in again.
+void keep_freed_memory() {
+#if defined(__GLIBC__)
+  static std::once_flag once;
+  std::call_once(once, [] {
+    mallopt(M_MMAP_THRESHOLD, 32 << 20);
+    mallopt(M_TRIM_THRESHOLD, 64 << 20);
+  });
+#endif
+}
+
 class PhotoMaker : public ImageMaker {
  public:
-  PhotoMaker(const RingSetup& setup, const PhotoTable& photos) : recipe_(setup.photo), photos_(photos) {}
+  PhotoMaker(const RingSetup& setup, const PhotoTable& photos) : recipe_(setup.photo), photos_(photos) {
+    if (!photos.decoded()) keep_freed_memory();
+  }
 
   std::int32_t label(std::int32_t sample) const override { return photos_.label(sample); }
   bool is_missing(std::int32_t sample) const override {

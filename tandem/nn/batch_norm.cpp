@@ -1,11 +1,26 @@
 #include "tandem/nn/batch_norm.h"
 
+#include "tandem/core/check.h"
 #include "tandem/ops/arithmetic.h"
 #include "tandem/ops/fill.h"
 #include "tandem/ops/unary.h"
 #include "tandem/tensor/tape.h"
 
 namespace tandem {
+namespace {
+
+thread_local std::int64_t separate_images = 0;  // 0: all are one batch
+
+}  // namespace
+
+SeparateBatches::SeparateBatches(std::int64_t images) : previous_(separate_images) {
+  expect(images > 0);
+  separate_images = images;
+}
+
+SeparateBatches::~SeparateBatches() {
+  separate_images = previous_;
+}
 
 BatchNorm::BatchNorm(std::int64_t channels, double momentum, double epsilon)
     : weight_(full({channels}, 1.0, DType::f32)),
@@ -23,8 +38,13 @@ BatchNorm::BatchNorm(std::int64_t channels, double momentum, double epsilon)
 }
 
 Tensor BatchNorm::forward(const Tensor& x, const Tensor& residual, bool relu) {
-  const BatchNormOptions options{
-      .training = uses_batch(), .momentum = momentum_, .epsilon = epsilon_, .relu = relu};
+  const std::int64_t values =
+      x.rank() > 2 ? x.numel() / x.size(0) / x.size(-1) : 1;  // of a channel, an image
+  const BatchNormOptions options{.training = uses_batch(),
+                                 .momentum = momentum_,
+                                 .epsilon = epsilon_,
+                                 .relu = relu,
+                                 .batch_rows = separate_images * values};
   return batch_norm(x, weight_, bias_, running_mean_, running_variance_, options, residual, batches_);
 }
 

@@ -6,6 +6,20 @@
 
 namespace tandem {
 
+// While it lives, batch norms on this thread take each `images` rows of what they are given, and what is
+// left, for a batch by itself: so several batches can go through a network at once. There are no gradients
+// then.
+class SeparateBatches {
+ public:
+  explicit SeparateBatches(std::int64_t images);
+  ~SeparateBatches();
+  SeparateBatches(const SeparateBatches&) = delete;
+  SeparateBatches& operator=(const SeparateBatches&) = delete;
+
+ private:
+  std::int64_t previous_;
+};
+
 // "weight" ones, "bias" zeros; buffers "running_mean" zeros, "running_var" ones, "num_batches_tracked" 0
 // (i64).
 class BatchNorm : public Module {

@@ -32,7 +32,7 @@ Cnn::Cnn(const CnnOptions& options)
   add_child("fc", head_);
 }
 
-Tensor Cnn::forward(const Tensor& x) {
+Tensor Cnn::features(const Tensor& x) {
   check(x.rank() == 4 && x.size(3) == options_.channels,
         "[cnn] expected images (n, height, width, {}), got {}", options_.channels, x.shape().to_string());
   Tensor y = x;
@@ -41,10 +41,10 @@ Tensor Cnn::forward(const Tensor& x) {
     y = layers_[i]->forward(y, true);
   }
   y = adaptive_avg_pool2d(y, {1, 1});
-  return head_.forward(cast(y.reshape({y.size(0), y.size(3)}), DType::f32));
+  return cast(y.reshape({y.size(0), y.size(3)}), DType::f32);
 }
 
-void Cnn::freeze_backbone() {
+void Cnn::freeze_features() {
   for (const auto& layer : layers_) {
     layer->conv().freeze();
     layer->norm().freeze();

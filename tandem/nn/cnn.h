@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "tandem/nn/backbone_model.h"
 #include "tandem/nn/conv_norm.h"
 #include "tandem/nn/linear.h"
 
@@ -18,15 +19,18 @@ struct CnnOptions {
 };
 
 // (n, height, width, channels), f32 or bf16 → logits (n, classes) in f32.
-class Cnn : public Module {
+class Cnn : public BackboneModel {
  public:
   explicit Cnn(const CnnOptions& options = {});
 
-  Tensor forward(const Tensor& x) override;
-
-  void freeze_backbone();  // everything but the last layer
-  void fix_statistics();
+  Tensor features(const Tensor& x) override;
+  Tensor head(const Tensor& features) override { return head_.forward(features); }
+  std::int64_t feature_count() const override { return head_.weight().size(1); }
+  void fix_statistics() override;
   const CnnOptions& options() const { return options_; }
+
+ protected:
+  void freeze_features() override;
 
  private:
   CnnOptions options_;

@@ -128,17 +128,17 @@ ResNet::ResNet(const ResNetOptions& options)
 
 ResNet::~ResNet() = default;
 
-Tensor ResNet::forward(const Tensor& x) {
+Tensor ResNet::features(const Tensor& x) {
   check(x.rank() == 4 && x.size(3) == options_.channels,
         "[resnet] expected images (n, height, width, {}), got {}", options_.channels, x.shape().to_string());
   Tensor y = stem_.forward(x, true);
   y = max_pool2d(y, {3, 3}, {.stride = {2, 2}, .padding = {1, 1}});
   for (const auto& block : blocks_) y = block->forward(y);
   y = adaptive_avg_pool2d(y, {1, 1});
-  return head_.forward(cast(y.reshape({y.size(0), y.size(3)}), DType::f32));
+  return cast(y.reshape({y.size(0), y.size(3)}), DType::f32);
 }
 
-void ResNet::freeze_backbone() {
+void ResNet::freeze_features() {
   stem_.conv().freeze();
   stem_.norm().freeze();
   for (const auto& block : blocks_) block->freeze();

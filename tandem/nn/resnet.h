@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "tandem/nn/backbone_model.h"
 #include "tandem/nn/conv_norm.h"
 #include "tandem/nn/linear.h"
 
@@ -21,19 +22,20 @@ struct ResNetOptions {
 class ResNetBlock;
 
 // (n, height, width, channels), f32 or bf16, normalised → logits (n, classes) in f32.
-class ResNet : public Module {
+class ResNet : public BackboneModel {
  public:
   explicit ResNet(const ResNetOptions& options = {});
   ~ResNet() override;
 
-  Tensor forward(const Tensor& x) override;
-
-  // Everything but the last layer.
-  void freeze_backbone();
-  // Batch norms keep their running statistics, in training too.
-  void fix_statistics();
+  Tensor features(const Tensor& x) override;
+  Tensor head(const Tensor& features) override { return head_.forward(features); }
+  std::int64_t feature_count() const override { return head_.weight().size(1); }
+  void fix_statistics() override;
 
   const ResNetOptions& options() const { return options_; }
+
+ protected:
+  void freeze_features() override;
 
  private:
   ResNetOptions options_;

@@ -267,7 +267,19 @@ void differentiate(const BatchNormPlan& plan, const BatchNormBackward& of) {
 
 template <>
 void batch_norm_kernel<Backend::cpu>(const BatchNormPlan& plan, const BatchNormForward& of, StreamView) {
-  on_dtype(FloatTypes{}, plan.dtype, "batch_norm", [&]<class T>() { normalise<T>(plan, of); });
+  on_dtype(FloatTypes{}, plan.dtype, "batch_norm", [&]<class T>() {
+    for (std::int64_t batch = 0; batch < plan.batches(); ++batch) {
+      const std::int64_t first = batch * plan.batch_rows();
+      const auto offset = static_cast<std::ptrdiff_t>(first * plan.channels) * std::ptrdiff_t{sizeof(T)};
+      BatchNormPlan own_plan = plan;
+      if (plan.options.training) own_plan.rows = std::min(plan.batch_rows(), plan.rows - first);
+      BatchNormForward own = of;  // one batch's statistics after the other's
+      own.y += offset;
+      own.x += offset;
+      if (own.residual) own.residual += offset;
+      normalise<T>(own_plan, own);
+    }
+  });
 }
 
 template <>
@@ -356,13 +368,13 @@ Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, con
   const Device device = x.device();
   const BatchNormPlan plan{
       .rows = x.numel() / x.size(-1), .channels = x.size(-1), .dtype = x.dtype(), .options = options};
-  check(!options.training || plan.rows > 1,
+  check(!options.training || (plan.rows > 1 && (plan.rows - 1) % plan.batch_rows() > 0),
         "[batch_norm] expected more than one value a channel in training, got x {}", x.shape().to_string());
   const Tensor dense = x.detach().contiguous(), scale = weight.detach().contiguous(),
                shift = bias.detach().contiguous(),
                added = residual.defined() ? residual.detach().contiguous() : Tensor();
-  const Tensor mean = Tensor::empty(scale.shape(), scale.dtype(), device);
-  const Tensor inverse_deviation = Tensor::empty(scale.shape(), scale.dtype(), device);
+  const Tensor mean = Tensor::empty({plan.batches(), plan.channels}, scale.dtype(), device);
+  const Tensor inverse_deviation = Tensor::empty(mean.shape(), scale.dtype(), device);
   Tensor y = Tensor::empty(x.shape(), x.dtype(), device);
   if (plan.rows == 0) return y;
   const BatchNormForward of{.y = y.bytes(),
@@ -380,6 +392,7 @@ Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, con
   const bool of_x = wants_grad(x), of_weight = wants_grad(weight), of_bias = wants_grad(bias);
   const bool of_residual = residual.defined() && wants_grad(residual);
   if (!of_x && !of_weight && !of_bias && !of_residual) return y;
+  check(plan.batches() == 1, "[batch_norm] {} batches side by side have no gradients", plan.batches());
   const bool needs_x = of_weight || (of_x && options.training);
   Kept kept{.plan = plan,
             .x = needs_x ? dense : Tensor(),

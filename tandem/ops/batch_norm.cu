@@ -19,34 +19,49 @@ template <class T>
 constexpr int widest = static_cast<int>(16 / sizeof(T));
 
 // How a pass over (rows, channels) is cut: blockDim = threads = lanes × rows at a time, where `lanes` packs
-// of channels lie side by side; blockIdx.x counts parts of the rows, blockIdx.y groups of lanes.
+// of channels lie side by side; blockIdx.x counts parts of a batch's rows, blockIdx.y groups of lanes,
+// blockIdx.z batches.
 struct Cut {
-  std::int64_t rows = 0, channels = 0;
+  std::int64_t rows = 0, channels = 0, batch_rows = 0, batches = 1;
   int packs = 0, lanes = 1, parts = 1;
   std::int64_t rows_in_part = 0;
 };
 
-Cut cut_rows(std::int64_t rows, std::int64_t channels, int width, Device device) {
+Cut cut_rows(const BatchNormPlan& plan, int width, Device device) {
   Cut cut;
-  cut.rows = rows;
-  cut.channels = channels;
-  cut.packs = static_cast<int>((channels + width - 1) / width);
+  cut.rows = plan.rows;
+  cut.channels = plan.channels;
+  cut.batches = plan.batches();
+  cut.batch_rows = cut.batches > 1 ? plan.batch_rows() : plan.rows;
+  cut.packs = static_cast<int>((plan.channels + width - 1) / width);
   while (cut.lanes < threads && cut.lanes < cut.packs) cut.lanes *= 2;
   const int at_once = threads / cut.lanes;
   const int groups = (cut.packs + cut.lanes - 1) / cut.lanes;
   const std::int64_t wanted =
-      std::max<std::int64_t>(1, std::int64_t{8} * multiprocessor_count(device) / groups);
+      std::max<std::int64_t>(1, std::int64_t{8} * multiprocessor_count(device) / groups / cut.batches);
   constexpr std::int64_t least_passes = 8;  // a part too short costs more to join than it saves
-  const std::int64_t most = std::max<std::int64_t>(1, rows / (at_once * least_passes));
+  const std::int64_t most = std::max<std::int64_t>(1, cut.batch_rows / (at_once * least_passes));
   cut.parts = static_cast<int>(std::min(wanted, most));
-  cut.rows_in_part = (rows + cut.parts - 1) / cut.parts;
+  cut.rows_in_part = (cut.batch_rows + cut.parts - 1) / cut.parts;
   return cut;
 }
 
 dim3 grid_of(const Cut& cut) {
   return dim3(static_cast<unsigned>(cut.parts),
-              static_cast<unsigned>((cut.packs + cut.lanes - 1) / cut.lanes));
+              static_cast<unsigned>((cut.packs + cut.lanes - 1) / cut.lanes),
+              static_cast<unsigned>(cut.batches));
 }
+
+// The rows of this block.
+struct Rows {
+  std::int64_t begin, end;
+
+  __device__ explicit Rows(const Cut& cut) {
+    const std::int64_t batch = blockIdx.z * cut.batch_rows;
+    begin = batch + blockIdx.x * cut.rows_in_part;
+    end = min(min(begin + cut.rows_in_part, batch + cut.batch_rows), cut.rows);
+  }
+};
 
 // Two sums for each channel over the rows of a part: add(row, first channel, sums).
 template <int width, class C, class F>
@@ -55,10 +70,9 @@ __device__ void sum_part(const Cut& cut, C* __restrict__ partial, F&& add) {
   const int at_once = threads / cut.lanes, mine = static_cast<int>(threadIdx.x) / cut.lanes;
   C sums[2][width] = {};
   if (lane < cut.packs) {
-    const std::int64_t begin = blockIdx.x * cut.rows_in_part;
-    const std::int64_t end = min(begin + cut.rows_in_part, cut.rows);
+    const Rows rows(cut);
 #pragma unroll 4
-    for (std::int64_t row = begin + mine; row < end; row += at_once)
+    for (std::int64_t row = rows.begin + mine; row < rows.end; row += at_once)
       add(row * cut.channels + std::int64_t{lane} * width, lane * width, sums);
   }
   __shared__ C shared[2][width][threads];
@@ -80,8 +94,8 @@ __device__ void sum_part(const Cut& cut, C* __restrict__ partial, F&& add) {
     for (int s = 0; s < 2; ++s)
 #pragma unroll
       for (int i = 0; i < width; ++i)
-        partial[(std::int64_t{s} * cut.channels + lane * width + i) * gridDim.x + blockIdx.x] =
-            shared[s][i][threadIdx.x];
+        partial[((std::int64_t{blockIdx.z} * 2 + s) * cut.channels + lane * width + i) * gridDim.x +
+                blockIdx.x] = shared[s][i][threadIdx.x];
 }
 
 // A warp joins the parts of one channel. Lane 0 gets the sums.
@@ -107,7 +121,8 @@ __global__ void __launch_bounds__(threads)
   using Values = Pack<T, width>;
   sum_part<width>(cut, partial, [&](std::int64_t at, int channel, C(&sums)[2][width]) {
     const Values values = *reinterpret_cast<const Values*>(x + at);
-    const Values first = *reinterpret_cast<const Values*>(x + channel);
+    const Values first =
+        *reinterpret_cast<const Values*>(x + blockIdx.z * cut.batch_rows * cut.channels + channel);
 #pragma unroll
     for (int i = 0; i < width; ++i) {
       const C value = convert<C>(values.value[i]) - convert<C>(first.value[i]);
@@ -121,21 +136,24 @@ template <class T, class C>
 __global__ void __launch_bounds__(threads)
     join_values(const C* partial, int parts, BatchNormPlan plan, const T* x, C* running_mean,
                 C* running_variance, C* mean, C* inverse_deviation, std::int64_t* batches) {
-  if (batches && blockIdx.x == 0 && threadIdx.x == 0) ++*batches;
+  if (batches && blockIdx.x == 0 && threadIdx.x == 0) *batches += plan.batches();
   const std::int64_t channel = (std::int64_t{blockIdx.x} * threads + threadIdx.x) / 32;
   if (channel >= plan.channels) return;
-  double sum, squares;
-  join_parts(partial, parts, plan.channels, channel, sum, squares);
-  if (threadIdx.x % 32 != 0) return;
-  const auto count = static_cast<double>(plan.rows);
-  const double offset = sum / count, at = convert<C>(x[channel]) + offset;
-  const double variance = fmax(squares / count - offset * offset, 0.0);
   const double momentum = plan.options.momentum;
-  mean[channel] = static_cast<C>(at);
-  inverse_deviation[channel] = static_cast<C>(1 / sqrt(variance + plan.options.epsilon));
-  running_mean[channel] = static_cast<C>((1 - momentum) * running_mean[channel] + momentum * at);
-  running_variance[channel] = static_cast<C>((1 - momentum) * running_variance[channel] +
-                                             momentum * (variance * count / (count - 1)));
+  for (std::int64_t batch = 0; batch < plan.batches(); ++batch) {
+    double sum, squares;
+    join_parts(partial + batch * 2 * plan.channels * parts, parts, plan.channels, channel, sum, squares);
+    if (threadIdx.x % 32 != 0) continue;
+    const std::int64_t first = batch * plan.batch_rows(), at = batch * plan.channels + channel;
+    const auto count = static_cast<double>(min(plan.batch_rows(), plan.rows - first));
+    const double offset = sum / count, centre = convert<C>(x[first * plan.channels + channel]) + offset;
+    const double variance = fmax(squares / count - offset * offset, 0.0);
+    mean[at] = static_cast<C>(centre);
+    inverse_deviation[at] = static_cast<C>(1 / sqrt(variance + plan.options.epsilon));
+    running_mean[channel] = static_cast<C>((1 - momentum) * running_mean[channel] + momentum * centre);
+    running_variance[channel] = static_cast<C>((1 - momentum) * running_variance[channel] +
+                                               momentum * (variance * count / (count - 1)));
+  }
 }
 
 template <class C>
@@ -156,10 +174,10 @@ __device__ void for_packs(const Cut& cut, F&& f) {
   const int lane = static_cast<int>(blockIdx.y) * cut.lanes + static_cast<int>(threadIdx.x) % cut.lanes;
   const int at_once = threads / cut.lanes, mine = static_cast<int>(threadIdx.x) / cut.lanes;
   if (lane >= cut.packs) return;
-  const std::int64_t begin = blockIdx.x * cut.rows_in_part, end = min(begin + cut.rows_in_part, cut.rows);
+  const Rows own(cut);
   f(lane * width, [&](auto&& each) {
 #pragma unroll 4
-    for (std::int64_t row = begin + mine; row < end; row += at_once)
+    for (std::int64_t row = own.begin + mine; row < own.end; row += at_once)
       each(row * cut.channels + std::int64_t{lane} * width);
   });
 }
@@ -174,8 +192,9 @@ __global__ void __launch_bounds__(threads)
     C centre[width], scale[width], shift[width];
 #pragma unroll
     for (int i = 0; i < width; ++i) {
-      centre[i] = mean[channel + i];
-      scale[i] = weight[channel + i] * inverse_deviation[channel + i];
+      const std::int64_t at = blockIdx.z * cut.channels + channel + i;
+      centre[i] = mean[at];
+      scale[i] = weight[channel + i] * inverse_deviation[at];
       shift[i] = bias[channel + i];
     }
     rows([&](std::int64_t at) {
@@ -351,9 +370,10 @@ void batch_norm_kernel<Backend::cuda>(const BatchNormPlan& plan, const BatchNorm
     auto* const inverse = reinterpret_cast<C*>(of.inverse_deviation);
     auto* const running_mean = reinterpret_cast<C*>(of.running_mean);
     auto* const running_variance = reinterpret_cast<C*>(of.running_variance);
-    const Cut cut = cut_rows(plan.rows, plan.channels, width, stream.device);
+    const Cut cut = cut_rows(plan, width, stream.device);
     if (plan.options.training) {
-      const Buffer partial(static_cast<std::size_t>(2 * cut.parts * plan.channels) * sizeof(C), stream);
+      const Buffer partial(static_cast<std::size_t>(cut.batches * 2 * cut.parts * plan.channels) * sizeof(C),
+                           stream);
       auto* const sums = reinterpret_cast<C*>(partial.data());
       sum_values<width, T, C><<<grid_of(cut), threads, 0, on>>>(cut, sums, x);
       check_launch("batch_norm sums");
@@ -383,7 +403,7 @@ void batch_norm_gradient_kernel<Backend::cuda>(const BatchNormPlan& plan, const 
     const auto* x = of.x ? reinterpret_cast<const T*>(of.x) : dy;  // not needed then, but read
     const auto* y = reinterpret_cast<const T*>(of.y);
     auto* const dresidual = reinterpret_cast<T*>(of.dresidual);
-    const Cut cut = cut_rows(plan.rows, plan.channels, width, stream.device);
+    const Cut cut = cut_rows(plan, width, stream.device);
     const Buffer memory(static_cast<std::size_t>((2 * cut.parts + 4) * plan.channels) * sizeof(C), stream);
     auto* const sums = reinterpret_cast<C*>(memory.data());
     C* const after = sums + 2 * cut.parts * plan.channels;

@@ -15,12 +15,16 @@ struct BatchNormOptions {
   double momentum = 0.1;
   double epsilon = 1e-5;
   bool relu = false;
+  std::int64_t batch_rows =
+      0;  // rows that are a batch by themselves, the last of what is left; 0: all are one
 };
 
 // x (…, channels) of at least two axes; weight, bias, running_mean, running_variance (channels) in x's dtype,
 // f32 for bf16; residual of x's shape and dtype, or an empty handle. As PyTorch's: the batch's own variance
 // is the biased one, the running one is moved towards the unbiased. Training on one value a channel is an
-// Error. `batches`, i64 of one element, is counted up in training; it may be an empty handle.
+// Error. `batches`, i64 of one element, is counted up in training; it may be an empty handle. Rows are the
+// values of a channel. Batches side by side, which matter in training only, come to the same as one after the
+// other, but have no gradients.
 Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
                   const Tensor& running_variance, const BatchNormOptions& options,
                   const Tensor& residual = {}, const Tensor& batches = {});
@@ -29,9 +33,16 @@ struct BatchNormPlan {
   std::int64_t rows = 0, channels = 0;
   DType dtype = DType::f32;  // of x, y, residual and their gradients
   BatchNormOptions options = {};
+
+  // In training.
+  constexpr std::int64_t batch_rows() const { return options.batch_rows > 0 ? options.batch_rows : rows; }
+  constexpr std::int64_t batches() const {
+    return options.training ? (rows + batch_rows() - 1) / batch_rows() : 1;
+  }
 };
 
-// mean and inverse_deviation: what was used, for the gradient; written in training and otherwise.
+// mean and inverse_deviation: what was used, for the gradient, a row of channels for each batch; written in
+// training and otherwise.
 struct BatchNormForward {
   std::byte* y;
   const std::byte *x, *residual, *weight, *bias;  // residual may be null

@@ -50,8 +50,10 @@ class Engine {
  public:
   virtual ~Engine() = default;
 
-  // Runs `count` steps of an epoch from step `first` on. Waits until they are done.
+  // Runs `count` steps of an epoch from step `first` on. Waits until they are done. How an epoch is cut into
+  // calls does not change a bit, as long as the cuts are multiples of stride().
   virtual StepSums run(std::int64_t epoch, std::int64_t first, std::int64_t count) = 0;
+  virtual std::int64_t stride() const { return 1; }
 
   // Brings the model and the optimiser up to date: the engine may hold weights in a form of its own.
   virtual void store() = 0;

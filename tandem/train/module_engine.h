@@ -1,4 +1,5 @@
-// The engine for any model: each step goes through Module::forward, the tape and the fused optimiser. On CUDA
+// The engine for any model: each step goes through Module::forward, the tape and the fused optimiser. Where
+// only the last layer of a network is trained, the features of several steps are computed at once. On CUDA
 // steps are captured as graphs, one for each number of rows, which are then replayed.
 #pragma once
 
@@ -7,6 +8,7 @@
 
 #include "tandem/device/repeated_work.h"
 #include "tandem/device/stream.h"
+#include "tandem/nn/backbone_model.h"
 #include "tandem/train/engine.h"
 
 namespace tandem {
@@ -16,22 +18,32 @@ class ModuleEngine : public Engine {
   explicit ModuleEngine(const TrainingTask& task);
 
   StepSums run(std::int64_t epoch, std::int64_t first, std::int64_t count) override;
+  std::int64_t stride() const override { return stride_; }
   void store() override {}  // it works on the model itself
   std::string description() const override;
 
  private:
-  // What depends on the step's number: its rate, and its images, which begin at `position` of the block.
-  void prepare(std::int64_t epoch, std::int64_t step, const SourceBlock& block, std::int64_t position);
-  // What is the same in every step of so many rows.
-  void compute(std::int64_t rows);
-  void compute_repeatedly(std::int64_t rows);
+  using Works = std::map<std::int64_t, RepeatedWork>;  // by rows
+
+  // Brings the images and labels of `rows` positions from step `first` on.
+  void load(std::int64_t epoch, std::int64_t first, std::int64_t rows);
+  void set_rates(std::int64_t epoch, std::int64_t step);
+  void repeat(Works& works, std::int64_t rows, void (ModuleEngine::*work)(std::int64_t));
+  // What is the same for every so many rows.
+  Tensor network_images(std::int64_t rows) const;
+  void compute_features(std::int64_t rows);
+  void compute_step(std::int64_t rows);
 
   TrainingTask task_;
-  Tensor images_, labels_;                      // of the step: u8, an image a row; i32
-  Tensor loss_;                                 // f64, summed over samples since run() began
-  Tensor correct_;                              // i64
-  std::optional<Stream> stream_;                // CUDA: all steps are ordered on it
-  std::map<std::int64_t, RepeatedWork> steps_;  // by rows: whole batches, and what is left at an epoch's end
+  BackboneModel* frozen_ = nullptr;  // the model, where only its last layer is trained
+  std::int64_t stride_ = 1;
+  Tensor images_, labels_;              // of `stride_` steps: u8, an image a row; i32
+  Tensor features_;                     // of the same, where the backbone is frozen
+  Tensor step_features_, step_labels_;  // of one step
+  Tensor loss_;                         // f64, summed over samples since run() began
+  Tensor correct_;                      // i64
+  std::optional<Stream> stream_;        // CUDA: all steps are ordered on it
+  Works feature_works_, step_works_;
 };
 
 }  // namespace tandem

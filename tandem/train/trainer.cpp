@@ -151,7 +151,9 @@ class Trainer {
 
   // Some steps that together take about chunk_ms. How many does not change a bit of the result.
   void run_chunk() {
-    const std::int64_t count = std::min(chunk_, batches().steps() - position_.step);
+    const std::int64_t stride = state_->engine().stride();
+    const std::int64_t end = (position_.step + chunk_ + stride - 1) / stride * stride;
+    const std::int64_t count = std::min(end, batches().steps()) - position_.step;
     const BatchSource& source = state_->task().source;
     const double waited_ms = source.waited_ms();
     const Stopwatch watch;

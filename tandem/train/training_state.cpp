@@ -9,24 +9,17 @@
 #include "tandem/data/augmented_source.h"
 #include "tandem/data/photo_source.h"
 #include "tandem/data/traced_source.h"
-#include "tandem/nn/cnn.h"
-#include "tandem/nn/resnet.h"
+#include "tandem/nn/backbone_model.h"
 
 namespace tandem {
 namespace {
 
-template <class Network>
-void freeze_parts(Module& model, const TrainOptions& options) {
-  auto* network = dynamic_cast<Network*>(&model);
-  if (network == nullptr) return;
-  if (options.freeze) network->freeze_backbone();
-  if (options.freeze_bn) network->fix_statistics();
-}
-
 std::unique_ptr<Module> model_on(const TrainOptions& options, const TrainingImages& images, Device device) {
   std::unique_ptr<Module> model = make_model(architecture_of(options, images), options.seed);
-  freeze_parts<Cnn>(*model, options);
-  freeze_parts<ResNet>(*model, options);
+  if (auto* const network = dynamic_cast<BackboneModel*>(model.get())) {
+    if (options.freeze) network->freeze_backbone();
+    if (options.freeze_bn) network->fix_statistics();
+  }
   model->to(device);
   return model;
 }

@@ -105,6 +105,31 @@ TEST_P(BatchNormDevice, GradientsAreComputedOnlyWhereWanted) {
       }
 }
 
+// Two images a batch, and one that is left: as three calls, statistics included.
+TEST_P(BatchNormDevice, BatchesSideBySideAreBatchesOneAfterTheOther) {
+  for (const std::int64_t side : {3, 40}) {
+    const std::int64_t channels = 20;
+    const Tensor x = random_tensor({5, side, side, channels}, DType::f32, GetParam(), 1, -3, 5);
+    const Tensor residual = random_tensor(x.shape(), DType::f32, GetParam(), 2);
+    const auto p = parameters_of(channels, DType::f32, GetParam()),
+               q = parameters_of(channels, DType::f32, GetParam());
+    const Tensor counted = Tensor::from(std::vector<std::int64_t>{7}, {1}, GetParam());
+    const Tensor y = batch_norm(x, p.weight, p.bias, p.mean, p.variance,
+                                {.relu = true, .batch_rows = 2 * side * side}, residual, counted);
+    std::vector<double> expected;
+    for (std::int64_t first = 0; first < 5; first += 2) {
+      const std::int64_t end = std::min<std::int64_t>(first + 2, 5);
+      const Tensor part = batch_norm(x.slice(0, first, end), q.weight, q.bias, q.mean, q.variance,
+                                     {.relu = true}, residual.slice(0, first, end));
+      for (const double value : values_of(part)) expected.push_back(value);
+    }
+    expect_values(y, expected, 1e-5);
+    expect_values(p.mean, values_of(q.mean), 1e-5);
+    expect_values(p.variance, values_of(q.variance), 1e-5);
+    EXPECT_EQ(counted.item<std::int64_t>(), 10);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, BatchNormDevice, testing::ValuesIn(test_devices()), device_name);
 
 TEST(BatchNorm, IsTheSameBitsForAnyNumberOfThreads) {
@@ -140,6 +165,13 @@ TEST(BatchNorm, NamesWhatDoesNotFit) {
             "[batch_norm] expected a residual of shape [2, 3], got [3, 3]");
   EXPECT_EQ(error(of({2, 3}, DType::i32), of({3})), "[batch_norm] expected a floating dtype, got i32");
   EXPECT_EQ(error(of({2, 3}), Tensor()), "[batch_norm] expected a tensor, got an empty handle");
+  const auto side_by_side = [&](Tensor x) {
+    return error_text([&] { batch_norm(x, of({3}), of({3}), of({3}), of({3}), {.batch_rows = 2}); });
+  };
+  EXPECT_EQ(side_by_side(of({5, 3})),
+            "[batch_norm] expected more than one value a channel in training, got x [5, 3]");
+  EXPECT_EQ(side_by_side(of({6, 3}).set_requires_grad()),
+            "[batch_norm] 3 batches side by side have no gradients");
 }
 
 }  // namespace

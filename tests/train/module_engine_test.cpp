@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "tandem/data/digits.h"
 #include "tandem/nn/mlp.h"
 #include "tandem/ops/arithmetic.h"
@@ -126,14 +129,55 @@ TEST_P(ModuleEngineOnDevice, StepsThatAreReplayedGiveTheSameBits) {
       for (std::int64_t epoch = 0; epoch < options.epochs; ++epoch) {
         const StepSums sums = engine.run(epoch, 0, 3);
         StepSums by_step;
-        for (std::int64_t step = 0; step < 3; ++step)
-          by_step += ModuleEngine(fresh.task()).run(epoch, step, 1);
+        for (std::int64_t step = 0; step < 3; step += engine.stride())
+          by_step += ModuleEngine(fresh.task()).run(epoch, step, std::min(engine.stride(), 3 - step));
         EXPECT_EQ(sums.correct, by_step.correct);
         EXPECT_NEAR(sums.loss, by_step.loss, 1e-9);
         EXPECT_EQ(weights(kept), weights(fresh)) << epoch;
         EXPECT_EQ(judge(kept), judge(fresh)) << epoch;
       }
     }
+}
+
+// Seven steps of a frozen network, the last of 4 images: four at once and what is left, against one by one,
+// where each batch goes through the network alone.
+TEST_P(ModuleEngineOnDevice, FeaturesOfSeveralStepsComeToTheSameAsOneByOne) {
+  const ImageSet images = make_digits(100, 3);
+  for (const bool fixed : {false, true}) {
+    const TrainOptions options{.model = "cnn",
+                               .epochs = 3,
+                               .batch_size = 16,
+                               .learning_rate = 0.05,
+                               .momentum = 0.9,
+                               .freeze = true,
+                               .freeze_bn = fixed};
+    TrainingState at_once(options, images, GetParam()), cut(options, images, GetParam()),
+        single(options, images, GetParam());
+    ModuleEngine first(at_once.task()), second(cut.task()), third(single.task());
+    EXPECT_EQ(first.stride(), 4);
+    for (std::int64_t epoch = 0; epoch < options.epochs; ++epoch) {
+      const StepSums all = first.run(epoch, 0, 7);
+      second.run(epoch, 0, 4);
+      second.run(epoch, 4, 3);
+      EXPECT_EQ(weights(at_once), weights(cut));
+      StepSums sums;
+      for (std::int64_t step = 0; step < 7; ++step) sums += third.run(epoch, step, 1);
+      EXPECT_EQ(all.samples, 100);
+      EXPECT_EQ(all.correct, sums.correct);
+      EXPECT_NEAR(all.loss, sums.loss, 1e-3);
+    }
+    const NamedTensors expected = single.model().state_dict();
+    const NamedTensors got = at_once.model().state_dict();
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      if (got[i].tensor.dtype() == DType::i64) {
+        EXPECT_EQ(got[i].tensor.to_vector<std::int64_t>(), expected[i].tensor.to_vector<std::int64_t>());
+        continue;
+      }
+      const auto a = got[i].tensor.to_vector<float>(), b = expected[i].tensor.to_vector<float>();
+      for (std::size_t k = 0; k < a.size(); ++k)
+        ASSERT_NEAR(a[k], b[k], 1e-4 * (1 + std::abs(b[k]))) << got[i].name << " " << k;
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, ModuleEngineOnDevice, testing::ValuesIn(test_devices()), device_name);
