@@ -1,10 +1,7 @@
 #include "tandem/nn/batch_norm.h"
 
 #include "tandem/core/check.h"
-#include "tandem/ops/arithmetic.h"
 #include "tandem/ops/fill.h"
-#include "tandem/ops/unary.h"
-#include "tandem/tensor/tape.h"
 
 namespace tandem {
 namespace {
@@ -46,12 +43,6 @@ Tensor BatchNorm::forward(const Tensor& x, const Tensor& residual, bool relu) {
                                  .relu = relu,
                                  .batch_rows = separate_images * values};
   return batch_norm(x, weight_, bias_, running_mean_, running_variance_, options, residual, batches_);
-}
-
-BatchNorm::Line BatchNorm::line() const {
-  const NoGrad no_grad;
-  const Tensor scale = divide(weight_.detach(), sqrt(add(running_variance_, epsilon_)));
-  return {scale, subtract(bias_.detach(), multiply(running_mean_, scale))};
 }
 
 }  // namespace tandem

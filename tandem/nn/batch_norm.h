@@ -3,6 +3,7 @@
 
 #include "tandem/nn/module.h"
 #include "tandem/ops/batch_norm.h"
+#include "tandem/ops/fold_norm.h"
 
 namespace tandem {
 
@@ -34,11 +35,8 @@ class BatchNorm : public Module {
   void fix_statistics() { fixed_ = true; }
   bool uses_batch() const { return is_training() && !fixed_; }
 
-  // What it does in evaluation is x · scale + shift.
-  struct Line {
-    Tensor scale, shift;
-  };
-  Line line() const;
+  // Handles of this module's members: what it does in evaluation.
+  NormValues values() const { return {weight_, bias_, running_mean_, running_variance_, epsilon_}; }
 
   const Tensor& weight() const { return weight_; }
   const Tensor& bias() const { return bias_; }

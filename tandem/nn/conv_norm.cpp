@@ -1,6 +1,6 @@
 #include "tandem/nn/conv_norm.h"
 
-#include "tandem/ops/arithmetic.h"
+#include "tandem/ops/fold_norm.h"
 #include "tandem/tensor/tape.h"
 
 namespace tandem {
@@ -25,10 +25,9 @@ Tensor ConvNorm::forward(const Tensor& x, bool relu, const Tensor& residual) {
   if (!is_fixed(x, residual)) return norm_.forward(conv_.forward(x), residual, relu);
   if (!folded_ || folded_->dtype != x.dtype() || folded_->conv_revision != conv_.revision() ||
       folded_->norm_revision != norm_.revision()) {
-    const auto [scale, shift] = norm_.line();
-    const Tensor weight = multiply(conv_.weight().detach(), scale.reshape({-1, 1, 1, 1}));
-    folded_ = Folded{fix_conv2d(weight, shift, conv_.options(), x.dtype()), x.dtype(), conv_.revision(),
-                     norm_.revision()};
+    const FoldedNorm folded = fold_norm(conv_.weight(), norm_.values(), x.dtype());
+    folded_ = Folded{fix_conv2d(folded.weight, folded.bias, conv_.options(), x.dtype()), x.dtype(),
+                     conv_.revision(), norm_.revision()};
   }
   return conv2d(folded_->conv, x, residual, relu);
 }
