@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 
+#include "tandem/core/parallel.h"
 #include "tandem/image/encode_png.h"
 #include "tandem/image/resize_area.h"
 #include "tandem/report/figures.h"
@@ -33,29 +35,44 @@ std::string short_name(const std::string& path) {
   return (whole.parent_path().filename() / whole.filename()).string();
 }
 
+// The images tested, and how sure the network was of each.
+struct Judged {
+  const FinishedRun& run;
+  std::vector<std::int32_t> labels;
+  std::vector<float> shares;
+
+  bool right(std::size_t image) const { return labels[image] == run.tested.predictions[image]; }
+  float share(std::size_t image) const {
+    return shares[image * static_cast<std::size_t>(run.tested.classes) +
+                  static_cast<std::size_t>(run.tested.predictions[image])];
+  }
+};
+
 // The surest of the wrong predictions, or of the right ones.
-std::vector<JudgedImage> surest(const FinishedRun& run, const std::vector<std::int32_t>& labels, bool right,
-                                std::size_t most) {
-  const ImageSet& test = run.data.test;
-  const std::vector<float> shares = probabilities(run.tested.outputs, run.tested.classes, run.options.loss);
-  const auto share = [&](std::size_t i) {
-    return shares[i * static_cast<std::size_t>(run.tested.classes) +
-                  static_cast<std::size_t>(run.tested.predictions[i])];
-  };
+std::vector<std::size_t> surest(const Judged& judged, bool right, std::size_t most) {
   std::vector<std::size_t> chosen;
-  for (std::size_t i = 0; i < labels.size(); ++i)
-    if ((labels[i] == run.tested.predictions[i]) == right) chosen.push_back(i);
-  std::ranges::stable_sort(chosen, std::greater<>(), share);
+  for (std::size_t i = 0; i < judged.labels.size(); ++i)
+    if (judged.right(i) == right) chosen.push_back(i);
+  std::ranges::stable_sort(chosen, std::greater<>(), [&](std::size_t i) { return judged.share(i); });
   chosen.resize(std::min(chosen.size(), most));
-  std::vector<JudgedImage> images;
-  images.reserve(chosen.size());
-  for (const std::size_t i : chosen)
-    images.push_back({.png = png_of(test.images, static_cast<std::int64_t>(i)),
-                      .truth = test.classes[static_cast<std::size_t>(labels[i])],
-                      .predicted = test.classes[static_cast<std::size_t>(run.tested.predictions[i])],
-                      .probability = share(i),
-                      .name = run.data.test_names.empty() ? fmt::format("image {}", i)
-                                                          : short_name(run.data.test_names[i])});
+  return chosen;
+}
+
+// PNGs take milliseconds each: the threads share them.
+std::vector<JudgedImage> pictures(const Judged& judged, const std::vector<std::size_t>& chosen) {
+  const TrainingData& data = judged.run.data;
+  std::vector<JudgedImage> images(chosen.size());
+  parallel_tasks(std::ssize(chosen), 1, [&] {
+    return [&](std::int64_t at, std::int64_t) {
+      const std::size_t i = chosen[static_cast<std::size_t>(at)];
+      images[static_cast<std::size_t>(at)] = {
+          .png = png_of(data.test.images, static_cast<std::int64_t>(i)),
+          .truth = data.test.classes[static_cast<std::size_t>(judged.labels[i])],
+          .predicted = data.test.classes[static_cast<std::size_t>(judged.run.tested.predictions[i])],
+          .probability = judged.share(i),
+          .name = data.test_names.empty() ? fmt::format("image {}", i) : short_name(data.test_names[i])};
+    };
+  });
   return images;
 }
 
@@ -110,8 +127,14 @@ std::vector<Fact> facts(const FinishedRun& run) {
 }  // namespace
 
 TrainingReport run_report(const FinishedRun& run) {
-  const std::vector<std::int32_t> labels = run.data.test.labels.to_vector<std::int32_t>();
+  const Judged judged{.run = run,
+                      .labels = run.data.test.labels.to_vector<std::int32_t>(),
+                      .shares = probabilities(run.tested.outputs, run.tested.classes, run.options.loss)};
   const bool photos = run.data.train.photos != nullptr;
+  std::vector<std::size_t> shown = surest(judged, false, photos ? most_photos : most_mistakes);
+  const auto mistakes = std::ssize(shown);
+  if (photos) std::ranges::copy(surest(judged, true, most_photos), std::back_inserter(shown));
+  const std::vector<JudgedImage> images = pictures(judged, shown);
   return {.title = fmt::format("{} on {}", run.options.model, run.data.name),
           .command = run.command,
           .facts = facts(run),
@@ -122,10 +145,10 @@ TrainingReport run_report(const FinishedRun& run) {
           .test_loss = run.result.test_loss,
           .total_seconds = run.result.seconds,
           .classes = run.data.test.classes,
-          .confusion = confusion_matrix(labels, run.tested.predictions, run.tested.classes),
+          .confusion = confusion_matrix(judged.labels, run.tested.predictions, run.tested.classes),
           .test_name = run.data.tested_on,
-          .mistakes = surest(run, labels, false, photos ? most_photos : most_mistakes),
-          .surest = photos ? surest(run, labels, true, most_photos) : std::vector<JudgedImage>{}};
+          .mistakes = {images.begin(), images.begin() + mistakes},
+          .surest = {images.begin() + mistakes, images.end()}};
 }
 
 }  // namespace tandem

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <map>
+#include <memory>
 #include <optional>
 
 #include "tandem/core/check.h"
@@ -73,6 +74,7 @@ class Trainer {
         format_count(data_.test.count()), data_.tested_on, image_description(data_.train),
         data_.train.classes.size()));
     const std::filesystem::path pretrained = pretrained_file();
+    std::unique_ptr<Module> model = new_model(options_, data_.train);  // while the GPU wakes
     const DeviceChoice choice = [&] {
       const TimelineSpan span(timeline(), "choose device", {});
       if (waking.valid()) waking.wait();
@@ -82,7 +84,7 @@ class Trainer {
     options_.augment_on = choice.augment_on;
     options_.workers = choice.workers;
     say(fmt::format("Device: {} ({})", options_.device, choice.reason));
-    state_.emplace(options_, data_.train, choice.device, callbacks_.on_message, timeline());
+    state_.emplace(std::move(model), options_, data_.train, choice.device, callbacks_.on_message, timeline());
     if (!pretrained.empty())
       say(fmt::format("Pretrained: {}{}", pretrained.string(),
                       load_pretrained(state_->model(), pretrained) ? ", with a new last layer" : ""));

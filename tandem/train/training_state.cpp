@@ -14,12 +14,7 @@
 namespace tandem {
 namespace {
 
-std::unique_ptr<Module> model_on(const TrainOptions& options, const TrainingImages& images, Device device) {
-  std::unique_ptr<Module> model = make_model(architecture_of(options, images), options.seed);
-  if (auto* const network = dynamic_cast<BackboneModel*>(model.get())) {
-    if (options.freeze) network->freeze_backbone();
-    if (options.freeze_bn) network->fix_statistics();
-  }
+std::unique_ptr<Module> moved(std::unique_ptr<Module> model, Device device) {
   model->to(device);
   return model;
 }
@@ -96,9 +91,19 @@ ImageInput input_of(const TrainOptions& options, const TrainingImages& images) {
           .norm = images.photos ? photo_norm : PixelNorm{}};
 }
 
-TrainingState::TrainingState(const TrainOptions& options, const TrainingImages& images, Device device,
-                             const MessageFunction& on_message, Timeline* timeline)
-    : model_(model_on(options, images, device)),
+std::unique_ptr<Module> new_model(const TrainOptions& options, const TrainingImages& images) {
+  std::unique_ptr<Module> model = make_model(architecture_of(options, images), options.seed);
+  if (auto* const network = dynamic_cast<BackboneModel*>(model.get())) {
+    if (options.freeze) network->freeze_backbone();
+    if (options.freeze_bn) network->fix_statistics();
+  }
+  return model;
+}
+
+TrainingState::TrainingState(std::unique_ptr<Module> model, const TrainOptions& options,
+                             const TrainingImages& images, Device device, const MessageFunction& on_message,
+                             Timeline* timeline)
+    : model_(moved(std::move(model), device)),
       optimizer_(trained(*model_), options.update_options(), options.learning_rate),
       source_(source_of(options, images, device, on_message, timeline)),
       task_{.model = *model_,

@@ -16,12 +16,17 @@ Architecture architecture_of(const TrainOptions& options, const TrainingImages& 
 // Photographs are normalised as ImageNet's, other images go from 0 to 1.
 ImageInput input_of(const TrainOptions& options, const TrainingImages& images);
 
+// The model at the beginning of the run, on the CPU, frozen as the options say. It must fit the images.
+std::unique_ptr<Module> new_model(const TrainOptions& options, const TrainingImages& images);
+
 class TrainingState {
  public:
-  // At the beginning of the run. The model must fit the images.
+  // At the beginning of the run. `model` is what new_model() makes of the same options and images.
   // `on_message` is told what becomes of workers; what images and steps take is put on the timeline.
-  TrainingState(const TrainOptions& options, const TrainingImages& images, Device device,
-                const MessageFunction& on_message = {}, Timeline* timeline = nullptr);
+  TrainingState(std::unique_ptr<Module> model, const TrainOptions& options, const TrainingImages& images,
+                Device device, const MessageFunction& on_message = {}, Timeline* timeline = nullptr);
+  TrainingState(const TrainOptions& options, const TrainingImages& images, Device device)
+      : TrainingState(new_model(options, images), options, images, device) {}
 
   Module& model() { return *model_; }
   const Module& model() const { return *model_; }
