@@ -1,0 +1,83 @@
+#include "tandem/train/run_report.h"
+
+#include <gtest/gtest.h>
+
+#include "tandem/data/digits.h"
+#include "tandem/image/encode_png.h"
+#include "tests/train/photo_folder.h"
+#include "tests/train/small_run.h"
+
+namespace tandem {
+namespace {
+
+// Every second image is taken for the class after its own; the later in the set, the surer.
+Evaluation half_wrong(const ImageSet& test) {
+  Evaluation tested{.classes = std::ssize(test.classes)};
+  const std::vector<std::int32_t> labels = test.labels.to_vector<std::int32_t>();
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    const auto said = static_cast<std::int32_t>((labels[i] + static_cast<int>(i % 2)) % tested.classes);
+    tested.predictions.push_back(said);
+    for (std::int32_t c = 0; c < tested.classes; ++c)
+      tested.outputs.push_back(c == said ? 1 + 0.01f * static_cast<float>(i) : 0);
+  }
+  return tested;
+}
+
+std::string png_of(const ImageSet& set, std::int64_t index) {
+  Image image = make_image(set.images.size(1), set.images.size(2), static_cast<int>(set.images.size(3)));
+  image.pixels = set.images.slice(0, index, index + 1).to_vector<std::uint8_t>();
+  const std::vector<std::uint8_t> bytes = encode_png(image);
+  return {bytes.begin(), bytes.end()};
+}
+
+// Images from `last` down, every second one.
+void expect_pictures(const std::vector<JudgedImage>& images, const ImageSet& test, std::size_t count,
+                     std::int64_t last, bool right) {
+  ASSERT_EQ(images.size(), count);
+  EXPECT_GT(images.front().probability, images.back().probability);
+  for (std::size_t k = 0; k < count; ++k) {
+    EXPECT_EQ(images[k].png, png_of(test, last - 2 * static_cast<std::int64_t>(k))) << k;
+    EXPECT_EQ(images[k].truth == images[k].predicted, right) << k;
+  }
+}
+
+TEST(RunReport, ShowsTheSurestMistakesFirst) {
+  const TrainOptions options;
+  TrainingData data;
+  data.train = data.test = make_digits(101, 3);
+  const TrainingReport report = run_report({.options = options,
+                                            .data = data,
+                                            .result = {},
+                                            .tested = half_wrong(data.test),
+                                            .engine = "",
+                                            .augmentation = "",
+                                            .parameters = {},
+                                            .command = ""});
+  expect_pictures(report.mistakes, data.test, 32, 99, false);
+  EXPECT_EQ(report.mistakes[0].name, "image 99");
+  EXPECT_TRUE(report.surest.empty());
+}
+
+TEST(RunReport, ShowsPhotographsBothWays) {
+  const TempFolder folder;
+  write_photos(folder / "photos/train", 2);
+  write_photos(folder / "photos/val", 14, 10);
+  TrainOptions options = default_options("cnn", true);
+  options.data = (folder / "photos").string();
+  options.image_size = 16;
+  const TrainingData data = load_training_data(options, {});
+  ASSERT_EQ(data.test.count(), 28);
+  const TrainingReport report = run_report({.options = options,
+                                            .data = data,
+                                            .result = {},
+                                            .tested = half_wrong(data.test),
+                                            .engine = "",
+                                            .augmentation = "",
+                                            .parameters = {},
+                                            .command = ""});
+  expect_pictures(report.mistakes, data.test, 12, 27, false);
+  expect_pictures(report.surest, data.test, 12, 26, true);
+}
+
+}  // namespace
+}  // namespace tandem
