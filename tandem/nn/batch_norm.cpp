@@ -35,13 +35,13 @@ BatchNorm::BatchNorm(std::int64_t channels, double momentum, double epsilon)
 }
 
 Tensor BatchNorm::forward(const Tensor& x, const Tensor& residual, bool relu) {
-  const std::int64_t values =
-      x.rank() > 2 ? x.numel() / x.size(0) / x.size(-1) : 1;  // of a channel, an image
+  std::int64_t batch_rows = separate_images;
+  for (int axis = 1; axis + 1 < x.rank(); ++axis) batch_rows *= x.size(axis);
   const BatchNormOptions options{.training = uses_batch(),
                                  .momentum = momentum_,
                                  .epsilon = epsilon_,
                                  .relu = relu,
-                                 .batch_rows = separate_images * values};
+                                 .batch_rows = batch_rows};
   return batch_norm(x, weight_, bias_, running_mean_, running_variance_, options, residual, batches_);
 }
 

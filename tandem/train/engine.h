@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tandem/augment/mix.h"
 #include "tandem/data/batch_source.h"
 #include "tandem/nn/loss.h"
 #include "tandem/nn/module.h"
@@ -29,6 +30,7 @@ struct TrainingTask {
   double label_smoothing = 0;
   MatmulPrecision precision = MatmulPrecision::fp32;
   ImageInput input = {};
+  MixRecipe mix = {};
 
   const BatchPlan& batches() const { return source.plan(); }
 };

@@ -36,12 +36,19 @@ ModuleEngine::ModuleEngine(const TrainingTask& task) : task_(task) {
     frozen_ = network;
     stride_ = std::clamp<std::int64_t>(images_at_once / batch, 1, task_.batches().steps());
   }
-  images_ = Tensor::empty({stride_ * batch, task_.source.image_size()}, DType::u8, device);
-  labels_ = Tensor::empty({stride_ * batch}, DType::i32, device);
+  const std::int64_t rows = stride_ * batch;
+  images_ = Tensor::empty({rows, task_.source.image_size()}, DType::u8, device);
+  labels_ = Tensor::empty({rows}, DType::i32, device);
+  if (!task_.mix.empty()) {
+    check_mix_recipe(task_.mix);
+    others_ = Tensor::empty({rows}, DType::i32, device);
+    share_ = Tensor::empty({}, DType::f32, device);
+  }
   if (frozen_) {
-    features_ = Tensor::empty({stride_ * batch, frozen_->feature_count()}, DType::f32, device);
-    step_features_ = Tensor::empty({batch, frozen_->feature_count()}, DType::f32, device);
-    step_labels_ = Tensor::empty({batch}, DType::i32, device);
+    features_ = Tensor::empty({rows, frozen_->feature_count()}, DType::f32, device);
+    step_.features = Tensor::empty({batch, frozen_->feature_count()}, DType::f32, device);
+    step_.labels = Tensor::empty({batch}, DType::i32, device);
+    step_.others = Tensor::empty({batch}, DType::i32, device);
   }
   loss_ = zeros({}, DType::f64, device);
   correct_ = zeros({}, DType::i64, device);
@@ -68,13 +75,8 @@ StepSums ModuleEngine::run(std::int64_t epoch, std::int64_t first, std::int64_t 
     load(epoch, first, rows);
     if (frozen_) repeat(feature_works_, rows, &ModuleEngine::compute_features);
     for (std::int64_t at = 0; first < next; ++first, at += batches.batch_size) {
-      const std::int64_t own = batches.rows(first);
-      set_rates(epoch, first);
-      if (frozen_) {
-        copy_into(step_features_.slice(0, 0, own), features_.slice(0, at, at + own));
-        copy_into(step_labels_.slice(0, 0, own), labels_.slice(0, at, at + own));
-      }
-      repeat(step_works_, own, &ModuleEngine::compute_step);
+      prepare(epoch, first, at);
+      repeat(step_works_, batches.rows(first), &ModuleEngine::compute_step);
     }
     sums.samples += rows;
   }
@@ -84,23 +86,73 @@ StepSums ModuleEngine::run(std::int64_t epoch, std::int64_t first, std::int64_t 
 }
 
 void ModuleEngine::load(std::int64_t epoch, std::int64_t first, std::int64_t rows) {
-  const StreamView stream = current_stream(task_.source.device());
-  const std::int64_t size = task_.source.image_size(), position = first * task_.batches().batch_size;
+  const std::int64_t batch = task_.batches().batch_size;
   for (std::int64_t done = 0; done < rows;) {
-    const SourceBlock block = task_.source.take(epoch, position + done, rows - done);
-    on_backend(stream.device, "train", [&]<Backend B>() {
-      gather_rows_kernel<B>(
-          DType::i32, images_.bytes() + done * size, reinterpret_cast<const std::byte*>(block.images),
-          reinterpret_cast<const std::byte*>(block.samples), block.image_count, block.count, size, stream);
-      copy_bytes<B>(labels_.data<std::int32_t>() + done, block.labels,
-                    static_cast<std::size_t>(block.count) * sizeof(std::int32_t), stream);
-    });
+    const SourceBlock block = task_.source.take(epoch, first * batch + done, rows - done);
+    if (task_.mix.empty())
+      bring(block, done);
+    else
+      bring_mixed(block, done, epoch, first + done / batch);
     done += block.count;
   }
 }
 
-void ModuleEngine::set_rates(std::int64_t epoch, std::int64_t step) {
-  const std::int64_t steps = task_.batches().steps();
+void ModuleEngine::bring(const SourceBlock& block, std::int64_t to) {
+  const StreamView stream = current_stream(task_.source.device());
+  const std::int64_t size = task_.source.image_size();
+  on_backend(stream.device, "train", [&]<Backend B>() {
+    gather_rows_kernel<B>(
+        DType::i32, images_.bytes() + to * size, reinterpret_cast<const std::byte*>(block.images),
+        reinterpret_cast<const std::byte*>(block.samples), block.image_count, block.count, size, stream);
+    copy_bytes<B>(labels_.data<std::int32_t>() + to, block.labels,
+                  static_cast<std::size_t>(block.count) * sizeof(std::int32_t), stream);
+  });
+}
+
+MixDraw ModuleEngine::mix_of(std::int64_t epoch, std::int64_t step) const {
+  return draw_mix(task_.mix, static_cast<int>(task_.input.height), static_cast<int>(task_.input.width),
+                  task_.batches().seed, epoch, step);
+}
+
+// Batch by batch: an image is mixed with the one before it, the first with the last.
+void ModuleEngine::bring_mixed(const SourceBlock& block, std::int64_t to, std::int64_t epoch,
+                               std::int64_t first) {
+  const StreamView stream = current_stream(task_.source.device());
+  constexpr std::size_t label_bytes = sizeof(std::int32_t);
+  for (std::int64_t at = 0; at < block.count; ++first) {
+    const std::int64_t rows = task_.batches().rows(first);
+    const MixBatch batch{.draw = mix_of(epoch, first),
+                         .images = block.images,
+                         .image_count = block.image_count,
+                         .samples = block.samples + at,
+                         .out = images_.data<std::uint8_t>() + (to + at) * task_.source.image_size(),
+                         .count = rows,
+                         .height = static_cast<std::int32_t>(task_.input.height),
+                         .width = static_cast<std::int32_t>(task_.input.width),
+                         .channels = static_cast<std::int32_t>(task_.input.channels)};
+    const std::int32_t* const labels = block.labels + at;
+    std::int32_t* const others = others_.data<std::int32_t>() + to + at;
+    on_backend(stream.device, "train", [&]<Backend B>() {
+      mix_kernel<B>(batch, stream);
+      copy_bytes<B>(labels_.data<std::int32_t>() + to + at, labels,
+                    static_cast<std::size_t>(rows) * label_bytes, stream);
+      copy_bytes<B>(others + 1, labels, static_cast<std::size_t>(rows - 1) * label_bytes, stream);
+      copy_bytes<B>(others, labels + rows - 1, label_bytes, stream);
+    });
+    at += rows;
+  }
+}
+
+void ModuleEngine::prepare(std::int64_t epoch, std::int64_t step, std::int64_t at) {
+  const std::int64_t steps = task_.batches().steps(), rows = task_.batches().rows(step);
+  const auto pick = [&](const Tensor& to, const Tensor& from) {
+    copy_into(to.slice(0, 0, rows), from.slice(0, at, at + rows));
+  };
+  const bool mixed = !task_.mix.empty();
+  if (frozen_) pick(step_.features, features_);
+  if (frozen_) pick(step_.labels, labels_);
+  if (frozen_ && mixed) pick(step_.others, others_);
+  if (mixed) copy_into(share_, full({}, mix_of(epoch, step).own, DType::f32, share_.device()));
   Optimizer& optimizer = task_.optimizer;
   optimizer.set_learning_rate(learning_rate_at(task_.schedule, task_.learning_rate, epoch, step, steps));
   if (optimizer.options().state_count() > 0)
@@ -131,10 +183,18 @@ void ModuleEngine::compute_features(std::int64_t rows) {
 }
 
 void ModuleEngine::compute_step(std::int64_t rows) {
-  const Tensor labels = (frozen_ ? step_labels_ : labels_).slice(0, 0, rows);
+  const auto of_step = [&](const Tensor& picked, const Tensor& loaded) {
+    return (frozen_ ? picked : loaded).slice(0, 0, rows);
+  };
+  const Tensor labels = of_step(step_.labels, labels_);
   const Tensor outputs =
-      frozen_ ? frozen_->head(step_features_.slice(0, 0, rows)) : task_.model.forward(network_images(rows));
-  const Tensor loss = compute_loss(task_.loss, outputs, labels, task_.label_smoothing);
+      frozen_ ? frozen_->head(step_.features.slice(0, 0, rows)) : task_.model.forward(network_images(rows));
+  Tensor loss = compute_loss(task_.loss, outputs, labels, task_.label_smoothing);
+  if (!task_.mix.empty()) {
+    const Tensor other =
+        compute_loss(task_.loss, outputs, of_step(step_.others, others_), task_.label_smoothing);
+    loss = add(other, multiply(subtract(loss, other), share_));
+  }
   backward(loss);
   task_.optimizer.apply();
   task_.optimizer.zero_grad();

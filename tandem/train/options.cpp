@@ -255,6 +255,8 @@ std::vector<TrainField> make_fields() {
            "Weights to begin with: a .pth or .safetensors, auto or none", some_text),
       flag("freeze", &O::freeze, "Train the last layer only"),
       flag("freeze_bn", &O::freeze_bn, "Keep the statistics of batch norms"),
+      number("mixup", &O::mixup, 0, false, infinite, "Mix each image with its neighbour: Beta's α; 0: off"),
+      number("cutmix", &O::cutmix, 0, false, infinite, "Put a box of the neighbour in each image: Beta's α"),
       seed(),
       whole("limit", &O::limit, 0, many, "Train on the first N images; 0: all"),
       whole("validation", &O::validation, 0, many, "Judge epochs on the last N training images"),
@@ -427,6 +429,9 @@ void check_options(const TrainOptions& options) {
         "[train] --pretrained, --freeze and --freeze-bn go with --model cnn and resnet, not with mlp");
   check(perceptron || (options.loss == LossKind::cross_entropy && options.dropout == 0),
         "[train] --loss mse and --dropout go with --model mlp, not with {}", options.model);
+  check(!perceptron || options.mix_recipe().empty(),
+        "[train] --mixup and --cutmix go with --model cnn and resnet, not with mlp");
+  check_mix_recipe(options.mix_recipe());
   check(options.pretrained != "auto" || options.model.starts_with("resnet"),
         "[train] expected --pretrained PATH for {}: only for resnets there are weights to fetch",
         options.model);

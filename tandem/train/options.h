@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tandem/augment/mix.h"
 #include "tandem/augment/photo_recipe.h"
 #include "tandem/data/loader.h"
 #include "tandem/data/photo_store.h"
@@ -67,6 +68,7 @@ struct TrainOptions {
   std::string pretrained = "none";  // a file of weights, or auto: those that `tandem fetch MODEL` brings
   bool freeze = false;              // all but the last layer
   bool freeze_bn = false;           // the statistics of batch norms
+  double mixup = 0, cutmix = 0;     // α; 0: off
 
   std::uint64_t seed = 1;
   std::int64_t limit = 0;       // train on the first so many images; 0: all
@@ -79,6 +81,7 @@ struct TrainOptions {
   LoaderOptions loader_options() const;
   PhotoRecipe photo_recipe() const;  // of training; an Error where `augment` is no recipe for photographs
   PhotoRecipe evaluation_recipe() const;  // of what judges
+  MixRecipe mix_recipe() const { return {.mixup = mixup, .cutmix = cutmix}; }
   PhotoReading photo_reading() const { return {.max_pixels = max_pixels, .scaled = scaled_decode}; }
 };
 

@@ -114,7 +114,8 @@ TrainingState::TrainingState(std::unique_ptr<Module> model, const TrainOptions& 
             .loss = options.loss,
             .label_smoothing = options.label_smoothing,
             .precision = options.precision,
-            .input = input_of(options, images)} {}
+            .input = input_of(options, images),
+            .mix = options.mix_recipe()} {}
 
 Engine& TrainingState::engine() {
   if (!engine_) engine_ = make_engine(task_);

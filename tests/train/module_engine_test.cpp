@@ -10,6 +10,7 @@
 #include "tandem/ops/arithmetic.h"
 #include "tandem/ops/backward.h"
 #include "tandem/ops/cast.h"
+#include "tandem/ops/concat.h"
 #include "tandem/ops/gather.h"
 #include "tandem/train/evaluate.h"
 #include "tandem/train/training_state.h"
@@ -136,6 +137,47 @@ TEST_P(ModuleEngineOnDevice, StepsThatAreReplayedGiveTheSameBits) {
         EXPECT_EQ(weights(kept), weights(fresh)) << epoch;
         EXPECT_EQ(judge(kept), judge(fresh)) << epoch;
       }
+    }
+}
+
+// Two steps with images mixed by hand, and a loss that weighs both labels.
+TEST_P(ModuleEngineOnDevice, MixesImagesAndLabels) {
+  const ImageSet images = make_digits(20, 3);
+  for (const MixRecipe& mix : {MixRecipe{.mixup = 0.4}, MixRecipe{.cutmix = 1}})
+    for (const bool frozen : {false, true}) {
+      const TrainOptions options{.model = "cnn",
+                                 .epochs = 1,
+                                 .batch_size = 12,
+                                 .learning_rate = 0.05,
+                                 .freeze = frozen,
+                                 .mixup = mix.mixup,
+                                 .cutmix = mix.cutmix};
+      TrainingState state(options, images, GetParam()), by_hand(options, images, GetParam());
+      ModuleEngine(state.task()).run(0, 0, 2);
+
+      const TrainingTask& task = by_hand.task();
+      const ImageSet here = images.to(GetParam());
+      double least_share = 1;
+      for (std::int64_t step = 0; step < 2; ++step) {
+        const std::int64_t rows = task.batches().rows(step);
+        const Tensor order = Tensor::empty({rows}, DType::i32, GetParam());
+        fill_order(task.batches(), 0, step * 12, order);
+        const MixDraw draw = draw_mix(mix, 28, 28, options.seed, 0, step);
+        least_share = std::min(least_share, draw.own);
+        const Tensor mixed = Tensor::empty({rows, 28, 28, 1}, DType::u8, GetParam());
+        mix_batch(draw, here.images, order, mixed);
+        const Tensor labels = gather_rows(here.labels, order);
+        const Tensor others = concat({labels.slice(0, rows - 1, rows), labels.slice(0, 0, rows - 1)}, 0);
+        const Tensor outputs = task.model.forward(network_input(mixed, task.input));
+        backward(add(multiply(compute_loss(task.loss, outputs, labels), draw.own),
+                     multiply(compute_loss(task.loss, outputs, others), 1 - draw.own)));
+        task.optimizer.step();
+        task.optimizer.zero_grad();
+      }
+      EXPECT_LT(least_share, 0.999);
+      const std::vector<float> got = weights(state), expected = weights(by_hand);
+      for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], expected[i], 2e-5) << i;
+      EXPECT_NE(got, weights(TrainingState(options, images, GetParam())));
     }
 }
 
