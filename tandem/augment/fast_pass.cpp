@@ -45,7 +45,7 @@ struct Reads {
   }
 };
 
-constexpr std::size_t most_bytes = 64;         // of a vector, and pixels of a group
+constexpr std::size_t least_bytes = 16, most_bytes = 64;  // of a vector, and pixels of a group
 constexpr std::size_t ahead = 2 * most_bytes;  // pixels whose quads are gathered before they are needed
 
 // The arrays are aligned, and half a page apart but for whole pages: a load whose address is that of a recent
@@ -118,7 +118,7 @@ template <std::size_t bytes>
   for (int k = 0; k < 4; ++k) {
     const std::size_t at = first + static_cast<std::size_t>(k) * lanes;
     V quad;
-    if constexpr (bytes == 16) {
+    if constexpr (bytes == least_bytes) {
       const std::int32_t* const places = reads.places + at;
       quad = V{reads.quad(places[0]), reads.quad(places[1]), reads.quad(places[2]), reads.quad(places[3])};
     } else {
@@ -153,7 +153,7 @@ template <std::size_t bytes>
 [[gnu::always_inline]] inline void read_levels(const Reads& reads, std::size_t count, std::uint8_t* out) {
   constexpr std::size_t group = bytes;
   const auto gather = [&](std::size_t first, std::size_t size) __attribute__((always_inline)) {
-    if constexpr (bytes > 16)
+    if constexpr (bytes > least_bytes)
 #pragma GCC unroll 16
       for (std::size_t i = 0; i < size; ++i) reads.quads[first + i] = reads.quad(reads.places[first + i]);
   };
@@ -163,21 +163,24 @@ template <std::size_t bytes>
     gather(i + ahead, group);
     interpolate<bytes>(reads, i, out + i);
   }
+  // What is left goes by the shortest vectors.
+  for (; i + least_bytes <= count; i += least_bytes) interpolate<least_bytes>(reads, i, out + i);
   if (i == count) return;
-  std::uint8_t rest[group];
-  interpolate<bytes>(reads, i, rest);
+  std::uint8_t rest[least_bytes];
+  interpolate<least_bytes>(reads, i, rest);
   std::memcpy(out + i, rest, count - i);
 }
 
-// noisy_level() of 64 levels with its shifts drawn together: level + (bits · factor + start) / 2²³, where
-// factor is 2 · noise and start 2²² − 65535 · noise. A function of its own with plain arguments: a byte that
-// is written could change whatever a lambda has captured, and no compiler would vectorise that.
+// noisy_level() of `count` levels with its shifts drawn together: level + (bits · factor + start) / 2²³,
+// where factor is 2 · noise and start 2²² − 65535 · noise. A function of its own with plain arguments: a byte
+// that is written could change whatever a lambda has captured, and no compiler would vectorise that.
 typedef std::uint16_t Half __attribute__((may_alias));
-constexpr std::uint32_t noise_group = 64;
-[[gnu::always_inline]] inline void add_halves(const Half* __restrict halves, std::uint32_t factor,
+template <std::uint32_t count>
+[[gnu::always_inline]] inline void add_halves(const Half* __restrict halves, std::uint16_t factor,
                                               std::uint32_t start, std::uint8_t* __restrict levels) {
-  for (std::uint32_t i = 0; i < noise_group; ++i) {
-    const std::int32_t level = levels[i] + (static_cast<std::int32_t>(halves[i] * factor + start) >> 23);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::int32_t level =
+        levels[i] + (static_cast<std::int32_t>(std::uint32_t{halves[i]} * factor + start) >> 23);
     levels[i] = static_cast<std::uint8_t>(std::clamp(level, 0, 255));
   }
 }
@@ -216,9 +219,8 @@ constexpr std::uint32_t noise_group = 64;
   constexpr std::int64_t piece = 4096;  // bytes whose bits stay in the first cache
   scratch.bits.resize(piece / 2);
   std::uint32_t* const words = scratch.bits.data();
-  static_assert(std::endian::native == std::endian::little && piece / 8 % philox_group == 0 &&
-                piece % noise_group == 0);
-  const auto factor = static_cast<std::uint32_t>(2 * noise);
+  static_assert(std::endian::native == std::endian::little && piece / 8 % philox_group == 0);
+  const auto factor = static_cast<std::uint16_t>(2 * noise);
   const std::uint32_t start = (1u << 22) - 65535u * static_cast<std::uint32_t>(noise);
   for (std::int64_t begin = 0; begin < count; begin += piece) {
     const auto present = static_cast<std::uint32_t>(std::min(piece, count - begin));
@@ -228,11 +230,12 @@ constexpr std::uint32_t noise_group = 64;
     with_simd([=]<std::size_t>() __attribute__((always_inline)) {
       const auto* const halves = reinterpret_cast<const Half*>(words);
       std::uint32_t i = 0;
-      for (; i + noise_group <= present; i += noise_group) add_halves(halves + i, factor, start, levels + i);
+      for (; i + 64 <= present; i += 64) add_halves<64>(halves + i, factor, start, levels + i);
+      for (; i + 16 <= present; i += 16) add_halves<16>(halves + i, factor, start, levels + i);
       if (i == present) return;
-      std::uint8_t rest[noise_group] = {};
+      std::uint8_t rest[16] = {};
       std::memcpy(rest, levels + i, present - i);
-      add_halves(halves + i, factor, start, rest);
+      add_halves<16>(halves + i, factor, start, rest);
       std::memcpy(levels + i, rest, present - i);
     });
   }
