@@ -15,14 +15,13 @@ namespace tandem {
 
 // Memory of a worker, kept from image to image.
 struct AugmentScratch {
-  std::vector<std::uint8_t> image;     // between two passes
-  std::vector<std::uint8_t> moved;     // a rotation's source after the moves before it
-  std::vector<std::uint32_t> quads;    // four neighbouring levels in one word
-  std::vector<std::int32_t> places;    // which of them a pixel needs
-  std::vector<std::uint32_t> columns;  // where between its pixels
-  std::vector<std::uint32_t> rows;
-  std::vector<std::uint32_t> bits;  // for noise
-  std::vector<float> coefficients;  // of a cubic spline
+  std::vector<std::uint8_t> image;   // between two passes
+  std::vector<std::uint8_t> moved;   // a rotation's source after the moves before it
+  std::vector<std::uint16_t> pairs;  // levels above each other
+  std::vector<RowMove> moves;        // after a rotation
+  std::vector<std::uint32_t> reads;  // where pixels are read
+  std::vector<std::uint32_t> bits;   // for noise
+  std::vector<float> coefficients;   // of a cubic spline
 };
 
 // Begins to bring an image to the caches: in a shuffled order none is there.

@@ -60,18 +60,38 @@ struct Cubic {
   }
 };
 
+// Rows of 16 to 32 bytes, as digits have them, are not worth calls: two vectors, which may overlap, do.
+constexpr std::size_t half_row = 16;
+bool is_short(std::size_t bytes) {
+  return bytes >= half_row && bytes <= 2 * half_row;
+}
+void copy_row(std::uint8_t* to, const std::uint8_t* from, std::size_t bytes) {
+  if (!is_short(bytes)) {
+    std::memcpy(to, from, bytes);
+    return;
+  }
+  std::memcpy(to, from, half_row);
+  std::memcpy(to + bytes - half_row, from + bytes - half_row, half_row);
+}
+
 // Shifts and skews from one image to another.
 void move_rows(const DrawnStep* moves, int count, const ImageSize& size, const std::uint8_t* in,
                std::uint8_t* out) {
   const std::size_t pixel = static_cast<std::size_t>(size.channels);
+  const std::size_t bytes = static_cast<std::size_t>(size.width) * pixel;
   for (int y = 0; y < size.height; ++y) {
     const RowMove move = row_move(moves, count, size, y);
     std::uint8_t* const row = out + std::int64_t{y} * size.width * size.channels;
     const std::uint8_t* const from =
         in + (std::int64_t{move.row} * size.width + move.begin + move.offset) * size.channels;
-    std::memset(row, 0, move.begin * pixel);
-    std::memcpy(row + move.begin * pixel, from, (move.end - move.begin) * pixel);
-    std::memset(row + move.end * pixel, 0, (size.width - move.end) * pixel);
+    if (is_short(bytes)) {
+      std::memset(row, 0, half_row);
+      std::memset(row + bytes - half_row, 0, half_row);
+    } else {
+      std::memset(row, 0, move.begin * pixel);
+      std::memset(row + move.end * pixel, 0, (size.width - move.end) * pixel);
+    }
+    copy_row(row + move.begin * pixel, from, (move.end - move.begin) * pixel);
   }
 }
 
