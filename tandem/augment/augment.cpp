@@ -7,6 +7,7 @@
 #include "tandem/augment/fast_pass.h"
 #include "tandem/core/check.h"
 #include "tandem/core/parallel.h"
+#include "tandem/core/simd.h"
 
 namespace tandem {
 namespace {
@@ -37,14 +38,17 @@ void fetch_image(const std::uint8_t* image, const ImageSize& size) {
 
 void augment_image(const Recipe& recipe, const ImageSize& size, const DrawKey& key, const std::uint8_t* in,
                    std::uint8_t* out, AugmentScratch& scratch) {
-  DrawnStep drawn[most_augment_steps];
-  DrawKey step_key = key;
-  for (int i = 0; i < recipe.count; ++i) {
-    step_key.operation = static_cast<std::uint32_t>(i);
-    drawn[i] = draw_step(recipe.steps[i], size, step_key);
-  }
-  augment_image(recipe, std::span(drawn, static_cast<std::size_t>(recipe.count)), size, key, in, out,
-                scratch);
+  scratch.drawn.resize(static_cast<std::size_t>(recipe.count));
+  DrawnStep* const drawn = scratch.drawn.data();
+  // Where there are instructions for fma, it need not be called.
+  with_simd([&]<std::size_t>() __attribute__((always_inline)) {
+    DrawKey step_key = key;
+    for (int i = 0; i < recipe.count; ++i) {
+      step_key.operation = static_cast<std::uint32_t>(i);
+      drawn[i] = draw_step(recipe.steps[i], size, step_key);
+    }
+  });
+  augment_image(recipe, scratch.drawn, size, key, in, out, scratch);
 }
 
 void augment_image(const Recipe& recipe, std::span<const DrawnStep> drawn, const ImageSize& size,

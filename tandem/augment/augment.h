@@ -15,6 +15,7 @@ namespace tandem {
 
 // Memory of a worker, kept from image to image.
 struct AugmentScratch {
+  std::vector<DrawnStep> drawn;      // the arguments of the steps
   std::vector<std::uint8_t> image;   // between two passes
   std::vector<std::uint8_t> moved;   // a rotation's source after the moves before it
   std::vector<std::uint16_t> pairs;  // levels above each other

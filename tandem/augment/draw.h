@@ -56,7 +56,7 @@ struct SineCosine {
 };
 
 // Of an angle in degrees; exact at multiples of 90.
-constexpr SineCosine sine_cosine(double degrees) {
+[[gnu::always_inline]] constexpr SineCosine sine_cosine(double degrees) {
   const auto quarters = static_cast<std::int64_t>(std::fma(degrees, 1.0 / 90, degrees < 0 ? -0.5 : 0.5));
   const double x = std::fma(-90.0, static_cast<double>(quarters), degrees) * 0x1.1df46a2529d39p-6;  // π/180
   const double square = x * x;
@@ -88,7 +88,7 @@ constexpr std::int64_t round_to_whole(double value) {
 }
 
 // SciPy's: out[y][x] is read at [[cos, sin], [−sin, cos]] · ([y, x] − centre) + centre.
-constexpr RotateMap rotate_map(const ImageSize& size, double degrees) {
+[[gnu::always_inline]] constexpr RotateMap rotate_map(const ImageSize& size, double degrees) {
   const int fraction = coordinate_fraction(size);
   const auto one = static_cast<double>(std::int64_t{1} << fraction);
   const auto [sine, cosine] = sine_cosine(degrees);
@@ -103,7 +103,8 @@ constexpr RotateMap rotate_map(const ImageSize& size, double degrees) {
 }
 
 // Fixed arguments, as tests and single calls use them.
-constexpr DrawnStep fixed_rotate(const ImageSize& size, double degrees, Interpolation interpolation) {
+[[gnu::always_inline]] constexpr DrawnStep fixed_rotate(const ImageSize& size, double degrees,
+                                                        Interpolation interpolation) {
   return {.kind = AugmentKind::rotate,
           .interpolation = interpolation,
           .degrees = degrees,
@@ -130,7 +131,8 @@ constexpr std::int32_t draw_whole(const Bounds& bounds, std::uint32_t word) {
 
 // Block 0 of an operation's draws gives its arguments, the blocks from 1 on its noise. `key.operation` is the
 // operation's place in the recipe.
-constexpr DrawnStep draw_step(const AugmentStep& step, const ImageSize& size, const DrawKey& key) {
+[[gnu::always_inline]] constexpr DrawnStep draw_step(const AugmentStep& step, const ImageSize& size,
+                                                     const DrawKey& key) {
   const Words4 words = key.block(0);
   switch (step.kind) {
     case AugmentKind::rotate:
