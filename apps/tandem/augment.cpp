@@ -7,6 +7,7 @@
 
 #include "apps/tandem/command.h"
 #include "tandem/augment/augment_sheet.h"
+#include "tandem/augment/photo_recipe.h"
 #include "tandem/augment/recipe.h"
 #include "tandem/core/write_file.h"
 #include "tandem/image/encode_png.h"
@@ -23,7 +24,7 @@ struct Flags {
 int run(const Flags& flags) {
   check_writable("augment", flags.output);
   const std::vector<std::filesystem::path> files(flags.images.begin(), flags.images.end());
-  save_png(flags.output, augment_sheet(files, parse_recipe(flags.recipe), flags.sheet));
+  save_png(flags.output, augment_sheet(files, flags.recipe, flags.sheet));
   return 0;
 }
 
@@ -34,14 +35,20 @@ void add_augment_command(CLI::App& app, Action& action) {
   command->footer(
       "Each image has a row: as it is, then as the first epochs of a training would draw it.\n"
       "Examples: tandem augment five.png seven.png -o sheet.png\n"
-      "          tandem augment photo.jpg --augment \"rotate -30 30, noise 0 0.2\" --count 4 -o sheet.png");
+      "          tandem augment photo.jpg --augment photo --count 4 -o sheet.png");
   auto flags = std::make_shared<Flags>();
   command->add_option("IMAGE", flags->images, "Picture files")->required()->type_name("");
   command
       ->add_option("--augment", flags->recipe,
-                   "digits (the default), none, or \"rotate -9 9, shift -2 2, noise 0 0.1\"")
+                   "digits (the default), photo, none, \"rotate -9 9, shift -2 2, noise 0 0.1\" or "
+                   "\"crop, flip 0.5, jitter 0.4 0.4 0.4 0.1\"")
       ->type_name("RECIPE")
-      ->check(usage_check([](const std::string& text) { parse_recipe(text); }));
+      ->check(usage_check([](const std::string& text) {
+        if (is_photo_recipe(text))
+          parse_photo_recipe(text);
+        else
+          parse_recipe(text);
+      }));
   command->add_option("--count", flags->sheet.count, "Draws of each image, 8 by default")
       ->type_name("N")
       ->check(whole_number_check(1, most_sheet_draws));

@@ -6,6 +6,8 @@
 #include <cmath>
 
 #include "tandem/augment/augment.h"
+#include "tandem/augment/photo.h"
+#include "tandem/augment/recipe.h"
 #include "tandem/core/check.h"
 #include "tandem/image/decode.h"
 #include "tandem/image/resize_area.h"
@@ -75,7 +77,28 @@ std::vector<LabelledImage> augment_row(const Image& image, const std::string& na
   return row;
 }
 
-Image augment_sheet(std::span<const std::filesystem::path> files, const Recipe& recipe,
+std::vector<LabelledImage> photo_row(const Image& photo, const std::string& name, std::uint32_t sample,
+                                     const PhotoRecipe& recipe, const AugmentSheetOptions& options) {
+  const Image rgb = to_rgb(photo);
+  std::vector<LabelledImage> row{
+      {shrunk(rgb), fmt::format("{}\n{}x{}", one_line(name), photo.width, photo.height)}};
+  PhotoScratch scratch;
+  for (int i = 0; i < options.count; ++i) {
+    const PhotoDraw draw =
+        draw_photo(recipe, rgb.height, rgb.width,
+                   {.seed = options.seed, .epoch = static_cast<std::uint32_t>(i), .sample = sample});
+    Image out = make_image(recipe.height, recipe.width, 3);
+    make_photo(recipe, draw, rgb, out.pixels.data(), scratch);
+    std::string label =
+        fmt::format("{}x{} at {}, {}", draw.box.width, draw.box.height, draw.box.x, draw.box.y);
+    if (draw.flip) label += "\nflipped";
+    if (draw.op_count > 0) label += "\ncolours or shape changed";
+    row.push_back({shrunk(std::move(out)), label});
+  }
+  return row;
+}
+
+Image augment_sheet(std::span<const std::filesystem::path> files, const std::string& recipe,
                     const AugmentSheetOptions& options) {
   check(!files.empty(), "[augment] expected at least one image, got none");
   check(options.count >= 1 && options.count <= most_sheet_draws,
@@ -88,8 +111,12 @@ Image augment_sheet(std::span<const std::filesystem::path> files, const Recipe& 
   for (const std::filesystem::path& file : files) {
     const auto sample =
         static_cast<std::uint32_t>(all.size()) / static_cast<std::uint32_t>(options.count + 1);
+    const Image image = load_image(file);
+    const std::string name = file.filename().string();
     for (LabelledImage& one :
-         augment_row(load_image(file), file.filename().string(), sample, recipe, options))
+         is_photo_recipe(recipe)
+             ? photo_row(image, name, sample, parse_photo_recipe(recipe, static_cast<int>(cell)), options)
+             : augment_row(image, name, sample, parse_recipe(recipe), options))
       all.push_back(std::move(one));
   }
   return contact_sheet(all, {.columns = options.count + 1,

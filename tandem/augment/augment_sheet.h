@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tandem/augment/draw.h"
+#include "tandem/augment/photo_recipe.h"
 #include "tandem/image/contact_sheet.h"
 
 namespace tandem {
@@ -29,8 +30,13 @@ std::string describe(const DrawnStep& step);
 std::vector<LabelledImage> augment_row(const Image& image, const std::string& name, std::uint32_t sample,
                                        const Recipe& recipe, const AugmentSheetOptions& options = {});
 
-// A row a file, in their order. Error for a file that is no image, and for more than a sheet can hold.
-Image augment_sheet(std::span<const std::filesystem::path> files, const Recipe& recipe,
+// The same for a photograph: beneath each draw stand its box and what else was drawn.
+std::vector<LabelledImage> photo_row(const Image& photo, const std::string& name, std::uint32_t sample,
+                                     const PhotoRecipe& recipe, const AugmentSheetOptions& options = {});
+
+// A row a file, in their order, by a recipe of either kind. Error for a file that is no image, and for more
+// than a sheet can hold.
+Image augment_sheet(std::span<const std::filesystem::path> files, const std::string& recipe,
                     const AugmentSheetOptions& options = {});
 
 }  // namespace tandem

@@ -187,4 +187,12 @@ std::string to_string(const PhotoRecipe& recipe) {
   return text;
 }
 
+bool is_photo_recipe(std::string_view recipe) {
+  constexpr std::string_view first_words[]{"photo",  "crop",  "resize",      "centre",   "center", "flip",
+                                           "jitter", "erase", "randaugment", "bilinear", "bicubic"};
+  const std::size_t begin = std::min(recipe.find_first_not_of(" \t\n"), recipe.size());
+  const std::string_view word = recipe.substr(begin, recipe.find_first_of(" \t\n,", begin) - begin);
+  return std::ranges::find(first_words, word) != std::end(first_words);
+}
+
 }  // namespace tandem

@@ -74,6 +74,8 @@ void check_photo_recipe(const PhotoRecipe& recipe);
 // bounds, or none for the usual ones; resize and centre N stand in its place; erase has the probability, then
 // perhaps bounds as crop; bicubic resizes so.
 PhotoRecipe parse_photo_recipe(std::string_view text, int size = 224);
+// Whether a recipe is one for photographs, by its first word; "none" is either.
+bool is_photo_recipe(std::string_view recipe);
 // What parse_photo_recipe() reads.
 std::string to_string(const PhotoRecipe& recipe);
 

@@ -386,15 +386,6 @@ TrainOptions default_options(const std::string& model, bool photographs) {
   return options;
 }
 
-bool is_photo_recipe(const std::string& recipe) {
-  constexpr std::array<std::string_view, 11> first_words{"photo",       "crop",     "resize", "centre",
-                                                         "center",      "flip",     "jitter", "erase",
-                                                         "randaugment", "bilinear", "bicubic"};
-  const std::size_t begin = std::min(recipe.find_first_not_of(" \t\n"), recipe.size());
-  const std::string word = recipe.substr(begin, recipe.find_first_of(" \t\n,", begin) - begin);
-  return std::ranges::find(first_words, word) != first_words.end();
-}
-
 std::string normal_recipe(const std::string& text) {
   if (is_photo_recipe(text)) return to_string(parse_photo_recipe(text, 1));
   return to_string(parse_recipe(text));

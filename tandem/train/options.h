@@ -120,9 +120,6 @@ TrainOptions read_config(const std::filesystem::path& path, TrainOptions base = 
 // What a run of that model begins with; photographs are augmented. Anything that is set wins over it.
 TrainOptions default_options(const std::string& model, bool photographs);
 
-// Whether a recipe is one for photographs, by its first word.
-bool is_photo_recipe(const std::string& recipe);
-
 // A recipe of either kind with its operations and bounds spelled out.
 std::string normal_recipe(const std::string& text);
 

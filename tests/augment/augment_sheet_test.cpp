@@ -1,9 +1,12 @@
 // The rows are held to augment_image(), the labels to the draws, the sheet to its size.
 #include "tandem/augment/augment_sheet.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "tandem/augment/augment.h"
+#include "tandem/augment/photo.h"
+#include "tandem/augment/recipe.h"
 #include "tandem/image/encode_png.h"
 #include "tandem/image/test_photo.h"
 #include "tests/augment/augment_case.h"
@@ -55,17 +58,34 @@ TEST(AugmentSheet, LargePicturesAreMadeSmall) {
   }
 }
 
+TEST(AugmentSheet, ARowOfAPhotographIsItsFirstEpochs) {
+  const Image photo = draw_test_photo(300, 400);
+  const PhotoRecipe recipe = parse_photo_recipe("crop, flip 1", 64);
+  const std::vector<LabelledImage> row = photo_row(photo, "x.jpg", 5, recipe, {.count = 2, .seed = 9});
+  ASSERT_EQ(row.size(), 3u);
+  EXPECT_EQ(row[0].label, "x.jpg\n400x300");
+  PhotoScratch scratch;
+  for (std::uint32_t epoch = 0; epoch < 2; ++epoch) {
+    const PhotoDraw draw = draw_photo(recipe, 300, 400, {.seed = 9, .epoch = epoch, .sample = 5});
+    Image expected = make_image(64, 64, 3);
+    make_photo(recipe, draw, photo, expected.pixels.data(), scratch);
+    EXPECT_EQ(row[epoch + 1].image, expected) << epoch;
+    EXPECT_EQ(row[epoch + 1].label, fmt::format("{}x{} at {}, {}\nflipped", draw.box.width, draw.box.height,
+                                                draw.box.x, draw.box.y));
+  }
+}
+
 TEST(AugmentSheet, HasARowAFile) {
   const TempFolder folder;
   save_png(folder / "a.png", draw_test_photo(28, 28));
   save_png(folder / "b.png", draw_test_photo(56, 28));
   const std::filesystem::path files[] = {folder / "a.png", folder / "b.png"};
-  const Image sheet = augment_sheet(files, all_four(), {.count = 2});
+  const Image sheet = augment_sheet(files, to_string(all_four()), {.count = 2});
   EXPECT_EQ(sheet.width, 20 + 3 * (224 + 20));
   EXPECT_EQ(sheet.height, 20 + 2 * (224 + 8 + 4 * 16 + 3 * 2 + 20));
   // The same picture again is another sample, so it is drawn otherwise.
   const std::filesystem::path twice[] = {folder / "a.png", folder / "a.png"};
-  const Image same = augment_sheet(twice, all_four(), {.count = 1});
+  const Image same = augment_sheet(twice, to_string(all_four()), {.count = 1});
   const std::int64_t row = 224 + 8 + 4 * 16 + 3 * 2 + 20;
   bool differs = false, original_differs = false;
   for (std::int64_t y = 20; y < 244; ++y) {
@@ -74,13 +94,14 @@ TEST(AugmentSheet, HasARowAFile) {
   }
   EXPECT_FALSE(original_differs);
   EXPECT_TRUE(differs);
+  EXPECT_EQ(augment_sheet(files, "photo", {.count = 2}).width, sheet.width);
 }
 
 TEST(AugmentSheet, RefusesWhatItCannotShow) {
   const std::filesystem::path files[] = {"none.png"};
-  EXPECT_EQ(error_text([] { augment_sheet({}, digits_recipe()); }),
+  EXPECT_EQ(error_text([] { augment_sheet({}, "digits"); }),
             "[augment] expected at least one image, got none");
-  EXPECT_EQ(error_text([&] { augment_sheet(files, digits_recipe(), {.count = 0}); }),
+  EXPECT_EQ(error_text([&] { augment_sheet(files, "digits", {.count = 0}); }),
             "[augment] expected 1 to 100 draws of each image, got 0");
   EXPECT_EQ(error_text([] { augment_row({}, "empty", 0, {}); }),
             "[augment] empty: expected an image of 1 to 65536 pixels a side, got 0x0");
