@@ -89,10 +89,10 @@ std::vector<LabelledImage> photo_row(const Image& photo, const std::string& name
                    {.seed = options.seed, .epoch = static_cast<std::uint32_t>(i), .sample = sample});
     Image out = make_image(recipe.height, recipe.width, 3);
     make_photo(recipe, draw, rgb, out.pixels.data(), scratch);
-    std::string label =
-        fmt::format("{}x{} at {}, {}", draw.box.width, draw.box.height, draw.box.x, draw.box.y);
+    std::string label = fmt::format("{}x{}+{}+{}", draw.box.width, draw.box.height, draw.box.x, draw.box.y);
     if (draw.flip) label += "\nflipped";
-    if (draw.op_count > 0) label += "\ncolours or shape changed";
+    if (draw.op_count > 0)
+      label += fmt::format("\n{} change{}", draw.op_count, draw.op_count == 1 ? "" : "s");
     row.push_back({shrunk(std::move(out)), label});
   }
   return row;

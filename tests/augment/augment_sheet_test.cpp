@@ -70,8 +70,8 @@ TEST(AugmentSheet, ARowOfAPhotographIsItsFirstEpochs) {
     Image expected = make_image(64, 64, 3);
     make_photo(recipe, draw, photo, expected.pixels.data(), scratch);
     EXPECT_EQ(row[epoch + 1].image, expected) << epoch;
-    EXPECT_EQ(row[epoch + 1].label, fmt::format("{}x{} at {}, {}\nflipped", draw.box.width, draw.box.height,
-                                                draw.box.x, draw.box.y));
+    EXPECT_EQ(row[epoch + 1].label,
+              fmt::format("{}x{}+{}+{}\nflipped", draw.box.width, draw.box.height, draw.box.x, draw.box.y));
   }
 }
 
