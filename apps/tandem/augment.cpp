@@ -40,8 +40,7 @@ void add_augment_command(CLI::App& app, Action& action) {
   command->add_option("IMAGE", flags->images, "Picture files")->required()->type_name("");
   command
       ->add_option("--augment", flags->recipe,
-                   "digits (the default), photo, none, \"rotate -9 9, shift -2 2, noise 0 0.1\" or "
-                   "\"crop, flip 0.5, jitter 0.4 0.4 0.4 0.1\"")
+                   "digits (the default), photo, none, or a recipe such as \"crop, flip 0.5\"")
       ->type_name("RECIPE")
       ->check(usage_check([](const std::string& text) {
         if (is_photo_recipe(text))
