@@ -40,7 +40,7 @@ void add_augment_command(CLI::App& app, Action& action) {
   command->add_option("IMAGE", flags->images, "Picture files")->required()->type_name("");
   command
       ->add_option("--augment", flags->recipe,
-                   "digits (the default), photo, none, or a recipe such as \"crop, flip 0.5\"")
+                   "digits (the default), photo, none, or such as \"crop, flip 0.5\"")
       ->type_name("RECIPE")
       ->check(usage_check([](const std::string& text) {
         if (is_photo_recipe(text))
