@@ -2,6 +2,8 @@
 // them. Often the backbone comes from elsewhere and only the last layer is trained.
 #pragma once
 
+#include <cstdint>
+
 #include "tandem/nn/module.h"
 
 namespace tandem {
@@ -17,7 +19,10 @@ class BackboneModel : public Module {
 
   // Everything but the last layer. Batch norms go on moving their running statistics in training, unless
   // these are fixed.
-  void freeze_backbone();
+  void freeze_backbone() {
+    freeze_features();
+    frozen_ = true;
+  }
   bool is_backbone_frozen() const { return frozen_; }
   virtual void fix_statistics() = 0;
 
@@ -27,10 +32,5 @@ class BackboneModel : public Module {
  private:
   bool frozen_ = false;
 };
-
-inline void BackboneModel::freeze_backbone() {
-  freeze_features();
-  frozen_ = true;
-}
 
 }  // namespace tandem

@@ -337,8 +337,10 @@ StudyReport study_plates(const StudyOptions& options) {
           "after each; its file is written, read again, and tells {} fresh plates apart. Times are of the "
           "whole flow; “an epoch” is one with its judging, median over all. “augment” is how long the steps "
           "stood still for images: on the CPU workers make them meanwhile. “forward”, “backward” and "
-          "“update” share the time of the steps, which on a GPU are one captured graph, as {} steps do that "
-          "were measured apart. A GPU is woken up before the clock starts. Every device must see at least "
+          "“update” share the time of the steps, which go through the frozen layers several at once, as {} "
+          "steps "
+          "do that were measured apart, one by one. A GPU is woken up before the clock starts. Every device "
+          "must see at least "
           "{:.0f} "
           "% of the fresh plates as the first does, and the file must give the trained model's outputs.",
           2 * flow.of_each_kind, flow.side, flow.side, results.front().train, results.front().validation,

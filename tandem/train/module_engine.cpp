@@ -18,7 +18,6 @@
 #include "tandem/tensor/tape.h"
 
 namespace tandem {
-
 namespace {
 
 // Images that keep a device busy.

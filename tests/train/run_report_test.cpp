@@ -30,6 +30,17 @@ std::string png_of(const ImageSet& set, std::int64_t index) {
   return {bytes.begin(), bytes.end()};
 }
 
+TrainingReport report_of(const TrainOptions& options, const TrainingData& data) {
+  return run_report({.options = options,
+                     .data = data,
+                     .result = {},
+                     .tested = half_wrong(data.test),
+                     .engine = "",
+                     .augmentation = "",
+                     .parameters = {},
+                     .command = ""});
+}
+
 // Images from `last` down, every second one.
 void expect_pictures(const std::vector<JudgedImage>& images, const ImageSet& test, std::size_t count,
                      std::int64_t last, bool right) {
@@ -45,14 +56,7 @@ TEST(RunReport, ShowsTheSurestMistakesFirst) {
   const TrainOptions options;
   TrainingData data;
   data.train = data.test = make_digits(101, 3);
-  const TrainingReport report = run_report({.options = options,
-                                            .data = data,
-                                            .result = {},
-                                            .tested = half_wrong(data.test),
-                                            .engine = "",
-                                            .augmentation = "",
-                                            .parameters = {},
-                                            .command = ""});
+  const TrainingReport report = report_of(options, data);
   expect_pictures(report.mistakes, data.test, 32, 99, false);
   EXPECT_EQ(report.mistakes[0].name, "image 99");
   EXPECT_TRUE(report.surest.empty());
@@ -67,14 +71,7 @@ TEST(RunReport, ShowsPhotographsBothWays) {
   options.image_size = 16;
   const TrainingData data = load_training_data(options, {});
   ASSERT_EQ(data.test.count(), 28);
-  const TrainingReport report = run_report({.options = options,
-                                            .data = data,
-                                            .result = {},
-                                            .tested = half_wrong(data.test),
-                                            .engine = "",
-                                            .augmentation = "",
-                                            .parameters = {},
-                                            .command = ""});
+  const TrainingReport report = report_of(options, data);
   expect_pictures(report.mistakes, data.test, 12, 27, false);
   expect_pictures(report.surest, data.test, 12, 26, true);
 }
