@@ -116,13 +116,14 @@ void make_photo(const PhotoRecipe& recipe, const PhotoDraw& draw, const ImageVie
 void make_photo_from_box(const PhotoRecipe& recipe, const PhotoDraw& draw, const ImageView& box,
                          std::uint8_t* out, PhotoScratch& scratch) {
   expect(box.channels == 3);
-  if (draw.resized_height == recipe.height && draw.resized_width == recipe.width)
-    resize(box, recipe.height, recipe.width, out, recipe.filter, scratch.resize);
+  const bool whole = draw.resized_height == recipe.height && draw.resized_width == recipe.width;
+  if (whole)
+    resize(box, recipe.height, recipe.width, out, recipe.filter, scratch.resize, draw.flip);
   else if (draw.resized_height * draw.resized_width <= std::int64_t{4} * recipe.height * recipe.width)
     resize_and_cut(recipe, draw, box, out, scratch);
   else
     resize_window(recipe, draw, box, out, scratch);
-  if (draw.flip) flip_rows(recipe.height, recipe.width, out, scratch.copy);
+  if (draw.flip && !whole) flip_rows(recipe.height, recipe.width, out, scratch.copy);
   for (int i = 0; i < draw.op_count; ++i)
     apply_photo_op(draw.ops[i], recipe.height, recipe.width, out, scratch.copy);
   erase_box(recipe, draw.erase, out);

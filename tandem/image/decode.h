@@ -46,7 +46,8 @@ Image decode_region(std::span<const uint8_t> bytes, std::string_view name, const
 
 // The box, smaller where that is cheap: a JPEG is decoded at the smallest of 1/8, 1/4, 1/2 and 1 at which the
 // box still has at least the given size. Its borders then lie on whole pixels of the smaller picture, outside
-// the box by less than one. Other formats as decode_region. The result may lie in the memory of an image that
+// the box by less than one. Chroma that has fewer pixels is repeated, where decode_region interpolates. A
+// least size of 0, and other formats: as decode_region. The result may lie in the memory of an image that
 // is not needed any more.
 Image decode_scaled(std::span<const uint8_t> bytes, std::string_view name, const PixelBox& box,
                     int64_t least_height, int64_t least_width, const LoadOptions& options = {},

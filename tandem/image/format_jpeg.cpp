@@ -118,10 +118,11 @@ Header read_header(Decompressor& decompressor, const EncodedImage& file) {
           info.jpeg_color_space == JCS_CMYK || info.jpeg_color_space == JCS_YCCK, orientation_of(info)};
 }
 
-void set_output(jpeg_decompress_struct& info, const Header& header, bool rgb) {
+void set_output(jpeg_decompress_struct& info, const Header& header, bool rgb, bool exact) {
   info.out_color_space = header.grey && !rgb ? JCS_GRAYSCALE : header.cmyk ? JCS_CMYK : JCS_RGB;
   // Smoothing guesses at what a progressive file leaves out, from blocks that a box may not have.
   info.do_block_smoothing = FALSE;
+  info.do_fancy_upsampling = exact ? TRUE : FALSE;  // chroma interpolated, or repeated
 }
 
 // The numerator, over 8, of the smallest scale at which a box of this size (as stored) has at least the one
@@ -211,7 +212,7 @@ Image decode_jpeg(const EncodedImage& file) {
   Decompressor decompressor(file);
   const Header header = read_header(decompressor, file);
   jpeg_decompress_struct& info = decompressor.info();
-  set_output(info, header, file.rgb);
+  set_output(info, header, file.rgb, true);
   decompressor.guarded([&] { jpeg_start_decompress(&info); });
   Image image = read_box(decompressor, header, {0, 0, header.width, header.height});
   decompressor.guarded([&] { jpeg_finish_decompress(&info); });
@@ -227,7 +228,7 @@ Image decode_jpeg_box(const EncodedImage& file, const PixelBox& box, int64_t lea
   PixelBox stored = stored_box(box, header.height, header.width, header.orientation);
 
   jpeg_decompress_struct& info = decompressor.info();
-  set_output(info, header, file.rgb);
+  set_output(info, header, file.rgb, least_height <= 0 || least_width <= 0);
   const unsigned scale = scale_for(box.height, box.width, least_height, least_width);
   info.scale_num = scale, info.scale_denom = 8;
   decompressor.guarded([&] { jpeg_start_decompress(&info); });

@@ -13,9 +13,10 @@ namespace tandem {
 // The taps and fixed-point weights of every output pixel along one side.
 struct ResizeTable {
   ResizeFilter filter = ResizeFilter::bilinear;
+  bool mirrored = false;  // the last output pixel first
   int64_t in = 0, out = 0, stride = 0;
   std::vector<int64_t> first, count;  // an entry an output pixel
-  std::vector<int32_t> weights;       // `stride` an output pixel
+  std::vector<int32_t> weights;       // `stride` an output pixel, as resize_sums.h takes them
   std::vector<double> raw;            // of one output pixel, while the table is made
 };
 
@@ -26,9 +27,10 @@ struct ResizeScratch {
   std::vector<const uint8_t*> taps;       // the narrowed rows that one output row reads
 };
 
-// Writes height x width pixels of the input's channels (1 or 3) to `out`, without gaps.
+// Writes height x width pixels of the input's channels (1 or 3) to `out`, without gaps; `mirrored`: then
+// flipped from left to right.
 void resize(const ImageView& in, int64_t height, int64_t width, uint8_t* out, ResizeFilter filter,
-            ResizeScratch& scratch);
+            ResizeScratch& scratch, bool mirrored = false);
 
 Image resize(const ImageView& in, int64_t height, int64_t width,
              ResizeFilter filter = ResizeFilter::bilinear);

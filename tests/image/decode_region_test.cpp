@@ -170,7 +170,7 @@ TEST(Scaled, BoxesAreThoseOfTheScaledWhole) {
       const std::vector<uint8_t> jpeg = write_jpeg(
           photo(208, 320), {.h_factor = factors.h, .v_factor = factors.v, .orientation = orientation});
       const ImageInfo info = read_image_info(jpeg, "x");
-      for (const int64_t scale : {1, 2, 4}) {
+      for (const int64_t scale : {1, 2, 4, 8}) {
         const Image whole = decode_scaled(jpeg, "x", {0, 0, info.width, info.height}, info.height * scale / 8,
                                           info.width * scale / 8);
         for (int i = 0; i < 6; ++i) {

@@ -83,6 +83,23 @@ TEST(Resize, OfAPartIsThatOfItsCopy) {
   }
 }
 
+TEST(Resize, MirroredIsFlippedAfterwards) {
+  std::mt19937 random(6);
+  for (const int channels : {1, 3}) {
+    const Image in = noise(37, 53, channels, random);
+    const Image expected = resize(in, 20, 31);
+    Image out = make_image(20, 31, channels);
+    ResizeScratch scratch;  // shared: a table for one must not serve the other
+    for (const bool mirrored : {false, true, false}) {
+      resize(in, 20, 31, out.pixels.data(), ResizeFilter::bilinear, scratch, mirrored);
+      for (int64_t y = 0; y < 20; ++y)
+        for (int64_t x = 0; x < 31; ++x)
+          for (int c = 0; c < channels; ++c)
+            ASSERT_EQ(out.at(y, x, c), expected.at(y, mirrored ? 30 - x : x, c)) << y << " " << x;
+    }
+  }
+}
+
 TEST(Resize, WritesNothingBeyondItsOutput) {
   std::mt19937 random(5);
   const Image in = noise(37, 41, 3, random);

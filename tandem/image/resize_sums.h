@@ -1,0 +1,193 @@
+// Sums of weighted bytes, a vector of neighbours at a time: the arithmetic of a resize, exact in 32 bits.
+// Taps are added in groups; x86 multiplies two pairs of 16 bits at the cost of one. A tap that the last group
+// lacks has the weight 0.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "tandem/core/simd.h"
+#include "tandem/image/resize_weights.h"
+
+namespace tandem {
+
+// The elements of a and b in turn, of the first or second half of each 16 bytes: one instruction, where
+// compilers would convert bytes one by one. (It writes to `out`, because vectors are passed by no ABI that is
+// settled.)
+template <int half, class V>
+[[gnu::always_inline]] inline void interleave(const V& a, const V& b, V& out) {
+  constexpr int count = sizeof(V) / sizeof(a[0]), group = 16 / sizeof(a[0]);
+  [&]<int... i>(std::integer_sequence<int, i...>) __attribute__((always_inline)) {
+    out = __builtin_shufflevector(
+        a, b, (i / group * group + half * group / 2 + i % group / 2 + (i % 2 == 0 ? 0 : count))...);
+  }
+  (std::make_integer_sequence<int, count>());
+}
+
+#if defined(__x86_64__)
+
+constexpr int resize_tap_group = 2;
+
+// The weights of a group as PairSums takes them, in place: their lower 16 bits, signed, and what is left of
+// them, each a pair.
+inline void group_weights(int32_t* weights) {
+  const auto low0 = int16_t(weights[0]), low1 = int16_t(weights[1]);
+  const auto pair = [](int32_t a, int32_t b) { return int32_t(uint32_t(uint16_t(a)) | uint32_t(b) << 16); };
+  const int32_t high = pair((weights[0] - low0) >> 16, (weights[1] - low1) >> 16);
+  weights[0] = pair(low0, low1);
+  weights[1] = high;
+}
+
+// `fused`: with AVX-512's VNNI. Instructions are written out, because the functions of <immintrin.h> cannot
+// be inlined where templates do not say for which CPU they are. What an instruction writes is a variable of
+// its own: members would be kept in memory.
+template <size_t bytes, bool fused>
+class PairSums {
+ public:
+  static constexpr int64_t lanes = bytes;
+  static constexpr int at_once = 1;  // how many of them registers hold
+
+  [[gnu::always_inline]] PairSums() {
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) low_[i] = Ints{} + (1 << (resize_weight_bits - 1)), high_[i] = Ints{};
+  }
+
+  // tap(i) is where tap i of the group begins.
+  template <class Tap>
+  [[gnu::always_inline]] void add(const Tap& tap, const int32_t* weights) {
+    const Bytes a = *reinterpret_cast<const Bytes*>(tap(0)), b = *reinterpret_cast<const Bytes*>(tap(1));
+    const Ints low = Ints{} + weights[0], high = Ints{} + weights[1];
+    Bytes halves[2];
+    interleave<0>(a, b, halves[0]);
+    interleave<1>(a, b, halves[1]);
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; ++i) {
+      Bytes quarters[2];
+      interleave<0>(halves[i], Bytes{}, quarters[0]);
+      interleave<1>(halves[i], Bytes{}, quarters[1]);
+#pragma GCC unroll 2
+      for (int k = 0; k < 2; ++k) {
+        add_products(reinterpret_cast<const Ints&>(quarters[k]), low, low_[2 * i + k]);
+        add_products(reinterpret_cast<const Ints&>(quarters[k]), high, high_[2 * i + k]);
+      }
+    }
+  }
+
+  // A sum's upper half fits 16 bits, and the last instruction clips.
+  [[gnu::always_inline]] void store(uint8_t* to) const {
+    Words halves[2];
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; ++i) {
+      const Ints a = high_[2 * i] + (low_[2 * i] >> 16), b = high_[2 * i + 1] + (low_[2 * i + 1] >> 16);
+      Words both;
+      if constexpr (bytes == 16)
+        asm("packssdw %2, %0" : "=x"(both) : "0"(a), "x"(b));
+      else
+        asm("vpackssdw %2, %1, %0" : "=v"(both) : "v"(a), "v"(b));
+      halves[i] = both >> (resize_weight_bits - 16);
+    }
+    Words levels;
+    if constexpr (bytes == 16)
+      asm("packuswb %2, %0" : "=x"(levels) : "0"(halves[0]), "x"(halves[1]));
+    else
+      asm("vpackuswb %2, %1, %0" : "=v"(levels) : "v"(halves[0]), "v"(halves[1]));
+    *reinterpret_cast<Words*>(to) = levels;
+  }
+
+ private:
+  using Bytes = Vector<uint8_t, bytes>;
+  using Words = Vector<int16_t, bytes>;
+  using Ints = Vector<int32_t, bytes>;
+
+  // Adds, in each 32 bits, the products of the two halves.
+  [[gnu::always_inline]] static void add_products(const Ints& a, const Ints& b, Ints& sums) {
+    if constexpr (fused) {
+      Ints sum = sums;
+      asm("vpdpwssd %2, %1, %0" : "+v"(sum) : "v"(a), "v"(b));
+      sums = sum;
+    } else {
+      Ints products;
+      if constexpr (bytes == 16)
+        asm("pmaddwd %2, %0" : "=x"(products) : "0"(a), "x"(b));
+      else
+        asm("vpmaddwd %2, %1, %0" : "=v"(products) : "v"(a), "v"(b));
+      sums += products;
+    }
+  }
+
+  Ints low_[4], high_[4];
+};
+
+#else
+
+constexpr int resize_tap_group = 1;
+
+inline void group_weights(int32_t*) {}
+
+// A byte of a vector is widened to 32 bits by shuffles (little-endian).
+template <size_t bytes, bool clip>
+class PlainSums {
+ public:
+  static constexpr int64_t lanes = bytes;
+  static constexpr int at_once = 4;
+
+  [[gnu::always_inline]] PlainSums() {
+#pragma GCC unroll 4
+    for (Ints& part : parts_) part = Ints{} + (1 << (resize_weight_bits - 1));
+  }
+
+  template <class Tap>
+  [[gnu::always_inline]] void add(const Tap& tap, const int32_t* weight) {
+    const Bytes values = *reinterpret_cast<const Bytes*>(tap(0));
+    Bytes halves[2];
+    interleave<0>(values, Bytes{}, halves[0]);
+    interleave<1>(values, Bytes{}, halves[1]);
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; ++i) {
+      Words quarters[2];
+      interleave<0>(reinterpret_cast<const Words&>(halves[i]), Words{}, quarters[0]);
+      interleave<1>(reinterpret_cast<const Words&>(halves[i]), Words{}, quarters[1]);
+      parts_[2 * i] += reinterpret_cast<Ints>(quarters[0]) * *weight;
+      parts_[2 * i + 1] += reinterpret_cast<Ints>(quarters[1]) * *weight;
+    }
+  }
+
+  // Levels are clipped by their signs: comparing wide vectors is what compilers do one by one.
+  [[gnu::always_inline]] void store(uint8_t* to) const {
+    Words halves[2];
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; ++i) {
+      take_evens(reinterpret_cast<Words>(parts_[2 * i] >> resize_weight_bits),
+                 reinterpret_cast<Words>(parts_[2 * i + 1] >> resize_weight_bits), halves[i]);
+      if constexpr (clip) {
+        const Words below = 255 - (halves[i] & ~(halves[i] >> 15));
+        halves[i] = 255 - (below & ~(below >> 15));
+      }
+    }
+    Bytes levels;
+    take_evens(reinterpret_cast<Bytes>(halves[0]), reinterpret_cast<Bytes>(halves[1]), levels);
+    *reinterpret_cast<Bytes*>(to) = levels;
+  }
+
+ private:
+  using Bytes = Vector<uint8_t, bytes>;
+  using Words = Vector<int16_t, bytes>;
+  using Ints = Vector<int32_t, bytes>;
+
+  // Every other element of a, then of b, of each 16 bytes.
+  template <class V>
+  [[gnu::always_inline]] static void take_evens(const V& a, const V& b, V& out) {
+    constexpr int count = sizeof(V) / sizeof(a[0]), group = 16 / sizeof(a[0]);
+    [&]<int... i>(std::integer_sequence<int, i...>) __attribute__((always_inline)) {
+      out = __builtin_shufflevector(
+          a, b, (i / group * group + 2 * i % group + (i % group < group / 2 ? 0 : count))...);
+    }
+    (std::make_integer_sequence<int, count>());
+  }
+
+  Ints parts_[4];
+};
+
+#endif
+
+}  // namespace tandem
