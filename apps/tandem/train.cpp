@@ -67,7 +67,8 @@ TrainOptions to_options(const Flags& flags, const RunOptions& run) {
   const std::string model = !named.model.empty() ? named.model : photographs ? "resnet18" : "mlp";
   check(flags.preset.empty() || model == "mlp", "[train] --preset {} goes with --model mlp, not with {}",
         flags.preset, model);
-  return set_options(flags, run, default_options(model, photographs));
+  const bool plates = named.data == "plates" && named.pretrained == "none" && model != "mlp";
+  return set_options(flags, run, plates ? plates_options(model) : default_options(model, photographs));
 }
 
 // Of a perceptron the accuracy alone.

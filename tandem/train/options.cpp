@@ -386,6 +386,16 @@ TrainOptions default_options(const std::string& model, bool photographs) {
   return options;
 }
 
+TrainOptions plates_options(const std::string& model) {
+  TrainOptions options = default_options(model, true);
+  options.augment = normal_recipe("crop 0.35 1, flip, jitter 0.4 0.4 0.4 0.1");
+  options.image_size = 64;
+  options.epochs = 100;
+  options.batch_size = 8;
+  options.schedule = ScheduleKind::cosine;
+  return options;
+}
+
 std::string normal_recipe(const std::string& text) {
   if (is_photo_recipe(text)) return to_string(parse_photo_recipe(text, 1));
   return to_string(parse_recipe(text));

@@ -120,6 +120,10 @@ TrainOptions read_config(const std::filesystem::path& path, TrainOptions base = 
 // What a run of that model begins with; photographs are augmented. Anything that is set wins over it.
 TrainOptions default_options(const std::string& model, bool photographs);
 
+// The same for the built-in plates, from random weights: they are few, so that epochs are many and batches
+// small, and crops keep enough of a plate to show its dirt.
+TrainOptions plates_options(const std::string& model);
+
 // A recipe of either kind with its operations and bounds spelled out.
 std::string normal_recipe(const std::string& text);
 

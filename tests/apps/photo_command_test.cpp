@@ -86,5 +86,19 @@ TEST_F(PhotoCommand, WhatIsSetWinsOverTheModelsDefaults) {
   EXPECT_EQ(again.out.rfind("Epoch 2: train loss ", 0), 0u) << again.out;
 }
 
+TEST_F(PhotoCommand, PlatesHaveDefaultsOfTheirOwn) {
+  run({"train", "plates", "--limit", "4", "--epochs", "1", "--device", "cpu", "--out", "r"});
+  const std::string config = text_of(folder_ / "r/config.toml");
+  for (const char* const line :
+       {"model = \"resnet18\"", "batch_size = 8\n", "schedule = \"cosine\"", "image_size = 64",
+        "augment = \"crop 0.35 1 0.75 1.3333333333333333, flip 0.5, jitter 0.4 0.4 0.4 0.1\""})
+    EXPECT_NE(config.find(line), std::string::npos) << line << "\n" << config;
+  put_bytes(folder_ / "begin.toml", "data = \"plates\"\npretrained = \"weights.pth\"\n");
+  const ProgramResult begun =
+      run_program({"train", "--config", "begin.toml", "--device", "cpu", "--out", "p"}, folder_.path());
+  EXPECT_NE(begun.err.find("224x224 RGB"), std::string::npos) << begun.err;  // as the weights expect them
+  EXPECT_NE(begun.err.find("weights.pth: no such file"), std::string::npos) << begun.err;
+}
+
 }  // namespace
 }  // namespace tandem

@@ -111,6 +111,16 @@ TEST(TrainOptions, NetworksWithConvolutionsHaveDefaultsOfTheirOwn) {
   check_options(resnet);
 }
 
+TEST(TrainOptions, PlatesAreFewAndSeenOften) {
+  const TrainOptions plates = plates_options("cnn");
+  EXPECT_EQ(plates.model, "cnn");
+  EXPECT_EQ(plates.image_size, 64);
+  EXPECT_EQ(plates.batch_size, 8);
+  EXPECT_EQ(plates.epochs, 100);
+  EXPECT_EQ(plates.photo_recipe().crop_scale.least, 0.35);
+  check_options(plates);
+}
+
 TEST(TrainOptions, RecipesOfBothKinds) {
   TrainOptions options;
   const auto set = [&](const char* text) {
