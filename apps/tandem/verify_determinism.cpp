@@ -10,6 +10,7 @@
 #include "tandem/data/loader.h"
 #include "tandem/report/figures.h"
 #include "tandem/study/determinism.h"
+#include "tandem/train/photo_data.h"
 #include "tandem/train/training_data.h"
 
 namespace tandem {
@@ -17,23 +18,27 @@ namespace {
 
 struct Flags {
   TrainOptions train;  // of those, the data and its limit
-  std::string recipe = "digits";
+  std::string recipe;  // none given: the usual one
   DeterminismOptions options;
 };
 
 int run(const Flags& flags) {
   DeterminismOptions options = flags.options;
-  options.recipe = parse_recipe(flags.recipe);
   options.on_message = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
-  const TrainingData data = load_training_data(flags.train, options.on_message);
-  check(!data.train.photos, "[verify-determinism] expected images of one size, got photographs: {}",
-        data.name);
+  TrainOptions train = flags.train;
+  const bool photographs = is_photo_data(train.data);
+  train.augment = normal_recipe(!flags.recipe.empty() ? flags.recipe : photographs ? "photo" : "digits");
+  const PhotoRecipe photo_recipe = photographs ? train.photo_recipe() : PhotoRecipe();
+  if (!photographs) options.recipe = parse_recipe(train.augment);
+  const TrainingData data = load_training_data(train, options.on_message);
   const BatchPlan plan{.samples = data.train.count(), .batch_size = options.batch_size};
   fmt::print("{}: {} images, {}; recipe {}; batches of {}, seed {}\n\n", data.name,
-             format_count(data.train.count()), image_description(data.train), to_string(options.recipe),
+             format_count(data.train.count()), image_description(data.train), train.augment,
              options.batch_size, options.seed);
   std::fflush(stdout);
-  const std::vector<DeterminismRow> rows = verify_determinism(data.train.set, options);
+  const std::vector<DeterminismRow> rows = photographs
+                                               ? verify_determinism(data.train.photos, photo_recipe, options)
+                                               : verify_determinism(data.train.set, options);
   fmt::print("{}", determinism_text(rows, plan.steps(), terminal_style(stdout)));
   return is_deterministic(rows) ? 0 : 1;
 }
@@ -49,16 +54,16 @@ void add_verify_determinism_command(CLI::App& app, Action& action) {
       "Example: tandem verify-determinism mnist --workers 8");
   auto flags = std::make_shared<Flags>();
   flags->options.workers = default_worker_count();
-  command->add_option("DATA", flags->train.data, "digits, mnist, fashion-mnist or a folder with idx files")
+  command->add_option("DATA", flags->train.data, "digits, mnist, fashion-mnist, plates or a folder")
       ->required()
       ->type_name("");
   command->add_option("--from", flags->train.from, "Where to take the data set's files from")
       ->type_name("PATH");
   command
       ->add_option("--augment", flags->recipe,
-                   "digits (the default), none, or \"rotate -12 12 cubic, noise 0 0.1\"")
+                   "none, \"rotate -12 12 cubic, noise 0 0.1\", or \"crop, flip 0.5\"")
       ->type_name("RECIPE")
-      ->check(usage_check([](const std::string& text) { parse_recipe(text); }));
+      ->check(usage_check([](const std::string& text) { normal_recipe(text); }));
   command->add_option("--limit", flags->train.limit, "Only the first so many training images")
       ->type_name("N")
       ->check(whole_number_check(1, std::numeric_limits<std::int32_t>::max()));

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <functional>
 #include <memory>
+#include <utility>
 
 #include "tandem/core/check.h"
 #include "tandem/core/clock.h"
@@ -34,20 +36,26 @@ std::vector<T> on_host(const T* data, std::int64_t count, Device device) {
   return values;
 }
 
+// What the rows are about: loaders of the same batches, however they are filled.
+using MakeLoader = std::function<std::unique_ptr<Loader>(const BatchPlan&, const LoaderOptions&)>;
+
+// The rows of workers.
 class Verification {
  public:
-  Verification(const ImageSet& images, const DeterminismOptions& options)
-      : images_(images),
+  Verification(std::int64_t samples, std::int64_t image_size, MakeLoader make_loader,
+               const DeterminismOptions& options)
+      : image_size_(image_size),
         options_(options),
-        plan_{.samples = images.count(), .batch_size = options.batch_size, .seed = options.seed} {
-    check_image_set(images, "verify-determinism");
+        plan_{.samples = samples, .batch_size = options.batch_size, .seed = options.seed},
+        make_loader_(std::move(make_loader)) {
+    check(options.workers >= 1, "[verify-determinism] expected at least 1 worker, got {}", options.workers);
     check_batch_plan(plan_);
     const std::int64_t some = std::max<std::int64_t>(1, plan_.steps() / 8);
     whole_ = {0, 0, plan_.positions()};
     beginning_ = {1, 0, std::min(some * plan_.batch_size, plan_.positions())};
   }
 
-  std::vector<DeterminismRow> rows() {
+  void add_all_workers() {
     add_workers(0, WorkerKind::thread);
     std::vector<int> counts{1, 2, options_.workers};
     std::sort(counts.begin(), counts.end());
@@ -55,12 +63,13 @@ class Verification {
     for (const int count : counts) add_workers(count, WorkerKind::thread);
     add_workers(options_.workers, WorkerKind::process);
     add_resume();
-    for (int i = 0; i < cuda_device_count(); ++i) add_device(cuda_device(i));
-    if (cuda_device_count() == 0) rows_.push_back({.what = "on a GPU", .left_out = why_no_cuda()});
-    return std::move(rows_);
   }
 
- private:
+  void leave_out_gpus(const std::string& why) { rows_.push_back({.what = "on a GPU", .left_out = why}); }
+
+  std::vector<DeterminismRow> take_rows() { return std::move(rows_); }
+
+ protected:
   LoaderOptions loader_options(int workers, WorkerKind kind) const {
     LoaderOptions options;
     options.workers = workers;
@@ -71,10 +80,14 @@ class Verification {
     return options;
   }
 
+  std::unique_ptr<Loader> loader(int workers, WorkerKind kind) const {
+    return make_loader_(plan_, loader_options(workers, kind));
+  }
+
   // `fill` adds all batches; those of the first row are the expected ones.
   template <class F>
   void add_row(const std::string& what, F&& fill) {
-    BatchHashes hashes(plan_, images_.image_size());
+    BatchHashes hashes(plan_, image_size_);
     const Stopwatch watch;
     fill(hashes);
     const double seconds = watch.elapsed_ms() / 1000;
@@ -89,6 +102,14 @@ class Verification {
     rows_.push_back(std::move(row));
   }
 
+  const std::int64_t image_size_;
+  const DeterminismOptions& options_;
+  const BatchPlan plan_;
+  Stretch whole_, beginning_;
+  std::vector<std::string> expected_;
+  std::vector<DeterminismRow> rows_;
+
+ private:
   void add_workers(int count, WorkerKind kind) {
     const bool threads = kind == WorkerKind::thread;
     const std::string what = count == 0 ? "no workers"
@@ -97,27 +118,38 @@ class Verification {
                                                       : threads  ? "s"
                                                                  : "es");
     add_row(what, [&](BatchHashes& hashes) {
-      Loader loader(images_, plan_, options_.recipe, loader_options(count, kind));
-      hashes.add(loader, whole_);
-      hashes.add(loader, beginning_);
+      const std::unique_ptr<Loader> one = loader(count, kind);
+      hashes.add(*one, whole_);
+      hashes.add(*one, beginning_);
     });
   }
 
   void add_resume() {
     add_row(fmt::format("{} threads, resumed halfway", options_.workers), [&](BatchHashes& hashes) {
-      const LoaderOptions options = loader_options(options_.workers, WorkerKind::thread);
       // Off the middle by one batch, which is off the loader's blocks.
       const std::int64_t middle = std::min(plan_.steps() / 2 + 1, plan_.steps()) * plan_.batch_size;
       const std::int64_t stop = std::min(middle, plan_.positions());
-      {
-        Loader before(images_, plan_, options_.recipe, options);
-        hashes.add(before, {0, 0, stop});
-      }
-      Loader after(images_, plan_, options_.recipe, options);
-      hashes.add(after, {0, stop, plan_.positions()});
-      hashes.add(after, beginning_);
+      hashes.add(*loader(options_.workers, WorkerKind::thread), {0, 0, stop});
+      const std::unique_ptr<Loader> after = loader(options_.workers, WorkerKind::thread);
+      hashes.add(*after, {0, stop, plan_.positions()});
+      hashes.add(*after, beginning_);
     });
   }
+
+  MakeLoader make_loader_;
+};
+
+// And of GPUs, to which images are copied or which augment them.
+class ImageVerification : public Verification {
+ public:
+  ImageVerification(const ImageSet& images, const DeterminismOptions& options)
+      : Verification(
+            images.count(), images.image_size(),
+            [&](const BatchPlan& plan, const LoaderOptions& loading) {
+              return std::make_unique<Loader>(images, plan, options.recipe, loading);
+            },
+            options),
+        images_(images) {}
 
   void add_device(Device device) {
     add_row(fmt::format("{} threads, copied to {}", options_.workers, device.to_string()),
@@ -138,11 +170,12 @@ class Verification {
     row.same = is_cubic(options_.recipe) && difference && *difference <= 1;
   }
 
+ private:
   // Hashes what the source gives; how far its pixels are from the expected ones, where samples and labels are
   // the same.
   std::optional<int> add_source(BatchSource& source, BatchHashes& hashes) {
     const Device device = source.device();
-    Loader reference(images_, plan_, options_.recipe, loader_options(0, WorkerKind::thread));
+    const std::unique_ptr<Loader> reference = loader(0, WorkerKind::thread);
     std::optional<int> greatest = 0;
     for (const Stretch& stretch : {whole_, beginning_})
       for (std::int64_t first = stretch.begin; first < stretch.end;) {
@@ -166,7 +199,7 @@ class Verification {
         const bool equal =
             std::equal(hashes.batches().begin() + from, hashes.batches().end(), expected_.begin() + from);
         if (!equal && greatest) {
-          const std::optional<int> here = difference_from(reference, host);
+          const std::optional<int> here = difference_from(*reference, host);
           greatest = here ? std::optional(std::max(*greatest, *here)) : std::nullopt;
         }
         first += block.count;
@@ -175,7 +208,7 @@ class Verification {
   }
 
   std::optional<int> difference_from(Loader& reference, const HostBlock& got) const {
-    const std::int64_t size = images_.image_size();
+    const std::int64_t size = image_size_;
     int greatest = 0;
     for (std::int64_t at = 0; at < got.count;) {
       const LoadedBlock block = reference.take(got.epoch, got.first + at);
@@ -192,11 +225,6 @@ class Verification {
   }
 
   const ImageSet& images_;
-  const DeterminismOptions& options_;
-  BatchPlan plan_;
-  Stretch whole_, beginning_;
-  std::vector<std::string> expected_;
-  std::vector<DeterminismRow> rows_;
 };
 
 std::string verdict(const DeterminismRow& row, std::int64_t steps) {
@@ -212,8 +240,26 @@ std::string verdict(const DeterminismRow& row, std::int64_t steps) {
 }  // namespace
 
 std::vector<DeterminismRow> verify_determinism(const ImageSet& images, const DeterminismOptions& options) {
-  check(options.workers >= 1, "[verify-determinism] expected at least 1 worker, got {}", options.workers);
-  return Verification(images, options).rows();
+  check_image_set(images, "verify-determinism");
+  ImageVerification all(images, options);
+  all.add_all_workers();
+  for (int i = 0; i < cuda_device_count(); ++i) all.add_device(cuda_device(i));
+  if (cuda_device_count() == 0) all.leave_out_gpus(why_no_cuda());
+  return all.take_rows();
+}
+
+std::vector<DeterminismRow> verify_determinism(std::shared_ptr<const PhotoStore> photos,
+                                               const PhotoRecipe& recipe, const DeterminismOptions& options) {
+  const std::int64_t samples = photos->table().count();
+  Verification all(
+      samples, std::int64_t{3} * recipe.height * recipe.width,
+      [&](const BatchPlan& plan, const LoaderOptions& loading) {
+        return std::make_unique<Loader>(photos, plan, recipe, loading);
+      },
+      options);
+  all.add_all_workers();
+  all.leave_out_gpus("of photographs it may make pixels that are a level apart");
+  return all.take_rows();
 }
 
 bool is_deterministic(const std::vector<DeterminismRow>& rows) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,12 +13,13 @@
 #include "tandem/augment/recipe.h"
 #include "tandem/data/batches.h"
 #include "tandem/data/image_set.h"
+#include "tandem/data/photo_store.h"
 #include "tandem/report/table.h"
 
 namespace tandem {
 
 struct DeterminismOptions {
-  Recipe recipe = digits_recipe();
+  Recipe recipe = digits_recipe();  // of images of one size
   std::int64_t batch_size = 16;
   std::uint64_t seed = 1;
   int workers = 2;      // the greatest number of threads, and the number of processes
@@ -40,6 +42,10 @@ struct DeterminismRow {
 // `images` on the CPU. The first row, without workers, is what the others are held to. Only a GPU that
 // augments, and only with cubic rotation, may differ, by one level.
 std::vector<DeterminismRow> verify_determinism(const ImageSet& images, const DeterminismOptions& options);
+
+// The same of photographs, on the CPU, by their own recipe.
+std::vector<DeterminismRow> verify_determinism(std::shared_ptr<const PhotoStore> photos,
+                                               const PhotoRecipe& recipe, const DeterminismOptions& options);
 
 bool is_deterministic(const std::vector<DeterminismRow>& rows);
 

@@ -68,6 +68,18 @@ TEST(Program, VerifiesDeterminism) {
   EXPECT_FALSE(contains(result.out, "DIFFERENT")) << result.out;
 }
 
+TEST(Program, VerifiesDeterminismOfPhotographs) {
+  const ProgramResult result =
+      run_program({"verify-determinism", "plates", "--limit", "6", "--batch-size", "4", "--workers", "2"});
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_TRUE(contains(result.out, "plates: 6 images, 224x224 RGB; recipe crop 0.08 1 ")) << result.out;
+  EXPECT_TRUE(contains(result.out, "Every batch is the same, whoever augments it.")) << result.out;
+  EXPECT_EQ(
+      run_program({"verify-determinism", "plates", "--augment", "digits"}).err,
+      "tandem: error: [train] expected a recipe for photographs, such as photo or 'crop, flip 0.5', got "
+      "'rotate -12 12, shift -2 2, skew -0.1 0.1'\n");
+}
+
 TEST(Program, ListsTheDevicesAsJson) {
   const ProgramResult result = run_program({"devices", "--json"});
   EXPECT_EQ(result.status, 0);

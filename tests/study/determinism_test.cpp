@@ -5,6 +5,7 @@
 #include "tandem/device/device.h"
 #include "tests/core/error_text.h"
 #include "tests/data/loader_cases.h"
+#include "tests/data/photo_cases.h"
 
 namespace tandem {
 namespace {
@@ -36,6 +37,24 @@ TEST(Determinism, HoldsForEveryWayToAugment) {
     }
     EXPECT_EQ(rows[6].left_out.empty(), gpus > 0);
   }
+}
+
+TEST(Determinism, HoldsForPhotographsDecodedOrNotAndForBadOnes) {
+  const PhotoFolder folder(40, {3, 8, 21});
+  std::string hash;
+  for (const bool decoded : {true, false}) {
+    const std::vector<DeterminismRow> rows =
+        verify_determinism(folder.store(decoded), training_photos(8), options_for({}));
+    ASSERT_EQ(rows.size(), 7u);
+    EXPECT_TRUE(is_deterministic(rows));
+    EXPECT_EQ(rows[0].batches, 6 + 1);
+    EXPECT_EQ(rows[4].what, "3 processes");
+    EXPECT_FALSE(rows[6].left_out.empty());
+    if (decoded) hash = rows[0].hash;
+    EXPECT_EQ(rows[5].hash, hash);
+  }
+  const auto other = verify_determinism(folder.store(true), training_photos(9), options_for({}));
+  EXPECT_NE(other[0].hash, hash);
 }
 
 TEST(Determinism, OneBatchIsEnough) {
