@@ -180,7 +180,8 @@ template <class Sums>
 }
 
 // Input rows are narrowed `lanes` at a time, when an output row first needs them, into a ring of blocks of
-// rows that holds as many as one output row can read.
+// rows that holds as many as one output row can read. A tap that only fills a group may lie beyond the last
+// column, in the memory of the narrowed ones, or the last row, which is taken again.
 template <class Sums, int channels>
 [[gnu::always_inline]] inline void resize_by(const ImageView& in, uint8_t* out, ResizeScratch& scratch) {
   constexpr int64_t lanes = Sums::lanes;
