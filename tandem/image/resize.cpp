@@ -29,7 +29,7 @@ void fill_table(ResizeTable& table, ResizeFilter filter, int64_t in, int64_t out
     for (int64_t k = 0; k < taps.count; ++k)
       if ((weights[k] = fixed_resize_weight(table.raw[size_t(k)] / sum)) != 0)
         count = k / group * group + group;
-    std::fill(weights + taps.count, weights + stride, 0);
+    for (int64_t k = taps.count; k % group != 0; ++k) weights[k] = 0;
     for (int64_t k = 0; k < count; k += group) group_weights(weights + k);
     table.first[size_t(i)] = taps.first;
     table.count[size_t(i)] = count;
