@@ -51,8 +51,8 @@ struct Block {
       Vector<uint8_t, bytes> turned[16];
 #pragma GCC unroll 8
       for (int i = 0; i < 8; ++i) {
-        interleave<0>(vectors[i], vectors[i + 8], turned[2 * i]);
-        interleave<1>(vectors[i], vectors[i + 8], turned[2 * i + 1]);
+        interleave<0, uint8_t, bytes>(vectors[i], vectors[i + 8], turned[2 * i]);
+        interleave<1, uint8_t, bytes>(vectors[i], vectors[i + 8], turned[2 * i + 1]);
       }
 #pragma GCC unroll 16
       for (int i = 0; i < 16; ++i) vectors[i] = turned[i];
@@ -146,10 +146,15 @@ template <class Sums, int vectors, class Tap>
   for (int i = 0; i < vectors; ++i) sums[i].store(out + i * Sums::lanes);
 }
 
+// All channels of a pixel, where registers hold their sums, or one after the other.
+constexpr int vectors_at_once(int channels, int most) {
+  return channels <= most ? channels : 1;
+}
+
 template <class Sums, int channels>
 [[gnu::always_inline]] inline void narrow_columns(const ResizeTable& table, const uint8_t* in, uint8_t* out) {
   constexpr int64_t lanes = Sums::lanes, pixel = channels * lanes;
-  constexpr int vectors = Sums::at_once < channels ? 1 : channels;
+  constexpr int vectors = vectors_at_once(channels, Sums::at_once);
   for (int64_t x = 0; x < table.out; ++x)
     for (int c = 0; c < channels; c += vectors, out += vectors * lanes) {
       const uint8_t* from = in + table.first[size_t(x)] * pixel + c * lanes;

@@ -14,9 +14,10 @@ namespace tandem {
 // The elements of a and b in turn, of the first or second half of each 16 bytes: one instruction, where
 // compilers would convert bytes one by one. (It writes to `out`, because vectors are passed by no ABI that is
 // settled.)
-template <int half, class V>
-[[gnu::always_inline]] inline void interleave(const V& a, const V& b, V& out) {
-  constexpr int count = sizeof(V) / sizeof(a[0]), group = 16 / sizeof(a[0]);
+template <int half, class T, size_t bytes>
+[[gnu::always_inline]] inline void interleave(const Vector<T, bytes>& a, const Vector<T, bytes>& b,
+                                              Vector<T, bytes>& out) {
+  constexpr int count = bytes / sizeof(T), group = 16 / sizeof(T);
   [&]<int... i>(std::integer_sequence<int, i...>) __attribute__((always_inline)) {
     out = __builtin_shufflevector(
         a, b, (i / group * group + half * group / 2 + i % group / 2 + (i % 2 == 0 ? 0 : count))...);
@@ -58,13 +59,13 @@ class PairSums {
     const Bytes a = *reinterpret_cast<const Bytes*>(tap(0)), b = *reinterpret_cast<const Bytes*>(tap(1));
     const Ints low = Ints{} + weights[0], high = Ints{} + weights[1];
     Bytes halves[2];
-    interleave<0>(a, b, halves[0]);
-    interleave<1>(a, b, halves[1]);
+    interleave<0, uint8_t, bytes>(a, b, halves[0]);
+    interleave<1, uint8_t, bytes>(a, b, halves[1]);
 #pragma GCC unroll 2
     for (int i = 0; i < 2; ++i) {
       Bytes quarters[2];
-      interleave<0>(halves[i], Bytes{}, quarters[0]);
-      interleave<1>(halves[i], Bytes{}, quarters[1]);
+      interleave<0, uint8_t, bytes>(halves[i], Bytes{}, quarters[0]);
+      interleave<1, uint8_t, bytes>(halves[i], Bytes{}, quarters[1]);
 #pragma GCC unroll 2
       for (int k = 0; k < 2; ++k) {
         add_products(reinterpret_cast<const Ints&>(quarters[k]), low, low_[2 * i + k]);
@@ -140,13 +141,13 @@ class PlainSums {
   [[gnu::always_inline]] void add(const Tap& tap, const int32_t* weight) {
     const Bytes values = *reinterpret_cast<const Bytes*>(tap(0));
     Bytes halves[2];
-    interleave<0>(values, Bytes{}, halves[0]);
-    interleave<1>(values, Bytes{}, halves[1]);
+    interleave<0, uint8_t, bytes>(values, Bytes{}, halves[0]);
+    interleave<1, uint8_t, bytes>(values, Bytes{}, halves[1]);
 #pragma GCC unroll 2
     for (int i = 0; i < 2; ++i) {
       Words quarters[2];
-      interleave<0>(reinterpret_cast<const Words&>(halves[i]), Words{}, quarters[0]);
-      interleave<1>(reinterpret_cast<const Words&>(halves[i]), Words{}, quarters[1]);
+      interleave<0, int16_t, bytes>(reinterpret_cast<const Words&>(halves[i]), Words{}, quarters[0]);
+      interleave<1, int16_t, bytes>(reinterpret_cast<const Words&>(halves[i]), Words{}, quarters[1]);
       parts_[2 * i] += reinterpret_cast<Ints>(quarters[0]) * *weight;
       parts_[2 * i + 1] += reinterpret_cast<Ints>(quarters[1]) * *weight;
     }
@@ -157,15 +158,15 @@ class PlainSums {
     Words halves[2];
 #pragma GCC unroll 2
     for (int i = 0; i < 2; ++i) {
-      take_evens(reinterpret_cast<Words>(parts_[2 * i] >> resize_weight_bits),
-                 reinterpret_cast<Words>(parts_[2 * i + 1] >> resize_weight_bits), halves[i]);
+      take_evens<int16_t>(reinterpret_cast<Words>(parts_[2 * i] >> resize_weight_bits),
+                          reinterpret_cast<Words>(parts_[2 * i + 1] >> resize_weight_bits), halves[i]);
       if constexpr (clip) {
         const Words below = 255 - (halves[i] & ~(halves[i] >> 15));
         halves[i] = 255 - (below & ~(below >> 15));
       }
     }
     Bytes levels;
-    take_evens(reinterpret_cast<Bytes>(halves[0]), reinterpret_cast<Bytes>(halves[1]), levels);
+    take_evens<uint8_t>(reinterpret_cast<Bytes>(halves[0]), reinterpret_cast<Bytes>(halves[1]), levels);
     *reinterpret_cast<Bytes*>(to) = levels;
   }
 
@@ -175,9 +176,10 @@ class PlainSums {
   using Ints = Vector<int32_t, bytes>;
 
   // Every other element of a, then of b, of each 16 bytes.
-  template <class V>
-  [[gnu::always_inline]] static void take_evens(const V& a, const V& b, V& out) {
-    constexpr int count = sizeof(V) / sizeof(a[0]), group = 16 / sizeof(a[0]);
+  template <class T>
+  [[gnu::always_inline]] static void take_evens(const Vector<T, bytes>& a, const Vector<T, bytes>& b,
+                                                Vector<T, bytes>& out) {
+    constexpr int count = bytes / sizeof(T), group = 16 / sizeof(T);
     [&]<int... i>(std::integer_sequence<int, i...>) __attribute__((always_inline)) {
       out = __builtin_shufflevector(
           a, b, (i / group * group + 2 * i % group + (i % group < group / 2 ? 0 : count))...);

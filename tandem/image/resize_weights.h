@@ -41,6 +41,7 @@ constexpr ResizeTaps resize_taps(ResizeFilter filter, int64_t in, int64_t out, i
   const double filter_scale = scale < 1.0 ? 1.0 : scale;
   const double support = resize_support(filter) * filter_scale;
   const double centre = (double(i) + 0.5) * scale;
+  // NOLINTNEXTLINE(bugprone-incorrect-roundings): Pillow rounds so
   const int64_t begin = int64_t(centre - support + 0.5), end = int64_t(centre + support + 0.5);
   const int64_t first = begin < 0 ? 0 : begin, last = end > in ? in : end;
   return {filter, centre, 1.0 / filter_scale, first, last - first};

@@ -80,7 +80,8 @@ struct SgdRule {
 struct MomentumRule {
   static constexpr int states = 1;
   template <class V, class T>
-  [[gnu::always_inline]] constexpr void operator()(V& w, V g, V& velocity, V&, const UpdateNumbers<T>& n) const {
+  [[gnu::always_inline]] constexpr void operator()(V& w, V g, V& velocity, V&,
+                                                   const UpdateNumbers<T>& n) const {
     velocity = n.momentum * velocity + (g + n.decay * w);
     w = w - n.rate * velocity;
   }
@@ -88,7 +89,8 @@ struct MomentumRule {
 struct NesterovRule {
   static constexpr int states = 1;
   template <class V, class T>
-  [[gnu::always_inline]] constexpr void operator()(V& w, V g, V& velocity, V&, const UpdateNumbers<T>& n) const {
+  [[gnu::always_inline]] constexpr void operator()(V& w, V g, V& velocity, V&,
+                                                   const UpdateNumbers<T>& n) const {
     g = g + n.decay * w;
     velocity = n.momentum * velocity + g;
     w = w - n.rate * (g + n.momentum * velocity);
@@ -97,7 +99,8 @@ struct NesterovRule {
 struct AdamRule {
   static constexpr int states = 2;
   template <class V, class T>
-  [[gnu::always_inline]] constexpr void operator()(V& w, V g, V& mean, V& square, const UpdateNumbers<T>& n) const {
+  [[gnu::always_inline]] constexpr void operator()(V& w, V g, V& mean, V& square,
+                                                   const UpdateNumbers<T>& n) const {
     g = g + n.decay * w;
     mean = n.momentum * mean + (1 - n.momentum) * g;
     square = n.beta2 * square + (1 - n.beta2) * g * g;

@@ -22,7 +22,7 @@ struct StudyOptions {
   std::string data;         // mnist, fashion-mnist, digits or a folder; empty: mnist where it is at hand
   // Weights for the study of plates: a file, none, or auto: those of the cache, if they are there.
   std::string pretrained = "auto";
-  std::string program;      // what process workers execute, as in LoaderOptions
+  std::string program;  // what process workers execute, as in LoaderOptions
 };
 
 }  // namespace tandem

@@ -38,7 +38,8 @@ std::span<const Study> all_studies() {
 const Study& find_study(std::string_view name) {
   for (const Study& study : studies)
     if (study.name == name) return study;
-  fail("expected a study out of max, xxt, correlation, devices, workers, augment, plates, all, got '{}'", name);
+  fail("expected a study out of max, xxt, correlation, devices, workers, augment, plates, all, got '{}'",
+       name);
 }
 
 void check_case(const Study& study, std::string_view text) {

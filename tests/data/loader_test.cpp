@@ -191,7 +191,8 @@ TEST(Loader, BadOptionsAreNamed) {
             "[loader] expected a limit of more than 0 seconds for workers, got nan");
   EXPECT_EQ(text({.epochs = -1}), "[loader] expected 0 or more epochs, got -1");
   EXPECT_EQ(error_text([&] { Loader(set, {.samples = 11}, {}, {}); }), "[loader] expected 11 images, got 10");
-  EXPECT_EQ(error_text([&] { Loader(ImageSet{}, plan, {}, {}); }), "[loader] expected images and labels, got none");
+  EXPECT_EQ(error_text([&] { Loader(ImageSet{}, plan, {}, {}); }),
+            "[loader] expected images and labels, got none");
 }
 
 TEST(Loader, ARingThatIsTooLargeIsRefused) {

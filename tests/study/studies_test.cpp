@@ -50,8 +50,9 @@ TEST(ParseCase, SaysWhatItExpected) {
 
 TEST(FindStudy, AnUnknownNameIsAnError) {
   EXPECT_EQ(find_study("xxt").name, "xxt");
-  EXPECT_EQ(error_text([] { find_study("XXT"); }),
-            "expected a study out of max, xxt, correlation, devices, workers, augment, plates, all, got 'XXT'");
+  EXPECT_EQ(
+      error_text([] { find_study("XXT"); }),
+      "expected a study out of max, xxt, correlation, devices, workers, augment, plates, all, got 'XXT'");
 }
 
 // Every version that runs here, on sizes around nothing in particular.

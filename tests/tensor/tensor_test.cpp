@@ -306,7 +306,8 @@ TEST(Tensor, BadArgumentsAreNamed) {
 TEST(Tensor, ReadingTheWrongThingIsAnError) {
   const Tensor x = counting({2, 3}, cpu_device);
   EXPECT_EQ(error_text([&] { x.to_vector<double>(); }), "[tensor] expected to read f64, got a tensor of f32");
-  EXPECT_EQ(error_text([&] { x.item<float>(); }), "[tensor] expected a tensor of 1 element, got shape [2, 3]");
+  EXPECT_EQ(error_text([&] { x.item<float>(); }),
+            "[tensor] expected a tensor of 1 element, got shape [2, 3]");
   EXPECT_EQ(error_text([] { Tensor().item<float>(); }), "[tensor] expected a tensor, got an empty handle");
   EXPECT_EQ(error_text([] { Tensor().clone(); }), "[clone] expected a tensor, got an empty handle");
   EXPECT_EQ(error_text([] {
