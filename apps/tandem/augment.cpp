@@ -7,10 +7,9 @@
 
 #include "apps/tandem/command.h"
 #include "tandem/augment/augment_sheet.h"
-#include "tandem/augment/photo_recipe.h"
-#include "tandem/augment/recipe.h"
 #include "tandem/core/write_file.h"
 #include "tandem/image/encode_png.h"
+#include "tandem/train/options.h"
 
 namespace tandem {
 namespace {
@@ -42,12 +41,7 @@ void add_augment_command(CLI::App& app, Action& action) {
       ->add_option("--augment", flags->recipe,
                    "digits (the default), photo, none, or such as \"crop, flip 0.5\"")
       ->type_name("RECIPE")
-      ->check(usage_check([](const std::string& text) {
-        if (is_photo_recipe(text))
-          parse_photo_recipe(text);
-        else
-          parse_recipe(text);
-      }));
+      ->check(usage_check([](const std::string& text) { normal_recipe(text); }));
   command->add_option("--count", flags->sheet.count, "Draws of each image, 8 by default")
       ->type_name("N")
       ->check(whole_number_check(1, most_sheet_draws));

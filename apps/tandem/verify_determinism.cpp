@@ -17,8 +17,8 @@ namespace tandem {
 namespace {
 
 struct Flags {
-  TrainOptions train;  // of those, the data and its limit
-  std::string recipe;  // none given: the usual one
+  TrainOptions train;  // of those, the data, its limit and its transform
+  std::string recipe;  // none given: the usual one of the data
   DeterminismOptions options;
 };
 
@@ -61,7 +61,7 @@ void add_verify_determinism_command(CLI::App& app, Action& action) {
       ->type_name("PATH");
   command
       ->add_option("--augment", flags->recipe,
-                   "none, \"rotate -12 12 cubic, noise 0 0.1\", or \"crop, flip 0.5\"")
+                   "digits or photo by default; none, or such as \"rotate -12 12 cubic\"")
       ->type_name("RECIPE")
       ->check(usage_check([](const std::string& text) { normal_recipe(text); }));
   command->add_option("--limit", flags->train.limit, "Only the first so many training images")

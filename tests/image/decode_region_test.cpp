@@ -202,6 +202,20 @@ TEST(Scaled, LooksLikeTheRegion) {
   EXPECT_LT(difference / (41 * 46), 2.0);
 }
 
+TEST(Scaled, ChromaIsRepeatedWhereItHasFewerPixels) {
+  const PixelBox box{.x = 13, .y = 22, .width = 101, .height = 79};
+  const std::vector<uint8_t> full = write_jpeg(photo(128, 128), {.h_factor = 1, .v_factor = 1});
+  EXPECT_EQ(decode_scaled(full, "x", box, 79, 101), decode_region(full, "x", box));
+  const std::vector<uint8_t> halved = write_jpeg(photo(128, 128), {.h_factor = 2, .v_factor = 2});
+  const Image repeated = decode_scaled(halved, "x", box, 79, 101), exact = decode_region(halved, "x", box);
+  EXPECT_NE(repeated, exact);
+  EXPECT_EQ(decode_scaled(halved, "x", box, 0, 0), exact);
+  double difference = 0;
+  for (size_t i = 0; i < exact.pixels.size(); ++i)
+    difference += std::abs(int(repeated.pixels[i]) - int(exact.pixels[i]));
+  EXPECT_LT(difference / double(exact.pixels.size()), 4.0);
+}
+
 TEST(Scaled, OtherFormatsAreRegions) {
   const std::vector<uint8_t> png = read_bytes(golden_folder() / "png_rgb.png");
   const PixelBox box{.x = 1, .y = 2, .width = 30, .height = 20};
