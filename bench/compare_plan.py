@@ -1,4 +1,4 @@
-"""What bench/compare measures: the peers, the cases of each study on each device, how figures are shown and what they must reach."""
+"""The plan of bench/compare: the peers, the cases of each study on each device, the units of the figures and their targets."""
 import os
 from collections import namedtuple
 
@@ -25,8 +25,8 @@ PEERS = [
     Peer("PyTorch", "peer_torch_plates.py", "cuda", ("plates",)),
 ]
 
-# How the figures of a study are shown. Inside they are milliseconds; those of `train` are the time of an epoch of 60,000 samples,
-# those of `augment`, `resnet` and `folder` of as many images.
+# The units of a study's figures. Internally they are milliseconds: for `train` the time of an epoch of 60,000 samples,
+# for `augment`, `resnet` and `folder` the time of 60,000 images.
 Unit = namedtuple("Unit", "name from_ms more_is_better")
 MS = Unit("ms", lambda ms: ms, False)
 RATE = Unit("M samples/s", lambda ms: 60 / ms, True)
@@ -34,10 +34,10 @@ IMAGES = Unit("M images/s", lambda ms: 60 / ms, True)
 PHOTOS = Unit("images/s", lambda ms: 60000 * 1000 / ms, True)
 SECONDS = Unit("s", lambda ms: ms / 1000, False)
 
-# What must hold: the peer's time divided by Tandem's is at least this much. A copy moves the same bytes as the case, so against it
-# the ratio is the share of the copy's bandwidth; 1.5 times the copy's time is a ratio of 1 / 1.5. A bar holds for the cases that
-# contain all of its words.
-Bar = namedtuple("Bar", "device study words peer least")
+# Targets relative to a peer: the peer's time divided by Tandem's must be at least min_ratio. A copy moves the same bytes as the
+# case, so its ratio is the share of the copy's bandwidth; 1.5 times the copy's time is a ratio of 1 / 1.5. A bar applies to the
+# cases that contain all of its words.
+Bar = namedtuple("Bar", "device study words peer min_ratio")
 BARS = [
     Bar("cpu", "max", "8192x8192", "copy", 0.90),
     Bar("cpu", "xxt", "", "NumPy", 1.0),
@@ -52,15 +52,15 @@ BARS = [
     Bar("cuda", "correlation", "4096x4096 f32 7x7", "copy", 1 / 2),
 ]
 MANY_CORES = len(os.sched_getaffinity(0)) >= 8
-BARS += [Bar("cpu", "train", batch, peer, least) for batch, peer, least in (
+BARS += [Bar("cpu", "train", batch, peer, min_ratio) for batch, peer, min_ratio in (
     [("16", "PyTorch", 4), ("128", "PyTorch", 3), ("1024", "PyTorch", 1.5)] if MANY_CORES else
     [("16", "PyTorch", 2.2), ("16", "NumPy", 2.2), ("128", "PyTorch", 1.25), ("128", "NumPy", 1.25)])]
-BARS += [Bar("cpu", "resnet", what, "PyTorch", least) for what, least in (
+BARS += [Bar("cpu", "resnet", what, "PyTorch", min_ratio) for what, min_ratio in (
     [("infer", 1.2), ("train", 1.0)] if MANY_CORES else [("infer", 2), ("train-head", 2), ("train", 1.4)])]
 BARS += [Bar("cuda", "resnet", f"{what} {precision}", "PyTorch", 1.05) for what in ("train", "infer") for precision in ("fp32", "tf32", "bf16")]
 BARS += [Bar("cuda", "resnet", f"{what} bf16", "PyTorch compiled", 1.05) for what in ("train", "infer")]
 
-# What Tandem's own figure must reach, in the unit of its study: at least a rate, less than a time.
+# Absolute targets in the unit of the study: at least this rate, or less than this time.
 Limit = namedtuple("Limit", "device study words figure")
 LIMITS = [
     Limit("cuda", "train", "784,200,10 16", 1.5),
@@ -72,7 +72,7 @@ LIMITS = [
     Limit("cuda", "resnet", "train bf16", 18000),
     Limit("cuda", "plates", "100", 1.5),
 ]
-# On two cores 100 times what Python worker processes reach while they feed a training in NumPy (5,500 images/s).
+# On two cores: 100 times the rate of Python worker processes while training in NumPy (5,500 images/s).
 LIMITS += ([Limit("cpu", "augment", "threads", 3), Limit("cpu", "augment", "processes", 2.5)] if MANY_CORES else
            [Limit("cpu", "augment", "processes", 0.55)])
 if MANY_CORES:
@@ -103,9 +103,9 @@ CASES = {
 QUICK = {"max": ["1000x1000 i32"], "xxt": ["1000x1000 f32"], "correlation": ["1024x1024 f32 3x3"], "train": ["784,200,10 fp32 128"],
          "augment": ["28x28 digits 65536", "28x28 digits 128 threads"], "resnet": ["infer fp32 8", "infer bf16 256"],
          "folder": ["500x500 exact"], "plates": ["34+8 480x480 3 epochs"]}
-# The version that competes on each device; `reference` runs beside it where a bar names it.
+# The version that is compared on each device; `reference` also runs if a bar names it.
 VERSION = {"cpu": "parallel", "cuda": "cuda"}
-# Part of the group `train` where the data set is at hand: the time `tandem train` says this took, when the accuracy was reached.
+# Part of the group `train` if the data set is available: the time printed by `tandem train`, if the accuracy was reached.
 MNIST_EPOCHS, MNIST_ACCURACY = 3, 97.0
 MNIST_CASE = f"{MNIST_EPOCHS} epochs to {MNIST_ACCURACY:g} %"
 MNIST_FILES = [f"{part}-{kind}-ubyte" for part in ("train", "t10k") for kind in ("images-idx3", "labels-idx1")]

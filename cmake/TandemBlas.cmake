@@ -1,5 +1,5 @@
-# Finds OpenBLAS and names it tandem::blas. Used by the build and, installed beside the package, by projects that use
-# Tandem: each machine looks for its own, so no path of the builder's travels.
+# Finds OpenBLAS and defines tandem::blas. Used by the build and, installed with the package, by projects that use
+# Tandem: each machine searches for its own copy, so the package contains no path of the build machine.
 find_path(TANDEM_CBLAS_INCLUDE_DIR cblas.h PATH_SUFFIXES openblas openblas-pthread)
 find_library(TANDEM_OPENBLAS_LIBRARY openblas PATH_SUFFIXES openblas-pthread)
 mark_as_advanced(TANDEM_CBLAS_INCLUDE_DIR TANDEM_OPENBLAS_LIBRARY)

@@ -1,4 +1,4 @@
-# Finds cuDNN, beside the CUDA toolkit or in the system's own places, and names it tandem::cudnn. Used as TandemBlas is.
+# Finds cuDNN, next to the CUDA toolkit or in the system paths, and defines tandem::cudnn. Used like TandemBlas.
 find_path(TANDEM_CUDNN_INCLUDE_DIR cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
 find_library(TANDEM_CUDNN_LIBRARY cudnn HINTS ${CUDAToolkit_LIBRARY_DIR})
 mark_as_advanced(TANDEM_CUDNN_INCLUDE_DIR TANDEM_CUDNN_LIBRARY)

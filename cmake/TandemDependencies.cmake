@@ -1,4 +1,4 @@
-# Everything Tandem links. All of it is in Debian 12 and Ubuntu 24.04 (scripts/install-dependencies).
+# All dependencies of Tandem. Debian 12 and Ubuntu 24.04 provide them (scripts/install-dependencies).
 find_package(Threads REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(fmt REQUIRED)
@@ -17,7 +17,7 @@ endif()
 set(tandem_private_dependencies tandem::blas OpenMP::OpenMP_CXX Threads::Threads nlohmann_json::nlohmann_json
     JPEG::JPEG PNG::PNG ZLIB::ZLIB CURL::libcurl)
 
-# Optional: without it a WebP file is an error that says what is missing.
+# Optional: without it, a WebP file gives an error that says what is missing.
 find_path(TANDEM_WEBP_INCLUDE webp/decode.h)
 find_library(TANDEM_WEBP_LIBRARY webp)
 if(TANDEM_WEBP_INCLUDE AND TANDEM_WEBP_LIBRARY)
@@ -32,7 +32,7 @@ if(TANDEM_CUDA)
   find_package(CUDAToolkit REQUIRED)
   include(TandemCudnn)
   if(NOT TARGET tandem::cudnn)
-    message(FATAL_ERROR "cuDNN 9 is missing: install it beside CUDA, or turn CUDA off with -DTANDEM_CUDA=OFF")
+    message(FATAL_ERROR "cuDNN 9 is missing: install it, or turn CUDA off with -DTANDEM_CUDA=OFF")
   endif()
   list(APPEND tandem_private_dependencies CUDA::cudart_static CUDA::cublas CUDA::cublasLt tandem::cudnn)
 endif()

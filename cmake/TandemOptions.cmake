@@ -1,4 +1,4 @@
-# What a builder can choose, and the flags every Tandem target shares (target tandem_options).
+# Build options, and the flags shared by all Tandem targets (target tandem_options).
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
 endif()
@@ -12,7 +12,7 @@ option(TANDEM_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(TANDEM_BENCH "Build the benchmarks" OFF)
 set(TANDEM_SANITIZE "" CACHE STRING "Sanitizers, as in -fsanitize= (address,undefined or thread)")
 
-# CUDA is used when nvcc is there; -DTANDEM_CUDA=ON|OFF decides it by hand.
+# CUDA is used if nvcc is found; -DTANDEM_CUDA=ON|OFF overrides this.
 include(CheckLanguage)
 if(NOT DEFINED TANDEM_CUDA)
   find_program(TANDEM_NVCC nvcc HINTS ENV CUDACXX ENV CUDA_PATH PATHS /usr/local/cuda/bin PATH_SUFFIXES bin)
@@ -34,7 +34,7 @@ if(TANDEM_CUDA)
       CACHE STRING "nvcc -gencode flags")
   set(CMAKE_CUDA_ARCHITECTURES OFF)
   enable_language(CUDA)
-  if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake before 3.26 does not know that nvcc speaks C++20
+  if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # CMake before 3.26 does not know that nvcc supports C++20
     set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
     set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
   endif()

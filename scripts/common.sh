@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Shared by ./quickstart, ./run-tests and the scripts: phases with progress, and the build. Sourced, not run.
+# Functions shared by ./quickstart, ./run-tests and the scripts: phases with progress, and the build. Sourced, not executed.
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 logs=$root/build/logs
 
@@ -8,19 +8,19 @@ die() {
   exit 1
 }
 
-# Compiling takes about 1.5 GB a job at worst: fewer jobs than cores where memory is short.
+# A compile job needs up to 1.5 GB: use fewer jobs than cores if memory is short.
 job_count() {
   local cores kilobytes limit
   cores=$(nproc)
   kilobytes=$(awk '/^MemAvailable:/ {print $2}' /proc/meminfo)
   limit=$(cat /sys/fs/cgroup/memory.max 2>/dev/null || echo max)
   if [[ $limit =~ ^[0-9]+$ ]] && ((limit / 1024 < kilobytes)); then kilobytes=$((limit / 1024)); fi
-  local fit=$((kilobytes / 1500000))
-  ((fit < 1)) && fit=1
-  echo $((cores < fit ? cores : fit))
+  local max_jobs=$((kilobytes / 1500000))
+  ((max_jobs < 1)) && max_jobs=1
+  echo $((cores < max_jobs ? cores : max_jobs))
 }
 
-# Until its parent ends it: rewrites one terminal line with the seconds and the last "done/all" of the log.
+# Rewrites one terminal line with the seconds and the last "done/total" of the log until its parent stops it.
 tick() {
   local parent=$1 what=$2 log=$3 started=$SECONDS count
   while kill -0 "$parent" 2>/dev/null; do
@@ -30,7 +30,7 @@ tick() {
   done
 }
 
-# phase WHAT LOG COMMAND…: runs COMMAND with its output in LOG; says WHAT and the seconds it took. Returns its status.
+# phase WHAT LOG COMMAND…: runs COMMAND with its output in LOG; prints WHAT and the seconds it took. Returns its status.
 phase() {
   local what=$1 log=$2 started=$SECONDS status=0 ticker=
   shift 2
@@ -54,11 +54,11 @@ phase() {
   return "$status"
 }
 
-# must WHAT LOG COMMAND…: a phase that shows the end of its log and stops the script when it fails.
+# must WHAT LOG COMMAND…: a phase that shows the end of its log and exits the script if it fails.
 must() {
   phase "$@" && return
   tail -n 40 "$2" >&2
-  die "failed: $1 (whole log: $2)"
+  die "failed: $1 (full log: $2)"
 }
 
 # build PRESET [TARGET]: configures and builds; with nothing to do this takes about a second.

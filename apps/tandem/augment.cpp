@@ -1,4 +1,4 @@
-// tandem augment: what a recipe does to images, on a sheet to look at.
+// tandem augment: renders a contact sheet that shows what a recipe does to images.
 #include <filesystem>
 #include <limits>
 #include <memory>
@@ -32,23 +32,23 @@ int run(const Flags& flags) {
 void add_augment_command(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("augment", "Show what augmentation does to images");
   command->footer(
-      "Each image has a row: as it is, then as the first epochs of a training would draw it.\n"
+      "One row per image: the original, then the augmented versions of the first training epochs.\n"
       "Examples: tandem augment five.png seven.png -o sheet.png\n"
       "          tandem augment photo.jpg --augment photo --count 4 -o sheet.png");
   auto flags = std::make_shared<Flags>();
-  command->add_option("IMAGE", flags->images, "Picture files")->required()->type_name("");
+  command->add_option("IMAGE", flags->images, "Image files")->required()->type_name("");
   command
       ->add_option("--augment", flags->recipe,
-                   "digits (the default), photo, none, or such as \"crop, flip 0.5\"")
+                   "digits (default), photo, none, or a recipe such as \"crop, flip 0.5\"")
       ->type_name("RECIPE")
-      ->check(usage_check([](const std::string& text) { normal_recipe(text); }));
-  command->add_option("--count", flags->sheet.count, "Draws of each image, 8 by default")
+      ->check(usage_check([](const std::string& text) { normalize_recipe(text); }));
+  command->add_option("--count", flags->sheet.count, "Augmented versions of each image, 8 by default")
       ->type_name("N")
-      ->check(whole_number_check(1, most_sheet_draws));
-  command->add_option("--seed", flags->sheet.seed, "Seed of the draws, 1 by default")
+      ->check(whole_number_check(1, max_sheet_variants));
+  command->add_option("--seed", flags->sheet.seed, "Random seed, 1 by default")
       ->type_name("N")
       ->check(whole_number_check(0, std::numeric_limits<std::int64_t>::max()));
-  command->add_option("-o,--output", flags->output, "The PNG to write")->required()->type_name("FILE");
+  command->add_option("-o,--output", flags->output, "Output PNG file")->required()->type_name("FILE");
   command->callback([flags, &action] { action = [flags] { return run(*flags); }; });
 }
 

@@ -1,5 +1,4 @@
-// The commands of the program. Each adds its flags to the parser and leaves behind what to run; flags in, one
-// call, text out.
+// The commands of the program. Each adds its flags to the parser and sets the action to run.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -14,7 +13,7 @@
 
 namespace tandem {
 
-// Set by the command that was chosen: does its job and returns the exit status.
+// Set by the selected command; runs it and returns the exit status.
 using Action = std::function<int()>;
 
 void add_augment_command(CLI::App& app, Action& action);
@@ -27,18 +26,18 @@ void add_plates_command(CLI::App& app, Action& action);
 void add_predict_command(CLI::App& app, Action& action);
 void add_split_command(CLI::App& app, Action& action);
 void add_study_command(CLI::App& app, Action& action);
-// `command_line` is what the user typed, kept with what it made.
+// `command_line` is what the user typed; it is stored with the run.
 void add_train_command(CLI::App& app, Action& action, const std::string& command_line);
 void add_verify_determinism_command(CLI::App& app, Action& action);
 
-// The sentence of an Error without its "[op] ": the flag's name stands before it.
+// The text of an Error without its "[op] " prefix, because the flag name is put in front.
 inline std::string usage_text(const Error& error) {
   const std::string text = error.what();
   const std::size_t end = text.starts_with('[') ? text.find("] ") : std::string::npos;
   return end == std::string::npos ? text : text.substr(end + 2);
 }
 
-// An Error of ours, thrown while a flag is read, is wrong usage (status 2).
+// Turns an Error thrown while a flag is parsed into a usage error (exit status 2).
 template <class F>
 void as_usage(const std::string& flag, F&& f) {
   try {
@@ -48,7 +47,7 @@ void as_usage(const std::string& flag, F&& f) {
   }
 }
 
-// The same for a flag that can be judged by itself.
+// The same as a validator, for a flag that can be checked on its own.
 template <class F>
 CLI::Validator usage_check(F&& f) {
   return CLI::Validator(
@@ -63,20 +62,20 @@ CLI::Validator usage_check(F&& f) {
       "");
 }
 
-// CLI11's own check takes -1 for a large number and shows its bounds as doubles.
-inline CLI::Validator whole_number_check(std::int64_t least, std::int64_t most) {
-  return usage_check([least, most](const std::string& text) {
+// CLI11's own range check accepts -1 as a large number and shows its bounds as doubles.
+inline CLI::Validator whole_number_check(std::int64_t min, std::int64_t max) {
+  return usage_check([min, max](const std::string& text) {
     std::int64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    check(error == std::errc{} && end == text.data() + text.size() && value >= least && value <= most,
-          "expected a whole number from {} to {}, got '{}'", least, most, text);
+    check(error == std::errc{} && end == text.data() + text.size() && value >= min && value <= max,
+          "expected a whole number from {} to {}, got '{}'", min, max, text);
   });
 }
 
-// Text that names no device is wrong usage; a GPU that is not there is not.
+// Text that is not a device name is a usage error; a GPU that is not present is reported later, as a failure.
 inline CLI::Validator device_check() {
   return usage_check([](const std::string& name) {
-    if (name != "auto") device_named(name);
+    if (name != "auto") parse_device_name(name);
   });
 }
 

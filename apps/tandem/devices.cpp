@@ -1,4 +1,4 @@
-// tandem devices: what this machine has.
+// tandem devices: lists the CPU and the CUDA devices of this machine.
 #include <fmt/format.h>
 
 #include <memory>

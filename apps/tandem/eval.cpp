@@ -1,4 +1,4 @@
-// tandem eval: how good a model is on labelled images.
+// tandem eval: evaluates a model on labeled images.
 #include <fmt/format.h>
 
 #include <memory>
@@ -17,7 +17,7 @@ struct Flags {
 };
 
 int run(const Flags& flags) {
-  // One pass over a test set is not worth measuring devices for: auto means the CPU.
+  // One pass over a test set does not justify timing the devices: auto means the CPU.
   const Device device = flags.device == "auto" ? cpu_device : parse_device(flags.device);
   Model model = load_model(flags.model);
   model.module->to(device);
@@ -29,19 +29,21 @@ int run(const Flags& flags) {
 }  // namespace
 
 void add_eval_command(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("eval", "Measure a trained model on labelled images");
+  CLI::App* command = app.add_subcommand("eval", "Evaluate a trained model on labeled images");
   command->footer(
-      "Prints accuracy, top-k, precision and recall of each class, and the confusion matrix.\n"
-      "Photographs are those of DATA/test, else DATA/val, else DATA, with a folder for each of the model's\n"
-      "classes; `plates` are 500 fresh ones.\n"
+      "Prints accuracy, top-k accuracy, precision and recall per class, and the confusion matrix.\n"
+      "Photographs are read from DATA/test, else DATA/val, else DATA, with one folder per class of the\n"
+      "model; `plates` renders 500 test plates.\n"
       "Example: tandem eval runs/photos-resnet18-1/best.safetensors more-photos");
   auto flags = std::make_shared<Flags>();
-  command->add_option("MODEL", flags->model, "A model file: best.safetensors of a run")
+  command->add_option("MODEL", flags->model, "Model file, such as best.safetensors of a run")
       ->required()
       ->type_name("");
-  command->add_option("DATA", flags->data, "Labelled data as for train; by default what it was trained on")
+  command
+      ->add_option("DATA", flags->data,
+                   "Labeled data, as for train; default: the data the model was trained on")
       ->type_name("");
-  command->add_option("--from", flags->from, "A folder or archive to take the data set from")
+  command->add_option("--from", flags->from, "Folder or archive that contains the data set")
       ->type_name("PATH");
   command->add_option("--device", flags->device, "auto (the CPU), cpu, cuda or cuda:N")
       ->type_name("DEVICE")

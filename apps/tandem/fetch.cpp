@@ -1,4 +1,4 @@
-// tandem fetch: brings a data set or pretrained weights into the cache.
+// tandem fetch: downloads a data set or pretrained weights into the cache.
 #include "tandem/files/fetch.h"
 
 #include <fmt/format.h>
@@ -33,7 +33,7 @@ int run(const Flags& flags) {
 }  // namespace
 
 void add_fetch_command(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("fetch", "Bring a data set or pretrained weights into the cache");
+  CLI::App* command = app.add_subcommand("fetch", "Download a data set or pretrained weights into the cache");
   command->footer(
       "Examples: tandem fetch mnist\n"
       "          tandem fetch fashion-mnist --from downloads/\n"
@@ -46,7 +46,7 @@ void add_fetch_command(CLI::App& app, Action& action) {
       ->check(usage_check([](const std::string& name) { fetch_source(name); }));
   command
       ->add_option("--from", flags->from,
-                   "A folder with the files, raw or gz, an archive of them (.tgz, .deb), or one of them")
+                   "Folder with the files (raw or gz), archive (.tgz, .deb) or one file")
       ->type_name("PATH");
   command->callback([flags, &action] { action = [flags] { return run(*flags); }; });
 }

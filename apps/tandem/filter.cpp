@@ -1,4 +1,4 @@
-// tandem filter: filters on photographs.
+// tandem filter: applies a filter to a photograph.
 #include <fmt/format.h>
 
 #include <memory>
@@ -9,7 +9,7 @@
 #include "tandem/core/write_file.h"
 #include "tandem/image/decode.h"
 #include "tandem/image/encode_png.h"
-#include "tandem/image/test_photo.h"
+#include "tandem/image/example_photo.h"
 
 namespace tandem {
 namespace {
@@ -21,10 +21,10 @@ struct Flags {
 };
 
 int run(const Flags& flags) {
-  // One picture is not worth the way to the GPU and back: auto means the CPU.
+  // One image does not justify the copies to the GPU and back: auto means the CPU.
   const Device device = flags.device == "auto" ? cpu_device : parse_device(flags.device);
   check_writable("filter", flags.output);
-  const Image photo = flags.photo == "example" ? draw_test_photo(640, 960)
+  const Image photo = flags.photo == "example" ? example_photo(640, 960)
                                                : load_image(flags.photo, {.max_pixels = flags.max_pixels});
   if (flags.filter == "all")
     save_png(flags.output, filter_sheet(photo, device));
@@ -38,34 +38,33 @@ int run(const Flags& flags) {
 }  // namespace
 
 void add_filter_command(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("filter", "Find edges in a photograph, or apply any kernel");
+  CLI::App* command = app.add_subcommand("filter", "Detect edges in a photograph, or apply any kernel");
   command->footer(
       "Examples: tandem filter photo.jpg --filter sobel1 -o edges.png\n"
       "          tandem filter example --filter all -o sheet.png\n"
       "          tandem filter photo.jpg --kernel \"1 0 -1; 2 0 -2; 1 0 -1\" --gradient -o edges.png");
   auto flags = std::make_shared<Flags>();
-  command->add_option("PHOTO", flags->photo, "A picture file, or the word example: a drawn photograph")
+  command->add_option("PHOTO", flags->photo, "Image file, or the word example for a built-in test photograph")
       ->required()
       ->type_name("");
   auto* filter = command
                      ->add_option("--filter", flags->filter,
-                                  "sobel1, sobel2, sobel3, sobel4 (edges), ring (blur), all (a sheet)")
+                                  "sobel1, sobel2, sobel3, sobel4 (edges), ring (blur), all (sheet)")
                      ->type_name("NAME")
                      ->check(usage_check([](const std::string& name) {
                        if (name != "all") builtin_filter(name);
                      }));
-  auto* kernel =
-      command->add_option("--kernel", flags->kernel, "A kernel of your own, rows apart by semicolons")
-          ->type_name("NUMBERS")
-          ->check(usage_check([](const std::string& text) { parse_filter(text, false); }));
+  auto* kernel = command->add_option("--kernel", flags->kernel, "Custom kernel, rows separated by semicolons")
+                     ->type_name("NUMBERS")
+                     ->check(usage_check([](const std::string& text) { parse_filter(text, false); }));
   command->add_flag("--gradient", flags->gradient, "With --kernel K: sqrt(Gx² + Gy²) of K and its transpose");
-  command->add_option("-o,--output", flags->output, "The PNG to write")->required()->type_name("FILE");
-  command->add_option("--device", flags->device, "auto (the CPU, for one picture), cpu, cuda or cuda:N")
+  command->add_option("-o,--output", flags->output, "Output PNG file")->required()->type_name("FILE");
+  command->add_option("--device", flags->device, "auto (the CPU), cpu, cuda or cuda:N")
       ->type_name("DEVICE")
       ->check(device_check());
   command
       ->add_option("--max-pixels", flags->max_pixels,
-                   fmt::format("Refuse larger pictures, {} by default", flags->max_pixels))
+                   fmt::format("Reject larger images, {} by default", flags->max_pixels))
       ->type_name("N")
       ->check(whole_number_check(1, std::int64_t{1} << 40));
   command->callback([flags, filter, kernel, &action] {

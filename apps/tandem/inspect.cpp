@@ -1,4 +1,4 @@
-// tandem inspect: what is in a weight file.
+// tandem inspect: shows the contents of a weight file.
 #include "tandem/files/inspect.h"
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ struct Flags {
 int run(const Flags& flags) {
   const WeightFacts facts = inspect_weights(flags.file);
   fmt::print("{}", flags.json ? to_json_text(facts) : to_text(facts, terminal_style(stdout)));
-  std::fflush(stdout);  // before the error on the other stream
+  std::fflush(stdout);  // before the error goes to stderr
   if (!facts.problem.empty()) throw Error(facts.problem);
   return 0;
 }
@@ -29,16 +29,16 @@ int run(const Flags& flags) {
 }  // namespace
 
 void add_inspect_command(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("inspect", "Show what is in a weight file, running nothing of it");
+  CLI::App* command =
+      app.add_subcommand("inspect", "Show the contents of a weight file without executing any of it");
   command->footer(
-      "Reads .safetensors, and .pth or .pt as PyTorch saves them. Of a pickle it lists every name that "
-      "loading\n"
-      "it in Python would import or call; one that would call anything but what rebuilds tensors is refused\n"
-      "(status 1). parameters are the floating-point values of all tensors.\n"
+      "Reads .safetensors, and .pth or .pt as saved by PyTorch. For a pickle it lists every name that\n"
+      "loading it in Python would import or call; a pickle that calls anything except the functions that\n"
+      "rebuild tensors is rejected (status 1). Parameters counts the floating-point values.\n"
       "Examples: tandem inspect resnet18-f37072fd.pth\n"
       "          tandem inspect runs/mnist-mlp-1/best.safetensors --json");
   auto flags = std::make_shared<Flags>();
-  command->add_option("FILE", flags->file, "A weight file or pickle")->required()->type_name("");
+  command->add_option("FILE", flags->file, "Weight file or pickle")->required()->type_name("");
   command->add_flag("--json", flags->json, "Print JSON instead of tables");
   command->callback([flags, &action] { action = [flags] { return run(*flags); }; });
 }

@@ -1,4 +1,4 @@
-// The program `tandem`: picks the command, turns errors into one line and an exit status.
+// The program `tandem`: selects the command and turns errors into one line and an exit status.
 #include <fmt/format.h>
 
 #include <cerrno>
@@ -11,45 +11,46 @@
 
 #include "apps/tandem/command.h"
 #include "tandem/core/check.h"
-#include "tandem/data/worker.h"
-#include "tandem/report/text.h"
+#include "tandem/data/loader/worker.h"
+#include "tandem/text/utf8.h"
 
 namespace {
 
-// One line whatever file names are in it, status `status`.
+// Prints the error as one line, whatever characters it contains.
 int report_error(std::string_view text, int status) {
   fmt::print(stderr, "tandem: error: {}\n", tandem::one_line(text));
   return status;
 }
 
-// "tandem study --help" where the words began with that command.
+// "tandem study --help" if that command was selected, else "tandem --help".
 std::string help_command(const CLI::App& app) {
   std::string command = app.get_name();
   for (const CLI::App* chosen : app.get_subcommands()) command += " " + chosen->get_name();
   return command + " --help";
 }
 
-// CLI11 says of an unknown command only that one is required.
+// For an unknown command CLI11 only reports that one is required; name the known ones instead.
 std::string usage_error(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
   if (!app.get_subcommands().empty() || dynamic_cast<const CLI::RequiredError*>(&error) == nullptr)
     return error.what();
   std::string known;
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
     known += (known.empty() ? "" : ", ") + command->get_name();
-  return fmt::format("expected a command out of {}, got {}", known,
+  return fmt::format("expected one of the commands {}, got {}", known,
                      argc > 1 ? fmt::format("'{}'", argv[1]) : "none");
 }
 
-// The words as they could be typed again in a shell.
+// The command line, quoted so that it can be pasted into a shell.
 std::string command_line(int argc, char** argv) {
   std::string line = "tandem";
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
-    const bool plain = !word.empty() && word.find_first_not_of(
-                                            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                            "-_=,.:/+@%") == std::string::npos;
+    const bool unquoted =
+        !word.empty() && word.find_first_not_of(
+                             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                             "-_=,.:/+@%") == std::string::npos;
     line += " ";
-    if (plain) {
+    if (unquoted) {
       line += word;
       continue;
     }
@@ -84,7 +85,7 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
     const int status = action();
-    // A full disk shows when the text leaves the buffer.
+    // A full disk is only detected when the buffer is flushed.
     const bool written = std::fflush(stdout) == 0 && !std::ferror(stdout);
     const int reason = errno;
     tandem::check(written, "cannot write to standard output: {}", std::strerror(reason));

@@ -1,5 +1,5 @@
-// tandem plates: the built-in photographs of clean and dirty plates, as files.
-#include "tandem/data/plates.h"
+// tandem plates: renders the synthetic photographs of clean and dirty plates to files.
+#include "tandem/data/synthetic/plates.h"
 
 #include <fmt/format.h>
 
@@ -19,7 +19,7 @@ struct Flags {
 
 int run(const Flags& flags) {
   write_plates(flags.folder, flags.options);
-  fmt::print("Drew {} + {} plates to train with and {} to test with in {}.\n", flags.options.train,
+  fmt::print("Rendered {} + {} training plates and {} test plates in {}.\n", flags.options.train,
              flags.options.train, flags.options.test, flags.folder);
   return 0;
 }
@@ -27,25 +27,24 @@ int run(const Flags& flags) {
 }  // namespace
 
 void add_plates_command(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("plates", "Draw photographs of clean and dirty plates");
+  CLI::App* command = app.add_subcommand("plates", "Render synthetic photographs of clean and dirty plates");
   command->footer(
-      "Writes PNG files to DIR/train/clean, DIR/train/dirty, DIR/test/clean and DIR/test/dirty. The same "
-      "seed\n"
-      "gives the same pictures on every machine; test pictures do not depend on --train.\n"
+      "Writes PNG files to DIR/train/clean, DIR/train/dirty, DIR/test/clean and DIR/test/dirty. The\n"
+      "same seed gives the same images on every machine; test images do not depend on --train.\n"
       "Example: tandem plates photos --test 100 && tandem train photos --model resnet18");
   auto flags = std::make_shared<Flags>();
-  constexpr std::int64_t most = 10'000'000;
-  command->add_option("DIR", flags->folder, "The folder to make: new or empty")->required()->type_name("");
-  command->add_option("--train", flags->options.train, "Plates of each kind to train with, 20 by default")
+  constexpr std::int64_t max_plates = 10'000'000;
+  command->add_option("DIR", flags->folder, "Output folder, new or empty")->required()->type_name("");
+  command->add_option("--train", flags->options.train, "Training plates per class, 20 by default")
       ->type_name("N")
-      ->check(whole_number_check(0, most));
-  command->add_option("--test", flags->options.test, "Plates to test with, 500 by default")
+      ->check(whole_number_check(0, max_plates));
+  command->add_option("--test", flags->options.test, "Test plates, 500 by default")
       ->type_name("N")
-      ->check(whole_number_check(0, most));
-  command->add_option("--seed", flags->options.seed, "Seed of the drawing, 1 by default")
+      ->check(whole_number_check(0, max_plates));
+  command->add_option("--seed", flags->options.seed, "Random seed, 1 by default")
       ->type_name("N")
       ->check(whole_number_check(0, std::numeric_limits<std::int64_t>::max()));
-  command->add_option("--size", flags->options.size, "Side of a picture in pixels, 480 by default")
+  command->add_option("--size", flags->options.size, "Side of an image in pixels, 480 by default")
       ->type_name("N")
       ->check(whole_number_check(8, 4096));
   command->callback([flags, &action] { action = [flags] { return run(*flags); }; });

@@ -1,4 +1,4 @@
-// tandem split: a folder of photographs into one for training and one for validation.
+// tandem split: splits a folder of photographs for training and validation.
 #include "tandem/data/split.h"
 
 #include <fmt/format.h>
@@ -34,18 +34,16 @@ void add_split_command(CLI::App& app, Action& action) {
   CLI::App* command =
       app.add_subcommand("split", "Split a folder of photographs for training and validation");
   command->footer(
-      "SRC has a folder of images for each class. Of each class's files, sorted by name, numbers 0, N, 2N …\n"
-      "go to DST/val/CLASS, the others to DST/train/CLASS. SRC stays as it is; DST must be new or empty.\n"
+      "SRC has one folder of images per class. In each class, files 0, N, 2N, … (sorted by name) go to\n"
+      "DST/val/CLASS, the others to DST/train/CLASS. SRC is not changed; DST must be new or empty.\n"
       "Example: tandem split photos photos-split --every 6");
   auto flags = std::make_shared<Flags>();
-  command->add_option("SRC", flags->from, "The folder with a folder for each class")
-      ->required()
-      ->type_name("");
-  command->add_option("DST", flags->to, "The folder to make")->required()->type_name("");
-  command->add_option("--every", flags->options.every, "Take every Nth file for validation, 6 by default")
+  command->add_option("SRC", flags->from, "Folder with one folder per class")->required()->type_name("");
+  command->add_option("DST", flags->to, "Output folder, new or empty")->required()->type_name("");
+  command->add_option("--every", flags->options.every, "Hold out every Nth file for validation, 6 by default")
       ->type_name("N")
       ->check(whole_number_check(2, std::numeric_limits<std::int32_t>::max()));
-  command->add_flag("--link", flags->options.link, "Make symbolic links instead of copies");
+  command->add_flag("--link", flags->options.link, "Create symbolic links instead of copies");
   command->callback([flags, &action] { action = [flags] { return run(*flags); }; });
 }
 

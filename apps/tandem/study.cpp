@@ -49,7 +49,7 @@ int run(const Flags& flags) {
   std::vector<StudyReport> reports;
   for (const Study& study : all_studies()) {
     if (flags.name != "all" && flags.name != study.name) continue;
-    fmt::print(stderr, "Studying {}: {} …\n", study.name, study.summary);
+    fmt::print(stderr, "Running study {}: {} …\n", study.name, study.summary);
     reports.push_back(study.run(options));
     if (reports.size() == 1) fmt::print("{}\n", machine_text(reports.front().machine, style));
     fmt::print("{}\n", study_text(reports.back(), style));
@@ -69,11 +69,11 @@ int run(const Flags& flags) {
 }  // namespace
 
 void add_study_command(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("study", "Check and measure a computation in every version");
+  CLI::App* command = app.add_subcommand("study", "Check and measure every version of a computation");
   command->footer(
       "Studies: max (element-wise maximum), xxt (X·Xᵀ), correlation (2-D correlation),\n"
-      "devices (the same training on each device), workers (augmentation by 1, 2, 4, … of them),\n"
-      "augment (plain against augmented training), plates (transfer learning), all.\n"
+      "devices (the same training on each device), workers (augmentation with 1, 2, 4, … workers),\n"
+      "augment (training with and without augmentation), plates (transfer learning), all.\n"
       "The exit status is 1 when a version disagrees.\n"
       "Example: tandem study correlation --cores 1,2,4 --html report.html");
   auto flags = std::make_shared<Flags>();
@@ -94,11 +94,11 @@ void add_study_command(CLI::App& app, Action& action) {
       ->check(usage_check([](const std::string& name) { parse_version(name); }));
   command
       ->add_option("--cases", flags->cases,
-                   "Your own, such as \"10x10 i32,4096x512 i32\" or \"784,200,10 batch 16\"")
+                   "Cases, such as \"10x10 i32,4096x512 i32\" or \"784,200,10 batch 16\"")
       ->type_name("CASES")
       ->delimiter(',')
       ->allow_extra_args(false);
-  command->add_option("--cores", flags->cores, "Thread counts to sweep `parallel` over, such as 1,2,4,8")
+  command->add_option("--cores", flags->cores, "Thread counts for `parallel`, such as 1,2,4,8")
       ->type_name("COUNTS")
       ->delimiter(',')
       ->allow_extra_args(false)
@@ -106,22 +106,22 @@ void add_study_command(CLI::App& app, Action& action) {
   command->add_option("--seed", flags->seed, "Seed of the random inputs, 1 by default")
       ->type_name("N")
       ->check(whole_number_check(0, std::numeric_limits<std::int64_t>::max()));
-  auto* epochs = command->add_option("--epochs", flags->epochs, "augment, plates: epochs of every training")
+  auto* epochs = command->add_option("--epochs", flags->epochs, "augment, plates: epochs per training run")
                      ->type_name("N")
                      ->check(whole_number_check(1, 100000));
-  auto* seeds = command->add_option("--seeds", flags->seeds, "augment: trainings of every kind")
+  auto* seeds = command->add_option("--seeds", flags->seeds, "augment: number of seeds")
                     ->type_name("N")
                     ->check(whole_number_check(1, 1000));
   auto* data = command
                    ->add_option("--data", flags->data,
-                                "augment: mnist (the default, if at hand), digits, fashion-mnist, PATH")
+                                "augment: mnist (default, if cached), digits, fashion-mnist, PATH")
                    ->type_name("DATA");
   auto* pretrained = command
                          ->add_option("--pretrained", flags->pretrained,
-                                      "plates: weights to begin with: a PATH, none, or auto (if at hand)")
+                                      "plates: initial weights: a PATH, none, or auto (if cached)")
                          ->type_name("WEIGHTS");
-  command->add_option("--json", flags->json, "Write the figures as JSON")->type_name("FILE");
-  command->add_option("--html", flags->html, "Write a report with plots: one file that works offline")
+  command->add_option("--json", flags->json, "Write the measurements as JSON")->type_name("FILE");
+  command->add_option("--html", flags->html, "Write a report with plots as one offline HTML file")
       ->type_name("FILE");
   command->callback([flags, epochs, seeds, data, pretrained, &action] {
     if (flags->name == "all" && !flags->cases.empty()) throw CLI::ExcludesError("--cases", "the study all");

@@ -9,7 +9,7 @@ namespace tandem {
 TextStyle terminal_style(std::FILE* file) {
   const char* no_color = std::getenv("NO_COLOR");
   const bool wanted = no_color == nullptr || *no_color == '\0';
-  return {.colour = wanted && isatty(fileno(file)) != 0};
+  return {.color = wanted && isatty(fileno(file)) != 0};
 }
 
 }  // namespace tandem

@@ -1,13 +1,13 @@
-// How text may look where it is going.
+// Text style for an output stream.
 #pragma once
 
 #include <cstdio>
 
-#include "tandem/report/table.h"
+#include "tandem/text/table.h"
 
 namespace tandem {
 
-// Colour on a terminal, unless NO_COLOR is set.
+// Color on a terminal, unless NO_COLOR is set.
 TextStyle terminal_style(std::FILE* file);
 
 }  // namespace tandem

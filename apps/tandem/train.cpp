@@ -1,4 +1,4 @@
-// tandem train: trains a classifier and leaves a run folder.
+// tandem train: trains a classifier and writes a run folder.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace tandem {
 namespace {
 
 struct Flags {
-  std::map<std::string, std::string> given;  // key of a TrainField → text
+  std::map<std::string, std::string> given;  // TrainField key → text
   std::string config, preset, out, resume, trace;
   bool resuming = false;
   double save_every = 60;
@@ -32,7 +32,8 @@ std::string flag_name(const std::string& key) {
 
 RunOptions to_run(const Flags& flags, const std::string& command) {
   check(flags.resume.empty() || flags.out.empty() || flags.resume == flags.out,
-        "[train] --out and --resume name two folders: {} and {}", flags.out, flags.resume);
+        "[train] expected --out and --resume to name the same folder, got {} and {}", flags.out,
+        flags.resume);
   check(flags.resume.empty() || std::filesystem::exists(RunFolder{flags.resume}.config()),
         "[train] {}: no run to resume: it has no config.toml", flags.resume);
   check(!flags.resuming || !(flags.resume + flags.out).empty(),
@@ -44,7 +45,7 @@ RunOptions to_run(const Flags& flags, const std::string& command) {
           .trace = flags.trace};
 }
 
-// What is set later wins: the base, a preset, the configuration of the run that is resumed; the file; the
+// Later settings override earlier ones: defaults, preset, configuration of the resumed run, config file,
 // flags.
 TrainOptions set_options(const Flags& flags, const RunOptions& run, TrainOptions options) {
   if (!flags.preset.empty()) apply_preset(options, flags.preset);
@@ -53,25 +54,25 @@ TrainOptions set_options(const Flags& flags, const RunOptions& run, TrainOptions
   const std::string device = options.device;
   if (!flags.config.empty()) options = read_config(flags.config, options);
   for (const auto& [key, text] : flags.given)
-    train_field(key).set(options, flag_value(train_field(key), text));
-  if (known && options.device == "auto") options.device = device;  // measured when the run began
+    train_field(key).set(options, parse_field_value(train_field(key), text));
+  if (known && options.device == "auto") options.device = device;  // measured when the run started
   return options;
 }
 
-// The base is that of the model, which may be set anywhere; where it is not, the data decide.
+// The defaults depend on the model, which may be set in any of these places; otherwise the data decides.
 TrainOptions to_options(const Flags& flags, const RunOptions& run) {
   TrainOptions base;
   base.model.clear();
-  const TrainOptions named = set_options(flags, run, base);
-  const bool photographs = is_photo_data(named.data);
-  const std::string model = !named.model.empty() ? named.model : photographs ? "resnet18" : "mlp";
-  check(flags.preset.empty() || model == "mlp", "[train] --preset {} goes with --model mlp, not with {}",
+  const TrainOptions given = set_options(flags, run, base);
+  const bool photographs = is_photo_data(given.data);
+  const std::string model = !given.model.empty() ? given.model : photographs ? "resnet18" : "mlp";
+  check(flags.preset.empty() || model == "mlp", "[train] --preset {} expects --model mlp, got {}",
         flags.preset, model);
-  const bool plates = named.data == "plates" && named.pretrained == "none" && model != "mlp";
+  const bool plates = given.data == "plates" && given.pretrained == "none" && model != "mlp";
   return set_options(flags, run, plates ? plates_options(model) : default_options(model, photographs));
 }
 
-// Of a perceptron the accuracy alone.
+// For a perceptron, only the accuracy.
 std::string epoch_line(const EpochRecord& record, const std::string& model) {
   if (model == "mlp")
     return fmt::format("Epoch {}, accuracy {:.2f} %.", record.epoch, 100 * record.val_accuracy);
@@ -100,11 +101,11 @@ int run(const Flags& flags, const std::string& command) {
                    std::fflush(stdout);
                  },
              .stop_signal = [&] { return signals.stop_signal(); },
-             .save_requested = [&] { return signals.take_save_request(); }});
+             .save_requested = [&] { return signals.consume_save_request(); }});
   progress.clear();
   const std::string folder = result.folder.string();
   if (result.stopped_by != 0) {
-    fmt::print(stderr, "Stopped and saved. Go on with: tandem train --resume {}\n", folder);
+    fmt::print(stderr, "Stopped and saved. Continue with: tandem train --resume {}\n", folder);
     return 128 + result.stopped_by;
   }
   fmt::print("Time: {:.1f} s\n{} accuracy: {:.2f} %\n", result.seconds,
@@ -114,7 +115,7 @@ int run(const Flags& flags, const std::string& command) {
   return 0;
 }
 
-// Flags most people need; the others are named in the last lines of the help.
+// Common flags are shown with their help; the others are listed in the footer.
 bool is_common(const std::string& key) {
   static const std::vector<std::string> common{"model",      "layers",    "epochs",  "batch_size",
                                                "lr",         "optimizer", "augment", "seed",
@@ -124,21 +125,21 @@ bool is_common(const std::string& key) {
 
 void add_field(CLI::App& command, const TrainField& field, const std::shared_ptr<Flags>& flags) {
   const std::string key = field.key;
-  const auto take = [flags, key, &field](const std::string& text) {
+  const auto store = [flags, key, &field](const std::string& text) {
     as_usage(flag_name(key), [&] {
       TrainOptions scratch;
-      field.set(scratch, flag_value(field, text));
+      field.set(scratch, parse_field_value(field, text));
     });
     flags->given[key] = text;
   };
   CLI::Option* option = nullptr;
   if (key == "data")
-    option = command.add_option_function<std::string>("DATA", take, field.help);
+    option = command.add_option_function<std::string>("DATA", store, field.help);
   else if (field.kind == TrainField::Kind::flag)
     option = command.add_flag_function(
-        flag_name(key), [take](std::int64_t) { take("true"); }, field.help);
+        flag_name(key), [store](std::int64_t) { store("true"); }, field.help);
   else
-    option = command.add_option_function<std::string>(flag_name(key), take, field.help);
+    option = command.add_option_function<std::string>(flag_name(key), store, field.help);
   option->type_name(key == "data" ? "" : field.value_name);
   if (key != "data" && !is_common(key)) option->group("");
 }
@@ -165,31 +166,31 @@ void add_train_command(CLI::App& app, Action& action, const std::string& command
   CLI::App* command = app.add_subcommand("train", "Train an image classifier");
   command->footer(
       rare_flags() +
-      "A folder holds photographs (a folder a class, or train/ and val/ with such folders) or idx files.\n"
-      "Epochs are judged on val/ or the test set; in a folder without val/ on every sixth photograph.\n"
+      "A folder contains photographs (one folder per class, or train/ and val/ with such folders) or idx\n"
+      "files. Epochs are evaluated on val/ or the test set, else on every sixth photograph (held out).\n"
       "Example: tandem train photos --model resnet18 --pretrained auto --freeze --out runs/first");
   auto flags = std::make_shared<Flags>();
   for (const TrainField& field : train_fields()) add_field(*command, field, flags);
-  command->add_option("--preset", flags->preset, "best: the recipe with the best accuracy")
+  command->add_option("--preset", flags->preset, "best: the settings with the best accuracy")
       ->type_name("NAME")
       ->check(usage_check([](const std::string& name) {
         TrainOptions scratch;
         apply_preset(scratch, name);
       }));
-  command->add_option("--config", flags->config, "key = value lines, as a run's config.toml; flags win")
+  command->add_option("--config", flags->config, "TOML file, as a run's config.toml; flags override it")
       ->type_name("FILE");
   command->add_option("--out", flags->out, "Run folder, runs/DATA-MODEL-N by default")->type_name("RUNDIR");
-  auto* resume = command->add_option("--resume", flags->resume, "Go on with the run in RUNDIR or --out")
+  auto* resume = command->add_option("--resume", flags->resume, "Resume the run in RUNDIR or --out")
                      ->type_name("[RUNDIR]")
                      ->expected(0, 1);
   command->add_option("--save-every", flags->save_every, "Seconds between checkpoints, 60 by default")
       ->type_name("S")
       ->check(usage_check([](const std::string& text) {
-        const TomlValue value = flag_value(train_field("lr"), text);
+        const TomlValue value = parse_field_value(train_field("lr"), text);
         const auto* seconds = std::get_if<double>(&value);
         check(seconds != nullptr && *seconds >= 0, "expected seconds of 0 or more, got '{}'", text);
       }));
-  command->add_option("--trace", flags->trace, "A timeline for chrome://tracing or Perfetto")
+  command->add_option("--trace", flags->trace, "Write a timeline for chrome://tracing or Perfetto")
       ->type_name("FILE")
       ->group("");
   command->callback([flags, resume, &action, command_line] {

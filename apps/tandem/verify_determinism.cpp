@@ -1,4 +1,5 @@
-// tandem verify-determinism: proves on the user's data that a training sees the same bits whoever augments.
+// tandem verify-determinism: checks on the user's data that batches do not depend on the number or kind of
+// workers.
 #include <fmt/format.h>
 
 #include <limits>
@@ -7,9 +8,9 @@
 
 #include "apps/tandem/command.h"
 #include "apps/tandem/terminal.h"
-#include "tandem/data/loader.h"
-#include "tandem/report/figures.h"
+#include "tandem/data/loader/loader.h"
 #include "tandem/study/determinism.h"
+#include "tandem/text/format_number.h"
 #include "tandem/train/photo_data.h"
 #include "tandem/train/training_data.h"
 
@@ -17,8 +18,8 @@ namespace tandem {
 namespace {
 
 struct Flags {
-  TrainOptions train;  // of those, the data, its limit and its transform
-  std::string recipe;  // none given: the usual one of the data
+  TrainOptions train;  // only the data set, its limit and its transform are used
+  std::string recipe;  // empty: the default recipe of the data
   DeterminismOptions options;
 };
 
@@ -27,7 +28,7 @@ int run(const Flags& flags) {
   options.on_message = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
   TrainOptions train = flags.train;
   const bool photographs = is_photo_data(train.data);
-  train.augment = normal_recipe(!flags.recipe.empty() ? flags.recipe : photographs ? "photo" : "digits");
+  train.augment = normalize_recipe(!flags.recipe.empty() ? flags.recipe : photographs ? "photo" : "digits");
   const PhotoRecipe photo_recipe = photographs ? train.photo_recipe() : PhotoRecipe();
   if (!photographs) options.recipe = parse_recipe(train.augment);
   const TrainingData data = load_training_data(train, options.on_message);
@@ -47,35 +48,35 @@ int run(const Flags& flags) {
 
 void add_verify_determinism_command(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("verify-determinism",
-                                         "Prove that workers of any number and kind give the same batches");
+                                         "Check that any number and kind of workers gives the same batches");
   command->footer(
-      "Compares the SHA-256 of every batch (pixels, labels, samples) of an epoch and of the next one's\n"
-      "beginning; images/s include that. The exit status is 1 when any differs.\n"
+      "Compares the SHA-256 of every batch (pixels, labels, sample indices) of one epoch and of the\n"
+      "beginning of the next; images/s includes the hashing. The exit status is 1 if any differs.\n"
       "Example: tandem verify-determinism mnist --workers 8");
   auto flags = std::make_shared<Flags>();
   flags->options.workers = default_worker_count();
   command->add_option("DATA", flags->train.data, "digits, mnist, fashion-mnist, plates or a folder")
       ->required()
       ->type_name("");
-  command->add_option("--from", flags->train.from, "Where to take the data set's files from")
+  command->add_option("--from", flags->train.from, "Folder or archive that contains the data set")
       ->type_name("PATH");
   command
       ->add_option("--augment", flags->recipe,
                    "digits or photo by default; none, or such as \"rotate -12 12 cubic\"")
       ->type_name("RECIPE")
-      ->check(usage_check([](const std::string& text) { normal_recipe(text); }));
-  command->add_option("--limit", flags->train.limit, "Only the first so many training images")
+      ->check(usage_check([](const std::string& text) { normalize_recipe(text); }));
+  command->add_option("--limit", flags->train.limit, "Use only the first N training images")
       ->type_name("N")
       ->check(whole_number_check(1, std::numeric_limits<std::int32_t>::max()));
-  command->add_option("--batch-size", flags->options.batch_size, "Images of a batch, 16 by default")
+  command->add_option("--batch-size", flags->options.batch_size, "Batch size, 16 by default")
       ->type_name("N")
       ->check(whole_number_check(1, 1 << 20));
   command
       ->add_option("--workers", flags->options.workers,
-                   fmt::format("The most workers to try, {} by default", flags->options.workers))
+                   fmt::format("Maximum number of workers, {} by default", flags->options.workers))
       ->type_name("N")
       ->check(whole_number_check(1, 1024));
-  command->add_option("--seed", flags->options.seed, "Seed of order and draws, 1 by default")
+  command->add_option("--seed", flags->options.seed, "Random seed, 1 by default")
       ->type_name("N")
       ->check(whole_number_check(0, std::numeric_limits<std::int64_t>::max()));
   command->callback([flags, &action] { action = [flags] { return run(*flags); }; });

@@ -1,5 +1,5 @@
-// Augmentation in images a second: single images of 28×28 on one core, as a loader's worker makes them, by
-// the fast and by the plain passes, and whole batches on every device.
+// Augmentation in images per second: single images of 28×28 on one core, as a loader worker processes them,
+// with SIMD and with scalar passes, and whole batches on every device.
 #include "tandem/augment/augment.h"
 
 #include <benchmark/benchmark.h>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "bench/ops/op_bench.h"
-#include "tandem/augment/fast_pass.h"
+#include "tandem/augment/fused_pass_simd.h"
 #include "tandem/ops/random.h"
 
 namespace tandem {
@@ -17,30 +17,30 @@ namespace {
 
 constexpr ImageSize digit{.height = 28, .width = 28};
 constexpr int digits = 1000;
-// All four operations: what is compared with others does not change with the recipe `digits`.
+// All four operations. A fixed recipe, so that results stay comparable if the recipe `digits` changes.
 constexpr const char* all_four = "rotate -12 12, shift -2 2, skew -0.15 0.15, noise 0 0.1";
 
-void one_core(benchmark::State& state, const Recipe& recipe, bool fast) {
+void one_core(benchmark::State& state, const Recipe& recipe, bool simd) {
   const Tensor images = random_integers({digits, digit.height, digit.width}, 0, 256, {.dtype = DType::u8});
   std::vector<std::uint8_t> out(static_cast<std::size_t>(digit.bytes()));
   AugmentScratch scratch;
-  DrawKey key{.seed = 1};
+  RandomKey key{.seed = 1};
   for (auto _ : state) {
     const std::uint8_t* const in = images.data<std::uint8_t>() + key.sample % digits * digit.bytes();
-    if (fast) {
+    if (simd) {
       augment_image(recipe, digit, key, in, out.data(), scratch);
     } else {
-      DrawnStep drawn[most_augment_steps];
+      detail::SampledStep steps[max_augment_steps];
       for (int i = 0; i < recipe.count; ++i)
-        drawn[i] =
-            draw_step(recipe.steps[i], digit, {key.seed, 0, key.sample, static_cast<std::uint32_t>(i)});
-      run_pass({.pass = pass_from(recipe, 0),
-                .steps = drawn,
-                .size = digit,
-                .key = key,
-                .in = in,
-                .out = out.data()},
-               scratch);
+        steps[i] = detail::sample_step(recipe.steps[i], digit,
+                                       {key.seed, 0, key.sample, static_cast<std::uint32_t>(i)});
+      detail::run_fused_pass({.pass = detail::fused_pass_at(recipe, 0),
+                              .steps = steps,
+                              .size = digit,
+                              .key = key,
+                              .in = in,
+                              .out = out.data()},
+                             scratch);
     }
     benchmark::DoNotOptimize(out.data());
     benchmark::ClobberMemory();
@@ -68,9 +68,9 @@ void add_batch(Device device, std::int64_t count) {
 [[maybe_unused]] const bool registered = [] {
   for (const char* text : {all_four, "rotate -12 12", "shift -2 2, skew -0.15 0.15", "noise 0 0.1",
                            "rotate -12 12 nearest", "rotate -12 12 cubic"})
-    for (const bool fast : {true, false})
-      benchmark::RegisterBenchmark(fmt::format("augment_image/{}/{}", text, fast ? "fast" : "plain").c_str(),
-                                   one_core, parse_recipe(text), fast);
+    for (const bool simd : {true, false})
+      benchmark::RegisterBenchmark(fmt::format("augment_image/{}/{}", text, simd ? "fast" : "plain").c_str(),
+                                   one_core, parse_recipe(text), simd);
   for (const Device device : bench_devices())
     for (const std::int64_t count : {128, 60000}) add_batch(device, count);
   return true;

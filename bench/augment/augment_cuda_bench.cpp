@@ -1,6 +1,6 @@
-// Augmentation on a GPU in images a second. The common recipe on small grey images has a kernel of its own;
-// the other cases show the general one. Calls follow each other without waiting and go round three sets of
-// images, so that the L2 cache does not serve them. bench/compare reads the names.
+// Augmentation on a GPU in images per second. The common recipe on small gray images has its own kernel; the
+// other cases measure the generic one. Calls are enqueued without waiting and alternate between three sets of
+// images, so that reads do not hit the L2 cache. bench/compare reads the names.
 #include <fmt/format.h>
 
 #include <iterator>
@@ -15,7 +15,7 @@ namespace tandem {
 namespace {
 
 constexpr int sets = 3, calls = 21;
-// All four operations: what is compared with others does not change with the recipe `digits`.
+// All four operations. A fixed recipe, so that results stay comparable if the recipe `digits` changes.
 constexpr const char* all_four = "rotate -12 12, shift -2 2, skew -0.15 0.15, noise 0 0.1";
 
 struct Batch {
@@ -39,7 +39,7 @@ void augment(benchmark::State& state, const Recipe& recipe, const ImageSize& siz
       augment_batch(recipe, 1, i, batch.images, batch.samples, batch.out);
     }
   };
-  run();  // the pool gets its blocks, CUDA loads its kernels
+  run();  // warm-up: fills the memory pool and loads the kernels
   for (auto _ : state) {
     start.record(stream);
     run();
@@ -51,7 +51,7 @@ void augment(benchmark::State& state, const Recipe& recipe, const ImageSize& siz
   state.SetBytesProcessed(state.iterations() * calls * count * 2 * size.bytes());
 }
 
-// The recipe as `tandem train --augment` takes it.
+// `recipe` has the syntax of `tandem train --augment`.
 void add(const char* name, const char* recipe, const ImageSize& size, std::int64_t count) {
   benchmark::RegisterBenchmark(
       fmt::format("augment/{}x{}x{}/{}/{}/cuda", size.height, size.width, size.channels, name, count).c_str(),

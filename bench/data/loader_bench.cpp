@@ -1,5 +1,5 @@
-// Images a second through the loader, 28×28 in batches of 128, for numbers and kinds of workers: with all
-// four operations, and with an empty recipe, which shows what the pipeline itself can carry.
+// Images per second through the loader, 28×28 in batches of 128, for several numbers and kinds of workers:
+// with all four operations, and with an empty recipe, which measures the pipeline itself.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -8,14 +8,14 @@
 #include <string_view>
 
 #include "tandem/core/parallel.h"
-#include "tandem/data/loader.h"
-#include "tandem/data/worker.h"
+#include "tandem/data/loader/loader.h"
+#include "tandem/data/loader/worker.h"
 #include "tandem/ops/random.h"
 
 namespace tandem {
 namespace {
 
-// All four operations: what is compared with others does not change with the recipe `digits`.
+// Fixed, so that comparisons with other libraries do not change with the recipe `digits`.
 constexpr const char* all_four = "rotate -12 12, shift -2 2, skew -0.15 0.15, noise 0 0.1";
 
 const ImageSet& training_images() {
@@ -35,13 +35,13 @@ void load(benchmark::State& state, WorkerKind kind, int workers, const Recipe& r
   Loader loader(training_images(), plan, recipe, {.workers = workers, .kind = kind});
   std::int64_t epoch = 0, first = 0;
   const auto next = [&] {
-    const LoadedBlock block = loader.take(epoch, first);
+    const LoadedBlock block = loader.acquire(epoch, first);
     first += block.count;
     if (first == plan.positions()) ++epoch, first = 0;
     loader.release(block);
     return block.count;
   };
-  for (int i = 0; i < 4 * loader.slots(); ++i) next();  // until every worker has begun
+  for (int i = 0; i < 4 * loader.slots(); ++i) next();  // until every worker is running
   const double waited_before = loader.statistics().waited_ms;
   std::int64_t images = 0;
   for (auto _ : state) images += next();
@@ -72,7 +72,7 @@ void register_all() {
 }  // namespace
 }  // namespace tandem
 
-// Its own, because this program is also what the process workers execute.
+// A main() of its own, because process workers execute this program too.
 int main(int argc, char** argv) {
   if (argc > 1 && std::string_view(argv[1]) == "worker") return tandem::run_worker({argv + 1, argv + argc});
   benchmark::Initialize(&argc, argv);

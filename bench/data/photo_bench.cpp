@@ -1,6 +1,6 @@
-// Images a second from a folder of JPEGs (500×500, 4:2:0, quality 90) to training batches of 224×224: every
-// file read, the crop's box decoded with exact pixels or in the DCT domain, and decoded ahead. The picture is
-// the one that bench/peers/peer_torch_folder.py has: random colours, blown up sixteen times.
+// Images per second from a folder of JPEGs (500×500, 4:2:0, quality 90) to training batches of 224×224: every
+// file read and the crop's box decoded exactly or scaled in the DCT domain, or all files decoded up front.
+// The image is that of bench/peers/peer_torch_folder.py: random colors, enlarged sixteen times.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -15,7 +15,7 @@
 #include "tandem/core/check.h"
 #include "tandem/core/parallel.h"
 #include "tandem/core/philox.h"
-#include "tandem/data/loader.h"
+#include "tandem/data/loader/loader.h"
 #include "tandem/image/resize.h"
 #include "tests/image/jpeg_writer.h"
 
@@ -28,18 +28,18 @@ constexpr int photo_count = 1024;
 class JpegFolder {
  public:
   JpegFolder() {
-    // In memory where that can be, as the peer's.
+    // In memory where possible, as in the peer's benchmark.
     const std::filesystem::path memory = "/dev/shm";
     const auto parent =
         std::filesystem::is_directory(memory) ? memory : std::filesystem::temp_directory_path();
     std::string name = (parent / "tandem-bench-XXXXXX").string();
     check(mkdtemp(name.data()) != nullptr, "[bench] cannot make the folder {}", name);
     path_ = name;
-    Image colours = make_image(photo_side / 16, photo_side / 16, 3);
-    for (std::size_t i = 0; i < colours.pixels.size(); ++i)
-      colours.pixels[i] = static_cast<std::uint8_t>(random_block(1, 0, i).word[0]);
+    Image colors = make_image(photo_side / 16, photo_side / 16, 3);
+    for (std::size_t i = 0; i < colors.pixels.size(); ++i)
+      colors.pixels[i] = static_cast<std::uint8_t>(random_block(1, 0, i).word[0]);
     const std::vector<std::uint8_t> jpeg =
-        write_jpeg(resize(colours, photo_side, photo_side, ResizeFilter::bicubic), {});
+        write_jpeg(resize(colors, photo_side, photo_side, ResizeFilter::bicubic), {});
     for (int i = 0; i < photo_count; ++i) {
       files.push_back(path_ / fmt::format("{}.jpg", i));
       std::ofstream(files.back(), std::ios::binary)
@@ -64,22 +64,22 @@ enum class How { exact, scaled, decoded };
 void load(benchmark::State& state, How how, WorkerKind kind) {
   const JpegFolder folder;
   PhotoStoreOptions options;
-  options.decoded_limit = how == How::decoded ? std::int64_t{2} << 30 : 0;
-  options.reading.scaled = how == How::scaled;
+  options.max_decoded_bytes = how == How::decoded ? std::int64_t{2} << 30 : 0;
+  options.decode.scaled = how == How::scaled;
   const auto store = std::make_shared<const PhotoStore>(
       folder.files, std::vector<std::int32_t>(folder.files.size()), options);
   const BatchPlan plan{.samples = photo_count, .batch_size = batch_size};
-  Loader loader(store, plan, training_photos(224),
+  Loader loader(store, plan, training_photo_recipe(224),
                 {.workers = static_cast<int>(state.range(0)), .kind = kind});
   std::int64_t epoch = 0, first = 0;
   const auto next = [&] {
-    const LoadedBlock block = loader.take(epoch, first);
+    const LoadedBlock block = loader.acquire(epoch, first);
     first += block.count;
     if (first == plan.positions()) ++epoch, first = 0;
     loader.release(block);
     return block.count;
   };
-  for (int i = 0; i < 2 * loader.slots(); ++i) next();  // until every worker has begun
+  for (int i = 0; i < 2 * loader.slots(); ++i) next();  // until every worker is running
   std::int64_t images = 0;
   for (auto _ : state) images += next();
   state.SetItemsProcessed(images);

@@ -1,22 +1,22 @@
-// Resizing photographs to a network's input, on one thread. Pillow needs 4.7 ms for the first case on a
+// Resizes photographs to a network's input size on one thread. Pillow needs 4.7 ms for the first case on a
 // Neoverse V1.
-#include "tandem/image/resize.h"
+#include "tandem/image/resize_kernel.h"
 
 #include <benchmark/benchmark.h>
 
-#include "tandem/image/test_photo.h"
+#include "tandem/image/example_photo.h"
 
 namespace tandem {
 namespace {
 
 void resize_photo(benchmark::State& state, ResizeFilter filter) {
-  const Image photo = draw_test_photo(state.range(0), state.range(1));
+  const Image photo = example_photo(state.range(0), state.range(1));
   const int64_t side = state.range(2);
   Image out = make_image(side, side, 3);
-  ResizeScratch scratch;
+  detail::ResizeScratch scratch;
   for (auto _ : state) {
-    scratch.columns.in = scratch.rows.in = 0;  // every random crop has another size
-    resize(photo, side, side, out.pixels.data(), filter, scratch);
+    scratch.columns.in = scratch.rows.in = 0;  // no reuse: every random crop has another size
+    detail::resize_into(photo, side, side, out.pixels.data(), filter, scratch);
     benchmark::DoNotOptimize(out.pixels.data());
   }
 }

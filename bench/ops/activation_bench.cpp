@@ -1,4 +1,4 @@
-// Sigmoid, tanh and ReLU on a layer of a small network and on one that no cache holds.
+// Sigmoid, tanh and ReLU on the activations of a small network and on a tensor larger than every cache.
 #include "tandem/ops/activation.h"
 
 #include <fmt/format.h>

@@ -1,12 +1,13 @@
-// Batch norm with ReLU and residual, forward and backward, and the stem's max pooling, at the sizes ResNet-18
-// has at batch 8: bytes that must be read and written once per second.
+// Batch norm with ReLU, forward and backward, and the stem's max pooling, at the sizes of ResNet-18 with a
+// batch of 8. Bytes per second count the minimal traffic: every operand read or written once.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
 #include "bench/ops/op_bench.h"
-#include "tandem/ops/batch_norm.h"
+#include "tandem/device/on_backend.h"
+#include "tandem/ops/conv/batch_norm_kernel.h"
+#include "tandem/ops/conv/pool.h"
 #include "tandem/ops/fill.h"
-#include "tandem/ops/pool.h"
 
 namespace tandem {
 namespace {
@@ -17,31 +18,33 @@ const bool registered = [] {
       const Shape shape{8, size, size, channels};
       const auto x = [=] { return full(shape, 0.5, DType::f32, device); };
       const auto parameter = [=, c = channels] { return full({c}, 1.0, DType::f32, device); };
-      const BatchNormPlan plan{
+      const detail::BatchNormPlan plan{
           .rows = 8L * size * size, .channels = channels, .options = {.training = true, .relu = true}};
       const auto name = [&](const char* what) {
         return fmt::format("batch_norm {}/{}x{}x{}/{}", what, size, size, channels, name_of(device));
       };
       add_bench(name("forward"), device, {.bytes = 3 * shape.numel() * 4}, [=]() -> Operation {
-        return [x = x(), p = parameter(), mean = parameter(), variance = parameter()] {
-          return batch_norm(x, p, p, mean, variance, {.relu = true});
+        return [x = x(), p = parameter(),
+                running = BatchNormStatistics{.mean = parameter(), .variance = parameter()}]() mutable {
+          return batch_norm(x, p, p, running, {.relu = true});
         };
       });
       add_bench(name("backward"), device, {.bytes = 7 * shape.numel() * 4}, [=]() -> Operation {
         return [=, x = x(), y = x(), dy = x(), dx = x(), weight = parameter(), mean = parameter(),
                 inverse = parameter(), dweight = parameter(), dbias = parameter()] {
-          const BatchNormBackward of{.dx = dx.bytes(),
-                                     .dresidual = nullptr,
-                                     .dweight = dweight.bytes(),
-                                     .dbias = dbias.bytes(),
-                                     .dy = dy.bytes(),
-                                     .x = x.bytes(),
-                                     .y = y.bytes(),
-                                     .weight = weight.bytes(),
-                                     .mean = mean.bytes(),
-                                     .inverse_deviation = inverse.bytes()};
-          on_backend(device, "bench",
-                     [&]<Backend B>() { batch_norm_gradient_kernel<B>(plan, of, current_stream(device)); });
+          const detail::BatchNormBackward args{.dx = dx.bytes(),
+                                               .dresidual = nullptr,
+                                               .dweight = dweight.bytes(),
+                                               .dbias = dbias.bytes(),
+                                               .dy = dy.bytes(),
+                                               .x = x.bytes(),
+                                               .y = y.bytes(),
+                                               .weight = weight.bytes(),
+                                               .mean = mean.bytes(),
+                                               .inverse_deviation = inverse.bytes()};
+          on_backend(device, "bench", [&]<Backend B>() {
+            detail::batch_norm_gradient_kernel<B>(plan, args, current_stream(device));
+          });
           return dx;
         };
       });

@@ -1,5 +1,5 @@
-// Correlation in every version, for the kernels of the bars and for two that take the slower ways (taller
-// than a slice, wider than a strip's margin).
+// Correlation in every version, for the kernel sizes with performance targets and two that use the slower
+// code paths (11×11 and 2×15).
 #include "tandem/ops/correlate.h"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ namespace {
              {3, 3}, {5, 5}, {7, 7}, {9, 9}, {11, 11}, {2, 15}})
       for (DType dtype : {DType::f32, DType::f64})
         for (const auto& [version, device] : bench_versions()) {
-          if (side > 1024 && version == Version::reference) continue;  // seconds a call
+          if (side > 1024 && version == Version::reference) continue;  // takes seconds per call
           const std::int64_t pixels = side * side;
           add_bench(fmt::format("correlate/{}x{}/{}x{}/{}/{}", side, side, height, width, name_of(dtype),
                                 name_of(version)),

@@ -1,4 +1,4 @@
-// Matrix products at sizes of training: the threaded split against one thread, in GFLOP/s.
+// Matrix products of sizes that occur in training, with one thread and with all, in FLOP/s.
 #include <benchmark/benchmark.h>
 
 #include <array>

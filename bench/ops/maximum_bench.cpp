@@ -1,4 +1,4 @@
-// Element-wise maximum in every version, at the study's size and at one that no cache holds.
+// Element-wise maximum in every version, at the size of the study and at one larger than every cache.
 #include "tandem/ops/maximum.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// What the benchmarks of operations share: an operation timed with Events, which are CUDA's on a GPU and time
-// stamps on the CPU, for every device or version there is here, with its bytes and operations a second.
+// Shared by the benchmarks of operations: times an operation with Events (CUDA events on a GPU, time stamps
+// on the CPU) for every device or version of this machine and reports bytes and operations per second.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -17,16 +17,16 @@ namespace tandem {
 
 using Operation = std::function<Tensor()>;
 
-// What one call reads, writes and computes.
+// The memory traffic and arithmetic of one call.
 struct Cost {
   std::int64_t bytes = 0, items = 0;
-  double flops = 0;  // 0: not worth telling
+  double flops = 0;  // 0: not reported
 };
 
 inline void time_operation(benchmark::State& state, Device device, const Cost& cost, const Operation& f) {
   const StreamView stream = current_stream(device);
   Event start(device), stop(device);
-  f();  // the pool gets its blocks, CUDA loads its kernels
+  f();  // warm up: allocate from the pool, load CUDA kernels
   for (auto _ : state) {
     start.record(stream);
     const Tensor result = f();
@@ -40,7 +40,7 @@ inline void time_operation(benchmark::State& state, Device device, const Cost& c
     state.counters["FLOP/s"] = benchmark::Counter(cost.flops, benchmark::Counter::kIsIterationInvariantRate);
 }
 
-// `prepare` makes the inputs, when the benchmark is run, and returns the operation.
+// `prepare` creates the inputs when the benchmark runs and returns the operation.
 inline void add_bench(const std::string& name, Device device, const Cost& cost,
                       const std::function<Operation()>& prepare) {
   benchmark::RegisterBenchmark(name.c_str(), [=](benchmark::State& state) {

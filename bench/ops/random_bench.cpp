@@ -1,4 +1,4 @@
-// Random fills, in numbers a second.
+// Random fills, in numbers per second.
 #include "tandem/ops/random.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Reductions over everything, over rows and over columns: the three ways memory is walked.
+// Reductions over all axes, over rows and over columns: the three memory access patterns.
 #include "tandem/ops/reduce.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Softmax and its logarithm over the last axis, from a batch of digits to ImageNet's classes.
+// Softmax and log-softmax over the last axis, from 10 to 100,000 classes.
 #include "tandem/ops/softmax.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// X·Xᵀ in every version. FLOP/s count the whole product, 2·n²·k, whatever the symmetry saves.
+// X·Xᵀ in every version. FLOP/s counts the whole product, 2·n²·k, although symmetry saves half of it.
 #include "tandem/ops/xxt.h"
 
 #include <fmt/format.h>

@@ -1,8 +1,8 @@
-"""What every peer shares: reading a case, making its inputs, timing, checking a corner of the result, printing a JSON line.
+"""Shared by all peers: parsing a case, generating its inputs, timing, checking a corner of the result, printing a JSON line.
 
 A peer is a script `peer_NAME.py DEVICE BUDGET_S STUDY:CASE ... [--OPTION ...]`; run(measure) below calls measure(work, device, budget_s) for each
-case and prints what it yields: {"peer", "study", "case", "median_ms", "min_ms", "max_ms"}, or in place of the times a sentence under
-"skipped" or "failed"; {"peer", "missing"} when a package is not there.
+case and prints what it yields: {"peer", "study", "case", "median_ms", "min_ms", "max_ms"}, or a sentence under
+"skipped" or "failed" instead of the times; {"peer", "missing"} if a package is not installed.
 """
 import itertools
 import json
@@ -22,10 +22,10 @@ Plates = namedtuple("Plates", "study case epochs")
 PHOTOGRAPHS = {"resnet": (r"(train|train-head|infer) (fp32|tf32|bf16) (\d+)", "train bf16 256", Residual),
                "folder": (r"(\d+)x\d+ (exact|scaled)", "500x500 exact", Folder),
                "plates": (r"34\+8 480x480 (\d+) epochs", "34+8 480x480 100 epochs", Plates)}
-SAMPLES = 60000  # of an epoch of training; the times of augmentation are those of as many images
-AUGMENT_BOUNDS = (12, 2, 0.15, 0.1)  # Tandem's recipe `digits`: ± degrees, ± pixels both ways, ± tilt, noise up to
+SAMPLES = 60000  # per training epoch; augmentation times are for the same number of images
+AUGMENT_BOUNDS = (12, 2, 0.15, 0.1)  # ± degrees, ± pixels in x and y, ± tilt, maximum noise
 RATE = 0.1       # the learning rate of training
-SETS = 3    # sets of inputs on the GPU, used in turn, so that its L2 cache does not serve the inputs
+SETS = 3    # sets of inputs on the GPU, used in rotation so that they are not in the L2 cache
 BATCH = 20  # GPU calls between two events, 5 when one takes over 1 ms; the time is divided by it
 
 
@@ -73,13 +73,13 @@ def inputs(work):
     import numpy as np
     rng, dtype, shape = np.random.default_rng(1), numpy_dtype(work), (work.rows, work.columns)
 
-    def draw(size):
+    def sample(size):
         if np.issubdtype(dtype, np.integer):
             return rng.integers(0, 256, size, dtype=np.uint8).astype(dtype)
         return (2 * rng.random(size, dtype=dtype) - 1).astype(dtype)
 
-    return {"max": lambda: (draw(shape), draw(shape)), "xxt": lambda: (draw(shape),),
-            "correlation": lambda: (draw(shape), draw(work.kernel))}[work.study]()
+    return {"max": lambda: (sample(shape), sample(shape)), "xxt": lambda: (sample(shape),),
+            "correlation": lambda: (sample(shape), sample(work.kernel))}[work.study]()
 
 
 def check_corner(work, given, result, side=8):
@@ -106,7 +106,7 @@ def summary(samples_ms):
 
 
 def time_cpu(call, budget_s, repeat=1):
-    """Wall time of one call (of `repeat` equal passes): one to warm up (the check of the corner was another), then as many as
+    """Wall time of one call, divided by its `repeat` equal passes: one warm-up call (after that of check_corner), then as many as
     the budget allows, 3 to 201."""
     start = time.perf_counter()
     call()
@@ -120,20 +120,20 @@ def time_cpu(call, budget_s, repeat=1):
 
 
 def of_all_samples(figures, samples):
-    """From the times of so many samples to those of SAMPLES."""
+    """Scales times of `samples` samples to SAMPLES."""
     return {name: value * SAMPLES / samples for name, value in figures.items()}
 
 
 def training_data(work):
-    """Random images, a row each, and labels."""
+    """Random images, one per row, and labels."""
     import numpy as np
     rng = np.random.default_rng(1)
     return rng.random((SAMPLES, work.layers[0]), dtype=np.float32), rng.integers(0, work.layers[-1], SAMPLES)
 
 
 def time_training(work, step, loss, budget_s, finish=lambda: None):
-    """Time of an epoch of SAMPLES samples, from passes of up to 400 steps that go round the data. step(i) trains on the i-th batch,
-    loss(i) is the loss there, finish() waits for the device."""
+    """Time of an epoch of SAMPLES samples, from passes of up to 400 steps that cycle through the data. step(i) trains on the i-th
+    batch, loss(i) returns its loss, finish() waits for the device."""
     before = loss(0)
     step(0)
     if not abs(loss(0) - before) > 0:  # false for NaN too
@@ -149,7 +149,7 @@ def time_training(work, step, loss, budget_s, finish=lambda: None):
 
 
 def time_gpu(calls, budget_s, new_event, elapsed_ms):
-    """Median over 50 samples and more; a sample is BATCH launches, going round the sets in `calls`, between two events.
+    """Median over at least 50 samples; a sample is BATCH launches between two events, rotating through the sets in `calls`.
     new_event() records an event on the current stream and returns it; elapsed_ms(a, b) waits for b."""
     def sample(launches):
         start = new_event()
@@ -165,7 +165,7 @@ def time_gpu(calls, budget_s, new_event, elapsed_ms):
 
 def run(peer, measure):
     """Measures every case named on the command line with measure(work, device, budget_s) -> iterable of (peer name, result), a result
-    being a summary or a sentence that says why the case was left out. A case that fails does not keep the next from running."""
+    being a summary or the reason why the case was skipped. A case that fails does not prevent the next from running."""
     device, budget_s, cases = sys.argv[1], float(sys.argv[2]), [text for text in sys.argv[3:] if not text.startswith("--")]
     for work in map(parse, cases):
         row = {"peer": peer, "study": work.study, "case": work.case}

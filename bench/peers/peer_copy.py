@@ -1,5 +1,5 @@
-"""The machine's own limit on the CPU: a STREAM-like copy that moves the same bytes as the case (maximum reads two arrays and writes
-one, so the copy reads 1.5 and writes 1.5). Each thread copies its own band again and again, with no waiting for the others between
+"""The bandwidth limit of the CPU: a STREAM-like copy that moves the same bytes as the case (maximum reads two arrays and writes
+one, so the copy reads 1.5 and writes 1.5). Each thread copies its own band repeatedly without synchronization between
 passes; the faster of one thread and all cores counts. The copy on the GPU is in peer_torch.py."""
 import threading
 
@@ -9,7 +9,7 @@ import measure
 def best_copy(count, dtype, budget_s):
     import numpy as np
     source, target = np.ones(count, dtype), np.zeros(count, dtype)
-    passes = max(1, int(2e8 / (2 * source.nbytes)))  # small arrays: many passes a sample, so that starting threads costs nothing
+    passes = max(1, int(2e8 / (2 * source.nbytes)))  # many passes per sample for small arrays, to amortize thread start
     results = []
     for threads in sorted({1, measure.cores()}):
         bands = np.linspace(0, count, threads + 1).astype(int)

@@ -21,7 +21,7 @@ def make_call(work, given):
 def run(work, device, budget_s):
     import cupy
     if work.dtype == "tf32":
-        yield "CuPy", "CuPy takes TF32 from its environment alone"
+        yield "CuPy", "CuPy enables TF32 only through an environment variable"
         return
 
     def new_event():

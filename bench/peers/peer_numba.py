@@ -1,5 +1,5 @@
-"""Numba: the plain loops, compiled, a band of rows per thread (nogil). parallel=True is not used: it crashes in Debian's Numba on
-aarch64, where the CPU must also be named, or code for SVE is made that such a machine may not run."""
+"""Numba: compiled plain loops, one band of rows per thread (nogil). parallel=True is not used: it crashes in Debian's Numba on
+aarch64, where the CPU name must also be set, otherwise Numba generates SVE code that the machine may not support."""
 import os
 import platform
 from concurrent.futures import ThreadPoolExecutor
@@ -37,7 +37,7 @@ def xxt():
 
 
 def correlation(kh, kw):
-    """The kernel's size is a constant of the compiled code; only pixels near the edge look where the image ends."""
+    """The kernel's size is a constant of the compiled code; only pixels near the edge check the image bounds."""
     from numba import njit
     top, left = kh // 2, kw // 2
 

@@ -1,4 +1,4 @@
-"""NumPy: np.maximum into an existing array, and X @ X.T (which NumPy turns into the BLAS's syrk)."""
+"""NumPy: np.maximum into a preallocated array, and X @ X.T (which NumPy maps to BLAS syrk)."""
 import measure
 
 

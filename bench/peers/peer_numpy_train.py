@@ -1,5 +1,5 @@
-"""NumPy training a perceptron in f32: sigmoid, cross-entropy and plain SGD written out by hand, into arrays that exist already. Products
-run on the threads of NumPy's BLAS; where threadpoolctl is installed the best number of them counts."""
+"""NumPy training a perceptron in f32: hand-written sigmoid, cross-entropy and plain SGD into preallocated arrays. Products
+use the threads of NumPy's BLAS; if threadpoolctl is installed, the best thread count is used."""
 import measure
 
 
@@ -9,9 +9,9 @@ class Perceptron:
     def __init__(self, layers, batch, dtype):
         import numpy as np
         rng, pairs = np.random.default_rng(2), list(zip(layers, layers[1:]))
-        draw = lambda shape, inputs: (rng.uniform(-1, 1, shape) / np.sqrt(inputs)).astype(dtype)
-        self.weights = [draw(pair, pair[0]) for pair in pairs]
-        self.biases = [draw(outputs, inputs) for inputs, outputs in pairs]
+        sample = lambda shape, inputs: (rng.uniform(-1, 1, shape) / np.sqrt(inputs)).astype(dtype)
+        self.weights = [sample(pair, pair[0]) for pair in pairs]
+        self.biases = [sample(outputs, inputs) for inputs, outputs in pairs]
         self.values = [np.empty((batch, size), dtype) for size in layers[1:]]
         self.deltas = [np.empty_like(value) for value in self.values]
         self.slopes = [np.empty_like(value) for value in self.values]
@@ -19,7 +19,7 @@ class Perceptron:
         self.rows = np.arange(batch)
 
     def forward(self, x):
-        """Ends with each class's probability in the last of self.values."""
+        """Leaves the class probabilities in self.values[-1]."""
         import numpy as np
         last = self.values[-1]
         for w, b, z in zip(self.weights, self.biases, self.values):
@@ -46,7 +46,7 @@ class Perceptron:
         delta = self.deltas[-1]
         np.copyto(delta, self.values[-1])
         delta[self.rows, y] -= 1
-        delta *= rate / len(x)  # gradients come out times the rate
+        delta *= rate / len(x)  # gradients are scaled by the learning rate
         for i in reversed(range(len(self.weights))):
             below = self.values[i - 1] if i else x
             if i:
@@ -60,7 +60,7 @@ class Perceptron:
 
 
 def check_gradient(layers, x, y, rate=1e-6):
-    """In f64 a tiny step lowers the loss by rate · |gradient|², the step's own length squared over the rate."""
+    """In f64 a tiny step lowers the loss by rate · |gradient|² = |step|² / rate."""
     net = Perceptron(layers, len(x), "f8")
     before, old = net.loss(x, y), [array.copy() for array in net.weights + net.biases]
     net.step(x, y, rate)

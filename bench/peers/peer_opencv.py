@@ -1,4 +1,4 @@
-"""OpenCV: filter2D with a border of zeros (a correlation, whose anchor for even kernels is SciPy's too), and cv2.max."""
+"""OpenCV: filter2D with a zero border (a correlation with the same anchor for even kernels as SciPy), and cv2.max."""
 import measure
 
 

@@ -1,6 +1,6 @@
-"""Messages a second through multiprocessing.Queue, with the writers and sizes of bench/data/pipe_queue_bench.cpp.
+"""Messages per second through multiprocessing.Queue, with the writers and sizes of bench/process/pipe_queue_bench.cpp.
 
-peer_python_queue.py [BUDGET_S]: a JSON line a case, {"peer", "writers", "bytes", "messages_per_s"}.
+peer_python_queue.py [BUDGET_S]: one JSON line per case, {"peer", "writers", "bytes", "messages_per_s"}.
 """
 import json
 import multiprocessing
@@ -19,24 +19,24 @@ def write(queue, stop, size):
 
 
 def measure(writers, size, budget_s):
-    # Bounded as the pipe is, so that writers do not run ahead into memory.
+    # Bounded like the pipe, so that writers do not fill the memory.
     queue, stop = multiprocessing.Queue(1024), multiprocessing.Event()
     processes = [multiprocessing.Process(target=write, args=(queue, stop, size), daemon=True) for _ in range(writers)]
     for process in processes:
         process.start()
-    for _ in range(100):  # until all are under way
+    for _ in range(100):  # until all writers are running
         queue.get()
     count, start = 0, time.perf_counter()
     while time.perf_counter() - start < budget_s:
         for _ in range(50):
             if len(queue.get()) != size:
-                raise RuntimeError("a message is torn")
+                raise RuntimeError("a message has the wrong size")
         count += 50
     rate = count / (time.perf_counter() - start)
     stop.set()
-    left = writers
-    while left > 0:
-        left -= not queue.get()
+    running = writers
+    while running > 0:
+        running -= not queue.get()
     for process in processes:
         process.join()
     return rate

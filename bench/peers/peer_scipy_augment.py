@@ -1,5 +1,5 @@
-"""SciPy augmenting images in two worker processes: rotate and shift (cubic splines, ndimage's default), noise and skew by NumPy. Jobs go out
-through a queue, batches come back through a pipe with a lock, as people write it in Python."""
+"""SciPy augmenting images in two worker processes: rotate and shift (cubic splines, ndimage's default), noise and skew by NumPy. Jobs are sent
+through a queue, batches return through a pipe with a lock, as is common in Python."""
 import multiprocessing
 import random
 
@@ -22,7 +22,7 @@ def augmented(image, bounds):
     return np.where(inside, image[y, source.clip(0, image.shape[1] - 1)], 0)
 
 
-def work_off(jobs, pipe, lock, images):
+def run_worker(jobs, pipe, lock, images):
     import numpy as np
     np.random.seed(None)
     random.seed()
@@ -38,10 +38,10 @@ def run(work, device, budget_s):
     images = np.random.default_rng(1).random((5000, work.rows, work.columns))
     off = np.max(np.abs(augmented(images[0], (0, 0, 0, 0)) - images[0]))
     if not off <= 1e-6:
-        raise RuntimeError(f"an image that should stay as it is changes by {off:g}")
-    context = multiprocessing.get_context("fork")  # the images are there already
+        raise RuntimeError(f"an image that should not change differs by {off:g}")
+    context = multiprocessing.get_context("fork")  # inherits the images
     jobs, lock, (receive, send) = context.Queue(), context.Lock(), context.Pipe(duplex=False)
-    workers = [context.Process(target=work_off, args=(jobs, send, lock, images), daemon=True) for _ in range(WORKERS)]
+    workers = [context.Process(target=run_worker, args=(jobs, send, lock, images), daemon=True) for _ in range(WORKERS)]
     for worker in workers:
         worker.start()
     batches = max(2048 // work.batch, 2 * WORKERS)
@@ -51,7 +51,7 @@ def run(work, device, budget_s):
             jobs.put(work.batch)
         for _ in range(batches):
             if receive.recv().shape != (work.batch, work.rows, work.columns):
-                raise RuntimeError("a batch of another shape came back")
+                raise RuntimeError("a batch has the wrong shape")
     try:
         yield "SciPy", measure.of_all_samples(measure.time_cpu(some_batches, budget_s), batches * work.batch)
     finally:

@@ -1,11 +1,11 @@
 """PyTorch on the CPU or the GPU: torch.maximum, X @ X.T (fp32, or with TF32 allowed), conv2d. On the GPU also "copy", a
-device-to-device copy that moves the same bytes as the case: the limit for what is bound by memory (1.5 arrays for maximum, which
+device-to-device copy that moves the same bytes as the case: the limit for memory-bound work (1.5 arrays for maximum, which
 reads two and writes one; the image for correlation)."""
 import measure
 
 
 def make_call(work, given):
-    """given: tensors of one set -> a call that does the work and returns the result."""
+    """given: tensors of one set -> a call that computes and returns the result."""
     import torch
     if work.study == "max":
         out = torch.empty_like(given[0])

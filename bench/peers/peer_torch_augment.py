@@ -1,22 +1,22 @@
-"""PyTorch augmenting images. On the GPU: an affine map (rotation, shift, skew) and noise drawn for every image, by affine_grid and
-grid_sample on floats that are there already. On the CPU: torchvision's RandomAffine on single images in a DataLoader, a worker a core."""
+"""PyTorch augmenting images. On the GPU: an affine map (rotation, shift, skew) and noise sampled for every image, with affine_grid and
+grid_sample on floats already on the device. On the CPU: torchvision's RandomAffine on single images in a DataLoader, one worker per core."""
 import math
 
 import measure
 
 
 def augment(images, bounds):
-    """Every image with its own draws within ±bounds: degrees, pixels, tilt, and noise up to the last."""
+    """Every image with its own samples within ±bounds: degrees, pixels, tilt, and the maximum noise."""
     import torch
     degrees, pixels, tilt, noise = bounds
     count, _, height, width = images.shape
 
-    def draw(bound):
+    def sample(bound):
         return (torch.rand(count, device=images.device) * 2 - 1) * bound
 
-    angle, skew = draw(math.radians(degrees)), draw(tilt)
+    angle, skew = sample(math.radians(degrees)), sample(tilt)
     cosine, sine = torch.cos(angle), torch.sin(angle)
-    right, down = draw(2 * pixels / width), draw(2 * pixels / height)
+    right, down = sample(2 * pixels / width), sample(2 * pixels / height)
     maps = torch.stack([cosine, cosine * skew - sine, right, sine, sine * skew + cosine, down], 1).view(count, 2, 3)
     grid = torch.nn.functional.affine_grid(maps, images.shape, align_corners=False)
     moved = torch.nn.functional.grid_sample(images, grid, align_corners=False)
@@ -41,13 +41,13 @@ def on_gpu(work, budget_s):
         sets = [torch.rand(work.batch, 1, work.rows, work.columns, device="cuda") for _ in range(measure.SETS)]
         off = (augment(sets[0], (0, 0, 0, 0)) - sets[0]).abs().max().item()
         if not off <= 1e-3:
-            raise RuntimeError(f"images that should stay as they are change by {off:g}")
+            raise RuntimeError(f"images that should not change differ by {off:g}")
         calls = [lambda images=images: augment(images, measure.AUGMENT_BOUNDS) for images in sets]
         yield "PyTorch", measure.of_all_samples(measure.time_gpu(calls, budget_s, new_event, elapsed_ms), work.batch)
 
 
 class Images:
-    """A data set of random images, each augmented when it is asked for."""
+    """A data set of random images that are augmented on access."""
 
     def __init__(self, work, count, transform):
         import torch
@@ -69,9 +69,9 @@ def on_cpu(work, budget_s):
     loader = torch.utils.data.DataLoader(images, work.batch, num_workers=measure.cores(), persistent_workers=True)
 
     def epoch():
-        seen = sum(len(batch) for batch in loader)
-        if seen != len(images):
-            raise RuntimeError(f"expected {len(images)} images, got {seen}")
+        count = sum(len(batch) for batch in loader)
+        if count != len(images):
+            raise RuntimeError(f"expected {len(images)} images, got {count}")
     yield "torchvision", measure.of_all_samples(measure.time_cpu(epoch, budget_s), len(images))
 
 

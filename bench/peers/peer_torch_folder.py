@@ -1,4 +1,4 @@
-"""A DataLoader over a folder of JPEGs (500×500, quality 90), with a worker a core, giving training batches of 224×224."""
+"""A DataLoader over a folder of JPEGs (500×500, quality 90), with one worker per core, for training batches of 224×224."""
 import os
 import random
 import tempfile
@@ -10,11 +10,11 @@ BATCH = 64
 
 
 def write_photos(folder, side, count):
-    """So many copies of one smooth picture: decoding takes as long whatever it shows."""
+    """`count` copies of one smooth image; the content hardly affects the decoding time."""
     from PIL import Image
-    draw = random.Random(1)
+    generator = random.Random(1)
     small = Image.new("RGB", (side // 16, side // 16))
-    small.putdata([tuple(draw.randrange(256) for _ in range(3)) for _ in range((side // 16) ** 2)])
+    small.putdata([tuple(generator.randrange(256) for _ in range(3)) for _ in range((side // 16) ** 2)])
     files = [os.path.join(folder, f"{i}.jpg") for i in range(count)]
     small.resize((side, side), Image.BICUBIC).save(files[0], quality=90)
     with open(files[0], "rb") as first:
@@ -28,7 +28,7 @@ def write_photos(folder, side, count):
 def run(work, device, budget_s):
     import torch
     if work.decoding != "exact":
-        yield "PyTorch", "it decodes all of a photograph"
+        yield "PyTorch", "it has no scaled decoding"
         return
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
         files = write_photos(folder, work.side, BATCH * measure.cores())
@@ -36,9 +36,9 @@ def run(work, device, budget_s):
         loader = torch.utils.data.DataLoader(photos, BATCH, shuffle=True, num_workers=measure.cores(), persistent_workers=True)
 
         def epoch():
-            seen = sum(len(images) for images, _ in loader)
-            if seen != len(files):
-                raise RuntimeError(f"expected {len(files)} images, got {seen}")
+            count = sum(len(images) for images, _ in loader)
+            if count != len(files):
+                raise RuntimeError(f"expected {len(files)} images, got {count}")
         yield "PyTorch", measure.of_all_samples(measure.time_cpu(epoch, budget_s), len(files))
 
 

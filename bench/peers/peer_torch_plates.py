@@ -1,6 +1,6 @@
-"""PyTorch's transfer learning as its tutorial has it: ResNet-18, frozen but for a new last layer, Adam, StepLR, loaders with 8 workers
-over the folders train and val in the folder given with --plates=, a validation phase every epoch. One epoch to warm up, then a few are
-timed and scaled to the case's number."""
+"""Transfer learning as in PyTorch's tutorial: ResNet-18, frozen except for a new last layer, Adam, StepLR, loaders with 8 workers
+over the folders train and val of --plates=FOLDER, a validation phase in every epoch. After one warm-up epoch, a few epochs are
+timed and scaled to the number of the case."""
 import os
 import sys
 import time
@@ -26,7 +26,7 @@ def run(work, device, budget_s):
     if not folder:
         yield "PyTorch", "there are no plates"
         return
-    if device == "cpu" and not torch_photos.onednn_pays():
+    if device == "cpu" and not torch_photos.onednn_is_faster():
         torch.backends.mkldnn.set_flags(False)
     torch.manual_seed(1)
     loaders = {"train": loader_of(os.path.join(folder, "train"), torch_photos.training_transform(224), True),

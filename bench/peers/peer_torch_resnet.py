@@ -1,6 +1,6 @@
-"""PyTorch training ResNet-18 (SGD with momentum), training its last layer alone with a frozen backbone in train mode, and inferring, on
-random images of 224×224 that are on the device already, channels-last. tf32 lets products and convolutions use TF32, bf16 is autocast;
-with --compile bf16 is also timed through torch.compile. On the CPU oneDNN is used, channels-last, or left out, whichever is faster there."""
+"""PyTorch training ResNet-18 (SGD with momentum), training only its last layer with a frozen backbone in train mode, and inference, on
+random 224×224 images on the device, channels-last. tf32 lets products and convolutions use TF32, bf16 is autocast;
+with --compile, bf16 is also timed with torch.compile. On the CPU it runs with oneDNN (channels-last) or without, whichever is faster."""
 import contextlib
 import sys
 
@@ -44,7 +44,7 @@ class Run:
     def time(self, budget_s):
         import torch
         if not bool(torch.isfinite(self.call().float()).all()):
-            raise RuntimeError(f"{self.work.case} gives numbers that are not finite")
+            raise RuntimeError(f"{self.work.case} gives non-finite values")
         if self.device == "cpu":
             return measure.of_all_samples(measure.time_cpu(self.call, budget_s), self.work.batch)
         calls = 5
@@ -62,7 +62,7 @@ def run(work, device, budget_s):
     torch.backends.cudnn.benchmark = True
     torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = work.precision == "tf32"
     if device == "cpu":
-        enabled = torch_photos.onednn_pays()
+        enabled = torch_photos.onednn_is_faster()
         with torch.backends.mkldnn.flags(enabled=enabled):
             yield "PyTorch", Run(work, device, enabled, False).time(budget_s)
         return

@@ -1,5 +1,5 @@
-"""PyTorch training a perceptron: sigmoid, cross-entropy, plain SGD (foreach). On the CPU the best number of threads counts; on the GPU,
-where the data lives too, both eager steps and steps replayed from a CUDA graph are timed. In the case tf32 products may use TF32, in
+"""PyTorch training a perceptron: sigmoid, cross-entropy, plain SGD (foreach). On the CPU the best thread count is used; on the GPU,
+with the data on the device, both eager steps and steps replayed from a CUDA graph are timed. In the case tf32 products may use TF32; in
 bf16 the forward pass runs under autocast."""
 import measure
 
@@ -9,11 +9,11 @@ def make_model(layers):
     modules = []
     for inputs, outputs in zip(layers, layers[1:]):
         modules += [nn.Linear(inputs, outputs), nn.Sigmoid()]
-    return nn.Sequential(*modules[:-1])  # the loss takes the last layer's sums
+    return nn.Sequential(*modules[:-1])  # the loss takes logits
 
 
 class Trainer:
-    """A model with its optimiser and data on a device."""
+    """A model with its optimizer and data on a device."""
 
     def __init__(self, work, device, images, labels):
         import torch
@@ -47,12 +47,12 @@ class Trainer:
             return self.loss_of(*self.batch(i)).item()
 
     def capture(self):
-        """-> a step(i) that replays one captured step on a batch copied into place."""
+        """-> a step(i) that copies a batch to the graph's inputs and replays the captured step."""
         import torch
         images, labels = (tensor.clone() for tensor in self.batch(0))
         side = torch.cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):  # libraries set themselves up outside the capture
+        with torch.cuda.stream(side):  # initialize the libraries before the capture
             for _ in range(3):
                 self.train_on(images, labels)
         torch.cuda.current_stream().wait_stream(side)

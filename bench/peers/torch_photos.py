@@ -1,5 +1,5 @@
-"""What the peers with photographs share: ResNet-18 and the photographs' transforms, torchvision's where it is installed, else the same
-layers in plain PyTorch and the same steps in Pillow."""
+"""Shared by the peers for photographs: ResNet-18 and the transforms, from torchvision if it is installed, else the same
+layers in plain PyTorch and the same transforms in Pillow."""
 import functools
 import math
 import random
@@ -51,12 +51,12 @@ def freeze(model):
 
 
 @functools.lru_cache
-def onednn_pays():
-    """Whether ResNet-18 is faster on this CPU with oneDNN than without, by the second of two batches each."""
+def onednn_is_faster():
+    """Whether ResNet-18 is faster on this CPU with oneDNN than without, measured on the second of two batches."""
     import torch
     if not torch.backends.mkldnn.is_available():
         return False
-    took = {}
+    seconds = {}
     for enabled in (True, False):
         layout = torch.channels_last if enabled else torch.contiguous_format
         model, images = resnet18().eval().to(memory_format=layout), torch.randn(8, 3, 224, 224).to(memory_format=layout)
@@ -64,8 +64,8 @@ def onednn_pays():
             model(images)
             start = time.perf_counter()
             model(images)
-            took[enabled] = time.perf_counter() - start
-    return took[True] < took[False]
+            seconds[enabled] = time.perf_counter() - start
+    return seconds[True] < seconds[False]
 
 
 def training_transform(size):
@@ -85,8 +85,8 @@ def evaluation_transform(size):
 
 
 class PlainTransform:
-    """torchvision's steps by Pillow: a random box (share of the area 0.08 to 1, width by height 3/4 to 4/3) or all, resized, perhaps
-    flipped, as normalised floats."""
+    """torchvision's transforms in Pillow: a random crop (0.08 to 1 of the area, aspect ratio 3/4 to 4/3) or the whole image, resized,
+    randomly flipped, as normalized floats."""
 
     def __init__(self, size, training):
         self.size, self.training = size, training
@@ -114,7 +114,7 @@ class PlainTransform:
 
 
 class Photos:
-    """A data set of files, each decoded and transformed when it is asked for, as torchvision's ImageFolder does."""
+    """A data set of files that are decoded and transformed on access, like torchvision's ImageFolder."""
 
     def __init__(self, files, labels, transform):
         self.files, self.labels, self.transform = files, labels, transform

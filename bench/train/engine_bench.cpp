@@ -1,5 +1,5 @@
-// Training as samples a second: whole epochs of the perceptron of SPEC §4 and of a large one (on the CPU
-// a part of them), on every device; the large one on a GPU also with products in less than fp32.
+// Training throughput in samples per second: whole epochs of the perceptron of SPEC §4 and of a large one (on
+// the CPU a part of an epoch), on every device; the large one on a GPU also with lower precision than fp32.
 // bench/compare reads the names.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
@@ -10,37 +10,38 @@
 
 #include "tandem/nn/mlp.h"
 #include "tandem/ops/random.h"
-#include "tandem/train/engine.h"
-#include "tandem/train/module_engine.h"
+#include "tandem/train/engines/engine.h"
+#include "tandem/train/engines/module_engine.h"
 
 namespace tandem {
 namespace {
 
-// The engine make_engine() picks or the general one, and how products are computed.
-struct Way {
+// The engine that make_engine() chooses or ModuleEngine, and the precision of products.
+struct Variant {
   const char* name;
   bool best = true;
   MatmulPrecision precision = MatmulPrecision::fp32;
 };
 
-constexpr Way everywhere[] = {{.name = "best"}, {.name = "general", .best = false}};
-constexpr Way less_than_fp32[] = {{.name = "tf32", .precision = MatmulPrecision::tf32},
-                                  {.name = "bf16", .precision = MatmulPrecision::bf16}};
+constexpr Variant all_devices[] = {{.name = "best"}, {.name = "general", .best = false}};
+constexpr Variant gpu_only[] = {{.name = "tf32", .precision = MatmulPrecision::tf32},
+                                {.name = "bf16", .precision = MatmulPrecision::bf16}};
 
 struct Network {
   std::vector<std::int64_t> layers;
-  std::int64_t cpu_steps;  // at most so many of an epoch's steps on the CPU
-  std::int64_t warm_up;    // steps at least: an engine may try numbers of threads in its first few hundred
+  std::int64_t cpu_steps;  // maximum number of steps per epoch on the CPU
+  std::int64_t
+      warm_up;  // minimum number of steps: the CPU engine tunes its thread count in the first few hundred
 };
 
 const Network small{.layers = {784, 200, 10}, .cpu_steps = 1 << 20, .warm_up = 500};
 const Network large{.layers = {784, 4096, 4096, 10}, .cpu_steps = 16, .warm_up = 1};
 
-std::string name_of(const Network& network, Device device, const Way& way) {
-  return fmt::format("train/{}/{}/{}", fmt::join(network.layers, ","), device.to_string(), way.name);
+std::string name_of(const Network& network, Device device, const Variant& variant) {
+  return fmt::format("train/{}/{}/{}", fmt::join(network.layers, ","), device.to_string(), variant.name);
 }
 
-void train(benchmark::State& state, const Network& network, Device device, const Way& way) {
+void train(benchmark::State& state, const Network& network, Device device, const Variant& variant) {
   const std::int64_t samples = 60000, batch = state.range(0);
   ImageSet images;
   images.images =
@@ -50,10 +51,10 @@ void train(benchmark::State& state, const Network& network, Device device, const
   const auto model = make_mlp({.layers = network.layers});
   model->to(device);
   Optimizer optimizer(model->parameters(), {}, 0.1);
-  StoredImages source(images, {.samples = samples, .batch_size = batch});
+  InMemorySource source(images, {.samples = samples, .batch_size = batch});
   const TrainingTask task{
-      .model = *model, .optimizer = optimizer, .source = source, .precision = way.precision};
-  const auto engine = way.best ? make_engine(task) : std::make_unique<ModuleEngine>(task);
+      .model = *model, .optimizer = optimizer, .source = source, .precision = variant.precision};
+  const auto engine = variant.best ? make_engine(task) : std::make_unique<ModuleEngine>(task);
   const std::int64_t epoch = task.batches().steps();
   const std::int64_t steps = device.is_cuda() ? epoch : std::min(epoch, network.cpu_steps);
   for (std::int64_t done = 0; done < network.warm_up; done += steps) engine->run(0, 0, steps);
@@ -63,10 +64,11 @@ void train(benchmark::State& state, const Network& network, Device device, const
   state.SetLabel(engine->description());
 }
 
-void add(const Network& network, Device device, const Way& way, const std::vector<std::int64_t>& batches) {
+void add(const Network& network, Device device, const Variant& variant,
+         const std::vector<std::int64_t>& batches) {
   auto* const added = benchmark::RegisterBenchmark(
-      name_of(network, device, way).c_str(),
-      [&network, device, way](benchmark::State& state) { train(state, network, device, way); });
+      name_of(network, device, variant).c_str(),
+      [&network, device, variant](benchmark::State& state) { train(state, network, device, variant); });
   added->UseRealTime()->Unit(benchmark::kMillisecond);
   for (const std::int64_t batch : batches) added->Arg(batch);
 }
@@ -75,12 +77,12 @@ void register_all() {
   std::vector<Device> devices{cpu_device};
   if (cuda_device_count() > 0) devices.push_back(cuda_device());
   for (const Device device : devices)
-    for (const Way& way : everywhere) {
-      add(small, device, way, {16, 128, 1024});
-      add(large, device, way, {128, 1024});
+    for (const Variant& variant : all_devices) {
+      add(small, device, variant, {16, 128, 1024});
+      add(large, device, variant, {128, 1024});
     }
   if (devices.back().is_cuda())
-    for (const Way& way : less_than_fp32) add(large, devices.back(), way, {1024});
+    for (const Variant& variant : gpu_only) add(large, devices.back(), variant, {1024});
 }
 
 const bool registered = (register_all(), true);

@@ -1,15 +1,16 @@
-// ResNet-18 on 224×224 photographs as images a second: training steps (SGD with momentum), training of the
-// last layer alone, and inference, on every device and, on a GPU, in every precision. bench/compare reads the
+// ResNet-18 on 224×224 photographs in images per second: training steps (SGD with momentum), training of the
+// last layer only, and inference, on every device and, on a GPU, in every precision. bench/compare reads the
 // names.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
 #include <string>
 
+#include "tandem/device/stream.h"
 #include "tandem/nn/resnet.h"
 #include "tandem/ops/random.h"
 #include "tandem/tensor/tape.h"
-#include "tandem/train/engine.h"
+#include "tandem/train/engines/engine.h"
 
 namespace tandem {
 namespace {
@@ -41,13 +42,13 @@ void train(benchmark::State& state, Device device, const Precision& precision, b
   for (const NamedTensor& each : model.parameters())
     if (each.tensor.requires_grad()) parameters.push_back(each);
   Optimizer optimizer(parameters, {.momentum = 0.9}, 1e-4);
-  StoredImages source(images, {.samples = 2 * batch, .batch_size = batch, .batches_per_epoch = steps});
+  InMemorySource source(images, {.samples = 2 * batch, .batch_size = batch, .batches_per_epoch = steps});
   const TrainingTask task{
       .model = model,
       .optimizer = optimizer,
       .source = source,
       .precision = precision.products,
-      .input = {.flat = false, .height = side, .width = side, .channels = 3, .norm = photo_norm}};
+      .input = {.flat = false, .height = side, .width = side, .channels = 3, .norm = imagenet_norm}};
   const auto engine = make_engine(task);
   engine->run(0, 0, device.is_cuda() ? 6 : 1);
   std::int64_t done = 0;

@@ -1,36 +1,38 @@
-// Augmentation on CUDA, pass by pass. The common pass on small grey images has a kernel of its own
-// (augment_small.cuh); the one here takes any pass on any image. A block works on one image: it draws the
-// arguments, then a thread computes eight consecutive bytes, as many as one block of random words serves.
+// Augmentation on CUDA, one fused pass at a time. The common pass on small gray images has its own kernel
+// (augment_small.cuh); the kernel here handles any pass on any image. A block works on one image: it samples
+// the arguments, then each thread computes eight consecutive bytes, the number that one block of random words
+// covers.
 #include <algorithm>
 #include <string>
 
+#include "tandem/augment/augment_kernel.h"
 #include "tandem/augment/augment_pass.cuh"
 #include "tandem/augment/augment_small.cuh"
 #include "tandem/core/error.h"
 #include "tandem/device/buffer.h"
 #include "tandem/device/cuda.h"
 
-namespace tandem {
+namespace tandem::detail {
 namespace {
 
 constexpr int threads = 128;
-constexpr int groups_a_thread = 8;  // of 8 bytes, where an image has so many
-constexpr std::int64_t most_scratch = std::int64_t{256} << 20;
-static_assert(threads >= most_augment_steps);
+constexpr int groups_per_thread = 8;  // of 8 bytes, if the image has that many
+constexpr std::int64_t max_scratch = std::int64_t{256} << 20;
+static_assert(threads >= max_augment_steps);
 
-// The drawn steps of this block's image, in shared memory; the first is the pass's first.
-__device__ const DrawnStep* draw_pass(const PassOnDevice& work) {
-  __shared__ alignas(DrawnStep) std::byte memory[most_augment_steps * sizeof(DrawnStep)];
-  auto* const drawn = reinterpret_cast<DrawnStep*>(memory);
-  const int step = work.pass.begin + static_cast<int>(threadIdx.x);
-  if (step < work.pass.end) drawn[threadIdx.x] = work.draw(work.key(blockIdx.x), step);
+// Samples the steps of the pass for this block's image into shared memory.
+__device__ const SampledStep* sample_pass(const CudaPassParams& params) {
+  __shared__ alignas(SampledStep) std::byte memory[max_augment_steps * sizeof(SampledStep)];
+  auto* const steps = reinterpret_cast<SampledStep*>(memory);
+  const int step = params.pass.begin + static_cast<int>(threadIdx.x);
+  if (step < params.pass.end) steps[threadIdx.x] = params.sample(params.key(blockIdx.x), step);
   __syncthreads();
-  return drawn;
+  return steps;
 }
 
-// What a number of moves makes of an image, a row of it at hand.
+// An image after a sequence of moves; caches the RowMove of one row.
 struct MovedRow {
-  const DrawnStep* moves;
+  const SampledStep* moves;
   int count;
   const ImageSize& size;
   std::int32_t y = -1;
@@ -48,7 +50,7 @@ struct MovedRow {
   }
 };
 
-// A rotation's source, after the moves before it: two rows at hand.
+// The source of a rotation, after the moves before it; caches two rows.
 struct Source {
   const std::uint8_t* image;
   MovedRow upper, lower;
@@ -61,7 +63,7 @@ struct Source {
       return static_cast<std::int32_t>(at >> (map.fraction - weight_bits)) & ((1 << weight_bits) - 1);
     };
     const bool right = x + 1 < size.width, below = y + 1 < size.height;
-    return between_levels(
+    return interpolate_levels(
         upper.level(image, x, y, channel), right ? upper.level(image, x + 1, y, channel) : 0,
         below ? lower.level(image, x, y + 1, channel) : 0,
         right && below ? lower.level(image, x + 1, y + 1, channel) : 0, weight(column), weight(row));
@@ -73,15 +75,15 @@ struct Source {
   }
 };
 
-// Along one axis: which four coefficients of a spline, mirrored at the borders, and how much of each.
+// The indices and weights of four spline coefficients along one axis, mirrored at the borders.
 struct SplineTaps {
   std::int32_t index[4];
   float weight[4];
 
   __device__ SplineTaps(std::int64_t at, int fraction, std::int32_t size) {
     const auto first = static_cast<std::int32_t>(at >> fraction) - 1;
-    const auto whole = std::int64_t{1} << fraction;
-    const float t = static_cast<float>(at & (whole - 1)) / static_cast<float>(whole), u = 1 - t;
+    const auto one = std::int64_t{1} << fraction;
+    const float t = static_cast<float>(at & (one - 1)) / static_cast<float>(one), u = 1 - t;
     weight[0] = u * u * u / 6;
     weight[1] = (t * t * (t - 2) * 3 + 4) / 6;
     weight[2] = (u * u * (u - 2) * 3 + 4) / 6;
@@ -106,24 +108,24 @@ __device__ std::int32_t cubic(const float* coefficients, const ImageSize& size, 
   return min(max(__float2int_rd(sum + 0.5f), 0), 255);
 }
 
-__global__ void __launch_bounds__(threads) augment_any(const __grid_constant__ PassOnDevice work) {
-  const DrawnStep* const drawn = draw_pass(work);
-  const AugmentPass& pass = work.pass;
-  const ImageSize& size = work.size;
+__global__ void __launch_bounds__(threads) augment_generic(const __grid_constant__ CudaPassParams params) {
+  const SampledStep* const steps = sample_pass(params);
+  const FusedPass& pass = params.pass;
+  const ImageSize& size = params.size;
   const auto bytes = static_cast<std::int32_t>(size.bytes()), groups = (bytes - 1) / 8 + 1;
-  const DrawnStep* const rotation = drawn + (pass.rotation - pass.begin);
+  const SampledStep* const rotation = steps + (pass.rotation - pass.begin);
   const RotateMap& map = rotation->map;
   const std::int64_t last_column = std::int64_t{size.width - 1} << map.fraction;
   const std::int64_t last_row = std::int64_t{size.height - 1} << map.fraction;
-  const MovedRow before{drawn, pass.rotation - pass.begin, size};
-  Source source{work.source(blockIdx.x), before, before};
+  const MovedRow before{steps, pass.rotation - pass.begin, size};
+  Source source{params.source(blockIdx.x), before, before};
   MovedRow after{rotation + 1, pass.moves_end - pass.rotation - 1, size};
-  const float* const coefficients = work.coefficients + blockIdx.x * size.bytes();
-  std::uint8_t* const out = work.out + blockIdx.x * size.bytes();
+  const float* const coefficients = params.coefficients + blockIdx.x * size.bytes();
+  std::uint8_t* const out = params.out + blockIdx.x * size.bytes();
 
-  // `x` and `y` are those of the output.
+  // `x` and `y` are output coordinates.
   const auto level = [&](std::int32_t x, std::int32_t y, int channel) -> std::int32_t {
-    if (!pass.rotates()) return source.upper.level(source.image, x, y, channel);
+    if (!pass.has_rotation()) return source.upper.level(source.image, x, y, channel);
     const RowMove& move = after.at(y);
     if (x < move.begin || x >= move.end) return 0;
     const std::int64_t column = map.column(x + move.offset, move.row);
@@ -143,61 +145,62 @@ __global__ void __launch_bounds__(threads) augment_any(const __grid_constant__ P
   const auto stride = static_cast<std::int32_t>(gridDim.y * threads);
   for (auto group = static_cast<std::int32_t>(blockIdx.y * threads + threadIdx.x); group < groups;
        group += stride) {
-    const std::int32_t first = 8 * group, held = min(8, bytes - first);
+    const std::int32_t first = 8 * group, count = min(8, bytes - first);
     std::int32_t pixel = first / size.channels, channel = first - pixel * size.channels;
     std::int32_t y = pixel / size.width, x = pixel - y * size.width;
     std::int32_t levels[8] = {};
 #pragma unroll 1
-    for (int i = 0; i < held; ++i) {
-      const std::int32_t found = level(x, y, channel);
+    for (int i = 0; i < count; ++i) {
+      const std::int32_t value = level(x, y, channel);
 #pragma unroll
-      for (int j = 0; j < 8; ++j) levels[j] = i == j ? found : levels[j];
+      for (int j = 0; j < 8; ++j) levels[j] = i == j ? value : levels[j];
       if (++channel < size.channels) continue;
       channel = 0;
       if (++x < size.width) continue;
       x = 0;
       ++y;
     }
-    DrawKey key = work.key(blockIdx.x);
+    RandomKey key = params.key(blockIdx.x);
     for (int step = pass.moves_end; step < pass.end; ++step) {
       key.operation = static_cast<std::uint32_t>(step);
       const Words4 block = key.block(1 + static_cast<std::uint32_t>(group));
-      const std::int32_t noise = drawn[step - pass.begin].noise;
+      const std::int32_t noise = steps[step - pass.begin].noise;
 #pragma unroll
       for (int i = 0; i < 8; ++i) levels[i] = noisy_level(levels[i], noise, noise_bits(block, i));
     }
 #pragma unroll
     for (int i = 0; i < 8; ++i)
-      if (i < held) out[first + i] = static_cast<std::uint8_t>(levels[i]);
+      if (i < count) out[first + i] = static_cast<std::uint8_t>(levels[i]);
   }
 }
 
-// From values to the coefficients of their spline along a line of `count` values, `step` apart (Unser 1999),
-// with SciPy's start for a line that is mirrored at its ends.
+// Replaces `count` values that are `step` apart by the coefficients of their spline (Unser 1999), with
+// SciPy's initial value for a line that is mirrored at its ends.
 __device__ void filter_line(float* line, std::int32_t count, std::int32_t step) {
   if (count < 2) return;
   constexpr float pole = -0.26794919243f;         // √3 − 2
-  const std::int32_t terms = min(count - 1, 32);  // later ones are less than the rounding
-  float far = pole;
-  for (std::int32_t i = 1; i < terms; ++i) far *= pole;
-  if (count - 1 > terms) far = 0;
-  float power = pole, start = line[0] + far * line[(count - 1) * step];
+  const std::int32_t terms = min(count - 1, 32);  // later terms are below the rounding error
+  float last_power = pole;
+  for (std::int32_t i = 1; i < terms; ++i) last_power *= pole;
+  if (count - 1 > terms) last_power = 0;
+  float power = pole, start = line[0] + last_power * line[(count - 1) * step];
   for (std::int32_t i = 1; i < terms; ++i, power *= pole)
-    start += power * (line[i * step] + far * line[(count - 1 - i) * step]);
-  float held = line[0] = 6 * start / (1 - far * far);
-  for (std::int32_t i = 1; i < count; ++i) held = line[i * step] = 6 * line[i * step] + pole * held;
+    start += power * (line[i * step] + last_power * line[(count - 1 - i) * step]);
+  float previous = line[0] = 6 * start / (1 - last_power * last_power);
+  for (std::int32_t i = 1; i < count; ++i) previous = line[i * step] = 6 * line[i * step] + pole * previous;
   const float before = line[(count - 2) * step];
-  held = line[(count - 1) * step] = (pole * before + held) * pole / (pole * pole - 1);
-  for (std::int32_t i = count - 2; i >= 0; --i) held = line[i * step] = pole * (held - line[i * step]);
+  previous = line[(count - 1) * step] = (pole * before + previous) * pole / (pole * pole - 1);
+  for (std::int32_t i = count - 2; i >= 0; --i)
+    previous = line[i * step] = pole * (previous - line[i * step]);
 }
 
-// A thread a column: reads the image after the moves before its rotation, and filters downwards.
+// One thread per column: reads the image after the moves before the rotation, and filters the column.
 __global__ void __launch_bounds__(threads)
-    spline_columns(const __grid_constant__ PassOnDevice work, float* coefficients) {
-  const DrawnStep* const drawn = draw_pass(work);
-  const ImageSize& size = work.size;
-  MovedRow moved{drawn, work.pass.rotation - work.pass.begin, size};
-  const std::uint8_t* const image = work.source(blockIdx.x);
+    spline_columns(const __grid_constant__ CudaPassParams params, float* coefficients) {
+  const SampledStep* const steps = sample_pass(params);
+  const ImageSize& size = params.size;
+  MovedRow moved{steps, params.pass.rotation - params.pass.begin, size};
+  const std::uint8_t* const image = params.source(blockIdx.x);
   const std::int32_t across = size.width * size.channels;
   for (auto column = static_cast<std::int32_t>(blockIdx.y * threads + threadIdx.x); column < across;
        column += static_cast<std::int32_t>(gridDim.y * threads)) {
@@ -209,7 +212,7 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-// A thread a row of a channel.
+// One thread per row and channel.
 __global__ void __launch_bounds__(threads) spline_rows(ImageSize size, float* coefficients) {
   for (auto row = static_cast<std::int32_t>(blockIdx.y * threads + threadIdx.x);
        row < size.height * size.channels; row += static_cast<std::int32_t>(gridDim.y * threads)) {
@@ -219,30 +222,30 @@ __global__ void __launch_bounds__(threads) spline_rows(ImageSize size, float* co
   }
 }
 
-// A column of blocks an image.
-dim3 blocks_for(const PassOnDevice& work, std::int64_t items) {
-  return dim3(static_cast<unsigned>(work.count),
+// One column of blocks per image.
+dim3 blocks_for(const CudaPassParams& params, std::int64_t items) {
+  return dim3(static_cast<unsigned>(params.count),
               static_cast<unsigned>(std::clamp<std::int64_t>((items + threads - 1) / threads, 1, 65535)));
 }
 
-bool is_cubic(const Recipe& recipe, const AugmentPass& pass) {
-  return pass.rotates() && recipe.steps[pass.rotation].interpolation == Interpolation::cubic;
+bool is_cubic(const Recipe& recipe, const FusedPass& pass) {
+  return pass.has_rotation() && recipe.steps[pass.rotation].interpolation == Interpolation::cubic;
 }
 
-void run_pass(PassOnDevice work, float* coefficients, StreamView stream) {
-  if (augment_small_images(work, stream)) return;
-  const ImageSize& size = work.size;
-  if (is_cubic(work.recipe, work.pass)) {
-    spline_columns<<<blocks_for(work, std::int64_t{size.width} * size.channels), threads, 0,
-                     cuda_stream(stream)>>>(work, coefficients);
+void launch_pass(CudaPassParams params, float* coefficients, StreamView stream) {
+  if (augment_small_images(params, stream)) return;
+  const ImageSize& size = params.size;
+  if (is_cubic(params.recipe, params.pass)) {
+    spline_columns<<<blocks_for(params, std::int64_t{size.width} * size.channels), threads, 0,
+                     cuda_stream(stream)>>>(params, coefficients);
     check_launch("augment (spline, columns)");
-    spline_rows<<<blocks_for(work, std::int64_t{size.height} * size.channels), threads, 0,
+    spline_rows<<<blocks_for(params, std::int64_t{size.height} * size.channels), threads, 0,
                   cuda_stream(stream)>>>(size, coefficients);
     check_launch("augment (spline, rows)");
-    work.coefficients = coefficients;
+    params.coefficients = coefficients;
   }
-  augment_any<<<blocks_for(work, (size.bytes() + 8 * groups_a_thread - 1) / (8 * groups_a_thread)), threads,
-                0, cuda_stream(stream)>>>(work);
+  augment_generic<<<blocks_for(params, (size.bytes() + 8 * groups_per_thread - 1) / (8 * groups_per_thread)),
+                    threads, 0, cuda_stream(stream)>>>(params);
   check_launch("augment");
 }
 
@@ -258,38 +261,40 @@ void augment_kernel<Backend::cuda>(const AugmentBatch& batch, StreamView stream)
   int passes = 0;
   bool cubic_rotation = false;
   for (int begin = 0; begin < batch.recipe.count; ++passes) {
-    const AugmentPass pass = pass_from(batch.recipe, begin);
+    const FusedPass pass = fused_pass_at(batch.recipe, begin);
     cubic_rotation = cubic_rotation || is_cubic(batch.recipe, pass);
     begin = pass.end;
   }
-  passes = std::max(passes, 1);  // one that does nothing copies
+  passes = std::max(passes, 1);  // a pass without steps copies the images
 
-  // Where memory between passes is needed, images go through it in portions.
+  // If memory between passes is needed, the batch is processed in chunks to bound it.
   const std::int64_t image_scratch = (passes > 1 ? bytes : 0) + (cubic_rotation ? 4 * bytes : 0);
-  const std::int64_t portion = std::min<std::int64_t>(
-      batch.count, image_scratch == 0 ? INT32_MAX : std::max<std::int64_t>(most_scratch / image_scratch, 1));
-  const Buffer between(passes > 1 ? portion * bytes : 0, stream);
-  const Buffer coefficients(cubic_rotation ? 4 * portion * bytes : 0, stream);
-  for (std::int64_t first = 0; first < batch.count; first += portion) {
-    PassOnDevice work;
-    work.recipe = batch.recipe;
-    work.size = batch.size;
-    work.seed = batch.seed;
-    work.epoch = batch.epoch;
-    work.samples = batch.samples + first;
-    work.in = batch.images;
-    work.images = batch.image_count;
-    work.count = std::min(portion, batch.count - first);
-    // Passes write to the result and to the memory between in turn, such that the last one writes the result.
-    for (int left = passes, begin = 0; left > 0; --left) {
-      work.pass = pass_from(batch.recipe, begin);
-      work.out = left % 2 == 1 ? batch.out + first * bytes : reinterpret_cast<std::uint8_t*>(between.data());
-      run_pass(work, reinterpret_cast<float*>(coefficients.data()), stream);
-      work.in = work.out;
-      work.gathered = true;
-      begin = work.pass.end;
+  const std::int64_t chunk = std::min<std::int64_t>(
+      batch.count, image_scratch == 0 ? INT32_MAX : std::max<std::int64_t>(max_scratch / image_scratch, 1));
+  const Buffer between(passes > 1 ? chunk * bytes : 0, stream);
+  const Buffer coefficients(cubic_rotation ? 4 * chunk * bytes : 0, stream);
+  for (std::int64_t first = 0; first < batch.count; first += chunk) {
+    CudaPassParams params;
+    params.recipe = batch.recipe;
+    params.size = batch.size;
+    params.seed = batch.seed;
+    params.epoch = batch.epoch;
+    params.samples = batch.samples + first;
+    params.in = batch.images;
+    params.image_count = batch.image_count;
+    params.count = std::min(chunk, batch.count - first);
+    // Passes alternate between the output and the intermediate buffer, so that the last one writes the
+    // output.
+    for (int remaining = passes, begin = 0; remaining > 0; --remaining) {
+      params.pass = fused_pass_at(batch.recipe, begin);
+      params.out =
+          remaining % 2 == 1 ? batch.out + first * bytes : reinterpret_cast<std::uint8_t*>(between.data());
+      launch_pass(params, reinterpret_cast<float*>(coefficients.data()), stream);
+      params.in = params.out;
+      params.gathered = true;
+      begin = params.pass.end;
     }
   }
 }
 
-}  // namespace tandem
+}  // namespace tandem::detail

@@ -1,5 +1,5 @@
-// What a recipe does to a few images, for people to look at: a row an image, first as it is, then as the
-// first epochs of a training would draw it, each with its arguments beneath.
+// Contact sheets that show the effect of a recipe: one row per image, first the original, then its variants
+// in the first epochs of training, each labeled with its sampled arguments.
 #pragma once
 
 #include <cstdint>
@@ -8,34 +8,34 @@
 #include <string>
 #include <vector>
 
-#include "tandem/augment/draw.h"
 #include "tandem/augment/photo_recipe.h"
+#include "tandem/augment/recipe.h"
 #include "tandem/image/contact_sheet.h"
 
 namespace tandem {
 
+/// What a sheet shows.
 struct AugmentSheetOptions {
-  int count = 8;  // draws of each image
+  int count = 8;  ///< variants of each image
   std::uint64_t seed = 1;
 };
 
-inline constexpr int most_sheet_draws = 100;
-inline constexpr std::int64_t most_sheet_pictures = 1024;
+/// Limits of a sheet: variants of each image, and images in total.
+inline constexpr int max_sheet_variants = 100;
+inline constexpr std::int64_t max_sheet_images = 1024;
 
-// "rotate 7.3", "shift 1 -2", as in a recipe.
-std::string describe(const DrawnStep& step);
+/// One row: the image with the label `name`, then variants 0 … count − 1, where variant i is what epoch i of
+/// training makes of sample `sample`. Images larger than a cell of the sheet are reduced to it. Throws Error
+/// for an empty image.
+std::vector<LabeledImage> augment_row(const Image& image, const std::string& name, std::uint32_t sample,
+                                      const Recipe& recipe, const AugmentSheetOptions& options = {});
 
-// The image under `name`, then draw 0 … count − 1: epoch i of sample `sample`. Those larger than a cell of
-// the sheet are made as small.
-std::vector<LabelledImage> augment_row(const Image& image, const std::string& name, std::uint32_t sample,
-                                       const Recipe& recipe, const AugmentSheetOptions& options = {});
+/// The same for a photograph: the label of a variant has its crop box and the number of further changes.
+std::vector<LabeledImage> photo_row(const Image& photo, const std::string& name, std::uint32_t sample,
+                                    const PhotoRecipe& recipe, const AugmentSheetOptions& options = {});
 
-// The same for a photograph: beneath each draw stand its box and what else was drawn.
-std::vector<LabelledImage> photo_row(const Image& photo, const std::string& name, std::uint32_t sample,
-                                     const PhotoRecipe& recipe, const AugmentSheetOptions& options = {});
-
-// A row a file, in their order, by a recipe of either kind. Error for a file that is no image, and for more
-// than a sheet can hold.
+/// One row per file, in their order; the recipe is parsed by parse_recipe() or parse_photo_recipe(). Throws
+/// Error for a file that is not an image, and for more images than a sheet can hold.
 Image augment_sheet(std::span<const std::filesystem::path> files, const std::string& recipe,
                     const AugmentSheetOptions& options = {});
 

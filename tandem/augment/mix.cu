@@ -1,8 +1,8 @@
-// Mixup and cutmix on CUDA: a thread a byte, so that reads and writes of a warp lie together.
-#include "tandem/augment/mix.h"
+// Mixup and CutMix on CUDA: one thread per byte, so that the reads and writes of a warp are contiguous.
+#include "tandem/augment/mix_kernel.h"
 #include "tandem/device/cuda.h"
 
-namespace tandem {
+namespace tandem::detail {
 namespace {
 
 constexpr int threads = 256;
@@ -25,4 +25,4 @@ void mix_kernel<Backend::cuda>(const MixBatch& batch, StreamView stream) {
   check_launch("mix");
 }
 
-}  // namespace tandem
+}  // namespace tandem::detail

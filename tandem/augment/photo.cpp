@@ -5,62 +5,73 @@
 #include <limits>
 #include <utility>
 
+#include "tandem/augment/photo_kernel.h"
 #include "tandem/augment/photo_op.h"
 #include "tandem/core/check.h"
 #include "tandem/core/parallel.h"
+#include "tandem/device/on_backend.h"
+#include "tandem/image/resize_weights.h"
 
 namespace tandem {
 namespace {
 
-constexpr std::int32_t half = 1 << (resize_weight_bits - 1);
+using detail::PhotoArguments;
+using detail::resized_level;
+using detail::ResizeTaps;
 
-// The weights of `count` output pixels from `first` on, a row of `stride` each.
+constexpr std::int32_t half = 1 << (detail::resize_weight_bits - 1);
+
+// The weights of `count` output pixels from `first` on, `stride` per output pixel.
 struct Weights {
   std::int64_t first, count, stride;
   std::vector<ResizeTaps> taps;
   const std::int32_t* values;
 };
 
-Weights weights_of(ResizeFilter filter, std::int64_t in, std::int64_t out, std::int64_t first,
-                   std::int64_t count, std::int32_t* memory) {
-  Weights all{.first = first, .count = count, .stride = most_resize_taps(filter, in, out), .values = memory};
+Weights compute_weights(ResizeFilter filter, std::int64_t in, std::int64_t out, std::int64_t first,
+                        std::int64_t count, std::int32_t* memory) {
+  Weights all{
+      .first = first, .count = count, .stride = detail::max_resize_taps(filter, in, out), .values = memory};
   for (std::int64_t i = 0; i < count; ++i, memory += all.stride) {
-    const ResizeTaps& taps = all.taps.emplace_back(resize_taps(filter, in, out, first + i));
+    const ResizeTaps& taps = all.taps.emplace_back(detail::resize_taps(filter, in, out, first + i));
     double sum = 0;
     for (std::int64_t k = 0; k < taps.count; ++k) sum += taps.weight(k);
-    for (std::int64_t k = 0; k < taps.count; ++k) memory[k] = fixed_resize_weight(taps.weight(k) / sum);
+    for (std::int64_t k = 0; k < taps.count; ++k)
+      memory[k] = detail::fixed_resize_weight(taps.weight(k) / sum);
   }
   return all;
 }
 
-// All of the resized image is made where little of it is outside the window: resize() is the faster.
-void resize_and_cut(const PhotoRecipe& recipe, const PhotoDraw& draw, const ImageView& in, std::uint8_t* out,
-                    PhotoScratch& scratch) {
-  const std::int64_t row_bytes = 3 * draw.resized_width, kept_bytes = std::int64_t{3} * recipe.width;
-  scratch.copy.resize(static_cast<std::size_t>(draw.resized_height * row_bytes));
-  resize(in, draw.resized_height, draw.resized_width, scratch.copy.data(), recipe.filter, scratch.resize);
-  const std::uint8_t* from = scratch.copy.data() + draw.top * row_bytes + 3 * draw.left;
+// Resizes completely and then copies the window: resize_into() is faster than resize_window() unless most of
+// the resized image is outside the window.
+void resize_and_crop(const PhotoRecipe& recipe, const PhotoArguments& arguments, const ImageView& in,
+                     std::uint8_t* out, PhotoScratch& scratch) {
+  const std::int64_t row_bytes = 3 * arguments.resized_width, kept_bytes = std::int64_t{3} * recipe.width;
+  scratch.copy.resize(static_cast<std::size_t>(arguments.resized_height * row_bytes));
+  detail::resize_into(in, arguments.resized_height, arguments.resized_width, scratch.copy.data(),
+                      recipe.filter, scratch.resize);
+  const std::uint8_t* from = scratch.copy.data() + arguments.top * row_bytes + 3 * arguments.left;
   for (int y = 0; y < recipe.height; ++y, from += row_bytes, out += kept_bytes)
     std::memcpy(out, from, static_cast<std::size_t>(kept_bytes));
 }
 
-// The window alone, to the same bytes: what is outside may be far larger than any memory.
-void resize_window(const PhotoRecipe& recipe, const PhotoDraw& draw, const ImageView& in, std::uint8_t* out,
-                   PhotoScratch& scratch) {
-  const std::int64_t column_room =
-      recipe.width * most_resize_taps(recipe.filter, in.width, draw.resized_width);
-  const std::int64_t row_room =
-      recipe.height * most_resize_taps(recipe.filter, in.height, draw.resized_height);
-  scratch.weights.resize(static_cast<std::size_t>(column_room + row_room));
-  const Weights columns = weights_of(recipe.filter, in.width, draw.resized_width, draw.left, recipe.width,
-                                     scratch.weights.data());
-  const Weights rows = weights_of(recipe.filter, in.height, draw.resized_height, draw.top, recipe.height,
-                                  scratch.weights.data() + column_room);
+// Computes only the window, with the same bytes: the complete resized image may be too large for memory.
+void resize_window(const PhotoRecipe& recipe, const PhotoArguments& arguments, const ImageView& in,
+                   std::uint8_t* out, PhotoScratch& scratch) {
+  const std::int64_t column_weights =
+      recipe.width * detail::max_resize_taps(recipe.filter, in.width, arguments.resized_width);
+  const std::int64_t row_weights =
+      recipe.height * detail::max_resize_taps(recipe.filter, in.height, arguments.resized_height);
+  scratch.weights.resize(static_cast<std::size_t>(column_weights + row_weights));
+  const Weights columns = compute_weights(recipe.filter, in.width, arguments.resized_width, arguments.left,
+                                          recipe.width, scratch.weights.data());
+  const Weights rows = compute_weights(recipe.filter, in.height, arguments.resized_height, arguments.top,
+                                       recipe.height, scratch.weights.data() + column_weights);
   const std::int64_t begin = rows.taps.front().first;
   const std::int64_t end = rows.taps.back().first + rows.taps.back().count;
   const std::int64_t row_bytes = std::int64_t{3} * recipe.width;
-  scratch.narrowed.resize(static_cast<std::size_t>((end - begin) * row_bytes));
-  std::uint8_t* to = scratch.narrowed.data();
+  scratch.resampled.resize(static_cast<std::size_t>((end - begin) * row_bytes));
+  std::uint8_t* to = scratch.resampled.data();
   for (std::int64_t y = begin; y < end; ++y)
     for (std::int64_t x = 0; x < recipe.width; ++x, to += 3) {
       const ResizeTaps& taps = columns.taps[static_cast<std::size_t>(x)];
@@ -79,7 +90,7 @@ void resize_window(const PhotoRecipe& recipe, const PhotoDraw& draw, const Image
   for (std::int64_t y = 0; y < recipe.height; ++y) {
     const ResizeTaps& taps = rows.taps[static_cast<std::size_t>(y)];
     const std::int32_t* weights = rows.values + y * rows.stride;
-    const std::uint8_t* from = scratch.narrowed.data() + (taps.first - begin) * row_bytes;
+    const std::uint8_t* from = scratch.resampled.data() + (taps.first - begin) * row_bytes;
     for (std::int64_t i = 0; i < row_bytes; ++i) {
       std::int32_t sum = half;
       for (std::int64_t k = 0; k < taps.count; ++k) sum += weights[k] * from[k * row_bytes + i];
@@ -88,7 +99,7 @@ void resize_window(const PhotoRecipe& recipe, const PhotoDraw& draw, const Image
   }
 }
 
-// Pixels are moved four bytes at a time, of which the next one overwrites the last.
+// Pixels are copied four bytes at a time; the fourth byte is overwritten by the next pixel.
 void flip_rows(int height, int width, std::uint8_t* image, std::vector<std::uint8_t>& copy) {
   const std::size_t row_bytes = std::size_t{3} * static_cast<std::size_t>(width);
   copy.resize(row_bytes + 1);
@@ -103,93 +114,99 @@ void flip_rows(int height, int width, std::uint8_t* image, std::vector<std::uint
 void erase_box(const PhotoRecipe& recipe, const PixelBox& box, std::uint8_t* image) {
   for (std::int64_t y = box.y; y < box.y + box.height; ++y)
     for (std::int64_t x = box.x; x < box.x + box.width; ++x)
-      std::memcpy(image + 3 * (y * recipe.width + x), recipe.erase.colour, 3);
+      std::memcpy(image + 3 * (y * recipe.width + x), recipe.erase.color, 3);
 }
 
 }  // namespace
 
-void make_photo(const PhotoRecipe& recipe, const PhotoDraw& draw, const ImageView& photo, std::uint8_t* out,
-                PhotoScratch& scratch) {
-  make_photo_from_box(recipe, draw, part(photo, draw.box), out, scratch);
+void transform_photo(const PhotoRecipe& recipe, const RandomKey& key, const ImageView& photo,
+                     std::uint8_t* out, PhotoScratch& scratch) {
+  transform_photo(recipe, detail::sample_photo(recipe, photo.height, photo.width, key), photo, out, scratch);
 }
 
-void make_photo_from_box(const PhotoRecipe& recipe, const PhotoDraw& draw, const ImageView& box,
+void transform_photo(const PhotoRecipe& recipe, const PhotoArguments& arguments, const ImageView& photo,
+                     std::uint8_t* out, PhotoScratch& scratch) {
+  transform_photo_box(recipe, arguments, crop(photo, arguments.box), out, scratch);
+}
+
+void transform_photo_box(const PhotoRecipe& recipe, const PhotoArguments& arguments, const ImageView& box,
                          std::uint8_t* out, PhotoScratch& scratch) {
   expect(box.channels == 3);
-  const bool whole = draw.resized_height == recipe.height && draw.resized_width == recipe.width;
-  if (whole)
-    resize(box, recipe.height, recipe.width, out, recipe.filter, scratch.resize, draw.flip);
-  else if (draw.resized_height * draw.resized_width <= std::int64_t{4} * recipe.height * recipe.width)
-    resize_and_cut(recipe, draw, box, out, scratch);
+  const bool uncropped = arguments.resized_height == recipe.height && arguments.resized_width == recipe.width;
+  if (uncropped)
+    detail::resize_into(box, recipe.height, recipe.width, out, recipe.filter, scratch.resize, arguments.flip);
+  else if (arguments.resized_height * arguments.resized_width <=
+           std::int64_t{4} * recipe.height * recipe.width)
+    resize_and_crop(recipe, arguments, box, out, scratch);
   else
-    resize_window(recipe, draw, box, out, scratch);
-  if (draw.flip && !whole) flip_rows(recipe.height, recipe.width, out, scratch.copy);
-  for (int i = 0; i < draw.op_count; ++i)
-    apply_photo_op(draw.ops[i], recipe.height, recipe.width, out, scratch.copy);
-  erase_box(recipe, draw.erase, out);
+    resize_window(recipe, arguments, box, out, scratch);
+  if (arguments.flip && !uncropped) flip_rows(recipe.height, recipe.width, out, scratch.copy);
+  for (int i = 0; i < arguments.op_count; ++i)
+    detail::apply_photo_op(arguments.ops[i], recipe.height, recipe.width, out, scratch.copy);
+  erase_box(recipe, arguments.erase, out);
 }
 
 template <>
-void photo_kernel<Backend::cpu>(const PhotoBatch& batch, StreamView) {
+void detail::photo_kernel<Backend::cpu>(const PhotoBatch& batch, StreamView) {
   const PhotoRecipe& recipe = batch.recipe;
   const std::int64_t bytes = std::int64_t{3} * recipe.height * recipe.width;
   parallel_tasks(batch.count, 1, [&] {
     return [&, scratch = PhotoScratch()](std::int64_t i, std::int64_t) mutable {
       const std::int32_t sample = batch.samples[i];
-      const PhotoPlace& place = batch.places[sample];
+      const PhotoLocation& photo = batch.locations[sample];
       std::uint8_t* const out = batch.out + i * bytes;
-      if (place.height == 0) {
+      if (photo.height == 0) {
         std::memset(out, 0, static_cast<std::size_t>(bytes));
         return;
       }
-      const PhotoDraw draw = draw_photo(
-          recipe, place.height, place.width,
-          {.seed = batch.seed, .epoch = batch.epoch, .sample = static_cast<std::uint32_t>(sample)});
-      make_photo(recipe, draw,
-                 ImageView(batch.pixels + place.offset, place.height, place.width, 3, 3 * place.width), out,
-                 scratch);
+      const RandomKey key{
+          .seed = batch.seed, .epoch = batch.epoch, .sample = static_cast<std::uint32_t>(sample)};
+      transform_photo(recipe, key,
+                      ImageView(batch.pixels + photo.offset, photo.height, photo.width, 3, 3 * photo.width),
+                      out, scratch);
     };
   });
 }
 
-void photo_batch(const PhotoRecipe& recipe, std::uint64_t seed, std::int64_t epoch, const Tensor& pixels,
-                 const Tensor& places, const Tensor& samples, const Tensor& out) {
-  const Device device = common_device("photo", {&pixels, &places, &samples, &out});
+void transform_photo_batch(const PhotoRecipe& recipe, std::uint64_t seed, std::int64_t epoch,
+                           const Tensor& pixels, const Tensor& locations, const Tensor& samples, Tensor out) {
+  const Device device = common_device("photo", {&pixels, &locations, &samples, &out});
   check_photo_recipe(recipe);
   check(epoch >= 0 && epoch <= std::numeric_limits<std::uint32_t>::max(),
         "[photo] expected an epoch from 0 to 4294967295, got {}", epoch);
   check(pixels.dtype() == DType::u8 && pixels.is_contiguous(), "[photo] expected pixels of u8, got {}",
         name_of(pixels.dtype()));
-  check(places.dtype() == DType::i64 && places.rank() == 2 && places.size(1) == 3 && places.is_contiguous(),
-        "[photo] expected places of i64 in shape (count, 3), got {} of {}", places.shape().to_string(),
-        name_of(places.dtype()));
+  check(locations.dtype() == DType::i64 && locations.rank() == 2 && locations.size(1) == 3 &&
+            locations.is_contiguous(),
+        "[photo] expected locations of i64 in shape (count, 3), got {} of {}", locations.shape().to_string(),
+        name_of(locations.dtype()));
   check(samples.dtype() == DType::i32 && samples.rank() == 1 && samples.is_contiguous(),
-        "[photo] expected samples of i32 in one dimension, got {} of {}", samples.shape().to_string(),
+        "[photo] expected samples of i32 in shape (count), got {} of {}", samples.shape().to_string(),
         name_of(samples.dtype()));
   check(out.dtype() == DType::u8 && out.is_contiguous() && out.rank() == 4 &&
             out.size(0) == samples.size(0) && out.size(1) == recipe.height && out.size(2) == recipe.width &&
             out.size(3) == 3,
-        "[photo] expected room for {} images of {}×{}×3 of u8, got {} of {}", samples.size(0), recipe.height,
-        recipe.width, out.shape().to_string(), name_of(out.dtype()));
+        "[photo] expected an output of u8 in shape [{}, {}, {}, 3], got {} of {}", samples.size(0),
+        recipe.height, recipe.width, out.shape().to_string(), name_of(out.dtype()));
   if (!device.is_cuda()) {
     const std::int32_t* const sample = samples.data<std::int32_t>();
     for (std::int64_t i = 0; i < samples.numel(); ++i)
-      check(sample[i] >= 0 && sample[i] < places.size(0),
-            "[photo] expected samples of 0 or more and below {}, got {} at position {}", places.size(0),
+      check(sample[i] >= 0 && sample[i] < locations.size(0),
+            "[photo] expected samples from 0 to below {}, got {} at position {}", locations.size(0),
             sample[i], i);
   }
   if (out.numel() == 0) return;
-  static_assert(sizeof(PhotoPlace) == 3 * sizeof(std::int64_t));
-  const PhotoBatch batch{.recipe = recipe,
-                         .seed = seed,
-                         .epoch = static_cast<std::uint32_t>(epoch),
-                         .pixels = pixels.data<std::uint8_t>(),
-                         .places = reinterpret_cast<const PhotoPlace*>(places.bytes()),
-                         .photo_count = places.size(0),
-                         .samples = samples.data<std::int32_t>(),
-                         .out = out.data<std::uint8_t>(),
-                         .count = samples.numel()};
-  on_backend(device, "photo", [&]<Backend B>() { photo_kernel<B>(batch, current_stream(device)); });
+  static_assert(sizeof(PhotoLocation) == 3 * sizeof(std::int64_t));
+  const detail::PhotoBatch batch{.recipe = recipe,
+                                 .seed = seed,
+                                 .epoch = static_cast<std::uint32_t>(epoch),
+                                 .pixels = pixels.data<std::uint8_t>(),
+                                 .locations = reinterpret_cast<const PhotoLocation*>(locations.bytes()),
+                                 .photo_count = locations.size(0),
+                                 .samples = samples.data<std::int32_t>(),
+                                 .out = out.data<std::uint8_t>(),
+                                 .count = samples.numel()};
+  on_backend(device, "photo", [&]<Backend B>() { detail::photo_kernel<B>(batch, current_stream(device)); });
 }
 
 }  // namespace tandem

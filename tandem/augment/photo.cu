@@ -1,37 +1,41 @@
-// Photographs on CUDA. One kernel draws, a thread an image. A second one crops, resizes and flips: a block
-// makes a band of rows, its weights and the input rows it needs, already of the output's width, in shared
-// memory, so that both passes of the resize are one kernel. Colours, RandAugment and erasing, where a recipe
-// has them, are a third: a block an image, for some of them need all of it.
+// Photo transforms on CUDA. The first kernel samples the arguments, one thread per image. The second crops,
+// resizes and flips: one block per band of output rows, with the weights and the required input rows,
+// resampled to the output's width, in shared memory, so that one kernel does both passes of the resize. The
+// third applies color jitter, RandAugment and erasing if the recipe has them: one block per image, because
+// some operations need the whole image.
 #include <algorithm>
 #include <cstddef>
 
-#include "tandem/augment/photo.h"
+#include "tandem/augment/photo_arguments.h"
+#include "tandem/augment/photo_kernel.h"
 #include "tandem/augment/photo_op.h"
 #include "tandem/device/buffer.h"
 #include "tandem/device/cuda.h"
+#include "tandem/image/resize_weights.h"
 
-namespace tandem {
+namespace tandem::detail {
 namespace {
 
 constexpr int threads = 256, finish_threads = 512;
 constexpr int band_rows = 32;
-// What a block keeps: a resize that needs more (a reduction by more than 11) computes every pixel by itself.
-constexpr int most_taps = 24, kept_rows = 48;
-constexpr std::int64_t most_scratch = std::int64_t{256} << 20;
+// The capacity of a block's shared memory. A resize that needs more taps (a reduction by more than 11)
+// computes every pixel directly.
+constexpr int max_taps = 24, max_resampled_rows = 48;
+constexpr std::int64_t max_scratch = std::int64_t{256} << 20;
 constexpr std::int32_t half = 1 << (resize_weight_bits - 1);
-static_assert(most_taps <= kept_rows);
+static_assert(max_taps <= max_resampled_rows);
 
-__global__ void draw_photos(PhotoBatch batch, PhotoDraw* draws) {
+__global__ void sample_photos(PhotoBatch batch, PhotoArguments* arguments) {
   const std::int64_t i = blockIdx.x * std::int64_t{blockDim.x} + threadIdx.x;
   if (i >= batch.count) return;
   const std::int32_t sample = batch.samples[i];
-  const bool there = sample >= 0 && sample < batch.photo_count && batch.places[sample].height > 0;
-  const PhotoPlace place = there ? batch.places[sample] : PhotoPlace{};
-  const DrawKey key{.seed = batch.seed, .epoch = batch.epoch, .sample = static_cast<std::uint32_t>(sample)};
-  draws[i] = there ? draw_photo(batch.recipe, place.height, place.width, key) : PhotoDraw{};
+  const bool exists = sample >= 0 && sample < batch.photo_count && batch.locations[sample].height > 0;
+  const PhotoLocation photo = exists ? batch.locations[sample] : PhotoLocation{};
+  const RandomKey key{.seed = batch.seed, .epoch = batch.epoch, .sample = static_cast<std::uint32_t>(sample)};
+  arguments[i] = exists ? sample_photo(batch.recipe, photo.height, photo.width, key) : PhotoArguments{};
 }
 
-// The taps of one output pixel; the weight of each is computed when it is asked for.
+// The taps of one output pixel; weights are computed on demand.
 struct DeviceTaps {
   ResizeTaps taps;
   double sum = 0;
@@ -43,28 +47,29 @@ struct DeviceTaps {
   __device__ std::int32_t weight(std::int64_t k) const { return fixed_resize_weight(taps.weight(k) / sum); }
 };
 
-// A block's shared memory: where each column and each row of the band reads, the weights, the kept rows.
+// The shared memory of a block: the taps and weights of each column and of each row of the band, and the
+// resampled input rows.
 struct BandMemory {
   std::int32_t *column_first, *column_count, *column_weights;  // weight k of column x at k · width + x
-  std::int32_t *row_first, *row_count, *row_weights;           // weight k of row y at y · most_taps + k
-  std::uint8_t* kept;
+  std::int32_t *row_first, *row_count, *row_weights;           // weight k of row y at y · max_taps + k
+  std::uint8_t* resampled;
 
   __host__ __device__ static std::int64_t bytes(std::int64_t width) {
-    return 4 * (width * (2 + most_taps) + band_rows * (2 + most_taps)) + kept_rows * 3 * width;
+    return 4 * (width * (2 + max_taps) + band_rows * (2 + max_taps)) + max_resampled_rows * 3 * width;
   }
   __device__ BandMemory(std::byte* memory, int width) {
     auto* const words = reinterpret_cast<std::int32_t*>(memory);
     column_first = words;
     column_count = column_first + width;
     column_weights = column_count + width;
-    row_first = column_weights + most_taps * width;
+    row_first = column_weights + max_taps * width;
     row_count = row_first + band_rows;
     row_weights = row_count + band_rows;
-    kept = reinterpret_cast<std::uint8_t*>(row_weights + band_rows * most_taps);
+    resampled = reinterpret_cast<std::uint8_t*>(row_weights + band_rows * max_taps);
   }
 };
 
-// Where the box of a photograph begins, and how far apart its rows are.
+// The pixels of the crop box of a photograph.
 struct BoxPixels {
   const std::uint8_t* first;
   std::int64_t row_bytes;
@@ -74,37 +79,40 @@ struct BoxPixels {
   }
 };
 
+// The output rows of one block.
 struct Band {
   const PhotoRecipe& recipe;
-  const PhotoDraw& draw;
+  const PhotoArguments& arguments;
   BoxPixels pixels;
-  int begin, end;  // rows of the result
+  int begin, end;  // output rows
   std::uint8_t* out;
 
   __device__ std::uint8_t* pixel(int y, int x) const {
-    return out + 3 * (static_cast<std::int64_t>(y) * recipe.width + (draw.flip ? recipe.width - 1 - x : x));
+    return out +
+           3 * (static_cast<std::int64_t>(y) * recipe.width + (arguments.flip ? recipe.width - 1 - x : x));
   }
 };
 
 __device__ void fill_weights(const Band& band, const BandMemory& memory) {
-  const PhotoDraw& draw = band.draw;
+  const PhotoArguments& arguments = band.arguments;
   const int width = band.recipe.width, rows = band.end - band.begin;
   for (int i = static_cast<int>(threadIdx.x); i < width + rows; i += threads) {
     const bool column = i < width;
     const DeviceTaps taps =
-        column ? DeviceTaps(band.recipe.filter, draw.box.width, draw.resized_width, draw.left + i)
-               : DeviceTaps(band.recipe.filter, draw.box.height, draw.resized_height,
-                            draw.top + band.begin + i - width);
-    const int place = column ? i : i - width;
-    (column ? memory.column_first : memory.row_first)[place] = static_cast<std::int32_t>(taps.taps.first);
-    (column ? memory.column_count : memory.row_count)[place] = static_cast<std::int32_t>(taps.taps.count);
+        column
+            ? DeviceTaps(band.recipe.filter, arguments.box.width, arguments.resized_width, arguments.left + i)
+            : DeviceTaps(band.recipe.filter, arguments.box.height, arguments.resized_height,
+                         arguments.top + band.begin + i - width);
+    const int index = column ? i : i - width;
+    (column ? memory.column_first : memory.row_first)[index] = static_cast<std::int32_t>(taps.taps.first);
+    (column ? memory.column_count : memory.row_count)[index] = static_cast<std::int32_t>(taps.taps.count);
     for (int k = 0; k < static_cast<int>(taps.taps.count); ++k)
-      (column ? memory.column_weights[k * width + place] : memory.row_weights[place * most_taps + k]) =
+      (column ? memory.column_weights[k * width + index] : memory.row_weights[index * max_taps + k]) =
           taps.weight(k);
   }
 }
 
-// As many rows of the result at a time as the kept input rows serve.
+// Computes as many output rows at a time as the resampled input rows in shared memory allow.
 __device__ void resize_band(const Band& band, const BandMemory& memory) {
   const int width = band.recipe.width, row_bytes = 3 * width, rows = band.end - band.begin;
   fill_weights(band, memory);
@@ -112,7 +120,7 @@ __device__ void resize_band(const Band& band, const BandMemory& memory) {
   for (int y = 0; y < rows;) {
     const int from = memory.row_first[y];
     int end = y, to = from;
-    for (; end < rows && memory.row_first[end] + memory.row_count[end] - from <= kept_rows; ++end)
+    for (; end < rows && memory.row_first[end] + memory.row_count[end] - from <= max_resampled_rows; ++end)
       to = memory.row_first[end] + memory.row_count[end];
     for (int i = static_cast<int>(threadIdx.x); i < (to - from) * width; i += threads) {
       const int row = i / width, x = i - row * width;
@@ -124,18 +132,18 @@ __device__ void resize_band(const Band& band, const BandMemory& memory) {
         g += weight * in[1];
         b += weight * in[2];
       }
-      std::uint8_t* const kept = memory.kept + row * row_bytes + 3 * x;
-      kept[0] = resized_level(r);
-      kept[1] = resized_level(g);
-      kept[2] = resized_level(b);
+      std::uint8_t* const to = memory.resampled + row * row_bytes + 3 * x;
+      to[0] = resized_level(r);
+      to[1] = resized_level(g);
+      to[2] = resized_level(b);
     }
     __syncthreads();
     for (int i = static_cast<int>(threadIdx.x); i < (end - y) * row_bytes; i += threads) {
       const int row = y + i / row_bytes, byte = i % row_bytes;
-      const std::uint8_t* kept = memory.kept + (memory.row_first[row] - from) * row_bytes + byte;
+      const std::uint8_t* in = memory.resampled + (memory.row_first[row] - from) * row_bytes + byte;
       std::int32_t sum = half;
       for (int k = 0; k < memory.row_count[row]; ++k)
-        sum += memory.row_weights[row * most_taps + k] * kept[k * row_bytes];
+        sum += memory.row_weights[row * max_taps + k] * in[k * row_bytes];
       band.pixel(band.begin + row, byte / 3)[byte % 3] = resized_level(sum);
     }
     __syncthreads();
@@ -143,14 +151,16 @@ __device__ void resize_band(const Band& band, const BandMemory& memory) {
   }
 }
 
-// Every pixel by itself, for reductions with too many taps to keep.
+// Computes every pixel directly, for reductions with too many taps for shared memory.
 __device__ void resize_directly(const Band& band) {
-  const PhotoDraw& draw = band.draw;
+  const PhotoArguments& arguments = band.arguments;
   const int width = band.recipe.width;
   for (int i = static_cast<int>(threadIdx.x); i < (band.end - band.begin) * width; i += threads) {
     const int y = band.begin + i / width, x = i % width;
-    const DeviceTaps columns(band.recipe.filter, draw.box.width, draw.resized_width, draw.left + x);
-    const DeviceTaps rows(band.recipe.filter, draw.box.height, draw.resized_height, draw.top + y);
+    const DeviceTaps columns(band.recipe.filter, arguments.box.width, arguments.resized_width,
+                             arguments.left + x);
+    const DeviceTaps rows(band.recipe.filter, arguments.box.height, arguments.resized_height,
+                          arguments.top + y);
     std::int32_t sum[3] = {half, half, half};
     for (std::int64_t row = 0; row < rows.taps.count; ++row) {
       const std::uint8_t* in = band.pixels.at(rows.taps.first + row, columns.taps.first);
@@ -168,30 +178,32 @@ __device__ void resize_directly(const Band& band) {
 }
 
 __global__ void __launch_bounds__(threads)
-    resize_photos(PhotoBatch batch, const PhotoDraw* draws, bool keep) {
+    resize_photos(PhotoBatch batch, const PhotoArguments* all_arguments, bool use_shared) {
   extern __shared__ std::byte shared[];
   const PhotoRecipe& recipe = batch.recipe;
-  const PhotoDraw& draw = draws[blockIdx.x];
+  const PhotoArguments& arguments = all_arguments[blockIdx.x];
   std::uint8_t* const out = batch.out + blockIdx.x * (std::int64_t{3} * recipe.height * recipe.width);
   const int begin = static_cast<int>(blockIdx.y) * band_rows;
   const int end = begin + band_rows < recipe.height ? begin + band_rows : recipe.height;
-  if (draw.box.height == 0) {  // nothing there
+  if (arguments.box.height == 0) {  // missing: black
     for (int i = 3 * begin * recipe.width + static_cast<int>(threadIdx.x); i < 3 * end * recipe.width;
          i += threads)
       out[i] = 0;
     return;
   }
-  const PhotoPlace& place = batch.places[batch.samples[blockIdx.x]];
+  const PhotoLocation& photo = batch.locations[batch.samples[blockIdx.x]];
   const Band band{
       recipe,
-      draw,
-      BoxPixels{batch.pixels + place.offset + 3 * (draw.box.y * place.width + draw.box.x), 3 * place.width},
+      arguments,
+      BoxPixels{batch.pixels + photo.offset + 3 * (arguments.box.y * photo.width + arguments.box.x),
+                3 * photo.width},
       begin,
       end,
       out};
-  const bool fits = keep &&
-                    most_resize_taps(recipe.filter, draw.box.width, draw.resized_width) <= most_taps &&
-                    most_resize_taps(recipe.filter, draw.box.height, draw.resized_height) <= most_taps;
+  const bool fits =
+      use_shared &&
+      max_resize_taps(recipe.filter, arguments.box.width, arguments.resized_width) <= max_taps &&
+      max_resize_taps(recipe.filter, arguments.box.height, arguments.resized_height) <= max_taps;
   if (fits)
     resize_band(band, BandMemory(shared, recipe.width));
   else
@@ -200,27 +212,27 @@ __global__ void __launch_bounds__(threads)
 
 struct FinishMemory {
   std::uint32_t histogram[3][256];
-  unsigned long long grey_sum;
+  unsigned long long gray_sum;
   std::uint8_t tables[3][256];
 };
 
 __device__ void apply_table(const PhotoOp& op, int pixels, std::uint8_t* image, FinishMemory& memory) {
   const int thread = static_cast<int>(threadIdx.x);
   for (int i = thread; i < 3 * 256; i += finish_threads) memory.histogram[i / 256][i % 256] = 0;
-  if (thread == 0) memory.grey_sum = 0;
+  if (thread == 0) memory.gray_sum = 0;
   __syncthreads();
-  if (needs_grey_mean(op.kind)) {
+  if (needs_gray_mean(op.kind)) {
     unsigned long long sum = 0;
     for (int i = thread; i < pixels; i += finish_threads)
-      sum += grey_level(image[3 * i], image[3 * i + 1], image[3 * i + 2]);
-    atomicAdd(&memory.grey_sum, sum);
+      sum += gray_level(image[3 * i], image[3 * i + 1], image[3 * i + 2]);
+    atomicAdd(&memory.gray_sum, sum);
   }
   if (needs_histogram(op.kind))
     for (int i = thread; i < 3 * pixels; i += finish_threads)
       atomicAdd(&memory.histogram[i % 3][image[i]], 1u);
   __syncthreads();
   if (thread < 3)
-    make_table(op, rounded_mean(static_cast<std::int64_t>(memory.grey_sum), pixels), memory.histogram[thread],
+    make_table(op, rounded_mean(static_cast<std::int64_t>(memory.gray_sum), pixels), memory.histogram[thread],
                memory.tables[thread]);
   __syncthreads();
   for (int i = thread; i < 3 * pixels; i += finish_threads) image[i] = memory.tables[i % 3][image[i]];
@@ -231,19 +243,20 @@ __device__ void apply_to_pixels(const PhotoOp& op, int pixels, std::uint8_t* ima
     std::uint8_t* const at = image + 3 * i;
     const PhotoPixel pixel{at[0], at[1], at[2]};
     const PhotoPixel to =
-        op.kind == PhotoOpKind::hue ? turn_hue(pixel, op.value) : saturate_pixel(pixel, op.value);
+        op.kind == PhotoOpKind::hue ? rotate_hue(pixel, op.value) : saturate_pixel(pixel, op.value);
     at[0] = static_cast<std::uint8_t>(to.r);
     at[1] = static_cast<std::uint8_t>(to.g);
     at[2] = static_cast<std::uint8_t>(to.b);
   }
 }
 
-__device__ std::uint8_t from_elsewhere(const PhotoOp& op, int height, int width, const std::uint8_t* copy,
-                                       int i) {
+// The output byte of an operation that reads other pixels.
+__device__ std::uint8_t read_other_pixels(const PhotoOp& op, int height, int width, const std::uint8_t* copy,
+                                          int i) {
   const int row = 3 * width, y = i / row, x = i % row / 3;
-  if (op.moves()) {
+  if (op.is_geometric()) {
     std::int32_t from_x = 0, from_y = 0;
-    if (!moved_from(op, x, y, height, width, from_x, from_y)) return 0;
+    if (!source_pixel(op, x, y, height, width, from_x, from_y)) return 0;
     return copy[from_y * row + 3 * from_x + i % 3];
   }
   const std::uint8_t* const at = copy + i;
@@ -253,16 +266,17 @@ __device__ std::uint8_t from_elsewhere(const PhotoOp& op, int height, int width,
   return static_cast<std::uint8_t>(sharpen_level(*at, around, op.value));
 }
 
-// `copies`: memory for as many images, where a recipe may need it.
+// `copies` is a buffer for one copy of each image, used only by operations that read other pixels.
 __global__ void __launch_bounds__(finish_threads)
-    finish_photos(PhotoRecipe recipe, const PhotoDraw* draws, std::uint8_t* images, std::uint8_t* copies) {
+    finish_photos(PhotoRecipe recipe, const PhotoArguments* all_arguments, std::uint8_t* images,
+                  std::uint8_t* copies) {
   __shared__ FinishMemory memory;
   const int pixels = recipe.height * recipe.width, thread = static_cast<int>(threadIdx.x);
   std::uint8_t* const image = images + blockIdx.x * (std::int64_t{3} * pixels);
-  const PhotoDraw& draw = draws[blockIdx.x];
-  for (int step = 0; step < draw.op_count; ++step) {
-    const PhotoOp& op = draw.ops[step];
-    if (is_table(op.kind)) {
+  const PhotoArguments& arguments = all_arguments[blockIdx.x];
+  for (int step = 0; step < arguments.op_count; ++step) {
+    const PhotoOp& op = arguments.ops[step];
+    if (uses_table(op.kind)) {
       apply_table(op, pixels, image, memory);
     } else if (op.kind == PhotoOpKind::saturation || op.kind == PhotoOpKind::hue) {
       apply_to_pixels(op, pixels, image);
@@ -271,23 +285,23 @@ __global__ void __launch_bounds__(finish_threads)
       for (int i = thread; i < 3 * pixels; i += finish_threads) copy[i] = image[i];
       __syncthreads();
       for (int i = thread; i < 3 * pixels; i += finish_threads)
-        image[i] = from_elsewhere(op, recipe.height, recipe.width, copy, i);
+        image[i] = read_other_pixels(op, recipe.height, recipe.width, copy, i);
     }
     __syncthreads();
   }
-  const PixelBox& box = draw.erase;
+  const PixelBox& box = arguments.erase;
   const int bytes = static_cast<int>(3 * box.width * box.height), row = static_cast<int>(3 * box.width);
   for (int i = thread; i < bytes; i += finish_threads)
-    image[3 * ((box.y + i / row) * recipe.width + box.x) + i % row] = recipe.erase.colour[i % 3];
+    image[3 * ((box.y + i / row) * recipe.width + box.x) + i % row] = recipe.erase.color[i % 3];
 }
 
-// True when blocks may keep so many bytes.
+// Raises the shared memory limit of resize_photos; false if the device has less.
 bool allow_shared(std::int64_t bytes) {
-  int device = 0, most = 0;
+  int device = 0, max_bytes = 0;
   cuda_check(cudaGetDevice(&device), "cudaGetDevice");
-  cuda_check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
+  cuda_check(cudaDeviceGetAttribute(&max_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
              "cudaDeviceGetAttribute");
-  if (bytes > most) return false;
+  if (bytes > max_bytes) return false;
   cuda_check(cudaFuncSetAttribute(resize_photos, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                   static_cast<int>(bytes)),
              "cudaFuncSetAttribute");
@@ -303,30 +317,30 @@ void photo_kernel<Backend::cuda>(const PhotoBatch& batch, StreamView stream) {
   const bool copies = recipe.rand_augment.count > 0;
   const bool finish = copies || !recipe.jitter.empty() || recipe.erase.probability > 0;
   const std::int64_t shared = BandMemory::bytes(recipe.width);
-  const bool keep = allow_shared(shared);
-  // Where memory for copies is needed, images go through it in portions.
-  const std::int64_t portion =
-      std::min<std::int64_t>(batch.count, copies ? std::max<std::int64_t>(most_scratch / bytes, 1) : 1 << 20);
-  const Buffer draw_memory(static_cast<std::size_t>(portion) * sizeof(PhotoDraw), stream);
-  const Buffer copy_memory(static_cast<std::size_t>(copies ? portion * bytes : 0), stream);
-  auto* const draws = reinterpret_cast<PhotoDraw*>(draw_memory.data());
-  for (std::int64_t first = 0; first < batch.count; first += portion) {
+  const bool use_shared = allow_shared(shared);
+  // If memory for copies is needed, the batch is processed in chunks to bound it.
+  const std::int64_t chunk =
+      std::min<std::int64_t>(batch.count, copies ? std::max<std::int64_t>(max_scratch / bytes, 1) : 1 << 20);
+  const Buffer argument_memory(static_cast<std::size_t>(chunk) * sizeof(PhotoArguments), stream);
+  const Buffer copy_memory(static_cast<std::size_t>(copies ? chunk * bytes : 0), stream);
+  auto* const arguments = reinterpret_cast<PhotoArguments*>(argument_memory.data());
+  for (std::int64_t first = 0; first < batch.count; first += chunk) {
     PhotoBatch part = batch;
     part.samples += first;
     part.out += first * bytes;
-    part.count = std::min(portion, batch.count - first);
+    part.count = std::min(chunk, batch.count - first);
     const auto count = static_cast<unsigned>(part.count);
-    draw_photos<<<(count + 63) / 64, 64, 0, cuda_stream(stream)>>>(part, draws);
-    check_launch("photo (draws)");
+    sample_photos<<<(count + 63) / 64, 64, 0, cuda_stream(stream)>>>(part, arguments);
+    check_launch("photo (arguments)");
     const dim3 blocks(count, static_cast<unsigned>((recipe.height + band_rows - 1) / band_rows));
-    resize_photos<<<blocks, threads, keep ? static_cast<std::size_t>(shared) : 0, cuda_stream(stream)>>>(
-        part, draws, keep);
+    resize_photos<<<blocks, threads, use_shared ? static_cast<std::size_t>(shared) : 0,
+                    cuda_stream(stream)>>>(part, arguments, use_shared);
     check_launch("photo (resize)");
     if (!finish) continue;
     finish_photos<<<count, finish_threads, 0, cuda_stream(stream)>>>(
-        recipe, draws, part.out, reinterpret_cast<std::uint8_t*>(copy_memory.data()));
-    check_launch("photo (colours)");
+        recipe, arguments, part.out, reinterpret_cast<std::uint8_t*>(copy_memory.data()));
+    check_launch("photo (colors)");
   }
 }
 
-}  // namespace tandem
+}  // namespace tandem::detail

@@ -1,60 +1,52 @@
-// Photographs for a network: crop, resize as PIL does, flip, colours, RandAugment, erasing; 8-bit RGB in,
-// 8-bit RGB out (normalisation belongs to the network's input). One at a time (a loader's worker) or a batch
-// of decoded photographs on the device where they are; both come to the same bytes.
+// Transforms photographs to the input size of a network: crop, resize as PIL does, flip, color jitter,
+// RandAugment, erasing. 8-bit RGB in, 8-bit RGB out (normalization is part of the network's input). One at a
+// time (in a loader worker) or a batch of decoded photographs on their device; both give the same bytes.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "tandem/augment/photo_draw.h"
-#include "tandem/device/stream.h"
+#include "tandem/augment/photo_arguments.h"
 #include "tandem/image/image.h"
+#include "tandem/image/resize_kernel.h"
 #include "tandem/tensor/tensor.h"
 
 namespace tandem {
 
-// Memory of a worker, kept from image to image.
+// Buffers reused from image to image; one instance per thread.
 struct PhotoScratch {
-  ResizeScratch resize;
-  std::vector<std::uint8_t> narrowed, copy;
+  detail::ResizeScratch resize;
+  std::vector<std::uint8_t> resampled, copy;
   std::vector<std::int32_t> weights;
-  Image box;  // what was decoded last
+  Image box;  // the last decoded box
 };
 
-// An RGB photograph of the size the draw was made for → recipe.height × recipe.width × 3 bytes.
-void make_photo(const PhotoRecipe& recipe, const PhotoDraw& draw, const ImageView& photo, std::uint8_t* out,
-                PhotoScratch& scratch);
+// Transforms an RGB photograph with the arguments that the key gives; writes recipe.height × recipe.width × 3
+// bytes.
+void transform_photo(const PhotoRecipe& recipe, const RandomKey& key, const ImageView& photo,
+                     std::uint8_t* out, PhotoScratch& scratch);
 
-// The same where only draw.box of the photograph is at hand, as it is or at another scale.
-void make_photo_from_box(const PhotoRecipe& recipe, const PhotoDraw& draw, const ImageView& box,
-                         std::uint8_t* out, PhotoScratch& scratch);
+// The same with arguments that were sampled for the size of this photograph.
+void transform_photo(const PhotoRecipe& recipe, const detail::PhotoArguments& arguments,
+                     const ImageView& photo, std::uint8_t* out, PhotoScratch& scratch);
 
-// Where a photograph lies among the pixels of many, RGB without gaps. Of height 0: it is not there, and black
-// stands for it.
-struct PhotoPlace {
-  std::int64_t offset = 0, height = 0, width = 0;
+// The same if only arguments.box of the photograph was decoded, at any scale.
+void transform_photo_box(const PhotoRecipe& recipe, const detail::PhotoArguments& arguments,
+                         const ImageView& box, std::uint8_t* out, PhotoScratch& scratch);
+
+// A photograph in a buffer of many: contiguous RGB at a byte offset. A height of 0 marks a missing
+// photograph, whose image is black.
+struct PhotoLocation {
+  std::int64_t offset = 0;
+  std::int64_t height = 0;
+  std::int64_t width = 0;
 };
 
-// out[i] = photograph samples[i] with the draws of (seed, epoch, samples[i]). pixels: u8; places: i64 (count,
-// 3), the fields of a PhotoPlace; samples: i32; out: u8 (count, height, width, 3); all on one device. A
-// sample that is not there is an Error on the CPU; on CUDA, where looking would mean waiting for the device,
-// its image is black. The places are believed.
-void photo_batch(const PhotoRecipe& recipe, std::uint64_t seed, std::int64_t epoch, const Tensor& pixels,
-                 const Tensor& places, const Tensor& samples, const Tensor& out);
-
-struct PhotoBatch {
-  PhotoRecipe recipe;
-  std::uint64_t seed = 0;
-  std::uint32_t epoch = 0;
-  const std::uint8_t* pixels = nullptr;
-  const PhotoPlace* places = nullptr;
-  std::int64_t photo_count = 0;
-  const std::int32_t* samples = nullptr;
-  std::uint8_t* out = nullptr;
-  std::int64_t count = 0;
-};
-
-template <Backend B>
-void photo_kernel(const PhotoBatch& batch, StreamView stream);
+// out[i] = photograph samples[i], transformed with the arguments of (seed, epoch, samples[i]). pixels is u8;
+// locations is i64 (count, 3), the fields of PhotoLocation; samples is i32; out is u8 (count, height, width,
+// 3); all on one device. A sample index out of range is an Error on the CPU. On CUDA, where checking would
+// need a synchronization, its image is black. The locations are not checked.
+void transform_photo_batch(const PhotoRecipe& recipe, std::uint64_t seed, std::int64_t epoch,
+                           const Tensor& pixels, const Tensor& locations, const Tensor& samples, Tensor out);
 
 }  // namespace tandem

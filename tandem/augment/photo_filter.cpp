@@ -22,16 +22,16 @@ PhotoFilter make_filter(std::string name, std::string_view kernel, bool gradient
   return filter;
 }
 
-Tensor to_tensor(const Image& grey, Device device) {
-  return cast(Tensor::from(grey.pixels, {grey.height, grey.width}).to(device), DType::f32);
+Tensor to_tensor(const Image& gray, Device device) {
+  return cast(Tensor::from(gray.pixels, {gray.height, gray.width}).to(device), DType::f32);
 }
 
 Image to_image(const Tensor& response) {
   const std::vector<float> values = response.to_vector<float>();
   Image image = make_image(response.size(0), response.size(1), 1);
   if (values.empty()) return image;
-  const auto [least, greatest] = std::minmax_element(values.begin(), values.end());
-  const float low = *least, range = *greatest - low;
+  const auto [min, max] = std::minmax_element(values.begin(), values.end());
+  const float low = *min, range = *max - low;
   const float scale = range > 0 ? 255.0f / range : 0.0f;
   parallel_for(static_cast<std::int64_t>(values.size()), 1 << 16, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i)
@@ -56,63 +56,65 @@ std::span<const PhotoFilter> builtin_filters() {
 const PhotoFilter& builtin_filter(std::string_view name) {
   for (const PhotoFilter& filter : builtin_filters())
     if (filter.name == name) return filter;
-  fail("[filter] expected a filter out of sobel1, sobel2, sobel3, sobel4, ring, all, got '{}'", name);
+  fail("[filter] expected sobel1, sobel2, sobel3, sobel4, ring or all, got '{}'", name);
 }
 
 PhotoFilter parse_filter(std::string_view text, bool gradient) {
-  constexpr std::size_t most_values = 1 << 20;
-  check(text.size() <= 32 * most_values, "[filter] expected a kernel of at most {} numbers", most_values);
+  constexpr std::size_t max_values = 1 << 20;
+  check(text.size() <= 32 * max_values, "[filter] expected a kernel of at most {} numbers", max_values);
   std::vector<float> values;
-  std::int64_t rows = 0, columns = -1, in_row = 0;
+  std::int64_t rows = 0, columns = -1, row_length = 0;
   const auto end_row = [&] {
-    check(columns < 0 || in_row == columns,
-          "[filter] expected kernel rows of one length, got {} and {} numbers", columns, in_row);
-    columns = in_row;
-    in_row = 0;
+    check(columns < 0 || row_length == columns,
+          "[filter] expected kernel rows of equal length, got {} and {} numbers", columns, row_length);
+    columns = row_length;
+    row_length = 0;
     ++rows;
   };
-  const auto separates = [](char c) { return std::string_view("; ,\t\n").find(c) != std::string_view::npos; };
+  const auto is_separator = [](char c) {
+    return std::string_view("; ,\t\n").find(c) != std::string_view::npos;
+  };
   const char* at = text.data();
   const char* const end = text.data() + text.size();
   while (at < end) {
     if (*at == ';') {
       end_row();
       ++at;
-    } else if (separates(*at)) {
+    } else if (is_separator(*at)) {
       ++at;
     } else {
-      const std::string_view word(at, static_cast<std::size_t>(std::find_if(at, end, separates) - at));
+      const std::string_view word(at, static_cast<std::size_t>(std::find_if(at, end, is_separator) - at));
       const char* const digits = at + (word.starts_with('+') && !word.starts_with("+-") ? 1 : 0);
       float value = 0;
       const auto [next, error] = std::from_chars(digits, end, value);
       check(error == std::errc{} && std::isfinite(value) && next == word.data() + word.size(),
             "[filter] expected numbers in the kernel, got '{}'", word.substr(0, 20));
       values.push_back(value);
-      ++in_row;
+      ++row_length;
       at = next;
     }
   }
-  if (in_row > 0) end_row();  // a last semicolon is no row
+  if (row_length > 0) end_row();  // a trailing semicolon does not begin a row
   check(columns > 0, "[filter] expected a kernel such as \"1 0 -1; 2 0 -2; 1 0 -1\", got '{}'", text);
   return {.name = "kernel", .kernel = Tensor::from(values, {rows, columns}), .gradient = gradient};
 }
 
-Tensor filter_response(const Tensor& grey, const PhotoFilter& filter) {
-  const Tensor kernel = filter.kernel.to(grey.device());
-  const Tensor across = correlate(grey, kernel);
+Tensor filter_response(const Tensor& gray, const PhotoFilter& filter) {
+  const Tensor kernel = filter.kernel.to(gray.device());
+  const Tensor across = correlate(gray, kernel);
   if (!filter.gradient) return across;
-  return sqrt(add(square(across), square(correlate(grey, kernel.transpose()))));
+  return sqrt(add(square(across), square(correlate(gray, kernel.transpose()))));
 }
 
 Image apply_filter(const Image& photo, const PhotoFilter& filter, Device device) {
-  return to_image(filter_response(to_tensor(to_grey(photo), device), filter));
+  return to_image(filter_response(to_tensor(to_gray(photo), device), filter));
 }
 
 Image filter_sheet(const Image& photo, Device device) {
-  const Tensor grey = to_tensor(to_grey(photo), device);
-  std::vector<LabelledImage> images = {{photo, "photograph"}};
+  const Tensor gray = to_tensor(to_gray(photo), device);
+  std::vector<LabeledImage> images = {{photo, "photograph"}};
   for (const PhotoFilter& filter : builtin_filters())
-    images.push_back({to_image(filter_response(grey, filter)), filter.name});
+    images.push_back({to_image(filter_response(gray, filter)), filter.name});
   return contact_sheet(images, {.columns = 3});
 }
 

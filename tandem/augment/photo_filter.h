@@ -1,6 +1,6 @@
-// Filters on photographs: edges by gradients, blurs, or any kernel. A gradient filter F gives sqrt(Gx² + Gy²)
-// with Gx = correlate(grey, F) and Gy = correlate(grey, Fᵀ); a plain one is a single correlation. The result
-// is scaled so that its least value is black and its greatest white.
+// Filters for photographs: edge detection, blur, or any kernel. A gradient filter F gives sqrt(Gx² + Gy²)
+// with Gx = correlate(gray, F) and Gy = correlate(gray, Fᵀ); any other filter is a single correlation. The
+// result is scaled so that its minimum is black and its maximum white.
 #pragma once
 
 #include <span>
@@ -19,21 +19,22 @@ struct PhotoFilter {
   bool gradient = false;
 };
 
-// sobel1, sobel2, sobel3, sobel4 (gradients) and ring (a blur).
+// sobel1, sobel2, sobel3, sobel4 (gradients) and ring (blur).
 std::span<const PhotoFilter> builtin_filters();
-// Error for a name that is none.
+// Throws Error for an unknown name.
 const PhotoFilter& builtin_filter(std::string_view name);
 
-// "1 0 -1; 2 0 -2; 1 0 -1": rows apart by semicolons, numbers by spaces or commas.
+// Parses "1 0 -1; 2 0 -2; 1 0 -1": semicolons separate rows, spaces or commas separate numbers. Throws Error
+// for any other text.
 PhotoFilter parse_filter(std::string_view kernel, bool gradient);
 
-// The filter's values, before they are scaled to an image.
-Tensor filter_response(const Tensor& grey, const PhotoFilter& filter);
+// The filter response before it is scaled to an image.
+Tensor filter_response(const Tensor& gray, const PhotoFilter& filter);
 
-// A grey image of the photograph's size, computed on `device`.
+// A gray image of the photograph's size, computed on `device`.
 Image apply_filter(const Image& photo, const PhotoFilter& filter, Device device = cpu_device);
 
-// The photograph and every built-in filter on one labelled sheet.
+// The photograph and every built-in filter on one labeled sheet.
 Image filter_sheet(const Image& photo, Device device = cpu_device);
 
 }  // namespace tandem

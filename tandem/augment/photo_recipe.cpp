@@ -12,21 +12,21 @@
 namespace tandem {
 namespace {
 
-constexpr int most_photo_side = 4096;
+constexpr int max_photo_side = 4096;
 
-void check_bounds(const char* what, const Bounds& bounds, double least, double most) {
-  check(std::isfinite(bounds.least) && std::isfinite(bounds.most) && bounds.least >= least &&
-            bounds.most <= most && bounds.least <= bounds.most,
-        "[augment] {}: expected two numbers in order from {} to {}, got {} to {}", what, least, most,
-        bounds.least, bounds.most);
+void check_bounds(const char* what, const Bounds& bounds, double min, double max) {
+  check(std::isfinite(bounds.min) && std::isfinite(bounds.max) && bounds.min >= min && bounds.max <= max &&
+            bounds.min <= bounds.max,
+        "[augment] {}: expected two ascending numbers from {} to {}, got {} to {}", what, min, max,
+        bounds.min, bounds.max);
 }
 
-void check_number(const char* what, double number, double most) {
-  check(number >= 0 && number <= most, "[augment] {}: expected a number from 0 to {}, got {}", what, most,
+void check_number(const char* what, double number, double max) {
+  check(number >= 0 && number <= max, "[augment] {}: expected a number from 0 to {}, got {}", what, max,
         number);
 }
 
-struct Words {
+struct ParsedOperation {
   std::string_view name;
   std::vector<double> numbers;
 };
@@ -38,81 +38,82 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, end == std::string_view::npos ? 0 : end + 1 - begin);
 }
 
-[[noreturn]] void refuse(std::string_view text) {
+[[noreturn]] void fail_with_usage(std::string_view text) {
   fail(
-      "[augment] expected photo, none or operations as in 'crop 0.08 1 0.75 1.333, flip 0.5, jitter 0.4 0.4 "
+      "[augment] expected photo, none or operations such as 'crop 0.08 1 0.75 1.333, flip 0.5, jitter 0.4 "
+      "0.4 "
       "0.4 0.1, erase 0.25, randaugment 2 9', got '{}'",
       text);
 }
 
-Words words_of(std::string_view part) {
-  Words words;
-  std::string_view left = trimmed(part);
-  while (!left.empty()) {
-    const std::string_view word = left.substr(0, left.find_first_of(" \t\n"));
-    left = trimmed(left.substr(word.size()));
-    if (words.name.empty()) {
-      words.name = word;
+ParsedOperation parse_operation(std::string_view part) {
+  ParsedOperation operation;
+  std::string_view rest = trimmed(part);
+  while (!rest.empty()) {
+    const std::string_view word = rest.substr(0, rest.find_first_of(" \t\n"));
+    rest = trimmed(rest.substr(word.size()));
+    if (operation.name.empty()) {
+      operation.name = word;
       continue;
     }
     double number = 0;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-    if (error != std::errc() || end != word.data() + word.size()) refuse(part);
-    words.numbers.push_back(number);
+    if (error != std::errc() || end != word.data() + word.size()) fail_with_usage(part);
+    operation.numbers.push_back(number);
   }
-  return words;
+  return operation;
 }
 
-int whole_number(std::string_view part, double number) {
-  if (!(number >= 0 && number <= 1e6) || number != std::floor(number)) refuse(part);
+int to_int(std::string_view part, double number) {
+  if (!(number >= 0 && number <= 1e6) || number != std::floor(number)) fail_with_usage(part);
   return static_cast<int>(number);
 }
 
-void parse_part(std::string_view part, PhotoRecipe& recipe) {
-  const Words words = words_of(part);
-  const std::vector<double>& numbers = words.numbers;
-  const auto takes = [&](std::initializer_list<std::size_t> counts) {
-    if (std::find(counts.begin(), counts.end(), numbers.size()) == counts.end()) refuse(part);
+void add_operation(std::string_view part, PhotoRecipe& recipe) {
+  const ParsedOperation operation = parse_operation(part);
+  const std::string_view name = operation.name;
+  const std::vector<double>& numbers = operation.numbers;
+  const auto require_count = [&](std::initializer_list<std::size_t> counts) {
+    if (std::find(counts.begin(), counts.end(), numbers.size()) == counts.end()) fail_with_usage(part);
   };
-  if (words.name == "crop") {
-    takes({0, 2, 4});
+  if (name == "crop") {
+    require_count({0, 2, 4});
     recipe.fit = PhotoFit::crop;
     if (numbers.size() >= 2) recipe.crop_scale = {numbers[0], numbers[1]};
     if (numbers.size() == 4) recipe.crop_ratio = {numbers[2], numbers[3]};
-  } else if (words.name == "resize") {
-    takes({0});
+  } else if (name == "resize") {
+    require_count({0});
     recipe.fit = PhotoFit::resize;
-  } else if (words.name == "centre" || words.name == "center") {
-    takes({1});
-    recipe.fit = PhotoFit::centre;
-    recipe.shorter_side = whole_number(part, numbers[0]);
-  } else if (words.name == "flip") {
-    takes({0, 1});
+  } else if (name == "center") {
+    require_count({1});
+    recipe.fit = PhotoFit::center;
+    recipe.shorter_side = to_int(part, numbers[0]);
+  } else if (name == "flip") {
+    require_count({0, 1});
     recipe.flip = numbers.empty() ? 0.5 : numbers[0];
-  } else if (words.name == "jitter") {
-    takes({4});
+  } else if (name == "jitter") {
+    require_count({4});
     recipe.jitter = {numbers[0], numbers[1], numbers[2], numbers[3]};
-  } else if (words.name == "erase") {
-    takes({1, 3, 5});
+  } else if (name == "erase") {
+    require_count({1, 3, 5});
     recipe.erase.probability = numbers[0];
     if (numbers.size() >= 3) recipe.erase.scale = {numbers[1], numbers[2]};
     if (numbers.size() == 5) recipe.erase.ratio = {numbers[3], numbers[4]};
-  } else if (words.name == "randaugment") {
-    takes({0, 2});
+  } else if (name == "randaugment") {
+    require_count({0, 2});
     recipe.rand_augment = {2, 9};
-    if (!numbers.empty())
-      recipe.rand_augment = {whole_number(part, numbers[0]), whole_number(part, numbers[1])};
-  } else if (words.name == "bilinear" || words.name == "bicubic") {
-    takes({0});
-    recipe.filter = words.name == "bicubic" ? ResizeFilter::bicubic : ResizeFilter::bilinear;
+    if (!numbers.empty()) recipe.rand_augment = {to_int(part, numbers[0]), to_int(part, numbers[1])};
+  } else if (name == "bilinear" || name == "bicubic") {
+    require_count({0});
+    recipe.filter = name == "bicubic" ? ResizeFilter::bicubic : ResizeFilter::bilinear;
   } else {
-    refuse(part);
+    fail_with_usage(part);
   }
 }
 
 }  // namespace
 
-PhotoRecipe training_photos(int size) {
+PhotoRecipe training_photo_recipe(int size) {
   PhotoRecipe recipe;
   recipe.height = recipe.width = size;
   recipe.fit = PhotoFit::crop;
@@ -121,24 +122,23 @@ PhotoRecipe training_photos(int size) {
   return recipe;
 }
 
-PhotoRecipe evaluation_photos(int size, bool eval_crop) {
+PhotoRecipe evaluation_photo_recipe(int size, bool eval_crop) {
   PhotoRecipe recipe;
   recipe.height = recipe.width = size;
-  recipe.fit = eval_crop ? PhotoFit::centre : PhotoFit::resize;
+  recipe.fit = eval_crop ? PhotoFit::center : PhotoFit::resize;
   if (eval_crop) recipe.shorter_side = size * 8 / 7;
   check_photo_recipe(recipe);
   return recipe;
 }
 
 void check_photo_recipe(const PhotoRecipe& recipe) {
-  check(recipe.height >= 1 && recipe.width >= 1 && recipe.height <= most_photo_side &&
-            recipe.width <= most_photo_side,
-        "[augment] expected images of 1 to {} pixels a side, got {}×{}", most_photo_side, recipe.height,
-        recipe.width);
-  check(recipe.fit != PhotoFit::centre || (recipe.shorter_side >= std::max(recipe.height, recipe.width) &&
-                                           recipe.shorter_side <= 2 * most_photo_side),
-        "[augment] centre: expected a shorter side from {} to {}, got {}",
-        std::max(recipe.height, recipe.width), 2 * most_photo_side, recipe.shorter_side);
+  check(recipe.height >= 1 && recipe.width >= 1 && recipe.height <= max_photo_side &&
+            recipe.width <= max_photo_side,
+        "[augment] expected sides of 1 to {} pixels, got {}×{}", max_photo_side, recipe.height, recipe.width);
+  check(recipe.fit != PhotoFit::center || (recipe.shorter_side >= std::max(recipe.height, recipe.width) &&
+                                           recipe.shorter_side <= 2 * max_photo_side),
+        "[augment] center: expected a shorter side from {} to {}, got {}",
+        std::max(recipe.height, recipe.width), 2 * max_photo_side, recipe.shorter_side);
   check_bounds("crop", recipe.crop_scale, 1e-6, 1);
   check_bounds("crop", recipe.crop_ratio, 1e-3, 1e3);
   check_number("flip", recipe.flip, 1);
@@ -149,19 +149,19 @@ void check_photo_recipe(const PhotoRecipe& recipe) {
   check_number("erase", recipe.erase.probability, 1);
   check_bounds("erase", recipe.erase.scale, 0, 1);
   check_bounds("erase", recipe.erase.ratio, 1e-3, 1e3);
-  check_number("randaugment's count", recipe.rand_augment.count, most_rand_augment);
-  check_number("randaugment's magnitude", recipe.rand_augment.magnitude, most_magnitude);
+  check_number("randaugment's count", recipe.rand_augment.count, max_rand_augment);
+  check_number("randaugment's magnitude", recipe.rand_augment.magnitude, max_magnitude);
 }
 
 PhotoRecipe parse_photo_recipe(std::string_view text, int size) {
   const std::string_view all = trimmed(text);
-  if (all == "photo") return training_photos(size);
-  if (all == "none") return evaluation_photos(size);
+  if (all == "photo") return training_photo_recipe(size);
+  if (all == "none") return evaluation_photo_recipe(size);
   PhotoRecipe recipe;
   recipe.height = recipe.width = size;
   for (std::size_t begin = 0; begin <= all.size();) {
     const std::size_t end = std::min(all.find(',', begin), all.size());
-    parse_part(all.substr(begin, end - begin), recipe);
+    add_operation(all.substr(begin, end - begin), recipe);
     begin = end + 1;
   }
   check_photo_recipe(recipe);
@@ -172,9 +172,9 @@ std::string to_string(const PhotoRecipe& recipe) {
   std::string text = "resize";
   const Bounds &scale = recipe.crop_scale, &ratio = recipe.crop_ratio;
   if (recipe.fit == PhotoFit::crop)
-    text = fmt::format("crop {} {} {} {}", scale.least, scale.most, ratio.least, ratio.most);
-  else if (recipe.fit == PhotoFit::centre)
-    text = fmt::format("centre {}", recipe.shorter_side);
+    text = fmt::format("crop {} {} {} {}", scale.min, scale.max, ratio.min, ratio.max);
+  else if (recipe.fit == PhotoFit::center)
+    text = fmt::format("center {}", recipe.shorter_side);
   if (recipe.filter == ResizeFilter::bicubic) text += ", bicubic";
   if (recipe.flip > 0) text += fmt::format(", flip {}", recipe.flip);
   if (const PhotoJitter& j = recipe.jitter; !j.empty())
@@ -182,13 +182,13 @@ std::string to_string(const PhotoRecipe& recipe) {
   if (recipe.rand_augment.count > 0)
     text += fmt::format(", randaugment {} {}", recipe.rand_augment.count, recipe.rand_augment.magnitude);
   if (const PhotoErase& e = recipe.erase; e.probability > 0)
-    text += fmt::format(", erase {} {} {} {} {}", e.probability, e.scale.least, e.scale.most, e.ratio.least,
-                        e.ratio.most);
+    text += fmt::format(", erase {} {} {} {} {}", e.probability, e.scale.min, e.scale.max, e.ratio.min,
+                        e.ratio.max);
   return text;
 }
 
 bool is_photo_recipe(std::string_view recipe) {
-  constexpr std::string_view first_words[]{"photo",  "crop",  "resize",      "centre",   "center", "flip",
+  constexpr std::string_view first_words[]{"photo",  "crop",  "resize",      "center",   "flip",
                                            "jitter", "erase", "randaugment", "bilinear", "bicubic"};
   const std::size_t begin = std::min(recipe.find_first_not_of(" \t\n"), recipe.size());
   const std::string_view word = recipe.substr(begin, recipe.find_first_of(" \t\n,", begin) - begin);

@@ -1,6 +1,6 @@
-// What is done to photographs: how a photograph of any size becomes an image of the network's size, and what
-// is changed at random on the way. A plain value, so that it travels into shared memory and into kernels as
-// it is; photo_draw.h turns it into the arguments of one image.
+// Transforms for photographs: how a photograph of any size becomes an image of the network's input size, and
+// which random changes are applied. A recipe is a plain value, so that it can be copied into shared memory
+// and passed to kernels.
 #pragma once
 
 #include <cstdint>
@@ -12,48 +12,58 @@
 
 namespace tandem {
 
+/// How a photograph is fitted to the output size.
 enum class PhotoFit : std::uint8_t {
-  crop,    // a random box of the photograph (torchvision's RandomResizedCrop), resized
-  resize,  // all of it, resized whatever its proportions
-  centre   // its shorter side resized to PhotoRecipe::shorter_side, then the middle
+  crop,    ///< a random box, resized (torchvision's RandomResizedCrop)
+  resize,  ///< the whole photograph, resized without keeping its aspect ratio
+  center   ///< the shorter side resized to PhotoRecipe::shorter_side, then a center crop
 };
 
-// torchvision's ColorJitter: factors from 1 − x to 1 + x, never below 0; the hue turns by up to ±hue of the
-// circle. In a random order.
+/// torchvision's ColorJitter, in random order: factors from 1 − x to 1 + x, at least 0; the hue is rotated by
+/// up to ±hue of the circle.
 struct PhotoJitter {
-  double brightness = 0, contrast = 0, saturation = 0, hue = 0;
+  double brightness = 0;
+  double contrast = 0;
+  double saturation = 0;
+  double hue = 0;
 
   constexpr bool empty() const { return brightness == 0 && contrast == 0 && saturation == 0 && hue == 0; }
   friend bool operator==(const PhotoJitter&, const PhotoJitter&) = default;
 };
 
-// torchvision's RandomErasing: with some probability a box (share of the area, height by width) gets one
-// colour. By default it is what normalisation takes to about 0.
+/// torchvision's RandomErasing: with the given probability, a box is filled with one color. The default color
+/// is the ImageNet mean, which normalization maps to about 0.
 struct PhotoErase {
   double probability = 0;
-  Bounds scale = {0.02, 0.33}, ratio = {0.3, 3.3};
-  std::uint8_t colour[3] = {124, 116, 104};
+  Bounds scale = {0.02, 0.33};  ///< fraction of the area
+  Bounds ratio = {0.3, 3.3};    ///< height by width
+  std::uint8_t color[3] = {124, 116, 104};
 
   friend bool operator==(const PhotoErase&, const PhotoErase&) = default;
 };
 
-inline constexpr int most_rand_augment = 4, most_magnitude = 30;
+/// Limits of RandAugment.
+inline constexpr int max_rand_augment = 4;
+inline constexpr int max_magnitude = 30;
 
-// torchvision's RandAugment: `count` operations out of 14, each at `magnitude` of 0 … 30.
+/// torchvision's RandAugment: `count` random operations out of 14, each at `magnitude` of 0 … 30.
 struct RandAugment {
-  int count = 0, magnitude = 9;
+  int count = 0;
+  int magnitude = 9;
 
   friend bool operator==(const RandAugment&, const RandAugment&) = default;
 };
 
+/// A transform for photographs. The operations are applied in the order of the members.
 struct PhotoRecipe {
-  int height = 224, width = 224;  // of the result
+  int height = 224;  ///< of the result
+  int width = 224;
   ResizeFilter filter = ResizeFilter::bilinear;
   PhotoFit fit = PhotoFit::resize;
-  Bounds crop_scale = {0.08, 1};           // share of the area
-  Bounds crop_ratio = {3.0 / 4, 4.0 / 3};  // width by height
-  int shorter_side = 256;                  // of PhotoFit::centre
-  double flip = 0;                         // probability of left for right
+  Bounds crop_scale = {0.08, 1};           ///< fraction of the area
+  Bounds crop_ratio = {3.0 / 4, 4.0 / 3};  ///< width by height
+  int shorter_side = 256;                  ///< for PhotoFit::center
+  double flip = 0;                         ///< probability of a horizontal flip
   PhotoJitter jitter = {};
   RandAugment rand_augment = {};
   PhotoErase erase = {};
@@ -61,22 +71,25 @@ struct PhotoRecipe {
   friend bool operator==(const PhotoRecipe&, const PhotoRecipe&) = default;
 };
 
-// random_resized_crop(size) and horizontal_flip(0.5).
-PhotoRecipe training_photos(int size = 224);
-// Resized to size × size; with `eval_crop` the shorter side to 8/7 of it (256 for 224), then the middle.
-PhotoRecipe evaluation_photos(int size = 224, bool eval_crop = false);
+/// The usual training transform: random_resized_crop(size) and horizontal_flip(0.5).
+PhotoRecipe training_photo_recipe(int size = 224);
+/// The usual evaluation transform: resized to size × size. With `eval_crop` the shorter side is resized to
+/// 8/7 of size (256 for 224), followed by a center crop.
+PhotoRecipe evaluation_photo_recipe(int size = 224, bool eval_crop = false);
 
-// Error for sizes, bounds and probabilities out of range.
+/// Throws Error for sizes, bounds and probabilities out of range.
 void check_photo_recipe(const PhotoRecipe& recipe);
 
-// "photo": training_photos(size), "none": evaluation_photos(size), or a list of operations: "crop 0.08 1 0.75
-// 1.333, flip 0.5, jitter 0.4 0.4 0.4 0.1, erase 0.25, randaugment 2 9". crop has the scale's and the ratio's
-// bounds, or none for the usual ones; resize and centre N stand in its place; erase has the probability, then
-// perhaps bounds as crop; bicubic resizes so.
+/// Parses a recipe: "photo" is training_photo_recipe(size), "none" is evaluation_photo_recipe(size),
+/// otherwise a list of operations: "crop 0.08 1 0.75 1.333, flip 0.5, jitter 0.4 0.4 0.4 0.1, erase 0.25,
+/// randaugment 2 9". crop takes the bounds of scale and ratio, or nothing for the defaults; `resize` and
+/// `center N` replace it; erase takes the probability, optionally followed by bounds as for crop; `bicubic`
+/// selects the filter. Throws Error for any other text.
 PhotoRecipe parse_photo_recipe(std::string_view text, int size = 224);
-// Whether a recipe is one for photographs, by its first word; "none" is either.
+/// Whether the text is a recipe for photographs, decided by its first word; false for "none", which is valid
+/// for both kinds.
 bool is_photo_recipe(std::string_view recipe);
-// What parse_photo_recipe() reads.
+/// The text that parse_photo_recipe() turns into this recipe.
 std::string to_string(const PhotoRecipe& recipe);
 
 }  // namespace tandem

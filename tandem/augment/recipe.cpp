@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <vector>
@@ -14,8 +15,8 @@ namespace {
 constexpr std::string_view kind_names[] = {"rotate", "shift", "skew", "noise"};
 
 struct Range {
-  double least, most;
-  const char* words;
+  double min, max;
+  const char* description;
 };
 
 Range range_of(AugmentKind kind) {
@@ -27,7 +28,7 @@ Range range_of(AugmentKind kind) {
     case AugmentKind::skew:
       return {-1000, 1000, "a tilt from -1000 to 1000"};
     case AugmentKind::noise:
-      return {0, 1, "a share of full scale from 0 to 1"};
+      return {0, 1, "a fraction of full scale from 0 to 1"};
   }
   return {0, 0, ""};
 }
@@ -38,13 +39,13 @@ std::string_view name_of(AugmentKind kind) {
 
 void check_bounds(AugmentKind kind, const Bounds& bounds) {
   const Range range = range_of(kind);
-  const bool numbers = std::isfinite(bounds.least) && std::isfinite(bounds.most);
-  const bool whole = kind != AugmentKind::shift ||
-                     (bounds.least == std::floor(bounds.least) && bounds.most == std::floor(bounds.most));
-  check(numbers && whole && bounds.least >= range.least && bounds.most <= range.most,
-        "[augment] {}: expected {}, got {} to {}", name_of(kind), range.words, bounds.least, bounds.most);
-  check(bounds.least <= bounds.most, "[augment] {}: expected the lower bound first, got {} to {}",
-        name_of(kind), bounds.least, bounds.most);
+  const bool finite = std::isfinite(bounds.min) && std::isfinite(bounds.max);
+  const bool integral = kind != AugmentKind::shift ||
+                        (bounds.min == std::floor(bounds.min) && bounds.max == std::floor(bounds.max));
+  check(finite && integral && bounds.min >= range.min && bounds.max <= range.max,
+        "[augment] {}: expected {}, got {} to {}", name_of(kind), range.description, bounds.min, bounds.max);
+  check(bounds.min <= bounds.max, "[augment] {}: expected the lower bound first, got {} to {}", name_of(kind),
+        bounds.min, bounds.max);
 }
 
 void check_step(const AugmentStep& step) {
@@ -53,7 +54,7 @@ void check_step(const AugmentStep& step) {
 }
 
 Recipe checked_recipe(const AugmentStep* steps, std::size_t count) {
-  check(count <= most_augment_steps, "[augment] expected at most {} operations, got {}", most_augment_steps,
+  check(count <= max_augment_steps, "[augment] expected at most {} operations, got {}", max_augment_steps,
         count);
   Recipe recipe;
   for (; recipe.count < static_cast<int>(count); ++recipe.count) {
@@ -63,10 +64,11 @@ Recipe checked_recipe(const AugmentStep* steps, std::size_t count) {
   return recipe;
 }
 
-std::vector<std::string_view> words_of(std::string_view text, std::string_view apart) {
+std::vector<std::string_view> split(std::string_view text, std::string_view separators) {
   std::vector<std::string_view> words;
-  for (std::size_t begin = 0; (begin = text.find_first_not_of(apart, begin)) != std::string_view::npos;) {
-    const std::size_t end = std::min(text.find_first_of(apart, begin), text.size());
+  for (std::size_t begin = 0;
+       (begin = text.find_first_not_of(separators, begin)) != std::string_view::npos;) {
+    const std::size_t end = std::min(text.find_first_of(separators, begin), text.size());
     words.push_back(text.substr(begin, end - begin));
     begin = end;
   }
@@ -74,10 +76,10 @@ std::vector<std::string_view> words_of(std::string_view text, std::string_view a
 }
 
 AugmentStep parse_step(std::string_view text) {
-  const std::vector<std::string_view> words = words_of(text, " \t\n");
-  const auto wrong = [&] {
+  const std::vector<std::string_view> words = split(text, " \t\n");
+  const auto fail_with_usage = [&] {
     fail(
-        "[augment] expected operations as in 'rotate -12 12, shift -2 2, skew -0.1 0.1, noise 0 0.1', got "
+        "[augment] expected operations such as 'rotate -12 12, shift -2 2, skew -0.1 0.1, noise 0 0.1', got "
         "'{}'",
         text);
   };
@@ -88,7 +90,7 @@ AugmentStep parse_step(std::string_view text) {
     step.kind = static_cast<AugmentKind>(i);
     known = true;
   }
-  if (!known) wrong();
+  if (!known) fail_with_usage();
   std::vector<double> numbers;
   for (std::size_t i = 1; i < words.size(); ++i) {
     const std::string_view word = words[i];
@@ -101,11 +103,11 @@ AugmentStep parse_step(std::string_view text) {
     }
     double number = 0;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-    if (error != std::errc() || end != word.data() + word.size()) wrong();
+    if (error != std::errc() || end != word.data() + word.size()) fail_with_usage();
     numbers.push_back(number);
   }
   const bool two_pairs = step.kind == AugmentKind::shift && numbers.size() == 4;
-  if (numbers.size() != 2 && !two_pairs) wrong();
+  if (numbers.size() != 2 && !two_pairs) fail_with_usage();
   step.first = {numbers[0], numbers[1]};
   if (step.kind == AugmentKind::shift) step.second = two_pairs ? Bounds{numbers[2], numbers[3]} : step.first;
   return step;
@@ -138,7 +140,7 @@ Recipe parse_recipe(std::string_view text) {
   if (text == "none") return {};
   if (text == "digits") return digits_recipe();
   std::vector<AugmentStep> steps;
-  for (const std::string_view part : words_of(text, ",")) steps.push_back(parse_step(part));
+  for (const std::string_view part : split(text, ",")) steps.push_back(parse_step(part));
   check(!steps.empty(), "[augment] expected none, digits or operations with their bounds, got '{}'", text);
   return checked_recipe(steps.data(), steps.size());
 }
@@ -146,10 +148,10 @@ Recipe parse_recipe(std::string_view text) {
 std::string to_string(const Recipe& recipe) {
   std::string text;
   for (const AugmentStep& step : recipe) {
-    text += fmt::format("{}{} {} {}", text.empty() ? "" : ", ", name_of(step.kind), step.first.least,
-                        step.first.most);
+    text += fmt::format("{}{} {} {}", text.empty() ? "" : ", ", name_of(step.kind), step.first.min,
+                        step.first.max);
     if (step.kind == AugmentKind::shift && step.second != step.first)
-      text += fmt::format(" {} {}", step.second.least, step.second.most);
+      text += fmt::format(" {} {}", step.second.min, step.second.max);
     if (step.kind == AugmentKind::rotate && step.interpolation != Interpolation::linear)
       text += step.interpolation == Interpolation::cubic ? " cubic" : " nearest";
   }

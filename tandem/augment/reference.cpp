@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tandem/augment/arguments.h"
 #include "tandem/augment/spline.h"
 #include "tandem/core/check.h"
 
@@ -17,7 +18,7 @@ void check_image(const char* op, const FloatImage& image) {
         image.values.size());
 }
 
-// out[y][x] = in[y + dy][x + dx(y)], outside 0.
+// out[y][x] = in[y + dy][x + dx(y)]; outside is 0.
 template <class Columns>
 FloatImage moved(const FloatImage& image, std::int64_t dy, const Columns& dx) {
   const auto [height, width, channels] = image.size;
@@ -55,8 +56,9 @@ double at_linear(const std::vector<double>& values, const ImageSize& size, doubl
 
 double at_cubic(const std::vector<double>& coefficients, const ImageSize& size, double row, double column,
                 int channel) {
-  return spline_value(coefficients.data() + channel, size.width, size.channels,
-                      spline_taps<double>(column, size.width), spline_taps<double>(row, size.height));
+  return detail::spline_value(coefficients.data() + channel, size.width, size.channels,
+                              detail::spline_taps<double>(column, size.width),
+                              detail::spline_taps<double>(row, size.height));
 }
 
 }  // namespace
@@ -65,10 +67,10 @@ FloatImage rotate(const FloatImage& image, double degrees, Interpolation interpo
   check_image("rotate", image);
   check(std::abs(degrees) <= 36000, "[rotate] expected degrees from -36000 to 36000, got {}", degrees);
   const auto [height, width, channels] = image.size;
-  const auto [sine, cosine] = sine_cosine(degrees);
+  const auto [sine, cosine] = detail::sine_cosine(degrees);
   const double cy = (height - 1) / 2.0, cx = (width - 1) / 2.0;
   std::vector<double> values(image.values.begin(), image.values.end());
-  if (interpolation == Interpolation::cubic) spline_coefficients(values.data(), image.size);
+  if (interpolation == Interpolation::cubic) detail::spline_coefficients(values.data(), image.size);
   const auto at = interpolation == Interpolation::nearest  ? at_nearest
                   : interpolation == Interpolation::linear ? at_linear
                                                            : at_cubic;
@@ -96,14 +98,14 @@ FloatImage skew(const FloatImage& image, double tilt) {
   return moved(image, 0, [=](std::int64_t y) { return std::floor(static_cast<double>(y) * tilt); });
 }
 
-FloatImage add_noise(const FloatImage& image, double amount, const DrawKey& key) {
+FloatImage add_noise(const FloatImage& image, double amount, const RandomKey& key) {
   check_image("add_noise", image);
   check(amount >= 0 && amount <= 1, "[add_noise] expected an amount from 0 to 1, got {}", amount);
   FloatImage out = image;
   for (std::size_t i = 0; i < out.values.size(); ++i) {
     const Words4 block = key.block(static_cast<std::uint32_t>(1 + i / 8));
-    const double draw = 2.0 * noise_bits(block, static_cast<std::uint32_t>(i % 8)) - 65535;
-    out.values[i] = static_cast<float>(std::clamp(image.values[i] + amount * draw / 65536, 0.0, 1.0));
+    const double uniform = 2.0 * detail::noise_bits(block, static_cast<std::uint32_t>(i % 8)) - 65535;
+    out.values[i] = static_cast<float>(std::clamp(image.values[i] + amount * uniform / 65536, 0.0, 1.0));
   }
   return out;
 }

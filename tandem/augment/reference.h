@@ -1,32 +1,36 @@
-// The operations of augmentation as they are defined, on one image of floats with fixed arguments: what the
-// fast 8-bit paths are held to, and what to call for a single image.
+// The augmentation operations on a single image of floats with given arguments. They are the definitions with
+// which the tests compare the fast 8-bit versions.
 #pragma once
 
 #include <vector>
 
-#include "tandem/augment/draw.h"
+#include "tandem/augment/recipe.h"
+#include "tandem/core/philox.h"
+#include "tandem/image/image.h"
 
 namespace tandem {
 
-// (height, width, channels), row-major; full scale is 1.
+/// An image of floats, (height, width, channels) in row-major order; full scale is 1. All functions below
+/// throw Error if the number of values does not match the size.
 struct FloatImage {
   ImageSize size;
   std::vector<float> values;
 };
 
-// About the centre, counter-clockwise, size kept, 0 outside: scipy.ndimage.rotate(image, degrees,
-// reshape=False, order=0|1|3). Degrees within ±36000.
+/// Rotates counterclockwise about the center, keeping the size; outside is 0. Equals
+/// scipy.ndimage.rotate(image, degrees, reshape=False, order=0|1|3). Throws Error for degrees beyond ±36000.
 FloatImage rotate(const FloatImage& image, double degrees,
                   Interpolation interpolation = Interpolation::linear);
 
-// The content moves dx pixels to the left and dy upwards; what comes in is 0.
+/// Moves the content dx pixels to the left and dy upwards; what comes in is 0.
 FloatImage shift(const FloatImage& image, int dx, int dy);
 
-// out[y][x] = in[y][x + ⌊y · tilt⌋], outside 0.
+/// out[y][x] = in[y][x + ⌊y · tilt⌋]; outside is 0. Throws Error for a tilt that is not finite.
 FloatImage skew(const FloatImage& image, double tilt);
 
-// Each value gets its own draw from [−amount, amount], then is clipped to 0 … 1. Value i takes 16 bits of
-// block 1 + i / 8 of the key, so the 8-bit paths add the same noise.
-FloatImage add_noise(const FloatImage& image, double amount, const DrawKey& key);
+/// Adds an independent uniform value from [−amount, amount] to each value, then clips to 0 … 1. Value i uses
+/// 16 bits of block 1 + i / 8 of the key, so that the 8-bit versions add the same noise. Throws Error for an
+/// amount outside 0 … 1.
+FloatImage add_noise(const FloatImage& image, double amount, const RandomKey& key);
 
 }  // namespace tandem

@@ -1,26 +1,26 @@
-// Cubic B-spline interpolation as SciPy does it (ndimage, order 3, mode "constant"): coefficients by a
-// recursive filter whose image is mirrored at its borders, then a sum over 4×4 of them.
+// Cubic B-spline interpolation as in SciPy (ndimage, order 3, mode "constant"): a recursive filter, mirrored
+// at the borders, gives the coefficients; a weighted sum of 4×4 of them gives a value.
 #pragma once
 
 #include <cstdint>
 #include <cstdlib>
 
-#include "tandem/augment/draw.h"
+#include "tandem/image/image.h"
 
-namespace tandem {
+namespace tandem::detail {
 
-// Turns an image's values (height, width, channels) into the coefficients of its spline, in place.
+// Replaces the values of an image (height, width, channels) by the coefficients of its spline.
 void spline_coefficients(float* image, const ImageSize& size);
 void spline_coefficients(double* image, const ImageSize& size);
 
-// Along one axis: which four coefficients, and how much of each.
+// The indices and weights of the four coefficients along one axis.
 template <class T>
 struct SplineTaps {
   int index[4];
   T weight[4];
 };
 
-// At a coordinate within 0 … size − 1.
+// The taps at a coordinate within 0 … size − 1.
 template <class T>
 SplineTaps<T> spline_taps(double at, int size) {
   const int first = static_cast<int>(at);
@@ -35,7 +35,7 @@ SplineTaps<T> spline_taps(double at, int size) {
   return taps;
 }
 
-// `coefficients` points at the channel wanted.
+// `coefficients` points to the requested channel.
 template <class T>
 T spline_value(const T* coefficients, int width, int channels, const SplineTaps<T>& across,
                const SplineTaps<T>& down) {
@@ -49,4 +49,4 @@ T spline_value(const T* coefficients, int width, int channels, const SplineTaps<
   return sum;
 }
 
-}  // namespace tandem
+}  // namespace tandem::detail

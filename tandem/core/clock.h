@@ -1,18 +1,20 @@
-// Wall-clock time for measuring.
+// Wall-clock time for measurements.
 #pragma once
 
-#include <chrono>
+#include <cstdint>
 
 namespace tandem {
 
+/// Nanoseconds of CLOCK_MONOTONIC. All processes of a machine share this clock.
+std::int64_t monotonic_ns();
+
+/// Measures the time since its construction.
 class Stopwatch {
  public:
-  double elapsed_ms() const {
-    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start_).count();
-  }
+  double elapsed_ms() const { return static_cast<double>(monotonic_ns() - start_ns_) / 1e6; }
 
  private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::int64_t start_ns_ = monotonic_ns();
 };
 
 }  // namespace tandem

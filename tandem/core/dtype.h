@@ -1,25 +1,21 @@
-// Element types. `DType` is the run-time name, C++ types are the compile-time ones; on_dtype() goes from the
-// first to the second once, at the top of an operation.
+// Element types: `DType` at run time, C++ types at compile time. dtype_of<T> maps from the second to the
+// first.
 #pragma once
 
 #include <bit>
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <string_view>
-#include <tuple>
-
-#include "tandem/core/error.h"
 
 namespace tandem {
 
-// The upper half of an f32: same range, 8 bits of precision. Arithmetic is done in f32.
+/// bfloat16: the upper half of an f32, with the same range and 8 bits of precision. Arithmetic is done in
+/// f32.
 struct BFloat16 {
   std::uint16_t bits = 0;
 
   BFloat16() = default;
-  // Rounds to nearest, ties to even; NaN stays NaN.
+  /// Rounds to nearest, ties to even. NaN stays NaN.
   constexpr explicit BFloat16(float value) {
     const auto word = std::bit_cast<std::uint32_t>(value);
     const bool is_nan = (word & 0x7fffffffu) > 0x7f800000u;
@@ -31,8 +27,10 @@ struct BFloat16 {
   }
 };
 
+/// The dtype of a tensor's elements.
 enum class DType : std::uint8_t { f32, f64, bf16, u8, i32, i64 };
 
+/// Bytes per element.
 constexpr std::size_t size_of(DType dtype) {
   switch (dtype) {
     case DType::f64:
@@ -49,18 +47,21 @@ constexpr std::size_t size_of(DType dtype) {
   return 0;
 }
 
+/// "f32", "f64", "bf16", "u8", "i32" or "i64".
 constexpr std::string_view name_of(DType dtype) {
   constexpr std::string_view names[] = {"f32", "f64", "bf16", "u8", "i32", "i64"};
   return names[static_cast<int>(dtype)];
 }
 
+/// True for f32, f64 and bf16.
 constexpr bool is_floating(DType dtype) {
   return dtype == DType::f32 || dtype == DType::f64 || dtype == DType::bf16;
 }
 
-// "f32" → DType::f32; throws Error for anything else.
+/// The inverse of name_of(). Throws Error for an unknown name.
 DType parse_dtype(std::string_view name);
 
+/// Maps a C++ element type to its DType. Use dtype_of<T>.
 template <class T>
 struct DTypeOf;
 template <>
@@ -87,10 +88,11 @@ template <>
 struct DTypeOf<std::int64_t> {
   static constexpr DType value = DType::i64;
 };
+/// The DType of a C++ element type: dtype_of<float> is DType::f32.
 template <class T>
 inline constexpr DType dtype_of = DTypeOf<T>::value;
 
-// The type an element is computed in: f32 for bf16, itself otherwise.
+/// Maps an element type to the type its arithmetic uses. Use ComputeType<T>.
 template <class T>
 struct ComputeTypeOf {
   using type = T;
@@ -99,34 +101,8 @@ template <>
 struct ComputeTypeOf<BFloat16> {
   using type = float;
 };
+/// The type arithmetic on T uses: float for BFloat16, otherwise T.
 template <class T>
 using ComputeType = typename ComputeTypeOf<T>::type;
-
-template <class... Ts>
-struct TypeList {};
-
-using AllTypes = TypeList<float, double, BFloat16, std::uint8_t, std::int32_t, std::int64_t>;
-using FloatTypes = TypeList<float, double, BFloat16>;
-using ArithmeticTypes = TypeList<float, double, BFloat16, std::int32_t, std::int64_t>;
-
-[[noreturn]] void throw_unsupported_dtype(std::string_view op, DType dtype, const DType* allowed, int count);
-
-// Calls f.operator()<T>() with the C++ type of `dtype`, which must be one of the list's:
-// on_dtype(FloatTypes{}, x.dtype(), "relu", [&]<class T>() { … }).
-template <class... Ts, class F>
-auto on_dtype(TypeList<Ts...>, DType dtype, std::string_view op, F&& f) {
-  using Result = decltype(f.template operator()<std::tuple_element_t<0, std::tuple<Ts...>>>());
-  if constexpr (std::same_as<Result, void>) {
-    const bool found = ((dtype == dtype_of<Ts> ? (f.template operator()<Ts>(), true) : false) || ...);
-    if (found) return;
-  } else {
-    Result result{};
-    const bool found =
-        ((dtype == dtype_of<Ts> ? (result = f.template operator()<Ts>(), true) : false) || ...);
-    if (found) return result;
-  }
-  constexpr DType allowed[] = {dtype_of<Ts>...};
-  throw_unsupported_dtype(op, dtype, allowed, static_cast<int>(sizeof...(Ts)));
-}
 
 }  // namespace tandem

@@ -16,10 +16,10 @@
 namespace tandem {
 namespace {
 
-std::atomic<int> chosen_threads{0};
-thread_local int thread_limit = 0;  // 0: none
+std::atomic<int> configured_threads{0};  // 0: not set
+thread_local int thread_limit = 0;       // 0: no limit
 
-// cgroup v2 "max 100000" or "150000 100000"; v1 has the two numbers in two files.
+// The CPU quota: cgroup v2 has "max 100000" or "150000 100000" in one file, v1 the two numbers in two files.
 int cgroup_cpus() {
   double quota = 0, period = 0;
   std::string word;
@@ -36,14 +36,14 @@ int cgroup_cpus() {
 }  // namespace
 
 int usable_cpus() {
-  // OpenMP counts the affinity mask, even after it has bound this thread to one CPU of it.
+  // OpenMP reports the process's affinity mask even when this thread is bound to one CPU of it.
   static const int cpus = std::max(1, std::min(omp_get_num_procs(), cgroup_cpus()));
   return cpus;
 }
 
 int team_size() {
-  const int chosen = chosen_threads.load(std::memory_order_relaxed);
-  return chosen > 0 ? chosen : usable_cpus();
+  const int configured = configured_threads.load(std::memory_order_relaxed);
+  return configured > 0 ? configured : usable_cpus();
 }
 
 int thread_count() {
@@ -52,7 +52,7 @@ int thread_count() {
 
 void set_thread_count(int count) {
   check(count >= 1 && count <= 4096, "[threads] expected a thread count from 1 to 4096, got {}", count);
-  chosen_threads.store(count, std::memory_order_relaxed);
+  configured_threads.store(count, std::memory_order_relaxed);
 }
 
 ThreadLimit::ThreadLimit(int limit) : previous_(thread_limit) {
@@ -66,20 +66,23 @@ ThreadLimit::~ThreadLimit() {
 
 namespace {
 
-// One parallel_for under way. ThreadSanitizer does not see libgomp's barriers, so `started` and `finished`
-// state what they order; everything a thread reads of the job it reads after `started`.
+// One running parallel_for. ThreadSanitizer does not know libgomp's barriers, so `started` and `finished`
+// repeat the ordering they provide: a thread reads `started` before any other member.
 struct Job {
   detail::RangeFunction function;
   void* context;
-  std::int64_t count, grain, grains;
+  std::int64_t count;
+  std::int64_t grain;
+  std::int64_t grains;
   std::exception_ptr failure;
   std::mutex failure_mutex;
-  std::atomic<int> started{0}, finished{0};
+  std::atomic<int> started{0};
+  std::atomic<int> finished{0};
 
-  void run(std::int64_t me, std::int64_t team) {
+  void run(std::int64_t thread, std::int64_t threads) {
     (void)started.load(std::memory_order_acquire);
-    const std::int64_t begin = grains * me / team * grain;
-    const std::int64_t end = std::min(grains * (me + 1) / team * grain, count);
+    const std::int64_t begin = grains * thread / threads * grain;
+    const std::int64_t end = std::min(grains * (thread + 1) / threads * grain, count);
     try {
       if (begin < end) function(context, begin, end);
     } catch (...) {
@@ -90,13 +93,14 @@ struct Job {
   }
 };
 
-// ThreadSanitizer does not see how OpenMP hands its variables over. (So they are not given to a function that
-// it does look into, such as std::min.)
+// ThreadSanitizer does not know how OpenMP passes its variables to the threads. They must therefore not reach
+// an instrumented function such as std::min.
 __attribute__((no_sanitize("thread"))) void run_in_team(Job* job, int threads) {
 #pragma omp parallel num_threads(std::max(threads, team_size()))
   {
-    const int team = omp_get_num_threads(), working = threads < team ? threads : team;
-    if (omp_get_thread_num() < working) job->run(omp_get_thread_num(), working);
+    const int team = omp_get_num_threads();
+    const int active = threads < team ? threads : team;
+    if (omp_get_thread_num() < active) job->run(omp_get_thread_num(), active);
   }
 }
 
@@ -116,6 +120,11 @@ void run_parallel(std::int64_t count, std::int64_t grain, RangeFunction function
   run_in_team(&job, threads);
   (void)job.finished.load(std::memory_order_acquire);
   if (job.failure) std::rethrow_exception(job.failure);
+}
+
+RangeQueue::Range RangeQueue::next() {
+  const std::int64_t begin = __atomic_fetch_add(&next_, grain_, __ATOMIC_RELAXED);
+  return {begin, std::min(begin + grain_, count_)};
 }
 
 }  // namespace detail

@@ -3,13 +3,18 @@
 #include "tandem/core/simd.h"
 
 #if defined(__x86_64__)
+#if defined(__GNUC__) && !defined(__clang__)
+// GCC 12 warns of the operand its own AVX-512 intrinsics leave undefined on purpose (GCC bug 105593).
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 #include <immintrin.h>
 #endif
 
 namespace tandem {
 namespace {
 
-// A chain of rounds waits for its products, so several run at once; compilers vectorise over the lanes.
+// The rounds of one block depend on each other, so several independent chains are interleaved to hide the
+// latency of the multiplications. Compilers vectorize over the lanes.
 template <std::uint32_t lanes, std::uint32_t chains>
 [[gnu::always_inline]] inline void run_chains(const Words4& counter, std::uint64_t key,
                                               std::uint32_t* __restrict words) {
@@ -23,7 +28,7 @@ template <std::uint32_t lanes, std::uint32_t chains>
     }
 }
 
-void run_plainly(Words4 counter, std::uint64_t key, std::uint32_t count, std::uint32_t* words) {
+void run_portable(Words4 counter, std::uint64_t key, std::uint32_t count, std::uint32_t* words) {
   static_assert(philox_group == 16);
   for (std::uint32_t done = 0; done < count; done += philox_group) {
     run_chains<4, 4>(counter, key, words + 4 * done);
@@ -32,8 +37,9 @@ void run_plainly(Words4 counter, std::uint64_t key, std::uint32_t count, std::ui
 }
 
 #if defined(__x86_64__)
-// A word in the lower half of each 64 bits. What stands in the upper halves does not matter: the
-// multiplication does not read them. (Compilers know no such product, and multiply 64 bits.)
+// Each word is in the lower half of a 64-bit lane. The upper halves are undefined: _mm256_mul_epu32 does not
+// read them. Written with intrinsics because compilers do not use that instruction and multiply 64 bits
+// instead.
 struct FourBlocks {
   __m256i c0, c1, c2, c3;
 };
@@ -41,25 +47,25 @@ struct EightBlocks {
   __m512i c0, c1, c2, c3;
 };
 
-[[gnu::target("avx2")]] inline __m256i four_of(std::uint32_t word) {
+[[gnu::target("avx2")]] inline __m256i broadcast4(std::uint32_t word) {
   return _mm256_set1_epi64x(std::int64_t{word});
 }
 
 [[gnu::target("avx2")]] void run_avx2_blocks(const Words4& counter, std::uint64_t key, std::uint32_t count,
                                              std::uint32_t* words) {
   constexpr int chains = 4;
-  const __m256i factor0 = four_of(0xD2511F53u), factor1 = four_of(0xCD9E8D57u);
+  const __m256i factor0 = broadcast4(0xD2511F53u), factor1 = broadcast4(0xCD9E8D57u);
   for (std::uint32_t done = 0; done < count; done += philox_group) {
     FourBlocks lanes[chains];
 #pragma GCC unroll 4
     for (int i = 0; i < chains; ++i) {
       const std::uint32_t first = counter.word[0] + done + 4 * static_cast<std::uint32_t>(i);
-      lanes[i] = {_mm256_add_epi64(four_of(first), _mm256_setr_epi64x(0, 1, 2, 3)), four_of(counter.word[1]),
-                  four_of(counter.word[2]), four_of(counter.word[3])};
+      lanes[i] = {_mm256_add_epi64(broadcast4(first), _mm256_setr_epi64x(0, 1, 2, 3)),
+                  broadcast4(counter.word[1]), broadcast4(counter.word[2]), broadcast4(counter.word[3])};
     }
     auto key0 = static_cast<std::uint32_t>(key), key1 = static_cast<std::uint32_t>(key >> 32);
     for (int round = 0; round < 10; ++round) {
-      const __m256i keys0 = four_of(key0), keys1 = four_of(key1);
+      const __m256i keys0 = broadcast4(key0), keys1 = broadcast4(key1);
 #pragma GCC unroll 4
       for (auto& lane : lanes) {
         const __m256i product0 = _mm256_mul_epu32(lane.c0, factor0);
@@ -84,16 +90,16 @@ struct EightBlocks {
   }
 }
 
-[[gnu::target("avx512f")]] inline __m512i eight_of(std::uint32_t word) {
+[[gnu::target("avx512f")]] inline __m512i broadcast8(std::uint32_t word) {
   return _mm512_set1_epi64(std::int64_t{word});
 }
 
-// The same, eight blocks a vector; three words are combined by one instruction.
+// The same with eight blocks per vector. One instruction computes the xor of three words.
 [[gnu::target("avx512f")]] void run_avx512_blocks(const Words4& counter, std::uint64_t key,
                                                   std::uint32_t count, std::uint32_t* words) {
   constexpr int chains = 2, xor_of_three = 0x96;
-  const __m512i factor0 = eight_of(0xD2511F53u), factor1 = eight_of(0xCD9E8D57u);
-  const __m512i numbers = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7);
+  const __m512i factor0 = broadcast8(0xD2511F53u), factor1 = broadcast8(0xCD9E8D57u);
+  const __m512i lane_index = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7);
   const __m512i first_four = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
   const __m512i last_four = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
   for (std::uint32_t done = 0; done < count; done += philox_group) {
@@ -101,12 +107,12 @@ struct EightBlocks {
 #pragma GCC unroll 2
     for (int i = 0; i < chains; ++i) {
       const std::uint32_t first = counter.word[0] + done + 8 * static_cast<std::uint32_t>(i);
-      lanes[i] = {_mm512_add_epi64(eight_of(first), numbers), eight_of(counter.word[1]),
-                  eight_of(counter.word[2]), eight_of(counter.word[3])};
+      lanes[i] = {_mm512_add_epi64(broadcast8(first), lane_index), broadcast8(counter.word[1]),
+                  broadcast8(counter.word[2]), broadcast8(counter.word[3])};
     }
     auto key0 = static_cast<std::uint32_t>(key), key1 = static_cast<std::uint32_t>(key >> 32);
     for (int round = 0; round < 10; ++round) {
-      const __m512i keys0 = eight_of(key0), keys1 = eight_of(key1);
+      const __m512i keys0 = broadcast8(key0), keys1 = broadcast8(key1);
 #pragma GCC unroll 2
       for (auto& lane : lanes) {
         const __m512i product0 = _mm512_mul_epu32(lane.c0, factor0);
@@ -140,7 +146,7 @@ void philox_blocks(const Words4& counter, std::uint64_t key, std::uint32_t count
   if (simd_level() == SimdLevel::avx512) return run_avx512_blocks(counter, key, count, words);
   if (simd_level() == SimdLevel::avx2) return run_avx2_blocks(counter, key, count, words);
 #endif
-  run_plainly(counter, key, count, words);
+  run_portable(counter, key, count, words);
 }
 
 }  // namespace tandem

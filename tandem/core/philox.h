@@ -1,12 +1,12 @@
-// The counter-based generator (Philox4x32-10, Salmon et al. 2011): randomness as a function of where you are.
-// The same counter and key give the same four words on every device and in every order, so nothing here has
-// state.
+// The counter-based random number generator Philox4x32-10 (Salmon et al. 2011). It has no state: equal
+// counters and keys give the same four words on every device and in every order of evaluation.
 #pragma once
 
 #include <cstdint>
 
 namespace tandem {
 
+// A counter, or the four random words of one block.
 struct Words4 {
   std::uint32_t word[4];
 };
@@ -28,20 +28,21 @@ constexpr Words4 philox(Words4 counter, std::uint64_t key) {
   return {{c0, c1, c2, c3}};
 }
 
-// philox() of `count` counters, of which the first word goes up by one each. Whole groups are written: there
-// must be room for `count` rounded up to one.
+// philox() of `count` consecutive counters: the first word is incremented, the others stay the same. Blocks
+// are written in whole groups, so `words` must have space for `count` rounded up to a multiple of
+// philox_group.
 inline constexpr std::uint32_t philox_group = 16;
 void philox_blocks(const Words4& counter, std::uint64_t key, std::uint32_t count, std::uint32_t* words);
 
-// Block number `block` of one stream: a tensor fill takes word i % 4 of block i / 4 for its element i.
+// Block number `block` of a random stream. A tensor fill uses word i % 4 of block i / 4 for element i.
 constexpr Words4 random_block(std::uint64_t seed, std::uint64_t stream, std::uint64_t block) {
   return philox({{static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32),
                   static_cast<std::uint32_t>(stream), static_cast<std::uint32_t>(stream >> 32)}},
                 seed);
 }
 
-// Where a draw belongs in a training run. `block` counts the draws of one operation on one sample.
-struct DrawKey {
+// Identifies the random numbers of one operation on one sample. block(index) gives four of them at a time.
+struct RandomKey {
   std::uint64_t seed = 0;
   std::uint32_t epoch = 0;
   std::uint32_t sample = 0;
@@ -60,7 +61,7 @@ constexpr double to_unit_double(std::uint32_t high, std::uint32_t low) {
   return static_cast<double>(bits) * 0x1p-53;
 }
 
-// Uniform in [0, bound) without modulo bias worth speaking of (bound ≪ 2³²).
+// Uniform in [0, bound). The bias is negligible for bound ≪ 2³².
 constexpr std::uint32_t to_below(std::uint32_t word, std::uint32_t bound) {
   return static_cast<std::uint32_t>((std::uint64_t{word} * bound) >> 32);
 }

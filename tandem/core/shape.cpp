@@ -10,7 +10,7 @@ namespace tandem {
 
 Dims::Dims(std::span<const std::int64_t> values) {
   check(values.size() <= max_rank, "[shape] expected at most {} dimensions, got {}", max_rank, values.size());
-  std::copy(values.begin(), values.end(), values_.begin());
+  std::copy(values.begin(), values.end(), values_);
   rank_ = static_cast<int>(values.size());
 }
 
@@ -18,12 +18,16 @@ Dims Dims::filled(int rank, std::int64_t value) {
   expect(rank >= 0 && rank <= max_rank);
   Dims dims;
   dims.rank_ = rank;
-  std::fill_n(dims.values_.begin(), rank, value);
+  std::fill_n(dims.values_, rank, value);
   return dims;
 }
 
 std::string Dims::to_string() const {
   return fmt::format("[{}]", fmt::join(begin(), end(), ", "));
+}
+
+bool operator==(const Dims& a, const Dims& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end());
 }
 
 Shape::Shape(const Dims& sizes) : Dims(sizes) {
@@ -40,7 +44,7 @@ Shape::Shape(const Dims& sizes) : Dims(sizes) {
 
 Dims contiguous_strides(const Shape& shape) {
   Dims strides = Dims::filled(shape.rank(), 1);
-  if (shape.numel() == 0) return strides;  // no element needs them, and the products might overflow
+  if (shape.numel() == 0) return strides;  // unused, and the products might overflow
   for (int axis = shape.rank() - 2; axis >= 0; --axis) strides[axis] = strides[axis + 1] * shape[axis + 1];
   return strides;
 }

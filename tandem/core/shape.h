@@ -1,45 +1,42 @@
-// Shapes: up to eight sizes held in place, so that a tensor handle never allocates for its geometry.
+// Shapes of up to eight dimensions, stored inline so that a tensor never allocates memory for its shape.
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <span>
 #include <string>
 
-#include "tandem/core/error.h"
-
 namespace tandem {
 
+/// The maximum number of dimensions of a tensor.
 inline constexpr int max_rank = 8;
 
-// A short list of dimensions: a shape's sizes, or the strides that go with them.
+/// One integer per dimension: sizes, strides or axes.
 class Dims {
  public:
   Dims() = default;
   Dims(std::initializer_list<std::int64_t> values) : Dims(std::span(values.begin(), values.size())) {}
+  /// Throws Error for more than max_rank values.
   explicit Dims(std::span<const std::int64_t> values);
   static Dims filled(int rank, std::int64_t value);
 
   int rank() const { return rank_; }
   std::int64_t operator[](int axis) const { return values_[axis]; }
   std::int64_t& operator[](int axis) { return values_[axis]; }
-  const std::int64_t* begin() const { return values_.data(); }
-  const std::int64_t* end() const { return values_.data() + rank_; }
+  const std::int64_t* begin() const { return values_; }
+  const std::int64_t* end() const { return values_ + rank_; }
   std::int64_t back() const { return values_[rank_ - 1]; }
-  std::string to_string() const;  // "[2, 3]"
+  std::string to_string() const;  ///< "[2, 3]"
 
-  friend bool operator==(const Dims& a, const Dims& b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end());
-  }
+  friend bool operator==(const Dims& a, const Dims& b);
 
  protected:
-  std::array<std::int64_t, max_rank> values_{};
+  std::int64_t values_[max_rank] = {};
   int rank_ = 0;
 };
 
-// Sizes are checked when the shape is made: none is negative and their product fits 63 bits.
+/// The sizes of a tensor. The constructors throw Error when a size is negative or the number of elements
+/// exceeds 63 bits.
 class Shape : public Dims {
  public:
   Shape() = default;
@@ -54,13 +51,13 @@ class Shape : public Dims {
   std::int64_t numel_ = 1;
 };
 
-// The strides, in elements, of a row-major tensor of this shape.
+/// The strides, in elements, of a row-major tensor of this shape.
 Dims contiguous_strides(const Shape& shape);
 
-// Axis −1 is the last one; out of range is an Error that names the operation.
+/// Maps a negative axis (−1 is the last) to its index. Throws Error, naming `op`, when it is out of range.
 int normalize_axis(int axis, int rank, const char* op);
 
-// The shape two operands broadcast to, as NumPy does it.
+/// The shape two operands broadcast to, by NumPy's rules. Throws Error, naming `op`, when they do not match.
 Shape broadcast_shapes(const Shape& a, const Shape& b, const char* op);
 
 }  // namespace tandem

@@ -9,7 +9,7 @@
 namespace tandem {
 namespace {
 
-void relax() {
+void pause_cpu() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
 #elif defined(__aarch64__)
@@ -17,16 +17,17 @@ void relax() {
 #endif
 }
 
-// As in parallel.cpp: ThreadSanitizer does not see libgomp's barriers, so two atomics state what they order.
+// As in parallel.cpp: ThreadSanitizer does not know libgomp's barriers, so two atomics repeat their ordering.
 struct Job {
   detail::MemberFunction function;
   void* context;
-  Meeting meeting;
-  std::atomic<int> started{0}, finished{0};
+  Barrier barrier;
+  std::atomic<int> started{0};
+  std::atomic<int> finished{0};
 
-  void run(int me, int team) {
+  void run(int index, int count) {
     (void)started.load(std::memory_order_acquire);
-    function(context, TeamMember{.index = me, .count = team, .meeting = meeting});
+    function(context, TeamMember{.index = index, .count = count, .barrier = barrier});
     finished.fetch_add(1, std::memory_order_release);
   }
 };
@@ -37,23 +38,23 @@ __attribute__((no_sanitize("thread"))) void run_job(Job* job, int threads) {
     if (omp_get_num_threads() == threads)
       job->run(omp_get_thread_num(), threads);
     else if (omp_get_thread_num() == 0)
-      job->run(0, 1);  // inside another team, or where the system grants fewer threads
+      job->run(0, 1);  // nested in another team, or the system granted fewer threads
   }
 }
 
 }  // namespace
 
-void Meeting::wait() {
-  constexpr int patience = 4000;  // looks before giving way: tens of microseconds
-  const std::uint32_t round = round_.load(std::memory_order_relaxed);
-  if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == members_) {
+void Barrier::arrive_and_wait() {
+  constexpr int max_spins = 4000;  // tens of microseconds
+  const std::uint32_t generation = generation_.load(std::memory_order_relaxed);
+  if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
     arrived_.store(0, std::memory_order_relaxed);
-    round_.store(round + 1, std::memory_order_release);
+    generation_.store(generation + 1, std::memory_order_release);
     return;
   }
-  for (int looks = 0; round_.load(std::memory_order_acquire) == round; ++looks) {
-    if (looks < patience)
-      relax();
+  for (int spins = 0; generation_.load(std::memory_order_acquire) == generation; ++spins) {
+    if (spins < max_spins)
+      pause_cpu();
     else
       std::this_thread::yield();
   }
@@ -61,8 +62,8 @@ void Meeting::wait() {
 
 namespace detail {
 
-void run_team(int threads, MemberFunction function, void* context) {
-  Job job{.function = function, .context = context, .meeting = Meeting(threads)};
+void start_team(int threads, MemberFunction function, void* context) {
+  Job job{.function = function, .context = context, .barrier = Barrier(threads)};
   job.started.store(1, std::memory_order_release);
   if (threads == 1)
     job.run(0, 1);

@@ -1,5 +1,5 @@
-// A team of threads that stays together through many short phases, each ended by a meeting that costs about a
-// microsecond: for work whose phases are too short to start threads for (parallel_for does that).
+// A team of threads for many short phases separated by barriers. A barrier costs about one microsecond, much
+// less than starting a parallel_for per phase.
 #pragma once
 
 #include <atomic>
@@ -8,42 +8,42 @@
 
 namespace tandem {
 
-// Where the members of a team wait for each other. Waiting members look again and again for a while, then let
-// other threads have the CPU.
-class Meeting {
+// A reusable barrier. Waiting threads spin for tens of microseconds, then yield the CPU.
+class Barrier {
  public:
-  explicit Meeting(int members) : members_(members) {}
-  void wait();
+  explicit Barrier(int threads) : threads_(threads) {}
+  void arrive_and_wait();
 
  private:
-  const int members_;
+  const int threads_;
   alignas(64) std::atomic<int> arrived_{0};
-  alignas(64) std::atomic<std::uint32_t> round_{0};
+  alignas(64) std::atomic<std::uint32_t> generation_{0};
 };
 
 struct TeamMember {
-  int index, count;
-  Meeting& meeting;
+  int index;
+  int count;
+  Barrier& barrier;
 
-  void meet() const {
-    if (count > 1) meeting.wait();
+  void arrive_and_wait() const {
+    if (count > 1) barrier.arrive_and_wait();
   }
-  // This member's part of [0, work): contiguous, the same every time.
+  // This member's part of [0, work): a contiguous range that depends only on index and count.
   std::int64_t begin(std::int64_t work) const { return work * index / count; }
   std::int64_t end(std::int64_t work) const { return work * (index + 1) / count; }
 };
 
 namespace detail {
 using MemberFunction = void (*)(void* context, const TeamMember& member);
-void run_team(int threads, MemberFunction function, void* context);
+void start_team(int threads, MemberFunction function, void* context);
 }  // namespace detail
 
-// Calls f(member) on `threads` threads at once, the calling one among them. f must not throw: the others
-// would wait for ever.
+// Calls f(member) concurrently on `threads` threads, including the calling one. f must not throw, because the
+// others would wait forever.
 template <class F>
 void run_team(int threads, F&& f) {
   using Function = std::remove_reference_t<F>;
-  detail::run_team(
+  detail::start_team(
       threads, [](void* context, const TeamMember& member) { (*static_cast<Function*>(context))(member); },
       const_cast<std::remove_const_t<Function>*>(&f));
 }

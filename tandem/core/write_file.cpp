@@ -1,7 +1,8 @@
-// POSIX calls, because the standard library knows neither fsync nor O_EXCL.
+// Uses POSIX calls because the standard library has neither fsync nor O_EXCL.
 #include "tandem/core/write_file.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -35,48 +36,48 @@ class FileDescriptor {
   int number_;
 };
 
-// The file until it is renamed into its place; removed when that does not happen.
-struct Unfinished {
+// Removes the temporary file unless `path` was cleared after the rename.
+struct TemporaryFile {
   fs::path path;
 
-  ~Unfinished() {
+  ~TemporaryFile() {
     if (!path.empty()) ::unlink(path.c_str());
   }
 };
 
-// Turns the errno of a call that failed into the Error.
-struct Need {
+// Throws the Error for the current errno when a system call failed.
+struct ErrnoCheck {
   const char* op;
   const fs::path& path;
 
-  void operator()(bool fine) const {
+  void operator()(bool success) const {
     const int code = errno;
-    check(fine, "[{}] cannot write {}: {}", op, path.string(), std::generic_category().message(code));
+    check(success, "[{}] cannot write {}: {}", op, path.string(), std::generic_category().message(code));
   }
 };
 
 struct Target {
-  fs::path path;  // after all links
+  fs::path path;  // with symbolic links resolved
   bool exists = false;
-  bool in_place = false;  // a device or pipe, which a rename would replace
+  bool in_place = false;  // a device or pipe, which a rename would replace instead of writing to
   mode_t mode = 0;
 };
 
-Target find_target(const Need& need) {
-  check(!need.path.empty(), "[{}] expected a file name to write to, got none", need.op);
-  Target target{.path = need.path};
-  struct stat facts {};
-  target.exists = ::stat(need.path.c_str(), &facts) == 0;
-  need(target.exists || errno == ENOENT);
+Target find_target(const ErrnoCheck& check_call) {
+  check(!check_call.path.empty(), "[{}] expected a file name to write to, got none", check_call.op);
+  Target target{.path = check_call.path};
+  struct stat status {};
+  target.exists = ::stat(check_call.path.c_str(), &status) == 0;
+  check_call(target.exists || errno == ENOENT);
   if (target.exists) {
     errno = EISDIR;
-    need(!S_ISDIR(facts.st_mode));
-    // A rename would replace a read-only file unasked.
-    need(::faccessat(AT_FDCWD, need.path.c_str(), W_OK, AT_EACCESS) == 0);
-    target.in_place = !S_ISREG(facts.st_mode);
-    target.mode = facts.st_mode & 07777;
+    check_call(!S_ISDIR(status.st_mode));
+    // A rename would replace a read-only file without an error.
+    check_call(::faccessat(AT_FDCWD, check_call.path.c_str(), W_OK, AT_EACCESS) == 0);
+    target.in_place = !S_ISREG(status.st_mode);
+    target.mode = status.st_mode & 07777;
   }
-  // One link after the other, because the last may point to a file that is yet to be made.
+  // Links are followed one by one, because the last may point to a file that does not exist yet.
   std::error_code error;
   while (!target.in_place && fs::is_symlink(target.path, error))
     target.path = target.path.parent_path() / fs::read_symlink(target.path, error);
@@ -93,16 +94,16 @@ bool write_all(int file, std::span<const std::byte> bytes) {
   return true;
 }
 
-// The name does not grow with the file's own, which may be as long as names can be.
-int create_beside(const fs::path& target, fs::path& beside) {
+// The name does not contain the target's name, which may already have the maximum length.
+int create_temporary(const fs::path& target, fs::path& temporary) {
   for (int attempt = 0;; ++attempt) {
-    beside = target.parent_path() / fmt::format(".tandem-{}-{}.tmp", ::getpid(), attempt);
-    const int file = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    temporary = target.parent_path() / fmt::format(".tandem-{}-{}.tmp", ::getpid(), attempt);
+    const int file = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (file >= 0 || errno != EEXIST) return file;
   }
 }
 
-// A rename is on the disk when its directory is; a file system that cannot do that has done what it can.
+// A rename is durable once its directory is synced. Errors are ignored: some file systems cannot do it.
 void sync_directory(const fs::path& directory) {
   const FileDescriptor handle(
       ::open(directory.empty() ? "." : directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -119,71 +120,71 @@ std::size_t total_size(const std::vector<std::span<const std::byte>>& pieces) {
 
 std::string FileParts::to_string() const {
   std::string text;
-  text.reserve(head_size + total_size(body));
-  if (make_head) text += make_head();
-  expect(text.size() == head_size);
+  text.reserve(header_size + total_size(body));
+  if (make_header) text += make_header();
+  expect(text.size() == header_size);
   for (const std::span<const std::byte> piece : body)
     text.append(reinterpret_cast<const char*>(piece.data()), piece.size());
   return text;
 }
 
 struct PendingFile::State {
-  State(const char* op_name, const fs::path& wanted, FileParts given)
-      : op(op_name), path(wanted), target(find_target(need())), parts(std::move(given)) {
+  State(const char* op_name, const fs::path& target_path, FileParts file_parts)
+      : op(op_name), path(target_path), target(find_target({op, path})), parts(std::move(file_parts)) {
     if (target.in_place) {
       file = FileDescriptor(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-      need()(file.number() >= 0);
+      check_call(file.number() >= 0);
     } else {
-      fs::path beside;
-      file = FileDescriptor(create_beside(target.path, beside));
-      need()(file.number() >= 0);
-      unfinished.path = beside;
-      if (target.exists) need()(::fchmod(file.number(), target.mode) == 0);
+      fs::path temporary;
+      file = FileDescriptor(create_temporary(target.path, temporary));
+      check_call(file.number() >= 0);
+      temporary_file.path = temporary;
+      if (target.exists) check_call(::fchmod(file.number(), target.mode) == 0);
     }
     constexpr std::size_t large = std::size_t{1} << 20;
-    if (parts.make_head && total_size(parts.body) >= large) policy = std::launch::async;
+    if (parts.make_header && total_size(parts.body) >= large) policy = std::launch::async;
     written = std::async(policy, [this] { write(); });
   }
 
-  Need need() const { return {op, path}; }
+  void check_call(bool success) const { ErrnoCheck{op, path}(success); }
 
   void write() {
     const int number = file.number();
-    std::future<std::string> head = std::async(policy, [this] { return head_bytes(); });
-    if (target.in_place) {  // from the first byte to the last
-      const std::string bytes = head.get();
-      need()(write_all(number, std::as_bytes(std::span(bytes))));
+    std::future<std::string> header = std::async(policy, [this] { return header_bytes(); });
+    if (target.in_place) {  // a pipe cannot seek, so the header comes first
+      const std::string bytes = header.get();
+      check_call(write_all(number, std::as_bytes(std::span(bytes))));
       write_body();
     } else {
-      need()(::lseek(number, static_cast<off_t>(parts.head_size), SEEK_SET) >= 0);
+      check_call(::lseek(number, static_cast<off_t>(parts.header_size), SEEK_SET) >= 0);
       write_body();
-      // The disk is at work while the head is made.
-      if (policy == std::launch::async) need()(::fdatasync(number) == 0);
-      const std::string bytes = head.get();
-      need()(::lseek(number, 0, SEEK_SET) == 0);
-      need()(write_all(number, std::as_bytes(std::span(bytes))));
-      need()(::fsync(number) == 0);
+      // Start writing the body to the disk while the header is computed.
+      if (policy == std::launch::async) check_call(::fdatasync(number) == 0);
+      const std::string bytes = header.get();
+      check_call(::lseek(number, 0, SEEK_SET) == 0);
+      check_call(write_all(number, std::as_bytes(std::span(bytes))));
+      check_call(::fsync(number) == 0);
     }
-    need()(file.close());
+    check_call(file.close());
   }
 
-  std::string head_bytes() const {
-    std::string bytes = parts.make_head ? parts.make_head() : std::string();
-    expect(bytes.size() == parts.head_size);
+  std::string header_bytes() const {
+    std::string bytes = parts.make_header ? parts.make_header() : std::string();
+    expect(bytes.size() == parts.header_size);
     return bytes;
   }
   void write_body() const {
-    for (const std::span<const std::byte> piece : parts.body) need()(write_all(file.number(), piece));
+    for (const std::span<const std::byte> piece : parts.body) check_call(write_all(file.number(), piece));
   }
 
   const char* op;
   fs::path path;
   Target target;
   FileParts parts;
-  Unfinished unfinished;
+  TemporaryFile temporary_file;
   FileDescriptor file;
   std::launch policy = std::launch::deferred;  // a small file is written by finish()
-  std::future<void> written;                   // the last, because it waits before the others go
+  std::future<void> written;  // last member: its destructor waits before the others are destroyed
 };
 
 PendingFile::PendingFile(const char* op, const fs::path& path, FileParts parts)
@@ -198,8 +199,8 @@ void PendingFile::finish() {
   state->written.get();
   if (state->target.in_place) return;
   const fs::path& target = state->target.path;
-  state->need()(::rename(state->unfinished.path.c_str(), target.c_str()) == 0);
-  state->unfinished.path.clear();
+  state->check_call(::rename(state->temporary_file.path.c_str(), target.c_str()) == 0);
+  state->temporary_file.path.clear();
   sync_directory(target.parent_path());
 }
 
@@ -212,21 +213,21 @@ void write_file(const char* op, const fs::path& path, std::string_view text) {
 }
 
 void append_file(const char* op, const fs::path& path, std::string_view text) {
-  const Need need{op, path};
+  const ErrnoCheck check_call{op, path};
   FileDescriptor file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666));
-  need(file.number() >= 0);
-  need(write_all(file.number(), std::as_bytes(std::span(text))));
-  need(file.close());
+  check_call(file.number() >= 0);
+  check_call(write_all(file.number(), std::as_bytes(std::span(text))));
+  check_call(file.close());
 }
 
 void check_writable(const char* op, const fs::path& path) {
-  const Need need{op, path};
-  const Target target = find_target(need);
+  const ErrnoCheck check_call{op, path};
+  const Target target = find_target(check_call);
   if (target.in_place) return;
-  fs::path beside;
-  const FileDescriptor file(create_beside(target.path, beside));
-  need(file.number() >= 0);
-  const Unfinished unfinished{beside};
+  fs::path temporary;
+  const FileDescriptor file(create_temporary(target.path, temporary));
+  check_call(file.number() >= 0);
+  const TemporaryFile cleanup{temporary};
 }
 
 }  // namespace tandem

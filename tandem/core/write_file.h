@@ -1,4 +1,5 @@
-// Writes a whole file or none: beside its place, to the disk, then renamed into it.
+// Atomic file writes: a temporary file in the same folder is written, synced and renamed over the target, so
+// a partial file is never visible under the final name.
 #pragma once
 
 #include <cstddef>
@@ -12,25 +13,25 @@
 
 namespace tandem {
 
-// Replaces `path` by a file of those bytes, or throws "[op] cannot write report.html: Permission denied" and
-// leaves what was there and nothing else. An existing file keeps its mode, a link keeps pointing where it
-// did; a device or pipe (/dev/stdout) is written directly.
+// Replaces the contents of `path`. On failure throws Error ("[op] cannot write report.html: Permission
+// denied") and leaves the old file and no temporary file. An existing file keeps its mode, symbolic links are
+// followed, and a device or pipe (/dev/stdout) is written directly.
 void write_file(const char* op, const std::filesystem::path& path, std::span<const std::byte> bytes);
 void write_file(const char* op, const std::filesystem::path& path, std::string_view text);
 
-// What a file is made of: a head that may tell of all that follows, such as its digest, and the body.
+// The contents of a file: a header that may depend on the body, such as its digest, and the body.
 struct FileParts {
-  std::size_t head_size = 0;
-  std::function<std::string()> make_head;        // of that size; called once, in any thread
-  std::vector<std::span<const std::byte>> body;  // piece after piece
-  std::shared_ptr<const void> memory;            // keeps what the pieces point to
+  std::size_t header_size = 0;
+  std::function<std::string()> make_header;      // returns header_size bytes; called once, on any thread
+  std::vector<std::span<const std::byte>> body;  // concatenated
+  std::shared_ptr<const void> keep_alive;        // owns the memory of `body`
 
   std::string to_string() const;
 };
 
-// write_file() in two steps. A large file is written by threads of its own, its body while its head is made;
-// the bytes must not change meanwhile. finish() waits, has it on the disk and renames it into place; a file
-// that is not finished leaves nothing.
+// An asynchronous write_file(). A large file is written by background threads, its body while its header is
+// computed; the bytes must not change until finish() returns. finish() waits for the write and renames the
+// file into place. Without finish() the target is not touched and the temporary file is removed.
 class PendingFile {
  public:
   PendingFile(const char* op, const std::filesystem::path& path, FileParts parts);
@@ -45,11 +46,11 @@ class PendingFile {
   std::unique_ptr<State> state_;
 };
 
-// Adds to the end of a file, which is made where there is none. For logs: the disk may have it later.
+// Appends to a file and creates it if needed. For logs: the data is not synced to the disk.
 void append_file(const char* op, const std::filesystem::path& path, std::string_view text);
 
-// Throws the Error that write_file() would throw for what can be told beforehand: to be called before
-// minutes of work whose result could not be kept.
+// Throws the Error that write_file() would throw, as far as it can be known in advance. Call it before long
+// work whose result is to be written.
 void check_writable(const char* op, const std::filesystem::path& path);
 
 }  // namespace tandem

@@ -4,22 +4,26 @@
 
 #include "tandem/core/check.h"
 #include "tandem/core/parallel.h"
+#include "tandem/data/batches_kernel.h"
+#include "tandem/device/on_backend.h"
 
 namespace tandem {
 
 void check_batch_plan(const BatchPlan& plan) {
   check(plan.samples >= 1 && plan.samples <= std::numeric_limits<std::int32_t>::max(),
-        "[batches] expected 1 to 2147483647 training images, got {}", plan.samples);
+        "[batches] expected 1 to 2147483647 samples, got {}", plan.samples);
   check(plan.batch_size >= 1 && plan.batch_size <= 1 << 20,
         "[batches] expected a batch size from 1 to {}, got {}", 1 << 20, plan.batch_size);
   check(plan.batches_per_epoch >= 0 && plan.batches_per_epoch <= std::int64_t{1} << 31,
-        "[batches] expected 0 to 2147483648 batches an epoch, got {}", plan.batches_per_epoch);
+        "[batches] expected 0 to 2147483648 batches per epoch, got {}", plan.batches_per_epoch);
 }
+
+namespace detail {
 
 template <>
 void order_kernel<Backend::cpu>(const BatchPlan& plan, std::int64_t epoch, std::int64_t first,
                                 std::int32_t* out, std::int64_t count, StreamView) {
-  const OrderAt order = order_of(plan, epoch);
+  const SampleOrder order = sample_order(plan, epoch);
   parallel_for(count, 4096, [&](std::int64_t begin, std::int64_t end) {
     Shuffle shuffle(order.samples, order.seed, order.epoch);
     std::int64_t pass = 0;
@@ -27,11 +31,14 @@ void order_kernel<Backend::cpu>(const BatchPlan& plan, std::int64_t epoch, std::
   });
 }
 
+}  // namespace detail
+
 void fill_order(const BatchPlan& plan, std::int64_t epoch, std::int64_t first, const Tensor& out) {
   expect(out.is_contiguous() && first >= 0 && first + out.numel() <= plan.positions());
   if (out.numel() == 0) return;
   on_backend(out.device(), "batches", [&]<Backend B>() {
-    order_kernel<B>(plan, epoch, first, out.data<std::int32_t>(), out.numel(), current_stream(out.device()));
+    detail::order_kernel<B>(plan, epoch, first, out.data<std::int32_t>(), out.numel(),
+                            current_stream(out.device()));
   });
 }
 

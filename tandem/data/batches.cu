@@ -1,10 +1,10 @@
-#include "tandem/data/batches.h"
+#include "tandem/data/batches_kernel.h"
 #include "tandem/device/cuda.h"
 
-namespace tandem {
+namespace tandem::detail {
 namespace {
 
-__global__ void fill(OrderAt order, std::int64_t first, std::int32_t* out, std::int64_t count) {
+__global__ void fill(SampleOrder order, std::int64_t first, std::int32_t* out, std::int64_t count) {
   const std::int64_t i = blockIdx.x * std::int64_t{blockDim.x} + threadIdx.x;
   if (i >= count) return;
   std::int64_t pass = 0;
@@ -18,10 +18,10 @@ template <>
 void order_kernel<Backend::cuda>(const BatchPlan& plan, std::int64_t epoch, std::int64_t first,
                                  std::int32_t* out, std::int64_t count, StreamView stream) {
   constexpr int threads = 256;
-  const OrderAt order = order_of(plan, epoch);
+  const SampleOrder order = sample_order(plan, epoch);
   fill<<<static_cast<unsigned>((count + threads - 1) / threads), threads, 0, cuda_stream(stream)>>>(
       order, first, out, count);
   check_launch("batches");
 }
 
-}  // namespace tandem
+}  // namespace tandem::detail

@@ -1,5 +1,6 @@
 #include "tandem/data/image_folder.h"
 
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 #include <utility>
 
 #include "tandem/core/check.h"
-#include "tandem/report/text.h"
+#include "tandem/text/utf8.h"
 
 namespace tandem {
 namespace {
@@ -31,25 +32,25 @@ bool has_image_name(const fs::path& path) {
   return std::ranges::find(extensions, extension) != extensions.end();
 }
 
-// A folder whatever its name.
+// Identifies a folder independently of its path.
 struct FolderId {
   dev_t device = 0;
-  ino_t number = 0;
+  ino_t inode = 0;
 
   bool operator==(const FolderId&) const = default;
 };
 
 FolderId id_of(const fs::path& folder) {
-  struct stat facts {};
-  const bool fine = ::stat(folder.c_str(), &facts) == 0;
+  struct stat info {};
+  const bool fine = ::stat(folder.c_str(), &info) == 0;
   const int code = errno;
   check(fine, "[folder] {}: cannot be read: {}", shown(folder), std::generic_category().message(code));
-  check(S_ISDIR(facts.st_mode), "[folder] {}: expected a folder, got a file", shown(folder));
-  return {facts.st_dev, facts.st_ino};
+  check(S_ISDIR(info.st_mode), "[folder] {}: expected a folder, got a file", shown(folder));
+  return {info.st_dev, info.st_ino};
 }
 
 struct Contents {
-  std::vector<fs::path> folders, others;  // sorted by name, hidden ones left out
+  std::vector<fs::path> folders, others;  // sorted by name, without hidden ones
 };
 
 Contents contents_of(const fs::path& folder) {
@@ -57,7 +58,7 @@ Contents contents_of(const fs::path& folder) {
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
     if (entry->path().filename().native().starts_with('.')) continue;
-    std::error_code dangling;  // a link to nothing is a file that cannot be opened
+    std::error_code dangling;  // a dangling link counts as a file
     (entry->is_directory(dangling) ? contents.folders : contents.others).push_back(entry->path());
   }
   check(!error, "[folder] {}: cannot be read: {}", shown(folder), error.message());
@@ -66,33 +67,32 @@ Contents contents_of(const fs::path& folder) {
   return contents;
 }
 
-// A folder on the way down, with what is still to be visited in it.
+// A folder on the current path, with the subfolders that are still to be visited.
 struct Level {
   FolderId id;
   std::vector<fs::path> folders;
   std::size_t next = 0;
 };
 
-// Sorted by folder, then by name, as sorted(os.walk()) has them. No recursion: the depth is the disk's
-// affair.
+// Sorted by folder, then by name, as sorted(os.walk()) does. Iterative: the depth of the tree is not bounded.
 std::vector<fs::path> collect_images(const fs::path& root) {
   std::vector<fs::path> files;
-  std::vector<Level> way;
+  std::vector<Level> levels;
   const auto enter = [&](const fs::path& folder) {
     const FolderId id = id_of(folder);
-    if (std::ranges::find(way, id, &Level::id) != way.end()) return;  // a loop
+    if (std::ranges::find(levels, id, &Level::id) != levels.end()) return;  // a cycle of links
     Contents contents = contents_of(folder);
     std::ranges::copy_if(contents.others, std::back_inserter(files), has_image_name);
-    way.push_back({id, std::move(contents.folders)});
+    levels.push_back({id, std::move(contents.folders)});
   };
   enter(root);
-  while (!way.empty()) {
-    Level& level = way.back();
+  while (!levels.empty()) {
+    Level& level = levels.back();
     if (level.next == level.folders.size()) {
-      way.pop_back();
+      levels.pop_back();
       continue;
     }
-    const fs::path folder = level.folders[level.next++];  // enter() may move the levels
+    const fs::path folder = level.folders[level.next++];  // a copy: enter() may reallocate `levels`
     enter(folder);
   }
   std::ranges::sort(files, {}, [](const fs::path& file) {

@@ -1,4 +1,3 @@
-// Views and moves of a set, and the check every maker of one ends with.
 #include "tandem/data/image_set.h"
 
 #include <algorithm>

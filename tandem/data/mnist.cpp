@@ -19,7 +19,7 @@ std::vector<std::string> class_names(const std::string& name) {
           "Sandal",      "Shirt",   "Sneaker",  "Bag",   "Ankle boot"};
 }
 
-// FILE, or FILE.gz where only that is there.
+// FILE, or FILE.gz where only that exists.
 fs::path raw_or_packed(const fs::path& folder, const std::string& file) {
   std::error_code ignored;
   const fs::path packed = folder / (file + ".gz");

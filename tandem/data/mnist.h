@@ -1,4 +1,4 @@
-// MNIST and Fashion-MNIST out of their four idx files.
+// MNIST and Fashion-MNIST from their four idx files.
 #pragma once
 
 #include <filesystem>
@@ -8,9 +8,11 @@
 
 namespace tandem {
 
-// `name` is mnist or fashion-mnist; `folder` holds train-images-idx3-ubyte, train-labels-idx1-ubyte and the
-// same with t10k, raw or gz. Images become (count, height, width, 1). The files need not be the published
-// ones, but counts must match, train and test images have one size, and labels lie in 0 … 9.
+/// Loads a data set in MNIST's format. `name` is "mnist" or "fashion-mnist" and gives the class names;
+/// `folder` holds train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte and
+/// t10k-labels-idx1-ubyte, raw or with .gz. Images have the shape (count, height, width, 1) and are on the
+/// CPU. Throws Error for another name, a file that cannot be read, counts or sizes that do not match, and
+/// labels outside 0 … 9. The files need not be the published ones.
 DataSplit load_mnist(const std::string& name, const std::filesystem::path& folder);
 
 }  // namespace tandem

@@ -1,5 +1,5 @@
-// Photographs made ready for a network all at once, for evaluation and prediction: read, decoded and
-// transformed in parallel into images of one size.
+// Photographs loaded all at once, for evaluation and prediction: read, decoded and transformed in parallel
+// into images of one size.
 #pragma once
 
 #include <filesystem>
@@ -9,37 +9,37 @@
 #include <vector>
 
 #include "tandem/augment/photo.h"
-#include "tandem/data/batch_source.h"
 #include "tandem/data/image_set.h"
 #include "tandem/data/photo_store.h"
+#include "tandem/data/skipped_sample.h"
 
 namespace tandem {
 
-struct MadePhotos {
-  Tensor images;                     // u8, (files, height, width, 3); black where there is a reason
-  std::vector<std::string> reasons;  // why a file could not be read; empty where it could
+struct DecodedImages {
+  Tensor images;                     // u8, (files, height, width, 3); black where a file could not be read
+  std::vector<std::string> reasons;  // per file, why it could not be read; empty on success
 };
 
-MadePhotos make_photos(std::span<const std::filesystem::path> files, const PhotoRecipe& recipe,
-                       const PhotoReading& reading = {});
+DecodedImages load_photos(std::span<const std::filesystem::path> files, const PhotoRecipe& recipe,
+                          const PhotoDecodeOptions& decode = {});
 
-// Labelled photographs, those that could be read.
+// Labeled photographs without the unreadable ones.
 struct PhotoSet {
   ImageSet images;
-  std::vector<std::string> names;  // their paths
+  std::vector<std::string> names;  // the path of each image
   std::vector<SkippedSample> bad;
 };
 
-// Error where they would take more than half of the free memory, where none can be read, and, with
-// OnBadImage::fail, where one cannot.
-PhotoSet make_photo_set(const std::vector<std::filesystem::path>& files,
+// Error when the images would need more than half of the free memory, when no file can be read, and, with
+// OnBadImage::fail, when one file cannot.
+PhotoSet load_photo_set(const std::vector<std::filesystem::path>& files,
                         const std::vector<std::int32_t>& labels, const std::vector<std::string>& classes,
-                        const PhotoRecipe& recipe, const PhotoReading& reading = {},
+                        const PhotoRecipe& recipe, const PhotoDecodeOptions& decode = {},
                         OnBadImage on_bad_image = OnBadImage::skip);
 
-// The same of photographs that are drawn: `photo` is called from many threads.
-PhotoSet make_photo_set(const std::function<Image(std::size_t)>& photo, const std::vector<std::string>& names,
-                        const std::vector<std::int32_t>& labels, const std::vector<std::string>& classes,
-                        const PhotoRecipe& recipe);
+// The same for rendered photographs: `photo` is called from many threads.
+PhotoSet render_photo_set(const std::function<Image(std::size_t)>& photo,
+                          const std::vector<std::string>& names, const std::vector<std::int32_t>& labels,
+                          const std::vector<std::string>& classes, const PhotoRecipe& recipe);
 
 }  // namespace tandem

@@ -1,47 +1,49 @@
 #include "tandem/data/photo_store.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <new>
 #include <type_traits>
 #include <utility>
 
 #include "tandem/core/check.h"
+#include "tandem/core/host_memory.h"
 #include "tandem/core/parallel.h"
-#include "tandem/device/driver.h"
 #include "tandem/files/read_file.h"
-#include "tandem/report/text.h"
+#include "tandem/text/utf8.h"
 
 namespace tandem {
 
 struct PhotoTable::Header {
   std::uint64_t magic;
-  std::int64_t bytes;  // of it all
+  std::int64_t bytes;  // of the whole store
   std::int64_t count;
   bool decoded;
-  PhotoReading reading;
-  // From the beginning; the path of sample i ends where path_ends[i] says, within the paths.
-  std::int64_t labels, places, path_ends, paths, pixels;
+  PhotoDecodeOptions decode;
+  // Byte offsets from the beginning. path_ends[i] is the end of the path of sample i, relative to the paths.
+  std::int64_t labels, locations, path_ends, paths, pixels;
 };
 
 namespace {
 
 constexpr std::uint64_t magic_number = 0x50686F746F730001ULL;
-constexpr std::int64_t page = 4096, usual_limit = std::int64_t{4} << 30;
-constexpr std::uint64_t most_file_bytes = std::uint64_t{1} << 31;
+constexpr std::int64_t page = 4096, default_limit = std::int64_t{4} << 30;
+constexpr std::uint64_t max_file_bytes = std::uint64_t{1} << 31;
 
 constexpr std::int64_t rounded(std::int64_t bytes, std::int64_t unit) {
   return (bytes + unit - 1) / unit * unit;
 }
 
-std::int64_t limit_of(const PhotoStoreOptions& options) {
-  return options.decoded_limit ? *options.decoded_limit : std::min(usual_limit, free_host_bytes() / 2);
+std::int64_t decoded_limit(const PhotoStoreOptions& options) {
+  return options.max_decoded_bytes ? *options.max_decoded_bytes
+                                   : std::min(default_limit, free_host_bytes() / 2);
 }
 
-// But for their headers files are smaller than what they hold: where so many bytes cannot fit, none is read.
+// Image files, without their headers, are smaller than their pixels: when the files exceed the limit, the
+// pixels do too, and no file needs to be read.
 bool may_fit(const std::vector<std::filesystem::path>& files, std::int64_t limit) {
   constexpr std::int64_t header = 1024;
   std::int64_t total = 0;
@@ -50,33 +52,33 @@ bool may_fit(const std::vector<std::filesystem::path>& files, std::int64_t limit
     const auto bytes = std::filesystem::file_size(file, missing);
     if (!missing)
       total += std::max<std::int64_t>(
-          static_cast<std::int64_t>(std::min<std::uintmax_t>(bytes, most_file_bytes)) - header, 0);
+          static_cast<std::int64_t>(std::min<std::uintmax_t>(bytes, max_file_bytes)) - header, 0);
     if (total > limit) return false;
   }
   return true;
 }
 
-// Where photographs of known sizes lie, one after another; the bytes they take.
-std::int64_t place_all(std::vector<PhotoPlace>& places) {
+// Places photographs of known sizes one after another; returns their total bytes.
+std::int64_t assign_offsets(std::vector<PhotoLocation>& locations) {
   std::int64_t bytes = 0;
-  for (PhotoPlace& place : places) {
-    place.offset = bytes;
-    bytes += rounded(3 * place.height * place.width, 16);
+  for (PhotoLocation& location : locations) {
+    location.offset = bytes;
+    bytes += rounded(3 * location.height * location.width, 16);
   }
   return bytes;
 }
 
-// Photographs whose size is known, or why it is not.
+// The sizes of all photographs, or why a file could not be read.
 struct Survey {
-  std::vector<PhotoPlace> places;
-  std::vector<std::string> reasons;  // empty: fine
+  std::vector<PhotoLocation> locations;
+  std::vector<std::string> reasons;  // per file; empty: readable
   std::int64_t pixel_bytes = 0;
 };
 
-// Calls f(sample) for every file in parallel; what it throws becomes the reason, once.
+// Calls f(sample) in parallel for every file without a reason; the message of an Error becomes its reason.
 template <class F>
 void try_all(Survey& survey, F&& f) {
-  parallel_tasks(std::ssize(survey.places), 1, [&] {
+  parallel_tasks(std::ssize(survey.locations), 1, [&] {
     return [&](std::int64_t i, std::int64_t) {
       const auto sample = static_cast<std::size_t>(i);
       if (!survey.reasons[sample].empty()) return;
@@ -89,28 +91,21 @@ void try_all(Survey& survey, F&& f) {
   });
 }
 
-Survey survey_of(const std::vector<std::filesystem::path>& files, const PhotoReading& reading) {
-  Survey survey{.places = std::vector<PhotoPlace>(files.size()),
+Survey survey_of(const std::vector<std::filesystem::path>& files, const PhotoDecodeOptions& decode) {
+  Survey survey{.locations = std::vector<PhotoLocation>(files.size()),
                 .reasons = std::vector<std::string>(files.size())};
   try_all(survey, [&](std::size_t sample) {
-    const PhotoFile file(files[sample].string(), reading);
-    survey.places[sample] = {.height = file.height(), .width = file.width()};
+    const PhotoFile file(files[sample].string(), decode);
+    survey.locations[sample] = {.height = file.height(), .width = file.width()};
   });
-  survey.pixel_bytes = place_all(survey.places);
+  survey.pixel_bytes = assign_offsets(survey.locations);
   return survey;
 }
 
 }  // namespace
 
-std::int64_t free_host_bytes() {
-  std::ifstream membership("/proc/self/cgroup");
-  const std::string text{std::istreambuf_iterator<char>(membership), std::istreambuf_iterator<char>()};
-  return std::min(static_cast<std::int64_t>(available_memory<Backend::cpu>(cpu_device)),
-                  cgroup_free_bytes(text, "/sys/fs/cgroup"));
-}
-
-PhotoFile::PhotoFile(const std::string& path, const PhotoReading& reading)
-    : path_(path), bytes_(read_file("decode", path, most_file_bytes)), reading_(reading) {
+PhotoFile::PhotoFile(const std::string& path, const PhotoDecodeOptions& decode)
+    : path_(path), bytes_(read_file("decode", path, max_file_bytes)), decode_options_(decode) {
   const ImageInfo info = read_image_info(bytes(), path_, options());
   height_ = info.height;
   width_ = info.width;
@@ -121,7 +116,7 @@ std::span<const std::uint8_t> PhotoFile::bytes() const {
 }
 
 LoadOptions PhotoFile::options() const {
-  return {.max_pixels = reading_.max_pixels, .rgb = true};
+  return {.max_pixels = decode_options_.max_pixels, .rgb = true};
 }
 
 Image PhotoFile::decode() const {
@@ -130,17 +125,18 @@ Image PhotoFile::decode() const {
 
 Image PhotoFile::decode(const PixelBox& box, std::int64_t resized_height, std::int64_t resized_width,
                         Image memory) const {
-  const auto least = [&](std::int64_t side) { return reading_.scaled ? (3 * side + 3) / 4 : 0; };
-  return decode_scaled(bytes(), path_, box, least(resized_height), least(resized_width), options(),
+  const auto min_side = [&](std::int64_t side) { return decode_options_.scaled ? (3 * side + 3) / 4 : 0; };
+  return decode_scaled(bytes(), path_, box, min_side(resized_height), min_side(resized_width), options(),
                        std::move(memory));
 }
 
-void make_photo_from_file(const std::string& path, const PhotoReading& reading, const PhotoRecipe& recipe,
-                          const DrawKey& key, std::uint8_t* out, PhotoScratch& scratch) {
-  const PhotoFile file(path, reading);
-  const PhotoDraw draw = draw_photo(recipe, file.height(), file.width(), key);
-  scratch.box = file.decode(draw.box, draw.resized_height, draw.resized_width, std::move(scratch.box));
-  make_photo_from_box(recipe, draw, scratch.box, out, scratch);
+void read_photo(const std::string& path, const PhotoDecodeOptions& decode, const PhotoRecipe& recipe,
+                const RandomKey& key, std::uint8_t* out, PhotoScratch& scratch) {
+  const PhotoFile file(path, decode);
+  const detail::PhotoArguments arguments = detail::sample_photo(recipe, file.height(), file.width(), key);
+  scratch.box =
+      file.decode(arguments.box, arguments.resized_height, arguments.resized_width, std::move(scratch.box));
+  transform_photo_box(recipe, arguments, scratch.box, out, scratch);
 }
 
 std::string reason_without_path(std::string_view text, std::string_view path) {
@@ -169,14 +165,14 @@ std::int64_t PhotoTable::count() const {
 bool PhotoTable::decoded() const {
   return header().decoded;
 }
-PhotoReading PhotoTable::reading() const {
-  return header().reading;
+PhotoDecodeOptions PhotoTable::decode_options() const {
+  return header().decode;
 }
 const std::int32_t* PhotoTable::labels() const {
   return reinterpret_cast<const std::int32_t*>(memory_ + header().labels);
 }
-const PhotoPlace* PhotoTable::places() const {
-  return reinterpret_cast<const PhotoPlace*>(memory_ + header().places);
+const PhotoLocation* PhotoTable::locations() const {
+  return reinterpret_cast<const PhotoLocation*>(memory_ + header().locations);
 }
 const std::uint8_t* PhotoTable::pixels() const {
   return reinterpret_cast<const std::uint8_t*>(memory_ + header().pixels);
@@ -191,9 +187,10 @@ std::string PhotoTable::path(std::int64_t sample) const {
           static_cast<std::size_t>(ends[sample] - begin)};
 }
 
-PhotoStore::Blank PhotoStore::lay_out(std::span<const std::string> names,
-                                      const std::vector<std::int32_t>& labels, const PhotoReading& reading,
-                                      bool decoded, std::int64_t pixel_bytes) {
+PhotoStore::Regions PhotoStore::allocate(std::span<const std::string> names,
+                                         const std::vector<std::int32_t>& labels,
+                                         const PhotoDecodeOptions& decode, bool decoded,
+                                         std::int64_t pixel_bytes) {
   const auto count = static_cast<std::int64_t>(names.size());
   std::vector<std::int64_t> path_ends;
   std::string paths;
@@ -204,39 +201,39 @@ PhotoStore::Blank PhotoStore::lay_out(std::span<const std::string> names,
   PhotoTable::Header header{.magic = magic_number + sizeof(PhotoTable::Header),
                             .count = count,
                             .decoded = decoded,
-                            .reading = reading};
-  const std::int64_t place_count = decoded ? count : 0;
+                            .decode = decode};
+  const std::int64_t location_count = decoded ? count : 0;
   header.labels = rounded(sizeof(header), 64);
-  header.places = rounded(header.labels + 4 * count, 64);
-  header.path_ends = header.places + place_count * static_cast<std::int64_t>(sizeof(PhotoPlace));
+  header.locations = rounded(header.labels + 4 * count, 64);
+  header.path_ends = header.locations + location_count * static_cast<std::int64_t>(sizeof(PhotoLocation));
   header.paths = header.path_ends + 8 * count;
   header.pixels = rounded(header.paths + static_cast<std::int64_t>(paths.size()), page);
   header.bytes = header.pixels + (decoded ? pixel_bytes : 0);
 
-  memory_ = SharedMemory(header.bytes, "the photographs", "decode fewer of them ahead");
+  memory_ = SharedMemory(header.bytes, "the photo store", "lower max_decoded_bytes");
   std::byte* const to = memory_.data();
   std::memcpy(to, &header, sizeof(header));
   table_ = PhotoTable::attach(memory_.bytes());
   std::memcpy(to + header.labels, labels.data(), 4 * labels.size());
   std::memcpy(to + header.path_ends, path_ends.data(), 8 * path_ends.size());
   std::memcpy(to + header.paths, paths.data(), paths.size());
-  return {to + header.places, to + header.pixels};
+  return {to + header.locations, to + header.pixels};
 }
 
 PhotoStore::PhotoStore(std::span<const Image> photos, std::span<const std::string> names,
                        const std::vector<std::int32_t>& labels)
     : table_(nullptr), on_bad_image_(OnBadImage::fail) {
   expect(!photos.empty() && photos.size() == labels.size() && photos.size() == names.size());
-  std::vector<PhotoPlace> places;
+  std::vector<PhotoLocation> locations;
   for (const Image& photo : photos) {
     expect(photo.channels == 3 && photo.height > 0 && photo.width > 0);
-    places.push_back({.height = photo.height, .width = photo.width});
+    locations.push_back({.height = photo.height, .width = photo.width});
   }
-  const std::int64_t pixel_bytes = place_all(places);
-  const Blank blank = lay_out(names, labels, {}, true, pixel_bytes);
-  std::memcpy(blank.places, places.data(), places.size() * sizeof(PhotoPlace));
+  const std::int64_t pixel_bytes = assign_offsets(locations);
+  const Regions regions = allocate(names, labels, {}, true, pixel_bytes);
+  std::memcpy(regions.locations, locations.data(), locations.size() * sizeof(PhotoLocation));
   for (std::size_t i = 0; i < photos.size(); ++i)
-    std::memcpy(blank.pixels + places[i].offset, photos[i].pixels.data(), photos[i].pixels.size());
+    std::memcpy(regions.pixels + locations[i].offset, photos[i].pixels.data(), photos[i].pixels.size());
 }
 
 PhotoStore::PhotoStore(const std::vector<std::filesystem::path>& files,
@@ -245,28 +242,28 @@ PhotoStore::PhotoStore(const std::vector<std::filesystem::path>& files,
   expect(files.size() == labels.size());
   check(!files.empty() && files.size() <= std::numeric_limits<std::int32_t>::max(),
         "[photos] expected 1 to 2147483647 photographs, got {}", files.size());
-  const std::int64_t limit = limit_of(options);
+  const std::int64_t limit = decoded_limit(options);
   Survey survey;
   bool decoded = may_fit(files, limit);
-  if (decoded) survey = survey_of(files, options.reading);
+  if (decoded) survey = survey_of(files, options.decode);
   decoded = decoded && survey.pixel_bytes <= limit;
 
   std::vector<std::string> names;
   names.reserve(files.size());
   for (const std::filesystem::path& file : files) names.push_back(file.string());
-  const Blank blank = lay_out(names, labels, options.reading, decoded, survey.pixel_bytes);
+  const Regions regions = allocate(names, labels, options.decode, decoded, survey.pixel_bytes);
   if (!decoded) return;
 
   try_all(survey, [&](std::size_t sample) {
-    const PhotoPlace& place = survey.places[sample];
-    const Image photo = PhotoFile(files[sample].string(), options.reading).decode();
-    check(photo.height == place.height && photo.width == place.width, "[decode] {}: the file has changed",
-          files[sample].string());
-    std::memcpy(blank.pixels + place.offset, photo.pixels.data(), photo.pixels.size());
+    const PhotoLocation& location = survey.locations[sample];
+    const Image photo = PhotoFile(files[sample].string(), options.decode).decode();
+    check(photo.height == location.height && photo.width == location.width,
+          "[decode] {}: the file has changed", files[sample].string());
+    std::memcpy(regions.pixels + location.offset, photo.pixels.data(), photo.pixels.size());
   });
   for (std::size_t i = 0; i < files.size(); ++i) {
     if (survey.reasons[i].empty()) continue;
-    survey.places[i].height = 0;
+    survey.locations[i].height = 0;
     bad_.push_back({static_cast<std::int32_t>(i), reason_without_path(survey.reasons[i], files[i].string())});
     check(on_bad_image_ == OnBadImage::skip, "[photos] {}: {}", one_line(files[i].string()),
           bad_.back().reason);
@@ -274,7 +271,7 @@ PhotoStore::PhotoStore(const std::vector<std::filesystem::path>& files,
   check(bad_.size() < files.size(),
         "[photos] expected photographs that can be read, got none in {} files, the first {}: {}",
         files.size(), one_line(files[0].string()), bad_.empty() ? "" : bad_[0].reason);
-  std::memcpy(blank.places, survey.places.data(), survey.places.size() * sizeof(PhotoPlace));
+  std::memcpy(regions.locations, survey.locations.data(), survey.locations.size() * sizeof(PhotoLocation));
 }
 
 }  // namespace tandem

@@ -1,8 +1,8 @@
 // Photographs for training and evaluation, in memory that process workers share: decoded when they fit, so
-// that an epoch decodes nothing; otherwise their paths, and whoever needs one reads its file.
+// that an epoch decodes nothing; otherwise only their paths, and a worker reads the file each time.
 //
-// A file that is no readable image is found when it is decoded: up front, or by the worker that meets it. It
-// is skipped (in training another takes its place) and told of with its path, or it ends the run.
+// An unreadable file is found when it is decoded: up front, or by a worker. Depending on OnBadImage it is
+// skipped (in training another photograph replaces it) and reported with its path, or it ends the run.
 #pragma once
 
 #include <cstddef>
@@ -15,32 +15,31 @@
 #include <vector>
 
 #include "tandem/augment/photo.h"
-#include "tandem/data/ring.h"
-#include "tandem/data/shared_memory.h"
+#include "tandem/data/skipped_sample.h"
 #include "tandem/image/decode.h"
 #include "tandem/image/image.h"
+#include "tandem/process/shared_memory.h"
 
 namespace tandem {
 
 enum class OnBadImage : std::uint8_t { skip, fail };
 
-// How files are read.
-struct PhotoReading {
-  std::int64_t max_pixels = 179'000'000;
-  // JPEGs are decoded at the smallest scale (1/8, 1/4, 1/2) that has at least three quarters of the rows and
-  // columns which are asked for: faster, and not quite the same pixels.
+struct PhotoDecodeOptions {
+  std::int64_t max_pixels = 179'000'000;  // larger photographs are refused
+  // Decode JPEGs at the smallest scale (1/8, 1/4, 1/2) that has at least three quarters of the requested rows
+  // and columns: faster, but the pixels differ slightly.
   bool scaled = false;
 };
 
-// One file, read and its header understood; Error names the path.
+// The bytes of one image file and its size from the header. An Error names the path.
 class PhotoFile {
  public:
-  PhotoFile(const std::string& path, const PhotoReading& reading);
+  PhotoFile(const std::string& path, const PhotoDecodeOptions& decode);
 
   std::int64_t height() const { return height_; }
   std::int64_t width() const { return width_; }
-  // RGB and upright: all of it, or a box, which comes at a smaller scale where that is asked for and serves
-  // to be resized to the sides given.
+  // RGB, with the EXIF orientation applied: the whole image, or a box. With `scaled`, a box that will be
+  // resized to the given sides may come at a smaller scale. `memory` is reused for the result.
   Image decode() const;
   Image decode(const PixelBox& box, std::int64_t resized_height, std::int64_t resized_width,
                Image memory = {}) const;
@@ -49,19 +48,20 @@ class PhotoFile {
   std::span<const std::uint8_t> bytes() const;
   LoadOptions options() const;
 
-  std::string path_, bytes_;
-  PhotoReading reading_;
+  std::string path_;
+  std::string bytes_;
+  PhotoDecodeOptions decode_options_;
   std::int64_t height_ = 0, width_ = 0;
 };
 
-// Of the file only what the recipe's draw needs is decoded.
-void make_photo_from_file(const std::string& path, const PhotoReading& reading, const PhotoRecipe& recipe,
-                          const DrawKey& key, std::uint8_t* out, PhotoScratch& scratch);
+// Reads a file and transforms it with the random arguments of `key`. Decodes only the box the recipe needs.
+void read_photo(const std::string& path, const PhotoDecodeOptions& decode, const PhotoRecipe& recipe,
+                const RandomKey& key, std::uint8_t* out, PhotoScratch& scratch);
 
-// "cut short" of "[decode] folder/cat.jpg: cut short".
+// "cut short" from "[decode] folder/cat.jpg: cut short".
 std::string reason_without_path(std::string_view text, std::string_view path);
 
-// A view of a store's memory, for those who did not make it too.
+// A view of a store's memory, also in another process.
 class PhotoTable {
  public:
   // Error when the memory holds something else.
@@ -69,17 +69,17 @@ class PhotoTable {
 
   std::int64_t count() const;
   bool decoded() const;
-  PhotoReading reading() const;
+  PhotoDecodeOptions decode_options() const;
   std::int32_t label(std::int64_t sample) const { return labels()[sample]; }
   const std::int32_t* labels() const;
   std::string path(std::int64_t sample) const;
-  // Where decoded ones lie in pixels(); of height 0: a bad one.
-  const PhotoPlace* places() const;
-  const PhotoPlace& place(std::int64_t sample) const { return places()[sample]; }
+  // The offsets and sizes of decoded photographs in pixels(); height 0 marks an unreadable one.
+  const PhotoLocation* locations() const;
+  const PhotoLocation& location(std::int64_t sample) const { return locations()[sample]; }
   const std::uint8_t* pixels() const;
   std::int64_t pixel_bytes() const;
   ImageView photo(std::int64_t sample) const {
-    const PhotoPlace& at = place(sample);
+    const PhotoLocation& at = location(sample);
     return {pixels() + at.offset, at.height, at.width, 3, 3 * at.width};
   }
 
@@ -92,38 +92,37 @@ class PhotoTable {
   const std::byte* memory_;
 };
 
-// Bytes that this process may still take of the host's memory.
-std::int64_t free_host_bytes();
-
 struct PhotoStoreOptions {
-  // Photographs of at most so many bytes are decoded; none given: 4 GiB or half of the memory that is free.
-  std::optional<std::int64_t> decoded_limit = {};
+  // The photographs are decoded up front when they need at most this much; none: the smaller of 4 GiB and
+  // half of the free memory.
+  std::optional<std::int64_t> max_decoded_bytes = {};
   OnBadImage on_bad_image = OnBadImage::skip;
-  PhotoReading reading = {};
+  PhotoDecodeOptions decode = {};
 };
 
 class PhotoStore {
  public:
-  // A label a file. Error when there is none, or none that can be read.
+  // One label per file. Error when there are no files, or none that can be read.
   PhotoStore(const std::vector<std::filesystem::path>& files, const std::vector<std::int32_t>& labels,
              const PhotoStoreOptions& options = {});
-  // Photographs that are in memory already, RGB, with names that stand for their paths.
+  // RGB photographs that are in memory already; their names are used as paths.
   PhotoStore(std::span<const Image> photos, std::span<const std::string> names,
              const std::vector<std::int32_t>& labels);
 
   const PhotoTable& table() const { return table_; }
   const SharedMemory& memory() const { return memory_; }
   OnBadImage on_bad_image() const { return on_bad_image_; }
-  // Those found by decoding up front, by sample.
+  // Photographs that could not be decoded up front, by sample.
   const std::vector<BadSample>& bad() const { return bad_; }
 
  private:
-  // Takes the memory and fills all of it but the places and the pixels, whose beginnings it returns.
-  struct Blank {
-    std::byte *places, *pixels;
+  // Allocates the memory and fills all of it but the regions it returns.
+  struct Regions {
+    std::byte* locations;
+    std::byte* pixels;
   };
-  Blank lay_out(std::span<const std::string> names, const std::vector<std::int32_t>& labels,
-                const PhotoReading& reading, bool decoded, std::int64_t pixel_bytes);
+  Regions allocate(std::span<const std::string> names, const std::vector<std::int32_t>& labels,
+                   const PhotoDecodeOptions& decode, bool decoded, std::int64_t pixel_bytes);
 
   SharedMemory memory_;
   PhotoTable table_;

@@ -1,6 +1,6 @@
-// The order of an epoch as a function: position → sample, a permutation of [0, count) that any device can
-// evaluate anywhere without a table (a Feistel network, walked until it lands inside). Nothing is stored, so
-// a resume in the middle of an epoch, or another number of ranks, sees the same order.
+// The order of an epoch as a function from position to sample: a permutation of [0, count) that host and
+// device code evaluate at any position without a table (a Feistel network with cycle walking). No state is
+// kept, so a run resumed in the middle of an epoch, or with another number of ranks, gets the same order.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@ namespace tandem {
 
 class Shuffle {
  public:
-  // `pass` counts the times an epoch of random batches has gone through the data.
+  // `pass` counts the passes over the data within an epoch.
   constexpr Shuffle(std::uint32_t count, std::uint64_t seed, std::uint32_t epoch, std::uint32_t pass = 0)
       : count_(count) {
-    int bits = 6;  // fewer would shuffle small counts badly; walking a little farther costs them nothing
+    int bits = 6;  // fewer bits would shuffle small counts badly
     while (bits < 32 && (std::uint64_t{1} << bits) < count) ++bits;
     low_bits_ = bits / 2;
     low_mask_ = (1u << low_bits_) - 1;
     high_mask_ = (1u << (bits - low_bits_)) - 1;
     for (std::uint32_t block = 0; block < rounds / 4; ++block) {
       const Words4 words =
-          DrawKey{.seed = seed, .epoch = epoch, .sample = pass, .operation = operation}.block(block);
+          RandomKey{.seed = seed, .epoch = epoch, .sample = pass, .operation = operation}.block(block);
       for (std::uint32_t i = 0; i < 4; ++i) keys_[4 * block + i] = words.word[i];
     }
   }
@@ -36,7 +36,7 @@ class Shuffle {
 
  private:
   static constexpr std::uint32_t rounds = 8;
-  static constexpr std::uint32_t operation = 0x53485546;  // apart from the draws of augmentation
+  static constexpr std::uint32_t operation = 0x53485546;  // differs from those of augmentation
 
   static constexpr std::uint32_t mix(std::uint32_t value, std::uint32_t key) {
     value = (value ^ key) * 0x9E3779B1u;

@@ -12,7 +12,7 @@
 #include "tandem/core/check.h"
 #include "tandem/data/image_folder.h"
 #include "tandem/files/read_file.h"
-#include "tandem/report/text.h"
+#include "tandem/text/utf8.h"
 
 namespace tandem {
 namespace {
@@ -23,26 +23,26 @@ std::string shown(const fs::path& path) {
   return one_line(path.string());
 }
 
-// The folder where everything is put until all of it is there.
+// The temporary folder that holds the files until all of them are written.
 class Staging {
  public:
   explicit Staging(const fs::path& target) : target_(target) {
     std::error_code error;
-    made_target_ = fs::create_directories(target, error);
+    created_target_ = fs::create_directories(target, error);
     if (!error) fs::create_directory(path(), error);
     check(!error, "[split] cannot make the folder {}: {}", shown(target), error.message());
   }
   ~Staging() {
     std::error_code ignored;
     fs::remove_all(path(), ignored);
-    if (!done_ && made_target_) fs::remove(target_, ignored);
+    if (!done_ && created_target_) fs::remove(target_, ignored);
   }
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;
 
   fs::path path() const { return target_ / ".tandem-split.tmp"; }
 
-  // To the disk first, then to their names.
+  // Syncs to disk, then renames.
   void finish() {
     const int folder = ::open(path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder >= 0) {
@@ -59,10 +59,11 @@ class Staging {
 
  private:
   fs::path target_;
-  bool made_target_ = false, done_ = false;
+  bool created_target_ = false;
+  bool done_ = false;
 };
 
-void check_places(const fs::path& from, const fs::path& to) {
+void check_paths(const fs::path& from, const fs::path& to) {
   std::error_code error;
   const fs::path source = fs::canonical(from, error), target = fs::weakly_canonical(to, error);
   const auto [rest, ignored] = std::mismatch(source.begin(), source.end(), target.begin(), target.end());
@@ -76,19 +77,19 @@ void check_places(const fs::path& from, const fs::path& to) {
 }
 
 void copy_bytes(const fs::path& from, const fs::path& to) {
-  constexpr std::uint64_t largest_image = std::uint64_t{4} << 30;
-  const std::string bytes = read_file("split", from, largest_image);
+  constexpr std::uint64_t max_image_bytes = std::uint64_t{4} << 30;
+  const std::string bytes = read_file("split", from, max_image_bytes);
   std::FILE* file = std::fopen(to.c_str(), "wbx");
   bool fine = file != nullptr && std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
   int code = errno;
-  if (file != nullptr && std::fclose(file) != 0 && fine) {  // a full disk may show here only
+  if (file != nullptr && std::fclose(file) != 0 && fine) {  // a full disk may be reported only here
     fine = false;
     code = errno;
   }
   check(fine, "[split] cannot copy {}: {}", shown(from), std::generic_category().message(code));
 }
 
-void put(const fs::path& from, const fs::path& to, bool link) {
+void copy_or_link(const fs::path& from, const fs::path& to, bool link) {
   std::error_code error;
   fs::create_directories(to.parent_path(), error);
   check(!error, "[split] cannot make the folder {}: {}", shown(to.parent_path()), error.message());
@@ -101,10 +102,10 @@ void put(const fs::path& from, const fs::path& to, bool link) {
 }  // namespace
 
 SplitCounts split_folder(const fs::path& from, const fs::path& to, const SplitOptions& options) {
-  check(options.every >= 2, "[split] expected to take every 2nd file or fewer for validation, got every {}",
+  check(options.every >= 2, "[split] expected to hold out one file in 2 or more, got one in {}",
         options.every);
   const ImageFolder folder = scan_image_folder(from);
-  check_places(from, to);
+  check_paths(from, to);
   std::vector<std::size_t> images(folder.classes.size());
   for (const std::int32_t label : folder.labels) ++images[static_cast<std::size_t>(label)];
   for (std::size_t i = 0; i < images.size(); ++i)
@@ -114,12 +115,12 @@ SplitCounts split_folder(const fs::path& from, const fs::path& to, const SplitOp
 
   Staging staging(to);
   SplitCounts counts{.classes = folder.classes.size()};
-  std::int64_t number = 0;
+  std::int64_t index = 0;  // within the class
   for (std::size_t i = 0; i < folder.files.size(); ++i) {
-    if (i > 0 && folder.labels[i] != folder.labels[i - 1]) number = 0;
-    const bool val = number++ % options.every == 0;
+    if (i > 0 && folder.labels[i] != folder.labels[i - 1]) index = 0;
+    const bool val = index++ % options.every == 0;
     const fs::path inside = folder.files[i].lexically_relative(from);  // CLASS/…/NAME
-    put(folder.files[i], staging.path() / (val ? "val" : "train") / inside, options.link);
+    copy_or_link(folder.files[i], staging.path() / (val ? "val" : "train") / inside, options.link);
     ++(val ? counts.val : counts.train);
   }
   staging.finish();

@@ -11,19 +11,20 @@
 
 #include "tandem/core/check.h"
 #include "tandem/device/driver.h"
+#include "tandem/device/on_backend.h"
 
 namespace tandem {
 namespace {
 
-// Under AddressSanitizer every block comes from the system at its exact size: a pool would hide mistakes.
+// Under AddressSanitizer every block is allocated by the system at its exact size, because a pool would hide
+// errors.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool caching = false;
 #else
 constexpr bool caching = true;
 #endif
 
-// Sizes are rounded to eighths of a power of two, so that nearly equal requests share blocks (at most 1/8
-// wasted).
+// Rounds up to a multiple of 1/8 of a power of two, so that similar sizes share blocks. Wastes at most 1/8.
 std::size_t rounded_size(std::size_t bytes) {
   if (!caching) return bytes;
   const std::size_t step = std::max<std::size_t>(256, std::bit_floor(bytes) / 8);
@@ -42,7 +43,7 @@ class MemoryPool {
       bin.pop_back();
       statistics_.bytes_cached -= static_cast<std::int64_t>(size);
     } else {
-      memory = from_system(size, stream.device);
+      memory = allocate_from_system(size, stream.device);
     }
     statistics_.bytes_in_use += static_cast<std::int64_t>(size);
     return memory;
@@ -58,20 +59,20 @@ class MemoryPool {
         statistics_.bytes_cached += static_cast<std::int64_t>(size);
         return;
       }
-    } catch (...) {  // no room to remember the block: give it back instead
+    } catch (...) {  // the bin cannot grow: return the block to the system
     }
-    to_system(memory, size, stream.device);
+    return_to_system(memory, size, stream.device);
   }
 
   void release(Device device, const StreamView* only) {
     std::lock_guard lock(mutex_);
-    if (only) kept_.erase(only->handle);
+    if (only) retained_.erase(only->handle);
     release_locked(device, only);
   }
 
-  void keep(StreamView stream) {
+  void retain(StreamView stream) {
     std::lock_guard lock(mutex_);
-    kept_.insert(stream.handle);
+    retained_.insert(stream.handle);
   }
 
   PoolStatistics statistics() {
@@ -80,7 +81,7 @@ class MemoryPool {
   }
 
  private:
-  void* from_system(std::size_t size, Device device) {
+  void* allocate_from_system(std::size_t size, Device device) {
     return on_backend(device, "allocate", [&]<Backend B>() {
       void* memory = system_allocate<B>(device, size);
       if (!memory) {
@@ -97,15 +98,15 @@ class MemoryPool {
     });
   }
 
-  void to_system(void* memory, std::size_t size, Device device) noexcept {
+  void return_to_system(void* memory, std::size_t size, Device device) noexcept {
     on_backend(device, "free", [&]<Backend B>() { system_free<B>(device, memory, size); });
   }
 
   void release_locked(Device device, const StreamView* only) noexcept {
     for (auto& [key, bin] : bins_) {
-      if (only ? key.first != only->handle : kept_.contains(key.first)) continue;
+      if (only ? key.first != only->handle : retained_.contains(key.first)) continue;
       for (void* memory : bin) {
-        to_system(memory, key.second, device);
+        return_to_system(memory, key.second, device);
         statistics_.bytes_cached -= static_cast<std::int64_t>(key.second);
       }
       bin.clear();
@@ -114,11 +115,11 @@ class MemoryPool {
 
   std::mutex mutex_;
   std::map<std::pair<void*, std::size_t>, std::vector<void*>> bins_;  // by stream and size
-  std::set<void*> kept_;                                              // streams
+  std::set<void*> retained_;                                          // streams
   PoolStatistics statistics_;
 };
 
-// Never destroyed: buffers may outlive any order of static destruction.
+// Never destroyed, because static buffers may be destroyed later than a static pool would be.
 MemoryPool& pool_of(Device device) {
   static auto& cpu_pool = *new MemoryPool;
   if (!device.is_cuda()) return cpu_pool;
@@ -163,8 +164,8 @@ void release_cached_memory(StreamView stream) {
   pool_of(stream.device).release(stream.device, &stream);
 }
 
-void keep_cached_memory(StreamView stream) {
-  pool_of(stream.device).keep(stream);
+void retain_pool(StreamView stream) {
+  pool_of(stream.device).retain(stream);
 }
 
 }  // namespace tandem

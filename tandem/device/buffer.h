@@ -1,7 +1,7 @@
-// Memory. A Buffer owns bytes on a device, taken from a pool that keeps freed blocks, so that a loop in its
-// steady state asks the system for nothing. A freed block is handed out again only to the stream it was used
-// on, which makes reuse safe without waiting; memory used on a second stream must be kept alive until that
-// stream is done.
+// Device memory. Buffers come from a pool that keeps freed blocks, so a training loop allocates nothing once
+// it has reached its steady state. A freed block is reused only on the stream it was allocated for, which is
+// safe without synchronization. Memory that a second stream uses must be kept alive until that stream is
+// done.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +12,12 @@
 
 namespace tandem {
 
+/// Owns a block of memory on a device. Different threads may create and destroy buffers concurrently.
 class Buffer {
  public:
   Buffer() = default;
-  // Throws Error, naming the size and what is free, when the memory is not there.
+  /// Allocates uninitialized memory from the pool of the stream. Throws Error, with the requested and the
+  /// free size, when there is not enough.
   Buffer(std::size_t bytes, StreamView stream);
   ~Buffer();
   Buffer(Buffer&& other) noexcept;
@@ -31,20 +33,24 @@ class Buffer {
   StreamView stream_;
 };
 
+/// Counters of a device's memory pool.
 struct PoolStatistics {
-  std::int64_t system_allocations = 0;  // times the system was asked
+  std::int64_t system_allocations = 0;  ///< calls of cudaMalloc or malloc
   std::int64_t bytes_in_use = 0;
   std::int64_t bytes_cached = 0;
 };
 
+/// The current counters of the device's pool.
 PoolStatistics pool_statistics(Device device);
 
-// Gives blocks nobody uses back to the system: a device's, or only those of one stream.
+/// Returns unused blocks of a device to the system, except those of streams with a retained pool.
 void release_cached_memory(Device device);
+
+/// Returns the unused blocks of one stream to the system and ends the effect of retain_pool().
 void release_cached_memory(StreamView stream);
 
-// A graph uses the stream's blocks, also those nobody holds: from now on they are not given back with the
-// device's, only with the stream's own, which happens when it ends.
-void keep_cached_memory(StreamView stream);
+/// Keeps the blocks of `stream` from being returned with those of its device: a captured graph uses them even
+/// while no Buffer owns them. They are returned when the stream is destroyed.
+void retain_pool(StreamView stream);
 
 }  // namespace tandem

@@ -1,4 +1,4 @@
-// For CUDA sources only (*.cu, *_cuda.cpp): error checks and the handles of the CUDA libraries.
+// For CUDA sources only (*.cu, *_cuda.cpp): error checks and cuBLAS handles.
 #pragma once
 
 #include <cublas_v2.h>
@@ -9,13 +9,13 @@
 
 namespace tandem {
 
-// Throws Error naming the call, the file and the line, after clearing CUDA's own record of it.
+// Throws Error with the call, the file and the line. Clears CUDA's last error first.
 void cuda_check(cudaError_t status, const char* call,
                 const SourceLocation& where = SourceLocation::current());
 void cublas_check(cublasStatus_t status, const char* call,
                   const SourceLocation& where = SourceLocation::current());
 
-// After every kernel launch.
+// Call it after every kernel launch.
 inline void check_launch(const char* kernel, const SourceLocation& where = SourceLocation::current()) {
   cuda_check(cudaGetLastError(), kernel, where);
 }
@@ -24,9 +24,9 @@ inline cudaStream_t cuda_stream(StreamView stream) {
   return static_cast<cudaStream_t>(stream.handle);
 }
 
-// This thread's cuBLAS handle for the stream's device, set to work on the stream. cuBLAS keeps memory for its
-// products with the handle: those that may run at once need another lane.
-cublasHandle_t cublas_handle(StreamView stream, int lane = 0);
+// This thread's cuBLAS handle for the stream's device, set to run on the stream. A handle owns a workspace,
+// so products that run concurrently on different streams need handles of different `index`.
+cublasHandle_t cublas_handle(StreamView stream, int index = 0);
 
 int multiprocessor_count(Device device);
 

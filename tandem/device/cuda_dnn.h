@@ -1,4 +1,4 @@
-// For CUDA sources only: cuDNN's handle and the descriptors of its graph interface.
+// For CUDA sources only: the cuDNN handle and descriptors of the cuDNN backend (graph) API.
 #pragma once
 
 #include <cudnn.h>
@@ -15,14 +15,14 @@ namespace tandem {
 void cudnn_check(cudnnStatus_t status, const char* call,
                  const SourceLocation& where = SourceLocation::current());
 
-// This thread's cuDNN handle for the stream's device, set to work on the stream.
+// This thread's cuDNN handle for the stream's device, set to run on the stream.
 cudnnHandle_t cudnn_handle(StreamView stream);
 
-// A descriptor of the graph interface: made, given attributes, finalised, used.
-class DnnDescriptor {
+// A backend descriptor: create it, set its attributes, finalize it, then use it.
+class CudnnDescriptor {
  public:
-  DnnDescriptor() = default;
-  explicit DnnDescriptor(cudnnBackendDescriptorType_t type);
+  CudnnDescriptor() = default;
+  explicit CudnnDescriptor(cudnnBackendDescriptorType_t type);
 
   cudnnBackendDescriptor_t get() const { return handle_.get(); }
 
@@ -30,13 +30,13 @@ class DnnDescriptor {
   void set(cudnnBackendAttributeName_t name, std::int64_t value);
   void set(cudnnBackendAttributeName_t name, bool value);
   void set(cudnnBackendAttributeName_t name, float value);
-  void set(cudnnBackendAttributeName_t name, const DnnDescriptor& value);
+  void set(cudnnBackendAttributeName_t name, const CudnnDescriptor& value);
   void set(cudnnBackendAttributeName_t name, cudnnHandle_t value);
-  // For values whose type cuDNN names itself (CUDNN_TYPE_DATA_TYPE, …).
+  // For values of a cuDNN-specific type such as CUDNN_TYPE_DATA_TYPE.
   void set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::int64_t count,
            const void* values);
   void finalize();
-  bool try_finalize();  // false where cuDNN refuses: no such engine, not supported
+  bool try_finalize();  // false when cuDNN does not support the combination
 
  private:
   struct Destroy {

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <system_error>
 
 #include "tandem/core/check.h"
 #include "tandem/device/driver.h"
+#include "tandem/device/on_backend.h"
 
 namespace tandem {
 
@@ -13,7 +15,11 @@ std::string Device::to_string() const {
   return is_cuda() ? fmt::format("cuda:{}", index) : "cpu";
 }
 
-Device device_named(std::string_view text) {
+Device default_device() {
+  return cuda_device_count() > 0 ? cuda_device() : cpu_device;
+}
+
+Device parse_device_name(std::string_view text) {
   Device device;
   if (text == "cpu") return device;
   bool valid = text == "cuda";
@@ -27,7 +33,7 @@ Device device_named(std::string_view text) {
 }
 
 Device parse_device(std::string_view text) {
-  const Device device = device_named(text);
+  const Device device = parse_device_name(text);
   require_available(device);
   return device;
 }
@@ -49,13 +55,13 @@ std::string why_no_cuda() {
 void require_available(Device device) {
   if (!device.is_cuda()) return;
   const int count = cuda_device_count();
-  check(count > 0, "device {} is not available: {}; use --device cpu", device.to_string(), why_no_cuda());
+  check(count > 0, "device {} is not available: {}; use cpu instead", device.to_string(), why_no_cuda());
   check(device.index < count,
         "device {} is not available: this machine has {} CUDA device{}, numbered from 0", device.to_string(),
         count, count == 1 ? "" : "s");
 }
 
-void throw_no_cuda(const char* op) {
+void detail::throw_no_cuda(const char* op) {
   fail("[{}] this build of Tandem has no CUDA", op);
 }
 

@@ -1,5 +1,4 @@
-// Where a tensor lives. A Backend is a kind of processor, known when Tandem is compiled; a Device is one of
-// them. on_backend() goes from the second to the first once, at the top of an operation.
+// Devices. A Backend is a kind of processor; a Device is one processor of that kind.
 #pragma once
 
 #include <string>
@@ -7,56 +6,44 @@
 
 namespace tandem {
 
+/// The kinds of devices.
 enum class Backend { cpu, cuda };
 
-inline constexpr bool has_cuda = TANDEM_HAS_CUDA;
-
+/// The CPU or one GPU.
 struct Device {
   Backend backend = Backend::cpu;
   int index = 0;
 
   bool is_cuda() const { return backend == Backend::cuda; }
-  std::string to_string() const;  // "cpu", "cuda:0"
+  std::string to_string() const;  ///< "cpu" or "cuda:0"
   friend bool operator==(const Device&, const Device&) = default;
 };
 
+/// The CPU.
 inline constexpr Device cpu_device{};
+
+/// GPU number `index`, whether or not it exists.
 inline Device cuda_device(int index = 0) {
   return {Backend::cuda, index};
 }
 
-// "cpu", "cuda" (the first GPU) or "cuda:N"; throws Error for anything else.
-Device device_named(std::string_view text);
-// The same, and throws Error for a GPU that is not there.
+/// The first GPU, or the CPU when no GPU can be used.
+Device default_device();
+
+/// Parses "cpu", "cuda" (the first GPU) or "cuda:N". Throws Error for any other text. Does not check that the
+/// device exists.
+Device parse_device_name(std::string_view text);
+
+/// Like parse_device_name(), but also throws Error when the device cannot be used.
 Device parse_device(std::string_view text);
 
-// 0 in a build without CUDA, and on a machine without a GPU or a driver.
+/// The number of GPUs; 0 without CUDA support in this build, without a driver or without a GPU.
 int cuda_device_count();
 
-// Why cuda_device_count() is 0, as a clause; empty when there is a GPU.
+/// The reason why cuda_device_count() is 0, as a clause ("no NVIDIA driver is installed"). Empty otherwise.
 std::string why_no_cuda();
 
-// Throws Error when `device` cannot be used here.
+/// Throws Error, with the reason, when `device` cannot be used.
 void require_available(Device device);
-
-template <Backend B>
-void activate(Device device);  // makes `device` the calling thread's current one
-
-[[noreturn]] void throw_no_cuda(const char* op);
-
-// Calls f.operator()<B>() for the device's backend. The CUDA arm exists only in a CUDA build, so that a CPU
-// build needs no stubs: on_backend(x.device(), "relu", [&]<Backend B>() { relu_kernel<B>(…); }).
-template <class F>
-auto on_backend(Device device, const char* op, F&& f) {
-  if (device.is_cuda()) {
-    if constexpr (has_cuda) {
-      activate<Backend::cuda>(device);
-      return f.template operator()<Backend::cuda>();
-    } else {
-      throw_no_cuda(op);
-    }
-  }
-  return f.template operator()<Backend::cpu>();
-}
 
 }  // namespace tandem

@@ -1,16 +1,13 @@
-// The CPU's driver: work is done when the call returns, so streams are nothing and an event is a time.
+// The CPU backend. Work is complete when the call returns, so streams are empty and an event is a time stamp.
 #include "tandem/device/driver.h"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <limits>
-#include <string>
 
+#include "tandem/core/host_memory.h"
 #include "tandem/core/parallel.h"
 #include "tandem/device/stream.h"
 
@@ -27,19 +24,12 @@ struct CpuEvent {
 
 template <>
 std::size_t available_memory<Backend::cpu>(Device) {
-  std::ifstream meminfo("/proc/meminfo");
-  std::string name;
-  std::size_t kib = 0;
-  while (meminfo >> name >> kib) {
-    if (name == "MemAvailable:") return kib * 1024;
-    meminfo.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
-  }
-  return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return static_cast<std::size_t>(available_host_bytes());
 }
 
 template <>
 void* system_allocate<Backend::cpu>(Device, std::size_t bytes) {
-  // Large blocks are asked for in huge pages: fewer page faults and TLB misses where memory is streamed.
+  // Large blocks use huge pages: fewer page faults and TLB misses.
   const bool large = bytes >= 2 * huge_page;
   if (large && bytes > available_memory<Backend::cpu>({})) return nullptr;
   void* memory = nullptr;

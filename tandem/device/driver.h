@@ -1,5 +1,5 @@
-// The few things a backend must offer for memory and streams to be built on it: raw memory, copies, streams,
-// events. Everything above goes through Buffer, Stream and Event. CUDA's part is driver_cuda.cpp.
+// The primitives a backend must implement: raw memory, copies, streams and events. Other code uses Buffer,
+// Stream and Event, which are built on them. driver.cpp implements the CPU, driver_cuda.cpp CUDA.
 #pragma once
 
 #include <cstddef>
@@ -9,17 +9,21 @@
 
 namespace tandem {
 
+struct CudaFacts;
 struct StreamView;
 
 struct DriverState {
   int device_count = 0;
-  std::string problem;  // why there is none
+  std::string problem;  // why device_count is 0
 };
 
 template <Backend B>
 const DriverState& probe_driver();
 
-// Memory straight from the system; nullptr when there is not enough.
+template <Backend B>
+CudaFacts backend_facts();
+
+// Memory from the system, without a pool; nullptr when there is not enough.
 template <Backend B>
 void* system_allocate(Device device, std::size_t bytes);
 template <Backend B>
@@ -27,12 +31,12 @@ void system_free(Device device, void* memory, std::size_t bytes) noexcept;
 template <Backend B>
 std::size_t available_memory(Device device);
 
-// Ordered on the stream; host memory may be on either side. The host side of a copy from the device holds its
-// bytes only after the stream was synchronised.
+// Copies in stream order; either side may be host memory. After a copy to the host, synchronize the stream
+// before reading.
 template <Backend B>
 void copy_bytes(void* to, const void* from, std::size_t bytes, StreamView stream);
 
-// Keeps host memory where it is, so that copies from it need no detour.
+// Page-locks host memory, so that copies from it are asynchronous and need no staging buffer.
 template <Backend B>
 void pin_memory(void* memory, std::size_t bytes);
 template <Backend B>

@@ -1,4 +1,4 @@
-// CUDA's driver: the only home of cudaMalloc, streams, events and library handles.
+// The CUDA backend. The only file that creates CUDA memory, streams, events and library handles.
 #include "tandem/device/driver.h"
 
 #include <fmt/format.h>
@@ -10,6 +10,7 @@
 #include "tandem/core/check.h"
 #include "tandem/device/cuda.h"
 #include "tandem/device/cuda_dnn.h"
+#include "tandem/device/on_backend.h"
 
 namespace tandem {
 
@@ -25,16 +26,16 @@ void cublas_check(cublasStatus_t status, const char* call, const SourceLocation&
         where.file, where.line);
 }
 
-cublasHandle_t cublas_handle(StreamView stream, int lane) {
+cublasHandle_t cublas_handle(StreamView stream, int index) {
   struct Destroy {
     void operator()(cublasHandle_t handle) const { cublasDestroy(handle); }
   };
   thread_local std::map<std::pair<int, int>, std::unique_ptr<cublasContext, Destroy>> handles;
-  auto& handle = handles[{stream.device.index, lane}];
+  auto& handle = handles[{stream.device.index, index}];
   if (!handle) {
-    cublasHandle_t fresh = nullptr;
-    cublas_check(cublasCreate(&fresh), "cublasCreate");
-    handle.reset(fresh);
+    cublasHandle_t created = nullptr;
+    cublas_check(cublasCreate(&created), "cublasCreate");
+    handle.reset(created);
   }
   cublas_check(cublasSetStream(handle.get(), cuda_stream(stream)), "cublasSetStream");
   return handle.get();
@@ -54,55 +55,55 @@ cudnnHandle_t cudnn_handle(StreamView stream) {
   thread_local std::map<int, std::unique_ptr<cudnnContext, Destroy>> handles;
   auto& handle = handles[stream.device.index];
   if (!handle) {
-    cudnnHandle_t fresh = nullptr;
-    cudnn_check(cudnnCreate(&fresh), "cudnnCreate");
-    handle.reset(fresh);
+    cudnnHandle_t created = nullptr;
+    cudnn_check(cudnnCreate(&created), "cudnnCreate");
+    handle.reset(created);
   }
   cudnn_check(cudnnSetStream(handle.get(), cuda_stream(stream)), "cudnnSetStream");
   return handle.get();
 }
 
-DnnDescriptor::DnnDescriptor(cudnnBackendDescriptorType_t type) {
-  cudnnBackendDescriptor_t fresh = nullptr;
-  cudnn_check(cudnnBackendCreateDescriptor(type, &fresh), "cudnnBackendCreateDescriptor");
-  handle_.reset(fresh);
+CudnnDescriptor::CudnnDescriptor(cudnnBackendDescriptorType_t type) {
+  cudnnBackendDescriptor_t created = nullptr;
+  cudnn_check(cudnnBackendCreateDescriptor(type, &created), "cudnnBackendCreateDescriptor");
+  handle_.reset(created);
 }
 
-void DnnDescriptor::set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
-                        std::int64_t count, const void* values) {
+void CudnnDescriptor::set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
+                          std::int64_t count, const void* values) {
   cudnn_check(cudnnBackendSetAttribute(get(), name, type, count, values), "cudnnBackendSetAttribute");
 }
 
-void DnnDescriptor::set(cudnnBackendAttributeName_t name, std::span<const std::int64_t> values) {
+void CudnnDescriptor::set(cudnnBackendAttributeName_t name, std::span<const std::int64_t> values) {
   set(name, CUDNN_TYPE_INT64, static_cast<std::int64_t>(values.size()), values.data());
 }
 
-void DnnDescriptor::set(cudnnBackendAttributeName_t name, std::int64_t value) {
+void CudnnDescriptor::set(cudnnBackendAttributeName_t name, std::int64_t value) {
   set(name, CUDNN_TYPE_INT64, 1, &value);
 }
 
-void DnnDescriptor::set(cudnnBackendAttributeName_t name, bool value) {
+void CudnnDescriptor::set(cudnnBackendAttributeName_t name, bool value) {
   set(name, CUDNN_TYPE_BOOLEAN, 1, &value);
 }
 
-void DnnDescriptor::set(cudnnBackendAttributeName_t name, float value) {
+void CudnnDescriptor::set(cudnnBackendAttributeName_t name, float value) {
   set(name, CUDNN_TYPE_FLOAT, 1, &value);
 }
 
-void DnnDescriptor::set(cudnnBackendAttributeName_t name, const DnnDescriptor& value) {
+void CudnnDescriptor::set(cudnnBackendAttributeName_t name, const CudnnDescriptor& value) {
   const cudnnBackendDescriptor_t handle = value.get();
   set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &handle);
 }
 
-void DnnDescriptor::set(cudnnBackendAttributeName_t name, cudnnHandle_t value) {
+void CudnnDescriptor::set(cudnnBackendAttributeName_t name, cudnnHandle_t value) {
   set(name, CUDNN_TYPE_HANDLE, 1, &value);
 }
 
-void DnnDescriptor::finalize() {
+void CudnnDescriptor::finalize() {
   cudnn_check(cudnnBackendFinalize(get()), "cudnnBackendFinalize");
 }
 
-bool DnnDescriptor::try_finalize() {
+bool CudnnDescriptor::try_finalize() {
   return cudnnBackendFinalize(get()) == CUDNN_STATUS_SUCCESS;
 }
 
@@ -145,7 +146,7 @@ const DriverState& probe_driver<Backend::cuda>() {
 template <>
 void* system_allocate<Backend::cuda>(Device, std::size_t bytes) {
   void* memory = nullptr;
-  // Taking memory is no part of the work, so it is no harm while this thread captures a graph.
+  // Allocating is allowed while this thread captures a graph, because it is not part of the captured work.
   cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
   cuda_check(cudaThreadExchangeStreamCaptureMode(&mode), "cudaThreadExchangeStreamCaptureMode");
   const cudaError_t status = cudaMalloc(&memory, bytes);

@@ -1,5 +1,4 @@
-// Work captured once and replayed: what a stream would do, recorded while ordinary code runs, then started
-// again and again by a single call. CUDA only.
+// A CUDA graph: work captured from a stream once and replayed with a single call. CUDA only.
 #pragma once
 
 #include <functional>
@@ -15,8 +14,8 @@ class Graph {
   Graph(Graph&& other) noexcept : handle_(other.handle_) { other.handle_ = nullptr; }
   Graph& operator=(Graph&&) = delete;
 
-  // Records what `work` puts on `stream`; nothing is computed yet. The memory it uses must stay as it is for
-  // as long as the graph is replayed: give it a stream of its own, whose pool nobody else takes from.
+  // Records what `work` launches on `stream` without running it. The memory it uses must stay allocated for
+  // as long as the graph is replayed: use a separate stream, whose pool nothing else allocates from.
   void capture(StreamView stream, const std::function<void()>& work);
   bool captured() const { return handle_ != nullptr; }
   void replay(StreamView stream) const;

@@ -10,7 +10,7 @@ Graph::~Graph() {
 void Graph::capture(StreamView stream, const std::function<void()>& work) {
   expect(!handle_);
   cudaGraph_t graph = nullptr;
-  // Other threads may go on using CUDA meanwhile.
+  // ThreadLocal mode: other threads may use CUDA during the capture.
   cuda_check(cudaStreamBeginCapture(cuda_stream(stream), cudaStreamCaptureModeThreadLocal),
              "cudaStreamBeginCapture");
   try {

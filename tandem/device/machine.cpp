@@ -8,6 +8,8 @@
 
 #include "tandem/core/parallel.h"
 #include "tandem/core/simd.h"
+#include "tandem/device/driver.h"
+#include "tandem/device/on_backend.h"
 
 namespace tandem {
 namespace {
@@ -24,7 +26,7 @@ std::string cpuinfo(const std::string& name) {
   return {};
 }
 
-// Arm CPUs give numbers instead of a name.
+// /proc/cpuinfo of Arm CPUs has part numbers instead of a name.
 std::string cpu_model() {
   if (const std::string name = cpuinfo("model name"); !name.empty()) return name;
   static const std::map<std::string, std::string> parts = {

@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
 #include "tandem/device/cuda.h"
+#include "tandem/device/driver.h"
 #include "tandem/device/machine.h"
+#include "tandem/device/on_backend.h"
 
 namespace tandem {
 namespace {

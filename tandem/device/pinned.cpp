@@ -1,6 +1,7 @@
 #include "tandem/device/pinned.h"
 
 #include "tandem/device/driver.h"
+#include "tandem/device/on_backend.h"
 
 namespace tandem {
 

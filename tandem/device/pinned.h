@@ -1,5 +1,4 @@
-// Host memory a GPU copies from at full speed and beside its other work, because its pages stay where they
-// are.
+// Pinned (page-locked) host memory, which a GPU copies at full speed and concurrently with kernels.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +8,7 @@
 
 namespace tandem {
 
-// Pins memory somebody else owns, for as long as it lives. For the CPU there is nothing to do.
+// Pins memory that it does not own, until it is destroyed. Does nothing for the CPU.
 class PinnedMemory {
  public:
   PinnedMemory(std::span<std::byte> memory, Device device);

@@ -7,14 +7,15 @@
 #include "tandem/core/error.h"
 #include "tandem/device/buffer.h"
 #include "tandem/device/driver.h"
+#include "tandem/device/on_backend.h"
 
 namespace tandem {
 namespace {
 
 thread_local StreamScope* innermost_scope = nullptr;
 
-// Every CUDA device has one stream of its own, made when it is first asked for and kept to the end.
-StreamView device_stream(Device device) {
+// The default stream of a device, created at its first use and never destroyed.
+StreamView default_stream(Device device) {
   static std::mutex mutex;
   static auto& streams = *new std::deque<StreamView>;
   std::lock_guard lock(mutex);
@@ -50,7 +51,7 @@ StreamView current_stream(Device device) {
   if (!device.is_cuda()) return {};
   for (const StreamScope* scope = innermost_scope; scope; scope = scope->outer_)
     if (scope->stream_.device == device) return scope->stream_;
-  return device_stream(device);
+  return default_stream(device);
 }
 
 StreamScope::StreamScope(StreamView stream) : outer_(innermost_scope), stream_(stream) {
@@ -78,7 +79,7 @@ void Event::synchronize() const {
   on_backend(device_, "event", [&]<Backend B>() { synchronize_event<B>(handle_); });
 }
 
-void Event::hold_back(StreamView stream) const {
+void Event::block_stream(StreamView stream) const {
   on_backend(device_, "event", [&]<Backend B>() { wait_for_event<B>(stream, handle_); });
 }
 

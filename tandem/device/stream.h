@@ -1,21 +1,26 @@
-// Streams and events: owners (Stream, Event) and the view that kernels take as their last argument
-// (StreamView). On the CPU a stream is nothing and an event is a time stamp, so the same code measures both.
+// CUDA streams and events. On the CPU, where work is complete when the call returns, a stream is empty and an
+// event is a time stamp, so the same code works on both.
 #pragma once
 
 #include "tandem/device/device.h"
 
 namespace tandem {
 
+/// A non-owning reference to a stream. Functions that launch work take it as their last argument.
 struct StreamView {
   Device device;
   void* handle = nullptr;
 
-  void synchronize() const;  // waits for this stream alone, never for the whole device
+  /// Blocks the host until the work on this stream is complete. Other streams of the device are not waited
+  /// for.
+  void synchronize() const;
   friend bool operator==(const StreamView&, const StreamView&) = default;
 };
 
+/// Owns a stream. Its destructor waits for the stream and releases the memory pooled for it.
 class Stream {
  public:
+  /// Throws Error when the device is not available.
   explicit Stream(Device device);
   ~Stream();
   Stream(Stream&& other) noexcept : view_(other.view_) { other.view_ = {}; }
@@ -28,10 +33,12 @@ class Stream {
   StreamView view_;
 };
 
-// The stream this thread's operations on `device` go to: the innermost StreamScope's, else the device's own.
+/// The stream on which this thread's operations on `device` run: that of the innermost StreamScope, otherwise
+/// the device's default stream, which all threads share.
 StreamView current_stream(Device device);
 
-// While it lives, operations this thread starts on the stream's device are ordered on it.
+/// While it exists, operations that this thread starts on the stream's device run on the stream. Scopes nest
+/// and must be destroyed in reverse order.
 class StreamScope {
  public:
   explicit StreamScope(StreamView stream);
@@ -45,6 +52,7 @@ class StreamScope {
   friend StreamView current_stream(Device);
 };
 
+/// A point in the work of a stream: a CUDA event, or a time stamp on the CPU.
 class Event {
  public:
   explicit Event(Device device);
@@ -52,11 +60,13 @@ class Event {
   Event(Event&& other) noexcept : device_(other.device_), handle_(other.handle_) { other.handle_ = nullptr; }
   Event& operator=(Event&&) = delete;
 
+  /// Records the event after the work that is on `stream` now.
   void record(StreamView stream);
+  /// Blocks the host until the event is reached.
   void synchronize() const;
-  // Work put on `stream` from now on starts after this event; the host does not wait.
-  void hold_back(StreamView stream) const;
-  // Milliseconds from `start` to this event; both must have been reached.
+  /// Makes later work on `stream` wait for this event. Does not block the host.
+  void block_stream(StreamView stream) const;
+  /// Milliseconds from `start` to this event. Both must have been reached.
   double elapsed_ms_since(const Event& start) const;
 
  private:

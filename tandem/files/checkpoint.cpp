@@ -1,6 +1,7 @@
 #include "tandem/files/checkpoint.h"
 
-#include <algorithm>
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -9,7 +10,9 @@
 
 #include "tandem/core/check.h"
 #include "tandem/files/read_file.h"
+#include "tandem/files/safetensors_parts.h"
 #include "tandem/files/sha256.h"
+#include "tandem/text/parse_number.h"
 
 namespace tandem {
 namespace {
@@ -28,9 +31,9 @@ std::string frame_of(std::size_t payload_size, const std::string& digest) {
 
 PendingFile start_checkpoint_file(const std::filesystem::path& path, const TensorFile& file) {
   FileParts parts = safetensors_parts(file);
-  parts.head_size += frame_size;
-  parts.make_head = [make_head = std::move(parts.make_head), body = parts.body] {
-    const std::string head = make_head();
+  parts.header_size += frame_size;
+  parts.make_header = [make_header = std::move(parts.make_header), body = parts.body] {
+    const std::string head = make_header();
     std::size_t size = head.size();
     Sha256 hash;
     hash.update(head);
@@ -50,9 +53,9 @@ void write_checkpoint(const std::filesystem::path& path, const TensorFile& file)
 TensorFile parse_checkpoint(std::string_view bytes, const std::string& name) {
   check(!bytes.empty(), "[checkpoint] {}: the file is empty", name);
   const std::string_view begin = bytes.substr(0, magic.size());
-  check(begin == magic.substr(0, begin.size()), "[checkpoint] {}: not a checkpoint of Tandem", name);
+  check(begin == magic.substr(0, begin.size()), "[checkpoint] {}: not a Tandem checkpoint", name);
   check(bytes.size() >= frame_size,
-        "[checkpoint] {}: the file is cut short: expected at least {} bytes, got {}", name, frame_size,
+        "[checkpoint] {}: the file is truncated: expected at least {} bytes, got {}", name, frame_size,
         bytes.size());
   const std::string_view frame = bytes.substr(0, frame_size);
   const std::string_view found = frame.substr(magic.size(), version.size());
@@ -62,11 +65,11 @@ TensorFile parse_checkpoint(std::string_view bytes, const std::string& name) {
   const std::size_t digest_at = frame_size - digest_digits;
   if (frame.substr(0, digest_at) != std::string_view(expected).substr(0, digest_at)) {
     const std::string_view length = frame.substr(digest_at - length_digits, length_digits);
-    const bool hex =
-        std::ranges::all_of(length, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
-    check(hex, "[checkpoint] {}: the file is damaged: its length is not a number", name);
-    fail("[checkpoint] {}: the file is cut short or damaged: expected {} bytes after the first {}, got {}",
-         name, std::stoull(std::string(length), nullptr, 16), frame_size, payload.size());
+    const auto expected_size = parse_number<std::uint64_t>(length, 16);
+    check(expected_size.has_value(), "[checkpoint] {}: the file is damaged: its length is not a number",
+          name);
+    fail("[checkpoint] {}: the file is truncated or damaged: expected {} bytes after the first {}, got {}",
+         name, *expected_size, frame_size, payload.size());
   }
   check(frame == expected, "[checkpoint] {}: the content does not match its SHA-256: the file is damaged",
         name);

@@ -1,22 +1,23 @@
-// Checkpoints: tensors and text that must come back bit for bit or not at all. A frame around a safetensors
-// file: a line of magic, version, length and SHA-256 of the payload, then the payload.
+// Checkpoints: tensors and text that are restored bit for bit or not at all. The file is a frame (magic,
+// version, length and SHA-256 of the payload) followed by a safetensors file.
 #pragma once
 
 #include <filesystem>
 #include <string>
 #include <string_view>
 
+#include "tandem/core/write_file.h"
 #include "tandem/files/safetensors.h"
 
 namespace tandem {
 
-// Atomic: on any failure, a full disk too, the checkpoint that was there stays as it was.
+// Atomic: on any failure, such as a full disk, the previous checkpoint remains.
 void write_checkpoint(const std::filesystem::path& path, const TensorFile& file);
-// The same in two steps (core/write_file.h).
+// Starts an asynchronous write_checkpoint().
 PendingFile start_checkpoint_file(const std::filesystem::path& path, const TensorFile& file);
 
-// A file cut short, a flipped bit anywhere or a file of another kind is an Error that says which.
-// `name` stands in it.
+// Throws an Error that distinguishes truncated, damaged and foreign files;
+// `name` is the file name in its message.
 TensorFile parse_checkpoint(std::string_view bytes, const std::string& name);
 TensorFile read_checkpoint(const std::filesystem::path& path);
 

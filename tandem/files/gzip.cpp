@@ -31,13 +31,13 @@ bool is_gzip(std::string_view bytes) {
   return bytes.starts_with("\x1F\x8B");
 }
 
-std::string gunzip(std::string_view bytes, std::size_t limit, const std::string& name) {
+std::string gunzip(std::string_view bytes, std::size_t max_bytes, const std::string& name) {
   check(is_gzip(bytes), "[gunzip] {}: not a gzip file", name);
   Inflater inflater;
   z_stream& stream = inflater.stream();
-  std::vector<unsigned char> piece(std::size_t{1} << 18);
+  std::vector<unsigned char> buffer(std::size_t{1} << 18);
   std::string result;
-  std::string_view rest = bytes;  // what zlib has not been given
+  std::string_view rest = bytes;  // not yet passed to zlib
   int status = Z_OK;
   while (true) {
     if (stream.avail_in == 0) {
@@ -49,18 +49,18 @@ std::string gunzip(std::string_view bytes, std::size_t limit, const std::string&
     }
     if (status == Z_STREAM_END) expect(inflateReset(&stream) == Z_OK);  // another member follows
     do {
-      stream.next_out = piece.data();
-      stream.avail_out = static_cast<uInt>(piece.size());
+      stream.next_out = buffer.data();
+      stream.avail_out = static_cast<uInt>(buffer.size());
       status = inflate(&stream, Z_NO_FLUSH);
       check(status == Z_OK || status == Z_STREAM_END || status == Z_BUF_ERROR,
             "[gunzip] {}: the gzip data is damaged", name);
-      const std::size_t got = piece.size() - stream.avail_out;
-      check(got <= limit - result.size(), "[gunzip] {}: unpacks to more than the limit of {} bytes", name,
-            limit);
-      result.append(reinterpret_cast<const char*>(piece.data()), got);
+      const std::size_t got = buffer.size() - stream.avail_out;
+      check(got <= max_bytes - result.size(), "[gunzip] {}: decompresses to more than {} bytes", name,
+            max_bytes);
+      result.append(reinterpret_cast<const char*>(buffer.data()), got);
     } while (status != Z_STREAM_END && stream.avail_out == 0);
   }
-  check(status == Z_STREAM_END, "[gunzip] {}: the gzip data is cut short", name);
+  check(status == Z_STREAM_END, "[gunzip] {}: the gzip data is truncated", name);
   return result;
 }
 

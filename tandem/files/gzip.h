@@ -1,4 +1,4 @@
-// Decompresses gzip, within a limit.
+// Gzip decompression with a limit on the output.
 #pragma once
 
 #include <cstddef>
@@ -7,10 +7,11 @@
 
 namespace tandem {
 
-bool is_gzip(std::string_view bytes);  // by the magic bytes
+// By the magic bytes.
+bool is_gzip(std::string_view bytes);
 
-// All members of a gzip stream, one after the other. More than `limit` bytes of output, a stream cut short
-// and a damaged one are Errors; `name` stands in them.
-std::string gunzip(std::string_view bytes, std::size_t limit, const std::string& name);
+// Decompresses all members of a gzip stream. Throws Error for more than `max_bytes` bytes of output and for a
+// truncated or damaged stream; `name` is the file name in its message.
+std::string gunzip(std::string_view bytes, std::size_t max_bytes, const std::string& name);
 
 }  // namespace tandem

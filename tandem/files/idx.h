@@ -1,4 +1,4 @@
-// The idx format of MNIST: a type, a rank, big-endian sizes, then the elements, big-endian too.
+// The idx format of MNIST: element type, rank, sizes and elements, all big-endian.
 #pragma once
 
 #include <filesystem>
@@ -9,12 +9,13 @@
 
 namespace tandem {
 
-// Raw or gzip, told apart by the first bytes. u8, i32, f32 and f64; the sizes must fill the rest of the bytes
-// exactly. `name` stands in errors. Unpacks at most 2 GiB.
+/// Parses an idx file, raw or gzip-compressed (detected by its content), of u8, i32, f32 or f64 and at most 2
+/// GiB. Throws Error for an invalid, truncated or overlong file; `name` is the file name in its message.
 Tensor parse_idx(std::string_view bytes, const std::string& name);
+/// parse_idx() of a file.
 Tensor read_idx(const std::filesystem::path& path);
 
-// u8 only, raw; atomic.
+/// Writes an uncompressed file atomically. Throws Error unless the tensor is u8 of rank 1 or more.
 void write_idx(const std::filesystem::path& path, const Tensor& tensor);
 
 }  // namespace tandem

@@ -1,22 +1,27 @@
 #include "tandem/files/inspect.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "tandem/core/check.h"
+#include "tandem/core/on_dtype.h"
 #include "tandem/files/read_file.h"
 #include "tandem/files/weights.h"
 #include "tandem/files/zip.h"
-#include "tandem/report/text.h"
+#include "tandem/text/format_number.h"
+#include "tandem/text/table.h"
+#include "tandem/text/utf8.h"
 
 namespace tandem {
 namespace {
 
 TensorFacts facts_of(const NamedTensor& named) {
   TensorFacts facts{.name = named.name, .dtype = named.tensor.dtype(), .shape = named.tensor.shape()};
-  double sum = 0, low = std::numeric_limits<double>::infinity(), high = -low;
+  double sum = 0, min = std::numeric_limits<double>::infinity(), max = -min;
   on_dtype(AllTypes{}, facts.dtype, "inspect", [&]<class T>() {
     const T* values = named.tensor.data<T>();
     for (std::int64_t i = 0; i < facts.shape.numel(); ++i) {
@@ -26,41 +31,30 @@ TensorFacts facts_of(const NamedTensor& named) {
         continue;
       }
       sum += value;
-      low = std::min(low, value);
-      high = std::max(high, value);
+      min = std::min(min, value);
+      max = std::max(max, value);
     }
   });
   const std::int64_t finite = facts.shape.numel() - facts.not_finite;
   if (finite == 0) return facts;
-  facts.min = low;
-  facts.max = high;
+  facts.min = min;
+  facts.max = max;
   facts.mean = sum / static_cast<double>(finite);
   return facts;
 }
 
-// 11689512 → "11,689,512"
-std::string grouped(std::int64_t value) {
-  const std::string digits = std::to_string(value);
-  std::string text;
-  for (std::size_t i = 0; i < digits.size(); ++i) {
-    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
-    text += digits[i];
-  }
-  return text;
-}
-
 // "122 tensors"
 std::string counted(std::size_t count, const char* what) {
-  return fmt::format("{} {}{}", grouped(static_cast<std::int64_t>(count)), what, count == 1 ? "" : "s");
+  return fmt::format("{} {}{}", format_count(static_cast<std::int64_t>(count)), what, count == 1 ? "" : "s");
 }
 
 std::string size_text(std::uint64_t bytes) {
-  if (bytes < 10'000) return fmt::format("{} bytes", grouped(static_cast<std::int64_t>(bytes)));
+  if (bytes < 10'000) return fmt::format("{} bytes", format_count(static_cast<std::int64_t>(bytes)));
   if (bytes < 10'000'000) return fmt::format("{:.1f} kB", static_cast<double>(bytes) / 1e3);
   return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
 }
 
-bool has_figures(const TensorFacts& tensor) {
+bool has_statistics(const TensorFacts& tensor) {
   return tensor.shape.numel() > tensor.not_finite;
 }
 
@@ -78,11 +72,11 @@ std::string tensor_table(const WeightFacts& facts, const TextStyle& style) {
     TableRow row{.cells = {{one_line(tensor.name)},
                            {std::string(name_of(tensor.dtype)), Tone::faint},
                            {tensor.shape.to_string()},
-                           {grouped(tensor.shape.numel())}}};
+                           {format_count(tensor.shape.numel())}}};
     for (const double value : {tensor.min, tensor.max, tensor.mean})
-      row.cells.push_back({has_figures(tensor) ? fmt::format("{:.4g}", value) : "-"});
+      row.cells.push_back({has_statistics(tensor) ? fmt::format("{:.4g}", value) : "-"});
     if (!all_finite)
-      row.cells.push_back({tensor.not_finite == 0 ? "" : grouped(tensor.not_finite), Tone::bad});
+      row.cells.push_back({tensor.not_finite == 0 ? "" : format_count(tensor.not_finite), Tone::bad});
     table.rows.push_back(std::move(row));
   }
   return format_table(table, style);
@@ -162,7 +156,7 @@ std::string to_json_text(const WeightFacts& facts) {
     Json one = {{"name", tensor.name},
                 {"dtype", name_of(tensor.dtype)},
                 {"shape", std::vector<std::int64_t>(tensor.shape.begin(), tensor.shape.end())}};
-    if (has_figures(tensor)) one.update({{"min", tensor.min}, {"max", tensor.max}, {"mean", tensor.mean}});
+    if (has_statistics(tensor)) one.update({{"min", tensor.min}, {"max", tensor.max}, {"mean", tensor.mean}});
     one["not_finite"] = tensor.not_finite;
     json["tensors"].push_back(std::move(one));
   }

@@ -1,5 +1,5 @@
-// What is in a weight file: its tensors with a few figures each, its metadata, and of a pickle every name it
-// would have had Python import or call. Nothing of it is executed.
+// Inspects weight files without executing anything in them: tensors with summary statistics, metadata, and
+// the names that a pickle would make Python import or call.
 #pragma once
 
 #include <cstdint>
@@ -11,38 +11,44 @@
 #include "tandem/core/dtype.h"
 #include "tandem/core/shape.h"
 #include "tandem/files/pth.h"
-#include "tandem/report/table.h"
 
 namespace tandem {
 
+struct TextStyle;
+
+/// Summary of one tensor.
 struct TensorFacts {
   std::string name;
   DType dtype = DType::f32;
   Shape shape;
-  double min = 0, max = 0, mean = 0;  // of the finite values, 0 when there are none
-  std::int64_t not_finite = 0;
+  double min = 0, max = 0, mean = 0;  ///< of the finite values; 0 without any
+  std::int64_t not_finite = 0;        ///< number of NaNs and infinities
 };
 
+/// Summary of a weight file.
 struct WeightFacts {
   std::string file;
-  std::string format;  // "safetensors", "pth zip", "pth legacy", "pickle" when it was refused
+  /// "safetensors", "pth zip" or "pth legacy"; "pickle" or "pickle in a zip archive" for a refused file.
+  std::string format;
   std::uint64_t bytes = 0;
   std::vector<TensorFacts> tensors;
   std::map<std::string, std::string> metadata;
   std::vector<PthName> names;
-  std::string problem;  // why the tensors of a pickle could not be read; the names stand all the same
+  std::string problem;  ///< why the tensors of a pickle were not read; `names` is filled all the same
 
-  std::int64_t parameters() const;  // floating-point values in all tensors
+  /// Number of floating-point values in all tensors.
+  std::int64_t parameters() const;
 };
 
-// A file that is neither safetensors nor a pickle is an Error.
+/// Throws Error for a file that is neither safetensors nor a pickle.
 WeightFacts inspect_weights(const std::filesystem::path& path);
 
+/// A table for a terminal.
 std::string to_text(const WeightFacts& facts, const TextStyle& style);
 
-// {"file", "format", "bytes", "parameters", "tensors": [{"name", "dtype", "shape", "min", "max", "mean",
-// "not_finite"}, …], "metadata": {…}, "names": [{"name", "called", "understood"}, …], "problem"}; the last
-// two for pickles only, min to mean for tensors with finite values.
+/// JSON: {"file", "format", "bytes", "parameters", "tensors": [{"name", "dtype", "shape", "min", "max",
+/// "mean", "not_finite"}, …], "metadata": {…}, "names": [{"name", "called", "understood"}, …], "problem"};
+/// the last two only for pickles, min, max and mean only for tensors with finite values.
 std::string to_json_text(const WeightFacts& facts);
 
 }  // namespace tandem

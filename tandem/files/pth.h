@@ -1,6 +1,6 @@
-// Weights as PyTorch saves them (torch.save of a state dict): the zip form and the legacy one before it. The
-// pickle inside is read by a machine that calls nothing; a closed list of names is understood, and a pickle
-// that would call any other is refused.
+// PyTorch weight files (torch.save of a state dict), in the zip format and the legacy format before it.
+// Nothing in the pickle is executed: a closed list of names is interpreted, and a pickle that calls any other
+// is refused.
 #pragma once
 
 #include <filesystem>
@@ -12,25 +12,29 @@
 
 namespace tandem {
 
-// The tensors of the state dict in its order, row-major, on the CPU. Views are followed into their storage.
-// - Dtypes that Tandem lacks become wider ones: half → f32, bool → u8, int8 and int16 → i32.
-// - A dictionary without tensors of its own is searched for the state dict under "state_dict",
-//   "model_state_dict", "model" and "net", in this order and up to three levels deep.
-// - "module." (DataParallel's) is taken off the names when all have it.
-// - Metadata: "format" is "pth zip" or "pth legacy"; "ignored" names the entries that are no tensors.
-// - All tensors together may take 64 MiB plus 16 times the file's size: shared and expanded storages are
-//   written out.
+/// The tensors of the state dict in its order, contiguous, on the CPU. Throws Error for an invalid file and
+/// for a pickle that calls anything else.
+/// - Dtypes that Tandem lacks are widened: half → f32, bool → u8, int8 and int16 → i32.
+/// - If the top dictionary has no tensors, the state dict is searched for under "state_dict",
+/// "model_state_dict",
+///   "model" and "net", in this order and up to three levels deep.
+/// - The prefix "module." of DataParallel is removed when all names have it.
+/// - Metadata: "format" is "pth zip" or "pth legacy"; "ignored" lists the entries that are not tensors.
+/// - The tensors may take 64 MiB plus 16 times the size of the file: shared and expanded storages are copied
+/// for
+///   every tensor.
 TensorFile read_pth(const std::filesystem::path& path);
+/// The same for bytes in memory; `name` is the file name in error messages.
 TensorFile parse_pth(std::string_view bytes, const std::string& name);
 
-// A name in a file's pickles.
+/// A name in the pickles of a file.
 struct PthName {
-  std::string name;         // "collections.OrderedDict"
-  bool called = false;      // PyTorch would have called it
-  bool understood = false;  // the name is on the closed list
+  std::string name;         ///< "collections.OrderedDict"
+  bool called = false;      ///< Python would call it
+  bool understood = false;  ///< on the closed list
 };
 
-// What the pickles would have imported or called, in order of appearance; nothing is.
+/// The names that the pickles would make Python import or call, in order of appearance.
 std::vector<PthName> pth_names(std::string_view bytes, const std::string& name);
 
 }  // namespace tandem

@@ -13,35 +13,35 @@ namespace tandem {
 namespace {
 
 struct OpenFile {
-  int number;
+  int descriptor;
 
   ~OpenFile() {
-    if (number >= 0) ::close(number);
+    if (descriptor >= 0) ::close(descriptor);
   }
 };
 
 }  // namespace
 
-std::string read_file(const char* op, const std::filesystem::path& path, std::uint64_t limit) {
-  const auto need = [&](bool fine) {
+std::string read_file(const char* op, const std::filesystem::path& path, std::uint64_t max_bytes) {
+  const auto require = [&](bool ok) {
     const int code = errno;
-    check(fine, "[{}] {}: cannot be read: {}", op, path.string(), std::generic_category().message(code));
+    check(ok, "[{}] {}: cannot be read: {}", op, path.string(), std::generic_category().message(code));
   };
   const OpenFile file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-  check(file.number >= 0 || errno != ENOENT, "[{}] {}: no such file", op, path.string());
-  need(file.number >= 0);
+  check(file.descriptor >= 0 || errno != ENOENT, "[{}] {}: no such file", op, path.string());
+  require(file.descriptor >= 0);
   struct stat facts {};
-  need(::fstat(file.number, &facts) == 0);
+  require(::fstat(file.descriptor, &facts) == 0);
   check(S_ISREG(facts.st_mode), "[{}] {}: expected a file, got a {}", op, path.string(),
         S_ISDIR(facts.st_mode) ? "folder" : "device or pipe");
   const auto size = static_cast<std::uint64_t>(facts.st_size);
-  check(size <= limit, "[{}] {}: the file has {} bytes, the limit is {}", op, path.string(), size, limit);
+  check(size <= max_bytes, "[{}] {}: expected at most {} bytes, got {}", op, path.string(), max_bytes, size);
   std::string bytes(size, '\0');
   std::size_t filled = 0;
   while (filled < bytes.size()) {
-    const ssize_t got = ::read(file.number, bytes.data() + filled, bytes.size() - filled);
+    const ssize_t got = ::read(file.descriptor, bytes.data() + filled, bytes.size() - filled);
     if (got < 0 && errno == EINTR) continue;
-    need(got >= 0);
+    require(got >= 0);
     check(got > 0, "[{}] {}: the file became shorter while it was read", op, path.string());
     filled += static_cast<std::size_t>(got);
   }

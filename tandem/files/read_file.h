@@ -1,4 +1,4 @@
-// Reads a whole file into memory, its size known and judged before memory is taken.
+// Reads a whole file into memory after checking its size.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace tandem {
 
-// The bytes of a regular file, or "[op] model.bin: no such file"; a file larger than `limit` bytes is
-// refused.
-std::string read_file(const char* op, const std::filesystem::path& path, std::uint64_t limit);
+// The bytes of a regular file. Throws Error ("[op] model.bin: no such file") if it cannot be read or has more
+// than `max_bytes` bytes.
+std::string read_file(const char* op, const std::filesystem::path& path, std::uint64_t max_bytes);
 
 }  // namespace tandem

@@ -11,8 +11,10 @@
 
 #include "tandem/core/check.h"
 #include "tandem/device/driver.h"
+#include "tandem/device/on_backend.h"
 #include "tandem/device/stream.h"
 #include "tandem/files/read_file.h"
+#include "tandem/files/safetensors_parts.h"
 #include "tandem/files/sha256.h"
 
 namespace tandem {
@@ -20,9 +22,10 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-static_assert(std::endian::native == std::endian::little, "tensor data is copied as it stands");
+static_assert(std::endian::native == std::endian::little,
+              "tensor data is little-endian and copied unchanged");
 
-constexpr std::uint64_t header_limit = 100'000'000;  // as the format's own library has it
+constexpr std::uint64_t max_header_bytes = 100'000'000;  // the limit of the reference implementation
 constexpr std::size_t length_bytes = 8;
 constexpr const char* digest_key = "tandem.sha256";
 
@@ -41,8 +44,8 @@ std::span<const std::byte> bytes_of(const Tensor& tensor) {
   return {tensor.bytes(), static_cast<std::size_t>(tensor.numel()) * size_of(tensor.dtype())};
 }
 
-// Row-major and on the host. Those of a GPU are put in order there, and waited for once.
-std::vector<Tensor> on_host(const NamedTensors& tensors) {
+// Contiguous copies on the host. GPU tensors are made contiguous on the GPU; all copies are awaited together.
+std::vector<Tensor> to_host(const NamedTensors& tensors) {
   std::vector<Tensor> all;
   std::vector<StreamView> streams;
   for (const NamedTensor& named : tensors) {
@@ -63,7 +66,7 @@ std::vector<Tensor> on_host(const NamedTensors& tensors) {
   return all;
 }
 
-// What the header says of one tensor.
+// One tensor in the header.
 struct Entry {
   std::string name;
   DType dtype = DType::f32;
@@ -71,32 +74,32 @@ struct Entry {
   std::uint64_t begin = 0, end = 0;
 };
 
-// Reads the header, refusing a key given twice: the parser alone would keep one of them silently.
+// Refuses duplicate keys, of which the JSON parser would silently drop all but one.
 Json parse_header(std::string_view text, const std::string& name) {
   std::vector<std::set<std::string>> open_objects;
-  std::string twice;
-  const auto watch = [&](int depth, Json::parse_event_t event, Json& value) {
+  std::string duplicate;
+  const auto on_event = [&](int depth, Json::parse_event_t event, Json& value) {
     if (event == Json::parse_event_t::object_start) open_objects.emplace_back();
     if (event == Json::parse_event_t::object_end && !open_objects.empty()) open_objects.pop_back();
     if (event == Json::parse_event_t::key && !open_objects.back().insert(value.get<std::string>()).second)
-      twice = value.get<std::string>();
+      duplicate = value.get<std::string>();
     check(depth < 8, "[safetensors] {}: the header is nested too deeply", name);
     return true;
   };
   Json header;
   try {
-    header = Json::parse(text, watch);
+    header = Json::parse(text, on_event);
   } catch (const Json::exception&) {
     fail("[safetensors] {}: the header is not valid JSON", name);
   }
-  check(twice.empty(), "[safetensors] {}: '{}' is in the header twice", name, twice);
+  check(duplicate.empty(), "[safetensors] {}: '{}' is in the header twice", name, duplicate);
   check(header.is_object(), "[safetensors] {}: expected a JSON object as header", name);
   return header;
 }
 
 std::uint64_t to_count(const Json& value, const std::string& name, const std::string& tensor) {
-  constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-  check(value.is_number_unsigned() && value.get<std::uint64_t>() <= most,
+  constexpr auto max_count = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  check(value.is_number_unsigned() && value.get<std::uint64_t>() <= max_count,
         "[safetensors] {}: tensor '{}': expected a size or offset, got {}", name, tensor, value.dump());
   return value.get<std::uint64_t>();
 }
@@ -121,7 +124,7 @@ Entry to_entry(const std::string& tensor, const Json& value, const std::string& 
   const std::string dtype = value["dtype"].get<std::string>();
   const auto* known = std::ranges::find(dtype_names, dtype, &DTypeName::name);
   check(known != std::end(dtype_names),
-        "[safetensors] {}: tensor '{}': expected a dtype out of F32, F64, BF16, U8, I32, I64, got {}", name,
+        "[safetensors] {}: tensor '{}': expected a dtype of F32, F64, BF16, U8, I32, I64, got {}", name,
         tensor, dtype);
   const Json& offsets = value["data_offsets"];
   check(offsets.is_array() && offsets.size() == 2, "[safetensors] {}: tensor '{}': expected two data_offsets",
@@ -137,19 +140,21 @@ Entry to_entry(const std::string& tensor, const Json& value, const std::string& 
   return entry;
 }
 
-// In the order of their data, which they must cover once and wholly.
+// Sorts the entries by offset. Together they must cover the data exactly once.
 void check_layout(std::vector<Entry>& entries, std::uint64_t data_size, const std::string& name) {
   std::ranges::stable_sort(entries, {}, [](const Entry& entry) { return std::pair(entry.begin, entry.end); });
-  std::uint64_t at = 0;
+  std::uint64_t covered = 0;
   for (const Entry& entry : entries) {
     check(entry.end <= data_size,
-          "[safetensors] {}: tensor '{}' ends at byte {} of the data, which has {}: the file is cut short",
+          "[safetensors] {}: tensor '{}' ends at byte {} of the data, which has {}: the file is truncated",
           name, entry.name, entry.end, data_size);
-    check(entry.begin >= at, "[safetensors] {}: tensor '{}' overlaps the one before it", name, entry.name);
-    check(entry.begin == at, "[safetensors] {}: the data has a gap before tensor '{}'", name, entry.name);
-    at = entry.end;
+    check(entry.begin >= covered, "[safetensors] {}: tensor '{}' overlaps the one before it", name,
+          entry.name);
+    check(entry.begin == covered, "[safetensors] {}: the data has a gap before tensor '{}'", name,
+          entry.name);
+    covered = entry.end;
   }
-  check(at == data_size, "[safetensors] {}: {} bytes follow the last tensor", name, data_size - at);
+  check(covered == data_size, "[safetensors] {}: {} bytes follow the last tensor", name, data_size - covered);
 }
 
 void check_digest(TensorFile& file, std::string_view data, const std::string& name) {
@@ -160,9 +165,9 @@ void check_digest(TensorFile& file, std::string_view data, const std::string& na
   file.metadata.erase(stored);
 }
 
-// The length of the header and the header.
-std::string to_head(const std::map<std::string, std::string>& metadata, const std::string& digest,
-                    const Json& entries) {
+// The first bytes of the file: the length of the header and the header.
+std::string make_file_header(const std::map<std::string, std::string>& metadata, const std::string& digest,
+                             const Json& entries) {
   Json header = Json::object();
   for (const auto& [key, value] : metadata) header["__metadata__"][key] = value;
   header["__metadata__"][digest_key] = digest;
@@ -171,11 +176,11 @@ std::string to_head(const std::map<std::string, std::string>& metadata, const st
   try {
     text = header.dump();
   } catch (const Json::exception&) {
-    fail("[safetensors] expected names and metadata in UTF-8");
+    fail("[safetensors] expected names and metadata in valid UTF-8");
   }
   text.resize((text.size() + 7) / 8 * 8, ' ');
-  check(text.size() <= header_limit, "[safetensors] the header has {} bytes, the limit is {}", text.size(),
-        header_limit);
+  check(text.size() <= max_header_bytes, "[safetensors] the header has {} bytes, the limit is {}",
+        text.size(), max_header_bytes);
   std::string length;
   for (std::size_t i = 0; i < length_bytes; ++i)
     length += static_cast<char>(std::uint64_t{text.size()} >> (8 * i) & 0xFF);
@@ -191,8 +196,8 @@ FileParts safetensors_parts(const TensorFile& file) {
   for (const NamedTensor& named : file.tensors) {
     check(named.tensor.defined(), "[safetensors] tensor '{}' is undefined", named.name);
     check(named.name != "__metadata__" && names.insert(named.name).second,
-          "[safetensors] expected tensors of different names, got '{}' {}", named.name,
-          named.name == "__metadata__" ? "which the format keeps for itself" : "twice");
+          "[safetensors] expected distinct tensor names, got '{}' {}", named.name,
+          named.name == "__metadata__" ? "which the format reserves" : "twice");
     const Shape& shape = named.tensor.shape();
     const std::size_t size = bytes_of(named.tensor).size();
     entries[named.name] = {{"dtype", file_name_of(named.tensor.dtype())},
@@ -200,17 +205,17 @@ FileParts safetensors_parts(const TensorFile& file) {
                            {"data_offsets", {data_size, data_size + size}}};
     data_size += size;
   }
-  const auto head_with = [metadata = file.metadata, entries](const std::string& digest) {
-    return to_head(metadata, digest, entries);
+  const auto header_with = [metadata = file.metadata, entries](const std::string& digest) {
+    return make_file_header(metadata, digest, entries);
   };
-  FileParts parts{.head_size = head_with(sha256_hex({})).size()};  // all digests have one length
-  const auto tensors = std::make_shared<const std::vector<Tensor>>(on_host(file.tensors));
+  FileParts parts{.header_size = header_with(sha256_hex({})).size()};  // all digests have the same length
+  const auto tensors = std::make_shared<const std::vector<Tensor>>(to_host(file.tensors));
   for (const Tensor& tensor : *tensors) parts.body.push_back(bytes_of(tensor));
-  parts.memory = tensors;
-  parts.make_head = [head_with, body = parts.body] {
+  parts.keep_alive = tensors;
+  parts.make_header = [header_with, body = parts.body] {
     Sha256 hash;
     for (const std::span<const std::byte> piece : body) hash.update(piece);
-    return head_with(hash.hex_digest());
+    return header_with(hash.hex_digest());
   };
   return parts;
 }
@@ -226,8 +231,8 @@ TensorFile parse_safetensors(std::string_view bytes, const std::string& name) {
   for (std::size_t i = 0; i < length_bytes; ++i)
     header_size |= std::uint64_t{static_cast<unsigned char>(bytes[i])} << (8 * i);
   const std::uint64_t left = bytes.size() - length_bytes;
-  check(header_size <= left && header_size <= header_limit && left > 0 && bytes[length_bytes] == '{',
-        "[safetensors] {}: not a safetensors file, or cut short (a header of {} bytes in a file of {})", name,
+  check(header_size <= left && header_size <= max_header_bytes && left > 0 && bytes[length_bytes] == '{',
+        "[safetensors] {}: not a safetensors file, or truncated (a header of {} bytes in a file of {})", name,
         header_size, bytes.size());
   const Json header = parse_header(bytes.substr(length_bytes, header_size), name);
   const std::string_view data = bytes.substr(length_bytes + header_size);
@@ -240,9 +245,9 @@ TensorFile parse_safetensors(std::string_view bytes, const std::string& name) {
       continue;
     }
     check(value.is_object(), "[safetensors] {}: expected an object as __metadata__", name);
-    for (const auto& [word, text] : value.items()) {
-      check(text.is_string(), "[safetensors] {}: expected text as metadata '{}'", name, word);
-      file.metadata[word] = text.get<std::string>();
+    for (const auto& [entry, text] : value.items()) {
+      check(text.is_string(), "[safetensors] {}: expected text as metadata '{}'", name, entry);
+      file.metadata[entry] = text.get<std::string>();
     }
   }
   check_layout(entries, data.size(), name);

@@ -1,5 +1,5 @@
-// The safetensors format: named tensors and a few words of text in one file that other tools read. Eight
-// bytes of length (little-endian), a JSON header padded with spaces, then the data, without gaps.
+// The safetensors format: named tensors and text metadata in one file that other tools read. Eight bytes of
+// header length (little-endian), a JSON header padded with spaces, then the data without gaps.
 #pragma once
 
 #include <filesystem>
@@ -7,29 +7,28 @@
 #include <string>
 #include <string_view>
 
-#include "tandem/core/write_file.h"
 #include "tandem/tensor/named_tensor.h"
 
 namespace tandem {
 
+/// The contents of a weight file.
 struct TensorFile {
   std::map<std::string, std::string> metadata;
   NamedTensors tensors;
 };
 
-// Tensors of any device and layout are written row-major, in their order. The metadata gains "tandem.sha256",
-// the SHA-256 of the data. Names must differ.
+/// The bytes of a safetensors file. Tensors of any device and layout are written row-major in the given
+/// order. Adds "tandem.sha256", the SHA-256 of the data, to the metadata. Throws Error for duplicate names.
 std::string to_safetensors(const TensorFile& file);
-// The same for a PendingFile: the data is not copied where it lies in the right order on the host.
-FileParts safetensors_parts(const TensorFile& file);
 
-// Trusts nothing: header, offsets, sizes and, where the metadata has "tandem.sha256", the data are checked.
-// Tensors come in the order of their data, on the CPU; "tandem.sha256" is taken out of the metadata. `name`
-// stands in errors.
+/// Parses untrusted bytes: header, offsets, sizes and the SHA-256, if there is one, are checked. Tensors are
+/// on the CPU, in the order of their data; "tandem.sha256" is removed from the metadata. Throws Error for an
+/// invalid file; `name` is the file name in its message.
 TensorFile parse_safetensors(std::string_view bytes, const std::string& name);
 
-// The same with files; writing is atomic.
+/// Writes a file atomically: on failure the old file remains.
 void write_safetensors(const std::filesystem::path& path, const TensorFile& file);
+/// parse_safetensors() of a file.
 TensorFile read_safetensors(const std::filesystem::path& path);
 
 }  // namespace tandem

@@ -1,5 +1,7 @@
 #include "tandem/files/sha256.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cerrno>
@@ -12,7 +14,7 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 #include <immintrin.h>
-#elif defined(__aarch64__) && !defined(__clang__)  // clang 14 has them only where the whole file may use them
+#elif defined(__aarch64__) && !defined(__clang__)  // clang 14 has no per-function intrinsics
 #include <arm_neon.h>
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
@@ -46,7 +48,7 @@ inline void round(Word a, Word b, Word c, Word& d, Word e, Word f, Word g, Word&
 
 using State = std::array<Word, 8>;
 
-void compress_plain(State& state, const unsigned char* blocks, std::size_t count) {
+void compress_portable(State& state, const unsigned char* blocks, std::size_t count) {
   for (; count > 0; --count, blocks += 64) {
     Word w[64];
     for (int i = 0; i < 16; ++i) w[i] = big_endian_word(blocks + 4 * i);
@@ -56,7 +58,7 @@ void compress_plain(State& state, const unsigned char* blocks, std::size_t count
       w[i] = w[i - 16] + s0 + w[i - 7] + s1;
     }
     auto [a, b, c, d, e, f, g, h] = state;
-    // Eight rounds bring every variable back to its name, so none is ever moved.
+    // After eight rounds every variable has its own role again, so that none is moved.
     for (int i = 0; i < 64; i += 8) {
       round(a, b, c, d, e, f, g, h, round_constants[i] + w[i]);
       round(h, a, b, c, d, e, f, g, round_constants[i + 1] + w[i + 1]);
@@ -72,15 +74,15 @@ void compress_plain(State& state, const unsigned char* blocks, std::size_t count
   }
 }
 
-// CPUs that have instructions for it are five times faster.
+// Five times faster on CPUs with SHA instructions.
 #if defined(__x86_64__)
-bool has_instructions() {
+bool has_sha_instructions() {
   unsigned a = 0, b = 0, c = 0, d = 0;
   return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b >> 29 & 1) != 0 &&
          __builtin_cpu_supports("sse4.1");
 }
 
-// The instructions want the state as (a, b, e, f) and (c, d, g, h), highest first.
+// The instructions use the state as (a, b, e, f) and (c, d, g, h), highest first.
 [[gnu::target("sha,sse4.1")]] void compress_fast(State& state, const unsigned char* blocks,
                                                  std::size_t count) {
   auto* const words = reinterpret_cast<__m128i*>(state.data());
@@ -112,8 +114,8 @@ bool has_instructions() {
   _mm_storeu_si128(words, _mm_blend_epi16(feba, dchg, 0xf0));
   _mm_storeu_si128(words + 1, _mm_alignr_epi8(dchg, feba, 8));
 }
-#elif defined(__aarch64__) && !defined(__clang__)  // clang 14 has them only where the whole file may use them
-bool has_instructions() {
+#elif defined(__aarch64__) && !defined(__clang__)  // clang 14 has no per-function intrinsics
+bool has_sha_instructions() {
   return (getauxval(AT_HWCAP) & HWCAP_SHA2) != 0;
 }
 
@@ -128,7 +130,7 @@ bool has_instructions() {
       uint32x4_t& now = w[i % 4];
       const uint32x4_t added = vaddq_u32(now, vld1q_u32(round_constants + 4 * i));
       uint32x4_t abcd_now = abcd;
-      asm("" : "+w"(abcd_now));  // this one is the copy: the other is what the next round waits for
+      asm("" : "+w"(abcd_now));  // keeps the register copy off the critical path of the next round
       abcd = vsha256hq_u32(abcd, efgh, added);
       efgh = vsha256h2q_u32(efgh, abcd_now, added);
       if (i < 12) now = vsha256su1q_u32(vsha256su0q_u32(now, w[(i + 1) % 4]), w[(i + 2) % 4], w[(i + 3) % 4]);
@@ -143,35 +145,35 @@ bool has_instructions() {
 
 void compress(State& state, const unsigned char* blocks, std::size_t count) {
 #if defined(__x86_64__) || (defined(__aarch64__) && !defined(__clang__))
-  static const bool fast = has_instructions();
+  static const bool fast = has_sha_instructions();
   if (fast) return compress_fast(state, blocks, count);
 #endif
-  compress_plain(state, blocks, count);
+  compress_portable(state, blocks, count);
 }
 
 }  // namespace
 
 void Sha256::update(std::string_view bytes) {
   length_ += bytes.size();
-  if (held_ > 0) {
-    const std::size_t taken = std::min(bytes.size(), block_.size() - held_);
-    std::copy_n(bytes.begin(), taken, block_.begin() + static_cast<std::ptrdiff_t>(held_));
-    held_ += taken;
+  if (buffered_ > 0) {
+    const std::size_t taken = std::min(bytes.size(), block_.size() - buffered_);
+    std::copy_n(bytes.begin(), taken, block_.begin() + static_cast<std::ptrdiff_t>(buffered_));
+    buffered_ += taken;
     bytes.remove_prefix(taken);
-    if (held_ < block_.size()) return;
+    if (buffered_ < block_.size()) return;
     compress(state_, block_.data(), 1);
-    held_ = 0;
+    buffered_ = 0;
   }
   const std::size_t whole = bytes.size() / 64;
   compress(state_, reinterpret_cast<const unsigned char*>(bytes.data()), whole);
   bytes.remove_prefix(whole * 64);
   std::copy(bytes.begin(), bytes.end(), block_.begin());
-  held_ = bytes.size();
+  buffered_ = bytes.size();
 }
 
 std::string Sha256::hex_digest() {
   const std::uint64_t bits = length_ * 8;
-  std::string tail(held_ < 56 ? 64 - held_ : 128 - held_, '\0');
+  std::string tail(buffered_ < 56 ? 64 - buffered_ : 128 - buffered_, '\0');
   tail[0] = static_cast<char>(0x80);
   for (std::size_t i = 0; i < 8; ++i) tail[tail.size() - 1 - i] = static_cast<char>(bits >> (8 * i) & 0xFF);
   update(tail);
@@ -190,11 +192,11 @@ std::string sha256_of_file(const std::filesystem::path& path) {
   check(!std::filesystem::is_directory(path), "[sha256] {}: expected a file, got a folder", path.string());
   std::ifstream file(path, std::ios::binary);
   check(file.is_open(), "[sha256] {}: cannot be opened: {}", path.string(), std::strerror(errno));
-  std::vector<char> piece(std::size_t{1} << 18);
+  std::vector<char> buffer(std::size_t{1} << 18);
   Sha256 hash;
   while (file) {
-    file.read(piece.data(), static_cast<std::streamsize>(piece.size()));
-    hash.update({piece.data(), static_cast<std::size_t>(file.gcount())});
+    file.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
+    hash.update({buffer.data(), static_cast<std::size_t>(file.gcount())});
   }
   check(!file.bad(), "[sha256] {}: cannot be read", path.string());
   return hash.hex_digest();

@@ -1,4 +1,4 @@
-// Reads ustar archives held in memory: enough to take a few files out of a package.
+// Reads ustar archives in memory.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ struct TarEntry {
   std::string_view contents;  // a view into the archive
 };
 
-// The regular files in the archive, which must outlive them. Headers are believed after their checksum, sizes
-// after they fit the archive; `name` stands in errors.
+// The regular files of the archive, as views into it. Throws Error for wrong checksums and sizes; `name` is
+// the file name in its message.
 std::vector<TarEntry> read_tar(std::string_view archive, const std::string& name);
 
 }  // namespace tandem

@@ -1,14 +1,16 @@
 #include "tandem/files/toml.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <type_traits>
 
 #include "tandem/core/check.h"
-#include "tandem/report/text.h"
+#include "tandem/text/parse_number.h"
+#include "tandem/text/utf8.h"
 
 namespace tandem {
 namespace {
@@ -25,36 +27,37 @@ class Parser {
     while (true) {
       skip_space(true);
       if (rest_.empty()) return std::move(table_);
-      need(rest_[0] != '[', "sections such as {} are not supported, expected key = value", first_word());
+      require(rest_[0] != '[', "expected key = value, got the table {}, which is not supported",
+              first_word());
       const int line = line_;
       std::string key = take_key();
-      need(table_.find(key) == nullptr, "'{}' is given twice", key);
+      require(table_.find(key) == nullptr, "'{}' is given twice", key);
       skip_space(false);
-      need(rest_.starts_with('='), "expected = after '{}', got {}", key, first_word());
+      require(rest_.starts_with('='), "expected = after '{}', got {}", key, first_word());
       rest_.remove_prefix(1);
       skip_space(false);
       TomlValue value = take_value();
       skip_space(false);
-      need(rest_.empty() || rest_[0] == '\n', "expected the end of the line after the value of '{}', got {}",
-           key, first_word());
+      require(rest_.empty() || rest_[0] == '\n',
+              "expected the end of the line after the value of '{}', got {}", key, first_word());
       table_.entries.push_back({std::move(key), std::move(value), line});
     }
   }
 
  private:
   template <class... Args>
-  void need(bool holds, fmt::format_string<Args...> text, Args&&... args) const {
-    if (!holds)
+  void require(bool condition, fmt::format_string<Args...> text, Args&&... args) const {
+    if (!condition)
       fail("[config] {}:{}: {}", table_.name, line_, fmt::format(text, std::forward<Args>(args)...));
   }
 
-  // What stands here, for an error.
+  // The next word, for error messages.
   std::string first_word() const {
     if (rest_.empty() || rest_[0] == '\n' || rest_[0] == '\r') return "the end of the line";
     return fmt::format("'{}'", rest_.substr(0, std::min<std::size_t>(rest_.find_first_of(" \t\r\n"), 40)));
   }
 
-  // Spaces and a comment; with `lines` the ends of lines too.
+  // Skips spaces and a comment; with `lines` also line ends.
   void skip_space(bool lines) {
     while (!rest_.empty()) {
       if (rest_[0] == '#') {
@@ -74,11 +77,11 @@ class Parser {
     if (rest_[0] == '"' || rest_[0] == '\'') return take_string();
     const auto end = std::ranges::find_if_not(rest_, is_bare);
     const auto size = static_cast<std::size_t>(end - rest_.begin());
-    need(size > 0, "expected a key, got {}", first_word());
+    require(size > 0, "expected a key, got {}", first_word());
     std::string key(rest_.substr(0, size));
     rest_.remove_prefix(size);
-    need(!rest_.starts_with('.'), "dotted keys such as '{}{}' are not supported", key,
-         rest_.substr(0, rest_.find_first_of(" \t\r\n=")));
+    require(!rest_.starts_with('.'), "dotted keys such as '{}{}' are not supported", key,
+            rest_.substr(0, rest_.find_first_of(" \t\r\n=")));
     return key;
   }
 
@@ -92,15 +95,15 @@ class Parser {
     rest_.remove_prefix(1);
     while (true) {
       skip_space(true);
-      need(!rest_.empty(), "expected ] at the end of the list");
+      require(!rest_.empty(), "expected ] at the end of the list");
       if (rest_[0] == ']') break;
-      need(rest_[0] != '[', "lists inside lists are not supported");
+      require(rest_[0] != '[', "lists inside lists are not supported");
       list.push_back(take_scalar());
       skip_space(true);
       if (rest_.starts_with(',')) {
         rest_.remove_prefix(1);
       } else {
-        need(rest_.starts_with(']'), "expected , or ] in the list, got {}", first_word());
+        require(rest_.starts_with(']'), "expected , or ] in the list, got {}", first_word());
       }
     }
     rest_.remove_prefix(1);
@@ -108,10 +111,10 @@ class Parser {
   }
 
   TomlScalar take_scalar() {
-    need(!rest_.starts_with('{'), "tables in braces are not supported");
+    require(!rest_.starts_with('{'), "inline tables are not supported");
     if (rest_.starts_with('"') || rest_.starts_with('\'')) return take_string();
     const std::string_view word = rest_.substr(0, rest_.find_first_of(" \t\r\n,]#"));
-    need(!word.empty(), "expected a value, got {}", first_word());
+    require(!word.empty(), "expected a value, got {}", first_word());
     rest_.remove_prefix(word.size());
     if (word == "true") return true;
     if (word == "false") return false;
@@ -122,46 +125,42 @@ class Parser {
     const auto is_digit = [&](std::size_t i) {
       return i < word.size() && std::isxdigit(static_cast<unsigned char>(word[i])) != 0;
     };
-    std::string digits;  // without a plus before and underscores between
+    std::string digits;  // without a leading plus and underscores
     for (std::size_t i = 0; i < word.size(); ++i) {
       const bool plus = i == 0 && word[i] == '+' && !word.starts_with("+-");
       const bool underscore = word[i] == '_' && i > 0 && is_digit(i - 1) && is_digit(i + 1);
       if (!plus && !underscore) digits += word[i];
     }
-    const auto whole = [](std::string_view text, int base, auto& value) {
-      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-      return error == std::errc{} && end == text.data() + text.size();
-    };
     const bool negative = digits.starts_with('-');
-    const std::string_view size = std::string_view(digits).substr(negative ? 1 : 0);
-    std::int64_t integer = 0;
+    const std::string_view magnitude = std::string_view(digits).substr(negative ? 1 : 0);
     for (const auto& [prefix, base] : {std::pair{"0x", 16}, {"0o", 8}, {"0b", 2}})
-      if (word.starts_with(prefix) && digits.size() > 2 && digits[2] != '-' &&
-          whole(std::string_view(digits).substr(2), base, integer))
-        return integer;
-    const bool leading_zero = size.size() > 1 && size[0] == '0' && size[1] >= '0' && size[1] <= '9';
-    if (!leading_zero && whole(digits, 10, integer)) return integer;
-    if (size == "inf") return (negative ? -1 : 1) * std::numeric_limits<double>::infinity();
-    if (size == "nan") return std::numeric_limits<double>::quiet_NaN();
-    double number = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    const std::size_t point = size.find('.');
-    const bool number_like = size.find_first_of(".eE") != std::string::npos && size[0] >= '0' &&
-                             size[0] <= '9' &&
-                             (point == std::string::npos ||
-                              (point + 1 < size.size() && size[point + 1] >= '0' && size[point + 1] <= '9'));
-    need(error == std::errc{} && end == digits.data() + digits.size() && number_like && !leading_zero,
-         "expected a string in quotes, a number, true, false or a list, got '{}'", word.substr(0, 40));
-    return number;
+      if (word.starts_with(prefix) && digits.size() > 2 && digits[2] != '-')
+        if (const auto integer = parse_number<std::int64_t>(std::string_view(digits).substr(2), base))
+          return *integer;
+    const auto is_decimal = [&](std::size_t i) {
+      return i < magnitude.size() && magnitude[i] >= '0' && magnitude[i] <= '9';
+    };
+    const bool leading_zero = magnitude.starts_with('0') && is_decimal(1);
+    if (!leading_zero)
+      if (const auto integer = parse_number<std::int64_t>(digits)) return *integer;
+    if (magnitude == "inf") return (negative ? -1 : 1) * std::numeric_limits<double>::infinity();
+    if (magnitude == "nan") return std::numeric_limits<double>::quiet_NaN();
+    const auto number = parse_number<double>(digits);
+    const std::size_t point = magnitude.find('.');
+    const bool valid_format = magnitude.find_first_of(".eE") != std::string::npos && is_decimal(0) &&
+                              (point == std::string::npos || is_decimal(point + 1));
+    require(number.has_value() && valid_format && !leading_zero,
+            "expected a string in quotes, a number, true, false or a list, got '{}'", word.substr(0, 40));
+    return *number;
   }
 
   std::string take_string() {
     const char quote = rest_[0];
-    need(!rest_.starts_with(std::string(3, quote)), "strings over several lines are not supported");
+    require(!rest_.starts_with(std::string(3, quote)), "multi-line strings are not supported");
     rest_.remove_prefix(1);
     std::string text;
     while (true) {
-      need(!rest_.empty() && rest_[0] != '\n', "expected {} at the end of the string", quote);
+      require(!rest_.empty() && rest_[0] != '\n', "expected {} at the end of the string", quote);
       const char c = rest_[0];
       rest_.remove_prefix(1);
       if (c == quote) return text;
@@ -182,15 +181,12 @@ class Parser {
       return;
     }
     const std::size_t digits = letter == 'u' ? 4 : letter == 'U' ? 8 : 0;
-    need(digits > 0 && rest_.size() > digits, "unknown escape \\{} in a string",
-         letter == '\n' ? std::string("at its end") : std::string(1, letter));
-    const char* begin = rest_.data() + 1;
-    std::uint32_t code = 0;
-    const auto [end, error] = std::from_chars(begin, begin + digits, code, 16);
-    need(
-        error == std::errc{} && end == begin + digits && code <= 0x10FFFF && (code < 0xD800 || code > 0xDFFF),
-        "expected {} hexadecimal digits of a character after \\{}", digits, letter);
-    append_utf8(text, char32_t{code});
+    require(digits > 0 && rest_.size() > digits, "unknown escape \\{} in a string",
+            letter == '\n' ? std::string("at its end") : std::string(1, letter));
+    const auto code = parse_number<std::uint32_t>(rest_.substr(1, digits), 16);
+    require(code.has_value() && *code <= 0x10FFFF && (*code < 0xD800 || *code > 0xDFFF),
+            "expected {} hexadecimal digits of a character after \\{}", digits, letter);
+    append_utf8(text, char32_t{*code});
     rest_.remove_prefix(1 + digits);
   }
 
@@ -219,7 +215,7 @@ std::string number_text(double value) {
   return text;
 }
 
-// `string_text` says how strings look.
+// `string_text` formats strings.
 template <class F>
 std::string text_of(const TomlScalar& scalar, F&& string_text) {
   return std::visit(
@@ -236,11 +232,11 @@ std::string text_of(const TomlScalar& scalar, F&& string_text) {
 }
 
 template <class F>
-std::string text_of(const TomlValue& value, const char* between, F&& string_text) {
+std::string text_of(const TomlValue& value, const char* separator, F&& string_text) {
   if (const auto* list = std::get_if<TomlList>(&value)) {
     std::string text;
     for (const TomlScalar& scalar : *list) {
-      if (&scalar != list->data()) text += between;
+      if (&scalar != list->data()) text += separator;
       text += text_of(scalar, string_text);
     }
     return text;

@@ -1,6 +1,6 @@
-// The part of TOML a run's configuration needs: `key = value` lines with strings, whole numbers, numbers,
-// booleans, lists of those, and comments. Sections, dotted keys, dates and strings over several lines are
-// refused by name.
+// The subset of TOML that run configurations use: `key = value` lines with strings, integers, floating-point
+// numbers, booleans, lists of these, and comments. Tables, dotted keys, dates and multi-line strings are
+// refused with an Error that names them.
 #pragma once
 
 #include <cstdint>
@@ -18,25 +18,25 @@ using TomlValue = std::variant<bool, std::int64_t, double, std::string, TomlList
 struct TomlEntry {
   std::string key;
   TomlValue value;
-  int line = 0;  // where it stands in the text, from 1
+  int line = 0;  // counted from 1
 };
 
 struct TomlTable {
-  std::string name;  // "run.toml", for errors
+  std::string name;  // "run.toml", for error messages
   std::vector<TomlEntry> entries;
 
-  const TomlEntry* find(std::string_view key) const;  // nullptr when it is not there
-  // "run.toml:3", before an error about that entry.
+  const TomlEntry* find(std::string_view key) const;  // nullptr if it is missing
+  // "run.toml:3", the prefix of errors about the entry.
   std::string where(const TomlEntry& entry) const;
 };
 
-// Errors say where: "[config] run.toml:3: expected a value, got …". A key may be given once.
+// Throws Error ("[config] run.toml:3: expected a value, got …") for invalid text and duplicate keys.
 TomlTable parse_toml(std::string_view text, const std::string& name);
 
-// Text that parse_toml() reads back to the same entries, bit for bit.
+// Text from which parse_toml() restores the same entries bit for bit.
 std::string to_toml(const TomlTable& table);
 
-// A value as it would be typed for a flag: strings without quotes, lists with commas between.
+// The value as text for a command-line flag: strings without quotes, lists separated by commas.
 std::string plain_text(const TomlValue& value);
 
 }  // namespace tandem

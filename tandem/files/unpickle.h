@@ -1,6 +1,6 @@
-// A machine for Python's pickles (protocols 0 to 5) that imports nothing and calls nothing. Where Python
-// would look up a class or function there is its name, where it would call one there is a note of the call;
-// what they mean is for the reader of the result to know, and all it does not know it must refuse.
+// Parses Python pickles (protocols 0 to 5) without importing or calling anything. A class or function that
+// Python would import becomes its name, a call becomes a record of the call. The caller interprets them and
+// must refuse what it does not know.
 #pragma once
 
 #include <cstddef>
@@ -24,20 +24,20 @@ enum class PickleKind : std::uint8_t {
   list,
   dict,
   set,
-  global,     // `integer` is its place in Pickle::names
-  call,       // of the value `callee`, with the tuple `arguments`; `items` are keys and values put in after
-  persistent  // something kept outside the pickle; the only item is its id
+  global,  // `integer` is its index in Pickle::names
+  call,    // of the value `callee` with the tuple `arguments`; `items` are keys and values added afterwards
+  persistent  // an object outside the pickle; the only item is its id
 };
 
-// Refers to other values by their place in Pickle::values. Lists may hold themselves: whoever walks them must
-// bound its depth.
+// Refers to other values by their index in Pickle::values. Containers may contain themselves, so the caller
+// must bound the depth of its traversal.
 struct PickleValue {
   PickleKind kind = PickleKind::none;
   std::uint32_t callee = 0, arguments = 0;
-  std::int64_t integer = 0;  // of a boolean too
+  std::int64_t integer = 0;  // also of a boolean
   double number = 0;
-  std::string_view text;             // in the pickle itself or in Pickle::texts
-  std::vector<std::uint32_t> items;  // of a dict: key and value in turn
+  std::string_view text;             // a view into the pickle or Pickle::texts
+  std::vector<std::uint32_t> items;  // of a dict: keys and values alternate
 };
 
 struct PickleName {
@@ -49,16 +49,17 @@ struct Pickle {
   std::vector<PickleValue> values;
   std::deque<std::string> texts;
   std::uint32_t root = 0;
-  std::vector<PickleName> names;  // all that Python would have imported or called, in order of appearance
-  std::size_t size = 0;           // bytes up to and with the end of the pickle
+  std::vector<PickleName> names;  // everything Python would import or call, in order of appearance
+  std::size_t size = 0;           // in bytes, including STOP
 
   const PickleValue& at(std::uint32_t value) const { return values[value]; }
-  // The name of a global, or of what a call calls; empty for any other value.
+  // The name of a global, or of the callee of a call; empty for any other value.
   std::string_view name_of(const PickleValue& value) const;
 };
 
-// The first pickle in `bytes`, which must outlive it. Anything damaged, cut short, or beyond the limits (64
-// MiB, four million values, names of 512 bytes) is an Error; `name` stands in it. Time and memory are linear.
+// Parses the first pickle in `bytes`, which must outlive the result. Throws Error for invalid or truncated
+// pickles and beyond the limits of 64 MiB, four million values and names of 512 bytes; `name` is the file
+// name in its message. Time and memory are linear in the size.
 Pickle parse_pickle(std::string_view bytes, const std::string& name);
 
 }  // namespace tandem

@@ -4,14 +4,15 @@
 #include <limits>
 
 #include "tandem/core/check.h"
+#include "tandem/core/on_dtype.h"
 #include "tandem/files/pth.h"
 #include "tandem/files/read_file.h"
-#include "tandem/report/text.h"
+#include "tandem/text/utf8.h"
 
 namespace tandem {
 
 WeightFormat weight_format(std::string_view bytes) {
-  // A header's length whose upper bytes are 0, then the header: no pickle begins like that.
+  // A header length whose upper bytes are 0, then a JSON object: no pickle starts like that.
   constexpr std::size_t brace_at = 8;
   return bytes.size() > brace_at && bytes[brace_at] == '{' && bytes[7] == '\0' ? WeightFormat::safetensors
                                                                                : WeightFormat::pth;

@@ -1,4 +1,4 @@
-// Many pictures on one: a grid on white, each with its label beneath.
+// Contact sheets: several images in a grid on white, each with its label below.
 #pragma once
 
 #include <cstdint>
@@ -9,22 +9,25 @@
 
 namespace tandem {
 
-struct LabelledImage {
+/// An image and the text shown below it.
+struct LabeledImage {
   Image image;
   std::string label;
 };
 
+/// The layout of a contact sheet; lengths are in pixels.
 struct SheetOptions {
-  int64_t columns = 0;  // 0 picks a grid about as wide as a page
+  int64_t columns = 0;  ///< 0 picks a grid that is about square
   int64_t cell_width = 320;
-  int64_t cell_height = 320;  // at most: rows are as high as their highest picture
+  int64_t cell_height = 320;  ///< the maximum: a row is as high as its highest image
   int64_t margin = 20;
   int text_scale = 2;
-  bool whole_factors = false;  // enlarge by whole factors only: every pixel is a square of the same size
+  bool integer_scale = false;  ///< enlarge by integer factors only, so that all pixels have the same size
 };
 
-// Pictures are fitted into their cells with their aspect kept, enlarged where they are smaller. A label may
-// have several lines; those too long for their cell are shortened with "...". The sheet is RGB.
-Image contact_sheet(std::span<const LabelledImage> images, const SheetOptions& options = {});
+/// Renders the images as one RGB sheet. Each image is scaled to fit its cell with its aspect ratio kept. A
+/// label may have several lines; a line too long for its cell is shortened with "...". Throws Error for no
+/// images, an empty image or options out of range.
+Image contact_sheet(std::span<const LabeledImage> images, const SheetOptions& options = {});
 
 }  // namespace tandem

@@ -1,5 +1,5 @@
-// Reading image files. The format is told by the content, never by the name: JPEG, PNG, BMP, PPM, PGM, and
-// WebP where the build has libwebp.
+// Reading image files: JPEG, PNG, BMP, PPM, PGM, and WebP where the build has libwebp. The format is detected
+// from the content, never from the file name. All functions are thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -11,46 +11,49 @@
 
 namespace tandem {
 
+/// Options of all decoding functions.
 struct LoadOptions {
-  int64_t max_pixels = 179'000'000;  // checked against the header, before memory is taken
-  bool rgb = false;                  // three channels always: a grey file repeats its one
+  int64_t max_pixels = 179'000'000;  ///< checked against the header, before memory is allocated
+  bool rgb = false;                  ///< always three channels: a gray file repeats its channel
 };
 
-// Whether this build reads WebP; where it does not, such a file is an Error that says so.
-bool reads_webp();
+/// Whether this build reads WebP. If not, decoding such a file throws an Error that says so.
+bool supports_webp();
 
-// A grey file gives one channel, any other RGB. EXIF orientation is applied, alpha is blended over white, 16
-// bits are rounded to 8, CMYK becomes RGB. A file that is missing, cut short, damaged, too large or no image
-// is an Error of one line that names it.
+/// Reads an image file: one channel for a gray file, RGB for any other. EXIF orientation is applied, alpha is
+/// blended over white, 16 bits are rounded to 8, CMYK becomes RGB. Throws a one-line Error that names the
+/// file if it is missing, truncated, damaged, too large or not an image.
 Image load_image(const std::filesystem::path& path, const LoadOptions& options = {});
 
-// The same for bytes in memory; `name` is what errors call them.
+/// The same for bytes in memory; errors refer to them as `name`.
 Image decode_image(std::span<const uint8_t> bytes, std::string_view name, const LoadOptions& options = {});
 
-// What decode_image would give, from the header alone.
+/// The size that decode_image() would return.
 struct ImageInfo {
-  int64_t height = 0, width = 0;  // upright
+  int64_t height = 0;  ///< after EXIF orientation is applied, as is the width
+  int64_t width = 0;
   int channels = 0;
 
   bool operator==(const ImageInfo&) const = default;
 };
 
+/// Reads the header only. Throws Error as decode_image() does.
 ImageInfo read_image_info(std::span<const uint8_t> bytes, std::string_view name,
                           const LoadOptions& options = {});
 
-// Exactly the pixels of decode_image inside the box (in upright coordinates; it must lie within the image).
-// Of a JPEG only the rows and columns needed are converted. Damage below the box's last row is not seen
-// there, except that a file without an end is always refused; other formats are read whole.
+/// Exactly the pixels of decode_image() inside the box, which is in coordinates of the oriented image and
+/// must lie within it. A JPEG is decoded only where needed: damage below the last row of the box may go
+/// undetected, but a truncated file always throws Error. Other formats are decoded completely.
 Image decode_region(std::span<const uint8_t> bytes, std::string_view name, const PixelBox& box,
                     const LoadOptions& options = {});
 
-// The box, smaller where that is cheap: a JPEG is decoded at the smallest of 1/8, 1/4, 1/2 and 1 at which the
-// box still has at least the given size. Its borders then lie on whole pixels of the smaller picture, outside
-// the box by less than one. Chroma that has fewer pixels is repeated, where decode_region interpolates. A
-// least size of 0, and other formats: as decode_region. The result may lie in the memory of an image that
-// is not needed any more.
+/// The box at a reduced scale where that is cheap: a JPEG is decoded at the smallest of the scales 1/8, 1/4,
+/// 1/2 and 1 at which the box is still at least min_height x min_width. The borders of the result are rounded
+/// outwards by less than one pixel at that scale. Subsampled chroma is repeated, where decode_region()
+/// interpolates it. With a minimum of 0, and for other formats, this is decode_region(). The result reuses
+/// the allocation of `memory`.
 Image decode_scaled(std::span<const uint8_t> bytes, std::string_view name, const PixelBox& box,
-                    int64_t least_height, int64_t least_width, const LoadOptions& options = {},
+                    int64_t min_height, int64_t min_width, const LoadOptions& options = {},
                     Image memory = {});
 
 }  // namespace tandem

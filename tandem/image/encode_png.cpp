@@ -8,20 +8,20 @@
 namespace tandem {
 
 std::vector<uint8_t> encode_png(const Image& image) {
-  constexpr int64_t longest = 0x7FFFFFFF / 3;  // libpng counts the bytes of a row in 31 bits
-  check(image.height > 0 && image.width > 0 && image.height <= longest && image.width <= longest,
-        "[encode_png] expected sides of 1 to {}, got {}x{} (width x height)", longest, image.width,
+  constexpr int64_t max_side = 0x7FFFFFFF / 3;  // libpng counts the bytes of a row in 31 bits
+  check(image.height > 0 && image.width > 0 && image.height <= max_side && image.width <= max_side,
+        "[encode_png] expected sides of 1 to {}, got {}x{} (width x height)", max_side, image.width,
         image.height);
   expect(image.channels == 1 || image.channels == 3);
   expect(image.pixels.size() == size_t(image.height * image.row_bytes()));
 
-  // libpng's simplified interface: no longjmp to guard against, errors come back as text.
+  // libpng's simplified interface returns errors as text, without longjmp.
   png_image png{};
   png.version = PNG_IMAGE_VERSION;
   png.width = png_uint_32(image.width);
   png.height = png_uint_32(image.height);
   png.format = image.channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
-  // Room for data that does not compress: a little over its size, as zlib promises, and the chunks around it.
+  // Enough for incompressible data: zlib's worst case is slightly over the raw size, plus the PNG chunks.
   const size_t raw = image.pixels.size() + size_t(image.height);
   png_alloc_size_t size = raw + raw / 500 + 4096;
   std::vector<uint8_t> bytes(size);

@@ -1,4 +1,4 @@
-// Writing PNG: into memory (reports embed it) or to a file.
+// Writing PNG, to memory (to embed in a report) or to a file.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,11 @@
 
 namespace tandem {
 
+/// The bytes of a PNG file. Throws Error for an empty image.
 std::vector<uint8_t> encode_png(const Image& image);
 
-// The file appears whole or not at all: see core/write_file.h.
+/// Writes a PNG file atomically: the file is complete or not there at all. Throws Error if it cannot be
+/// written.
 void save_png(const std::filesystem::path& path, const Image& image);
 
 }  // namespace tandem

@@ -40,14 +40,16 @@ int exif_orientation(std::span<const uint8_t> block) {
 
 namespace {
 
-// Each of the eight is: perhaps swap the axes, perhaps read rows backwards, perhaps columns.
-struct Turn {
-  bool swap_axes, flip_rows, flip_columns;
+// Each of the eight orientations is a combination of these three.
+struct OrientationSteps {
+  bool swap_axes;
+  bool flip_rows;
+  bool flip_columns;
 };
 
-Turn turn_of(int orientation) {
+OrientationSteps steps_of(int orientation) {
   expect(orientation >= 1 && orientation <= 8);
-  return {.swap_axes = swaps_sides(orientation),
+  return {.swap_axes = swaps_axes(orientation),
           .flip_rows = orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7,
           .flip_columns = orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8};
 }
@@ -55,16 +57,16 @@ Turn turn_of(int orientation) {
 }  // namespace
 
 PixelBox stored_box(const PixelBox& upright_box, int64_t height, int64_t width, int orientation) {
-  const Turn turn = turn_of(orientation);
+  const OrientationSteps steps = steps_of(orientation);
   PixelBox box = upright_box;
-  if (turn.swap_axes) box = {box.y, box.x, box.height, box.width};
-  if (turn.flip_rows) box.y = height - box.y - box.height;
-  if (turn.flip_columns) box.x = width - box.x - box.width;
+  if (steps.swap_axes) box = {box.y, box.x, box.height, box.width};
+  if (steps.flip_rows) box.y = height - box.y - box.height;
+  if (steps.flip_columns) box.x = width - box.x - box.width;
   return box;
 }
 
-Image upright(Image image, int orientation) {
-  const auto [swap_axes, flip_rows, flip_columns] = turn_of(orientation);
+Image apply_orientation(Image image, int orientation) {
+  const auto [swap_axes, flip_rows, flip_columns] = steps_of(orientation);
   if (orientation == 1) return image;
   Image out = swap_axes ? make_image(image.width, image.height, image.channels)
                         : make_image(image.height, image.width, image.channels);

@@ -1,4 +1,4 @@
-// EXIF orientation: how a camera was held, as a number from 1 (upright) to 8.
+// EXIF orientation: how the camera was held, as a number from 1 (upright) to 8.
 #pragma once
 
 #include <cstdint>
@@ -8,19 +8,19 @@
 
 namespace tandem {
 
-// The orientation in an EXIF block (a TIFF header, with or without "Exif\0\0" before it); 1 when there is
-// none or it makes no sense, since a picture is worth showing even when its notes are damaged.
+// The orientation in an EXIF block (a TIFF header, with or without "Exif\0\0" before it). Returns 1 if there
+// is none or it is invalid, because damaged metadata is no reason to reject an image.
 int exif_orientation(std::span<const uint8_t> block);
 
-// The picture turned upright.
-Image upright(Image image, int orientation);
+// Rotates and mirrors the image so that it is upright.
+Image apply_orientation(Image image, int orientation);
 
-// Whether turning upright swaps height and width.
-inline bool swaps_sides(int orientation) {
+// Whether apply_orientation() swaps height and width.
+inline bool swaps_axes(int orientation) {
   return orientation >= 5;
 }
 
-// Where a box of the upright picture lies in the stored one, which is height x width.
+// Maps a box of the upright image to the stored image, which is height x width.
 PixelBox stored_box(const PixelBox& upright_box, int64_t height, int64_t width, int orientation);
 
 }  // namespace tandem

@@ -106,12 +106,12 @@ constexpr Glyph glyphs[] = {
 };
 static_assert(sizeof glyphs / sizeof glyphs[0] == '~' - ' ' + 1);
 
-constexpr Glyph box = {0x1F, 0x11, 0x11, 0x11, 0x11, 0x11, 0x1F, 0x00};
+constexpr Glyph missing_glyph = {0x1F, 0x11, 0x11, 0x11, 0x11, 0x11, 0x1F, 0x00};
 
 }  // namespace
 
 const Glyph& glyph(char character) {
-  return character >= ' ' && character <= '~' ? glyphs[size_t(character - ' ')] : box;
+  return character >= ' ' && character <= '~' ? glyphs[size_t(character - ' ')] : missing_glyph;
 }
 
 }  // namespace tandem

@@ -1,5 +1,5 @@
-// A bitmap font of five by eight pixels for printable ASCII, drawn for Tandem. The eighth row holds the tails
-// of g, j, p, q and y.
+// A bitmap font of 5 x 8 pixels for printable ASCII, made for Tandem. The eighth row holds the descenders of
+// g, j, p, q and y.
 #pragma once
 
 #include <array>
@@ -11,10 +11,10 @@ constexpr int glyph_width = 5;
 constexpr int glyph_height = 8;
 constexpr int glyph_advance = glyph_width + 1;
 
-// A row a byte from the top; bit 4 is the leftmost pixel.
+// One byte per row, top row first; bit 4 is the leftmost pixel.
 using Glyph = std::array<uint8_t, glyph_height>;
 
-// What has no glyph is drawn as an empty box.
+// The glyph of a character; an empty box if the font has none.
 const Glyph& glyph(char character);
 
 }  // namespace tandem

@@ -1,4 +1,4 @@
-// What decode.cpp and the format readers share; not for use outside this room.
+// The interface between decode.cpp and the format readers (format_*.cpp); internal to tandem/image.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,18 @@ struct EncodedImage {
   std::span<const uint8_t> bytes;
   std::string_view name;
   int64_t max_pixels;
-  bool rgb = false;  // three channels wanted: a reader may give them at once, and need not
+  bool rgb = false;  // three channels requested: a reader may return RGB directly, but need not
 };
 
-// What a header says: the size as stored, before the picture is turned upright.
+// The content of a header: the size as stored, before the orientation is applied.
 struct StoredInfo {
   int64_t height, width;
   int channels;
   int orientation;
 };
 
-// Every reader calls this as soon as it knows the size, and only then takes memory. Refuses empty images too.
+// Throws Error for empty images and for more pixels than allowed. Every reader calls this before it
+// allocates.
 void check_size(const EncodedImage& file, int64_t width, int64_t height);
 
 StoredInfo read_jpeg_info(const EncodedImage& file);
@@ -39,10 +40,10 @@ Image decode_webp(const EncodedImage& file);
 Image decode_bmp(const EncodedImage& file);
 Image decode_pnm(const EncodedImage& file);
 
-// The pixels of `box` (upright) alone, at the smallest scale of the DCT at which the box has at least the
-// given size; with a size of 0, or none that fits, at full size.
-Image decode_jpeg_box(const EncodedImage& file, const PixelBox& box, int64_t least_height,
-                      int64_t least_width, Image memory);
+// Only the pixels of `box` (in upright coordinates), at the smallest DCT scale at which the box has at least
+// the given size; at full size if the minimum is 0 or no smaller scale is large enough.
+Image decode_jpeg_box(const EncodedImage& file, const PixelBox& box, int64_t min_height, int64_t min_width,
+                      Image memory);
 
 // `value` with coverage `alpha` over white, rounded to nearest.
 inline uint8_t over_white(uint32_t value, uint32_t alpha) {

@@ -1,5 +1,6 @@
 // JPEG through libjpeg-turbo. The library reports errors by longjmp, so every call into it happens inside
-// guarded(), whose steps own nothing; memory is taken between the steps, where exceptions are safe.
+// guarded(). The functions run by guarded() own nothing; memory is allocated outside, where exceptions are
+// safe.
 #include <algorithm>
 #include <csetjmp>
 #include <cstddef>
@@ -19,7 +20,7 @@ namespace tandem {
 namespace {
 
 struct ErrorManager {
-  jpeg_error_mgr base;  // first: libjpeg hands back a pointer to this member
+  jpeg_error_mgr base;  // must be first: libjpeg returns a pointer to this member
   std::jmp_buf jump;
   char text[JMSG_LENGTH_MAX];
 };
@@ -30,8 +31,8 @@ struct ErrorManager {
   std::longjmp(errors->jump, 1);
 }
 
-// libjpeg fills what is missing with grey and goes on with a warning; to us, lost picture data is an error.
-// The exceptions leave the picture whole (some cameras pad their files).
+// For missing data libjpeg only warns and fills with gray; here that is an error. The warnings that are
+// ignored do not affect pixels (some cameras pad their files).
 void on_message(j_common_ptr info, int level) {
   if (level >= 0) return;
   const int code = info->err->msg_code;
@@ -39,12 +40,13 @@ void on_message(j_common_ptr info, int level) {
   on_error(info);
 }
 
-// A progressive file may ask for any number of passes over a large picture; real ones have about ten.
+// A malicious progressive file can request any number of passes over a large image; real files have about
+// ten.
 void on_progress(j_common_ptr info) {
-  constexpr int most_scans = 500;
-  if (reinterpret_cast<j_decompress_ptr>(info)->input_scan_number <= most_scans) return;
+  constexpr int max_scans = 500;
+  if (reinterpret_cast<j_decompress_ptr>(info)->input_scan_number <= max_scans) return;
   auto* errors = reinterpret_cast<ErrorManager*>(info->err);
-  std::snprintf(errors->text, sizeof errors->text, "more than %d scans", most_scans);
+  std::snprintf(errors->text, sizeof errors->text, "more than %d scans", max_scans);
   std::longjmp(errors->jump, 1);
 }
 
@@ -61,7 +63,7 @@ class Decompressor {
   Decompressor& operator=(const Decompressor&) = delete;
   ~Decompressor() { jpeg_destroy_decompress(&info_); }
 
-  // Not in the constructor: once this fails there is memory for the destructor to free.
+  // Not in the constructor: if this fails, the destructor must run to free memory.
   void read_header() {
     guarded([this] {
       info_.progress = &progress_;
@@ -77,7 +79,7 @@ class Decompressor {
   template <class Step>
   void guarded(const Step& step) {
     if (setjmp(errors_.jump) != 0)
-      fail("[decode] {}: the JPEG is damaged or cut short: {}", file_.name,
+      fail("[decode] {}: the JPEG is damaged or truncated: {}", file_.name,
            static_cast<const char*>(errors_.text));
     step();
   }
@@ -97,16 +99,16 @@ int orientation_of(const jpeg_decompress_struct& info) {
   return 1;
 }
 
-// CMYK as Adobe writes it, 255 meaning no ink: what PIL and browsers assume of every CMYK JPEG.
+// CMYK as Adobe writes it, where 255 is no ink. PIL and browsers assume this for every CMYK JPEG.
 void rgb_from_inverted_cmyk(const uint8_t* cmyk, uint8_t* rgb, int64_t width) {
   for (int64_t x = 0; x < width; ++x, cmyk += 4, rgb += 3)
     for (int c = 0; c < 3; ++c) rgb[c] = uint8_t((cmyk[c] * cmyk[3] + 127) / 255);
 }
 
-// The file's header, and what of it decides how to decode.
+// The fields of the file header that determine how to decode.
 struct Header {
   int64_t height, width;
-  bool grey, cmyk;
+  bool gray, cmyk;
   int orientation;
 };
 
@@ -119,23 +121,23 @@ Header read_header(Decompressor& decompressor, const EncodedImage& file) {
 }
 
 void set_output(jpeg_decompress_struct& info, const Header& header, bool rgb, bool exact) {
-  info.out_color_space = header.grey && !rgb ? JCS_GRAYSCALE : header.cmyk ? JCS_CMYK : JCS_RGB;
-  // Smoothing guesses at what a progressive file leaves out, from blocks that a box may not have.
+  info.out_color_space = header.gray && !rgb ? JCS_GRAYSCALE : header.cmyk ? JCS_CMYK : JCS_RGB;
+  // Smoothing would interpolate missing coefficients from neighboring blocks, which a box may not include.
   info.do_block_smoothing = FALSE;
-  info.do_fancy_upsampling = exact ? TRUE : FALSE;  // chroma interpolated, or repeated
+  info.do_fancy_upsampling = exact ? TRUE : FALSE;  // interpolate chroma, or repeat it
 }
 
-// The numerator, over 8, of the smallest scale at which a box of this size (as stored) has at least the one
-// wanted. Only those for which libjpeg-turbo has fast code: the others take as long as the next larger one.
-unsigned scale_for(int64_t height, int64_t width, int64_t least_height, int64_t least_width) {
-  if (least_height <= 0 || least_width <= 0) return 8;
+// The numerator, over 8, of the smallest scale at which a box of this size (as stored) has at least the given
+// size. Only scales with SIMD code in libjpeg-turbo: the others take as long as the next larger one.
+unsigned scale_for(int64_t height, int64_t width, int64_t min_height, int64_t min_width) {
+  if (min_height <= 0 || min_width <= 0) return 8;
   for (const unsigned eighths : {1u, 2u, 4u})
-    if (height * eighths / 8 >= least_height && width * eighths / 8 >= least_width) return eighths;
+    if (height * eighths / 8 >= min_height && width * eighths / 8 >= min_width) return eighths;
   return 8;
 }
 
-// Cropping before the colours are converted is exact with the usual chroma factors; a rare file is decoded
-// whole.
+// Cropping before color conversion is exact for the usual chroma subsampling factors; files with others are
+// decoded completely.
 bool can_crop(const jpeg_decompress_struct& info) {
   for (int i = 0; i < info.num_components; ++i)
     if (info.max_h_samp_factor % info.comp_info[i].h_samp_factor != 0 ||
@@ -144,23 +146,23 @@ bool can_crop(const jpeg_decompress_struct& info) {
   return info.max_h_samp_factor != 3 && info.max_v_samp_factor != 3;
 }
 
-// A file cut short lacks its end, whichever rows were read. Looked for from behind: there it is at once. (A
-// file of several scans has been read to its end before the first row.)
-bool has_end(jpeg_decompress_struct& info) {
+// A truncated file lacks the end marker, whichever rows were read. The search runs backwards because the
+// marker is normally at the end. (A file with several scans has been read to its end before the first row.)
+bool has_end_marker(jpeg_decompress_struct& info) {
   if (jpeg_has_multiple_scans(&info) || jpeg_input_complete(&info) || info.unread_marker == JPEG_EOI)
     return true;
-  const JOCTET* left = info.src->next_input_byte;
+  const JOCTET* rest = info.src->next_input_byte;
   for (size_t i = info.src->bytes_in_buffer; i >= 2; --i)
-    if (left[i - 2] == 0xFF && left[i - 1] == JPEG_EOI) return true;
+    if (rest[i - 2] == 0xFF && rest[i - 1] == JPEG_EOI) return true;
   return false;
 }
 
-// Decodes rows `box.y` … of the output, already started, into an image of the box's size.
+// Decodes the box from a decompressor that is already started.
 Image read_box(Decompressor& decompressor, const Header& header, const PixelBox& box, Image memory = {}) {
   jpeg_decompress_struct& info = decompressor.info();
   const int64_t end = box.y + box.height;
-  // Chroma is interpolated between neighbours, so that a column more on each side is needed, and an even
-  // number.
+  // Chroma is interpolated between neighbors, so one more column is needed on each side, and an even number
+  // of columns.
   constexpr int64_t margin = 2;
   JDIMENSION left = 0, columns = info.output_width;
   if (can_crop(info)) {
@@ -173,22 +175,22 @@ Image read_box(Decompressor& decompressor, const Header& header, const PixelBox&
   const bool direct = !header.cmyk && columns == JDIMENSION(box.width);
   Image image = make_image(box.height, box.width, header.cmyk ? 3 : stored_channels, std::move(memory));
 
-  // As many rows a call as the library has at hand; the rows land in the image where it takes them as they
-  // are.
-  constexpr int64_t most = 16;
+  // Up to 16 rows per call, as many as the library has decoded. They go directly into the image where no
+  // conversion is needed.
+  constexpr int64_t max_rows = 16;
   const int64_t row_bytes = int64_t(columns) * stored_channels;
-  std::vector<uint8_t> buffer(direct ? 0 : size_t(most * row_bytes));
+  std::vector<uint8_t> buffer(direct ? 0 : size_t(max_rows * row_bytes));
   decompressor.guarded([&] {
     if (box.y > 0 && can_crop(info)) jpeg_skip_scanlines(&info, JDIMENSION(box.y));
     while (int64_t(info.output_scanline) < end) {
       const int64_t first = info.output_scanline, y = first - box.y;
-      JSAMPROW rows[most];
-      const int64_t asked = y < 0 ? 1 : std::min(most, end - first);
-      for (int64_t i = 0; i < asked; ++i)
+      JSAMPROW rows[max_rows];
+      const int64_t requested = y < 0 ? 1 : std::min(max_rows, end - first);
+      for (int64_t i = 0; i < requested; ++i)
         rows[i] = direct ? image.row(std::max<int64_t>(y, 0) + i) : buffer.data() + i * row_bytes;
-      const int64_t got = jpeg_read_scanlines(&info, rows, JDIMENSION(asked));
+      const int64_t received = jpeg_read_scanlines(&info, rows, JDIMENSION(requested));
       if (direct || y < 0) continue;
-      for (int64_t i = 0; i < got; ++i) {
+      for (int64_t i = 0; i < received; ++i) {
         const uint8_t* from = rows[i] + (box.x - int64_t(left)) * stored_channels;
         if (header.cmyk)
           rgb_from_inverted_cmyk(from, image.row(y + i), box.width);
@@ -205,7 +207,7 @@ Image read_box(Decompressor& decompressor, const Header& header, const PixelBox&
 StoredInfo read_jpeg_info(const EncodedImage& file) {
   Decompressor decompressor(file);
   const Header header = read_header(decompressor, file);
-  return {header.height, header.width, header.grey ? 1 : 3, header.orientation};
+  return {header.height, header.width, header.gray ? 1 : 3, header.orientation};
 }
 
 Image decode_jpeg(const EncodedImage& file) {
@@ -216,20 +218,20 @@ Image decode_jpeg(const EncodedImage& file) {
   decompressor.guarded([&] { jpeg_start_decompress(&info); });
   Image image = read_box(decompressor, header, {0, 0, header.width, header.height});
   decompressor.guarded([&] { jpeg_finish_decompress(&info); });
-  return upright(std::move(image), header.orientation);
+  return apply_orientation(std::move(image), header.orientation);
 }
 
-Image decode_jpeg_box(const EncodedImage& file, const PixelBox& box, int64_t least_height,
-                      int64_t least_width, Image memory) {
+Image decode_jpeg_box(const EncodedImage& file, const PixelBox& box, int64_t min_height, int64_t min_width,
+                      Image memory) {
   Decompressor decompressor(file);
   const Header header = read_header(decompressor, file);
-  const bool swapped = swaps_sides(header.orientation);
+  const bool swapped = swaps_axes(header.orientation);
   check_box(box, swapped ? header.width : header.height, swapped ? header.height : header.width);
   PixelBox stored = stored_box(box, header.height, header.width, header.orientation);
 
   jpeg_decompress_struct& info = decompressor.info();
-  set_output(info, header, file.rgb, least_height <= 0 || least_width <= 0);
-  const unsigned scale = scale_for(box.height, box.width, least_height, least_width);
+  set_output(info, header, file.rgb, min_height <= 0 || min_width <= 0);
+  const unsigned scale = scale_for(box.height, box.width, min_height, min_width);
   info.scale_num = scale, info.scale_denom = 8;
   decompressor.guarded([&] { jpeg_start_decompress(&info); });
   const auto scaled = [&](int64_t from, int64_t length, int64_t& begin, int64_t& size) {
@@ -241,10 +243,10 @@ Image decode_jpeg_box(const EncodedImage& file, const PixelBox& box, int64_t lea
   Image image = read_box(decompressor, header, stored, std::move(memory));
   bool ended = false;
   decompressor.guarded([&] {
-    ended = info.output_scanline == info.output_height ? jpeg_finish_decompress(&info) : has_end(info);
+    ended = info.output_scanline == info.output_height ? jpeg_finish_decompress(&info) : has_end_marker(info);
   });
-  check(ended, "[decode] {}: the JPEG is damaged or cut short: Premature end of JPEG file", file.name);
-  return upright(std::move(image), header.orientation);
+  check(ended, "[decode] {}: the JPEG is damaged or truncated: Premature end of JPEG file", file.name);
+  return apply_orientation(std::move(image), header.orientation);
 }
 
 }  // namespace tandem

@@ -1,5 +1,5 @@
-// PNG through libpng. As with JPEG, libpng leaves by longjmp, so its calls are made inside guarded(), whose
-// steps own nothing.
+// PNG through libpng. Like libjpeg it reports errors by longjmp, so its functions are called inside
+// guarded(), and the functions run by guarded() own nothing.
 #include <csetjmp>
 #include <cstdio>
 #include <cstring>
@@ -18,14 +18,14 @@ namespace {
 
 class PngReader {
  public:
-  explicit PngReader(const EncodedImage& file) : file_(file), left_(file.bytes) {
+  explicit PngReader(const EncodedImage& file) : file_(file), rest_(file.bytes) {
     guarded([this] {
       png_ =
           png_create_read_struct(PNG_LIBPNG_VER_STRING, this, on_error, [](png_structp, png_const_charp) {});
       info_ = png_ == nullptr ? nullptr : png_create_info_struct(png_);
     });
     if (info_ == nullptr) release();
-    check(info_ != nullptr, "[decode] {}: no memory to read the PNG", file_.name);
+    check(info_ != nullptr, "[decode] {}: out of memory while reading the PNG", file_.name);
   }
   PngReader(const PngReader&) = delete;
   PngReader& operator=(const PngReader&) = delete;
@@ -38,15 +38,15 @@ class PngReader {
   template <class Step>
   void guarded(const Step& step) {
     if (setjmp(jump_) != 0)
-      fail("[decode] {}: the PNG is damaged or cut short: {}", file_.name, static_cast<const char*>(text_));
+      fail("[decode] {}: the PNG is damaged or truncated: {}", file_.name, static_cast<const char*>(text_));
     step();
   }
 
   static void on_read(png_structp png, png_bytep out, size_t count) {
-    auto& left = static_cast<PngReader*>(png_get_io_ptr(png))->left_;
-    if (count > left.size()) png_error(png, "the file ends early");
-    std::memcpy(out, left.data(), count);
-    left = left.subspan(count);
+    auto& rest = static_cast<PngReader*>(png_get_io_ptr(png))->rest_;
+    if (count > rest.size()) png_error(png, "the file ends early");
+    std::memcpy(out, rest.data(), count);
+    rest = rest.subspan(count);
   }
 
  private:
@@ -58,15 +58,14 @@ class PngReader {
   void release() { png_destroy_read_struct(&png_, &info_, nullptr); }
 
   EncodedImage file_;
-  std::span<const uint8_t> left_;
+  std::span<const uint8_t> rest_;  // not read yet
   png_structp png_ = nullptr;
   png_infop info_ = nullptr;
   std::jmp_buf jump_{};
   char text_[200] = {};
 };
 
-// The orientation in the eXIf chunk, which may stand before or after the pixels; as everywhere, notes that
-// are damaged do not count.
+// The orientation in the eXIf chunk, which may be before or after the pixels. Damaged metadata is ignored.
 int orientation_of(std::span<const uint8_t> bytes) {
   const auto u32 = [&](size_t at) {
     return uint32_t(bytes[at]) << 24 | uint32_t(bytes[at + 1]) << 16 | uint32_t(bytes[at + 2]) << 8 |
@@ -89,9 +88,9 @@ void read_header(PngReader& reader, const EncodedImage& file) {
   png_structp png = reader.png();
   reader.guarded([&] {
     png_set_read_fn(png, &reader, PngReader::on_read);
-    // Our own limit speaks of pixels and names itself, so libpng's sides may be as long as the format allows.
+    // check_size() limits the number of pixels, so libpng's own limits are set to what the format allows.
     png_set_user_limits(png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
-    // Text, colour profiles and EXIF are not libpng's to unpack: they are skipped.
+    // libpng skips text, color profiles and EXIF: there is no need to unpack them.
     constexpr png_byte unused[] = "iCCP\0iTXt\0tEXt\0zTXt\0sPLT\0hIST\0eXIf";
     png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, unused, sizeof unused / 5);
     png_read_info(png, reader.info());
@@ -104,9 +103,9 @@ void read_header(PngReader& reader, const EncodedImage& file) {
 StoredInfo read_png_info(const EncodedImage& file) {
   PngReader reader(file);
   read_header(reader, file);
-  const bool colour = (png_get_color_type(reader.png(), reader.info()) & PNG_COLOR_MASK_COLOR) != 0;
+  const bool color = (png_get_color_type(reader.png(), reader.info()) & PNG_COLOR_MASK_COLOR) != 0;
   return {png_get_image_height(reader.png(), reader.info()), png_get_image_width(reader.png(), reader.info()),
-          colour ? 3 : 1, orientation_of(file.bytes)};
+          color ? 3 : 1, orientation_of(file.bytes)};
 }
 
 Image decode_png(const EncodedImage& file) {
@@ -117,8 +116,8 @@ Image decode_png(const EncodedImage& file) {
 
   int passes = 1;
   reader.guarded([&] {
-    png_set_expand(png);    // palette to RGB, 1, 2 and 4 bits to 8, a transparent colour to alpha
-    png_set_scale_16(png);  // rounds, where png_set_strip_16 would cut
+    png_set_expand(png);    // palette to RGB, 1, 2 and 4 bits to 8, a transparent color to alpha
+    png_set_scale_16(png);  // rounds, where png_set_strip_16 would truncate
     passes = png_set_interlace_handling(png);
     png_read_update_info(png, info);
   });
@@ -136,7 +135,7 @@ Image decode_png(const EncodedImage& file) {
     png_read_end(png, info);
   });
   if (alpha) blend_over_white(image.pixels, image.channels);
-  return upright(std::move(image), orientation_of(file.bytes));
+  return apply_orientation(std::move(image), orientation_of(file.bytes));
 }
 
 }  // namespace tandem

@@ -1,14 +1,14 @@
-// PGM and PPM, plain (P2, P3) and raw (P5, P6), with a greatest value of up to 65535.
+// PGM and PPM, plain text (P2, P3) and binary (P5, P6), with a maximum value of up to 65535.
 #include "tandem/core/check.h"
 #include "tandem/image/format.h"
 
 namespace tandem {
 namespace {
 
-// Reads the numbers of the header, and of the raster of a plain file; `#` begins a comment.
-class Numbers {
+// Reads the numbers of the header, and the pixels of a plain-text file; `#` begins a comment.
+class NumberReader {
  public:
-  explicit Numbers(const EncodedImage& file) : file_(file) {}
+  explicit NumberReader(const EncodedImage& file) : file_(file) {}
 
   int64_t next(const char* what) {
     while (at_ < file_.bytes.size() && (is_space(file_.bytes[at_]) || file_.bytes[at_] == '#')) {
@@ -28,10 +28,10 @@ class Numbers {
     return value;
   }
 
-  // A raw raster begins after exactly one blank.
+  // Binary pixels begin after exactly one whitespace character.
   std::span<const uint8_t> raster() const {
-    check(at_ < file_.bytes.size() && is_space(file_.bytes[at_]), "[decode] {}: no blank before the pixels",
-          file_.name);
+    check(at_ < file_.bytes.size() && is_space(file_.bytes[at_]),
+          "[decode] {}: expected whitespace before the pixels", file_.name);
     return file_.bytes.subspan(at_ + 1);
   }
 
@@ -45,17 +45,17 @@ class Numbers {
 struct Header {
   bool plain;
   int channels;
-  int64_t width, height, greatest;
+  int64_t width, height, max_value;
 };
 
-Header read_header(const EncodedImage& file, Numbers& numbers) {
+Header read_header(const EncodedImage& file, NumberReader& numbers) {
   const char kind = char(file.bytes[1]);
   Header header{.plain = kind == '2' || kind == '3', .channels = kind == '2' || kind == '5' ? 1 : 3};
   header.width = numbers.next("width");
   header.height = numbers.next("height");
-  header.greatest = numbers.next("greatest value");
-  check(header.greatest >= 1 && header.greatest <= 65535,
-        "[decode] {}: expected a greatest value of 1 to 65535, got {}", file.name, header.greatest);
+  header.max_value = numbers.next("maximum value");
+  check(header.max_value >= 1 && header.max_value <= 65535,
+        "[decode] {}: expected a maximum value of 1 to 65535, got {}", file.name, header.max_value);
   check_size(file, header.width, header.height);
   return header;
 }
@@ -63,25 +63,25 @@ Header read_header(const EncodedImage& file, Numbers& numbers) {
 }  // namespace
 
 StoredInfo read_pnm_info(const EncodedImage& file) {
-  Numbers numbers(file);
+  NumberReader numbers(file);
   const Header header = read_header(file, numbers);
   return {header.height, header.width, header.channels, 1};
 }
 
 Image decode_pnm(const EncodedImage& file) {
-  Numbers numbers(file);
-  const auto [plain, channels, width, height, greatest] = read_header(file, numbers);
-  const auto to_8_bits = [&, most = greatest](int64_t value) {
-    check(value <= most, "[decode] {}: a pixel of {} is above the greatest value, {}", file.name, value,
-          most);
-    return uint8_t((value * 255 + most / 2) / most);
+  NumberReader numbers(file);
+  const auto [plain, channels, width, height, max_value] = read_header(file, numbers);
+  const auto to_8_bits = [&, max = max_value](int64_t value) {
+    check(value <= max, "[decode] {}: a pixel of {} is above the maximum value, {}", file.name, value, max);
+    return uint8_t((value * 255 + max / 2) / max);
   };
 
-  // A file too short for its header is refused before memory is taken; a plain value needs two characters.
-  const int64_t value_bytes = plain || greatest > 255 ? 2 : 1;
+  // A file too short for its header is rejected before memory is allocated. A plain-text value needs at least
+  // two characters.
+  const int64_t value_bytes = plain || max_value > 255 ? 2 : 1;
   const std::span<const uint8_t> raster = numbers.raster();
   check(width * height <= (int64_t(raster.size()) + plain) / (channels * value_bytes),
-        "[decode] {}: cut short, {}x{} pixels need at least {} bytes, {} are there", file.name, width, height,
+        "[decode] {}: truncated: expected at least {} bytes of pixels, got {}", file.name,
         width * height * channels * value_bytes - plain, raster.size());
 
   Image image = make_image(height, width, channels);
@@ -89,7 +89,7 @@ Image decode_pnm(const EncodedImage& file) {
   for (uint8_t& out : image.pixels) {
     if (plain) {
       out = to_8_bits(numbers.next("last pixel"));
-    } else if (greatest > 255) {
+    } else if (max_value > 255) {
       out = to_8_bits(in[0] << 8 | in[1]);
       in += 2;
     } else {

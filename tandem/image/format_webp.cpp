@@ -1,4 +1,4 @@
-// WebP through libwebp, where the build has it: lossy and lossless, one picture a file.
+// WebP through libwebp, where the build has it: lossy and lossless, without animations.
 #include <cstring>
 #include <string_view>
 #include <utility>
@@ -16,7 +16,7 @@ namespace tandem {
 #if TANDEM_HAS_WEBP
 namespace {
 
-// Where the picture is a RIFF file: chunks of a name, a length and data padded to an even length.
+// Searches the RIFF chunks (name, length, data padded to an even length) for EXIF.
 int orientation_of(std::span<const uint8_t> bytes) {
   constexpr size_t file_header = 12, chunk_header = 8;
   for (size_t at = file_header; at + chunk_header <= bytes.size();) {
@@ -37,16 +37,15 @@ WebPBitstreamFeatures read_header(const EncodedImage& file) {
   const size_t declared =
       size_t(size[0]) | size_t(size[1]) << 8 | size_t(size[2]) << 16 | size_t(size[3]) << 24;
   check(status == VP8_STATUS_OK && declared + 8 <= file.bytes.size(),
-        "[decode] {}: the WebP is damaged or cut short", file.name);
+        "[decode] {}: the WebP is damaged or truncated", file.name);
   check_size(file, features.width, features.height);
-  check(features.has_animation == 0, "[decode] {}: expected a WebP of one picture, got an animation",
-        file.name);
+  check(features.has_animation == 0, "[decode] {}: expected a still WebP image, got an animation", file.name);
   return features;
 }
 
 }  // namespace
 
-bool reads_webp() {
+bool supports_webp() {
   return true;
 }
 
@@ -64,14 +63,14 @@ Image decode_webp(const EncodedImage& file) {
   const auto decode = alpha ? WebPDecodeRGBAInto : WebPDecodeRGBInto;
   check(
       decode(file.bytes.data(), file.bytes.size(), image.pixels.data(), image.pixels.size(), row) != nullptr,
-      "[decode] {}: the WebP is damaged or cut short", file.name);
+      "[decode] {}: the WebP is damaged or truncated", file.name);
   if (alpha) blend_over_white(image.pixels, 3);
-  return upright(std::move(image), orientation_of(file.bytes));
+  return apply_orientation(std::move(image), orientation_of(file.bytes));
 }
 
 #else
 
-bool reads_webp() {
+bool supports_webp() {
   return false;
 }
 

@@ -11,9 +11,9 @@ Image make_image(int64_t height, int64_t width, int channels, Image memory) {
   check(height >= 0 && width >= 0, "[image] expected sides of at least 0, got {}x{} (width x height)", width,
         height);
   check(channels == 1 || channels == 3, "[image] expected 1 or 3 channels, got {}", channels);
-  const int64_t most = std::numeric_limits<std::ptrdiff_t>::max();
-  check(height == 0 || width <= most / channels / height, "[image] {}x{} pixels do not fit in memory", width,
-        height);
+  const int64_t max_bytes = std::numeric_limits<std::ptrdiff_t>::max();
+  check(height == 0 || width <= max_bytes / channels / height, "[image] {}x{} pixels do not fit in memory",
+        width, height);
   memory.height = height, memory.width = width, memory.channels = channels;
   memory.pixels.resize(size_t(height * width * channels));
   return memory;
@@ -30,7 +30,7 @@ void check_box(const PixelBox& box, int64_t height, int64_t width) {
         box.height, box.x, box.y);
 }
 
-ImageView part(ImageView view, const PixelBox& box) {
+ImageView crop(ImageView view, const PixelBox& box) {
   check_box(box, view.height, view.width);
   return {view.row(box.y) + box.x * view.channels, box.height, box.width, view.channels, view.row_bytes};
 }
@@ -41,15 +41,15 @@ Image copy(const ImageView& view) {
   return image;
 }
 
-Image to_grey(const Image& image) {
+Image to_gray(const Image& image) {
   if (image.channels == 1) return image;
-  Image grey = make_image(image.height, image.width, 1);
+  Image gray = make_image(image.height, image.width, 1);
   const uint8_t* in = image.pixels.data();
-  for (uint8_t& out : grey.pixels) {
+  for (uint8_t& out : gray.pixels) {
     out = uint8_t((19595u * in[0] + 38470u * in[1] + 7471u * in[2] + 0x8000u) >> 16);
     in += 3;
   }
-  return grey;
+  return gray;
 }
 
 Image to_rgb(const Image& image) {

@@ -6,16 +6,17 @@
 
 #include "tandem/core/check.h"
 #include "tandem/core/simd.h"
+#include "tandem/image/resize_kernel.h"
 #include "tandem/image/resize_sums.h"
 
-namespace tandem {
+namespace tandem::detail {
 namespace {
 
 void fill_table(ResizeTable& table, ResizeFilter filter, int64_t in, int64_t out, bool mirrored) {
   if (table.filter == filter && table.mirrored == mirrored && table.in == in && table.out == out) return;
   constexpr int group = resize_tap_group;
-  const int64_t stride = (most_resize_taps(filter, in, out) + group - 1) / group * group;
-  table.in = 0;  // until it is whole
+  const int64_t stride = (max_resize_taps(filter, in, out) + group - 1) / group * group;
+  table.in = 0;  // invalid until it is complete
   table.first.resize(size_t(out));
   table.count.resize(size_t(out));
   table.weights.resize(size_t(out * stride));
@@ -25,7 +26,7 @@ void fill_table(ResizeTable& table, ResizeFilter filter, int64_t in, int64_t out
     double sum = 0;
     for (int64_t k = 0; k < taps.count; ++k) sum += table.raw[size_t(k)] = taps.weight(k);
     int32_t* weights = &table.weights[size_t(i * stride)];
-    int64_t count = 0;  // whole groups, up to the last weight that is not 0
+    int64_t count = 0;  // complete groups, up to the last weight that is not 0
     for (int64_t k = 0; k < taps.count; ++k)
       if ((weights[k] = fixed_resize_weight(table.raw[size_t(k)] / sum)) != 0)
         count = k / group * group + group;
@@ -37,25 +38,25 @@ void fill_table(ResizeTable& table, ResizeFilter filter, int64_t in, int64_t out
   table.filter = filter, table.mirrored = mirrored, table.in = in, table.out = out, table.stride = stride;
 }
 
-// Sixteen rows of 16 bytes, and in every further 16 bytes of the vectors sixteen rows more.
+// Sixteen rows of 16 bytes; every further 16 bytes of the vectors hold sixteen more rows.
 template <size_t bytes>
 struct Block {
   using Row = Vector<uint8_t, 16>;
   Vector<uint8_t, bytes> vectors[16];
 
-  // Turns the rows of each into columns, or back: every stage rotates the eight bits of a byte's place,
-  // (vector, byte), by one.
-  [[gnu::always_inline]] void turn() {
+  // Transposes each 16 x 16 block of bytes: every stage rotates the eight bits of a byte's position, (vector,
+  // byte), by one.
+  [[gnu::always_inline]] void transpose() {
 #pragma GCC unroll 4
     for (int stage = 0; stage < 4; ++stage) {
-      Vector<uint8_t, bytes> turned[16];
+      Vector<uint8_t, bytes> next[16];
 #pragma GCC unroll 8
       for (int i = 0; i < 8; ++i) {
-        interleave<0, uint8_t, bytes>(vectors[i], vectors[i + 8], turned[2 * i]);
-        interleave<1, uint8_t, bytes>(vectors[i], vectors[i + 8], turned[2 * i + 1]);
+        interleave<0, uint8_t, bytes>(vectors[i], vectors[i + 8], next[2 * i]);
+        interleave<1, uint8_t, bytes>(vectors[i], vectors[i + 8], next[2 * i + 1]);
       }
 #pragma GCC unroll 16
-      for (int i = 0; i < 16; ++i) vectors[i] = turned[i];
+      for (int i = 0; i < 16; ++i) vectors[i] = next[i];
     }
   }
 
@@ -82,26 +83,27 @@ struct Block {
   }
 };
 
-// Calls f(at) for pieces of 16 that cover `count`, the last one moved back; false where there are fewer.
+// Calls f(offset) for chunks of 16 that cover `count`; the last one may overlap the one before. Returns false
+// if `count` is below 16.
 template <class F>
-[[gnu::always_inline]] inline bool in_pieces(int64_t count, const F& f) {
+[[gnu::always_inline]] inline bool for_each_chunk(int64_t count, const F& f) {
   if (count < 16) return false;
   for (int64_t at = 0; at < count; at += 16) f(std::min(at, count - 16));
   return true;
 }
 
-// `lanes` rows from y on (the last one again where there are no more), `count` bytes each, so that the bytes
-// of a column stand together.
+// Transposes `lanes` rows of `count` bytes, starting at row y, so that the bytes of a column are contiguous.
+// Beyond the last row of the image, that row is repeated.
 template <int64_t lanes>
 [[gnu::always_inline]] inline void to_columns(const ImageView& in, int64_t y, int64_t count, uint8_t* out) {
   const uint8_t* rows[lanes];
   for (int64_t i = 0; i < lanes; ++i) rows[i] = in.row(std::min(y + i, in.height - 1));
-  const bool done = in_pieces(
+  const bool done = for_each_chunk(
       count, [&](int64_t at) __attribute__((always_inline)) {
         Block<lanes> block;
 #pragma GCC unroll 16
         for (int i = 0; i < 16; ++i) block.load_row(i, rows, at);
-        block.turn();
+        block.transpose();
 #pragma GCC unroll 16
         for (int i = 0; i < 16; ++i) std::memcpy(out + (at + i) * lanes, &block.vectors[i], lanes);
       });
@@ -110,17 +112,17 @@ template <int64_t lanes>
     for (int64_t i = 0; i < lanes; ++i) out[at * lanes + i] = rows[i][at];
 }
 
-// The reverse, to rows that begin `stride` bytes apart.
+// The reverse, into rows that are `stride` bytes apart.
 template <int64_t lanes>
 [[gnu::always_inline]] inline void to_rows(const uint8_t* in, int64_t count, uint8_t* out, int64_t stride) {
   uint8_t* rows[lanes];
   for (int64_t i = 0; i < lanes; ++i) rows[i] = out + i * stride;
-  const bool done = in_pieces(
+  const bool done = for_each_chunk(
       count, [&](int64_t at) __attribute__((always_inline)) {
         Block<lanes> block;
 #pragma GCC unroll 16
         for (int i = 0; i < 16; ++i) std::memcpy(&block.vectors[i], in + (at + i) * lanes, lanes);
-        block.turn();
+        block.transpose();
 #pragma GCC unroll 16
         for (int i = 0; i < 16; ++i) block.store_row(i, rows, at);
       });
@@ -129,7 +131,7 @@ template <int64_t lanes>
     for (int64_t i = 0; i < lanes; ++i) rows[i][at] = in[at * lanes + i];
 }
 
-// `vectors` neighbouring vectors of weighted sums; tap(k) is where the k-th of `count` taps begins.
+// Computes `vectors` adjacent vectors of weighted sums; tap(k) is the address of the k-th of `count` taps.
 template <class Sums, int vectors, class Tap>
 [[gnu::always_inline]] inline void sum_taps(const int32_t* weights, int64_t count, const Tap& tap,
                                             uint8_t* out) {
@@ -146,15 +148,16 @@ template <class Sums, int vectors, class Tap>
   for (int i = 0; i < vectors; ++i) sums[i].store(out + i * Sums::lanes);
 }
 
-// All channels of a pixel, where registers hold their sums, or one after the other.
-constexpr int vectors_at_once(int channels, int most) {
-  return channels <= most ? channels : 1;
+// All channels of a pixel at once if the registers can hold their sums, otherwise one at a time.
+constexpr int vectors_at_once(int channels, int max_vectors) {
+  return channels <= max_vectors ? channels : 1;
 }
 
 template <class Sums, int channels>
-[[gnu::always_inline]] inline void narrow_columns(const ResizeTable& table, const uint8_t* in, uint8_t* out) {
+[[gnu::always_inline]] inline void resample_columns(const ResizeTable& table, const uint8_t* in,
+                                                    uint8_t* out) {
   constexpr int64_t lanes = Sums::lanes, pixel = channels * lanes;
-  constexpr int vectors = vectors_at_once(channels, Sums::at_once);
+  constexpr int vectors = vectors_at_once(channels, Sums::max_vectors);
   for (int64_t x = 0; x < table.out; ++x)
     for (int c = 0; c < channels; c += vectors, out += vectors * lanes) {
       const uint8_t* from = in + table.first[size_t(x)] * pixel + c * lanes;
@@ -165,18 +168,20 @@ template <class Sums, int channels>
     }
 }
 
-// `row` bytes of one output row out of the narrowed rows its taps read. These may be read up to a whole
-// number of lanes.
+// Computes `row` bytes of one output row from the resampled rows of its taps. Those are padded: reads may
+// extend to a multiple of the lanes.
 template <class Sums>
-[[gnu::always_inline]] inline void mix_rows(const int32_t* weights, const std::vector<const uint8_t*>& rows,
-                                            int64_t row, uint8_t* out) {
-  constexpr int64_t lanes = Sums::lanes, together = Sums::at_once * lanes;
+[[gnu::always_inline]] inline void resample_row(const int32_t* weights,
+                                                const std::vector<const uint8_t*>& rows, int64_t row,
+                                                uint8_t* out) {
+  constexpr int64_t lanes = Sums::lanes, together = Sums::max_vectors * lanes;
   const auto count = int64_t(rows.size());
   int64_t at = 0;
   const auto tap = [&](int64_t k) __attribute__((always_inline)) {
     return rows[size_t(k)] + at;
   };
-  for (; at + together <= row; at += together) sum_taps<Sums, Sums::at_once>(weights, count, tap, out + at);
+  for (; at + together <= row; at += together)
+    sum_taps<Sums, Sums::max_vectors>(weights, count, tap, out + at);
   for (; at < row; at += lanes) {
     uint8_t levels[lanes];
     sum_taps<Sums, 1>(weights, count, tap, levels);
@@ -184,32 +189,33 @@ template <class Sums>
   }
 }
 
-// Input rows are narrowed `lanes` at a time, when an output row first needs them, into a ring of blocks of
-// rows that holds as many as one output row can read. A tap that only fills a group may lie beyond the last
-// column, in the memory of the narrowed ones, or the last row, which is taken again.
+// Input rows are resampled `lanes` at a time, when an output row first needs them, into a ring of row blocks
+// that holds as many rows as one output row can read. A padding tap with weight 0 may lie beyond the last
+// column, where it reads the memory of the resampled columns, or beyond the last row, where it reads the last
+// row again.
 template <class Sums, int channels>
 [[gnu::always_inline]] inline void resize_by(const ImageView& in, uint8_t* out, ResizeScratch& scratch) {
   constexpr int64_t lanes = Sums::lanes;
   const ResizeTable &columns = scratch.columns, &rows = scratch.rows;
   const int64_t row = columns.out * channels, stride = (row + lanes - 1) / lanes * lanes;
   const int64_t blocks = std::min((rows.stride + lanes - 2) / lanes + 1, (in.height + lanes - 1) / lanes);
-  scratch.turned.resize(size_t((in.width + columns.out) * channels * lanes));
-  scratch.narrowed.resize(size_t(blocks * lanes * stride));
-  uint8_t *wide = scratch.turned.data(), *narrow = wide + in.width * channels * lanes;
-  int64_t narrowed = 0;  // blocks
+  scratch.transposed.resize(size_t((in.width + columns.out) * channels * lanes));
+  scratch.resampled.resize(size_t(blocks * lanes * stride));
+  uint8_t *columns_in = scratch.transposed.data(), *columns_out = columns_in + in.width * channels * lanes;
+  int64_t done = 0;  // blocks of input rows
   for (int64_t y = 0; y < rows.out; ++y, out += row) {
     const int64_t first = rows.first[size_t(y)], end = first + rows.count[size_t(y)];
-    for (; narrowed * lanes < std::min(end, in.height); ++narrowed) {
-      to_columns<lanes>(in, narrowed * lanes, in.width * channels, wide);
-      narrow_columns<Sums, channels>(columns, wide, narrow);
-      to_rows<lanes>(narrow, row, &scratch.narrowed[size_t(narrowed % blocks * lanes * stride)], stride);
+    for (; done * lanes < std::min(end, in.height); ++done) {
+      to_columns<lanes>(in, done * lanes, in.width * channels, columns_in);
+      resample_columns<Sums, channels>(columns, columns_in, columns_out);
+      to_rows<lanes>(columns_out, row, &scratch.resampled[size_t(done % blocks * lanes * stride)], stride);
     }
     scratch.taps.clear();
     for (int64_t i = first; i < end; ++i) {
       const int64_t at = std::min(i, in.height - 1);
-      scratch.taps.push_back(&scratch.narrowed[size_t((at / lanes % blocks * lanes + at % lanes) * stride)]);
+      scratch.taps.push_back(&scratch.resampled[size_t((at / lanes % blocks * lanes + at % lanes) * stride)]);
     }
-    mix_rows<Sums>(&rows.weights[size_t(y * rows.stride)], scratch.taps, row, out);
+    resample_row<Sums>(&rows.weights[size_t(y * rows.stride)], scratch.taps, row, out);
   }
 }
 
@@ -230,35 +236,39 @@ bool has_vnni() {
 
 }  // namespace
 
-void resize(const ImageView& in, int64_t height, int64_t width, uint8_t* out, ResizeFilter filter,
-            ResizeScratch& scratch, bool mirrored) {
+void resize_into(const ImageView& in, int64_t height, int64_t width, uint8_t* out, ResizeFilter filter,
+                 ResizeScratch& scratch, bool mirrored) {
   check(in.height > 0 && in.width > 0 && height > 0 && width > 0,
         "[resize] expected sides of at least 1, got {}x{} to {}x{}", in.width, in.height, width, height);
   check(in.channels == 1 || in.channels == 3, "[resize] expected 1 or 3 channels, got {}", in.channels);
   fill_table(scratch.columns, filter, in.width, width, mirrored);
   fill_table(scratch.rows, filter, in.height, height, false);
   with_simd([&]<size_t widest>() __attribute__((always_inline)) {
-    constexpr size_t bytes = std::min<size_t>(widest, 32);  // 64 rows at once are more than small images have
+    constexpr size_t bytes = std::min<size_t>(widest, 32);  // small images have fewer than 64 rows
 #if defined(__x86_64__)
     if constexpr (widest == 64)
       if (has_vnni()) return resize_with<PairSums<bytes, true>>(in, out, scratch);
     resize_with<PairSums<bytes, false>>(in, out, scratch);
 #else
-    // Weights that are never negative and sum to 1 need no clipping, until there are so many that their
-    // rounding adds up.
-    constexpr int64_t many = 1 << 13;
-    if (filter != ResizeFilter::bilinear || std::max(scratch.columns.stride, scratch.rows.stride) > many)
-      resize_with<PlainSums<bytes, true>>(in, out, scratch);
+    // Weights that are never negative and sum to 1 need no clipping, unless there are so many that their rounding
+    // errors add up.
+    constexpr int64_t max_taps = 1 << 13;
+    if (filter != ResizeFilter::bilinear || std::max(scratch.columns.stride, scratch.rows.stride) > max_taps)
+      resize_with<WideSums<bytes, true>>(in, out, scratch);
     else
-      resize_with<PlainSums<bytes, false>>(in, out, scratch);
+      resize_with<WideSums<bytes, false>>(in, out, scratch);
 #endif
   });
 }
 
+}  // namespace tandem::detail
+
+namespace tandem {
+
 Image resize(const ImageView& in, int64_t height, int64_t width, ResizeFilter filter) {
   Image out = make_image(height, width, in.channels);
-  ResizeScratch scratch;
-  resize(in, height, width, out.pixels.data(), filter, scratch);
+  detail::ResizeScratch scratch;
+  detail::resize_into(in, height, width, out.pixels.data(), filter, scratch);
   return out;
 }
 

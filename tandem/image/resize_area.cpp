@@ -9,9 +9,10 @@
 namespace tandem {
 namespace {
 
-// Adds to visit(source, weight) the source pixels that new pixel `i` of `to` covers; the weights sum to 1.
+// Calls visit(source, weight) for the source pixels that output pixel `i` of `to` covers; the weights sum
+// to 1.
 template <class Visit>
-void covered(int64_t i, int64_t from, int64_t to, const Visit& visit) {
+void for_each_covered(int64_t i, int64_t from, int64_t to, const Visit& visit) {
   const double ratio = double(from) / double(to);
   const double begin = double(i) * ratio, end = double(i + 1) * ratio;
   const int64_t first = std::min(int64_t(begin), from - 1);
@@ -29,16 +30,16 @@ Image resize_area(const Image& image, int64_t height, int64_t width) {
         "[resize_area] expected sides of at least 1, got {}x{} to {}x{}", image.width, image.height, width,
         height);
   Image out = make_image(height, width, image.channels);
-  std::vector<float> row(size_t(image.row_bytes()));  // the mean of the source rows a new row covers
+  std::vector<float> row(size_t(image.row_bytes()));  // the mean of the source rows that an output row covers
   for (int64_t y = 0; y < height; ++y) {
     std::ranges::fill(row, 0.0f);
-    covered(y, image.height, height, [&](int64_t k, float weight) {
+    for_each_covered(y, image.height, height, [&](int64_t k, float weight) {
       const uint8_t* in = image.row(k);
       for (size_t i = 0; i < row.size(); ++i) row[i] += weight * float(in[i]);
     });
     for (int64_t x = 0; x < width; ++x) {
       float sum[3] = {};
-      covered(x, image.width, width, [&](int64_t k, float weight) {
+      for_each_covered(x, image.width, width, [&](int64_t k, float weight) {
         for (int c = 0; c < image.channels; ++c) sum[c] += weight * row[size_t(k * image.channels + c)];
       });
       for (int c = 0; c < image.channels; ++c)

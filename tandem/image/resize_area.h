@@ -1,5 +1,5 @@
-// Resizing by area: every new pixel is the mean of what it covers. Right for making smaller; when enlarging,
-// pixels become squares. (The training transforms have their own resize, equal to PIL's.)
+// Resizing by area averaging: every output pixel is the mean of the input area it covers. Meant for reducing;
+// when enlarging, pixels become squares. (Training transforms use resize(), which equals PIL's.)
 #pragma once
 
 #include "tandem/image/image.h"

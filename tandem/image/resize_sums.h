@@ -1,6 +1,6 @@
-// Sums of weighted bytes, a vector of neighbours at a time: the arithmetic of a resize, exact in 32 bits.
-// Taps are added in groups; x86 multiplies two pairs of 16 bits at the cost of one. A tap that the last group
-// lacks has the weight 0.
+// Weighted sums of bytes, one vector of adjacent bytes at a time: the arithmetic of a resize, exact in 32
+// bits. Taps are added in groups of two on x86, which multiplies two pairs of 16 bits in one instruction. The
+// last group is padded with a tap of weight 0.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 #include "tandem/core/simd.h"
 #include "tandem/image/resize_weights.h"
 
-namespace tandem {
+namespace tandem::detail {
 
-// The elements of a and b in turn, of the first or second half of each 16 bytes: one instruction, where
-// compilers would convert bytes one by one. (It writes to `out`, because vectors are passed by no ABI that is
-// settled.)
+// Interleaves the elements of a and b, of the first or second half of each 16 bytes. This is one instruction,
+// where compilers would otherwise convert bytes one at a time. (It writes to `out`, because the ABI for
+// returning vectors depends on the enabled instruction set.)
 template <int half, class T, size_t bytes>
 [[gnu::always_inline]] inline void interleave(const Vector<T, bytes>& a, const Vector<T, bytes>& b,
                                               Vector<T, bytes>& out) {
@@ -29,8 +29,8 @@ template <int half, class T, size_t bytes>
 
 constexpr int resize_tap_group = 2;
 
-// The weights of a group as PairSums takes them, in place: their lower 16 bits, signed, and what is left of
-// them, each a pair.
+// Converts the weights of a group to the layout of PairSums, in place: a pair of their signed lower 16 bits,
+// then a pair of the remaining upper bits.
 inline void group_weights(int32_t* weights) {
   const auto low0 = int16_t(weights[0]), low1 = int16_t(weights[1]);
   const auto pair = [](int32_t a, int32_t b) { return int32_t(uint32_t(uint16_t(a)) | uint32_t(b) << 16); };
@@ -39,21 +39,21 @@ inline void group_weights(int32_t* weights) {
   weights[1] = high;
 }
 
-// `fused`: with AVX-512's VNNI. Instructions are written out, because the functions of <immintrin.h> cannot
-// be inlined where templates do not say for which CPU they are. What an instruction writes is a variable of
-// its own: members would be kept in memory.
+// `fused` uses AVX-512 VNNI. Instructions are written as inline assembly, because the functions of
+// <immintrin.h> cannot be inlined into templates without a target attribute. Each instruction writes to a
+// local variable: members would be kept in memory.
 template <size_t bytes, bool fused>
 class PairSums {
  public:
   static constexpr int64_t lanes = bytes;
-  static constexpr int at_once = 1;  // how many of them registers hold
+  static constexpr int max_vectors = 1;  // how many sums the registers can hold
 
   [[gnu::always_inline]] PairSums() {
 #pragma GCC unroll 4
     for (int i = 0; i < 4; ++i) low_[i] = Ints{} + (1 << (resize_weight_bits - 1)), high_[i] = Ints{};
   }
 
-  // tap(i) is where tap i of the group begins.
+  // tap(i) is the address of tap i of the group.
   template <class Tap>
   [[gnu::always_inline]] void add(const Tap& tap, const int32_t* weights) {
     const Bytes a = *reinterpret_cast<const Bytes*>(tap(0)), b = *reinterpret_cast<const Bytes*>(tap(1));
@@ -74,7 +74,7 @@ class PairSums {
     }
   }
 
-  // A sum's upper half fits 16 bits, and the last instruction clips.
+  // The upper half of a sum fits 16 bits, and the last instruction clips.
   [[gnu::always_inline]] void store(uint8_t* to) const {
     Words halves[2];
 #pragma GCC unroll 2
@@ -100,7 +100,7 @@ class PairSums {
   using Words = Vector<int16_t, bytes>;
   using Ints = Vector<int32_t, bytes>;
 
-  // Adds, in each 32 bits, the products of the two halves.
+  // Adds the products of both 16-bit halves to each 32-bit sum.
   [[gnu::always_inline]] static void add_products(const Ints& a, const Ints& b, Ints& sums) {
     if constexpr (fused) {
       Ints sum = sums;
@@ -125,14 +125,14 @@ constexpr int resize_tap_group = 1;
 
 inline void group_weights(int32_t*) {}
 
-// A byte of a vector is widened to 32 bits by shuffles (little-endian).
+// Widens the bytes of a vector to 32 bits by shuffles (little-endian).
 template <size_t bytes, bool clip>
-class PlainSums {
+class WideSums {
  public:
   static constexpr int64_t lanes = bytes;
-  static constexpr int at_once = 4;
+  static constexpr int max_vectors = 4;
 
-  [[gnu::always_inline]] PlainSums() {
+  [[gnu::always_inline]] WideSums() {
 #pragma GCC unroll 4
     for (Ints& part : parts_) part = Ints{} + (1 << (resize_weight_bits - 1));
   }
@@ -153,20 +153,21 @@ class PlainSums {
     }
   }
 
-  // Levels are clipped by their signs: comparing wide vectors is what compilers do one by one.
+  // Levels are clipped by their sign bits, because compilers split comparisons of wide vectors into scalar
+  // ones.
   [[gnu::always_inline]] void store(uint8_t* to) const {
     Words halves[2];
 #pragma GCC unroll 2
     for (int i = 0; i < 2; ++i) {
-      take_evens<int16_t>(reinterpret_cast<Words>(parts_[2 * i] >> resize_weight_bits),
-                          reinterpret_cast<Words>(parts_[2 * i + 1] >> resize_weight_bits), halves[i]);
+      even_elements<int16_t>(reinterpret_cast<Words>(parts_[2 * i] >> resize_weight_bits),
+                             reinterpret_cast<Words>(parts_[2 * i + 1] >> resize_weight_bits), halves[i]);
       if constexpr (clip) {
         const Words below = 255 - (halves[i] & ~(halves[i] >> 15));
         halves[i] = 255 - (below & ~(below >> 15));
       }
     }
     Bytes levels;
-    take_evens<uint8_t>(reinterpret_cast<Bytes>(halves[0]), reinterpret_cast<Bytes>(halves[1]), levels);
+    even_elements<uint8_t>(reinterpret_cast<Bytes>(halves[0]), reinterpret_cast<Bytes>(halves[1]), levels);
     *reinterpret_cast<Bytes*>(to) = levels;
   }
 
@@ -175,10 +176,10 @@ class PlainSums {
   using Words = Vector<int16_t, bytes>;
   using Ints = Vector<int32_t, bytes>;
 
-  // Every other element of a, then of b, of each 16 bytes.
+  // The even elements of a, then of b, of each 16 bytes.
   template <class T>
-  [[gnu::always_inline]] static void take_evens(const Vector<T, bytes>& a, const Vector<T, bytes>& b,
-                                                Vector<T, bytes>& out) {
+  [[gnu::always_inline]] static void even_elements(const Vector<T, bytes>& a, const Vector<T, bytes>& b,
+                                                   Vector<T, bytes>& out) {
     constexpr int count = bytes / sizeof(T), group = 16 / sizeof(T);
     [&]<int... i>(std::integer_sequence<int, i...>) __attribute__((always_inline)) {
       out = __builtin_shufflevector(
@@ -192,4 +193,4 @@ class PlainSums {
 
 #endif
 
-}  // namespace tandem
+}  // namespace tandem::detail

@@ -1,5 +1,7 @@
 #include "tandem/nn/activation.h"
 
+#include "tandem/core/check.h"
+
 namespace tandem {
 
 Tensor ActivationLayer::forward(const Tensor& x) {

@@ -1,4 +1,4 @@
-// An activation as a layer.
+// Activation functions as modules.
 #pragma once
 
 #include "tandem/nn/module.h"
@@ -6,6 +6,7 @@
 
 namespace tandem {
 
+/// Applies a sigmoid, tanh or ReLU element by element.
 class ActivationLayer : public Module {
  public:
   explicit ActivationLayer(Activation activation) : activation_(activation) {}

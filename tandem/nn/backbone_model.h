@@ -1,5 +1,5 @@
-// A network made of a backbone, which finds features in images, and a last layer, which tells classes by
-// them. Often the backbone comes from elsewhere and only the last layer is trained.
+// Image classifiers made of a backbone, which computes features, and a head, which classifies them. In
+// transfer learning the backbone is pretrained and only the head is trained.
 #pragma once
 
 #include <cstdint>
@@ -8,23 +8,26 @@
 
 namespace tandem {
 
+/// Base class of classifiers whose backbone can be frozen.
 class BackboneModel : public Module {
  public:
   Tensor forward(const Tensor& x) final { return head(features(x)); }
 
-  // (n, height, width, channels) → (n, features) in f32.
+  /// (n, height, width, channels) → (n, feature_count()) in f32.
   virtual Tensor features(const Tensor& x) = 0;
+  /// (n, feature_count()) → logits (n, classes) in f32.
   virtual Tensor head(const Tensor& features) = 0;
   virtual std::int64_t feature_count() const = 0;
 
-  // Everything but the last layer. Batch norms go on moving their running statistics in training, unless
-  // these are fixed.
+  /// Freezes all parameters but those of the head. Batch norms still update their running statistics in
+  /// training unless freeze_statistics() is called too.
   void freeze_backbone() {
     freeze_features();
     frozen_ = true;
   }
   bool is_backbone_frozen() const { return frozen_; }
-  virtual void fix_statistics() = 0;
+  /// Makes all batch norms use their running statistics, also in training.
+  virtual void freeze_statistics() = 0;
 
  protected:
   virtual void freeze_features() = 0;

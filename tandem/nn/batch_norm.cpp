@@ -6,43 +6,43 @@
 namespace tandem {
 namespace {
 
-thread_local std::int64_t separate_images = 0;  // 0: all are one batch
+thread_local std::int64_t ghost_batch_size = 0;  // 0: all images are one batch
 
 }  // namespace
 
-SeparateBatches::SeparateBatches(std::int64_t images) : previous_(separate_images) {
-  expect(images > 0);
-  separate_images = images;
+GhostBatches::GhostBatches(std::int64_t batch_size) : previous_(ghost_batch_size) {
+  expect(batch_size > 0);
+  ghost_batch_size = batch_size;
 }
 
-SeparateBatches::~SeparateBatches() {
-  separate_images = previous_;
+GhostBatches::~GhostBatches() {
+  ghost_batch_size = previous_;
 }
 
 BatchNorm::BatchNorm(std::int64_t channels, double momentum, double epsilon)
     : weight_(full({channels}, 1.0, DType::f32)),
       bias_(zeros({channels}, DType::f32)),
-      running_mean_(zeros({channels}, DType::f32)),
-      running_variance_(full({channels}, 1.0, DType::f32)),
-      batches_(zeros({}, DType::i64)),
+      statistics_{.mean = zeros({channels}, DType::f32),
+                  .variance = full({channels}, 1.0, DType::f32),
+                  .batches_tracked = zeros({}, DType::i64)},
       momentum_(momentum),
       epsilon_(epsilon) {
   add_parameter("weight", weight_);
   add_parameter("bias", bias_);
-  add_buffer("running_mean", running_mean_);
-  add_buffer("running_var", running_variance_);
-  add_buffer("num_batches_tracked", batches_);
+  add_buffer("running_mean", statistics_.mean);
+  add_buffer("running_var", statistics_.variance);
+  add_buffer("num_batches_tracked", statistics_.batches_tracked);
 }
 
 Tensor BatchNorm::forward(const Tensor& x, const Tensor& residual, bool relu) {
-  std::int64_t batch_rows = separate_images;
+  std::int64_t batch_rows = ghost_batch_size;
   for (int axis = 1; axis + 1 < x.rank(); ++axis) batch_rows *= x.size(axis);
-  const BatchNormOptions options{.training = uses_batch(),
+  const BatchNormOptions options{.training = uses_batch_statistics(),
                                  .momentum = momentum_,
                                  .epsilon = epsilon_,
                                  .relu = relu,
-                                 .batch_rows = batch_rows};
-  return batch_norm(x, weight_, bias_, running_mean_, running_variance_, options, residual, batches_);
+                                 .ghost_batch_rows = batch_rows};
+  return batch_norm(x, weight_, bias_, statistics_, options, residual);
 }
 
 }  // namespace tandem

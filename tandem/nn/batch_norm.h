@@ -1,50 +1,53 @@
-// Batch normalisation over the last axis, with PyTorch's names.
+// Batch normalization over the last axis, with PyTorch's state-dict names.
 #pragma once
 
+#include <cstdint>
+
 #include "tandem/nn/module.h"
-#include "tandem/ops/batch_norm.h"
-#include "tandem/ops/fold_norm.h"
+#include "tandem/ops/conv/batch_norm.h"
 
 namespace tandem {
 
-// While it lives, batch norms on this thread take each `images` rows of what they are given, and what is
-// left, for a batch by itself: so several batches can go through a network at once. There are no gradients
-// then.
-class SeparateBatches {
+/// While an instance exists, batch norms on this thread normalize every `batch_size` images (and the
+/// remainder) as a batch of their own, so that several batches can pass through a network in one call.
+/// Forward only: there are no gradients.
+class GhostBatches {
  public:
-  explicit SeparateBatches(std::int64_t images);
-  ~SeparateBatches();
-  SeparateBatches(const SeparateBatches&) = delete;
-  SeparateBatches& operator=(const SeparateBatches&) = delete;
+  explicit GhostBatches(std::int64_t batch_size);
+  ~GhostBatches();
+  GhostBatches(const GhostBatches&) = delete;
+  GhostBatches& operator=(const GhostBatches&) = delete;
 
  private:
   std::int64_t previous_;
 };
 
-// "weight" ones, "bias" zeros; buffers "running_mean" zeros, "running_var" ones, "num_batches_tracked" 0
-// (i64).
+/// Parameters "weight" (ones) and "bias" (zeros); buffers "running_mean" (zeros), "running_var" (ones) and
+/// "num_batches_tracked" (i64, 0).
 class BatchNorm : public Module {
  public:
   explicit BatchNorm(std::int64_t channels, double momentum = 0.1, double epsilon = 1e-5);
 
   Tensor forward(const Tensor& x) override { return forward(x, {}, false); }
-  // relu(normalised + residual); the residual may be an empty handle.
+  /// normalized + residual, then ReLU if `relu`. The residual may be an undefined tensor.
   Tensor forward(const Tensor& x, const Tensor& residual, bool relu);
 
-  // Always as in evaluation: the running statistics do not move.
-  void fix_statistics() { fixed_ = true; }
-  bool uses_batch() const { return is_training() && !fixed_; }
-
-  // Handles of this module's members: what it does in evaluation.
-  NormValues values() const { return {weight_, bias_, running_mean_, running_variance_, epsilon_}; }
+  /// Normalizes with the running statistics and no longer updates them, also in training.
+  void freeze_statistics() { frozen_ = true; }
+  /// Whether forward() normalizes with the statistics of the batch.
+  bool uses_batch_statistics() const { return is_training() && !frozen_; }
 
   const Tensor& weight() const { return weight_; }
   const Tensor& bias() const { return bias_; }
+  const Tensor& running_mean() const { return statistics_.mean; }
+  const Tensor& running_variance() const { return statistics_.variance; }
+  double epsilon() const { return epsilon_; }
 
  private:
-  Tensor weight_, bias_, running_mean_, running_variance_, batches_;
+  Tensor weight_, bias_;
+  BatchNormStatistics statistics_;
   double momentum_, epsilon_;
-  bool fixed_ = false;
+  bool frozen_ = false;
 };
 
 }  // namespace tandem

@@ -4,7 +4,7 @@
 
 #include "tandem/core/check.h"
 #include "tandem/ops/cast.h"
-#include "tandem/ops/pool.h"
+#include "tandem/ops/conv/pool.h"
 
 namespace tandem {
 namespace {
@@ -51,8 +51,8 @@ void Cnn::freeze_features() {
   }
 }
 
-void Cnn::fix_statistics() {
-  for (const auto& layer : layers_) layer->norm().fix_statistics();
+void Cnn::freeze_statistics() {
+  for (const auto& layer : layers_) layer->norm().freeze_statistics();
 }
 
 }  // namespace tandem

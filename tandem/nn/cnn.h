@@ -1,5 +1,6 @@
-// A small convolutional network for images of any size from 8×8 on: three stages of 3×3 convolutions, each
-// half the size and twice the width of the one before, the mean over what is left, one linear layer.
+// A small convolutional network for images of 8×8 pixels or more: three stages of two 3×3 convolutions with
+// batch norm, then global average pooling and one linear layer. Each stage has half the resolution and twice
+// the channels of the one before.
 #pragma once
 
 #include <memory>
@@ -14,11 +15,11 @@ namespace tandem {
 struct CnnOptions {
   std::int64_t classes = 10;
   std::int64_t channels = 1;
-  std::int64_t width = 32;  // channels of the first stage
+  std::int64_t width = 32;  ///< channels of the first stage
   std::uint64_t seed = 1;
 };
 
-// (n, height, width, channels), f32 or bf16 → logits (n, classes) in f32.
+/// (n, height, width, channels), f32 or bf16 → logits (n, classes) in f32.
 class Cnn : public BackboneModel {
  public:
   explicit Cnn(const CnnOptions& options = {});
@@ -26,7 +27,7 @@ class Cnn : public BackboneModel {
   Tensor features(const Tensor& x) override;
   Tensor head(const Tensor& features) override { return head_.forward(features); }
   std::int64_t feature_count() const override { return head_.weight().size(1); }
-  void fix_statistics() override;
+  void freeze_statistics() override;
   const CnnOptions& options() const { return options_; }
 
  protected:

@@ -10,11 +10,12 @@ namespace tandem {
 Conv2d::Conv2d(std::int64_t in, std::int64_t out, const Conv2dLayerOptions& options)
     : options_{.window = options.window, .groups = options.groups} {
   check(in > 0 && out > 0 && options.groups > 0 && in % options.groups == 0 && out % options.groups == 0,
-        "[conv2d] expected sizes of 1 or more that {} groups divide, got {} and {}", options.groups, in, out);
+        "[conv2d] expected channel counts of 1 or more divisible by {} groups, got {} and {}", options.groups,
+        in, out);
   const auto [y, x] = options.kernel;
   check(y > 0 && x > 0, "[conv2d] expected a kernel of at least 1x1, got {}x{}", y, x);
   const double deviation = std::sqrt(2.0 / static_cast<double>(out * y * x));
-  // Drawn in the order of files, so that the numbers do not depend on how Tandem lays them out.
+  // Sampled in file order, so that the initial values do not depend on the layout in memory.
   weight_ = normal({out, in / options.groups, y, x}, 0, deviation, options.random)
                 .permute({0, 2, 3, 1})
                 .contiguous();

@@ -1,9 +1,9 @@
-// A convolution layer. The weight is held as the operation wants it, (out, kernel y, kernel x, in), and goes
-// into files as PyTorch has it, (out, in, kernel y, kernel x).
+// 2-D convolution. In memory the weight is (out, kernel y, kernel x, in), as conv2d() expects it; in state
+// dicts and files it is (out, in, kernel y, kernel x), as in PyTorch.
 #pragma once
 
 #include "tandem/nn/module.h"
-#include "tandem/ops/conv2d.h"
+#include "tandem/ops/conv/conv2d.h"
 #include "tandem/ops/random.h"
 
 namespace tandem {
@@ -13,18 +13,21 @@ struct Conv2dLayerOptions {
   Window window = {};
   std::int64_t groups = 1;
   bool bias = true;
-  RandomOptions random = {};  // of the weight
+  RandomOptions random = {};  ///< initial weight: seed, stream, dtype and device
 };
 
-// "weight" normal with variance 2 / (out · kernel size), as residual networks are begun; "bias" (out) zero.
+/// "weight" starts normal with variance 2 / (out · kernel size), the usual choice for residual networks;
+/// "bias" (out) starts at zero. Throws Error for sizes below 1 or not divisible by `groups`.
 class Conv2d : public Module {
  public:
   Conv2d(std::int64_t in, std::int64_t out, const Conv2dLayerOptions& options = {});
 
-  Tensor forward(const Tensor& x) override;  // (n, height, width, in) → (n, height', width', out)
+  /// (n, height, width, in) → (n, height', width', out)
+  Tensor forward(const Tensor& x) override;
 
   const Tensor& weight() const { return weight_; }
-  const Tensor& bias() const { return bias_; }  // undefined when there is none
+  /// Undefined without a bias.
+  const Tensor& bias() const { return bias_; }
   const Conv2dOptions& options() const { return options_; }
 
  private:

@@ -1,35 +1,49 @@
 #include "tandem/nn/conv_norm.h"
 
-#include "tandem/ops/fold_norm.h"
+#include "tandem/ops/conv/fold_batch_norm.h"
+#include "tandem/ops/conv/prepacked_conv.h"
 #include "tandem/tensor/tape.h"
 
 namespace tandem {
 namespace {
 
-Conv2dLayerOptions without_bias(Conv2dLayerOptions options) {  // the norm has one
+Conv2dLayerOptions without_bias(Conv2dLayerOptions options) {
   options.bias = false;
   return options;
 }
 
 }  // namespace
 
-ConvNorm::ConvNorm(std::int64_t in, std::int64_t out, Conv2dLayerOptions options)
+struct ConvNorm::Folded {
+  detail::PrepackedConv2d conv;
+  DType dtype;
+  std::uint64_t conv_revision;
+  std::uint64_t norm_revision;
+};
+
+ConvNorm::ConvNorm(std::int64_t in, std::int64_t out, const Conv2dLayerOptions& options)
     : conv_(in, out, without_bias(options)), norm_(out) {}
 
-bool ConvNorm::is_fixed(const Tensor& x, const Tensor& residual) const {
-  return !norm_.uses_batch() && !wants_grad(conv_.weight()) && !wants_grad(norm_.weight()) &&
+ConvNorm::~ConvNorm() = default;
+
+bool ConvNorm::can_fold(const Tensor& x, const Tensor& residual) const {
+  return !norm_.uses_batch_statistics() && !wants_grad(conv_.weight()) && !wants_grad(norm_.weight()) &&
          !wants_grad(x) && !(residual.defined() && wants_grad(residual));
 }
 
 Tensor ConvNorm::forward(const Tensor& x, bool relu, const Tensor& residual) {
-  if (!is_fixed(x, residual)) return norm_.forward(conv_.forward(x), residual, relu);
+  if (!can_fold(x, residual)) return norm_.forward(conv_.forward(x), residual, relu);
   if (!folded_ || folded_->dtype != x.dtype() || folded_->conv_revision != conv_.revision() ||
       folded_->norm_revision != norm_.revision()) {
-    const FoldedNorm folded = fold_norm(conv_.weight(), norm_.values(), x.dtype());
-    folded_ = Folded{fix_conv2d(folded.weight, folded.bias, conv_.options(), x.dtype()), x.dtype(),
-                     conv_.revision(), norm_.revision()};
+    const detail::FoldedConv folded = detail::fold_batch_norm(
+        conv_.weight(),
+        {norm_.weight(), norm_.bias(), norm_.running_mean(), norm_.running_variance(), norm_.epsilon()},
+        x.dtype());
+    folded_ = std::make_unique<Folded>(
+        Folded{detail::prepack_conv2d(folded.weight, folded.bias, conv_.options(), x.dtype()), x.dtype(),
+               conv_.revision(), norm_.revision()});
   }
-  return conv2d(folded_->conv, x, residual, relu);
+  return detail::prepacked_conv2d(folded_->conv, x, residual, relu);
 }
 
 }  // namespace tandem

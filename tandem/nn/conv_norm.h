@@ -1,37 +1,38 @@
-// A convolution with its batch norm, and the residual sum and ReLU that follow: the brick convolutional
-// networks are made of. Where nothing is learnt and no statistics move, the norm is folded into the
-// convolution's weights, once, and all of it is one operation.
+// Convolution, batch norm, residual sum and ReLU: the building block of convolutional networks. When neither
+// gradients nor batch statistics are needed, the norm is folded into the convolution's weights once, and the
+// whole block is one operation.
 #pragma once
 
-#include <optional>
+#include <cstdint>
+#include <memory>
 
 #include "tandem/nn/batch_norm.h"
 #include "tandem/nn/conv2d.h"
-#include "tandem/ops/fixed_conv2d.h"
 
 namespace tandem {
 
+/// Not a Module itself: the module that owns it registers conv() and norm() under their own names.
 class ConvNorm {
  public:
-  ConvNorm(std::int64_t in, std::int64_t out, Conv2dLayerOptions options);
+  /// options.bias is ignored: the norm has the bias.
+  ConvNorm(std::int64_t in, std::int64_t out, const Conv2dLayerOptions& options);
+  ~ConvNorm();
+  ConvNorm(const ConvNorm&) = delete;
+  ConvNorm& operator=(const ConvNorm&) = delete;
 
-  // Both belong to whatever module registers them.
   Conv2d& conv() { return conv_; }
   BatchNorm& norm() { return norm_; }
 
+  /// norm(conv(x)) + residual, then ReLU if `relu`. The residual may be an undefined tensor.
   Tensor forward(const Tensor& x, bool relu, const Tensor& residual = {});
 
  private:
-  bool is_fixed(const Tensor& x, const Tensor& residual) const;
+  struct Folded;
+  bool can_fold(const Tensor& x, const Tensor& residual) const;
 
   Conv2d conv_;
   BatchNorm norm_;
-  struct Folded {
-    FixedConv2d conv;
-    DType dtype;
-    std::uint64_t conv_revision, norm_revision;
-  };
-  std::optional<Folded> folded_;
+  std::unique_ptr<Folded> folded_;  // cached for inference, with the dtype and revisions it was made for
 };
 
 }  // namespace tandem

@@ -14,12 +14,13 @@
 namespace tandem {
 namespace {
 
-// "; missing: a, b", or nothing.
+// "; missing: a, b", or nothing when there are no names.
 std::string clause(const char* what, const std::vector<std::string>& names) {
   if (names.empty()) return {};
-  constexpr std::size_t shown = 8;
-  const std::vector<std::string> first(names.begin(), names.begin() + std::min(names.size(), shown));
-  const std::string rest = names.size() > shown ? fmt::format(" and {} more", names.size() - shown) : "";
+  constexpr std::size_t max_shown = 8;
+  const std::vector<std::string> first(names.begin(), names.begin() + std::min(names.size(), max_shown));
+  const std::string rest =
+      names.size() > max_shown ? fmt::format(" and {} more", names.size() - max_shown) : "";
   return fmt::format("; {}: {}{}", what, fmt::join(first, ", "), rest);
 }
 

@@ -1,5 +1,5 @@
-// Inverted dropout: in training each element is 0 with a given probability and otherwise divided by what is
-// left; in evaluation nothing happens.
+// Inverted dropout: in training each element is zeroed with probability p and otherwise divided by 1 − p; in
+// evaluation it is the identity.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,11 @@
 
 namespace tandem {
 
-// Draws are a function of (seed, layer, step, element). The step, which forward() counts in training, is the
-// buffer "step", so that a resumed run goes on with the same masks.
+/// The mask is a function of (seed, layer, step, element). forward() counts the step in training; it is the
+/// buffer "step", so that a resumed run continues with the same masks.
 class Dropout : public Module {
  public:
+  /// Throws Error unless 0 ≤ probability < 1. Layers of one network need different `layer` numbers.
   explicit Dropout(double probability, std::uint64_t seed = 1, std::uint32_t layer = 0);
 
   Tensor forward(const Tensor& x) override;

@@ -18,45 +18,45 @@ Fans fans_of(const Shape& shape, const char* op) {
   return {static_cast<double>(shape[1]) * kernel, static_cast<double>(shape[0]) * kernel};
 }
 
-// A shape without elements has no fans, and needs no numbers.
-double deviation(double fan) {
+// The fan of an empty shape is 0.
+double stddev_for(double fan) {
   return fan > 0 ? std::sqrt(2 / fan) : 0;
 }
 
-Tensor draw_uniform(const Shape& shape, double stddev, RandomOptions options) {
+Tensor sample_uniform(const Shape& shape, double stddev, RandomOptions options) {
   const Device device = options.device;
   options.device = cpu_device;
   const double bound = std::sqrt(3.0) * stddev;
   return uniform(shape, -bound, bound, options).to(device);
 }
 
-Tensor draw_normal(const Shape& shape, double stddev, RandomOptions options) {
+Tensor sample_normal(const Shape& shape, double stddev, RandomOptions options) {
   const Device device = options.device;
   options.device = cpu_device;
   return normal(shape, 0, stddev, options).to(device);
 }
 
-double xavier_deviation(const Shape& shape, const char* op) {
+double xavier_stddev(const Shape& shape, const char* op) {
   const Fans fans = fans_of(shape, op);
-  return deviation(fans.in + fans.out);
+  return stddev_for(fans.in + fans.out);
 }
 
 }  // namespace
 
 Tensor xavier_uniform(const Shape& shape, const RandomOptions& options) {
-  return draw_uniform(shape, xavier_deviation(shape, "xavier_uniform"), options);
+  return sample_uniform(shape, xavier_stddev(shape, "xavier_uniform"), options);
 }
 
 Tensor xavier_normal(const Shape& shape, const RandomOptions& options) {
-  return draw_normal(shape, xavier_deviation(shape, "xavier_normal"), options);
+  return sample_normal(shape, xavier_stddev(shape, "xavier_normal"), options);
 }
 
 Tensor he_uniform(const Shape& shape, const RandomOptions& options) {
-  return draw_uniform(shape, deviation(fans_of(shape, "he_uniform").in), options);
+  return sample_uniform(shape, stddev_for(fans_of(shape, "he_uniform").in), options);
 }
 
 Tensor he_normal(const Shape& shape, const RandomOptions& options) {
-  return draw_normal(shape, deviation(fans_of(shape, "he_normal").in), options);
+  return sample_normal(shape, stddev_for(fans_of(shape, "he_normal").in), options);
 }
 
 }  // namespace tandem

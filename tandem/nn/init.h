@@ -1,6 +1,5 @@
-// Initial weights from the counter-based generator. They are drawn on the CPU and copied, so that every
-// device starts from the same bits; a parameter is told apart from the others of its network by a stream
-// number.
+// Weight initialization from the counter-based generator. Values are sampled on the CPU and copied, so that
+// all devices start from the same bits. Each parameter of a network uses its own stream of the seed.
 #pragma once
 
 #include "tandem/ops/random.h"
@@ -8,11 +7,12 @@
 
 namespace tandem {
 
-// For weights (out, in, …): fan_in = in · …, fan_out = out · …, where … are the sizes of a kernel. Fewer than
-// two axes are an Error. Xavier (Glorot): variance 2 / (fan_in + fan_out), for sigmoid and tanh; He
-// (Kaiming): 2 / fan_in, for ReLU.
+/// Xavier (Glorot) initialization, for sigmoid and tanh: variance 2 / (fan_in + fan_out). For a shape (out,
+/// in, …) fan_in is in · … and fan_out is out · …, where … are the kernel sizes. Throws Error for fewer than
+/// two axes.
 Tensor xavier_uniform(const Shape& shape, const RandomOptions& options = {});
 Tensor xavier_normal(const Shape& shape, const RandomOptions& options = {});
+/// He (Kaiming) initialization, for ReLU: variance 2 / fan_in.
 Tensor he_uniform(const Shape& shape, const RandomOptions& options = {});
 Tensor he_normal(const Shape& shape, const RandomOptions& options = {});
 

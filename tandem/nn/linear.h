@@ -1,4 +1,4 @@
-// A linear layer: y = x · weightᵀ + bias.
+// Fully connected layer: y = x · weightᵀ + bias.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,20 @@ namespace tandem {
 
 struct LinearOptions {
   bool bias = true;
-  RandomOptions random = {};  // of the weight: seed, stream, dtype and device
+  RandomOptions random = {};  ///< initial weight: seed, stream, dtype and device
 };
 
-// "weight" (out, in) Xavier-uniform, "bias" (out) zero.
+/// "weight" (out, in) starts Xavier-uniform, "bias" (out) at zero. Throws Error for sizes below 1.
 class Linear : public Module {
  public:
   Linear(std::int64_t in, std::int64_t out, const LinearOptions& options = {});
 
-  Tensor forward(const Tensor& x) override;  // (n, in) → (n, out)
+  /// (n, in) → (n, out)
+  Tensor forward(const Tensor& x) override;
 
   const Tensor& weight() const { return weight_; }
-  const Tensor& bias() const { return bias_; }  // undefined when there is none
+  /// Undefined without a bias.
+  const Tensor& bias() const { return bias_; }
 
  private:
   Tensor weight_, bias_;

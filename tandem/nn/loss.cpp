@@ -19,7 +19,7 @@ LossKind parse_loss(std::string_view name) {
 
 Tensor compute_loss(LossKind loss, const Tensor& outputs, const Tensor& labels, double label_smoothing) {
   if (loss == LossKind::cross_entropy) return cross_entropy(outputs, labels, label_smoothing);
-  check(label_smoothing == 0, "[loss] label smoothing goes with cross-entropy, not with mse");
+  check(label_smoothing == 0, "[loss] expected no label smoothing with mse, got {}", label_smoothing);
   return mse_loss(outputs, one_hot(labels, outputs.size(-1), outputs.dtype()));
 }
 

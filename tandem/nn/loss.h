@@ -1,4 +1,4 @@
-// The losses a classifier is trained with.
+// Loss functions for classifiers, selected at run time.
 #pragma once
 
 #include <string_view>
@@ -7,12 +7,16 @@
 
 namespace tandem {
 
-enum class LossKind { cross_entropy, mse };  // mse is on sigmoid outputs and one-hot targets
+/// mse compares sigmoid outputs with one-hot targets.
+enum class LossKind { cross_entropy, mse };
 
-const char* name_of(LossKind loss);  // "cross-entropy", "mse"
+/// "cross-entropy" or "mse".
+const char* name_of(LossKind loss);
+/// The inverse of name_of(); throws Error for other names.
 LossKind parse_loss(std::string_view name);
 
-// The mean loss of a batch: outputs (n, classes) are logits for cross-entropy, the sigmoid's for mse.
+/// The mean loss of a batch. outputs (n, classes) are logits for cross_entropy and sigmoid outputs for mse;
+/// labels (n) are class indices. Throws Error for label smoothing with mse.
 Tensor compute_loss(LossKind loss, const Tensor& outputs, const Tensor& labels, double label_smoothing = 0);
 
 }  // namespace tandem

@@ -11,16 +11,17 @@ namespace tandem {
 namespace {
 
 void check_layers(const std::vector<std::int64_t>& layers) {
-  constexpr std::int64_t most = std::int64_t{1} << 40;
+  constexpr std::int64_t max_weights = std::int64_t{1} << 40;
   check(layers.size() >= 2, "[mlp] expected at least two layer sizes, such as 784,200,10, got {}",
         layers.empty() ? "none" : fmt::format("{}", fmt::join(layers, ",")));
   std::int64_t weights = 0;
   for (std::size_t i = 0; i < layers.size(); ++i) {
     check(layers[i] > 0, "[mlp] expected layer sizes of 1 or more, got {}", fmt::join(layers, ","));
     std::int64_t added = 0;
-    const bool counts = i == 0 || (!__builtin_mul_overflow(layers[i - 1], layers[i], &added) &&
-                                   !__builtin_add_overflow(weights, added, &weights) && weights <= most);
-    check(counts, "[mlp] expected at most 2^40 weights, got layers {}", fmt::join(layers, ","));
+    const bool in_range =
+        i == 0 || (!__builtin_mul_overflow(layers[i - 1], layers[i], &added) &&
+                   !__builtin_add_overflow(weights, added, &weights) && weights <= max_weights);
+    check(in_range, "[mlp] expected at most 2^40 weights, got layers {}", fmt::join(layers, ","));
   }
 }
 

@@ -18,13 +18,13 @@ void Module::add_child(std::string name, Module& child) {
   children_.emplace_back(std::move(name), &child);
 }
 
-void Module::collect(Part part, const std::string& prefix, bool as_in_files, NamedTensors& into) const {
+void Module::collect(Part part, const std::string& prefix, bool for_state_dict, NamedTensors& into) const {
   for (const NamedMember& member : part == Part::parameters ? parameters_ : buffers_) {
-    Tensor tensor = as_in_files ? member.tensor->detach() : *member.tensor;
-    if (as_in_files && member.file_axes.rank() > 0) tensor = tensor.permute(member.file_axes);
+    Tensor tensor = for_state_dict ? member.tensor->detach() : *member.tensor;
+    if (for_state_dict && member.file_axes.rank() > 0) tensor = tensor.permute(member.file_axes);
     into.push_back({prefix + member.name, std::move(tensor)});
   }
-  for (const auto& [name, child] : children_) child->collect(part, prefix + name + ".", as_in_files, into);
+  for (const auto& [name, child] : children_) child->collect(part, prefix + name + ".", for_state_dict, into);
 }
 
 NamedTensors Module::parameters() const {
@@ -47,12 +47,12 @@ NamedTensors Module::state_dict() const {
 
 void Module::load_state_dict(const NamedTensors& state) {
   copy_named("load_state_dict", state_dict(), state);
-  drop_derived();
+  invalidate_caches();
 }
 
-void Module::drop_derived() {
+void Module::invalidate_caches() {
   ++revision_;
-  for (const auto& [name, child] : children_) child->drop_derived();
+  for (const auto& [name, child] : children_) child->invalidate_caches();
 }
 
 void Module::freeze() {

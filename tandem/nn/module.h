@@ -1,6 +1,6 @@
-// Module: a piece of a network with named parameters (what is trained) and buffers (what is only carried).
-// A module's tensors and children are its own members, registered by name in its constructor; names of
-// nested modules are joined by dots, as in PyTorch's state dicts. Modules do not move or copy.
+// Module: the base class of layers and networks. It has named parameters (trained) and buffers (not trained,
+// but saved). Tensors and child modules are members that the constructor registers by name; nested names are
+// joined by dots, as in PyTorch's state dicts.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@
 
 namespace tandem {
 
+/// Base class of layers and networks. Neither copied nor moved; not thread-safe.
 class Module {
  public:
   virtual ~Module() = default;
@@ -21,37 +22,41 @@ class Module {
   virtual Tensor forward(const Tensor& x) = 0;
   Tensor operator()(const Tensor& x) { return forward(x); }
 
-  // Handles that share the module's memory; parameters keep their place on the tape.
+  /// Handles that share the module's memory and require gradients as the parameters do.
   NamedTensors parameters() const;
+  /// Handles that share the module's memory.
   NamedTensors buffers() const;
-  // Parameters, then buffers, outside the tape, in the order of axes that weight files have.
+  /// Parameters, then buffers, detached, with the axis order of weight files. They share the module's memory.
   NamedTensors state_dict() const;
-  // Copies the values of all parameters and buffers, from any device. Every name must be there once with the
-  // same shape and dtype; otherwise an Error lists what does not fit, and nothing is changed.
+  /// Copies the values of all parameters and buffers from any device. Every name must be present once with
+  /// the same shape and dtype; otherwise throws an Error that lists the differences, and changes nothing.
   void load_state_dict(const NamedTensors& state);
 
-  // Moves everything, gradients too; an optimiser is made after that, as it holds the parameters.
+  /// Moves parameters, gradients and buffers. Construct optimizers afterwards: they hold the old parameters.
   void to(Device device);
+  /// Sets training mode for this module and all its children.
   void train(bool training = true);
   void eval() { train(false); }
   bool is_training() const { return training_; }
+  /// Drops the gradients of all parameters.
   void zero_grad();
 
-  // From now on the parameters get no gradients and nothing is kept to compute any.
+  /// Makes all parameters not require gradients.
   void freeze();
-  // Counts the occasions on which values may have been replaced: load_state_dict(), to(), train(),
-  // drop_derived(). What was derived from the values is good as long as it stands, for a module that is
-  // trained is set to train first.
+  /// Incremented whenever values may have changed: load_state_dict(), to(), train(), invalidate_caches().
+  /// Data derived from the parameters, such as folded weights, stays valid while the revision is the same:
+  /// training starts with train().
   std::uint64_t revision() const { return revision_; }
-  // What was derived from the values is derived anew when it is next needed. Belongs before and after a
-  // forward() that is captured: a replay must derive it again, and what the graph holds of it is the graph's.
-  void drop_derived();
+  /// Discards data derived from the parameters; it is recomputed when needed. Call it before and after
+  /// capturing a forward() in a graph: a replay must recompute the data, and memory captured by the graph
+  /// belongs to the graph.
+  void invalidate_caches();
 
  protected:
   Module() = default;
-  // The tensors and modules must be members of this one, or live as long.
-  // From now on the parameter requires a gradient. `file_axes`: which of its axes are the first, second, … of
-  // the tensor in a weight file; none where they are the same.
+  /// The registered tensors and modules must outlive this module; usually they are its members.
+  /// Makes the parameter require a gradient. `file_axes` is the permutation of its axes in state dicts and
+  /// files; empty for the same order.
   void add_parameter(std::string name, Tensor& parameter, Dims file_axes = {});
   void add_buffer(std::string name, Tensor& buffer);
   void add_child(std::string name, Module& child);
@@ -65,7 +70,7 @@ class Module {
   };
 
   std::vector<NamedMember>& members(Part part) { return part == Part::parameters ? parameters_ : buffers_; }
-  void collect(Part part, const std::string& prefix, bool as_in_files, NamedTensors& into) const;
+  void collect(Part part, const std::string& prefix, bool for_state_dict, NamedTensors& into) const;
 
   std::vector<NamedMember> parameters_, buffers_;
   std::vector<std::pair<std::string, Module*>> children_;

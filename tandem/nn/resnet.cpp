@@ -5,12 +5,12 @@
 
 #include "tandem/core/check.h"
 #include "tandem/ops/cast.h"
-#include "tandem/ops/pool.h"
+#include "tandem/ops/conv/pool.h"
 
 namespace tandem {
 namespace {
 
-// Residual blocks in each of the four stages.
+// Number of residual blocks in each of the four stages.
 std::array<int, 4> stage_sizes(int depth) {
   switch (depth) {
     case 18:
@@ -30,28 +30,30 @@ constexpr std::int64_t expansion(int depth) {
   return has_bottlenecks(depth) ? 4 : 1;
 }
 
-// Streams of the seed: a number for each layer that draws weights.
-class Streams {
+// Gives each layer with random weights its own stream of the seed.
+class StreamCounter {
  public:
-  explicit Streams(std::uint64_t seed) : seed_(seed) {}
+  explicit StreamCounter(std::uint64_t seed) : seed_(seed) {}
   RandomOptions next() { return {.seed = seed_, .stream = next_++}; }
 
  private:
   std::uint64_t seed_, next_ = 0;
 };
 
-Conv2dLayerOptions layer(std::int64_t kernel, std::int64_t stride, const RandomOptions& random) {
+Conv2dLayerOptions conv_options(std::int64_t kernel, std::int64_t stride, const RandomOptions& random) {
   const std::int64_t padding = kernel / 2;
   return {.kernel = {kernel, kernel},
           .window = {.stride = {stride, stride}, .padding = {padding, padding}},
           .random = random};
 }
 
-// Children under names of their own, nothing else.
+// Groups children under a name, as torchvision does; it is never called.
 class Container : public Module {
  public:
   using Module::add_child;
-  Tensor forward(const Tensor&) override { fail("[resnet] a container of layers is not run itself"); }
+  Tensor forward(const Tensor&) override {
+    fail("[resnet] expected no call of forward() on a container of layers");
+  }
 };
 
 }  // namespace
@@ -59,18 +61,19 @@ class Container : public Module {
 // The basic block (two 3×3) or the bottleneck (1×1, 3×3, 1×1), with a projection where the shape changes.
 class ResNetBlock : public Module {
  public:
-  ResNetBlock(bool bottleneck, std::int64_t in, std::int64_t width, std::int64_t stride, Streams& streams) {
+  ResNetBlock(bool bottleneck, std::int64_t in, std::int64_t width, std::int64_t stride,
+              StreamCounter& streams) {
     const std::int64_t out = bottleneck ? 4 * width : width;
     if (bottleneck) {
-      add(in, width, layer(1, 1, streams.next()));
-      add(width, width, layer(3, stride, streams.next()));
-      add(width, out, layer(1, 1, streams.next()));
+      add(in, width, conv_options(1, 1, streams.next()));
+      add(width, width, conv_options(3, stride, streams.next()));
+      add(width, out, conv_options(1, 1, streams.next()));
     } else {
-      add(in, width, layer(3, stride, streams.next()));
-      add(width, width, layer(3, 1, streams.next()));
+      add(in, width, conv_options(3, stride, streams.next()));
+      add(width, width, conv_options(3, 1, streams.next()));
     }
     if (stride == 1 && in == out) return;
-    projection_ = std::make_unique<ConvNorm>(in, out, layer(1, stride, streams.next()));
+    projection_ = std::make_unique<ConvNorm>(in, out, conv_options(1, stride, streams.next()));
     downsample_.add_child("0", projection_->conv());
     downsample_.add_child("1", projection_->norm());
     add_child("downsample", downsample_);
@@ -83,9 +86,9 @@ class ResNetBlock : public Module {
     return layers_.back()->forward(y, true, residual);
   }
 
-  void fix_statistics() {
-    for (const auto& each : layers_) each->norm().fix_statistics();
-    if (projection_) projection_->norm().fix_statistics();
+  void freeze_statistics() {
+    for (const auto& each : layers_) each->norm().freeze_statistics();
+    if (projection_) projection_->norm().freeze_statistics();
   }
 
  private:
@@ -103,25 +106,25 @@ class ResNetBlock : public Module {
 
 ResNet::ResNet(const ResNetOptions& options)
     : options_(options),
-      stem_(options.channels, 64, layer(7, 2, {.seed = options.seed, .stream = 1000})),
+      stem_(options.channels, 64, conv_options(7, 2, {.seed = options.seed, .stream = 1000})),
       head_(512 * expansion(options.depth), options.classes,
             {.random = {.seed = options.seed, .stream = 1001}}) {
   add_child("conv1", stem_.conv());
   add_child("bn1", stem_.norm());
-  Streams streams(options.seed);
+  StreamCounter streams(options.seed);
   std::int64_t in = 64, width = 64;
   const std::array<int, 4> sizes = stage_sizes(options.depth);
   for (std::size_t stage = 0; stage < sizes.size(); ++stage, width *= 2) {
-    auto named = std::make_unique<Container>();
+    auto container = std::make_unique<Container>();
     for (int i = 0; i < sizes[stage]; ++i) {
       const std::int64_t stride = stage > 0 && i == 0 ? 2 : 1;
       blocks_.push_back(
           std::make_unique<ResNetBlock>(has_bottlenecks(options.depth), in, width, stride, streams));
       in = width * expansion(options.depth);
-      named->add_child(std::to_string(i), *blocks_.back());
+      container->add_child(std::to_string(i), *blocks_.back());
     }
-    add_child("layer" + std::to_string(stage + 1), *named);
-    stages_.push_back(std::move(named));
+    add_child("layer" + std::to_string(stage + 1), *container);
+    stages_.push_back(std::move(container));
   }
   add_child("fc", head_);
 }
@@ -144,9 +147,9 @@ void ResNet::freeze_features() {
   for (const auto& block : blocks_) block->freeze();
 }
 
-void ResNet::fix_statistics() {
-  stem_.norm().fix_statistics();
-  for (const auto& block : blocks_) block->fix_statistics();
+void ResNet::freeze_statistics() {
+  stem_.norm().freeze_statistics();
+  for (const auto& block : blocks_) block->freeze_statistics();
 }
 
 }  // namespace tandem

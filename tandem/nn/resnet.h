@@ -1,5 +1,5 @@
-// Residual networks for photographs (He et al. 2015), with torchvision's names and shapes, so that its
-// weights can be loaded and Tandem's can be used there.
+// Residual networks (He et al. 2015) with torchvision's names and shapes, so that weights can be exchanged in
+// both directions.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace tandem {
 
 struct ResNetOptions {
-  int depth = 18;  // 18, 34 or 50
+  int depth = 18;  ///< 18, 34 or 50
   std::int64_t classes = 1000;
   std::int64_t channels = 3;
   std::uint64_t seed = 1;
@@ -21,16 +21,17 @@ struct ResNetOptions {
 
 class ResNetBlock;
 
-// (n, height, width, channels), f32 or bf16, normalised → logits (n, classes) in f32.
+/// Normalized images (n, height, width, channels), f32 or bf16 → logits (n, classes) in f32.
 class ResNet : public BackboneModel {
  public:
+  /// Throws Error for another depth, or for counts below 1.
   explicit ResNet(const ResNetOptions& options = {});
   ~ResNet() override;
 
   Tensor features(const Tensor& x) override;
   Tensor head(const Tensor& features) override { return head_.forward(features); }
   std::int64_t feature_count() const override { return head_.weight().size(1); }
-  void fix_statistics() override;
+  void freeze_statistics() override;
 
   const ResNetOptions& options() const { return options_; }
 

@@ -19,7 +19,7 @@ Tensor Sequential::forward(const Tensor& x) {
 }
 
 Module& Sequential::operator[](std::size_t index) const {
-  check(index < modules_.size(), "[sequential] expected a module below {}, got {}", modules_.size(), index);
+  check(index < modules_.size(), "[sequential] expected an index below {}, got {}", modules_.size(), index);
   return *modules_[index];
 }
 

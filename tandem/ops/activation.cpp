@@ -2,11 +2,14 @@
 
 #include <cmath>
 
+#include "tandem/core/on_dtype.h"
+#include "tandem/device/on_backend.h"
+#include "tandem/ops/activation_kernel.h"
 #include "tandem/ops/elementwise.h"
 #include "tandem/ops/vector_math.h"
 #include "tandem/tensor/tape.h"
 
-namespace tandem {
+namespace tandem::detail {
 namespace {
 
 struct Sigmoid {
@@ -53,14 +56,17 @@ void activation_gradient_kernel<Backend::cpu>(Activation activation, DType dtype
   });
 }
 
+}  // namespace tandem::detail
+
+namespace tandem {
 namespace {
 
 Tensor gradient(Activation activation, const Tensor& g, const Tensor& y) {
   Tensor out = Tensor::empty(g.shape(), g.dtype(), g.device());
-  const auto layout = make_layout<3>(g.shape(), {out.strides(), g.strides(), y.strides()});
+  const auto layout = detail::make_layout<3>(g.shape(), {out.strides(), g.strides(), y.strides()});
   on_backend(g.device(), name_of(activation), [&]<Backend B>() {
-    activation_gradient_kernel<B>(activation, g.dtype(), layout, out.bytes(), g.bytes(), y.bytes(),
-                                  current_stream(g.device()));
+    detail::activation_gradient_kernel<B>(activation, g.dtype(), layout, out.bytes(), g.bytes(), y.bytes(),
+                                          current_stream(g.device()));
   });
   return out;
 }
@@ -68,9 +74,10 @@ Tensor gradient(Activation activation, const Tensor& g, const Tensor& y) {
 Tensor compute(Activation activation, const Tensor& x) {
   const Device device = common_device(name_of(activation), {&x});
   Tensor out = Tensor::empty(x.shape(), x.dtype(), device);
-  const auto layout = make_layout<2>(x.shape(), {out.strides(), x.strides()});
+  const auto layout = detail::make_layout<2>(x.shape(), {out.strides(), x.strides()});
   on_backend(device, name_of(activation), [&]<Backend B>() {
-    activation_kernel<B>(activation, x.dtype(), layout, out.bytes(), x.bytes(), current_stream(device));
+    detail::activation_kernel<B>(activation, x.dtype(), layout, out.bytes(), x.bytes(),
+                                 current_stream(device));
   });
   if (wants_grad(x))
     record(out, name_of(activation), {&x},

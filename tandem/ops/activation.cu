@@ -1,8 +1,9 @@
-#include "tandem/ops/activation.h"
+#include "tandem/ops/activation_kernel.h"
 
+#include "tandem/core/on_dtype.h"
 #include "tandem/ops/elementwise.cuh"
 
-namespace tandem {
+namespace tandem::detail {
 namespace {
 
 struct Sigmoid {
@@ -52,4 +53,4 @@ void activation_gradient_kernel<Backend::cuda>(Activation activation, DType dtyp
   });
 }
 
-}  // namespace tandem
+}  // namespace tandem::detail

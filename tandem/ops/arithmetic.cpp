@@ -3,12 +3,15 @@
 #include <algorithm>
 
 #include "tandem/core/check.h"
+#include "tandem/core/on_dtype.h"
+#include "tandem/device/on_backend.h"
+#include "tandem/ops/arithmetic_kernel.h"
 #include "tandem/ops/elementwise.h"
 #include "tandem/ops/fill.h"
 #include "tandem/ops/reduce.h"
 #include "tandem/tensor/tape.h"
 
-namespace tandem {
+namespace tandem::detail {
 
 template <>
 void arithmetic_kernel<Backend::cpu>(Arithmetic operation, DType dtype, const Layout<3>& layout,
@@ -21,34 +24,37 @@ void arithmetic_kernel<Backend::cpu>(Arithmetic operation, DType dtype, const La
   });
 }
 
+}  // namespace tandem::detail
+
+namespace tandem {
 namespace {
 
-Tensor compute(Arithmetic operation, const char* name, const Tensor& a, const Tensor& b) {
+Tensor compute(detail::Arithmetic operation, const char* name, const Tensor& a, const Tensor& b) {
   const Device device = common_device(name, {&a, &b});
   const DType dtype = common_dtype(name, {&a, &b});
   const Shape shape = broadcast_shapes(a.shape(), b.shape(), name);
   Tensor out = Tensor::empty(shape, dtype, device);
-  const auto layout = make_layout<3>(
+  const auto layout = detail::make_layout<3>(
       shape, {out.strides(), a.broadcast_view(shape).strides(), b.broadcast_view(shape).strides()});
   on_backend(device, name, [&]<Backend B>() {
-    arithmetic_kernel<B>(operation, dtype, layout, out.bytes(), a.bytes(), b.bytes(), current_stream(device));
+    detail::arithmetic_kernel<B>(operation, dtype, layout, out.bytes(), a.bytes(), b.bytes(),
+                                 current_stream(device));
   });
   return out;
 }
 
-// Dividing by an integer 0 stops the process on some CPUs, so it is looked for first; CUDA just gives some
-// number.
+// Integer division by 0 traps on some CPUs, so it is checked first; CUDA returns an unspecified value.
 void check_divisors(const Tensor& b) {
   if (is_floating(b.dtype()) || b.device().is_cuda()) return;
   on_dtype(TypeList<std::uint8_t, std::int32_t, std::int64_t>{}, b.dtype(), "divide", [&]<class T>() {
     const Tensor dense = b.contiguous();
     const T* values = dense.data<T>();
     check(std::find(values, values + dense.numel(), T{0}) == values + dense.numel(),
-          "[divide] expected integers other than 0 to divide by, got a 0");
+          "[divide] expected integer divisors other than 0, got 0");
   });
 }
 
-// A number as a tensor of one element, which broadcasts to anything.
+// A scalar tensor, which broadcasts to any shape.
 Tensor scalar_like(const Tensor& tensor, double value) {
   return full({}, value, tensor.dtype(), tensor.device());
 }
@@ -56,7 +62,7 @@ Tensor scalar_like(const Tensor& tensor, double value) {
 }  // namespace
 
 Tensor add(const Tensor& a, const Tensor& b) {
-  Tensor out = compute(Arithmetic::add, "add", a, b);
+  Tensor out = compute(detail::Arithmetic::add, "add", a, b);
   if (wants_grad(a) || wants_grad(b))
     record(out, "add", {&a, &b},
            [shape_a = a.shape(), shape_b = b.shape(), need_a = wants_grad(a),
@@ -67,7 +73,7 @@ Tensor add(const Tensor& a, const Tensor& b) {
 }
 
 Tensor subtract(const Tensor& a, const Tensor& b) {
-  Tensor out = compute(Arithmetic::subtract, "subtract", a, b);
+  Tensor out = compute(detail::Arithmetic::subtract, "subtract", a, b);
   if (wants_grad(a) || wants_grad(b))
     record(out, "subtract", {&a, &b},
            [shape_a = a.shape(), shape_b = b.shape(), need_a = wants_grad(a),
@@ -79,7 +85,7 @@ Tensor subtract(const Tensor& a, const Tensor& b) {
 }
 
 Tensor multiply(const Tensor& a, const Tensor& b) {
-  Tensor out = compute(Arithmetic::multiply, "multiply", a, b);
+  Tensor out = compute(detail::Arithmetic::multiply, "multiply", a, b);
   if (wants_grad(a) || wants_grad(b))
     record(out, "multiply", {&a, &b},
            [shape_a = a.shape(), shape_b = b.shape(), a = wants_grad(b) ? a.detach() : Tensor(),
@@ -92,15 +98,15 @@ Tensor multiply(const Tensor& a, const Tensor& b) {
 
 Tensor divide(const Tensor& a, const Tensor& b) {
   check_divisors(b);
-  Tensor out = compute(Arithmetic::divide, "divide", a, b);
+  Tensor out = compute(detail::Arithmetic::divide, "divide", a, b);
   if (wants_grad(a) || wants_grad(b))
     record(out, "divide", {&a, &b},
            [shape_a = a.shape(), b = b.detach(), quotient = wants_grad(b) ? out.detach() : Tensor(),
             need_a = wants_grad(a)](const Tensor& g) {
-             const Tensor share = divide(g, b);
+             const Tensor g_over_b = divide(g, b);
              return Gradients{
-                 need_a ? sum_to(share, shape_a) : Tensor(),
-                 quotient.defined() ? sum_to(negate(multiply(share, quotient)), b.shape()) : Tensor()};
+                 need_a ? sum_to(g_over_b, shape_a) : Tensor(),
+                 quotient.defined() ? sum_to(negate(multiply(g_over_b, quotient)), b.shape()) : Tensor()};
            });
   return out;
 }

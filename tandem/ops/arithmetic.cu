@@ -1,8 +1,9 @@
-#include "tandem/ops/arithmetic.h"
+#include "tandem/ops/arithmetic_kernel.h"
 
+#include "tandem/core/on_dtype.h"
 #include "tandem/ops/elementwise.cuh"
 
-namespace tandem {
+namespace tandem::detail {
 
 template <>
 void arithmetic_kernel<Backend::cuda>(Arithmetic operation, DType dtype, const Layout<3>& layout,
@@ -16,4 +17,4 @@ void arithmetic_kernel<Backend::cuda>(Arithmetic operation, DType dtype, const L
   });
 }
 
-}  // namespace tandem
+}  // namespace tandem::detail

@@ -25,22 +25,25 @@ void backward(const Tensor& loss) {
 
 void backward(const Tensor& result, const Tensor& gradient) {
   check(result.requires_grad(),
-        "[backward] expected a result that depends on a tensor that requires a gradient");
+        "[backward] expected a result that depends on a tensor with requires_grad, got one that does not");
   check(gradient.shape() == result.shape(), "[backward] expected a gradient of shape {}, got {}",
         result.shape().to_string(), gradient.shape().to_string());
   const NoGrad no_grad;
-  // Nodes are made in an order that respects their dependencies, so the youngest is always ready.
+  // Nodes are numbered in creation order, which is topological, so the newest pending node has all its
+  // gradients.
   std::map<std::uint64_t, std::pair<std::shared_ptr<Node>, Tensor>> pending;
   pending[result.node()->order] = {result.node(), gradient.detach()};
   while (!pending.empty()) {
-    const auto [node, arrived] = std::move(pending.extract(std::prev(pending.end())).mapped());
+    const auto [node, node_gradient] = std::move(pending.extract(std::prev(pending.end())).mapped());
     if (node->inputs.empty()) {
-      accumulate(node->grad, arrived);
+      accumulate(node->grad, node_gradient);
       continue;
     }
     check(static_cast<bool>(node->backward),
-          "[backward] the tape behind '{}' was used up by an earlier backward()", node->name);
-    const Gradients gradients = std::exchange(node->backward, nullptr)(arrived);
+          "[backward] expected a tape that was not used before, got one that an earlier backward() freed (at "
+          "'{}')",
+          node->name);
+    const Gradients gradients = std::exchange(node->backward, nullptr)(node_gradient);
     expect(gradients.size() == node->inputs.size());
     for (std::size_t i = 0; i < gradients.size(); ++i) {
       const auto& input = node->inputs[i];

@@ -1,15 +1,16 @@
-// The backward pass: walks the tape from a result to the leaves and collects their gradients.
+// The backward pass: traverses the autograd tape from a result to its leaves and accumulates their gradients.
 #pragma once
 
 #include "tandem/tensor/tensor.h"
 
 namespace tandem {
 
-// Adds d loss / d leaf to grad() of every leaf that requires one. `loss` must have one element. The tape
-// behind it is used up: what it kept for backward is freed as soon as it was used.
+/// Adds d loss / d leaf to grad() of every leaf that requires a gradient. Consumes the tape: saved tensors
+/// are freed as soon as they have been used, so a second call for the same result throws Error. Also throws
+/// Error unless `loss` has one element and depends on a leaf that requires a gradient.
 void backward(const Tensor& loss);
 
-// The same from a result of any shape, given its gradient.
+/// The same for a result of any shape, given its gradient, which must have the same shape.
 void backward(const Tensor& result, const Tensor& gradient);
 
 }  // namespace tandem

@@ -1,26 +1,46 @@
-// The CPU's matrix products, from OpenBLAS, which is kept on one thread: callers cut the work into tiles and
-// run those with parallel_for, so there is one team of threads and not two. Matrices are row-major; lda, ldb,
-// ldc are the distances, in elements, between the starts of neighbouring rows as they lie in memory.
+// Single-threaded matrix products from OpenBLAS. Callers split the work into tiles and run them with
+// parallel_for, so OpenBLAS must not start a second thread pool. Matrices are row-major; a leading dimension
+// is the distance in elements between consecutive rows in memory.
 #pragma once
 
 #include <cstdint>
 
-namespace tandem {
+namespace tandem::detail {
 
-// The rows, columns and inner size of one product: (m × k) · (k × n).
-struct ProductSize {
-  std::int64_t m, n, k;
+// (m × k) · (k × n).
+struct GemmSize {
+  std::int64_t m;
+  std::int64_t n;
+  std::int64_t k;
 };
 
-// C = alpha · op(A) · op(B) + beta · C for float and double. With transpose_a, A lies in memory as k × m.
-// With beta = 0, C need not be initialised. Sizes and distances above 2³¹ − 1 are an Error.
+// A transposed operand is stored as its transpose.
 template <class T>
-void gemm_tile(bool transpose_a, bool transpose_b, ProductSize size, T alpha, const T* a, std::int64_t lda,
-               const T* b, std::int64_t ldb, T beta, T* c, std::int64_t ldc);
+struct GemmOperand {
+  const T* data;
+  std::int64_t leading_dimension;
+  bool transposed = false;
+};
 
-// C = X · Xᵀ with X of n × k, float or double; only the lower (else the upper) triangle of C is written.
+// C = alpha · op(A) · op(B) + beta · C. With beta = 0, C may be uninitialized.
+template <class T>
+struct Gemm {
+  GemmSize size;
+  GemmOperand<T> a;
+  GemmOperand<T> b;
+  T* c;
+  std::int64_t leading_dimension_c;
+  T alpha = 1;
+  T beta = 0;
+};
+
+// For float and double. Throws Error for sizes and leading dimensions above 2³¹ − 1.
+template <class T>
+void gemm_tile(const Gemm<T>& gemm);
+
+// C = X · Xᵀ for X (n × k) of float or double. Writes only the lower or only the upper triangle of C.
 template <class T>
 void syrk_tile(bool lower, std::int64_t n, std::int64_t k, const T* x, std::int64_t ldx, T* c,
                std::int64_t ldc);
 
-}  // namespace tandem
+}  // namespace tandem::detail

@@ -1,8 +1,11 @@
 #include "tandem/ops/cast.h"
 
+#include "tandem/core/on_dtype.h"
+#include "tandem/device/on_backend.h"
+#include "tandem/ops/cast_kernel.h"
 #include "tandem/tensor/tape.h"
 
-namespace tandem {
+namespace tandem::detail {
 
 template <>
 void cast_kernel<Backend::cpu>(DType to, DType from, const Layout<2>& layout, std::byte* out,
@@ -15,13 +18,17 @@ void cast_kernel<Backend::cpu>(DType to, DType from, const Layout<2>& layout, st
   });
 }
 
+}  // namespace tandem::detail
+
+namespace tandem {
+
 Tensor cast(const Tensor& x, DType dtype) {
   const Device device = common_device("cast", {&x});
   if (x.dtype() == dtype) return x;
   Tensor out = Tensor::empty(x.shape(), dtype, device);
-  const auto layout = make_layout<2>(x.shape(), {out.strides(), x.strides()});
+  const auto layout = detail::make_layout<2>(x.shape(), {out.strides(), x.strides()});
   on_backend(device, "cast", [&]<Backend B>() {
-    cast_kernel<B>(dtype, x.dtype(), layout, out.bytes(), x.bytes(), current_stream(device));
+    detail::cast_kernel<B>(dtype, x.dtype(), layout, out.bytes(), x.bytes(), current_stream(device));
   });
   if (wants_grad(x) && is_floating(dtype))
     record(out, "cast", {&x}, [from = x.dtype()](const Tensor& g) { return Gradients{cast(g, from)}; });

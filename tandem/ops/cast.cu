@@ -1,8 +1,9 @@
-#include "tandem/ops/cast.h"
+#include "tandem/ops/cast_kernel.h"
 
+#include "tandem/core/on_dtype.h"
 #include "tandem/ops/elementwise.cuh"
 
-namespace tandem {
+namespace tandem::detail {
 
 template <>
 void cast_kernel<Backend::cuda>(DType to, DType from, const Layout<2>& layout, std::byte* out,
@@ -16,4 +17,4 @@ void cast_kernel<Backend::cuda>(DType to, DType from, const Layout<2>& layout, s
   });
 }
 
-}  // namespace tandem
+}  // namespace tandem::detail

@@ -1,8 +1,11 @@
 #include "tandem/ops/compare.h"
 
+#include "tandem/core/on_dtype.h"
+#include "tandem/device/on_backend.h"
+#include "tandem/ops/compare_kernel.h"
 #include "tandem/ops/elementwise.h"
 
-namespace tandem {
+namespace tandem::detail {
 
 template <>
 void compare_kernel<Backend::cpu>(Comparison comparison, DType dtype, const Layout<3>& layout, std::byte* out,
@@ -15,11 +18,14 @@ void compare_kernel<Backend::cpu>(Comparison comparison, DType dtype, const Layo
   });
 }
 
+}  // namespace tandem::detail
+
+namespace tandem {
 namespace {
 
 enum class Order { given, swapped };
 
-Tensor compute(Comparison comparison, const char* name, const Tensor& a, const Tensor& b,
+Tensor compute(detail::Comparison comparison, const char* name, const Tensor& a, const Tensor& b,
                Order order = Order::given) {
   const Device device = common_device(name, {&a, &b});
   const DType dtype = common_dtype(name, {&a, &b});
@@ -27,10 +33,10 @@ Tensor compute(Comparison comparison, const char* name, const Tensor& a, const T
   const Tensor left = (order == Order::given ? a : b).broadcast_view(shape);
   const Tensor right = (order == Order::given ? b : a).broadcast_view(shape);
   Tensor out = Tensor::empty(shape, DType::u8, device);
-  const auto layout = make_layout<3>(shape, {out.strides(), left.strides(), right.strides()});
+  const auto layout = detail::make_layout<3>(shape, {out.strides(), left.strides(), right.strides()});
   on_backend(device, name, [&]<Backend B>() {
-    compare_kernel<B>(comparison, dtype, layout, out.bytes(), left.bytes(), right.bytes(),
-                      current_stream(device));
+    detail::compare_kernel<B>(comparison, dtype, layout, out.bytes(), left.bytes(), right.bytes(),
+                              current_stream(device));
   });
   return out;
 }
@@ -38,27 +44,27 @@ Tensor compute(Comparison comparison, const char* name, const Tensor& a, const T
 }  // namespace
 
 Tensor equal(const Tensor& a, const Tensor& b) {
-  return compute(Comparison::equal, "equal", a, b);
+  return compute(detail::Comparison::equal, "equal", a, b);
 }
 
 Tensor not_equal(const Tensor& a, const Tensor& b) {
-  return compute(Comparison::not_equal, "not_equal", a, b);
+  return compute(detail::Comparison::not_equal, "not_equal", a, b);
 }
 
 Tensor less(const Tensor& a, const Tensor& b) {
-  return compute(Comparison::less, "less", a, b);
+  return compute(detail::Comparison::less, "less", a, b);
 }
 
 Tensor less_equal(const Tensor& a, const Tensor& b) {
-  return compute(Comparison::less_equal, "less_equal", a, b);
+  return compute(detail::Comparison::less_equal, "less_equal", a, b);
 }
 
 Tensor greater(const Tensor& a, const Tensor& b) {
-  return compute(Comparison::less, "greater", a, b, Order::swapped);
+  return compute(detail::Comparison::less, "greater", a, b, Order::swapped);
 }
 
 Tensor greater_equal(const Tensor& a, const Tensor& b) {
-  return compute(Comparison::less_equal, "greater_equal", a, b, Order::swapped);
+  return compute(detail::Comparison::less_equal, "greater_equal", a, b, Order::swapped);
 }
 
 }  // namespace tandem

@@ -1,8 +1,9 @@
-#include "tandem/ops/compare.h"
+#include "tandem/ops/compare_kernel.h"
 
+#include "tandem/core/on_dtype.h"
 #include "tandem/ops/elementwise.cuh"
 
-namespace tandem {
+namespace tandem::detail {
 
 template <>
 void compare_kernel<Backend::cuda>(Comparison comparison, DType dtype, const Layout<3>& layout,
@@ -16,4 +17,4 @@ void compare_kernel<Backend::cuda>(Comparison comparison, DType dtype, const Lay
   });
 }
 
-}  // namespace tandem
+}  // namespace tandem::detail

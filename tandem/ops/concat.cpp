@@ -11,8 +11,8 @@
 namespace tandem {
 namespace {
 
-// The result's shape, after all checks.
-Shape joined_shape(std::span<const Tensor> tensors, int axis) {
+// Checks the inputs and returns the shape of the result.
+Shape concat_shape(std::span<const Tensor> tensors, int axis) {
   const Tensor& first = tensors.front();
   Dims sizes = first.shape();
   sizes[axis] = 0;
@@ -24,7 +24,7 @@ Shape joined_shape(std::span<const Tensor> tensors, int axis) {
     check(fits, "[concat] expected shapes that differ only along axis {}, got {} and {}", axis,
           first.shape().to_string(), tensor.shape().to_string());
     check(!__builtin_add_overflow(sizes[axis], tensor.shape()[axis], &sizes[axis]),
-          "[concat] the sizes along axis {} add up to more than 63 bits can count", axis);
+          "[concat] expected sizes along axis {} whose sum fits 63 bits, got more", axis);
   }
   return Shape(sizes);
 }
@@ -36,21 +36,21 @@ Tensor concat(std::span<const Tensor> tensors, int axis) {
   const Device device = common_device("concat", {&tensors.front()});
   check(tensors.front().rank() > 0, "[concat] expected tensors of at least one axis, got shape []");
   axis = normalize_axis(axis, tensors.front().rank(), "concat");
-  Tensor out = Tensor::empty(joined_shape(tensors, axis), tensors.front().dtype(), device);
+  Tensor out = Tensor::empty(concat_shape(tensors, axis), tensors.front().dtype(), device);
 
   std::vector<const Tensor*> inputs;
-  std::vector<std::int64_t> begins{0};
+  std::vector<std::int64_t> offsets{0};
   for (const Tensor& tensor : tensors) {
-    const std::int64_t begin = begins.back(), end = begin + tensor.shape()[axis];
+    const std::int64_t begin = offsets.back(), end = begin + tensor.shape()[axis];
     copy_into(out.slice(axis, begin, end), tensor);
     inputs.push_back(&tensor);
-    begins.push_back(end);
+    offsets.push_back(end);
   }
   if (std::any_of(tensors.begin(), tensors.end(), wants_grad))
-    record(out, "concat", inputs, [axis, begins = std::move(begins)](const Tensor& g) {
+    record(out, "concat", inputs, [axis, offsets = std::move(offsets)](const Tensor& g) {
       Gradients gradients;
-      for (std::size_t i = 0; i + 1 < begins.size(); ++i)
-        gradients.push_back(g.slice(axis, begins[i], begins[i + 1]));
+      for (std::size_t i = 0; i + 1 < offsets.size(); ++i)
+        gradients.push_back(g.slice(axis, offsets[i], offsets[i + 1]));
       return gradients;
     });
   return out;

@@ -1,15 +1,16 @@
 // Correlation on CUDA.
-// `cuda-simple`: a block a row, a thread a column.
-// `cuda`, kernels up to 9x9: a thread owns a few neighbouring columns and walks down a strip of rows. Every
-// input row passes once through shared memory, several rows ahead, and the loop is multiply-adds on
-// registers. Larger kernels: weights in shared memory, image through the cache.
+// `cuda-simple`: one block per row, one thread per column.
+// `cuda`, kernels up to 9×9: a thread computes a few adjacent columns of a strip of rows, from top to bottom.
+// Every input row is prefetched once to shared memory, several rows in advance, and the inner loop is
+// multiply-adds on registers. Larger kernels: weights in shared memory, the image through the cache.
 #include <algorithm>
 #include <cstdint>
 
+#include "tandem/core/on_dtype.h"
 #include "tandem/device/cuda.h"
-#include "tandem/ops/correlate.h"
+#include "tandem/ops/correlate_kernel.h"
 
-namespace tandem {
+namespace tandem::detail {
 namespace {
 
 template <class T>
@@ -27,7 +28,7 @@ __global__ void correlate_row_per_block(CorrelateShape s, const T* image, const 
     }
 }
 
-// Four bytes times four, or eight times two: what one instruction loads and stores.
+// The 16-byte vector type that one instruction loads or stores.
 template <class T>
 struct VectorOf16;
 template <>
@@ -52,7 +53,7 @@ __device__ double2 pack(const double* from) {
   return {from[0], from[1]};
 }
 
-// Hides where a value came from, so that the compiler keeps it instead of loading it again.
+// Hides the origin of a value, so that the compiler keeps it in a register instead of loading it again.
 __device__ void keep_in_register(float& value) {
   asm volatile("" : "+f"(value));
 }
@@ -60,9 +61,10 @@ __device__ void keep_in_register(double& value) {
   asm volatile("" : "+d"(value));
 }
 
-// Starts copying up to `bytes` (4, 8 or 16) to shared memory; zeros stand for those that are not `present`.
+// Starts an asynchronous copy of `bytes` (4, 8 or 16) to shared memory; only the first `present` are read,
+// the rest are zeros.
 template <int bytes>
-__device__ void copy_ahead(unsigned to, const void* from, int present) {
+__device__ void copy_async(unsigned to, const void* from, int present) {
   if constexpr (bytes == 16)
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(present)
                  : "memory");
@@ -72,20 +74,20 @@ __device__ void copy_ahead(unsigned to, const void* from, int present) {
                  : "memory");
 }
 
-constexpr int margin = 4;  // columns a strip reads beyond its own, on either side: the greatest radius
+constexpr int margin = 4;  // columns a strip reads beyond each side: the largest radius
 
 // Chosen by measurement (bench/results).
-constexpr int strip_warps = 4;  // of a block; each has a strip of its own
-constexpr int ring = 4;         // input rows under way or in use
+constexpr int strip_warps = 4;  // per block, one strip each
+constexpr int ring = 4;         // input rows being copied or in use
 
-// Input rows come in rounds of 2·radius + 1, after which the sums are back in their first registers.
+// Input rows are processed in rounds of 2·radius + 1, after which the sums are back in their first registers.
 __host__ __device__ constexpr int rows_of_strip(int radius, int rounds) {
   return rounds * (2 * radius + 1) - 2 * radius;
 }
 
-// A warp walks down one strip. Input rows pass through its ring in shared memory, `ring − 1` of them under
-// way. Every row is read once and added to each output row it touches: weights and one sum per kernel row
-// stay in registers.
+// One warp per strip, processed from top to bottom. Input rows pass through a ring buffer in shared memory,
+// with `ring − 1` copies in flight. Every row is read once and added to each output row it contributes to;
+// the weights and one sum per kernel row stay in registers.
 template <class T, int radius, bool aligned>
 __global__ void __launch_bounds__(32 * strip_warps)
     correlate_strips(CorrelateShape s, int rounds, const T* __restrict__ image, const T* __restrict__ kernel,
@@ -101,8 +103,8 @@ __global__ void __launch_bounds__(32 * strip_warps)
   const int strip_x = (blockIdx.x * strip_warps + warp) * strip_width, x = strip_x + lane * columns;
   if (strip_x >= width) return;
 
-  // A row of the ring is filled in two pieces, the second by the first lanes alone. How many bytes of each
-  // exist:
+  // A row of the ring is filled in two pieces, the second one only by the first lanes. The number of bytes of
+  // each that are inside the image:
   int present[pieces][aligned ? 1 : columns];
 #pragma unroll
   for (int p = 0; p < pieces; ++p)
@@ -138,7 +140,7 @@ __global__ void __launch_bounds__(32 * strip_warps)
         if (p == 1 && !fills_second) continue;
 #pragma unroll
         for (int e = 0; e < (aligned ? 1 : columns); ++e)
-          copy_ahead<aligned ? 16 : sizeof(T)>(to + (p * strip_width + e) * sizeof(T),
+          copy_async<aligned ? 16 : sizeof(T)>(to + (p * strip_width + e) * sizeof(T),
                                                next + p * strip_width + e, exists ? present[p][e] : 0);
       }
       asm volatile("cp.async.commit_group;" ::: "memory");
@@ -150,7 +152,8 @@ __global__ void __launch_bounds__(32 * strip_warps)
 #pragma unroll
     for (int r = 0; r < ring - 1; ++r) start_row();
 
-    // In turn r of a round, sum[(r + k) % size] belongs to the output row that is 2·radius − k rows behind.
+    // In turn r of a round, sum[(r + k) % size] is that of the output row 2·radius − k rows above the input
+    // row.
     T sum[size][columns] = {};
     T* target = out + std::int64_t{y_begin - 2 * radius} * width + x;
     int target_y = y_begin - 2 * radius;
@@ -195,7 +198,7 @@ __global__ void __launch_bounds__(32 * strip_warps)
 template <class T, int radius>
 void launch_strips(const CorrelateShape& s, const T* image, const T* kernel, T* out, StreamView stream) {
   constexpr int columns = 16 / sizeof(T), size = 2 * radius + 1;
-  // Long strips read fewer rows twice; short ones give a small image enough warps.
+  // Long strips read fewer rows twice; short ones give enough warps for a small image.
   const std::int64_t across = (s.width + 32 * columns - 1) / (32 * columns);
   const bool small = across * s.height / 64 < 8 * multiprocessor_count(stream.device);
   const int rounds = ((small ? 8 : 64) + 2 * radius + size - 1) / size;
@@ -211,7 +214,7 @@ void launch_strips(const CorrelateShape& s, const T* image, const T* kernel, T* 
 
 constexpr int large_threads = 256, large_chunk = 1024;
 
-// Any kernel: its weights pass through shared memory in chunks; a thread computes one pixel.
+// A kernel of any size: one thread per pixel, with the weights staged through shared memory in chunks.
 template <class T>
 __global__ void __launch_bounds__(large_threads)
     correlate_large(CorrelateShape s, const T* __restrict__ image, const T* __restrict__ kernel,
@@ -222,14 +225,14 @@ __global__ void __launch_bounds__(large_threads)
   const std::int64_t y = pixel / s.width, x = pixel % s.width;
   T sum = 0;
   for (std::int64_t first = 0; first < count; first += large_chunk) {
-    const int held = static_cast<int>(min(std::int64_t{large_chunk}, count - first));
+    const int chunk = static_cast<int>(min(std::int64_t{large_chunk}, count - first));
     __syncthreads();
-    for (int w = threadIdx.x; w < held; w += large_threads)
-      weight[w] = kernel[s.turned ? count - 1 - first - w : first + w];
+    for (int w = threadIdx.x; w < chunk; w += large_threads)
+      weight[w] = kernel[s.flipped ? count - 1 - first - w : first + w];
     __syncthreads();
     if (pixel >= pixels) continue;
     std::int64_t i = first / s.kernel_width, j = first % s.kernel_width;
-    for (int w = 0; w < held; ++w) {
+    for (int w = 0; w < chunk; ++w) {
       const std::int64_t from_y = y + i - s.anchor_y, from_x = x + j - s.anchor_x;
       if (from_y >= 0 && from_y < s.height && from_x >= 0 && from_x < s.width)
         sum += weight[w] * image[from_y * s.width + from_x];
@@ -246,7 +249,7 @@ template <class T>
 void launch_tuned(const CorrelateShape& s, const T* image, const T* kernel, T* out, StreamView stream) {
   const std::int64_t radius =
       std::max({s.anchor_y, s.anchor_x, s.kernel_height - 1 - s.anchor_y, s.kernel_width - 1 - s.anchor_x});
-  if (std::max(s.height, s.width) < (std::int64_t{1} << 30)) {  // strips count rows and columns in 32 bits
+  if (std::max(s.height, s.width) < (std::int64_t{1} << 30)) {  // strips use 32-bit row and column indices
     if (radius <= 1) return launch_strips<T, 1>(s, image, kernel, out, stream);
     if (radius == 2) return launch_strips<T, 2>(s, image, kernel, out, stream);
     if (radius == 3) return launch_strips<T, 3>(s, image, kernel, out, stream);
@@ -258,7 +261,7 @@ void launch_tuned(const CorrelateShape& s, const T* image, const T* kernel, T* o
 
 constexpr int weights_threads = 256;
 
-// A block a weight: its threads share the pixels, then add up in a fixed order.
+// One block per weight: its threads split the pixels, then sum in a fixed order.
 template <class T>
 __global__ void __launch_bounds__(weights_threads)
     correlate_weights(CorrelateShape s, const T* __restrict__ image, const T* __restrict__ gradient,
@@ -319,4 +322,4 @@ void correlate_weights_kernel<Backend::cuda>(DType dtype, const CorrelateShape& 
   check_launch("gradient of correlate");
 }
 
-}  // namespace tandem
+}  // namespace tandem::detail

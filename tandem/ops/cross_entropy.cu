@@ -1,32 +1,39 @@
-// Cross-entropy on CUDA: a row of up to 1024 classes belongs to one warp, which reads it once and holds it in
-// registers; a longer row belongs to a block.
-#include "tandem/ops/cross_entropy.h"
+// Cross-entropy on CUDA: one warp per row of up to 1024 classes, which reads the row once and keeps it in
+// registers; one block per longer row.
+#include "tandem/ops/cross_entropy_kernel.h"
 
-#include "tandem/ops/row_warps.cuh"
+#include "tandem/core/on_dtype.h"
+#include "tandem/ops/labels.h"
+#include "tandem/ops/row_kernel.cuh"
 
-namespace tandem {
+namespace tandem::detail {
 namespace {
 
-using namespace warps;
+using namespace row_ops;
 
-// What the elements of a row need, once its folds are known.
+// Reductions of one row.
 template <class C>
-struct RowFigures {
-  C greatest, sum, sum_of_logits;  // of exp(x − greatest) and of x − greatest
+struct RowStatistics {
+  C max;
+  C sum;            // of exp(x − max)
+  C sum_of_logits;  // of x − max
 };
 
 template <class C>
 struct Target {
-  C on, off, scale, classes;  // scale is 1 / n
+  C label_weight;  // 1 − smoothing
+  C class_weight;  // smoothing / classes
+  C scale;         // 1 / n
+  C classes;
 
-  __device__ C gradient(C x, const RowFigures<C>& row, bool is_label) const {
-    const C p = exponential(x - row.greatest) / row.sum;
-    return (p - off - (is_label ? on : C{0})) * scale;
+  __device__ C gradient(C x, const RowStatistics<C>& row, bool is_label) const {
+    const C p = exponential(x - row.max) / row.sum;
+    return (p - class_weight - (is_label ? label_weight : C{0})) * scale;
   }
-  __device__ C loss(C at_label, const RowFigures<C>& row) const {
+  __device__ C loss(C label_logit, const RowStatistics<C>& row) const {
     const C log_sum = logarithm(row.sum);
-    C loss = on * (log_sum - (at_label - row.greatest));
-    if (off > 0) loss += (1 - on) * (log_sum - row.sum_of_logits / classes);
+    C loss = label_weight * (log_sum - (label_logit - row.max));
+    if (class_weight > 0) loss += (1 - label_weight) * (log_sum - row.sum_of_logits / classes);
     return loss * scale;
   }
 };
@@ -36,44 +43,45 @@ __device__ C not_a_number() {
   return static_cast<C>(NAN);
 }
 
-template <int held, class T, class Label>
+template <int values_per_thread, class T, class Label>
 __global__ void __launch_bounds__(threads)
     warp_cross_entropy(std::int64_t rows, int classes, Target<ComputeType<T>> target,
                        ComputeType<T>* __restrict__ losses, T* __restrict__ gradient, const T* __restrict__ x,
                        const Label* __restrict__ labels) {
   using C = ComputeType<T>;
-  const int lane = threadIdx.x % warp;
-  const std::int64_t step = std::int64_t{gridDim.x} * (threads / warp);
-  for (std::int64_t row = std::int64_t{blockIdx.x} * (threads / warp) + threadIdx.x / warp; row < rows;
-       row += step) {
+  const int lane = threadIdx.x % warp_size;
+  const std::int64_t step = std::int64_t{gridDim.x} * (threads / warp_size);
+  for (std::int64_t row = std::int64_t{blockIdx.x} * (threads / warp_size) + threadIdx.x / warp_size;
+       row < rows; row += step) {
     const std::int64_t label = labels[row];
-    const bool legal = label >= 0 && label < classes;
-    C value[held];
-    RowFigures<C> figures{lowest<C>(), 0, 0};
+    const bool is_valid = label >= 0 && label < classes;
+    C value[values_per_thread];
+    RowStatistics<C> statistics{negative_infinity<C>(), 0, 0};
 #pragma unroll
-    for (int i = 0; i < held; ++i) {
-      const int column = i * warp + lane;
-      value[i] = column < classes ? convert<C>(x[row * classes + column]) : lowest<C>();
-      figures.greatest = Greater{}(figures.greatest, value[i]);
+    for (int i = 0; i < values_per_thread; ++i) {
+      const int column = i * warp_size + lane;
+      value[i] = column < classes ? convert<C>(x[row * classes + column]) : negative_infinity<C>();
+      statistics.max = Max{}(statistics.max, value[i]);
     }
-    figures.greatest = join_warp(Greater{}, figures.greatest);
+    statistics.max = warp_reduce(Max{}, statistics.max);
 #pragma unroll
-    for (int i = 0; i < held; ++i) {
-      if (i * warp + lane >= classes) continue;
-      figures.sum += exponential(value[i] - figures.greatest);
-      figures.sum_of_logits += value[i] - figures.greatest;
+    for (int i = 0; i < values_per_thread; ++i) {
+      if (i * warp_size + lane >= classes) continue;
+      statistics.sum += exponential(value[i] - statistics.max);
+      statistics.sum_of_logits += value[i] - statistics.max;
     }
-    figures.sum = join_warp(Plus{}, figures.sum);
-    figures.sum_of_logits = join_warp(Plus{}, figures.sum_of_logits);
+    statistics.sum = warp_reduce(Sum{}, statistics.sum);
+    statistics.sum_of_logits = warp_reduce(Sum{}, statistics.sum_of_logits);
     if (lane == 0)
-      losses[row] = legal ? target.loss(convert<C>(x[row * classes + label]), figures) : not_a_number<C>();
+      losses[row] =
+          is_valid ? target.loss(convert<C>(x[row * classes + label]), statistics) : not_a_number<C>();
     if (!gradient) continue;
 #pragma unroll
-    for (int i = 0; i < held; ++i) {
-      const int column = i * warp + lane;
+    for (int i = 0; i < values_per_thread; ++i) {
+      const int column = i * warp_size + lane;
       if (column < classes)
         gradient[row * classes + column] =
-            convert<T>(legal ? target.gradient(value[i], figures, column == label) : not_a_number<C>());
+            convert<T>(is_valid ? target.gradient(value[i], statistics, column == label) : not_a_number<C>());
     }
   }
 }
@@ -87,24 +95,24 @@ __global__ void __launch_bounds__(threads)
   for (std::int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
     const T* from = x + row * classes;
     const std::int64_t label = labels[row];
-    const bool legal = label >= 0 && label < classes;
-    RowFigures<C> figures{lowest<C>(), 0, 0};
+    const bool is_valid = label >= 0 && label < classes;
+    RowStatistics<C> statistics{negative_infinity<C>(), 0, 0};
     for (std::int64_t i = threadIdx.x; i < classes; i += threads)
-      figures.greatest = Greater{}(figures.greatest, convert<C>(from[i]));
-    figures.greatest = join_block(Greater{}, figures.greatest);
+      statistics.max = Max{}(statistics.max, convert<C>(from[i]));
+    statistics.max = block_reduce(Max{}, statistics.max);
     for (std::int64_t i = threadIdx.x; i < classes; i += threads) {
-      const C value = convert<C>(from[i]) - figures.greatest;
-      figures.sum += exponential(value);
-      figures.sum_of_logits += value;
+      const C value = convert<C>(from[i]) - statistics.max;
+      statistics.sum += exponential(value);
+      statistics.sum_of_logits += value;
     }
-    figures.sum = join_block(Plus{}, figures.sum);
-    figures.sum_of_logits = join_block(Plus{}, figures.sum_of_logits);
+    statistics.sum = block_reduce(Sum{}, statistics.sum);
+    statistics.sum_of_logits = block_reduce(Sum{}, statistics.sum_of_logits);
     if (threadIdx.x == 0)
-      losses[row] = legal ? target.loss(convert<C>(from[label]), figures) : not_a_number<C>();
+      losses[row] = is_valid ? target.loss(convert<C>(from[label]), statistics) : not_a_number<C>();
     if (!gradient) continue;
     for (std::int64_t i = threadIdx.x; i < classes; i += threads)
-      gradient[row * classes + i] =
-          convert<T>(legal ? target.gradient(convert<C>(from[i]), figures, i == label) : not_a_number<C>());
+      gradient[row * classes + i] = convert<T>(
+          is_valid ? target.gradient(convert<C>(from[i]), statistics, i == label) : not_a_number<C>());
   }
 }
 
@@ -115,11 +123,11 @@ void cross_entropy_kernel<Backend::cuda>(DType dtype, DType label_dtype, const C
                                          std::byte* losses, std::byte* gradient, const std::byte* logits,
                                          const std::byte* labels, StreamView stream) {
   on_dtype(FloatTypes{}, dtype, "cross_entropy", [&]<class T>() {
-    on_dtype(TypeList<std::int32_t, std::int64_t>{}, label_dtype, "cross_entropy", [&]<class Label>() {
+    on_dtype(LabelTypes{}, label_dtype, "cross_entropy", [&]<class Label>() {
       using C = ComputeType<T>;
       const double classes = static_cast<double>(size.classes);
-      const Target<C> target{.on = static_cast<C>(1 - size.label_smoothing),
-                             .off = static_cast<C>(size.label_smoothing / classes),
+      const Target<C> target{.label_weight = static_cast<C>(1 - size.label_smoothing),
+                             .class_weight = static_cast<C>(size.label_smoothing / classes),
                              .scale = static_cast<C>(1.0 / static_cast<double>(size.rows)),
                              .classes = static_cast<C>(classes)};
       const auto launch = [&](auto kernel, int rows_per_block, auto width) {
@@ -128,12 +136,12 @@ void cross_entropy_kernel<Backend::cuda>(DType dtype, DType label_dtype, const C
             reinterpret_cast<const T*>(logits), reinterpret_cast<const Label*>(labels));
       };
       const int width = static_cast<int>(std::min<std::int64_t>(size.classes, 1024));
-      if (size.classes <= warp)
-        launch(warp_cross_entropy<1, T, Label>, threads / warp, width);
-      else if (size.classes <= 8 * warp)
-        launch(warp_cross_entropy<8, T, Label>, threads / warp, width);
-      else if (size.classes <= 32 * warp)
-        launch(warp_cross_entropy<32, T, Label>, threads / warp, width);
+      if (size.classes <= warp_size)
+        launch(warp_cross_entropy<1, T, Label>, threads / warp_size, width);
+      else if (size.classes <= 8 * warp_size)
+        launch(warp_cross_entropy<8, T, Label>, threads / warp_size, width);
+      else if (size.classes <= 32 * warp_size)
+        launch(warp_cross_entropy<32, T, Label>, threads / warp_size, width);
       else
         launch(block_cross_entropy<T, Label>, 1, size.classes);
     });
@@ -141,4 +149,4 @@ void cross_entropy_kernel<Backend::cuda>(DType dtype, DType label_dtype, const C
   check_launch("cross-entropy kernel");
 }
 
-}  // namespace tandem
+}  // namespace tandem::detail

@@ -3,29 +3,36 @@
 #include <algorithm>
 
 #include "tandem/core/check.h"
+#include "tandem/core/on_dtype.h"
 #include "tandem/core/parallel.h"
+#include "tandem/device/on_backend.h"
+#include "tandem/ops/dropout_mask_kernel.h"
 #include "tandem/ops/elementwise.h"
 
-namespace tandem {
+namespace tandem::detail {
 
 template <>
-void dropout_mask_kernel<Backend::cpu>(const MaskDraw& draw, DType dtype, std::byte* out, std::int64_t count,
-                                       std::int64_t* step, StreamView) {
+void dropout_mask_kernel<Backend::cpu>(const DropoutSampler& sampler, DType dtype, std::byte* out,
+                                       std::int64_t count, std::int64_t* step, StreamView) {
   on_dtype(FloatTypes{}, dtype, "dropout_mask", [&]<class T>() {
     auto* mask = reinterpret_cast<T*>(out);
-    const T kept = convert<T>(draw.kept), dropped = convert<T>(0.0f);
+    const T kept = convert<T>(sampler.kept_value), dropped = convert<T>(0.0f);
     parallel_for((count + 3) / 4, 1 << 10, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t block = begin; block < end; ++block) {
-        const Words4 words = draw.words(*step, block);
+        const Words4 words = sampler.words(*step, block);
         for (std::int64_t i = 4 * block; i < std::min(4 * block + 4, count); ++i)
-          mask[i] = words.word[i % 4] < draw.threshold ? dropped : kept;
+          mask[i] = words.word[i % 4] < sampler.threshold ? dropped : kept;
       }
     });
   });
   ++*step;
 }
 
-Tensor dropout_mask(const Shape& shape, const Tensor& step, const DropoutOptions& options) {
+}  // namespace tandem::detail
+
+namespace tandem {
+
+Tensor dropout_mask(const Shape& shape, Tensor& step, const DropoutOptions& options) {
   const Device device = common_device("dropout", {&step});
   check(options.probability >= 0 && options.probability < 1,
         "[dropout] expected a probability of 0 or more and less than 1, got {}", options.probability);
@@ -35,14 +42,14 @@ Tensor dropout_mask(const Shape& shape, const Tensor& step, const DropoutOptions
   check(is_floating(options.dtype), "[dropout] expected a floating dtype, got {}", name_of(options.dtype));
   check(shape.numel() <= std::int64_t{1} << 34, "[dropout] expected at most 2^34 elements, got shape {}",
         shape.to_string());
-  const MaskDraw draw{.seed = options.seed,
-                      .layer = options.layer,
-                      .threshold = static_cast<std::uint64_t>(options.probability * 0x1p32),
-                      .kept = 1 / (1 - options.probability)};
+  const detail::DropoutSampler sampler{.seed = options.seed,
+                                       .layer = options.layer,
+                                       .threshold = static_cast<std::uint64_t>(options.probability * 0x1p32),
+                                       .kept_value = 1 / (1 - options.probability)};
   Tensor mask = Tensor::empty(shape, options.dtype, device);
   on_backend(device, "dropout", [&]<Backend B>() {
-    dropout_mask_kernel<B>(draw, options.dtype, mask.bytes(), mask.numel(), step.data<std::int64_t>(),
-                           current_stream(device));
+    detail::dropout_mask_kernel<B>(sampler, options.dtype, mask.bytes(), mask.numel(),
+                                   step.data<std::int64_t>(), current_stream(device));
   });
   return mask;
 }

@@ -1,43 +1,44 @@
-#include "tandem/ops/dropout_mask.h"
+#include "tandem/ops/dropout_mask_kernel.h"
 
+#include "tandem/core/on_dtype.h"
 #include "tandem/ops/elementwise.cuh"
 
-namespace tandem {
+namespace tandem::detail {
 namespace {
 
 template <class T>
 __global__ void __launch_bounds__(elementwise_threads)
-    write_mask(MaskDraw draw, std::int64_t count, T* __restrict__ mask,
+    write_mask(DropoutSampler sampler, std::int64_t count, T* __restrict__ mask,
                const std::int64_t* __restrict__ step) {
   const std::int64_t stride = std::int64_t{gridDim.x} * blockDim.x, blocks = (count + 3) / 4;
-  const T kept = convert<T>(draw.kept), dropped = convert<T>(0.0f);
+  const T kept = convert<T>(sampler.kept_value), dropped = convert<T>(0.0f);
   for (std::int64_t block = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; block < blocks;
        block += stride) {
-    const Words4 words = draw.words(*step, block);
+    const Words4 words = sampler.words(*step, block);
 #pragma unroll
     for (int k = 0; k < 4; ++k)
-      if (4 * block + k < count) mask[4 * block + k] = words.word[k] < draw.threshold ? dropped : kept;
+      if (4 * block + k < count) mask[4 * block + k] = words.word[k] < sampler.threshold ? dropped : kept;
   }
 }
 
-__global__ void count_step(std::int64_t* step) {
+__global__ void increment_step(std::int64_t* step) {
   ++*step;
 }
 
 }  // namespace
 
 template <>
-void dropout_mask_kernel<Backend::cuda>(const MaskDraw& draw, DType dtype, std::byte* out, std::int64_t count,
-                                        std::int64_t* step, StreamView stream) {
+void dropout_mask_kernel<Backend::cuda>(const DropoutSampler& sampler, DType dtype, std::byte* out,
+                                        std::int64_t count, std::int64_t* step, StreamView stream) {
   on_dtype(FloatTypes{}, dtype, "dropout_mask", [&]<class T>() {
     const unsigned blocks = blocks_for((count + 3) / 4, elementwise_threads);
-    write_mask<<<blocks, elementwise_threads, 0, cuda_stream(stream)>>>(draw, count,
+    write_mask<<<blocks, elementwise_threads, 0, cuda_stream(stream)>>>(sampler, count,
                                                                         reinterpret_cast<T*>(out), step);
   });
   check_launch("dropout mask kernel");
-  // On its own, because every block of the mask reads the old number.
-  count_step<<<1, 1, 0, cuda_stream(stream)>>>(step);
+  // A separate kernel, because every block of the mask kernel reads the old value.
+  increment_step<<<1, 1, 0, cuda_stream(stream)>>>(step);
   check_launch("dropout step kernel");
 }
 
-}  // namespace tandem
+}  // namespace tandem::detail

@@ -1,6 +1,6 @@
-// The loops under every element-wise operation on CUDA: dense operands move in 16-byte pieces, others element
-// by element through the layout. Functors must be named types (nvcc refuses device lambdas inside generic
-// ones).
+// The CUDA kernels of element-wise operations: dense operands are accessed in 16-byte vectors, others element
+// by element through the layout. Functors must be named types, because nvcc rejects device lambdas inside
+// generic ones.
 #pragma once
 
 #include <algorithm>
@@ -12,21 +12,20 @@
 #include "tandem/ops/elementwise.h"
 #include "tandem/tensor/layout.h"
 
-namespace tandem {
+namespace tandem::detail {
 
 inline constexpr int elementwise_threads = 256;
 
+// The grid size for `count` items, `per_block` per block; kernels use grid-stride loops, so it is capped.
 inline unsigned blocks_for(std::int64_t count, int per_block) {
   return static_cast<unsigned>(std::clamp<std::int64_t>((count + per_block - 1) / per_block, 1, 1 << 20));
 }
 
-// `count` elements of T that travel together.
+// `count` elements of T that are loaded or stored in one instruction.
 template <class T, int count>
 struct alignas(sizeof(T) * count) Pack {
   T value[count];
 };
-
-namespace detail {
 
 template <int width, class F, class Out, class... In>
 __global__ void __launch_bounds__(elementwise_threads)
@@ -61,27 +60,24 @@ __global__ void __launch_bounds__(elementwise_threads)
     strided_element(f, layout.offsets(i), std::index_sequence_for<In...>{}, out, in...);
 }
 
-}  // namespace detail
-
 // out[…] = f(in[…], …) over the layout, whose operand 0 is the output.
 template <class F, class Out, class... In>
 void elementwise_cuda(F f, const Layout<1 + sizeof...(In)>& layout, StreamView stream, Out* out,
                       const In*... in) {
-  constexpr std::size_t widest = std::max({sizeof(Out), sizeof(In)...});
-  constexpr int width = static_cast<int>(16 / widest);
+  constexpr std::size_t max_size = std::max({sizeof(Out), sizeof(In)...});
+  constexpr int width = static_cast<int>(16 / max_size);
   const auto aligned = [](const auto* p) {
     return reinterpret_cast<std::uintptr_t>(p) % (width * sizeof(*p)) == 0;
   };
   if (layout.numel == 0) return;
   if (layout.all_dense() && aligned(out) && (aligned(in) && ...)) {
     const unsigned blocks = blocks_for(layout.numel, elementwise_threads * width);
-    detail::dense_kernel<width>
-        <<<blocks, elementwise_threads, 0, cuda_stream(stream)>>>(f, layout.numel, out, in...);
+    dense_kernel<width><<<blocks, elementwise_threads, 0, cuda_stream(stream)>>>(f, layout.numel, out, in...);
   } else {
     const unsigned blocks = blocks_for(layout.numel, elementwise_threads);
-    detail::strided_kernel<<<blocks, elementwise_threads, 0, cuda_stream(stream)>>>(f, layout, out, in...);
+    strided_kernel<<<blocks, elementwise_threads, 0, cuda_stream(stream)>>>(f, layout, out, in...);
   }
   check_launch("element-wise kernel");
 }
 
-}  // namespace tandem
+}  // namespace tandem::detail

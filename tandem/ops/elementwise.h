@@ -1,9 +1,11 @@
-// The loops under every element-wise operation on the CPU: a functor over one output and up to three inputs
-// of any layout, vectorised where memory is dense, split over the team. elementwise.cuh is the same for CUDA.
-// bf16 is computed in f32. Functors are named types with a constexpr call, so that both backends share them.
+// The CPU loop of element-wise operations: applies a functor to up to three inputs of any layout, vectorized
+// where memory is dense and split over the threads. elementwise.cuh is the CUDA counterpart. bf16 is computed
+// in f32. Functors are named types with a constexpr call operator, so that both backends share them.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
+#include <type_traits>
 #include <utility>
 
 #include "tandem/core/dtype.h"
@@ -11,8 +13,9 @@
 #include "tandem/core/simd.h"
 #include "tandem/tensor/layout.h"
 
-namespace tandem {
+namespace tandem::detail {
 
+// A value of one dtype as another.
 template <class To, class From>
 constexpr To convert(From value) {
   if constexpr (std::same_as<To, From>)
@@ -25,9 +28,8 @@ constexpr To convert(From value) {
     return static_cast<To>(value);
 }
 
-namespace detail {
-
-// One run. `step` is the distance of neighbours, of the output first; known steps let the compiler vectorise.
+// One run of the innermost axis. `step` holds the strides of the output and the inputs; testing for known
+// strides lets the compiler vectorize.
 template <class F, class Out, class... In, std::size_t... I>
 [[gnu::always_inline]] inline void elementwise_run(F f, Out* __restrict out, const std::int64_t* step,
                                                    std::int64_t count, std::index_sequence<I...>,
@@ -37,7 +39,7 @@ template <class F, class Out, class... In, std::size_t... I>
     for (std::int64_t i = 0; i < count; ++i) out[i] = convert<Out>(f(convert<ComputeType<In>>(in[i])...));
     return;
   }
-  if constexpr (sizeof...(In) == 2) {  // a row with a scalar: the other common case
+  if constexpr (sizeof...(In) == 2) {  // a row and a scalar: the other common case
     const bool first_dense = step[0] == 1 && step[1] == 1 && step[2] == 0;
     const bool second_dense = step[0] == 1 && step[1] == 0 && step[2] == 1;
     if (first_dense || second_dense) {
@@ -60,8 +62,6 @@ template <class F, class Out, class... In, std::size_t... I>
     out[i * step[0]] = convert<Out>(f(convert<ComputeType<In>>(in[i * step[I + 1]])...));
 }
 
-}  // namespace detail
-
 // out[…] = f(in[…], …) over the layout, whose operand 0 is the output.
 template <class F, class Out, class... In>
 void elementwise_cpu(F f, const Layout<1 + sizeof...(In)>& layout, Out* out, const In*... in) {
@@ -74,7 +74,7 @@ void elementwise_cpu(F f, const Layout<1 + sizeof...(In)>& layout, Out* out, con
       for_each_run(
           layout, begin, end, [&](const auto& offset, std::int64_t count) __attribute__((always_inline)) {
             [&]<std::size_t... I>(std::index_sequence<I...> inputs) __attribute__((always_inline)) {
-              detail::elementwise_run(f, out + offset[0], step, count, inputs, (in + offset[I + 1])...);
+              elementwise_run(f, out + offset[0], step, count, inputs, (in + offset[I + 1])...);
             }
             (std::index_sequence_for<In...>{});
           });
@@ -82,4 +82,4 @@ void elementwise_cpu(F f, const Layout<1 + sizeof...(In)>& layout, Out* out, con
   });
 }
 
-}  // namespace tandem
+}  // namespace tandem::detail

@@ -4,11 +4,14 @@
 #include <limits>
 
 #include "tandem/core/check.h"
+#include "tandem/core/on_dtype.h"
 #include "tandem/core/parallel.h"
+#include "tandem/device/on_backend.h"
 #include "tandem/ops/elementwise.h"
+#include "tandem/ops/fill_kernel.h"
 #include "tandem/tensor/copy.h"
 
-namespace tandem {
+namespace tandem::detail {
 
 template <>
 void fill_kernel<Backend::cpu>(DType dtype, std::byte* out, std::int64_t count, double value, StreamView) {
@@ -20,9 +23,13 @@ void fill_kernel<Backend::cpu>(DType dtype, std::byte* out, std::int64_t count, 
   });
 }
 
+}  // namespace tandem::detail
+
+namespace tandem {
+
 Tensor full(const Shape& shape, double value, DType dtype, Device device) {
   on_dtype(AllTypes{}, dtype, "full", [&]<class T>() {
-    if constexpr (std::integral<T>)  // 2^63 itself is no i64, hence the strict upper end
+    if constexpr (std::integral<T>)  // 2^63 itself does not fit i64, hence the strict upper bound
       check(value >= static_cast<double>(std::numeric_limits<T>::min()) &&
                 value < static_cast<double>(std::numeric_limits<T>::max()) + 1.0,
             "[full] expected a value that fits {}, got {}", name_of(dtype), value);
@@ -30,7 +37,7 @@ Tensor full(const Shape& shape, double value, DType dtype, Device device) {
   Tensor out = Tensor::empty(shape, dtype, device);
   if (out.numel() > 0)
     on_backend(device, "full", [&]<Backend B>() {
-      fill_kernel<B>(dtype, out.bytes(), out.numel(), value, current_stream(device));
+      detail::fill_kernel<B>(dtype, out.bytes(), out.numel(), value, current_stream(device));
     });
   return out;
 }

@@ -1,8 +1,9 @@
-#include "tandem/ops/fill.h"
+#include "tandem/ops/fill_kernel.h"
 
+#include "tandem/core/on_dtype.h"
 #include "tandem/ops/elementwise.cuh"
 
-namespace tandem {
+namespace tandem::detail {
 namespace {
 
 template <class T>
@@ -24,4 +25,4 @@ void fill_kernel<Backend::cuda>(DType dtype, std::byte* out, std::int64_t count,
   });
 }
 
-}  // namespace tandem
+}  // namespace tandem::detail

@@ -1,19 +1,16 @@
-// Tensors of one value.
+// Tensors filled with one value.
 #pragma once
 
-#include <cstddef>
-
-#include "tandem/device/stream.h"
 #include "tandem/tensor/tensor.h"
 
 namespace tandem {
 
-// `value` converted to the dtype; a value the dtype cannot hold is an Error.
+/// A tensor filled with `value`, converted to `dtype`. Throws Error if an integer dtype cannot hold the
+/// value.
 Tensor full(const Shape& shape, double value, DType dtype = DType::f32, Device device = cpu_device);
+/// A tensor of zeros.
 Tensor zeros(const Shape& shape, DType dtype = DType::f32, Device device = cpu_device);
+/// A tensor of ones.
 Tensor ones(const Shape& shape, DType dtype = DType::f32, Device device = cpu_device);
-
-template <Backend B>
-void fill_kernel(DType dtype, std::byte* out, std::int64_t count, double value, StreamView stream);
 
 }  // namespace tandem

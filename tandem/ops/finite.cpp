@@ -4,19 +4,22 @@
 #include <atomic>
 #include <vector>
 
+#include "tandem/core/on_dtype.h"
 #include "tandem/core/parallel.h"
 #include "tandem/core/simd.h"
+#include "tandem/device/on_backend.h"
+#include "tandem/ops/finite_kernel.h"
 
-namespace tandem {
+namespace tandem::detail {
 
 template <>
 bool all_finite_kernel<Backend::cpu>(std::span<const FloatArray> arrays, StreamView) {
-  constexpr std::int64_t most = 1 << 15;  // elements a piece: large tensors are shared, small ones are one
+  constexpr std::int64_t max_elements = 1 << 15;  // per piece: large tensors are split over the threads
   std::vector<FloatArray> pieces;
   for (const FloatArray& array : arrays)
-    for (std::int64_t begin = 0; begin < array.count; begin += most)
+    for (std::int64_t begin = 0; begin < array.count; begin += max_elements)
       pieces.push_back({array.data + static_cast<std::size_t>(begin) * size_of(array.dtype),
-                        std::min(most, array.count - begin), array.dtype});
+                        std::min(max_elements, array.count - begin), array.dtype});
   std::atomic<bool> finite = true;
   parallel_for(static_cast<std::int64_t>(pieces.size()), 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t p = begin; p < end && finite.load(std::memory_order_relaxed); ++p) {
@@ -25,7 +28,7 @@ bool all_finite_kernel<Backend::cpu>(std::span<const FloatArray> arrays, StreamV
         const T* values = reinterpret_cast<const T*>(piece.data);
         unsigned bad = 0;
         with_simd([&]<std::size_t>() __attribute__((always_inline)) {
-          // Without a way out of the loop, so that it is vectorised.
+          // No early exit, so that the loop is vectorized.
           for (std::int64_t i = 0; i < piece.count; ++i) bad |= is_finite_number(values[i]) ? 0u : 1u;
         });
         if (bad != 0) finite.store(false, std::memory_order_relaxed);
@@ -35,9 +38,13 @@ bool all_finite_kernel<Backend::cpu>(std::span<const FloatArray> arrays, StreamV
   return finite;
 }
 
+}  // namespace tandem::detail
+
+namespace tandem {
+
 bool all_finite(std::span<const Tensor> tensors) {
-  std::vector<Tensor> dense;  // keeps alive what the arrays point to
-  std::vector<FloatArray> arrays;
+  std::vector<Tensor> dense;  // owns the memory that the arrays point to
+  std::vector<detail::FloatArray> arrays;
   for (const Tensor& tensor : tensors) {
     common_device("all_finite", {&tensors.front(), &tensor});
     if (!is_floating(tensor.dtype()) || tensor.numel() == 0) continue;
@@ -46,8 +53,9 @@ bool all_finite(std::span<const Tensor> tensors) {
   }
   if (arrays.empty()) return true;
   const Device device = tensors.front().device();
-  return on_backend(device, "all_finite",
-                    [&]<Backend B>() { return all_finite_kernel<B>(arrays, current_stream(device)); });
+  return on_backend(device, "all_finite", [&]<Backend B>() {
+    return detail::all_finite_kernel<B>(arrays, current_stream(device));
+  });
 }
 
 }  // namespace tandem

@@ -6,11 +6,14 @@
 #include <vector>
 
 #include "tandem/core/check.h"
+#include "tandem/core/on_dtype.h"
 #include "tandem/core/parallel.h"
+#include "tandem/device/on_backend.h"
 #include "tandem/ops/elementwise.h"
+#include "tandem/ops/gather_kernel.h"
 #include "tandem/tensor/tape.h"
 
-namespace tandem {
+namespace tandem::detail {
 namespace {
 
 using IndexTypes = TypeList<std::int64_t, std::int32_t>;
@@ -18,17 +21,16 @@ using IndexTypes = TypeList<std::int64_t, std::int32_t>;
 }  // namespace
 
 template <>
-void gather_rows_kernel<Backend::cpu>(DType index_dtype, std::byte* out, const std::byte* table,
-                                      const std::byte* indices, std::int64_t table_rows, std::int64_t rows,
+void gather_rows_kernel<Backend::cpu>(const RowIndices& indices, std::byte* out, const std::byte* table,
                                       std::int64_t row_bytes, StreamView) {
-  on_dtype(IndexTypes{}, index_dtype, "gather_rows", [&]<class Index>() {
-    const auto* index = reinterpret_cast<const Index*>(indices);
-    for (std::int64_t row = 0; row < rows; ++row)
-      check(index[row] >= 0 && index[row] < table_rows,
-            "[gather_rows] expected indices of 0 or more and below {}, got {} at position {}", table_rows,
-            index[row], row);
+  on_dtype(IndexTypes{}, indices.dtype, "gather_rows", [&]<class Index>() {
+    const auto* index = reinterpret_cast<const Index*>(indices.data);
+    for (std::int64_t row = 0; row < indices.count; ++row)
+      check(index[row] >= 0 && index[row] < indices.table_rows,
+            "[gather_rows] expected indices of 0 or more and below {}, got {} at position {}",
+            indices.table_rows, index[row], row);
     if (row_bytes == 0) return;
-    parallel_for(rows, std::max<std::int64_t>((1 << 16) / row_bytes, 1),
+    parallel_for(indices.count, std::max<std::int64_t>((1 << 16) / row_bytes, 1),
                  [&](std::int64_t begin, std::int64_t end) {
                    for (std::int64_t row = begin; row < end; ++row)
                      std::memcpy(out + row * row_bytes, table + index[row] * row_bytes, row_bytes);
@@ -37,22 +39,21 @@ void gather_rows_kernel<Backend::cpu>(DType index_dtype, std::byte* out, const s
 }
 
 template <>
-void scatter_rows_kernel<Backend::cpu>(DType dtype, DType index_dtype, std::byte* out, const std::byte* g,
-                                       const std::byte* indices, std::int64_t table_rows, std::int64_t rows,
-                                       std::int64_t width, StreamView) {
-  // Counting sort: `order` holds, for each row of the table in turn, the places that took it, in order.
-  std::vector<std::int64_t> begin_of(table_rows + 2, 0), order(rows);
-  on_dtype(IndexTypes{}, index_dtype, "gather_rows", [&]<class Index>() {
-    const auto* index = reinterpret_cast<const Index*>(indices);
-    for (std::int64_t row = 0; row < rows; ++row) ++begin_of[index[row] + 2];
+void scatter_rows_kernel<Backend::cpu>(const RowIndices& indices, DType dtype, std::byte* out,
+                                       const std::byte* g, std::int64_t width, StreamView) {
+  // Counting sort: `order` lists, for each row of the table, the positions that read it, in ascending order.
+  std::vector<std::int64_t> begin_of(indices.table_rows + 2, 0), order(indices.count);
+  on_dtype(IndexTypes{}, indices.dtype, "gather_rows", [&]<class Index>() {
+    const auto* index = reinterpret_cast<const Index*>(indices.data);
+    for (std::int64_t row = 0; row < indices.count; ++row) ++begin_of[index[row] + 2];
     std::partial_sum(begin_of.begin(), begin_of.end(), begin_of.begin());
-    for (std::int64_t row = 0; row < rows; ++row) order[begin_of[index[row] + 1]++] = row;
+    for (std::int64_t row = 0; row < indices.count; ++row) order[begin_of[index[row] + 1]++] = row;
   });
   on_dtype(FloatTypes{}, dtype, "gather_rows", [&]<class T>() {
     using Sum = ComputeType<T>;
     auto* to = reinterpret_cast<T*>(out);
     const auto* from = reinterpret_cast<const T*>(g);
-    parallel_for(table_rows, std::max<std::int64_t>((1 << 14) / std::max<std::int64_t>(width, 1), 1),
+    parallel_for(indices.table_rows, std::max<std::int64_t>((1 << 14) / std::max<std::int64_t>(width, 1), 1),
                  [&](std::int64_t begin, std::int64_t end) {
                    std::vector<Sum> total(width);
                    for (std::int64_t row = begin; row < end; ++row) {
@@ -66,6 +67,9 @@ void scatter_rows_kernel<Backend::cpu>(DType dtype, DType index_dtype, std::byte
   });
 }
 
+}  // namespace tandem::detail
+
+namespace tandem {
 namespace {
 
 // `indices` must be contiguous; g has the shape of the gathered rows.
@@ -74,9 +78,12 @@ Tensor scatter_rows(const Tensor& g, const Tensor& indices, const Shape& table_s
   Tensor out = Tensor::empty(table_shape, g.dtype(), g.device());
   if (out.numel() > 0)
     on_backend(g.device(), "gather_rows", [&]<Backend B>() {
-      scatter_rows_kernel<B>(g.dtype(), indices.dtype(), out.bytes(), dense.bytes(), indices.bytes(),
-                             table_shape[0], indices.numel(), out.numel() / table_shape[0],
-                             current_stream(g.device()));
+      detail::scatter_rows_kernel<B>({.dtype = indices.dtype(),
+                                      .data = indices.bytes(),
+                                      .count = indices.numel(),
+                                      .table_rows = table_shape[0]},
+                                     g.dtype(), out.bytes(), dense.bytes(), out.numel() / table_shape[0],
+                                     current_stream(g.device()));
     });
   return out;
 }
@@ -101,9 +108,13 @@ Tensor gather_rows(const Tensor& table, const Tensor& indices) {
   const Tensor dense_table = table.detach().contiguous(), dense_indices = indices.contiguous();
   if (indices.numel() > 0)
     on_backend(device, "gather_rows", [&]<Backend B>() {
-      gather_rows_kernel<B>(
-          indices.dtype(), out.bytes(), dense_table.bytes(), dense_indices.bytes(), table.shape()[0],
-          indices.numel(), width * static_cast<std::int64_t>(size_of(table.dtype())), current_stream(device));
+      detail::gather_rows_kernel<B>({.dtype = indices.dtype(),
+                                     .data = dense_indices.bytes(),
+                                     .count = indices.numel(),
+                                     .table_rows = table.shape()[0]},
+                                    out.bytes(), dense_table.bytes(),
+                                    width * static_cast<std::int64_t>(size_of(table.dtype())),
+                                    current_stream(device));
     });
   if (wants_grad(table))
     record(out, "gather_rows", {&table}, [dense_indices, shape = table.shape()](const Tensor& g) {

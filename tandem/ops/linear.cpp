@@ -22,16 +22,16 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   }
   Tensor out = matmul(x.detach(), weight.detach().transpose());
   if (bias.defined()) out = add_bias(out, bias.detach());
-  const bool of_x = wants_grad(x), of_weight = wants_grad(weight);
-  const bool of_bias = bias.defined() && wants_grad(bias);
-  if (of_x || of_weight || of_bias)
+  const bool needs_dx = wants_grad(x), needs_dweight = wants_grad(weight);
+  const bool needs_dbias = bias.defined() && wants_grad(bias);
+  if (needs_dx || needs_dweight || needs_dbias)
     record(out, "linear", {&x, &weight, &bias},
-           [x = of_weight ? x.detach() : Tensor(), weight = of_x ? weight.detach() : Tensor(), of_bias,
-            precision = matmul_precision()](const Tensor& g) {
+           [x = needs_dweight ? x.detach() : Tensor(), weight = needs_dx ? weight.detach() : Tensor(),
+            needs_dbias, precision = matmul_precision()](const Tensor& g) {
              const MatmulPrecisionScope scope(precision);
              return Gradients{weight.defined() ? matmul(g, weight) : Tensor(),
                               x.defined() ? matmul(g.transpose(), x) : Tensor(),
-                              of_bias ? sum(g, {0}) : Tensor()};
+                              needs_dbias ? sum(g, {0}) : Tensor()};
            });
   return out;
 }

@@ -1,11 +1,12 @@
-// The product of a linear layer with its bias, with gradients that come out dense in the weight's own layout.
+// The affine map of a linear layer. The gradient of the weight is dense and in the layout of the weight.
 #pragma once
 
 #include "tandem/tensor/tensor.h"
 
 namespace tandem {
 
-// x (n, in) · weightᵀ + bias: weight (out, in), bias (out) or an empty handle. Gives (n, out).
+/// x · weightᵀ + bias of shape (n, out), for x (n, in), weight (out, in) and bias (out) or an empty Tensor.
+/// Throws Error if shapes, dtypes or devices do not match.
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias);
 
 }  // namespace tandem

@@ -7,89 +7,96 @@
 #include <vector>
 
 #include "tandem/core/check.h"
+#include "tandem/core/on_dtype.h"
 #include "tandem/core/parallel.h"
 #include "tandem/core/simd.h"
 #include "tandem/device/buffer.h"
-#include "tandem/ops/elementwise.h"
+#include "tandem/device/on_backend.h"
+#include "tandem/ops/matmul_kernel.h"
 #include "tandem/ops/reduce.h"
 #include "tandem/tensor/copy.h"
 #include "tandem/tensor/tape.h"
 
-namespace tandem {
+namespace tandem::detail {
 namespace {
 
-// Under this many multiply-adds a second thread costs more than it brings.
-constexpr double least_work = 50'000;
-// Tiles start at multiples of this: BLAS kernels like whole vectors, small products an even share.
+// Below this many multiply-adds, a second thread costs more time than it saves.
+constexpr double min_work = 50'000;
+// Tiles start at multiples of this: BLAS kernels are fastest on whole vectors, but small products need even
+// shares.
 constexpr std::int64_t tile_unit = 4;
 
-std::int64_t pieces(std::int64_t count, std::int64_t size) {
+std::int64_t divide_up(std::int64_t count, std::int64_t size) {
   return (count + size - 1) / size;
 }
 
-// Multiply-adds; the product of three sizes may not fit an integer.
-double work_of(ProductSize size) {
+// Multiply-adds. A double, because the product of three sizes may overflow an integer.
+double work_of(GemmSize size) {
   return static_cast<double>(size.m) * static_cast<double>(size.n) * static_cast<double>(size.k);
 }
 
-// C is cut into tiles of rows × columns, the last ones smaller.
+// C is split into tiles; those at the end may be smaller.
 struct TileGrid {
-  std::int64_t rows, columns;         // of one tile
-  std::int64_t down = 1, across = 1;  // tiles
+  std::int64_t tile_rows;
+  std::int64_t tile_columns;
+  std::int64_t grid_rows = 1;
+  std::int64_t grid_columns = 1;
 
-  std::int64_t count() const { return down * across; }
+  std::int64_t count() const { return grid_rows * grid_columns; }
 };
 
-// Up to `tiles` tiles. The largest takes the time; a tile also packs its rows of A and columns of B, which
-// weighs as much as `packing` more rows or columns of C.
-TileGrid cut(ProductSize size, std::int64_t tiles) {
+// Up to `tiles` tiles. The largest tile determines the time. A tile also packs its rows of A and columns of
+// B, which costs as much as `packing` more rows or columns of C.
+TileGrid split_into_tiles(GemmSize size, std::int64_t tiles) {
   constexpr std::int64_t packing = 16;
   TileGrid best{size.m, size.n};
-  if (work_of(size) < least_work) return best;
+  if (work_of(size) < min_work) return best;
   const auto cost = [&](const TileGrid& grid) {
-    return grid.rows * grid.columns + packing * (grid.rows + grid.columns);
+    return grid.tile_rows * grid.tile_columns + packing * (grid.tile_rows + grid.tile_columns);
   };
-  for (std::int64_t down = 1; down <= tiles; ++down) {
-    TileGrid grid{pieces(pieces(size.m, down), tile_unit) * tile_unit,
-                  pieces(pieces(size.n, tiles / down), tile_unit) * tile_unit};
-    grid.rows = std::min(grid.rows, size.m);
-    grid.columns = std::min(grid.columns, size.n);
-    grid.down = pieces(size.m, grid.rows);
-    grid.across = pieces(size.n, grid.columns);
+  for (std::int64_t grid_rows = 1; grid_rows <= tiles; ++grid_rows) {
+    TileGrid grid{divide_up(divide_up(size.m, grid_rows), tile_unit) * tile_unit,
+                  divide_up(divide_up(size.n, tiles / grid_rows), tile_unit) * tile_unit};
+    grid.tile_rows = std::min(grid.tile_rows, size.m);
+    grid.tile_columns = std::min(grid.tile_columns, size.n);
+    grid.grid_rows = divide_up(size.m, grid.tile_rows);
+    grid.grid_columns = divide_up(size.n, grid.tile_columns);
     if (cost(grid) < cost(best)) best = grid;
   }
   return best;
 }
 
-// Element (row, column) of a matrix.
+// The address of element (row, column).
 template <class T>
-const T* at(const T* matrix, MatrixForm form, std::int64_t row, std::int64_t column) {
-  return form.transposed ? matrix + column * form.distance + row : matrix + row * form.distance + column;
+const T* element(const T* matrix, MatrixLayout layout, std::int64_t row, std::int64_t column) {
+  return layout.transposed ? matrix + column * layout.leading_dimension + row
+                           : matrix + row * layout.leading_dimension + column;
 }
 
-// An f32 copy of a bf16 panel, dense and as it lies.
-Buffer to_f32(const BFloat16* panel, MatrixForm& form, std::int64_t rows, std::int64_t columns) {
-  const std::int64_t lines = form.transposed ? columns : rows, length = form.transposed ? rows : columns;
+// A dense f32 copy of a bf16 matrix in the same order; updates `layout` to describe the copy.
+Buffer to_f32(const BFloat16* matrix, MatrixLayout& layout, std::int64_t rows, std::int64_t columns) {
+  const std::int64_t stored_rows = layout.transposed ? columns : rows;
+  const std::int64_t stored_columns = layout.transposed ? rows : columns;
   Buffer copy(static_cast<std::size_t>(rows * columns) * sizeof(float), current_stream(cpu_device));
   auto* to = reinterpret_cast<float*>(copy.data());
   with_simd([&]<std::size_t>() __attribute__((always_inline)) {
-    for (std::int64_t line = 0; line < lines; ++line)
-      for (std::int64_t i = 0; i < length; ++i)
-        to[line * length + i] = static_cast<float>(panel[line * form.distance + i]);
+    for (std::int64_t row = 0; row < stored_rows; ++row)
+      for (std::int64_t i = 0; i < stored_columns; ++i)
+        to[row * stored_columns + i] = static_cast<float>(matrix[row * layout.leading_dimension + i]);
   });
-  form.distance = length;
+  layout.leading_dimension = stored_columns;
   return copy;
 }
 
 template <class T>
-void multiply_tile(ProductSize size, MatrixForm form_a, const T* a, MatrixForm form_b, const T* b, T* c,
+void multiply_tile(GemmSize size, MatrixLayout layout_a, const T* a, MatrixLayout layout_b, const T* b, T* c,
                    std::int64_t ldc) {
   if constexpr (std::same_as<T, BFloat16>) {
-    const Buffer wide_a = to_f32(a, form_a, size.m, size.k), wide_b = to_f32(b, form_b, size.k, size.n);
+    const Buffer wide_a = to_f32(a, layout_a, size.m, size.k), wide_b = to_f32(b, layout_b, size.k, size.n);
     const Buffer wide_c(static_cast<std::size_t>(size.m * size.n) * sizeof(float),
                         current_stream(cpu_device));
     auto* result = reinterpret_cast<float*>(wide_c.data());
-    multiply_tile(size, form_a, reinterpret_cast<const float*>(wide_a.data()), form_b,
+    multiply_tile(size, layout_a, reinterpret_cast<const float*>(wide_a.data()), layout_b,
                   reinterpret_cast<const float*>(wide_b.data()), result, size.n);
     with_simd([&]<std::size_t>() __attribute__((always_inline)) {
       for (std::int64_t row = 0; row < size.m; ++row)
@@ -97,8 +104,12 @@ void multiply_tile(ProductSize size, MatrixForm form_a, const T* a, MatrixForm f
           c[row * ldc + column] = BFloat16(result[row * size.n + column]);
     });
   } else {
-    gemm_tile<T>(form_a.transposed, form_b.transposed, size, T{1}, a, form_a.distance, b, form_b.distance,
-                 T{0}, c, ldc);
+    gemm_tile<T>(
+        {.size = size,
+         .a = {.data = a, .leading_dimension = layout_a.leading_dimension, .transposed = layout_a.transposed},
+         .b = {.data = b, .leading_dimension = layout_b.leading_dimension, .transposed = layout_b.transposed},
+         .c = c,
+         .leading_dimension_c = ldc});
   }
 }
 
@@ -106,19 +117,20 @@ template <class T>
 void multiply_cpu(const MatmulPlan& plan, T* c, const T* a, const T* b) {
   const std::int64_t m = plan.size.m, n = plan.size.n, k = plan.size.k;
   const std::int64_t batches = plan.batches.numel, threads = thread_count();
-  // Whole batches where there are many, else as many tiles of each as share out evenly.
-  const TileGrid grid = cut(plan.size, batches >= 4 * threads ? 1 : threads / std::gcd(batches, threads));
-  const double tile_work = work_of({grid.rows, grid.columns, k});
-  const auto grain = static_cast<std::int64_t>(std::ceil(least_work / (2 * tile_work)));
+  // With many batches one tile each, otherwise as many tiles per batch as divide evenly among the threads.
+  const TileGrid grid =
+      split_into_tiles(plan.size, batches >= 4 * threads ? 1 : threads / std::gcd(batches, threads));
+  const double tile_work = work_of({grid.tile_rows, grid.tile_columns, k});
+  const auto grain = static_cast<std::int64_t>(std::ceil(min_work / (2 * tile_work)));
   parallel_for(batches * grid.count(), grain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t task = begin; task < end; ++task) {
       const auto offset = plan.batches.offsets(task / grid.count());
       const std::int64_t tile = task % grid.count();
-      const std::int64_t row = tile / grid.across * grid.rows;
-      const std::int64_t column = tile % grid.across * grid.columns;
-      const ProductSize size{std::min(grid.rows, m - row), std::min(grid.columns, n - column), k};
-      multiply_tile(size, plan.a, at(a + offset[1], plan.a, row, 0), plan.b,
-                    at(b + offset[2], plan.b, 0, column), c + offset[0] + row * n + column, n);
+      const std::int64_t row = tile / grid.grid_columns * grid.tile_rows;
+      const std::int64_t column = tile % grid.grid_columns * grid.tile_columns;
+      const GemmSize size{std::min(grid.tile_rows, m - row), std::min(grid.tile_columns, n - column), k};
+      multiply_tile(size, plan.a, element(a + offset[1], plan.a, row, 0), plan.b,
+                    element(b + offset[2], plan.b, 0, column), c + offset[0] + row * n + column, n);
     }
   });
 }
@@ -133,34 +145,37 @@ void matmul_kernel<Backend::cpu>(DType dtype, const MatmulPlan& plan, MatmulPrec
   });
 }
 
+}  // namespace tandem::detail
+
+namespace tandem {
 namespace {
 
 thread_local MatmulPrecision current_precision = MatmulPrecision::fp32;
 
-// How a BLAS can read the matrices of x, if it can.
-std::optional<MatrixForm> form_of(const Tensor& x) {
+// How BLAS can read the matrices of x in place, if it can.
+std::optional<detail::MatrixLayout> matrix_layout(const Tensor& x) {
   const int rank = x.rank();
   const std::int64_t rows = x.size(-2), columns = x.size(-1);
   const std::int64_t row_step = x.strides()[rank - 2], column_step = x.strides()[rank - 1];
   if (columns <= 1 || column_step == 1) {
-    if (rows <= 1) return MatrixForm{false, columns};
-    if (row_step >= columns) return MatrixForm{false, row_step};
+    if (rows <= 1) return detail::MatrixLayout{false, columns};
+    if (row_step >= columns) return detail::MatrixLayout{false, row_step};
   }
   if (rows <= 1 || row_step == 1) {
-    if (columns <= 1) return MatrixForm{true, rows};
-    if (column_step >= rows) return MatrixForm{true, column_step};
+    if (columns <= 1) return detail::MatrixLayout{true, rows};
+    if (column_step >= rows) return detail::MatrixLayout{true, column_step};
   }
   return std::nullopt;
 }
 
-// The sizes before the last two, with those two appended.
+// The sizes of the leading axes, without the last two, followed by `appended`.
 Shape batch_shape(const Tensor& x, std::initializer_list<std::int64_t> appended = {}) {
   std::vector<std::int64_t> sizes(x.shape().begin(), x.shape().end() - 2);
   sizes.insert(sizes.end(), appended);
   return Shape(std::span<const std::int64_t>(sizes));
 }
 
-// Strides of x's leading axes when they are broadcast to `batches`.
+// The strides of the leading axes of x, broadcast to `batches`.
 Dims batch_strides(const Tensor& x, const Shape& batches) {
   Dims strides = Dims::filled(batches.rank(), 0);
   const int added = batches.rank() - (x.rank() - 2);
@@ -177,16 +192,17 @@ Tensor compute(Tensor a, Tensor b, MatmulPrecision precision) {
   Tensor out = Tensor::empty(Shape(std::span<const std::int64_t>(sizes)), a.dtype(), device);
   if (a.size(-1) == 0) clear(out);
   if (a.size(-1) == 0 || out.numel() == 0) return out;
-  if (!form_of(a)) a = a.contiguous();
-  if (!form_of(b)) b = b.contiguous();
-  const MatmulPlan plan{
+  if (!matrix_layout(a)) a = a.contiguous();
+  if (!matrix_layout(b)) b = b.contiguous();
+  const detail::MatmulPlan plan{
       .size = {a.size(-2), b.size(-1), a.size(-1)},
-      .a = form_of(a).value(),
-      .b = form_of(b).value(),
-      .batches = make_layout<3>(
+      .a = matrix_layout(a).value(),
+      .b = matrix_layout(b).value(),
+      .batches = detail::make_layout<3>(
           batches, {batch_strides(out, batches), batch_strides(a, batches), batch_strides(b, batches)})};
   on_backend(device, "matmul", [&]<Backend B>() {
-    matmul_kernel<B>(a.dtype(), plan, precision, out.bytes(), a.bytes(), b.bytes(), current_stream(device));
+    detail::matmul_kernel<B>(a.dtype(), plan, precision, out.bytes(), a.bytes(), b.bytes(),
+                             current_stream(device));
   });
   return out;
 }

@@ -1,14 +1,15 @@
-// Matrix products on CUDA, by cuBLAS. It thinks in columns, so it is asked for Cᵀ = Bᵀ · Aᵀ, which lies in
-// memory exactly as the row-major C.
+// Matrix products on CUDA, by cuBLAS. cuBLAS is column-major, so it computes Cᵀ = Bᵀ · Aᵀ, whose column-major
+// layout is that of the row-major C.
 #include <algorithm>
 #include <limits>
 
 #include "tandem/core/check.h"
+#include "tandem/core/on_dtype.h"
 #include "tandem/device/cuda.h"
-#include "tandem/ops/matmul.h"
-#include "tandem/ops/product_type.cuh"
+#include "tandem/ops/cublas_compute_type.cuh"
+#include "tandem/ops/matmul_kernel.h"
 
-namespace tandem {
+namespace tandem::detail {
 namespace {
 
 int to_cublas(std::int64_t value) {
@@ -18,8 +19,8 @@ int to_cublas(std::int64_t value) {
   return static_cast<int>(value);
 }
 
-cublasOperation_t operation(MatrixForm form) {
-  return form.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+cublasOperation_t operation(MatrixLayout layout) {
+  return layout.transposed ? CUBLAS_OP_T : CUBLAS_OP_N;
 }
 
 template <class T>
@@ -34,12 +35,12 @@ cublasComputeType_t compute_type(MatmulPrecision precision) {
   if constexpr (std::same_as<T, double>)
     return CUBLAS_COMPUTE_64F;
   else if constexpr (std::same_as<T, float>)
-    return product_type(precision);
+    return cublas_compute_type(precision);
   else
     return CUBLAS_COMPUTE_32F;
 }
 
-// cuBLAS walks one batch axis by strides; the axes outside it, of broadcast or irregular batches, are a loop.
+// cuBLAS iterates over one strided batch axis; outer axes of broadcast or irregular batches are a loop.
 template <class T>
 void multiply_cuda(const MatmulPlan& plan, MatmulPrecision precision, T* c, const T* a, const T* b,
                    StreamView stream) {
@@ -48,9 +49,11 @@ void multiply_cuda(const MatmulPlan& plan, MatmulPrecision precision, T* c, cons
   const auto& batches = plan.batches;
   const int last = batches.rank - 1;
   const int m = to_cublas(plan.size.m), n = to_cublas(plan.size.n), k = to_cublas(plan.size.k);
-  // A distance must cover the matrix's width even where it has one row only.
-  const int lda = to_cublas(std::max(plan.a.distance, plan.a.transposed ? plan.size.m : plan.size.k));
-  const int ldb = to_cublas(std::max(plan.b.distance, plan.b.transposed ? plan.size.k : plan.size.n));
+  // cuBLAS requires a leading dimension of at least the row length even for a single row.
+  const int lda =
+      to_cublas(std::max(plan.a.leading_dimension, plan.a.transposed ? plan.size.m : plan.size.k));
+  const int ldb =
+      to_cublas(std::max(plan.b.leading_dimension, plan.b.transposed ? plan.size.k : plan.size.n));
   for (std::int64_t first = 0; first < batches.numel; first += batches.sizes[last]) {
     const auto offset = batches.offsets(first);
     cublas_check(
@@ -74,4 +77,4 @@ void matmul_kernel<Backend::cuda>(DType dtype, const MatmulPlan& plan, MatmulPre
   });
 }
 
-}  // namespace tandem
+}  // namespace tandem::detail

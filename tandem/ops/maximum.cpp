@@ -1,10 +1,14 @@
 #include "tandem/ops/maximum.h"
 
+#include "tandem/core/on_dtype.h"
+#include "tandem/device/on_backend.h"
 #include "tandem/ops/elementwise.h"
+#include "tandem/ops/maximum_kernel.h"
 #include "tandem/ops/reduce.h"
+#include "tandem/ops/version_kernel.h"
 #include "tandem/tensor/tape.h"
 
-namespace tandem {
+namespace tandem::detail {
 
 template <>
 void maximum_kernel<Version::reference>(DType dtype, const Layout<3>& layout, std::int64_t columns,
@@ -16,8 +20,8 @@ void maximum_kernel<Version::reference>(DType dtype, const Layout<3>& layout, st
     for (std::int64_t i = 0; i < layout.numel / columns; ++i)
       for (std::int64_t j = 0; j < columns; ++j) {
         using C = ComputeType<T>;
-        const std::int64_t at = i * columns + j;
-        c[at] = convert<T>(Maximum{}(convert<C>(x[at]), convert<C>(y[at])));
+        const std::int64_t index = i * columns + j;
+        c[index] = convert<T>(Maximum{}(convert<C>(x[index]), convert<C>(y[index])));
       }
   });
 }
@@ -32,28 +36,32 @@ void maximum_kernel<Version::parallel>(DType dtype, const Layout<3>& layout, std
 }
 
 template <>
-void maximum_share_kernel<Backend::cpu>(DType dtype, const Layout<4>& layout, std::byte* out,
-                                        const std::byte* gradient, const std::byte* mine,
-                                        const std::byte* other, StreamView) {
+void maximum_gradient_kernel<Backend::cpu>(DType dtype, const Layout<4>& layout, std::byte* out,
+                                           const std::byte* gradient, const std::byte* x,
+                                           const std::byte* other, StreamView) {
   on_dtype(FloatTypes{}, dtype, "maximum", [&]<class T>() {
-    elementwise_cpu(MaximumShare{}, layout, reinterpret_cast<T*>(out), reinterpret_cast<const T*>(gradient),
-                    reinterpret_cast<const T*>(mine), reinterpret_cast<const T*>(other));
+    elementwise_cpu(MaximumGradient{}, layout, reinterpret_cast<T*>(out),
+                    reinterpret_cast<const T*>(gradient), reinterpret_cast<const T*>(x),
+                    reinterpret_cast<const T*>(other));
   });
 }
 
+}  // namespace tandem::detail
+
+namespace tandem {
 namespace {
 
-Tensor share_of(const Tensor& gradient, const Tensor& mine, const Tensor& other) {
+Tensor gradient_of(const Tensor& gradient, const Tensor& x, const Tensor& other) {
   const Shape& shape = gradient.shape();
   Tensor out = Tensor::empty(shape, gradient.dtype(), gradient.device());
   const auto layout =
-      make_layout<4>(shape, {out.strides(), gradient.strides(), mine.broadcast_view(shape).strides(),
-                             other.broadcast_view(shape).strides()});
+      detail::make_layout<4>(shape, {out.strides(), gradient.strides(), x.broadcast_view(shape).strides(),
+                                     other.broadcast_view(shape).strides()});
   on_backend(gradient.device(), "maximum", [&]<Backend B>() {
-    maximum_share_kernel<B>(gradient.dtype(), layout, out.bytes(), gradient.bytes(), mine.bytes(),
-                            other.bytes(), current_stream(gradient.device()));
+    detail::maximum_gradient_kernel<B>(gradient.dtype(), layout, out.bytes(), gradient.bytes(), x.bytes(),
+                                       other.bytes(), current_stream(gradient.device()));
   });
-  return sum_to(out, mine.shape());
+  return sum_to(out, x.shape());
 }
 
 }  // namespace
@@ -64,16 +72,16 @@ Tensor maximum(const Tensor& a, const Tensor& b, Version version) {
   const Shape shape = broadcast_shapes(a.shape(), b.shape(), "maximum");
   Tensor out = Tensor::empty(shape, dtype, device);
   Tensor wide_a = a.detach().broadcast_view(shape), wide_b = b.detach().broadcast_view(shape);
-  const bool by_rows = version == Version::reference || version == Version::cuda_simple;
-  if (by_rows) {
+  const bool needs_dense = version == Version::reference || version == Version::cuda_simple;
+  if (needs_dense) {
     wide_a = wide_a.contiguous();
     wide_b = wide_b.contiguous();
   }
-  const auto layout = make_layout<3>(shape, {out.strides(), wide_a.strides(), wide_b.strides()});
-  on_version(version, device, "maximum", [&]<Version V>() {
+  const auto layout = detail::make_layout<3>(shape, {out.strides(), wide_a.strides(), wide_b.strides()});
+  detail::on_version(version, device, "maximum", [&]<Version V>() {
     if (out.numel() > 0)
-      maximum_kernel<V>(dtype, layout, shape.rank() > 0 ? shape.back() : 1, out.bytes(), wide_a.bytes(),
-                        wide_b.bytes(), current_stream(device));
+      detail::maximum_kernel<V>(dtype, layout, shape.rank() > 0 ? shape.back() : 1, out.bytes(),
+                                wide_a.bytes(), wide_b.bytes(), current_stream(device));
   });
   return out;
 }
@@ -83,7 +91,8 @@ Tensor maximum(const Tensor& a, const Tensor& b) {
   if (wants_grad(a) || wants_grad(b))
     record(out, "maximum", {&a, &b},
            [a = a.detach(), b = b.detach(), need_a = wants_grad(a), need_b = wants_grad(b)](const Tensor& g) {
-             return Gradients{need_a ? share_of(g, a, b) : Tensor(), need_b ? share_of(g, b, a) : Tensor()};
+             return Gradients{need_a ? gradient_of(g, a, b) : Tensor(),
+                              need_b ? gradient_of(g, b, a) : Tensor()};
            });
   return out;
 }

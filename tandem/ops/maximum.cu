@@ -1,8 +1,9 @@
-#include "tandem/ops/maximum.h"
+#include "tandem/ops/maximum_kernel.h"
 
+#include "tandem/core/on_dtype.h"
 #include "tandem/ops/elementwise.cuh"
 
-namespace tandem {
+namespace tandem::detail {
 namespace {
 
 template <class T>
@@ -11,15 +12,15 @@ __global__ void maximum_row_per_block(std::int64_t rows, std::int64_t columns, T
   using C = ComputeType<T>;
   for (std::int64_t i = blockIdx.x; i < rows; i += gridDim.x)
     for (std::int64_t j = threadIdx.x; j < columns; j += blockDim.x) {
-      const std::int64_t at = i * columns + j;
-      out[at] = convert<T>(Maximum{}(convert<C>(a[at]), convert<C>(b[at])));
+      const std::int64_t index = i * columns + j;
+      out[index] = convert<T>(Maximum{}(convert<C>(a[index]), convert<C>(b[index])));
     }
 }
 
 }  // namespace
 
-// A block a row, a thread a column: 1000 × 1000 is 1000 blocks of 1000 threads. Wider rows are walked in
-// steps.
+// One block per row, one thread per column: 1000 × 1000 is 1000 blocks of 1000 threads. Threads loop over
+// wider rows.
 template <>
 void maximum_kernel<Version::cuda_simple>(DType dtype, const Layout<3>& layout, std::int64_t columns,
                                           std::byte* out, const std::byte* a, const std::byte* b,
@@ -45,14 +46,14 @@ void maximum_kernel<Version::cuda>(DType dtype, const Layout<3>& layout, std::in
 }
 
 template <>
-void maximum_share_kernel<Backend::cuda>(DType dtype, const Layout<4>& layout, std::byte* out,
-                                         const std::byte* gradient, const std::byte* mine,
-                                         const std::byte* other, StreamView stream) {
+void maximum_gradient_kernel<Backend::cuda>(DType dtype, const Layout<4>& layout, std::byte* out,
+                                            const std::byte* gradient, const std::byte* x,
+                                            const std::byte* other, StreamView stream) {
   on_dtype(FloatTypes{}, dtype, "maximum", [&]<class T>() {
-    elementwise_cuda(MaximumShare{}, layout, stream, reinterpret_cast<T*>(out),
-                     reinterpret_cast<const T*>(gradient), reinterpret_cast<const T*>(mine),
+    elementwise_cuda(MaximumGradient{}, layout, stream, reinterpret_cast<T*>(out),
+                     reinterpret_cast<const T*>(gradient), reinterpret_cast<const T*>(x),
                      reinterpret_cast<const T*>(other));
   });
 }
 
-}  // namespace tandem
+}  // namespace tandem::detail

@@ -1,12 +1,12 @@
-// Mean squared error.
+// Mean squared error loss.
 #pragma once
 
 #include "tandem/tensor/tensor.h"
 
 namespace tandem {
 
-// The mean over all elements of (prediction − target)², of shape []. Both have one shape, dtype and device;
-// gradients flow to both. No elements are an Error.
+/// The mean over all elements of (prediction − target)², of shape []. Gradients flow to both operands. Throws
+/// Error unless both have the same shape, floating dtype and device and at least one element.
 Tensor mse_loss(const Tensor& prediction, const Tensor& target);
 
 }  // namespace tandem

@@ -1,48 +1,59 @@
 #include "tandem/ops/random.h"
 
+#include <algorithm>
+#include <bit>
+#include <cmath>
 #include <limits>
 #include <type_traits>
 
 #include "tandem/core/check.h"
+#include "tandem/core/on_dtype.h"
 #include "tandem/core/parallel.h"
+#include "tandem/device/on_backend.h"
+#include "tandem/ops/random_kernel.h"
 
-namespace tandem {
+namespace tandem::detail {
 
 template <>
-void random_kernel<Backend::cpu>(const Draw& draw, DType dtype, std::byte* out, std::int64_t count,
+void random_kernel<Backend::cpu>(const RandomFill& fill, DType dtype, std::byte* out, std::int64_t count,
                                  StreamView) {
-  on_draw(draw, dtype, [&]<class T>(auto functor, T) {
-    const std::int64_t blocks = (count + per_block<T> - 1) / per_block<T>;
+  on_distribution(fill, dtype, [&]<class T>(auto functor, T) {
+    const std::int64_t blocks = (count + elements_per_block<T> - 1) / elements_per_block<T>;
     parallel_for(blocks, 1 << 10, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t block = begin; block < end; ++block)
-        write_block(functor, block, reinterpret_cast<T*>(out), count);
+        write_random_block(functor, block, reinterpret_cast<T*>(out), count);
     });
   });
 }
 
+}  // namespace tandem::detail
+
+namespace tandem {
 namespace {
 
-Tensor filled(const Shape& shape, const Draw& draw, DType dtype, Device device, const char* op) {
+Tensor random_tensor(const Shape& shape, const detail::RandomFill& fill, DType dtype, Device device,
+                     const char* op) {
   Tensor out = Tensor::empty(shape, dtype, device);
   if (out.numel() > 0)
     on_backend(device, op, [&]<Backend B>() {
-      random_kernel<B>(draw, dtype, out.bytes(), out.numel(), current_stream(device));
+      detail::random_kernel<B>(fill, dtype, out.bytes(), out.numel(), current_stream(device));
     });
   return out;
 }
 
 double rounded_to(DType dtype, double value, const char* op) {
-  return on_dtype(FloatTypes{}, dtype, op,
-                  [&]<class T>() { return static_cast<double>(convert<ComputeType<T>>(convert<T>(value))); });
+  return on_dtype(FloatTypes{}, dtype, op, [&]<class T>() {
+    return static_cast<double>(detail::convert<ComputeType<T>>(detail::convert<T>(value)));
+  });
 }
 
-// The greatest number of the dtype below `value`, which is one itself.
+// The largest value of the dtype below `value`, which the dtype can represent.
 double previous(DType dtype, double value) {
   switch (dtype) {
     case DType::f32:
       return static_cast<double>(
           std::nextafter(static_cast<float>(value), -std::numeric_limits<float>::infinity()));
-    case DType::bf16: {  // the f32 just below, cut (not rounded) away from the value
+    case DType::bf16: {  // the next f32 below, truncated away from the value
       const float below = std::nextafter(static_cast<float>(value), -std::numeric_limits<float>::infinity());
       const auto bits = std::bit_cast<std::uint32_t>(below);
       return static_cast<double>(std::bit_cast<float>((below < 0 ? bits + 0xffffu : bits) & 0xffff0000u));
@@ -55,25 +66,25 @@ double previous(DType dtype, double value) {
 }  // namespace
 
 Tensor uniform(const Shape& shape, double low, double high, const RandomOptions& options) {
-  Draw draw{.distribution = Distribution::uniform, .seed = options.seed, .stream = options.stream};
-  draw.first = rounded_to(options.dtype, low, "uniform");
-  draw.second = rounded_to(options.dtype, high, "uniform");
-  check(low <= high && std::isfinite(draw.second - draw.first),
+  detail::RandomFill fill{
+      .distribution = detail::Distribution::uniform, .seed = options.seed, .stream = options.stream};
+  fill.low = rounded_to(options.dtype, low, "uniform");
+  fill.high = rounded_to(options.dtype, high, "uniform");
+  check(low <= high && std::isfinite(fill.high - fill.low),
         "[uniform] expected finite low <= high, got {} and {}", low, high);
-  draw.greatest =
-      draw.first == draw.second ? draw.first : std::max(draw.first, previous(options.dtype, draw.second));
-  return filled(shape, draw, options.dtype, options.device, "uniform");
+  fill.max = fill.low == fill.high ? fill.low : std::max(fill.low, previous(options.dtype, fill.high));
+  return random_tensor(shape, fill, options.dtype, options.device, "uniform");
 }
 
 Tensor normal(const Shape& shape, double mean, double stddev, const RandomOptions& options) {
   check(std::isfinite(mean) && std::isfinite(stddev) && stddev >= 0,
         "[normal] expected a finite mean and a finite stddev of 0 or more, got {} and {}", mean, stddev);
-  const Draw draw{.distribution = Distribution::normal,
-                  .seed = options.seed,
-                  .stream = options.stream,
-                  .first = mean,
-                  .second = stddev};
-  return filled(shape, draw, options.dtype, options.device, "normal");
+  const detail::RandomFill fill{.distribution = detail::Distribution::normal,
+                                .seed = options.seed,
+                                .stream = options.stream,
+                                .mean = mean,
+                                .stddev = stddev};
+  return random_tensor(shape, fill, options.dtype, options.device, "normal");
 }
 
 Tensor random_integers(const Shape& shape, std::int64_t low, std::int64_t high,
@@ -86,12 +97,13 @@ Tensor random_integers(const Shape& shape, std::int64_t low, std::int64_t high,
                    "[random_integers] expected bounds that fit {}, got {} and {}", name_of(options.dtype),
                    low, high);
            });
-  const Draw draw{.distribution = Distribution::integers,
-                  .seed = options.seed,
-                  .stream = options.stream,
-                  .low = low,
-                  .range = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low)};
-  return filled(shape, draw, options.dtype, options.device, "random_integers");
+  const detail::RandomFill fill{
+      .distribution = detail::Distribution::integers,
+      .seed = options.seed,
+      .stream = options.stream,
+      .integer_low = low,
+      .integer_range = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low)};
+  return random_tensor(shape, fill, options.dtype, options.device, "random_integers");
 }
 
 }  // namespace tandem

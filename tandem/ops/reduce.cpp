@@ -6,41 +6,45 @@
 #include <vector>
 
 #include "tandem/core/check.h"
+#include "tandem/core/on_dtype.h"
 #include "tandem/core/parallel.h"
 #include "tandem/core/simd.h"
+#include "tandem/device/on_backend.h"
 #include "tandem/ops/arithmetic.h"
 #include "tandem/ops/fill.h"
+#include "tandem/ops/reduce_kernel.h"
 #include "tandem/ops/reducers.h"
 #include "tandem/tensor/tape.h"
 
-namespace tandem {
+namespace tandem::detail {
 namespace {
 
-// A long reduction is cut into chunks of a fixed size, whose results are merged in order: the bits do not
-// depend on the number of threads. Neighbouring outputs that lie side by side in x are folded together
-// (`lanes` of them), which reads memory in order when the reduced axes are the outer ones.
+// A long reduction is split into chunks of a fixed size, whose results are merged in order, so the bits do
+// not depend on the number of threads. Up to `lanes` outputs that are adjacent in x are reduced together,
+// which reads memory in order when the reduced axes are the outer ones.
 constexpr std::int64_t chunk_size = 1 << 15;
 constexpr int lanes = 64;
 
-// Element i of a dense run goes to part i % 16 whatever the vectors' width, so the bits are the same on every
-// machine; 16 separate parts let the compiler vectorise. For sums: indices are not kept.
+// Element i of a dense run goes to accumulator i % 16 for every vector width, so the bits are the same on
+// every machine; independent accumulators let the compiler vectorize. For sums only: element indices are not
+// passed.
 template <class Reducer, class T>
 [[gnu::always_inline]] inline typename Reducer::State fold_dense(typename Reducer::State state,
                                                                  const T* values, std::int64_t count) {
-  constexpr int parts = 16;
-  typename Reducer::State part[parts];
-  for (auto& one : part) one = Reducer::initial();
+  constexpr int accumulators = 16;
+  typename Reducer::State partials[accumulators];
+  for (auto& one : partials) one = Reducer::initial();
   std::int64_t i = 0;
-  for (; i + parts <= count; i += parts)
-    for (int k = 0; k < parts; ++k) part[k] = Reducer::fold(part[k], values[i + k], 0);
+  for (; i + accumulators <= count; i += accumulators)
+    for (int k = 0; k < accumulators; ++k) partials[k] = Reducer::fold(partials[k], values[i + k], 0);
   for (; i < count; ++i) state = Reducer::fold(state, values[i], 0);
-  for (int width = parts / 2; width > 0; width /= 2)
-    for (int k = 0; k < width; ++k) part[k] = Reducer::merge(part[k], part[k + width]);
-  return Reducer::merge(state, part[0]);
+  for (int width = accumulators / 2; width > 0; width /= 2)
+    for (int k = 0; k < width; ++k) partials[k] = Reducer::merge(partials[k], partials[k + width]);
+  return Reducer::merge(state, partials[0]);
 }
 
-// Folds elements [from, to) of `reduced` for `count` outputs whose elements lie side by side from `source`
-// on.
+// Folds elements [from, to) of `reduced` for `count` outputs whose elements are adjacent in memory from
+// `source` on.
 template <class Reducer, class T>
 [[gnu::always_inline]] inline void fold_chunk(const Layout<1>& reduced, std::int64_t from, std::int64_t to,
                                               const T* source, std::int64_t count,
@@ -69,9 +73,9 @@ template <class Reducer, class T>
 void reduce_cpu(const Layout<2>& kept, const Layout<1>& reduced, typename Reducer::Result* out, const T* x) {
   using State = typename Reducer::State;
   const std::int64_t chunks = std::max<std::int64_t>((reduced.numel + chunk_size - 1) / chunk_size, 1);
-  const bool side_by_side = kept.strides[1][kept.rank - 1] == 1 && reduced.strides[0][reduced.rank - 1] != 1;
+  const bool adjacent = kept.strides[1][kept.rank - 1] == 1 && reduced.strides[0][reduced.rank - 1] != 1;
   const std::int64_t row = kept.sizes[kept.rank - 1];
-  const std::int64_t width = side_by_side ? std::min<std::int64_t>(lanes, row) : 1;
+  const std::int64_t width = adjacent ? std::min<std::int64_t>(lanes, row) : 1;
   const std::int64_t groups_per_row = (row + width - 1) / width;
   const std::int64_t groups = kept.numel / row * groups_per_row;
   const std::int64_t cost = std::max<std::int64_t>(std::min(reduced.numel, chunk_size) * width, 1);
@@ -129,9 +133,10 @@ void reduce_kernel<Backend::cpu>(Reduction reduction, DType dtype, const Layout<
 }
 
 template <>
-void place_kernel<Backend::cpu>(DType dtype, const Layout<2>& kept, const Layout<1>& reduced, std::byte* out,
-                                const std::byte* values, const std::int64_t* index, StreamView) {
-  on_dtype(AllTypes{}, dtype, "place", [&]<class T>() {
+void scatter_to_argmax_kernel<Backend::cpu>(DType dtype, const Layout<2>& kept, const Layout<1>& reduced,
+                                            std::byte* out, const std::byte* values,
+                                            const std::int64_t* index, StreamView) {
+  on_dtype(AllTypes{}, dtype, "max", [&]<class T>() {
     parallel_for(kept.numel, 1 << 13, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) {
         const auto offset = kept.offsets(i);
@@ -142,9 +147,12 @@ void place_kernel<Backend::cpu>(DType dtype, const Layout<2>& kept, const Layout
   });
 }
 
+}  // namespace tandem::detail
+
+namespace tandem {
 namespace {
 
-// The shape of x with the reduced axes at size 1.
+// The shape of x with size 1 for the reduced axes.
 Shape kept_shape(const Tensor& x, const Dims& axes, const char* op) {
   common_device(op, {&x});
   Dims sizes = x.shape();
@@ -165,7 +173,7 @@ Tensor drop_axes(const Tensor& result, const Tensor& x, const Dims& axes, Reduce
   return result.reshape(Dims(sizes));
 }
 
-// The axes of x that go when it is reduced to `shape`; the others have size 1 here.
+// The sizes of the axes of x that are reduced to get `shape`; 1 for the kept axes.
 Shape reduced_shape(const Tensor& x, const Shape& shape) {
   Dims sizes = x.shape();
   for (int axis = 0; axis < x.rank(); ++axis)
@@ -174,31 +182,32 @@ Shape reduced_shape(const Tensor& x, const Shape& shape) {
 }
 
 // Reduces the axes along which `shape` is 1 and x is not.
-Tensor compute(Reduction reduction, const char* op, const Tensor& x, const Shape& shape) {
+Tensor compute(detail::Reduction reduction, const char* op, const Tensor& x, const Shape& shape) {
   const Device device = x.device();
-  const bool to_i64 =
-      reduction == Reduction::argmax || (reduction == Reduction::sum && !is_floating(x.dtype()));
+  const bool to_i64 = reduction == detail::Reduction::argmax ||
+                      (reduction == detail::Reduction::sum && !is_floating(x.dtype()));
   Tensor out = Tensor::empty(shape, to_i64 ? DType::i64 : x.dtype(), device);
   const Shape reduced = reduced_shape(x, shape);
-  check(reduction == Reduction::sum || out.numel() == 0 || reduced.numel() > 0,
+  check(reduction == detail::Reduction::sum || out.numel() == 0 || reduced.numel() > 0,
         "[{}] expected at least one element to reduce, got shape {}", op, x.shape().to_string());
   if (out.numel() > 0)
     on_backend(device, op, [&]<Backend B>() {
-      reduce_kernel<B>(reduction, x.dtype(), make_layout<2>(shape, {out.strides(), x.strides()}),
-                       make_layout<1>(reduced, {x.strides()}), out.bytes(), x.bytes(),
-                       current_stream(device));
+      detail::reduce_kernel<B>(
+          reduction, x.dtype(), detail::make_layout<2>(shape, {out.strides(), x.strides()}),
+          detail::make_layout<1>(reduced, {x.strides()}), out.bytes(), x.bytes(), current_stream(device));
     });
   return out;
 }
 
-// A tensor of `shape` that is 0 but where `index` says, along the reduced axes, that a value belongs.
-Tensor place(const Tensor& values, const Tensor& index, const Shape& shape) {
+// Zeros of `shape`, with each value written to position `index` of the reduced axes.
+Tensor scatter_to_argmax(const Tensor& values, const Tensor& index, const Shape& shape) {
   Tensor out = zeros(shape, values.dtype(), values.device());
   if (values.numel() > 0)
     on_backend(values.device(), "max", [&]<Backend B>() {
-      place_kernel<B>(values.dtype(), make_layout<2>(values.shape(), {values.strides(), out.strides()}),
-                      make_layout<1>(reduced_shape(out, values.shape()), {out.strides()}), out.bytes(),
-                      values.bytes(), index.data<std::int64_t>(), current_stream(values.device()));
+      detail::scatter_to_argmax_kernel<B>(
+          values.dtype(), detail::make_layout<2>(values.shape(), {values.strides(), out.strides()}),
+          detail::make_layout<1>(reduced_shape(out, values.shape()), {out.strides()}), out.bytes(),
+          values.bytes(), index.data<std::int64_t>(), current_stream(values.device()));
     });
   return out;
 }
@@ -206,7 +215,7 @@ Tensor place(const Tensor& values, const Tensor& index, const Shape& shape) {
 }  // namespace
 
 Tensor sum(const Tensor& x, const Dims& axes, ReduceOptions options) {
-  Tensor out = compute(Reduction::sum, "sum", x, kept_shape(x, axes, "sum"));
+  Tensor out = compute(detail::Reduction::sum, "sum", x, kept_shape(x, axes, "sum"));
   if (wants_grad(x))
     record(out, "sum", {&x},
            [shape = x.shape()](const Tensor& g) { return Gradients{g.broadcast_view(shape).contiguous()}; });
@@ -229,7 +238,7 @@ Tensor sum_to(const Tensor& x, const Shape& shape) {
   Dims sizes = Dims::filled(x.rank(), 1);
   const int added = x.rank() - shape.rank();
   for (int axis = 0; axis < shape.rank(); ++axis) sizes[axis + added] = shape[axis];
-  Tensor out = compute(Reduction::sum, "sum_to", x, Shape(sizes));
+  Tensor out = compute(detail::Reduction::sum, "sum_to", x, Shape(sizes));
   if (wants_grad(x))
     record(out, "sum_to", {&x}, [original = x.shape()](const Tensor& g) {
       return Gradients{g.broadcast_view(original).contiguous()};
@@ -239,17 +248,17 @@ Tensor sum_to(const Tensor& x, const Shape& shape) {
 
 Tensor argmax(const Tensor& x, int axis, ReduceOptions options) {
   const Dims axes{axis};
-  return drop_axes(compute(Reduction::argmax, "argmax", x, kept_shape(x, axes, "argmax")), x, axes, options,
-                   "argmax");
+  return drop_axes(compute(detail::Reduction::argmax, "argmax", x, kept_shape(x, axes, "argmax")), x, axes,
+                   options, "argmax");
 }
 
 Tensor max(const Tensor& x, const Dims& axes, ReduceOptions options) {
   const Shape shape = kept_shape(x, axes, "max");
-  Tensor out = compute(Reduction::max, "max", x, shape);
+  Tensor out = compute(detail::Reduction::max, "max", x, shape);
   if (wants_grad(x))
     record(out, "max", {&x},
-           [index = compute(Reduction::argmax, "max", x, shape), from = x.shape()](const Tensor& g) {
-             return Gradients{place(g, index, from)};
+           [index = compute(detail::Reduction::argmax, "max", x, shape), from = x.shape()](const Tensor& g) {
+             return Gradients{scatter_to_argmax(g, index, from)};
            });
   return drop_axes(out, x, axes, options, "max");
 }

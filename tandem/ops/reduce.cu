@@ -1,23 +1,23 @@
-// Reductions on CUDA. Work is cut into chunks by the shape alone and threads are joined in a fixed tree, so
-// the same input gives the same bits on every run; nothing is added atomically. Where the reduced axes are
-// the inner ones, the threads of a row's team read neighbouring elements; where they are the outer ones,
-// neighbouring threads read neighbouring outputs. A reduction to few outputs takes two passes: partial states
-// in a buffer, then one that merges them. Sums are held in f64, which a data-centre GPU adds faster than
-// memory delivers.
-#include "tandem/ops/reduce.h"
+// Reductions on CUDA. The split into chunks depends only on the shape, threads are merged in a fixed tree and
+// nothing is added atomically, so the same input gives the same bits on every run. Where the reduced axes are
+// the inner ones, a team of threads reads adjacent elements of a row; where they are the outer ones, adjacent
+// threads read adjacent outputs. A reduction to few outputs takes two passes: partial states to a buffer,
+// then a merge. Sums are accumulated in f64, which on a data-center GPU is still limited by memory bandwidth.
+#include "tandem/ops/reduce_kernel.h"
 
 #include <algorithm>
 
+#include "tandem/core/on_dtype.h"
 #include "tandem/device/buffer.h"
 #include "tandem/ops/elementwise.cuh"
 #include "tandem/ops/reducers.h"
 
-namespace tandem {
+namespace tandem::detail {
 namespace {
 
 constexpr int threads = 256;
-constexpr int warp = 32;
-constexpr int column_teams = threads / warp;  // rows of threads in a block of the columns kernel
+constexpr int warp_size = 32;
+constexpr int column_teams = threads / warp_size;  // warps per block of the columns kernel
 
 template <class State>
 __device__ State shuffle_xor(State state, int mask) {
@@ -31,21 +31,21 @@ __device__ State shuffle_xor(State state, int mask) {
   return state;
 }
 
-// Joins the states of `width` neighbouring threads (a power of two, at most the block); the team's first
-// thread gets the result. Every thread of the block must call it.
+// Merges the states of a team of `width` adjacent threads (a power of two, at most the block); the first
+// thread of the team gets the result. Every thread of the block must call it.
 template <class Reducer>
-__device__ typename Reducer::State join_team(typename Reducer::State state, int width) {
+__device__ typename Reducer::State merge_team(typename Reducer::State state, int width) {
   using State = typename Reducer::State;
-  __shared__ alignas(State) unsigned char memory[sizeof(State) * threads / warp];
+  __shared__ alignas(State) unsigned char memory[sizeof(State) * threads / warp_size];
   State* shared = reinterpret_cast<State*>(memory);
-  for (int mask = min(width, warp) / 2; mask > 0; mask /= 2)
+  for (int mask = min(width, warp_size) / 2; mask > 0; mask /= 2)
     state = Reducer::merge(state, shuffle_xor(state, mask));
-  if (width > warp) {
-    if (threadIdx.x % warp == 0) shared[threadIdx.x / warp] = state;
+  if (width > warp_size) {
+    if (threadIdx.x % warp_size == 0) shared[threadIdx.x / warp_size] = state;
     __syncthreads();
     if (threadIdx.x % width == 0)
-      for (int other = 1; other < width / warp; ++other)
-        state = Reducer::merge(state, shared[threadIdx.x / warp + other]);
+      for (int other = 1; other < width / warp_size; ++other)
+        state = Reducer::merge(state, shared[threadIdx.x / warp_size + other]);
     __syncthreads();
   }
   return state;
@@ -55,26 +55,26 @@ __device__ inline std::int64_t offset_of(const Layout<1>& reduced, std::int64_t 
   return reduced.rank == 1 ? index * reduced.strides[0][0] : reduced.offsets(index)[0];
 }
 
-// Folds every `step`-th element from `first` on; four loads are in flight at a time.
+// Folds every `step`-th element of [first, end), with four loads in flight.
 template <class Reducer, class T>
-__device__ typename Reducer::State fold_some(const Layout<1>& reduced, const T* __restrict__ x,
-                                             std::int64_t first, std::int64_t end, std::int64_t step) {
-  constexpr int ahead = 4;
+__device__ typename Reducer::State fold_strided(const Layout<1>& reduced, const T* __restrict__ x,
+                                                std::int64_t first, std::int64_t end, std::int64_t step) {
+  constexpr int loads = 4;
   auto state = Reducer::initial();
   std::int64_t index = first;
-  for (; index + (ahead - 1) * step < end; index += ahead * step) {
-    T value[ahead];
+  for (; index + (loads - 1) * step < end; index += loads * step) {
+    T value[loads];
 #pragma unroll
-    for (int i = 0; i < ahead; ++i) value[i] = x[offset_of(reduced, index + i * step)];
+    for (int i = 0; i < loads; ++i) value[i] = x[offset_of(reduced, index + i * step)];
 #pragma unroll
-    for (int i = 0; i < ahead; ++i) state = Reducer::fold(state, value[i], index + i * step);
+    for (int i = 0; i < loads; ++i) state = Reducer::fold(state, value[i], index + i * step);
   }
   for (; index < end; index += step) state = Reducer::fold(state, x[offset_of(reduced, index)], index);
   return state;
 }
 
-// How the reduced elements are cut: `chunks` pieces of `size`. With one chunk results are written straight
-// away, else states go to `partial`, the chunks of an output side by side.
+// How the reduced elements are split: `count` chunks of `size` elements. With one chunk, results are written
+// directly, otherwise states go to `partial`, where the chunks of an output are adjacent.
 struct Chunks {
   std::int64_t count, size;
 };
@@ -101,10 +101,10 @@ __global__ void __launch_bounds__(threads)
     const std::int64_t output = task / chunks.count, chunk = task % chunks.count;
     auto state = Reducer::initial();
     if (task < tasks)
-      state =
-          fold_some<Reducer>(reduced, x + kept.offsets(output)[1], chunk * chunks.size + threadIdx.x % width,
-                             min((chunk + 1) * chunks.size, reduced.numel), width);
-    state = join_team<Reducer>(state, width);
+      state = fold_strided<Reducer>(reduced, x + kept.offsets(output)[1],
+                                    chunk * chunks.size + threadIdx.x % width,
+                                    min((chunk + 1) * chunks.size, reduced.numel), width);
+    state = merge_team<Reducer>(state, width);
     if (task < tasks && threadIdx.x % width == 0)
       store<Reducer>(kept, partial, out, output, chunk, chunks.count, state);
   }
@@ -117,27 +117,27 @@ __global__ void __launch_bounds__(threads)
   using State = typename Reducer::State;
   __shared__ alignas(State) unsigned char memory[sizeof(State) * threads];
   State* shared = reinterpret_cast<State*>(memory);
-  const int lane = threadIdx.x % warp, team = threadIdx.x / warp;
+  const int lane = threadIdx.x % warp_size, team = threadIdx.x / warp_size;
   const std::int64_t chunk = blockIdx.y;
-  for (std::int64_t base = std::int64_t{blockIdx.x} * warp; base < kept.numel;
-       base += std::int64_t{gridDim.x} * warp) {
+  for (std::int64_t base = std::int64_t{blockIdx.x} * warp_size; base < kept.numel;
+       base += std::int64_t{gridDim.x} * warp_size) {
     const std::int64_t output = base + lane;
     if (output < kept.numel)
       shared[threadIdx.x] =
-          fold_some<Reducer>(reduced, x + kept.offsets(output)[1], chunk * chunks.size + team,
-                             min((chunk + 1) * chunks.size, reduced.numel), column_teams);
+          fold_strided<Reducer>(reduced, x + kept.offsets(output)[1], chunk * chunks.size + team,
+                                min((chunk + 1) * chunks.size, reduced.numel), column_teams);
     __syncthreads();
     if (team == 0 && output < kept.numel) {
       State state = shared[lane];
       for (int other = 1; other < column_teams; ++other)
-        state = Reducer::merge(state, shared[other * warp + lane]);
+        state = Reducer::merge(state, shared[other * warp_size + lane]);
       store<Reducer>(kept, partial, out, output, chunk, chunks.count, state);
     }
     __syncthreads();
   }
 }
 
-// The second pass: a team an output joins the states of its chunks.
+// The second pass: one team per output merges the states of its chunks.
 template <class Reducer>
 __global__ void __launch_bounds__(threads)
     merge_kernel(Layout<2> kept, std::int64_t chunks, int width,
@@ -150,30 +150,30 @@ __global__ void __launch_bounds__(threads)
     if (output < kept.numel)
       for (std::int64_t chunk = threadIdx.x % width; chunk < chunks; chunk += width)
         state = Reducer::merge(state, partial[output * chunks + chunk]);
-    state = join_team<Reducer>(state, width);
+    state = merge_team<Reducer>(state, width);
     if (output < kept.numel && threadIdx.x % width == 0)
       out[kept.offsets(output)[0]] = Reducer::finish(state);
   }
 }
 
-std::int64_t pieces(std::int64_t count, std::int64_t size) {
+std::int64_t divide_up(std::int64_t count, std::int64_t size) {
   return (count + size - 1) / size;
 }
 
-// Threads that share `count` elements: a few elements each, a power of two.
+// The number of threads per `count` elements: a power of two, a few elements per thread.
 int team_width(std::int64_t count) {
   int width = 1;
   while (width < threads && width * 4 < count) width *= 2;
   return width;
 }
 
-// As many chunks as give the device `wanted_blocks` of work, none shorter than `least` elements.
-Chunks cut(std::int64_t count, std::int64_t blocks, std::int64_t least) {
-  constexpr std::int64_t wanted_blocks = 2048;
-  const std::int64_t most = std::max<std::int64_t>(count / least, 1);
-  const std::int64_t wanted = std::clamp<std::int64_t>(pieces(wanted_blocks, blocks), 1, most);
-  const std::int64_t size = std::max<std::int64_t>(pieces(count, wanted), 1);
-  return {std::max<std::int64_t>(pieces(count, size), 1), size};
+// Enough chunks to launch about `target_blocks` blocks, none shorter than `min_size` elements.
+Chunks split_into_chunks(std::int64_t count, std::int64_t blocks, std::int64_t min_size) {
+  constexpr std::int64_t target_blocks = 2048;
+  const std::int64_t max_chunks = std::max<std::int64_t>(count / min_size, 1);
+  const std::int64_t chunks = std::clamp<std::int64_t>(divide_up(target_blocks, blocks), 1, max_chunks);
+  const std::int64_t size = std::max<std::int64_t>(divide_up(count, chunks), 1);
+  return {std::max<std::int64_t>(divide_up(count, size), 1), size};
 }
 
 template <class Reducer, class T>
@@ -182,9 +182,9 @@ void reduce_cuda(const Layout<2>& kept, const Layout<1>& reduced, typename Reduc
   using State = typename Reducer::State;
   const bool by_rows =
       kept.numel == 1 || reduced.strides[0][reduced.rank - 1] <= kept.strides[1][kept.rank - 1];
-  const std::int64_t column_blocks = pieces(kept.numel, warp);
-  const Chunks chunks =
-      by_rows ? cut(reduced.numel, kept.numel, 4096) : cut(reduced.numel, column_blocks, 16 * column_teams);
+  const std::int64_t column_blocks = divide_up(kept.numel, warp_size);
+  const Chunks chunks = by_rows ? split_into_chunks(reduced.numel, kept.numel, 4096)
+                                : split_into_chunks(reduced.numel, column_blocks, 16 * column_teams);
   Buffer memory;
   if (chunks.count > 1)
     memory = Buffer(static_cast<std::size_t>(kept.numel * chunks.count) * sizeof(State), stream);
@@ -195,7 +195,7 @@ void reduce_cuda(const Layout<2>& kept, const Layout<1>& reduced, typename Reduc
         <<<blocks_for(kept.numel * chunks.count, threads / width), threads, 0, cuda_stream(stream)>>>(
             kept, reduced, chunks, width, partial, out, x);
   } else {
-    const dim3 grid(blocks_for(kept.numel, warp), static_cast<unsigned>(chunks.count));
+    const dim3 grid(blocks_for(kept.numel, warp_size), static_cast<unsigned>(chunks.count));
     columns_kernel<Reducer>
         <<<grid, threads, 0, cuda_stream(stream)>>>(kept, reduced, chunks, partial, out, x);
   }
@@ -209,7 +209,7 @@ void reduce_cuda(const Layout<2>& kept, const Layout<1>& reduced, typename Reduc
 
 template <class T>
 __global__ void __launch_bounds__(threads)
-    place_elements(Layout<2> kept, Layout<1> reduced, T* out, const T* values, const std::int64_t* index) {
+    scatter_to_argmax(Layout<2> kept, Layout<1> reduced, T* out, const T* values, const std::int64_t* index) {
   const std::int64_t step = std::int64_t{gridDim.x} * blockDim.x;
   for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < kept.numel; i += step) {
     const auto offset = kept.offsets(i);
@@ -240,13 +240,14 @@ void reduce_kernel<Backend::cuda>(Reduction reduction, DType dtype, const Layout
 }
 
 template <>
-void place_kernel<Backend::cuda>(DType dtype, const Layout<2>& kept, const Layout<1>& reduced, std::byte* out,
-                                 const std::byte* values, const std::int64_t* index, StreamView stream) {
-  on_dtype(AllTypes{}, dtype, "place", [&]<class T>() {
-    place_elements<<<blocks_for(kept.numel, threads), threads, 0, cuda_stream(stream)>>>(
+void scatter_to_argmax_kernel<Backend::cuda>(DType dtype, const Layout<2>& kept, const Layout<1>& reduced,
+                                             std::byte* out, const std::byte* values,
+                                             const std::int64_t* index, StreamView stream) {
+  on_dtype(AllTypes{}, dtype, "max", [&]<class T>() {
+    scatter_to_argmax<<<blocks_for(kept.numel, threads), threads, 0, cuda_stream(stream)>>>(
         kept, reduced, reinterpret_cast<T*>(out), reinterpret_cast<const T*>(values), index);
   });
-  check_launch("place kernel");
+  check_launch("scatter to argmax kernel");
 }
 
-}  // namespace tandem
+}  // namespace tandem::detail

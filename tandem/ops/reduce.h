@@ -1,42 +1,32 @@
-// Reductions over axes: sum, mean, maximum and its index. No axes means all of them. f32 and bf16 sums are
-// collected in f64 and rounded once, in an order that depends on the shape alone: same input, same bits,
-// whatever the number of threads. Integers are summed in i64.
+// Reductions over axes: sum, mean, max and argmax. No axes means all of them. f32 and bf16 sums are
+// accumulated in f64 and rounded once, in an order that depends only on the shape: the same input gives the
+// same bits for any number of threads. All throw Error for an axis out of range.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
-#include "tandem/device/stream.h"
-#include "tandem/tensor/layout.h"
 #include "tandem/tensor/tensor.h"
 
 namespace tandem {
 
+/// Options of the reductions.
 struct ReduceOptions {
-  bool keep_axes = false;  // reduced axes stay, with size 1
+  bool keep_axes = false;  ///< keep reduced axes with size 1, as PyTorch's keepdim
 };
 
+/// The sum over `axes`; integers are summed in i64. An empty sum is 0.
 Tensor sum(const Tensor& x, const Dims& axes = {}, ReduceOptions options = {});
+/// The mean over `axes`. Throws Error for integer dtypes and for an empty mean.
 Tensor mean(const Tensor& x, const Dims& axes = {}, ReduceOptions options = {});
-// The gradient goes to the first greatest element. NaN is greater than any number. Empty axes are an Error.
+/// The maximum over `axes`. NaN propagates. The gradient goes to the first maximal element. Throws Error if
+/// there is no element to reduce.
 Tensor max(const Tensor& x, const Dims& axes = {}, ReduceOptions options = {});
-// Index (i64) of the first greatest element along one axis.
+/// The i64 index of the first maximal element along `axis`; NaN counts as the maximum. Throws Error if there
+/// is no element to reduce.
 Tensor argmax(const Tensor& x, int axis, ReduceOptions options = {});
 
-// Sums the axes that broadcasting to x's shape had repeated: the gradient of a broadcast.
+/// The sum of x over the axes along which `shape` was broadcast to the shape of x: the gradient of a
+/// broadcast.
 Tensor sum_to(const Tensor& x, const Shape& shape);
-
-enum class Reduction { sum, max, argmax };
-
-// `kept` has the operands (out, x) over the axes that stay, `reduced` (x) those that go. argmax writes i64.
-template <Backend B>
-void reduce_kernel(Reduction reduction, DType dtype, const Layout<2>& kept, const Layout<1>& reduced,
-                   std::byte* out, const std::byte* x, StreamView stream);
-
-// The reverse of taking an element by its argmax: value i goes to out at position index[i] of the reduced
-// axes. `kept` has the operands (values, out), `reduced` (out); index is dense over `kept`.
-template <Backend B>
-void place_kernel(DType dtype, const Layout<2>& kept, const Layout<1>& reduced, std::byte* out,
-                  const std::byte* values, const std::int64_t* index, StreamView stream);
 
 }  // namespace tandem

@@ -1,7 +1,7 @@
-// What a reduction does to its elements, shared by the CPU and CUDA: `fold` takes one element with its index
-// into a state, `merge` joins the states of two disjoint parts, `finish` makes the result. Sums are held in
-// f64 (i64 for integers), so that an f32 or bf16 sum is rounded once; argmax prefers NaN, then the greater
-// value, then the lower index, which makes merging independent of the order.
+// Reducers shared by the CPU and CUDA: `fold` adds one element and its index to a state, `merge` combines the
+// states of two disjoint parts, `finish` gives the result. Sums are accumulated in f64 (i64 for integers), so
+// that an f32 or bf16 sum is rounded once. argmax prefers NaN, then the larger value, then the lower index,
+// so merging does not depend on the order.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include "tandem/core/dtype.h"
 #include "tandem/ops/elementwise.h"
 
-namespace tandem {
+namespace tandem::detail {
 
 template <class T>
 struct SumReducer {
@@ -28,12 +28,12 @@ template <class T>
 struct ArgmaxReducer {
   struct State {
     ComputeType<T> value;
-    std::int64_t index;  // −1: nothing seen
+    std::int64_t index;  // −1: no element yet
   };
   using Result = std::int64_t;
   static constexpr bool is_greater(ComputeType<T> a, ComputeType<T> b) { return a > b || (a != a && b == b); }
   static constexpr State initial() { return {{}, -1}; }
-  // Indices come in rising order, so an equal value never wins.
+  // Indices are ascending, so an equal value never replaces the state.
   static constexpr State fold(State state, T element, std::int64_t index) {
     const auto value = convert<ComputeType<T>>(element);
     return state.index < 0 || is_greater(value, state.value) ? State{value, index} : state;
@@ -52,4 +52,4 @@ struct MaxReducer : ArgmaxReducer<T> {
   static constexpr Result finish(typename ArgmaxReducer<T>::State state) { return convert<T>(state.value); }
 };
 
-}  // namespace tandem
+}  // namespace tandem::detail

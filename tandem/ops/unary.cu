@@ -1,8 +1,9 @@
-#include "tandem/ops/unary.h"
+#include "tandem/ops/unary_kernel.h"
 
+#include "tandem/core/on_dtype.h"
 #include "tandem/ops/elementwise.cuh"
 
-namespace tandem {
+namespace tandem::detail {
 namespace {
 
 struct Exp {
@@ -44,14 +45,14 @@ void unary_kernel<Backend::cuda>(Unary function, DType dtype, const Layout<2>& l
 
 template <>
 void unary_gradient_kernel<Backend::cuda>(Unary function, DType dtype, const Layout<3>& layout,
-                                          std::byte* out, const std::byte* g, const std::byte* kept,
+                                          std::byte* out, const std::byte* g, const std::byte* saved,
                                           StreamView stream) {
   on_unary_gradient(function, [&](auto functor) {
     on_dtype(FloatTypes{}, dtype, name_of(function), [&]<class T>() {
       elementwise_cuda(functor, layout, stream, reinterpret_cast<T*>(out), reinterpret_cast<const T*>(g),
-                       reinterpret_cast<const T*>(kept));
+                       reinterpret_cast<const T*>(saved));
     });
   });
 }
 
-}  // namespace tandem
+}  // namespace tandem::detail

@@ -1,107 +1,20 @@
-// Functions of one operand, element by element, with gradients: exp, log and sqrt for floating dtypes, square
-// and absolute for all. Integers wrap around.
+// Element-wise functions of one operand. exp, log and sqrt throw Error for integer dtypes; square and
+// absolute accept every dtype, and integers wrap around on overflow.
 #pragma once
 
-#include <concepts>
-#include <cstddef>
-#include <type_traits>
-
-#include "tandem/device/stream.h"
-#include "tandem/ops/arithmetic.h"
-#include "tandem/tensor/layout.h"
 #include "tandem/tensor/tensor.h"
 
 namespace tandem {
 
+/// eˣ.
 Tensor exp(const Tensor& x);
+/// Natural logarithm; −∞ at 0, NaN below.
 Tensor log(const Tensor& x);
+/// Square root; NaN below 0.
 Tensor sqrt(const Tensor& x);
+/// x².
 Tensor square(const Tensor& x);
-// The gradient at 0 is 0.
+/// |x|; the gradient at 0 is 0.
 Tensor absolute(const Tensor& x);
-
-enum class Unary { exp, log, sqrt, square, absolute };
-
-constexpr const char* name_of(Unary function) {
-  constexpr const char* names[] = {"exp", "log", "sqrt", "square", "absolute"};
-  return names[static_cast<int>(function)];
-}
-
-// Operands in the layout's order: out, x.
-template <Backend B>
-void unary_kernel(Unary function, DType dtype, const Layout<2>& layout, std::byte* out, const std::byte* x,
-                  StreamView stream);
-
-// x's gradient from the result's, g, and from what was kept: the result of exp and sqrt, x of the others.
-// Operands in the layout's order: out, g, kept.
-template <Backend B>
-void unary_gradient_kernel(Unary function, DType dtype, const Layout<3>& layout, std::byte* out,
-                           const std::byte* g, const std::byte* kept, StreamView stream);
-
-struct Square {
-  template <class T>
-  constexpr T operator()(T x) const {
-    return Multiply{}(x, x);
-  }
-};
-struct Absolute {
-  template <class T>
-  constexpr T operator()(T x) const {
-    if constexpr (std::floating_point<T>)
-      return x < 0 ? -x : x + T{0};  // −0 becomes 0
-    else if constexpr (std::is_signed_v<T>)
-      return x < 0 ? Subtract{}(T{0}, x) : x;
-    else
-      return x;
-  }
-};
-
-struct ExpGradient {
-  template <class T>
-  constexpr T operator()(T g, T y) const {
-    return g * y;
-  }
-};
-struct LogGradient {
-  template <class T>
-  constexpr T operator()(T g, T x) const {
-    return g / x;
-  }
-};
-struct SqrtGradient {
-  template <class T>
-  constexpr T operator()(T g, T y) const {
-    return g / (y + y);
-  }
-};
-struct SquareGradient {
-  template <class T>
-  constexpr T operator()(T g, T x) const {
-    return g * (x + x);
-  }
-};
-struct AbsoluteGradient {
-  template <class T>
-  constexpr T operator()(T g, T x) const {
-    return x > 0 ? g : x < 0 ? -g : x * T{0};  // 0 at 0, NaN at NaN
-  }
-};
-
-// f(functor) for the gradient of the named function.
-template <class F>
-void on_unary_gradient(Unary function, F&& f) {
-  switch (function) {
-    case Unary::exp:
-      return f(ExpGradient{});
-    case Unary::log:
-      return f(LogGradient{});
-    case Unary::sqrt:
-      return f(SqrtGradient{});
-    case Unary::square:
-      return f(SquareGradient{});
-    case Unary::absolute:
-      return f(AbsoluteGradient{});
-  }
-}
 
 }  // namespace tandem

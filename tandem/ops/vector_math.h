@@ -1,14 +1,14 @@
-// exp, sigmoid and tanh in f32 without branches or table look-ups, so that the compiler vectorises loops over
-// them: range reduction and a polynomial (the coefficients are Cephes'), right at ±∞, NaN, overflow and
-// underflow. Within 2 ulp of the true value. CPU only; CUDA has its own.
+// exp, sigmoid and tanh in f32 for the CPU, without branches or table lookups, so that the compiler
+// vectorizes loops that call them: range reduction and a polynomial (coefficients from Cephes). Within 2 ulp
+// of the exact value, and correct for ±∞, NaN, overflow and underflow.
 #pragma once
 
 #include <bit>
 #include <cstdint>
 
-namespace tandem {
+namespace tandem::detail {
 
-// `yes` where `condition` holds, else `no`, by masks: a conditional expression tempts GCC to keep a branch.
+// condition ? yes : no by bit masks; for a conditional expression GCC may emit a branch.
 [[gnu::always_inline]] constexpr float vector_select(bool condition, float yes, float no) {
   const std::uint32_t mask = 0u - static_cast<std::uint32_t>(condition);
   return std::bit_cast<float>((std::bit_cast<std::uint32_t>(yes) & mask) |
@@ -26,10 +26,10 @@ namespace tandem {
 }
 
 [[gnu::always_inline]] constexpr float vector_exp(float x) {
-  // Beyond these ends the result is 0 or ∞ anyway; comparisons with NaN are false, so it passes.
+  // Outside this range the result is 0 or ∞. Comparisons with NaN are false, so NaN propagates.
   x = vector_select(x < -104.0f, -104.0f, x);
   x = vector_select(x > 89.0f, 89.0f, x);
-  // x = n ln 2 + r. Adding 1.5 · 2²³ rounds to an integer, which then stands in the low bits.
+  // x = n ln 2 + r. Adding 1.5 · 2²³ rounds to an integer, which is then in the low bits.
   constexpr float rounder = 12582912.0f;
   const float shifted = x * 1.44269504088896341f + rounder;
   const float n = shifted - rounder;
@@ -42,7 +42,8 @@ namespace tandem {
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
   p = p * (r * r) + r + 1.0f;
-  // 2ⁿ in two factors: n reaches −150 and 128, which one f32 cannot hold; the second product rounds once.
+  // 2ⁿ as two factors: n ranges from −150 to 128, which exceeds one f32 exponent; only the second product
+  // rounds.
   const auto exponent = static_cast<std::int32_t>(std::bit_cast<std::uint32_t>(shifted) -
                                                   std::bit_cast<std::uint32_t>(rounder));
   const std::int32_t half = exponent >> 1, rest = exponent - half;
@@ -51,13 +52,13 @@ namespace tandem {
   return p * scale_a * scale_b;
 }
 
-// exp(−|x|) never overflows, and for x < 0 keeps what 1 − sigmoid(−x) would lose.
+// exp(−|x|) cannot overflow, and for x < 0 it avoids the cancellation in 1 − sigmoid(−x).
 [[gnu::always_inline]] constexpr float vector_sigmoid(float x) {
   const float e = vector_exp(-vector_abs(x));
   return vector_select(x < 0.0f, e, 1.0f) / (1.0f + e);
 }
 
-// Near 0 an odd polynomial, where 1 − 2 / (e²ˣ + 1) would cancel.
+// An odd polynomial near 0, where 1 − 2 / (e²ˣ + 1) would cancel.
 [[gnu::always_inline]] constexpr float vector_tanh(float x) {
   const float a = vector_abs(x);
   const float far = 1.0f - 2.0f / (vector_exp(a + a) + 1.0f);
@@ -71,4 +72,4 @@ namespace tandem {
   return vector_with_sign(vector_select(a < 0.625f, near, far), x);
 }
 
-}  // namespace tandem
+}  // namespace tandem::detail

@@ -5,12 +5,15 @@
 #include <type_traits>
 
 #include "tandem/core/check.h"
+#include "tandem/core/on_dtype.h"
 #include "tandem/core/parallel.h"
 #include "tandem/ops/arithmetic.h"
 #include "tandem/ops/blas.h"
+#include "tandem/ops/version_kernel.h"
+#include "tandem/ops/xxt_kernel.h"
 #include "tandem/tensor/tape.h"
 
-namespace tandem {
+namespace tandem::detail {
 namespace {
 
 using XxtTypes = TypeList<float, double, std::int32_t>;
@@ -22,7 +25,7 @@ using SumType =
 
 template <class T>
 T dot(const T* a, const T* b, std::int64_t count) {
-  SumType<T> sum = 0;  // unsigned for integers: overflow wraps around instead of being undefined
+  SumType<T> sum = 0;  // unsigned for integers, so that overflow wraps around
   for (std::int64_t p = 0; p < count; ++p)
     sum += static_cast<SumType<T>>(a[p]) * static_cast<SumType<T>>(b[p]);
   return static_cast<T>(sum);
@@ -46,8 +49,11 @@ void lower_band(const XxtShape& s, const T* x, T* out, std::int64_t begin, std::
         out[i * s.rows + j] = dot(x + i * s.columns, x + j * s.columns, s.columns);
   } else {
     if (begin > 0)
-      gemm_tile<T>(false, true, {end - begin, begin, s.columns}, 1, rows, s.columns, x, s.columns, 0, target,
-                   s.rows);
+      gemm_tile<T>({.size = {end - begin, begin, s.columns},
+                    .a = {.data = rows, .leading_dimension = s.columns},
+                    .b = {.data = x, .leading_dimension = s.columns, .transposed = true},
+                    .c = target,
+                    .leading_dimension_c = s.rows});
     syrk_tile<T>(true, end - begin, s.columns, rows, s.columns, target + begin, s.rows);
   }
 }
@@ -63,11 +69,11 @@ void mirror_band(std::int64_t size, T* out, std::int64_t begin, std::int64_t end
           out[j * size + i] = out[i * size + j];
 }
 
-// A band of rows a thread, all of one area: the triangle down to row r has an area that grows with r².
+// One band of rows per thread, all of the same area: the area of the triangle above row r grows with r².
 template <class T>
 void xxt_parallel(const XxtShape& s, const T* x, T* out) {
-  constexpr std::int64_t rows_worth_a_thread = 32;
-  const std::int64_t bands = std::clamp<std::int64_t>(s.rows / rows_worth_a_thread, 1, thread_count());
+  constexpr std::int64_t min_rows_per_thread = 32;
+  const std::int64_t bands = std::clamp<std::int64_t>(s.rows / min_rows_per_thread, 1, thread_count());
   const auto boundary = [&](std::int64_t band) {
     const double share = static_cast<double>(band) / static_cast<double>(bands);
     return std::llround(std::sqrt(share) * static_cast<double>(s.rows));
@@ -97,15 +103,20 @@ void xxt_kernel<Version::parallel>(DType dtype, const XxtShape& shape, const std
            [&]<class T>() { xxt_parallel(shape, reinterpret_cast<const T*>(x), reinterpret_cast<T*>(out)); });
 }
 
+}  // namespace tandem::detail
+
+namespace tandem {
+
 Tensor xxt(const Tensor& x, Version version, MatmulPrecision precision) {
   const Device device = common_device("xxt", {&x});
-  on_dtype(XxtTypes{}, x.dtype(), "xxt", []<class T>() {});
+  on_dtype(detail::XxtTypes{}, x.dtype(), "xxt", []<class T>() {});
   check(x.rank() == 2, "[xxt] expected a matrix, got shape {}", x.shape().to_string());
-  const XxtShape shape{.rows = x.size(0), .columns = x.size(1), .precision = precision};
+  const detail::XxtShape shape{.rows = x.size(0), .columns = x.size(1), .precision = precision};
   Tensor out = Tensor::empty({shape.rows, shape.rows}, x.dtype(), device);
   const Tensor dense = x.detach().contiguous();
-  on_version(version, device, "xxt", [&]<Version V>() {
-    if (out.numel() > 0) xxt_kernel<V>(x.dtype(), shape, dense.bytes(), out.bytes(), current_stream(device));
+  detail::on_version(version, device, "xxt", [&]<Version V>() {
+    if (out.numel() > 0)
+      detail::xxt_kernel<V>(x.dtype(), shape, dense.bytes(), out.bytes(), current_stream(device));
   });
   return out;
 }

@@ -1,16 +1,17 @@
 // X·Xᵀ on CUDA.
-// `cuda-simple`: one block of 1024 threads, whatever the size.
-// `cuda`: a block a tile of the lower triangle. X is staged through shared memory, transposed so that a
-// thread reads its factors as vectors; a thread keeps an 8×8 (or 4×4) patch of sums in registers and writes
-// it twice: where it belongs and mirrored. The tensor cores (tf32) are xxt_tf32.cu's.
+// `cuda-simple`: one block of 1024 threads for every size.
+// `cuda`: one block per tile of the lower triangle. X is staged through shared memory, transposed so that a
+// thread reads its factors as vectors. A thread accumulates an 8×8 (or 4×4) patch in registers and writes it
+// twice: in place and mirrored. tf32 on tensor cores is in xxt_tf32.cu.
 #include <algorithm>
 #include <cstdint>
 
+#include "tandem/core/on_dtype.h"
 #include "tandem/device/cuda.h"
-#include "tandem/ops/xxt.h"
+#include "tandem/ops/xxt_kernel.h"
 #include "tandem/ops/xxt_tf32.h"
 
-namespace tandem {
+namespace tandem::detail {
 namespace {
 
 constexpr int simple_threads = 1024;
@@ -25,12 +26,13 @@ __global__ void xxt_one_block(std::int64_t rows, std::int64_t columns, const T* 
   }
 }
 
-// A tile of `size`² results by 256 threads, each with two by two patches of `patch`² in the tile's quarters.
+// 256 threads compute a tile of `size`² results; each computes one `patch`² patch in every quadrant of the
+// tile.
 template <class T, int tile_size, int patch_size>
 struct TilePlan {
   static constexpr int size = tile_size, patch = patch_size, depth = 16, threads = 256;
-  static constexpr int vector = 16 / sizeof(T);  // elements a load moves
-  static constexpr int pitch = size + 4;         // of a row of the transposed stage
+  static constexpr int vector = 16 / sizeof(T);  // elements per load
+  static constexpr int pitch = size + 4;         // row stride of the transposed stage
   static constexpr int loads = size * depth / vector / threads;
   static_assert(size == 2 * 16 * patch && loads * vector * threads == size * depth);
 };
@@ -49,7 +51,7 @@ __global__ void __launch_bounds__(Plan::threads, 2)
   using Patch = Row<T, patch>;
   __shared__ alignas(16) T stage[2][2][depth][Plan::pitch];  // buffer, operand, k, row
 
-  // Tile number t counts the lower triangle row by row: t = i(i+1)/2 + j.
+  // Tiles of the lower triangle are numbered row by row: t = i(i+1)/2 + j.
   const std::int64_t t = blockIdx.x;
   auto tile_i = static_cast<std::int64_t>((sqrt(8.0 * static_cast<double>(t) + 1.0) - 1.0) / 2.0);
   while (tile_i * (tile_i + 1) / 2 > t) --tile_i;
@@ -57,20 +59,19 @@ __global__ void __launch_bounds__(Plan::threads, 2)
   const std::int64_t tile_j = t - tile_i * (tile_i + 1) / 2;
   const std::int64_t first[2] = {tile_i * size, tile_j * size};
 
-  // A warp covers 8 × 4 patches, twice in each direction: its reads of shared memory never collide.
+  // A warp covers 8 × 4 patches, twice in each direction, which avoids bank conflicts.
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const int row = (warp / 2 % 2 * 8 + lane / 4) * patch,
             column = ((warp / 4 * 2 + warp % 2) * 4 + lane % 4) * patch;
 
-  // The pieces of a slice this thread fetches: `loads` per operand, the same columns of rows `row_step`
-  // apart.
+  // This thread loads `loads` vectors per operand and slice: the same columns of rows `row_step` apart.
   constexpr int pieces = depth / vector, row_step = Plan::threads / pieces;
   const int fetch_row = threadIdx.x / pieces, fetch_k = threadIdx.x % pieces * vector;
   const T* source[2] = {x + (first[0] + fetch_row) * columns + fetch_k,
                         x + (first[1] + fetch_row) * columns + fetch_k};
   const int rows_left[2] = {static_cast<int>(min(rows - first[0], std::int64_t{size})) - fetch_row,
                             static_cast<int>(min(rows - first[1], std::int64_t{size})) - fetch_row};
-  Vector held[2][Plan::loads];
+  Vector staged[2][Plan::loads];
   const auto fetch = [&](std::int64_t columns_left) {
 #pragma unroll
     for (int operand = 0; operand < 2; ++operand) {
@@ -79,12 +80,12 @@ __global__ void __launch_bounds__(Plan::threads, 2)
         const T* piece = source[operand] + load * row_step * columns;
         const bool exists = load * row_step < rows_left[operand];
         if (aligned) {
-          held[operand][load] =
+          staged[operand][load] =
               exists && fetch_k < columns_left ? *reinterpret_cast<const Vector*>(piece) : Vector{};
         } else {
 #pragma unroll
           for (int e = 0; e < vector; ++e)
-            held[operand][load].value[e] = exists && fetch_k + e < columns_left ? piece[e] : T{0};
+            staged[operand][load].value[e] = exists && fetch_k + e < columns_left ? piece[e] : T{0};
         }
       }
       source[operand] += depth;
@@ -97,7 +98,7 @@ __global__ void __launch_bounds__(Plan::threads, 2)
       for (int load = 0; load < Plan::loads; ++load) {
 #pragma unroll
         for (int e = 0; e < vector; ++e)
-          stage[buffer][operand][fetch_k + e][fetch_row + load * row_step] = held[operand][load].value[e];
+          stage[buffer][operand][fetch_k + e][fetch_row + load * row_step] = staged[operand][load].value[e];
       }
   };
 
@@ -130,8 +131,7 @@ __global__ void __launch_bounds__(Plan::threads, 2)
     __syncthreads();
   }
 
-  const bool whole =
-      rows % patch == 0;  // patches never straddle the edge, and rows of the result are aligned
+  const bool whole = rows % patch == 0;  // patches do not cross the edge, and result rows are aligned
 #pragma unroll
   for (int p = 0; p < 2; ++p)
 #pragma unroll
@@ -174,7 +174,7 @@ void launch_tiles(const XxtShape& s, const T* x, T* out, StreamView stream) {
 template <class T>
 void launch_tuned(const XxtShape& s, const T* x, T* out, StreamView stream) {
   if constexpr (sizeof(T) == 4) {
-    // Large tiles do more with each byte, small ones give every multiprocessor something to do.
+    // Large tiles reuse data more; small ones are needed to occupy every multiprocessor.
     const std::int64_t large_side = (s.rows + 127) / 128;
     if (large_side * (large_side + 1) / 2 >= multiprocessor_count(stream.device))
       return launch_tiles<TilePlan<T, 128, 4>>(s, x, out, stream);
@@ -207,4 +207,4 @@ void xxt_kernel<Version::cuda>(DType dtype, const XxtShape& s, const std::byte* 
   check_launch("xxt (cuda)");
 }
 
-}  // namespace tandem
+}  // namespace tandem::detail

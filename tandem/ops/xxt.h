@@ -1,28 +1,18 @@
-// X·Xᵀ: the products of every row of X with every other. f32 and f64 (and i32, which wraps around on
-// overflow). The result is symmetric: the tuned versions compute one triangle and mirror it.
+// X·Xᵀ, the Gram matrix of the rows of X. The tuned versions compute one triangle and mirror it.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-
-#include "tandem/device/stream.h"
 #include "tandem/ops/matmul.h"
 #include "tandem/ops/version.h"
 #include "tandem/tensor/tensor.h"
 
 namespace tandem {
 
-// x is a matrix n × k, the result n × n, in this thread's matmul_precision(). With a gradient: (g + gᵀ)·x.
+/// x · xᵀ (n × n) for a matrix x (n × k) of f32, f64 or i32 (which wraps around), in this thread's
+/// matmul_precision(). The result is exactly symmetric. Throws Error for other dtypes and ranks.
 Tensor xxt(const Tensor& x);
-// A given version, without gradients.
+
+/// The same with a given implementation and without gradients. Throws Error if `version` does not run on the
+/// tensor's device.
 Tensor xxt(const Tensor& x, Version version, MatmulPrecision precision = MatmulPrecision::fp32);
-
-struct XxtShape {
-  std::int64_t rows, columns;  // of x
-  MatmulPrecision precision = MatmulPrecision::fp32;
-};
-
-template <Version V>
-void xxt_kernel(DType dtype, const XxtShape& shape, const std::byte* x, std::byte* out, StreamView stream);
 
 }  // namespace tandem

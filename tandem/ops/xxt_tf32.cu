@@ -1,8 +1,7 @@
-// X·Xᵀ on Hopper's tensor cores (wgmma), tf32 in, f32 out. A block computes tiles of the lower triangle, one
-// after the other: one warp asks the copy engine (TMA) for slices of X, several ahead, and two groups of four
-// warps multiply them straight out of shared memory. Results go from registers to both triangles, while the
-// next tile's slices are already on their way. Other GPUs, and shapes the copy engine cannot address, get
-// cuBLAS's general product.
+// X·Xᵀ on Hopper tensor cores (wgmma), tf32 inputs, f32 accumulation. Persistent blocks compute tiles of the
+// lower triangle: one producer thread prefetches slices of X through TMA, several stages deep, and two
+// warpgroups multiply them from shared memory. Results are written from registers to both triangles while the
+// slices of the next tile are being loaded. Other GPUs, and shapes that TMA cannot address, use cuBLAS.
 #include <cuda.h>
 
 #include <algorithm>
@@ -11,14 +10,14 @@
 #include "tandem/device/cuda.h"
 #include "tandem/ops/xxt_tf32.h"
 
-namespace tandem {
+namespace tandem::detail {
 namespace {
 
 constexpr int tile = 128;  // results per side
 constexpr int depth = 32;  // columns of X per slice: 128 bytes, the swizzle's width
 constexpr int stages = 6;
-constexpr int group_threads = 128, groups = 2;         // multiplying
-constexpr int threads = group_threads * (groups + 1);  // and one group that fetches
+constexpr int group_threads = 128, groups = 2;         // consumer warpgroups
+constexpr int threads = group_threads * (groups + 1);  // plus one producer group
 [[maybe_unused]] constexpr int slice_bytes = tile * depth * sizeof(float);
 
 struct Shared {
@@ -33,7 +32,7 @@ struct TileIndex {
   int i, j;
 };
 
-// Tile number t counts the lower triangle row by row: t = i(i+1)/2 + j.
+// Tiles of the lower triangle are numbered row by row: t = i(i+1)/2 + j.
 __device__ TileIndex tile_of(int t) {
   int i = static_cast<int>((sqrtf(8.0f * static_cast<float>(t) + 1.0f) - 1.0f) / 2.0f);
   while (i * (i + 1) / 2 > t) --i;
@@ -82,24 +81,24 @@ __device__ void fetch_slice(const CUtensorMap* map, float* to, std::uint64_t* ba
       : "memory");
 }
 
-// Describes rows of 128 bytes, swizzled over 128 bytes, in groups of eight rows (1024 bytes) to the tensor
-// cores.
+// The wgmma matrix descriptor of rows of 128 bytes, swizzled over 128 bytes, in groups of eight rows (1024
+// bytes).
 __device__ std::uint64_t matrix_descriptor(const float* slice) {
   const std::uint64_t address = shared_address(slice);
   return (address & 0x3FFFF) >> 4 | std::uint64_t{1} << 16 | std::uint64_t{1024 >> 4} << 32 |
          std::uint64_t{1} << 62;
 }
 
-__device__ void products_begin() {
+__device__ void wgmma_fence() {
   asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 }
 
-__device__ void products_commit() {
+__device__ void wgmma_commit() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
 template <int pending>
-__device__ void products_wait() {
+__device__ void wgmma_wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory");
 }
 
@@ -126,15 +125,15 @@ __device__ void multiply_64x128x8(float (&sum)[64], std::uint64_t a, std::uint64
       : "l"(a), "l"(b));
 }
 
-// One slice: four products along the 32 columns, 32 bytes further each.
+// One slice: four products along the 32 columns, each 32 bytes further.
 __device__ void multiply_slice(float (&sum)[64], const float* a, const float* b) {
   const std::uint64_t from_a = matrix_descriptor(a), from_b = matrix_descriptor(b);
 #pragma unroll
   for (int k = 0; k < depth / 8; ++k) multiply_64x128x8(sum, from_a + 2 * k, from_b + 2 * k);
 }
 
-// Where wgmma leaves result (row, column) of a group's 64 × 128: thread t holds, for each 8 columns, two
-// neighbours of row 16·(t/32) + t%32/4 and the two below them by 8 rows.
+// The wgmma accumulator layout of a warpgroup's 64 × 128 results: for each 8 columns, thread t holds two
+// adjacent elements of row 16·(t/32) + t%32/4 and the two elements 8 rows below.
 __device__ void write_tile(const float (&sum)[64], TileIndex index, int group, int thread, int rows,
                            float* out) {
   const int i = index.i * tile + group * 64 + thread / 32 * 16 + thread % 32 / 4;
@@ -180,7 +179,7 @@ __global__ void __launch_bounds__(threads, 1)
   }
   __syncthreads();
 
-  if (role == groups) {  // fetching
+  if (role == groups) {  // producer
     if (thread != 0) return;
     int stage = 0, phase = 0;
     for (int t = blockIdx.x; t < tiles; t += gridDim.x) {
@@ -205,10 +204,10 @@ __global__ void __launch_bounds__(threads, 1)
     int previous = -1;
     for (int slice = 0; slice < slices; ++slice) {
       barrier_wait(&shared.full[stage], phase);
-      products_begin();
+      wgmma_fence();
       multiply_slice(sum, shared.a[stage] + role * 64 * depth, shared.b[stage]);
-      products_commit();
-      products_wait<1>();  // the slice before this one has been multiplied: its memory is free
+      wgmma_commit();
+      wgmma_wait<1>();  // the previous slice has been multiplied, so its stage is free
       if (previous >= 0 && thread == 0) barrier_arrive(&shared.empty[previous]);
       previous = stage;
       if (++stage == stages) {
@@ -216,14 +215,14 @@ __global__ void __launch_bounds__(threads, 1)
         phase ^= 1;
       }
     }
-    products_wait<0>();
+    wgmma_wait<0>();
     if (previous >= 0 && thread == 0) barrier_arrive(&shared.empty[previous]);
     write_tile(sum, tile_of(t), role, thread, rows, out);
   }
 #endif
 }
 
-// The copy engine's picture of X; false where it has none.
+// The TMA descriptor of X; false if it cannot be created.
 bool make_tensor_map(const XxtShape& s, const float* x, CUtensorMap& map) {
   static const auto encode = [] {
     void* entry = nullptr;
@@ -251,8 +250,8 @@ bool is_hopper(Device device) {
   return major == 9 && minor == 0;
 }
 
-void general_product(const XxtShape& s, const float* x, float* out, StreamView stream) {
-  // Column-major cuBLAS sees X as its transpose, k × n, and the result, being symmetric, as itself.
+void cublas_product(const XxtShape& s, const float* x, float* out, StreamView stream) {
+  // To the column-major cuBLAS, X is its transpose (k × n), and the symmetric result is itself.
   const float one = 1, zero = 0;
   const auto n = static_cast<int>(s.rows), k = static_cast<int>(s.columns);
   cublas_check(cublasGemmEx(cublas_handle(stream), CUBLAS_OP_T, CUBLAS_OP_N, n, n, k, &one, x, CUDA_R_32F, k,
@@ -272,7 +271,7 @@ void xxt_tf32(const XxtShape& s, const float* x, float* out, StreamView stream) 
     if (s.columns == 0)
       return cuda_check(cudaMemsetAsync(out, 0, s.rows * s.rows * sizeof(float), cuda_stream(stream)),
                         "cudaMemsetAsync");
-    return general_product(s, x, out, stream);
+    return cublas_product(s, x, out, stream);
   }
   constexpr int memory = sizeof(Shared) + 1024;
   cuda_check(cudaFuncSetAttribute(xxt_tensor_cores, cudaFuncAttributeMaxDynamicSharedMemorySize, memory),
@@ -285,4 +284,4 @@ void xxt_tf32(const XxtShape& s, const float* x, float* out, StreamView stream) 
   check_launch("xxt (tf32)");
 }
 
-}  // namespace tandem
+}  // namespace tandem::detail

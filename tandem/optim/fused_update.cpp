@@ -3,28 +3,30 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tandem/core/on_dtype.h"
 #include "tandem/core/parallel.h"
 #include "tandem/core/simd.h"
 
-namespace tandem {
+namespace tandem::detail {
 namespace {
 
 using UpdateTypes = TypeList<float, double>;
 
 template <class T>
-Tensor bytes_on(const std::vector<T>& values, Device device) {
+Tensor upload_bytes(const std::vector<T>& values, Device device) {
   std::vector<std::uint8_t> bytes(values.size() * sizeof(T));
   if (!bytes.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
   return Tensor::from(bytes, {static_cast<std::int64_t>(bytes.size())}, device);
 }
 
 template <class Rule, class T>
-[[gnu::always_inline]] inline void update_range(Rule rule, const UpdateNumbers<T>& numbers,
+[[gnu::always_inline]] inline void update_range(Rule rule, const StepHyperparameters<T>& hyperparameters,
                                                 std::int64_t count, T* __restrict w, const T* g,
                                                 T* __restrict first, T* __restrict second) {
   T unused{};
   for (std::int64_t i = 0; i < count; ++i)
-    rule(w[i], g[i], Rule::states > 0 ? first[i] : unused, Rule::states > 1 ? second[i] : unused, numbers);
+    rule(w[i], g[i], Rule::states > 0 ? first[i] : unused, Rule::states > 1 ? second[i] : unused,
+         hyperparameters);
 }
 
 }  // namespace
@@ -40,39 +42,38 @@ UpdateTable make_update_table(std::vector<UpdateSlot> slots, Device device) {
         chunks.push_back({static_cast<std::int32_t>(slot), static_cast<std::int32_t>(i)});
   }
   if (device.is_cuda()) {
-    table.device_slots = bytes_on(table.slots, device);
-    table.device_chunks = bytes_on(chunks, device);
+    table.device_slots = upload_bytes(table.slots, device);
+    table.device_chunks = upload_bytes(chunks, device);
   }
   return table;
 }
 
 template <>
-void write_numbers_kernel<Backend::cpu>(const UpdateOptions& options, DType dtype, double learning_rate,
-                                        std::int64_t step, std::byte* numbers, StreamView) {
+void write_hyperparameters_kernel<Backend::cpu>(const OptimizerOptions& options, DType dtype,
+                                                double learning_rate, std::int64_t step,
+                                                std::byte* hyperparameters, StreamView) {
   on_dtype(UpdateTypes{}, dtype, "optimizer", [&]<class T>() {
-    const UpdateNumbers<T> values = update_numbers<T>(options, learning_rate, step);
-    std::memcpy(numbers, &values, sizeof(values));
+    const StepHyperparameters<T> values = step_hyperparameters<T>(options, learning_rate, step);
+    std::memcpy(hyperparameters, &values, sizeof(values));
   });
 }
 
 template <>
-void fused_update_kernel<Backend::cpu>(const UpdateOptions& options, DType dtype, const UpdateTable& table,
-                                       std::span<const std::byte* const> gradients, const std::byte* numbers,
-                                       StreamView) {
+void fused_update_kernel<Backend::cpu>(const OptimizerOptions& options, DType dtype, const UpdateTable& table,
+                                       std::span<const std::byte* const> gradients,
+                                       const std::byte* hyperparameters, StreamView) {
   on_dtype(UpdateTypes{}, dtype, "optimizer", [&]<class T>() {
     on_update_rule(options, [&](auto rule) {
-      // Threads get whole chunks, numbered through all slots.
+      // Threads take whole chunks, numbered across all slots.
       parallel_for(table.first_chunk.back(), 8, [&](std::int64_t begin, std::int64_t end) {
-        UpdateNumbers<T> values;
-        std::memcpy(&values, numbers, sizeof(values));
+        StepHyperparameters<T> values;
+        std::memcpy(&values, hyperparameters, sizeof(values));
         for (std::size_t i = 0; i < table.slots.size(); ++i) {
           const UpdateSlot& slot = table.slots[i];
           const std::int64_t from = std::max<std::int64_t>(begin - table.first_chunk[i], 0) * update_chunk;
           const std::int64_t to = std::min((end - table.first_chunk[i]) * update_chunk, slot.count);
           if (from >= to || !gradients[i]) continue;
-          const auto at = [from](auto* bytes) {
-            return reinterpret_cast<T*>(const_cast<std::byte*>(bytes)) + from;
-          };
+          const auto at = [from](std::byte* bytes) { return reinterpret_cast<T*>(bytes) + from; };
           T* const first = rule.states > 0 ? at(slot.states[0]) : nullptr;
           T* const second = rule.states > 1 ? at(slot.states[1]) : nullptr;
           with_simd([&]<std::size_t>() __attribute__((always_inline)) {
@@ -85,4 +86,4 @@ void fused_update_kernel<Backend::cpu>(const UpdateOptions& options, DType dtype
   });
 }
 
-}  // namespace tandem
+}  // namespace tandem::detail

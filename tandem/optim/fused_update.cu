@@ -1,22 +1,24 @@
-// The update on CUDA: a block a chunk, whatever parameter it belongs to. The gradients' addresses travel as
-// arguments of the launch, because they change from step to step and must be frozen by a capture.
+// The update on CUDA: one block per chunk, across all parameters. Gradient addresses are kernel arguments:
+// they change from step to step, and a captured graph must keep the ones it was captured with.
 #include "tandem/optim/fused_update.h"
 
+#include "tandem/core/on_dtype.h"
 #include "tandem/ops/elementwise.cuh"
 
-namespace tandem {
+namespace tandem::detail {
 namespace {
 
 constexpr int threads = 256;
-constexpr int most_slots = 256;  // a launch
+constexpr int max_slots = 256;  // per launch
 
 struct GradientAddresses {
-  const std::byte* of_slot[most_slots];
+  const std::byte* of_slot[max_slots];
 };
 
 template <class T>
-__global__ void write_numbers(UpdateNumbers<T> values, UpdateNumbers<T>* numbers) {
-  *numbers = values;
+__global__ void write_hyperparameters(StepHyperparameters<T> values,
+                                      StepHyperparameters<T>* hyperparameters) {
+  *hyperparameters = values;
 }
 
 template <class T>
@@ -27,7 +29,8 @@ __device__ bool is_aligned(const T* pointer, int width) {
 template <class Rule, class T>
 __global__ void __launch_bounds__(threads)
     update_chunks(const UpdateSlot* __restrict__ slots, const UpdateChunk* __restrict__ chunks,
-                  const UpdateNumbers<T>* __restrict__ numbers, int first_slot, GradientAddresses gradients) {
+                  const StepHyperparameters<T>* __restrict__ hyperparameters, int first_slot,
+                  GradientAddresses gradients) {
   constexpr int width = 16 / sizeof(T);
   using Packed = Pack<T, width>;
   const UpdateChunk chunk = chunks[blockIdx.x];
@@ -37,7 +40,7 @@ __global__ void __launch_bounds__(threads)
   T* w = reinterpret_cast<T*>(slot.weight);
   T* first = reinterpret_cast<T*>(slot.states[0]);
   T* second = reinterpret_cast<T*>(slot.states[1]);
-  const UpdateNumbers<T> n = *numbers;
+  const StepHyperparameters<T> n = *hyperparameters;
   const std::int64_t begin = chunk.index * update_chunk;
   const std::int64_t end = begin + update_chunk < slot.count ? begin + update_chunk : slot.count;
   const Rule rule;
@@ -67,22 +70,24 @@ __global__ void __launch_bounds__(threads)
 }  // namespace
 
 template <>
-void write_numbers_kernel<Backend::cuda>(const UpdateOptions& options, DType dtype, double learning_rate,
-                                         std::int64_t step, std::byte* numbers, StreamView stream) {
+void write_hyperparameters_kernel<Backend::cuda>(const OptimizerOptions& options, DType dtype,
+                                                 double learning_rate, std::int64_t step,
+                                                 std::byte* hyperparameters, StreamView stream) {
   on_dtype(TypeList<float, double>{}, dtype, "optimizer", [&]<class T>() {
-    write_numbers<<<1, 1, 0, cuda_stream(stream)>>>(update_numbers<T>(options, learning_rate, step),
-                                                    reinterpret_cast<UpdateNumbers<T>*>(numbers));
+    write_hyperparameters<<<1, 1, 0, cuda_stream(stream)>>>(
+        step_hyperparameters<T>(options, learning_rate, step),
+        reinterpret_cast<StepHyperparameters<T>*>(hyperparameters));
   });
-  check_launch("optimizer numbers kernel");
+  check_launch("optimizer hyperparameters kernel");
 }
 
 template <>
-void fused_update_kernel<Backend::cuda>(const UpdateOptions& options, DType dtype, const UpdateTable& table,
-                                        std::span<const std::byte* const> gradients, const std::byte* numbers,
-                                        StreamView stream) {
+void fused_update_kernel<Backend::cuda>(const OptimizerOptions& options, DType dtype,
+                                        const UpdateTable& table, std::span<const std::byte* const> gradients,
+                                        const std::byte* hyperparameters, StreamView stream) {
   const auto slot_count = static_cast<int>(table.slots.size());
-  for (int first = 0; first < slot_count; first += most_slots) {
-    const int end = std::min(first + most_slots, slot_count);
+  for (int first = 0; first < slot_count; first += max_slots) {
+    const int end = std::min(first + max_slots, slot_count);
     const std::int64_t first_chunk = table.first_chunk[first], blocks = table.first_chunk[end] - first_chunk;
     if (blocks == 0) continue;
     GradientAddresses addresses{};
@@ -92,11 +97,11 @@ void fused_update_kernel<Backend::cuda>(const UpdateOptions& options, DType dtyp
         update_chunks<decltype(rule), T><<<static_cast<unsigned>(blocks), threads, 0, cuda_stream(stream)>>>(
             reinterpret_cast<const UpdateSlot*>(table.device_slots.bytes()),
             reinterpret_cast<const UpdateChunk*>(table.device_chunks.bytes()) + first_chunk,
-            reinterpret_cast<const UpdateNumbers<T>*>(numbers), first, addresses);
+            reinterpret_cast<const StepHyperparameters<T>*>(hyperparameters), first, addresses);
       });
     });
     check_launch("optimizer kernel");
   }
 }
 
-}  // namespace tandem
+}  // namespace tandem::detail

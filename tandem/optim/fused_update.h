@@ -1,5 +1,5 @@
-// One pass over all weights of a network: the update of every parameter in one parallel loop, or one kernel.
-// What changes from step to step lies in memory of the device, so that a captured update can be replayed.
+// Updates all parameters of a network in one parallel loop or one kernel launch. The hyperparameters that
+// change from step to step lie in device memory, so that a captured update can be replayed.
 #pragma once
 
 #include <cstddef>
@@ -11,40 +11,44 @@
 #include "tandem/optim/update_rule.h"
 #include "tandem/tensor/tensor.h"
 
-namespace tandem {
+namespace tandem::detail {
 
-// Where one parameter and what is kept for it lie; unused states are null.
+// Addresses of one parameter and its optimizer states; unused states are null.
 struct UpdateSlot {
   std::byte* weight;
   std::byte* states[2];
   std::int64_t count;
 };
 
-// A piece of a slot that one block of threads works on.
+// A piece of a slot that one thread block updates.
 struct UpdateChunk {
-  std::int32_t slot, index;
+  std::int32_t slot;
+  std::int32_t index;  // within the slot
 };
-inline constexpr std::int64_t update_chunk = 1024;  // elements
+inline constexpr std::int64_t update_chunk = 1024;  // elements per chunk
 
 struct UpdateTable {
   std::vector<UpdateSlot> slots;
-  std::vector<std::int64_t> first_chunk;  // of each slot, and the end
-  Tensor device_slots, device_chunks;     // the same for kernels, as bytes; CUDA only
+  std::vector<std::int64_t> first_chunk;  // of each slot; the last entry is the total
+  Tensor device_slots;                    // CUDA only: the slots as bytes
+  Tensor device_chunks;                   // CUDA only: all UpdateChunks as bytes
 };
 
 UpdateTable make_update_table(std::vector<UpdateSlot> slots, Device device);
 
-inline constexpr std::int64_t update_number_count = sizeof(UpdateNumbers<float>) / sizeof(float);
+inline constexpr std::int64_t step_hyperparameter_count = sizeof(StepHyperparameters<float>) / sizeof(float);
 
-// Puts the UpdateNumbers of a step (counted from 1) into `numbers`, update_number_count of the dtype.
+// Writes the StepHyperparameters of a step (counted from 1) to `hyperparameters`, which holds
+// step_hyperparameter_count elements of the dtype.
 template <Backend B>
-void write_numbers_kernel(const UpdateOptions& options, DType dtype, double learning_rate, std::int64_t step,
-                          std::byte* numbers, StreamView stream);
+void write_hyperparameters_kernel(const OptimizerOptions& options, DType dtype, double learning_rate,
+                                  std::int64_t step, std::byte* hyperparameters, StreamView stream);
 
-// `gradients` has a dense gradient for each slot, or null: then the slot is left alone. f32 and f64.
+// `gradients` holds the address of a contiguous gradient for each slot; a null one leaves its slot unchanged.
+// f32 and f64.
 template <Backend B>
-void fused_update_kernel(const UpdateOptions& options, DType dtype, const UpdateTable& table,
-                         std::span<const std::byte* const> gradients, const std::byte* numbers,
+void fused_update_kernel(const OptimizerOptions& options, DType dtype, const UpdateTable& table,
+                         std::span<const std::byte* const> gradients, const std::byte* hyperparameters,
                          StreamView stream);
 
-}  // namespace tandem
+}  // namespace tandem::detail

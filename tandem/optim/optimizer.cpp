@@ -7,8 +7,10 @@
 #include <utility>
 
 #include "tandem/core/check.h"
+#include "tandem/device/on_backend.h"
 #include "tandem/nn/copy_named.h"
 #include "tandem/ops/fill.h"
+#include "tandem/optim/fused_update.h"
 
 namespace tandem {
 namespace {
@@ -17,7 +19,7 @@ bool is_fraction(double value) {
   return value >= 0 && value < 1;
 }
 
-void check_options(const UpdateOptions& options) {
+void check_options(const OptimizerOptions& options) {
   check(std::isfinite(options.weight_decay) && options.weight_decay >= 0,
         "[optimizer] expected a finite weight decay of 0 or more, got {}", options.weight_decay);
   if (options.kind == OptimizerKind::sgd) {
@@ -42,7 +44,8 @@ void check_parameters(const NamedTensors& parameters) {
     common_device("optimizer", {&first, &tensor});
     common_dtype("optimizer", {&first, &tensor});
     check(names.insert(name).second, "[optimizer] expected distinct names, got '{}' twice", name);
-    check(tensor.is_contiguous(), "[optimizer] expected dense parameters, got a view for '{}'", name);
+    check(tensor.is_contiguous(), "[optimizer] expected contiguous parameters, got a strided view for '{}'",
+          name);
   }
   check(first.dtype() == DType::f32 || first.dtype() == DType::f64,
         "[optimizer] expected parameters of f32 or f64, got {}", name_of(first.dtype()));
@@ -59,44 +62,48 @@ Tensor step_tensor(std::int64_t step) {
 
 }  // namespace
 
-Optimizer::Optimizer(NamedTensors parameters, const UpdateOptions& options, double learning_rate)
+Optimizer::Optimizer(NamedTensors parameters, const OptimizerOptions& options, double learning_rate)
     : parameters_(std::move(parameters)), options_(options) {
   check_options(options_);
   check_parameters(parameters_);
   set_learning_rate(learning_rate);
   const Device device = parameters_.front().tensor.device();
   const DType dtype = parameters_.front().tensor.dtype();
-  std::vector<UpdateSlot> slots;
+  std::vector<detail::UpdateSlot> slots;
   for (const auto& [name, tensor] : parameters_) {
-    UpdateSlot slot{.weight = tensor.bytes(), .states = {}, .count = tensor.numel()};
+    detail::UpdateSlot slot{.weight = tensor.bytes(), .states = {}, .count = tensor.numel()};
     for (int k = 0; k < options_.state_count(); ++k) {
       states_.push_back({name + state_name(options_.kind, k), zeros(tensor.shape(), dtype, device)});
       slot.states[k] = states_.back().tensor.bytes();
     }
     slots.push_back(slot);
   }
-  table_ = make_update_table(std::move(slots), device);
-  numbers_ = Tensor::empty({update_number_count}, dtype, device);
+  table_ = std::make_unique<detail::UpdateTable>(detail::make_update_table(std::move(slots), device));
+  hyperparameters_ = Tensor::empty({detail::step_hyperparameter_count}, dtype, device);
   gradients_.resize(parameters_.size());
-  addresses_.resize(parameters_.size());
+  gradient_addresses_.resize(parameters_.size());
 }
+
+Optimizer::~Optimizer() = default;
+Optimizer::Optimizer(Optimizer&&) noexcept = default;
+Optimizer& Optimizer::operator=(Optimizer&&) noexcept = default;
 
 void Optimizer::prepare_step() {
   ++step_count_;
-  const Device device = numbers_.device();
+  const Device device = hyperparameters_.device();
   on_backend(device, "optimizer", [&]<Backend B>() {
-    write_numbers_kernel<B>(options_, numbers_.dtype(), learning_rate_, step_count_, numbers_.bytes(),
-                            current_stream(device));
+    detail::write_hyperparameters_kernel<B>(options_, hyperparameters_.dtype(), learning_rate_, step_count_,
+                                            hyperparameters_.bytes(), current_stream(device));
   });
 }
 
 void Optimizer::apply() {
   check(step_count_ > 0, "[optimizer] expected prepare_step() before apply()");
-  const Device device = numbers_.device();
+  const Device device = hyperparameters_.device();
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const auto& [name, parameter] = parameters_[i];
     const Tensor gradient = parameter.grad();
-    addresses_[i] = nullptr;
+    gradient_addresses_[i] = nullptr;
     if (!gradient.defined()) continue;
     common_device("optimizer", {&parameter, &gradient});
     common_dtype("optimizer", {&parameter, &gradient});
@@ -104,11 +111,11 @@ void Optimizer::apply() {
           "[optimizer] expected a gradient of shape {} for '{}', got {}", parameter.shape().to_string(), name,
           gradient.shape().to_string());
     gradients_[i] = gradient.contiguous();
-    addresses_[i] = gradients_[i].bytes();
+    gradient_addresses_[i] = gradients_[i].bytes();
   }
   on_backend(device, "optimizer", [&]<Backend B>() {
-    fused_update_kernel<B>(options_, numbers_.dtype(), table_, addresses_, numbers_.bytes(),
-                           current_stream(device));
+    detail::fused_update_kernel<B>(options_, hyperparameters_.dtype(), *table_, gradient_addresses_,
+                                   hyperparameters_.bytes(), current_stream(device));
   });
   std::fill(gradients_.begin(), gradients_.end(), Tensor());
 }
@@ -129,11 +136,11 @@ double Optimizer::momentum() const {
 }
 
 void Optimizer::set_momentum(double momentum) {
-  UpdateOptions changed = options_;
+  OptimizerOptions changed = options_;
   (options_.kind == OptimizerKind::sgd ? changed.momentum : changed.beta1) = momentum;
   check_options(changed);
   check(changed.state_count() == options_.state_count(),
-        "[optimizer] expected SGD to keep or lack momentum as it was made, got {} after {}", momentum,
+        "[optimizer] expected momentum to stay zero or nonzero as at construction, got {} after {}", momentum,
         options_.momentum);
   options_ = changed;
 }

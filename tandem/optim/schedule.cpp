@@ -9,18 +9,18 @@
 namespace tandem {
 namespace {
 
-double cosine_between(double start, double end, double share) {
-  return end + (start - end) / 2 * (1 + std::cos(std::numbers::pi * share));
+double cosine_anneal(double start, double end, double fraction) {
+  return end + (start - end) / 2 * (1 + std::cos(std::numbers::pi * fraction));
 }
 
-// From `first` through `middle` to `last`, in two half waves over `total` steps.
-double two_phases(const ScheduleOptions& options, std::int64_t step, std::int64_t total, double first,
-                  double middle, double last) {
+// Anneals from `first` to `middle` to `last` along two half cosines over `total` steps.
+double anneal_two_phases(const ScheduleOptions& options, std::int64_t step, std::int64_t total, double first,
+                         double middle, double last) {
   const auto end = static_cast<double>(std::max<std::int64_t>(total - 1, 0));
   const double now = std::min(static_cast<double>(step), end);
-  const double turn = options.start_share * static_cast<double>(total) - 1;
-  if (now <= turn) return turn > 0 ? cosine_between(first, middle, now / turn) : middle;
-  return cosine_between(middle, last, end > turn ? (now - turn) / (end - turn) : 1);
+  const double peak = options.pct_start * static_cast<double>(total) - 1;
+  if (now <= peak) return peak > 0 ? cosine_anneal(first, middle, now / peak) : middle;
+  return cosine_anneal(middle, last, end > peak ? (now - peak) / (end - peak) : 1);
 }
 
 bool is_positive(double value) {
@@ -37,11 +37,12 @@ void check_schedule(const ScheduleOptions& options) {
         options.step_size);
   check(is_positive(options.gamma), "[schedule] expected a gamma above 0, got {}", options.gamma);
   check(std::isfinite(options.min_lr) && options.min_lr >= 0,
-        "[schedule] expected a least learning rate of 0 or more, got {}", options.min_lr);
-  check(options.start_share >= 0 && options.start_share <= 1,
-        "[schedule] expected a rising share from 0 to 1, got {}", options.start_share);
+        "[schedule] expected a minimum learning rate of 0 or more, got {}", options.min_lr);
+  check(options.pct_start >= 0 && options.pct_start <= 1, "[schedule] expected pct_start from 0 to 1, got {}",
+        options.pct_start);
   check(is_positive(options.div_factor) && is_positive(options.final_div_factor),
-        "[schedule] expected factors above 0, got {} and {}", options.div_factor, options.final_div_factor);
+        "[schedule] expected div factors above 0, got {} and {}", options.div_factor,
+        options.final_div_factor);
 }
 
 double learning_rate_at(const ScheduleOptions& options, double base_lr, std::int64_t epoch, std::int64_t step,
@@ -57,13 +58,13 @@ double learning_rate_at(const ScheduleOptions& options, double base_lr, std::int
       break;
     }
     case ScheduleKind::cosine:
-      rate = cosine_between(base_lr, options.min_lr,
-                            static_cast<double>(epoch) / static_cast<double>(options.epochs));
+      rate = cosine_anneal(base_lr, options.min_lr,
+                           static_cast<double>(epoch) / static_cast<double>(options.epochs));
       break;
     case ScheduleKind::one_cycle: {
       const double start = base_lr / options.div_factor;
-      rate = two_phases(options, run_step, options.epochs * steps_per_epoch, start, base_lr,
-                        start / options.final_div_factor);
+      rate = anneal_two_phases(options, run_step, options.epochs * steps_per_epoch, start, base_lr,
+                               start / options.final_div_factor);
       break;
     }
   }
@@ -75,8 +76,8 @@ double learning_rate_at(const ScheduleOptions& options, double base_lr, std::int
 double momentum_at(const ScheduleOptions& options, double base_momentum, std::int64_t epoch,
                    std::int64_t step, std::int64_t steps_per_epoch) {
   if (options.kind != ScheduleKind::one_cycle) return base_momentum;
-  return two_phases(options, epoch * steps_per_epoch + step, options.epochs * steps_per_epoch,
-                    options.high_momentum, options.low_momentum, options.high_momentum);
+  return anneal_two_phases(options, epoch * steps_per_epoch + step, options.epochs * steps_per_epoch,
+                           options.max_momentum, options.min_momentum, options.max_momentum);
 }
 
 }  // namespace tandem

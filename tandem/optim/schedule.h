@@ -1,5 +1,6 @@
-// Learning rates as pure functions of where the run is: nothing to save, nothing to step. The formulas are
-// PyTorch's StepLR, CosineAnnealingLR (both once an epoch) and OneCycleLR (every step).
+// Learning-rate schedules as pure functions of epoch and step: there is no scheduler state to save or
+// advance. The formulas are PyTorch's StepLR and CosineAnnealingLR (both once per epoch) and OneCycleLR
+// (every step).
 #pragma once
 
 #include <cstdint>
@@ -8,31 +9,35 @@ namespace tandem {
 
 enum class ScheduleKind { constant, step, cosine, one_cycle };
 
+/// Options of all kinds; each kind reads its own.
 struct ScheduleOptions {
   ScheduleKind kind = ScheduleKind::constant;
-  std::int64_t epochs = 1;        // the run's length: the period of cosine and one-cycle
-  std::int64_t warmup_steps = 0;  // in front of any kind: step t < N has (t + 1) / N of its rate
+  std::int64_t epochs = 1;        ///< length of the run; the period of cosine and one_cycle
+  std::int64_t warmup_steps = 0;  ///< linear warm-up for any kind: step t < N uses (t + 1) / N of its rate
 
-  std::int64_t step_size = 7;  // step: epochs between two reductions
-  double gamma = 0.1;          // step: by this factor
+  std::int64_t step_size = 7;  ///< step: epochs between two reductions
+  double gamma = 0.1;          ///< step: factor of a reduction
 
-  double min_lr = 0;  // cosine: what it comes down to
+  double min_lr = 0;  ///< cosine: final learning rate
 
-  double start_share = 0.3;       // one-cycle: the part of the run that rises
-  double div_factor = 25;         // it begins at base / div_factor
-  double final_div_factor = 1e4;  // and ends at the beginning / final_div_factor
-  double low_momentum = 0.85, high_momentum = 0.95;
+  double pct_start = 0.3;         ///< one_cycle: fraction of the run with a rising rate
+  double div_factor = 25;         ///< one_cycle: the initial rate is base_lr / div_factor
+  double final_div_factor = 1e4;  ///< one_cycle: the final rate is the initial one / final_div_factor
+  double min_momentum = 0.85;     ///< one_cycle: momentum at the highest rate
+  double max_momentum = 0.95;     ///< one_cycle: momentum at the start and the end
 };
 
-// Error for options that make no sense: counts below 1, factors that are not positive and finite.
+/// Throws Error for options out of range: counts below 1, factors that are not positive and finite.
 void check_schedule(const ScheduleOptions& options);
 
-// Epochs and steps count from 0, steps anew in each epoch. `base_lr` is the greatest rate of a one-cycle.
-// Beyond the run's end one-cycle stays where it ended; cosine goes on as a cosine.
+/// The learning rate of one step. Epochs count from 0; steps count from 0 within each epoch. `base_lr` is the
+/// maximum rate of one_cycle. After the end of the run one_cycle keeps its final rate and cosine continues
+/// periodically.
 double learning_rate_at(const ScheduleOptions& options, double base_lr, std::int64_t epoch, std::int64_t step,
                         std::int64_t steps_per_epoch);
 
-// One-cycle moves the momentum against the rate; the others leave it.
+/// The momentum of one step. one_cycle lowers it while the rate rises and raises it while the rate falls; the
+/// other kinds return `base_momentum`.
 double momentum_at(const ScheduleOptions& options, double base_momentum, std::int64_t epoch,
                    std::int64_t step, std::int64_t steps_per_epoch);
 

@@ -1,4 +1,4 @@
-// One axis of a plot: the range it shows, where its ticks stand, and where a value falls between its ends.
+// One axis of a plot: its range, its ticks and the position of a value along it.
 #pragma once
 
 #include <vector>
@@ -11,18 +11,18 @@ struct Axis {
   bool log = false;
   std::vector<double> ticks;
 
-  // 0 at the low end, 1 at the high one.
-  double place(double value) const;
+  // The position of `value` along the axis: 0 at the low end, 1 at the high end.
+  double position(double value) const;
 };
 
-// Whether a value can be drawn on such an axis.
-bool can_place(double value, bool log);
+// Whether a value can be shown on a linear or logarithmic axis: finite, and positive when logarithmic.
+bool is_plottable(double value, bool log);
 
-// Ticks at 1, 2 or 5 times a power of ten, about `most_ticks` of them; the ends are ticks, too.
-Axis linear_axis(double least, double greatest, int most_ticks);
+// Ticks at multiples of 1, 2 or 5 times a power of ten, about `max_ticks` of them. Both ends are ticks.
+Axis linear_axis(double min, double max, int max_ticks);
 
-// Ticks at powers of ten, and at 2 and 5 times those when few decades are shown; the ends are ticks
-// that enclose the range, as close as can be.
-Axis log_axis(double least, double greatest, int most_ticks);
+// Ticks at powers of ten, plus 2 and 5 times those when few decades are shown. Both ends are ticks, the
+// closest ones that enclose the range.
+Axis log_axis(double min, double max, int max_ticks);
 
 }  // namespace tandem

@@ -1,4 +1,4 @@
-// Numbers in the shortest form that reads back as the same double.
+// Numbers are written in the shortest form that parses to the same double.
 #include "tandem/report/csv.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,6 @@
-// Rows as CSV (RFC 4180, but lines end in '\n'): a header, a line a row, absent figures empty, full
-// precision. Columns: study and the JSON's keys, so that the studies of one run fit in one file.
+// Study rows as CSV (RFC 4180, but lines end in '\n'): a header, one line per row, full precision, absent
+// figures empty. The first column is the study, so that several studies fit in one file; the others are the
+// keys of the JSON.
 #pragma once
 
 #include <span>
@@ -11,12 +12,12 @@
 
 namespace tandem {
 
-// Quoted where it must be: a comma, a quote, a line end, or a space at either end.
+// Quotes the text only when it contains a comma, a quote or a line end, or begins or ends with a space.
 std::string csv_field(std::string_view text);
 
 std::string to_csv_text(std::span<const StudyReport> reports);
 
-// A training run's log: a header, then a line an epoch, each ending in '\n'.
+// The log of a training run: a header, then one line per epoch, each ending in '\n'.
 std::string epoch_csv_header();
 std::string epoch_csv_row(const EpochRecord& record);
 

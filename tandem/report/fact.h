@@ -1,4 +1,4 @@
-// One thing worth knowing about where a report was made: {"CPU", "Neoverse-V2"}, {"cores", "2"}.
+// A named property of the machine or the run that produced a report: {"CPU", "Neoverse-V2"}, {"cores", "2"}.
 #pragma once
 
 #include <string>

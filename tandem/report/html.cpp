@@ -1,4 +1,4 @@
-// The study's part of the page; the shell is page.cpp's.
+// The sections of a study page; page.cpp writes the shell.
 #include "tandem/report/html.h"
 
 #include <fmt/format.h>
@@ -8,7 +8,7 @@
 
 #include "tandem/report/page.h"
 #include "tandem/report/study_rows.h"
-#include "tandem/report/text.h"
+#include "tandem/text/utf8.h"
 
 namespace tandem {
 namespace {
@@ -23,13 +23,13 @@ std::string findings_html(const StudyReport& report) {
   return items.empty() ? items : fmt::format("<ul class=\"findings\">\n{}</ul>\n", items);
 }
 
-std::string cell_html(const StudyRow& row, const StudyColumn& column, int colour) {
+std::string cell_html(const StudyRow& row, const StudyColumn& column, int color) {
   std::string inside = escape_html(study_cell(row, column.field));
   if (column.field == StudyField::version) {
-    inside = fmt::format(R"(<span class="dot c{}"></span>{}{})", colour, inside,
+    inside = fmt::format(R"(<span class="dot c{}"></span>{}{})", color, inside,
                          row.agrees ? "" : R"( <span class="mark bad">WRONG</span>)");
   } else if (column.field == StudyField::share && row.share_of_peak && std::isfinite(*row.share_of_peak)) {
-    inside += fmt::format(R"(<span class="share c{}"><i style="width:{:.0f}%"></i></span>)", colour,
+    inside += fmt::format(R"(<span class="share c{}"><i style="width:{:.0f}%"></i></span>)", color,
                           100 * std::clamp(*row.share_of_peak, 0.0, 1.0));
   }
   const char* classes = column.field == StudyField::range ? " class=\"number faint\""
@@ -74,7 +74,7 @@ std::string columns_note(std::span<const StudyReport> reports) {
     items += fmt::format("<dt>{}</dt><dd>{}</dd>\n", escape_html(column.header), escape_html(column.meaning));
   return "<details class=\"note\"><summary>What the columns mean</summary>\n<dl>\n" + items +
          "</dl></details>\n" +
-         (is_compared(rows) ? "<p>The fastest correct version of each case is set in bold.</p>\n" : "");
+         (is_compared(rows) ? "<p>The fastest correct version of each case is in bold.</p>\n" : "");
 }
 
 bool same_facts(const std::vector<Fact>& a, const std::vector<Fact>& b) {
@@ -82,11 +82,37 @@ bool same_facts(const std::vector<Fact>& a, const std::vector<Fact>& b) {
                     [](const Fact& x, const Fact& y) { return x.name == y.name && x.value == y.value; });
 }
 
-std::string counted(std::size_t count, const char* one, const char* many) {
-  return fmt::format("{} {}", count, count == 1 ? one : many);
+std::string with_unit(std::size_t count, const char* singular, const char* plural) {
+  return fmt::format("{} {}", count, count == 1 ? singular : plural);
 }
 
 }  // namespace
+
+std::string escape_html(std::string_view text) {
+  std::string escaped;
+  for (const char c : one_line(text)) {
+    switch (c) {
+      case '&':
+        escaped += "&amp;";
+        break;
+      case '<':
+        escaped += "&lt;";
+        break;
+      case '>':
+        escaped += "&gt;";
+        break;
+      case '"':
+        escaped += "&quot;";
+        break;
+      case '\'':
+        escaped += "&#39;";
+        break;
+      default:
+        escaped += c;
+    }
+  }
+  return escaped;
+}
 
 std::string html_page(std::span<const StudyReport> reports, const std::string& title) {
   Page page;
@@ -96,25 +122,25 @@ std::string html_page(std::span<const StudyReport> reports, const std::string& t
   std::size_t wrong = 0;
   bool compared = reports.empty();
   for (const StudyReport& report : reports) {
-    const int wrong_here = count_wrong(report.rows);
-    wrong += static_cast<std::size_t>(wrong_here);
+    const int wrong_rows = count_wrong(report.rows);
+    wrong += static_cast<std::size_t>(wrong_rows);
     measurements += report.rows.size();
     compared = compared || is_compared(report.rows);
     PageSection section;
     section.title = report.title.empty() ? report.study : report.title;
-    section.verdict = wrong_here > 0 ? Verdict::bad : Verdict::none;
+    section.verdict = wrong_rows > 0 ? Verdict::bad : Verdict::none;
     if (!report.introduction.empty())
       section.body_html += fmt::format("<p>{}</p>\n", escape_html(report.introduction));
     if (!same_facts(report.machine, page.facts)) section.body_html += facts_html(report.machine);
     section.body_html += findings_html(report) + plots_html(report.plots) + table_html(report.rows);
     page.sections.push_back(std::move(section));
   }
-  page.summary = fmt::format("{}, {}", counted(reports.size(), "study", "studies"),
-                             counted(measurements, "measurement", "measurements"));
+  page.summary = fmt::format("{}, {}", with_unit(reports.size(), "study", "studies"),
+                             with_unit(measurements, "measurement", "measurements"));
   page.summary +=
       !compared    ? "."
       : wrong == 0 ? ": all versions agree with the reference."
-                   : ": " + counted(wrong, "result disagrees", "results disagree") + " with the reference.";
+                   : ": " + with_unit(wrong, "result disagrees", "results disagree") + " with the reference.";
   if (measurements > 0 && compared) page.verdict = wrong == 0 ? Verdict::good : Verdict::bad;
   page.footer_html = columns_note(reports) +
                      "<p>Made by Tandem. Every figure was measured in the run that made this file.</p>";

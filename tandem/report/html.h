@@ -1,15 +1,18 @@
-// Studies as one HTML file that works offline: for each its introduction, what was found, plots and the
-// table.
+// Studies as one HTML file that works offline. Each study has its introduction, findings, plots and table.
 #pragma once
 
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "tandem/report/study_report.h"
 
 namespace tandem {
 
-// The header shows the first study's machine; a study made on another one shows its own.
+// The header shows the machine of the first study; a study from another machine shows its own.
 std::string html_page(std::span<const StudyReport> reports, const std::string& title);
+
+/// one_line() with & < > " ' escaped: safe as text and inside a quoted attribute, in HTML and in SVG.
+std::string escape_html(std::string_view text);
 
 }  // namespace tandem

@@ -1,4 +1,4 @@
-// nlohmann writes the shortest form of a double that reads back the same, and escapes the strings.
+// nlohmann::json writes the shortest form of a double that parses to the same value, and escapes strings.
 #include "tandem/report/json.h"
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 namespace tandem {
 namespace {
 
-using Json = nlohmann::ordered_json;  // keys in the order people read them
+using Json = nlohmann::ordered_json;  // keeps the keys in reading order
 
 void put(Json& object, const char* key, const std::optional<double>& value) {
   if (value && std::isfinite(*value)) object[key] = *value;
@@ -45,7 +45,7 @@ Json row_json(const StudyRow& row) {
 Json study_json(const StudyReport& report) {
   Json machine = Json::object();
   for (const Fact& fact : report.machine) {
-    std::string name = fact.name;  // two facts of one name are both kept
+    std::string name = fact.name;  // facts with the same name are all kept, numbered
     for (int i = 2; machine.contains(name); ++i) name = fmt::format("{} {}", fact.name, i);
     machine[name] = fact.value;
   }

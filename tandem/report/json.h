@@ -1,9 +1,8 @@
 // Studies as JSON. One study is
 //   {"study", "machine": {name: value, …}, "rows": [{"case", "version", "device", "median_ms", "min_ms",
-//   "max_ms",
-//    "with_copies_ms", "speedup", "gb_per_s", "gflop_per_s", "share_of_peak", "agrees", "max_error",
-//    "threads"}, …]}
-// with absent figures and figures that are not finite left out; several are {"studies": [that, …]}.
+//   "max_ms", "with_copies_ms", "speedup", "gb_per_s", "gflop_per_s", "share_of_peak", "agrees", "max_error",
+//   "threads"}, …]}
+// Absent and non-finite figures are left out. Several studies are {"studies": […]}.
 #pragma once
 
 #include <span>

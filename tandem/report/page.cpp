@@ -1,9 +1,9 @@
-// Style and skeleton. System fonts, colours for light, dark and paper, nothing fetched from anywhere.
+// The style sheet and the skeleton. System fonts; colors for light, dark and print; no external resources.
 #include "tandem/report/page.h"
 
 #include <fmt/format.h>
 
-#include "tandem/report/text.h"
+#include "tandem/report/html.h"
 
 namespace tandem {
 namespace {

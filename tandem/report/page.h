@@ -1,6 +1,6 @@
-// The shell of every HTML report: one self-contained file with its style inside, a header with the machine's
-// facts, contents when there are several sections, and the sections. What a section holds is its maker's
-// business; members whose names end in _html are markup, all others are text and get escaped here.
+// The shell of every HTML report: one self-contained file with inline style, a header with the machine facts,
+// a table of contents when there are several sections, and the sections. Members whose names end in _html are
+// markup and are inserted as they are; all others are text and are escaped here.
 #pragma once
 
 #include <string>
@@ -16,26 +16,26 @@ enum class Verdict { none, good, bad };
 struct PageSection {
   std::string title;
   std::string body_html;
-  Verdict verdict = Verdict::none;  // shown as a mark in the contents
+  Verdict verdict = Verdict::none;  // shown as a mark in the table of contents
 };
 
 struct Page {
   std::string title;
   std::string summary;  // one line under the title
   Verdict verdict = Verdict::none;
-  std::string lead_html;  // stands before the facts
+  std::string lead_html;  // placed before the facts
   std::vector<Fact> facts;
   std::vector<PageSection> sections;
   std::string footer_html;
-  std::string style;  // CSS of its own, after the common one
+  std::string style;  // page-specific CSS, added after the common style
 };
 
 std::string html_page(const Page& page);
 
-// The facts as a list of names and values.
+// The facts as a definition list.
 std::string facts_html(const std::vector<Fact>& facts);
 
-// Plots as cards, two beside each other where there is room.
+// Plots as cards, two per row where there is room.
 std::string plots_html(const std::vector<Plot>& plots);
 
 }  // namespace tandem

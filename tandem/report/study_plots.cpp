@@ -1,4 +1,4 @@
-// Rows to plots. Where threads were swept, the bars show each version with the most threads.
+// Study rows to plots. Where threads were swept, the bars show each version at its highest thread count.
 #include "tandem/report/study_plots.h"
 
 #include <fmt/format.h>
@@ -27,10 +27,10 @@ const StudyRow* find_row(const CaseRows& group, const std::string& version) {
   return found;
 }
 
-// A series of one figure of one version over all cases; empty when no case has it.
-Series figure_series(const std::vector<CaseRows>& cases, const std::string& version, int colour,
+// One figure of one version over all cases; empty when no case has it.
+Series figure_series(const std::vector<CaseRows>& cases, const std::string& version, int color,
                      const RowFigure& figure) {
-  Series series{.name = version, .x = {}, .y = {}, .colour = colour};
+  Series series{.name = version, .x = {}, .y = {}, .color = color};
   bool any = false;
   for (const CaseRows& group : cases) {
     const StudyRow* row = find_row(group, version);
@@ -55,24 +55,24 @@ Plot bar_plot(const std::vector<StudyRow>& rows, const std::vector<CaseRows>& ca
   return plot;
 }
 
-// Times over more than a decade and a half need a logarithmic axis to be seen at all.
-bool wants_log(const Plot& plot) {
-  double least = std::numeric_limits<double>::infinity();
-  double greatest = 0;
+// Times that span more than one and a half decades need a logarithmic axis to be visible.
+bool needs_log_axis(const Plot& plot) {
+  double min = std::numeric_limits<double>::infinity();
+  double max = 0;
   for (const Series& series : plot.series)
     for (const double y : series.y)
       if (y > 0) {
-        least = std::min(least, y);
-        greatest = std::max(greatest, y);
+        min = std::min(min, y);
+        max = std::max(max, y);
       }
-  return greatest > 30 * least;
+  return max > 30 * min;
 }
 
 Plot time_plot(const std::vector<StudyRow>& rows, const std::vector<CaseRows>& cases) {
   Plot plot = bar_plot(rows, cases, median);
-  plot.log_y = wants_log(plot);
+  plot.log_y = needs_log_axis(plot);
   plot.title = "Time by version";
-  plot.y_label = plot.log_y ? "median time, logarithmic: less is better" : "median time: less is better";
+  plot.y_label = plot.log_y ? "median time, logarithmic: lower is better" : "median time: lower is better";
   plot.y_unit = Unit::milliseconds;
   return plot;
 }
@@ -80,35 +80,35 @@ Plot time_plot(const std::vector<StudyRow>& rows, const std::vector<CaseRows>& c
 Plot peak_plot(const std::vector<StudyRow>& rows, const std::vector<CaseRows>& cases) {
   Plot plot = bar_plot(rows, cases, [](const StudyRow& row) { return row.share_of_peak; });
   plot.title = "Share of this machine's measured peak";
-  plot.y_label = "share of peak: more is better";
+  plot.y_label = "share of peak: higher is better";
   plot.y_unit = Unit::share;
   return plot;
 }
 
-// Takes the tuned version, the last that has copies, and beside it the tuned one without (the CPU's): who
-// wins?
+// Compares the last version that has copies (the tuned CUDA kernel), with and without them, with the last
+// version that has none (the tuned CPU code).
 Plot copies_plot(const std::vector<StudyRow>& rows, const std::vector<CaseRows>& cases) {
   Plot plot;
   plot.kind = PlotKind::bars;
   for (const CaseRows& group : cases) plot.categories.push_back(group.case_name);
   const std::vector<std::string> versions = versions_of(rows);
-  std::optional<Series> rival;
+  std::optional<Series> cpu_series;
   for (int i = static_cast<int>(versions.size()) - 1; i >= 0; --i) {
     const std::string& version = versions[i];
     Series with = figure_series(cases, version, 5, [](const StudyRow& row) { return row.with_copies_ms; });
     if (with.y.empty()) {
-      if (!rival) rival = figure_series(cases, version, i, median);
+      if (!cpu_series) cpu_series = figure_series(cases, version, i, median);
     } else if (plot.series.empty()) {
-      plot.title = fmt::format("What the copies cost: {}", version);
+      plot.title = fmt::format("Cost of the copies: {}", version);
       plot.series.push_back(figure_series(cases, version, i, median));
       with.name = version + " with copies";
       plot.series.push_back(std::move(with));
     }
   }
   if (plot.series.empty()) return plot;
-  if (rival) plot.series.insert(plot.series.begin(), std::move(*rival));
-  plot.log_y = wants_log(plot);
-  plot.y_label = plot.log_y ? "median time, logarithmic: less is better" : "median time: less is better";
+  if (cpu_series) plot.series.insert(plot.series.begin(), std::move(*cpu_series));
+  plot.log_y = needs_log_axis(plot);
+  plot.y_label = plot.log_y ? "median time, logarithmic: lower is better" : "median time: lower is better";
   plot.y_unit = Unit::milliseconds;
   return plot;
 }
@@ -120,12 +120,12 @@ Plot threads_plot(const std::vector<StudyRow>& rows, const std::vector<CaseRows>
   Plot plot;
   plot.title = "Scaling with threads";
   plot.x_label = "threads";
-  plot.y_label = "times faster than with the fewest threads";
+  plot.y_label = "speed-up over the lowest thread count";
   plot.y_unit = Unit::ratio;
   plot.log_x = true;
   plot.log_y = true;
-  double fewest = std::numeric_limits<double>::infinity();
-  double most = 0;
+  double min_threads = std::numeric_limits<double>::infinity();
+  double max_threads = 0;
   for (const CaseRows& group : cases) {
     for (const std::string& version : versions_of(group.rows)) {
       std::vector<StudyRow> swept;
@@ -136,19 +136,22 @@ Plot threads_plot(const std::vector<StudyRow>& rows, const std::vector<CaseRows>
       if (swept.size() < 2) continue;
       Series series{.name = group.case_name, .x = {}, .y = {}};
       if (several) series.name += ", " + version;
-      series.colour = 1 + static_cast<int>(plot.series.size());
+      series.color = 1 + static_cast<int>(plot.series.size());
       for (const StudyRow& row : swept) {
         series.x.push_back(*row.threads);
         series.y.push_back(swept.front().median_ms / row.median_ms);
       }
-      fewest = std::min(fewest, series.x.front());
-      most = std::max(most, series.x.back());
+      min_threads = std::min(min_threads, series.x.front());
+      max_threads = std::max(max_threads, series.x.back());
       plot.series.push_back(std::move(series));
     }
   }
   if (!plot.series.empty())
-    plot.series.push_back(
-        {.name = "ideal", .x = {fewest, most}, .y = {1, most / fewest}, .dashed = true, .colour = 0});
+    plot.series.push_back({.name = "ideal",
+                           .x = {min_threads, max_threads},
+                           .y = {1, max_threads / min_threads},
+                           .dashed = true,
+                           .color = 0});
   return plot;
 }
 

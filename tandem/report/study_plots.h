@@ -1,5 +1,5 @@
-// The plots every study wants, drawn from its rows alone: time by version, share of the peak, what the copies
-// cost, and how it scales with threads. A plot for which there is nothing to show is left out.
+// The standard plots of a study, made from its rows: time by version, share of the peak, cost of the copies
+// and scaling with threads. Plots without data are left out.
 #pragma once
 
 #include <vector>

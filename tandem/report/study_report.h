@@ -1,4 +1,4 @@
-// What a study found, as plain data: a row a measurement, facts about the machine, sentences and plots.
+// The result of a study as plain data: one row per measurement, machine facts, findings and plots.
 #pragma once
 
 #include <optional>
@@ -11,41 +11,41 @@
 namespace tandem {
 
 struct StudyRow {
-  std::string case_name;  // what was computed: "1000×1000 i32"; rows of one case are compared with each other
-  std::string version;    // "reference", "parallel", "cuda-simple", "cuda"; "cpu" where a training ran
+  std::string case_name;  // "1000×1000 i32"; rows of the same case are compared
+  std::string version;    // "reference", "parallel", "cuda-simple", "cuda"; for training runs "cpu" or "cuda"
   std::string device;     // "cpu", "cuda:0"
   double median_ms = 0;
   double min_ms = 0;
   double max_ms = 0;
   std::optional<double> with_copies_ms{};  // median with the copies to the device and back
-  std::optional<double> speedup{};         // over the case's `reference`; of a training, over the CPU
+  std::optional<double> speedup{};         // over the `reference` of the case; for training, over the CPU
   std::optional<double> gb_per_s{};
   std::optional<double> gflop_per_s{};
   std::optional<double> share_of_peak{};  // 1 is this machine's measured peak
   bool agrees = true;                     // the result equals the reference's, within the tolerance
   std::optional<double> max_error{};
-  std::optional<int> threads{};             // where the number of threads was swept
-  std::optional<double> samples_per_s{};    // of a training, whose times are those of an epoch
-  std::string engine{};                     // what trained: "perceptron on the CPU, 2 threads"
-  std::optional<int> workers{};             // that augmented
-  std::optional<double> waited_ms{};        // of an epoch, for their images
-  std::optional<double> efficiency{};       // samples_per_s a worker, relative to one worker
-  std::optional<int> epoch{};               // after which the accuracy was measured
-  std::optional<double> accuracy{};         // mean over seeds, a share of 1; rows with one are not compared
+  std::optional<int> threads{};           // set when the thread count was swept
+  std::optional<double> samples_per_s{};  // for training; the times are then per epoch
+  std::string engine{};                   // training engine: "perceptron on the CPU, 2 threads"
+  std::optional<int> workers{};           // augmentation workers
+  std::optional<double> waited_ms{};      // time per epoch the trainer waited for images
+  std::optional<double> efficiency{};     // samples_per_s per worker, relative to one worker
+  std::optional<int> epoch{};             // after which the accuracy was measured
+  std::optional<double> accuracy{};       // mean over seeds, in 0..1; such rows are not checked for agreement
   std::optional<double> accuracy_spread{};  // standard deviation over seeds
-  std::optional<double> lead{};             // of the accuracy over the case's `plain`, at the same epoch
+  std::optional<double> lead{};             // accuracy minus that of `plain` in the same case and epoch
   std::optional<double> lead_spread{};
-  bool in_table = true;  // or too many for people: in JSON only
+  bool in_table = true;  // false: only in the JSON, to keep tables short
 };
 
 struct StudyReport {
-  std::string study;  // "max": the name a user types
+  std::string study;  // "max": the name on the command line
   std::string title;  // "Element-wise maximum"
   std::vector<Fact> machine;
-  std::string introduction;  // a sentence that says what was computed
+  std::string introduction;  // what was computed and how
   std::vector<StudyRow> rows;
-  std::vector<std::string> findings;  // sentences: why the GPU wins or loses, what the copies cost
-  std::vector<Plot> plots;            // standard_plots(rows) in study_plots.h draws the usual ones
+  std::vector<std::string> findings;  // sentences about the measurements
+  std::vector<Plot> plots;            // usually standard_plots(rows), study_plots.h
 };
 
 }  // namespace tandem

@@ -1,4 +1,4 @@
-// Grouping, columns and the sentence about agreement.
+// Grouping, columns and the agreement sentences.
 #include "tandem/report/study_rows.h"
 
 #include <fmt/format.h>
@@ -11,15 +11,15 @@ namespace tandem {
 namespace {
 
 std::string optional_figure(const std::optional<double>& value, Unit unit) {
-  return value ? format_figure(*value, unit) : std::string();
+  return value ? format_number(*value, unit) : std::string();
 }
 
-// Three digits that mean something: "24,100".
+// Rounded to three significant digits: "24,100".
 std::string rounded_count(double count) {
   return format_count(std::llround(std::strtod(fmt::format("{:.2e}", count).c_str(), nullptr)));
 }
 
-// "98.21 ± 0.05 %", "+2.31 ± 0.20": hundredths of a share.
+// "98.21 ± 0.05 %", or with a sign "+2.31 ± 0.20" in percentage points.
 std::string points(const std::optional<double>& share, const std::optional<double>& spread,
                    bool signed_lead) {
   if (!share) return {};
@@ -47,7 +47,7 @@ std::string study_cell(const StudyRow& row, StudyField field) {
     case StudyField::lead:
       return points(row.lead, row.lead_spread, true);
     case StudyField::median:
-      return format_figure(row.median_ms, Unit::milliseconds);
+      return format_number(row.median_ms, Unit::milliseconds);
     case StudyField::range:
       return format_ms_range(row.min_ms, row.max_ms);
     case StudyField::with_copies:
@@ -76,23 +76,22 @@ std::vector<StudyColumn> study_columns(const std::vector<StudyRow>& rows) {
       {StudyField::device, "device", "where it was computed", false},
       {StudyField::threads, "threads", "CPU threads", true},
       {StudyField::workers, "workers", "threads or processes that augment", true},
-      {StudyField::epoch, "epoch", "after so many epochs", true},
-      {StudyField::accuracy, "accuracy", "share of the test images, mean and standard deviation over seeds",
-       true},
-      {StudyField::lead, "lead", "points of accuracy over plain, mean and standard deviation over seeds",
-       true},
+      {StudyField::epoch, "epoch", "epochs trained so far", true},
+      {StudyField::accuracy, "accuracy", "on the test images, mean and standard deviation over seeds", true},
+      {StudyField::lead, "lead",
+       "accuracy gain over plain in percentage points, mean and standard deviation over seeds", true},
       {StudyField::median, "median",
-       "median time of the repetitions (of a training: one epoch), data already on the device", true},
+       "median time of the repetitions (training: one epoch), data already on the device", true},
       {StudyField::range, "min–max", "fastest and slowest repetition", true},
       {StudyField::with_copies, "+ copies",
-       "median time with the copies to the device and back (of a training: of all images, once)", true},
-      {StudyField::speedup, "speed-up",
-       "how many times faster than the reference, or a training than on the CPU", true},
-      {StudyField::samples, "samples/s", "samples trained or augmented in a second", true},
-      {StudyField::waited, "waited", "of an epoch, how long the trainer had no images", true},
-      {StudyField::efficiency, "efficiency", "samples/s of a worker, relative to one worker alone", true},
-      {StudyField::gb, "GB/s", "memory read and written in a second", true},
-      {StudyField::gflop, "GFLOP/s", "additions and multiplications in a second", true},
+       "median time including the copies to the device and back (training: all images, once)", true},
+      {StudyField::speedup, "speed-up", "how many times faster than the reference (training: than the CPU)",
+       true},
+      {StudyField::samples, "samples/s", "samples trained or augmented per second", true},
+      {StudyField::waited, "waited", "time per epoch the trainer waited for images", true},
+      {StudyField::efficiency, "efficiency", "samples/s per worker, relative to a single worker", true},
+      {StudyField::gb, "GB/s", "memory read and written per second", true},
+      {StudyField::gflop, "GFLOP/s", "additions and multiplications per second", true},
       {StudyField::share, "of peak", "share of the peak measured on this machine", true}};
   std::erase_if(columns, [&](const StudyColumn& column) {
     return std::all_of(rows.begin(), rows.end(),
@@ -148,20 +147,20 @@ int count_wrong(const std::vector<StudyRow>& rows) {
 
 std::vector<std::string> agreement_sentences(const std::vector<StudyRow>& rows) {
   std::vector<std::string> sentences;
-  std::optional<double> largest;
+  std::optional<double> max_error;
   for (const StudyRow& row : rows) {
     const bool has_error = row.max_error && std::isfinite(*row.max_error);
-    if (has_error) largest = std::max(largest.value_or(0), *row.max_error);
+    if (has_error) max_error = std::max(max_error.value_or(0), *row.max_error);
     if (row.agrees) continue;
     sentences.push_back(fmt::format(
         "WRONG: {} on {} disagrees with the reference on {}{}.", version_label(row), row.device,
         row.case_name,
-        has_error ? fmt::format(", the largest error is {}", format_figure(*row.max_error)) : ""));
+        has_error ? fmt::format(", the maximum error is {}", format_number(*row.max_error)) : ""));
   }
   if (!sentences.empty() || !is_compared(rows)) return sentences;
-  if (!largest) return {"All versions agree."};
-  if (*largest == 0) return {"All versions agree exactly."};
-  return {fmt::format("All versions agree; the largest error is {}.", format_figure(*largest))};
+  if (!max_error) return {"All versions agree."};
+  if (*max_error == 0) return {"All versions agree exactly."};
+  return {fmt::format("All versions agree; the maximum error is {}.", format_number(*max_error))};
 }
 
 }  // namespace tandem

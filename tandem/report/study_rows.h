@@ -1,5 +1,5 @@
-// The rows of a study as a table shows them: grouped by case, with the columns that hold something. Shared by
-// the text and the HTML table, so that both say the same.
+// The rows of a study as a table: grouped by case, without empty columns. Shared by the text and the HTML
+// table so that both show the same.
 #pragma once
 
 #include <string>
@@ -32,37 +32,37 @@ enum class StudyField {
 struct StudyColumn {
   StudyField field;
   std::string header;
-  std::string meaning;  // a phrase that explains the figure
-  bool number;          // aligned right
+  std::string meaning;  // a phrase that explains the column
+  bool number;          // right-aligned
 };
 
-// The columns that at least one row fills, in reading order.
+// The columns that have a value in at least one row, in reading order.
 std::vector<StudyColumn> study_columns(const std::vector<StudyRow>& rows);
 
-// The figure with its unit; empty where the row has none.
+// The formatted value with its unit; empty when the row has none.
 std::string study_cell(const StudyRow& row, StudyField field);
 
 struct CaseRows {
   std::string case_name;
   std::vector<StudyRow> rows;
-  int fastest = -1;  // the correct row with the least median, when there is one to compare it with
+  int fastest = -1;  // index of the correct row with the lowest median; -1 when there is nothing to compare
 };
 
-// What tables show: cases in order of first appearance.
+// The rows that tables show, cases in order of first appearance.
 std::vector<CaseRows> rows_by_case(const std::vector<StudyRow>& rows);
 
-// Versions in order of first appearance: the number of a version is its colour in plots and tables.
+// Versions in order of first appearance. The index of a version is its color in plots and tables.
 std::vector<std::string> versions_of(const std::vector<StudyRow>& rows);
 
 // "parallel" or, when threads were swept, "parallel with 4 threads".
 std::string version_label(const StudyRow& row);
 
-// Whether any row could have been wrong: an accuracy is what it is.
+// Whether any row was checked for agreement; accuracies are not.
 bool is_compared(const std::vector<StudyRow>& rows);
 
 int count_wrong(const std::vector<StudyRow>& rows);
 
-// One sentence when all agree, otherwise one for each row that does not, beginning with WRONG.
+// One sentence when all rows agree, otherwise one per disagreeing row, beginning with WRONG.
 std::vector<std::string> agreement_sentences(const std::vector<StudyRow>& rows);
 
 }  // namespace tandem

@@ -1,10 +1,10 @@
-// The table itself is table.cpp's; here is what a study puts into it.
+// Fills the generic table (text/table.h) with the rows of a study.
 #include "tandem/report/study_text.h"
 
 #include <algorithm>
 
 #include "tandem/report/study_rows.h"
-#include "tandem/report/text.h"
+#include "tandem/text/utf8.h"
 
 namespace tandem {
 namespace {
@@ -35,13 +35,13 @@ Table study_table(const std::vector<StudyRow>& rows) {
   return table;
 }
 
-std::string paragraph(const std::string& words, const std::string& bullet, Tone tone,
+std::string paragraph(const std::string& content, const std::string& bullet, Tone tone,
                       const TextStyle& style) {
   std::string text;
   const int indent = display_width(bullet);
   std::string margin = bullet;
-  for (const std::string& line : wrap(words, style.width - indent)) {
-    text += margin + toned(line, tone, style) + '\n';
+  for (const std::string& line : wrap(content, style.width - indent)) {
+    text += margin + colorize(line, tone, style) + '\n';
     margin = std::string(static_cast<std::size_t>(indent), ' ');
   }
   return text;

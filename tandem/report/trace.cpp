@@ -1,4 +1,4 @@
-// An object a line, written one by one: a run has many events.
+// One JSON object per line, serialized one at a time because a run has many events.
 #include "tandem/report/trace.h"
 
 #include <cmath>

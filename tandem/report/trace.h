@@ -1,5 +1,5 @@
-// A timeline in Chrome's trace format, which chrome://tracing and Perfetto open: a row a track, a bar an
-// event. Knows nothing of how the events were measured.
+// A timeline in Chrome's trace format for chrome://tracing and Perfetto: one row per track, one bar per
+// event.
 #pragma once
 
 #include <span>
@@ -11,15 +11,14 @@
 namespace tandem {
 
 struct TraceEvent {
-  std::string track;    // its row: "worker 3", "GPU copies"
-  std::string name;     // what the bar says
+  std::string track;    // row of the timeline: "worker 3", "GPU copies"
+  std::string name;     // label of the bar
   double begin_us = 0;  // all events on one clock
   double duration_us = 0;
   std::vector<Fact> args;  // shown when the bar is clicked
 };
 
-// Rows stand in the order in which their tracks first appear. An event whose times are not finite is left
-// out.
+// Tracks are ordered by first appearance. Events with non-finite times are left out.
 std::string to_trace_text(std::span<const TraceEvent> events);
 
 }  // namespace tandem

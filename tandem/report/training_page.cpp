@@ -1,4 +1,4 @@
-// The sections of the page; the shell is page.cpp's. What was not measured has no section.
+// The sections of the page; page.cpp writes the shell. What was not measured has no section.
 #include "tandem/report/training_page.h"
 
 #include <fmt/format.h>
@@ -7,9 +7,11 @@
 #include <cmath>
 
 #include "tandem/core/error.h"
-#include "tandem/report/figures.h"
+#include "tandem/report/class_metrics.h"
+#include "tandem/report/html.h"
 #include "tandem/report/page.h"
-#include "tandem/report/text.h"
+#include "tandem/text/format_number.h"
+#include "tandem/text/utf8.h"
 
 namespace tandem {
 namespace {
@@ -43,7 +45,7 @@ tr.best td{font-weight:650}
 .mistakes figcaption span{display:block;color:var(--soft);font-size:13px}
 )";
 
-// "97.05 %": two digits, because models differ in the second.
+// "97.05 %": two decimals, because models differ in the second one.
 std::string percent(double share) {
   return std::isfinite(share) ? fmt::format("{:.2f} %", 100 * share) : "–";
 }
@@ -72,68 +74,55 @@ std::string paragraph(const std::string& text) {
 
 // ---- the confusion matrix, read
 
-struct ClassFigures {
-  std::int64_t images = 0, predicted = 0, right = 0;
-  std::size_t taken_for = 0;  // the class its mistakes fall into most
-  std::int64_t taken = 0;
-
-  double recall() const {
-    return images > 0 ? static_cast<double>(right) / static_cast<double>(images) : not_measured;
-  }
-  double precision() const {
-    return predicted > 0 ? static_cast<double>(right) / static_cast<double>(predicted) : not_measured;
-  }
+struct ClassFigures : ClassMetrics {
+  std::size_t confused_with = 0;  // the most frequent wrong prediction
+  std::int64_t confused = 0;
 };
 
 struct Confusion {
   std::vector<ClassFigures> classes;
-  std::int64_t images = 0, right = 0;
-  double worst_share = 0;  // the largest share of a class that went to one wrong class
+  std::int64_t images = 0, correct = 0;
+  double worst_share = 0;  // the largest share of a class predicted as one wrong class
 };
 
 Confusion read_confusion(const TrainingReport& report) {
   const std::size_t count = report.classes.size();
   Confusion all;
-  all.classes.resize(count);
-  for (std::size_t truth = 0; truth < count; ++truth)
+  for (const ClassMetrics& metrics : class_metrics(report.confusion)) all.classes.push_back({metrics});
+  for (std::size_t truth = 0; truth < count; ++truth) {
+    ClassFigures& figures = all.classes[truth];
     for (std::size_t predicted = 0; predicted < count; ++predicted) {
       const std::int64_t cell = report.confusion[truth * count + predicted];
-      ClassFigures& figures = all.classes[truth];
-      figures.images += cell;
-      all.classes[predicted].predicted += cell;
-      if (truth == predicted) {
-        figures.right = cell;
-      } else if (cell > figures.taken) {
-        figures.taken = cell;
-        figures.taken_for = predicted;
-      }
+      if (truth == predicted || cell <= figures.confused) continue;
+      figures.confused = cell;
+      figures.confused_with = predicted;
     }
+  }
   for (const ClassFigures& figures : all.classes) {
     all.images += figures.images;
-    all.right += figures.right;
+    all.correct += figures.correct;
     if (figures.images > 0)
-      all.worst_share =
-          std::max(all.worst_share, static_cast<double>(figures.taken) / static_cast<double>(figures.images));
+      all.worst_share = std::max(all.worst_share,
+                                 static_cast<double>(figures.confused) / static_cast<double>(figures.images));
   }
   return all;
 }
 
 std::string confusion_sentence(const TrainingReport& report, const Confusion& all) {
   std::string text =
-      "A row is what an image shows, a column what the model took it for: the blue diagonal is right, the "
-      "redder "
-      "a cell beside it the larger the part of that row that went there.";
-  if (all.right == all.images) return text + " Nothing was confused.";
+      "Rows are the true classes, columns the predicted ones. The blue diagonal is correct; the redder "
+      "another cell, the larger the share of its row that was predicted as that class.";
+  if (all.correct == all.images) return text + " Nothing was confused.";
   const auto worst =
       std::max_element(all.classes.begin(), all.classes.end(),
-                       [](const ClassFigures& a, const ClassFigures& b) { return a.taken < b.taken; });
-  return text + fmt::format(" The most frequent confusion: {} taken for {}, {} {}.",
+                       [](const ClassFigures& a, const ClassFigures& b) { return a.confused < b.confused; });
+  return text + fmt::format(" The most frequent confusion: {} predicted as {}, {} {}.",
                             report.classes[static_cast<std::size_t>(worst - all.classes.begin())],
-                            report.classes[worst->taken_for], format_count(worst->taken),
-                            worst->taken == 1 ? "time" : "times");
+                            report.classes[worst->confused_with], format_count(worst->confused),
+                            worst->confused == 1 ? "time" : "times");
 }
 
-// Beyond some thirty classes figures would not fit: colour alone, the figures on hover.
+// Beyond 32 classes the counts do not fit: cells show color only, and the count on hover.
 std::string confusion_table(const TrainingReport& report, const Confusion& all) {
   const std::vector<std::string>& names = report.classes;
   const bool many = names.size() > 32;
@@ -142,8 +131,7 @@ std::string confusion_table(const TrainingReport& report, const Confusion& all) 
   });
   std::string html = fmt::format(
       "<div class=\"scroll\"><table class=\"confusion{}\">\n<thead><tr><th></th><th class=\"axis\" "
-      "colspan=\"{}\">taken "
-      "for →</th></tr>\n<tr><th></th>",
+      "colspan=\"{}\">predicted →</th></tr>\n<tr><th></th>",
       many ? " many" : "", names.size());
   for (const std::string& name : names)
     html += fmt::format("<th scope=\"col\"><div{}>{}</div></th>", upright ? " class=\"long\"" : "",
@@ -155,7 +143,7 @@ std::string confusion_table(const TrainingReport& report, const Confusion& all) 
       const std::int64_t cell = report.confusion[truth * names.size() + predicted];
       const double share = static_cast<double>(cell) /
                            static_cast<double>(std::max<std::int64_t>(all.classes[truth].images, 1));
-      // Shades end at a half so that the text stays readable; single mistakes must not vanish.
+      // Shades end at one half so that text stays readable; single mistakes must stay visible.
       const bool right = truth == predicted;
       const double shade = right ? 0.5 * share : cell > 0 ? 0.08 + 0.47 * share / all.worst_share : 0;
       const char* kind = right ? " class=\"right\"" : cell == 0 ? " class=\"none\"" : "";
@@ -164,7 +152,7 @@ std::string confusion_table(const TrainingReport& report, const Confusion& all) 
       else if (cell == 0)
         html += fmt::format("<td{}>·</td>", kind);
       else
-        html += fmt::format("<td{} style=\"--s:{:.2f}\" title=\"{} taken for {}: {} ({})\">{}</td>", kind,
+        html += fmt::format("<td{} style=\"--s:{:.2f}\" title=\"{} predicted as {}: {} ({})\">{}</td>", kind,
                             shade, escape_html(names[truth]), escape_html(names[predicted]), cell,
                             percent(share), many ? std::string() : fmt::format("{}", cell));
     }
@@ -173,10 +161,10 @@ std::string confusion_table(const TrainingReport& report, const Confusion& all) 
   return html + "</tbody></table></div>\n";
 }
 
-std::string share_cell(double share, int colour) {
+std::string share_cell(double share, int color) {
   std::string bar;
   if (std::isfinite(share))
-    bar = fmt::format("<span class=\"share c{}\"><i style=\"width:{:.0f}%\"></i></span>", colour,
+    bar = fmt::format("<span class=\"share c{}\"><i style=\"width:{:.0f}%\"></i></span>", color,
                       100 * std::clamp(share, 0.0, 1.0));
   return fmt::format("<td class=\"number\">{}{}</td>", percent(share), bar);
 }
@@ -185,25 +173,25 @@ std::string class_table(const TrainingReport& report, const Confusion& all) {
   std::string html =
       "<div class=\"scroll tall\"><table>\n<thead><tr><th scope=\"col\">class</th><th class=\"number\" "
       "scope=\"col\">images</th><th class=\"number\" scope=\"col\">recall</th><th class=\"number\" "
-      "scope=\"col\">precision</th><th scope=\"col\">most often taken for</th></tr></thead>\n<tbody>\n";
+      "scope=\"col\">precision</th><th scope=\"col\">most often predicted as</th></tr></thead>\n<tbody>\n";
   for (std::size_t i = 0; i < all.classes.size(); ++i) {
     const ClassFigures& figures = all.classes[i];
-    const std::string taken = figures.taken == 0
-                                  ? "–"
-                                  : fmt::format("{} ({})", escape_html(report.classes[figures.taken_for]),
-                                                format_count(figures.taken));
+    const std::string confused =
+        figures.confused == 0 ? "–"
+                              : fmt::format("{} ({})", escape_html(report.classes[figures.confused_with]),
+                                            format_count(figures.confused));
     html += fmt::format("<tr><td>{}</td><td class=\"number\">{}</td>{}{}<td>{}</td></tr>\n",
                         escape_html(report.classes[i]), format_count(figures.images),
-                        share_cell(figures.recall(), 1), share_cell(figures.precision(), 3), taken);
+                        share_cell(figures.recall, 1), share_cell(figures.precision, 3), confused);
   }
   return html + "</tbody></table></div>\n";
 }
 
-// ---- the epochs
+// ---- epochs
 
 template <class Figure>
-Series curve(const TrainingReport& report, const std::string& name, int colour, Figure figure) {
-  Series series{.name = name, .x = {}, .y = {}, .colour = colour};
+Series curve(const TrainingReport& report, const std::string& name, int color, Figure figure) {
+  Series series{.name = name, .x = {}, .y = {}, .color = color};
   for (const EpochRecord& record : report.epochs) {
     if (!std::isfinite(figure(record))) continue;
     series.x.push_back(record.epoch);
@@ -226,7 +214,7 @@ std::vector<Plot> curves(const TrainingReport& report) {
     std::erase_if(plot.series, [](const Series& series) { return series.y.empty(); });
     if (!plot.series.empty()) plots.push_back(std::move(plot));
   }
-  // A learning rate that never changes is one figure, not a curve.
+  // A constant learning rate needs no curve.
   if (!plots.empty() && plots.back().title == learning_rate.title) {
     const std::vector<double>& y = plots.back().series[0].y;
     if (std::all_of(y.begin(), y.end(), [&](double value) { return value == y.front(); })) plots.pop_back();
@@ -256,7 +244,7 @@ std::string epoch_table(const TrainingReport& report) {
   return html + "</tbody></table></div>\n";
 }
 
-// ---- the mistakes
+// ---- example images
 
 std::string base64(const std::string& bytes) {
   constexpr const char* letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -271,7 +259,7 @@ std::string base64(const std::string& bytes) {
   return text;
 }
 
-// The width a PNG states in its header: small pictures are shown as the squares they are made of.
+// The width in a PNG's header. Small images are shown enlarged, without smoothing.
 std::uint32_t png_width(const std::string& png) {
   std::uint32_t width = 0;
   for (std::size_t i = 16; i < 20 && i < png.size(); ++i)
@@ -279,15 +267,15 @@ std::uint32_t png_width(const std::string& png) {
   return width;
 }
 
-std::string images_html(const std::vector<JudgedImage>& images) {
+std::string images_html(const std::vector<ClassifiedImage>& images) {
   std::string html = "<div class=\"mistakes\">\n";
-  for (const JudgedImage& image : images) {
+  for (const ClassifiedImage& image : images) {
     const std::string what = image.truth == image.predicted
                                  ? fmt::format("<b>{}</b>", escape_html(image.truth))
-                                 : fmt::format("<b>{}</b> taken for <b>{}</b>", escape_html(image.truth),
+                                 : fmt::format("<b>{}</b> predicted as <b>{}</b>", escape_html(image.truth),
                                                escape_html(image.predicted));
     html += fmt::format(
-        "<figure><img{} alt=\"{}\" src=\"data:image/png;base64,{}\"/><figcaption>{}<span>{} sure · "
+        "<figure><img{} alt=\"{}\" src=\"data:image/png;base64,{}\"/><figcaption>{}<span>{} confidence · "
         "{}</span></figcaption></figure>\n",
         png_width(image.png) <= 96 ? " class=\"small\"" : "", escape_html(image.name), base64(image.png),
         what, percent(image.probability), escape_html(image.name));
@@ -295,7 +283,7 @@ std::string images_html(const std::vector<JudgedImage>& images) {
   return html + "</div>\n";
 }
 
-// ---- the head
+// ---- header
 
 std::string headline_html(const TrainingReport& report, const Confusion& all) {
   std::string html;
@@ -305,7 +293,7 @@ std::string headline_html(const TrainingReport& report, const Confusion& all) {
   };
   if (std::isfinite(report.test_accuracy)) add(percent(report.test_accuracy), report.test_name + " accuracy");
   if (all.images > 0)
-    add(format_count(all.images - all.right),
+    add(format_count(all.images - all.correct),
         fmt::format("wrong of {} {} images", format_count(all.images), report.test_name));
   if (std::isfinite(report.test_loss)) add(decimals(report.test_loss, 4), report.test_name + " loss");
   if (!report.epochs.empty())
@@ -315,20 +303,16 @@ std::string headline_html(const TrainingReport& report, const Confusion& all) {
 }
 
 std::string curves_sentence(const TrainingReport& report) {
-  std::string text = "Loss is what training makes small, accuracy the share of images classified correctly.";
+  std::string text = "Training minimizes the loss; accuracy is the share of images classified correctly.";
   const bool compared =
       std::any_of(report.epochs.begin(), report.epochs.end(), [](const EpochRecord& record) {
         return std::isfinite(record.val_loss) || std::isfinite(record.val_accuracy);
       });
   if (compared && report.epochs.size() > 1)
-    text += fmt::format(
-        " Where the {} curve turns away from the training curve, the model begins to learn its training "
-        "images "
-        "by heart.",
-        report.val_name);
+    text += fmt::format(" Where the {} curve departs from the training curve, the model begins to overfit.",
+                        report.val_name);
   if (report.best_epoch > 0)
-    text +=
-        fmt::format(" The weights kept are those of epoch {}, set in bold in the table.", report.best_epoch);
+    text += fmt::format(" The kept weights are those of epoch {}, in bold in the table.", report.best_epoch);
   return text;
 }
 
@@ -348,26 +332,29 @@ std::string training_page(const TrainingReport& report) {
   page.facts = report.facts;
   if (!report.epochs.empty())
     page.sections.push_back(
-        {.title = "How it learned",
+        {.title = "Training",
          .body_html = paragraph(curves_sentence(report)) + plots_html(curves(report)) + epoch_table(report)});
   if (tested)
     page.sections.push_back(
-        {.title = "What it confuses",
-         .body_html = paragraph(confusion_sentence(report, all)) +
-                      paragraph("Recall is the share of a class's images that were recognised, precision the "
-                                "share of the images given that class that really belong to it.") +
-                      "<div class=\"pair\">\n" + confusion_table(report, all) + class_table(report, all) +
-                      "</div>\n"});
+        {.title = "Confusion matrix",
+         .body_html =
+             paragraph(confusion_sentence(report, all)) +
+             paragraph(
+                 "Recall is the share of a class's images that were predicted as that class; precision is "
+                 "the share of the images predicted as that class that belong to it.") +
+             "<div class=\"pair\">\n" + confusion_table(report, all) + class_table(report, all) +
+             "</div>\n"});
   if (!report.mistakes.empty())
     page.sections.push_back(
-        {.title = "The worst mistakes",
-         .body_html = paragraph("Images the model was wrong about and most sure of; the figure is the "
-                                "probability it gave its answer.") +
-                      images_html(report.mistakes)});
-  if (!report.surest.empty())
-    page.sections.push_back({.title = "The surest answers",
-                             .body_html = paragraph("Images the model was right about and most sure of.") +
-                                          images_html(report.surest)});
+        {.title = "Worst mistakes",
+         .body_html =
+             paragraph("Wrong predictions with the highest probability. The figure is the probability "
+                       "of the predicted class.") +
+             images_html(report.mistakes)});
+  if (!report.most_confident.empty())
+    page.sections.push_back({.title = "Most confident correct predictions",
+                             .body_html = paragraph("Correct predictions with the highest probability.") +
+                                          images_html(report.most_confident)});
   page.footer_html = "<p>Made by Tandem. Every figure was measured in the run that made this file.</p>";
   return html_page(page);
 }

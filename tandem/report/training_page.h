@@ -1,5 +1,5 @@
-// A training run as one HTML file that works offline: how good the model is, how it got there, what it
-// confuses and its worst mistakes as pictures.
+// A training run as one HTML file that works offline: accuracy, training curves, confusion matrix and the
+// worst mistakes as images.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace tandem {
 
-// The confusion matrix must be empty or have classes × classes counts.
+// Requires the confusion matrix to be empty or to have classes × classes counts.
 std::string training_page(const TrainingReport& report);
 
 }  // namespace tandem

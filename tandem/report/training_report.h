@@ -1,5 +1,5 @@
-// What a training run has to tell, as plain data. Accuracies, precisions and probabilities are shares of 1; a
-// figure that was not measured is NaN.
+// The result of a training run as plain data. Accuracies, precisions and probabilities are in 0..1; a figure
+// that was not measured is NaN.
 #pragma once
 
 #include <cstdint>
@@ -15,33 +15,39 @@ inline constexpr double not_measured = std::numeric_limits<double>::quiet_NaN();
 
 struct EpochRecord {
   int epoch = 0;  // from 1
-  double train_loss = not_measured, train_accuracy = not_measured;
-  double val_loss = not_measured, val_accuracy = not_measured;
+  double train_loss = not_measured;
+  double train_accuracy = not_measured;
+  double val_loss = not_measured;
+  double val_accuracy = not_measured;
   double learning_rate = not_measured;
-  double seconds = not_measured, samples_per_second = not_measured;
-  double waited_seconds = not_measured;  // of those, for images that were not ready
+  double seconds = not_measured;
+  double samples_per_second = not_measured;
+  double waited_seconds = not_measured;  // the part of `seconds` spent waiting for images
 };
 
-struct JudgedImage {
-  std::string png;                    // the picture, as the bytes of a PNG file
-  std::string truth, predicted;       // names of classes
+struct ClassifiedImage {
+  std::string png;    // bytes of a PNG file
+  std::string truth;  // class names
+  std::string predicted;
   double probability = not_measured;  // of the predicted class
-  std::string name;                   // "image 7", or of a photograph its path
+  std::string name;                   // "image 7", or the path of a photograph
 };
 
 struct TrainingReport {
-  std::string title, command;
+  std::string title;
+  std::string command;
   std::vector<Fact> facts;
   std::vector<EpochRecord> epochs;
-  std::string val_name = "validation";  // what the epochs' val figures were measured on
-  int best_epoch = 0;                   // the one whose weights were kept; 0: not known
-  double test_accuracy = not_measured, test_loss = not_measured;
+  std::string val_name = "validation";  // name of the data the val figures were measured on
+  int best_epoch = 0;                   // the epoch whose weights were kept; 0: unknown
+  double test_accuracy = not_measured;
+  double test_loss = not_measured;
   double total_seconds = not_measured;
   std::vector<std::string> classes;
-  std::vector<std::int64_t> confusion;  // truth × predicted over the test images; empty: not measured
-  std::string test_name = "test";       // what the test images are called
-  std::vector<JudgedImage> mistakes;    // the worst first
-  std::vector<JudgedImage> surest;      // of those it was right about
+  std::vector<std::int64_t> confusion;  // [truth][predicted] counts over the test images; empty: not measured
+  std::string test_name = "test";       // name of the test data
+  std::vector<ClassifiedImage> mistakes;        // most confident first
+  std::vector<ClassifiedImage> most_confident;  // correct predictions, most confident first
 };
 
 }  // namespace tandem

@@ -8,8 +8,8 @@
 #include "tandem/core/clock.h"
 #include "tandem/data/mnist.h"
 #include "tandem/files/fetch.h"
-#include "tandem/report/figures.h"
 #include "tandem/study/machine_report.h"
+#include "tandem/text/format_number.h"
 #include "tandem/train/device_choice.h"
 #include "tandem/train/evaluate.h"
 #include "tandem/train/training_state.h"
@@ -20,7 +20,7 @@ namespace {
 constexpr const char* recipe = "digits";
 
 std::vector<AugmentCase> cases_for(std::int64_t available, const StudyOptions& options) {
-  // Fewer images need more epochs until both trainings stand still, and more seeds, since chance weighs more.
+  // Fewer images need more epochs until both runs converge, and more seeds, because the variance is higher.
   std::vector<AugmentCase> cases = {{1000, 60, 5}, {10000, 30, 3}, {60000, 15, 2}};
   if (options.quick) cases = {{1000, 20, 2}, {10000, 4, 1}};
   std::erase_if(cases, [&](const AugmentCase& one) { return one.images > available; });
@@ -29,7 +29,8 @@ std::vector<AugmentCase> cases_for(std::int64_t available, const StudyOptions& o
     if (options.epochs > 0) one.epochs = options.epochs;
     if (options.seeds > 0) one.seeds = options.seeds;
   }
-  // A constant rate ends in steps too large for either; which training that hurts more depends on the images.
+  // A constant learning rate ends with steps that are too large for both runs, and hurts one more than the
+  // other depending on the images. A decaying rate removes that effect.
   if (!options.quick)
     for (std::size_t i = 0, count = cases.size(); i < count; ++i) {
       cases.push_back(cases[i]);
@@ -40,24 +41,24 @@ std::vector<AugmentCase> cases_for(std::int64_t available, const StudyOptions& o
 
 struct StudyData {
   DataSplit split;
-  std::string why;  // this data
+  std::string note;  // why this data set was chosen; may be empty
 };
 
 StudyData data_for(const StudyOptions& options) {
-  const std::int64_t digits = options.quick ? 10000 : 60000;
-  if (!options.data.empty()) return {load_split(options.data, "", {}, digits), ""};
+  const std::int64_t digit_count = options.quick ? 10000 : 60000;
+  if (!options.data.empty()) return {load_split(options.data, "", {}, digit_count), ""};
   std::filesystem::path folder;
   try {
     folder = fetch_dataset("mnist", {.offline = true});
   } catch (const Error&) {
-    return {load_split("digits", "", {}, digits),
-            "MNIST is not in the cache (tandem fetch mnist brings it): these are drawn digits, which are "
-            "easier."};
+    return {load_split("digits", "", {}, digit_count),
+            "MNIST is not in the cache (tandem fetch mnist downloads it). Synthetic digits were used "
+            "instead; they are easier."};
   }
   return {load_mnist("mnist", folder), ""};
 }
 
-// What `tandem train` does unless told otherwise, with as many inputs and classes as the images have.
+// The defaults of `tandem train`, with input and output sizes that match the images.
 TrainOptions train_options(const ImageSet& images, const StudyOptions& options) {
   TrainOptions train;
   train.layers = {images.image_size(), 200, static_cast<std::int64_t>(images.classes.size())};
@@ -136,21 +137,21 @@ StudyReport study_augment(const StudyOptions& options) {
   check_image_set(data.split.test, data.split.name);
   StudyReport report{
       .study = "augment",
-      .title = "Plain against augmented training",
+      .title = "Training with and without augmentation",
       .machine = report_facts(),
       .introduction = fmt::format(
-          "Perceptrons {},200,{} with sigmoids are trained on {} by SGD in batches of 16, at a rate of 0.5 "
-          "or, “falling”, of 0.5 down to 0 along a cosine, "
-          "once on the images as they are and once augmented anew in every epoch ({}), with as many epochs "
-          "and batches, and from the same weights. Every seed has its own weights, order and, as long as "
-          "there are enough, training images. The accuracy is that on the {} test images. Times are of an "
-          "epoch.",
+          "Perceptrons {},200,{} with sigmoid activations are trained on {} by SGD with batch size 16 and a "
+          "learning rate of 0.5, constant or (“decaying rate”) decreasing to 0 along a cosine. Each is "
+          "trained once on the original images and once with augmentation that is sampled anew in every "
+          "epoch ({}), with the same number of epochs and batches and the same initial weights. Every seed "
+          "has its own weights, order and, while there are enough, training images. The accuracy is measured "
+          "on the {} test images. Times are per epoch.",
           data.split.train.image_size(), data.split.train.classes.size(), data.split.name,
           to_string(parse_recipe(recipe)), format_count(data.split.test.count())),
       .rows = {},
       .findings = {},
       .plots = {}};
-  if (!data.why.empty()) report.findings.push_back(data.why);
+  if (!data.note.empty()) report.findings.push_back(data.note);
   for (const AugmentCase& one : cases_for(data.split.train.count(), options)) {
     const AugmentResult result = compare_augmentation(data.split, one, options);
     for (StudyRow& row : augment_rows(result)) report.rows.push_back(std::move(row));

@@ -1,5 +1,5 @@
-// What augmentation is worth: the same network trained on the same images as they are and augmented, for as
-// many epochs and batches, judged after every epoch.
+// The effect of augmentation: the same network trained on the same images with and without augmentation, for
+// the same number of epochs and batches, evaluated on the test set after every epoch.
 #pragma once
 
 #include <vector>
@@ -11,10 +11,10 @@
 
 namespace tandem {
 
-// On mnist where it is at hand, else on drawn digits; 1,000, 10,000 and 60,000 images.
+// On MNIST if it is in the cache, else on synthetic digits, with 1,000, 10,000 and 60,000 images.
 StudyReport study_augment(const StudyOptions& options = {});
 
-// Plain and augmented with seeds seed, seed + 1, …; each seed has images of its own as long as there are
+// Trains plain and augmented with seeds seed, seed + 1, … Each seed uses its own images while there are
 // enough.
 AugmentResult compare_augmentation(const DataSplit& data, const AugmentCase& augment_case,
                                    const StudyOptions& options);

@@ -12,7 +12,7 @@ namespace {
 
 struct MeanSpread {
   double mean = 0;
-  std::optional<double> spread = {};  // of several
+  std::optional<double> spread = {};  // only for two or more values
 };
 
 MeanSpread mean_spread(const std::vector<double>& values) {
@@ -31,7 +31,7 @@ std::vector<double> after(const std::vector<AugmentResult::Curve>& curves, std::
   return values;
 }
 
-// Augmented less plain, seed by seed.
+// Augmented minus plain, per seed.
 std::vector<double> leads_after(const AugmentResult& result, std::size_t epoch) {
   std::vector<double> leads = after(result.augmented, epoch);
   const std::vector<double> plain = after(result.plain, epoch);
@@ -39,7 +39,7 @@ std::vector<double> leads_after(const AugmentResult& result, std::size_t epoch) 
   return leads;
 }
 
-// 1, 5, 10, 50, … and the last.
+// Epochs 1, 5, 10, 50, … and the last.
 bool is_shown(std::int64_t epoch, std::int64_t epochs) {
   std::int64_t leading = epoch;
   while (leading % 10 == 0) leading /= 10;
@@ -59,7 +59,7 @@ std::size_t epochs_of(const AugmentResult& result) {
 
 std::string AugmentCase::setting() const {
   return fmt::format("{} images{}", format_count(images),
-                     schedule == ScheduleKind::constant ? "" : ", falling rate");
+                     schedule == ScheduleKind::constant ? "" : ", decaying rate");
 }
 
 std::string AugmentCase::name() const {
@@ -98,25 +98,26 @@ std::string augment_finding(const AugmentResult& result) {
   const std::size_t last = epochs_of(result) - 1;
   const std::vector<double> leads = leads_after(result, last);
   const MeanSpread lead = mean_spread(leads);
-  const auto ahead = std::count_if(leads.begin(), leads.end(), [](double value) { return value > 0; });
+  const auto better_seeds = std::count_if(leads.begin(), leads.end(), [](double value) { return value > 0; });
   const auto mean_after = [&](const auto& curves, std::size_t epoch) {
     return mean_spread(after(curves, epoch)).mean;
   };
   std::string text = fmt::format(
-      "{}: {} epochs of augmented images come to {:.2f} % where plain ones come to {:.2f} %: {}, "
-      "ahead with {} of {} seeds",
+      "{}: after {} epochs, training reaches {:.2f} % with augmentation and {:.2f} % without: {}, better "
+      "with {} of {} seeds",
       what.setting(), what.epochs, 100 * mean_after(result.augmented, last),
-      100 * mean_after(result.plain, last), points(lead), ahead, what.seeds);
-  std::size_t from = last + 1;  // in the mean, from this epoch to the last
+      100 * mean_after(result.plain, last), points(lead), better_seeds, what.seeds);
+  std::size_t from = last + 1;  // from this epoch to the last, the mean is better
   while (from > 0 && mean_spread(leads_after(result, from - 1)).mean > 0) --from;
-  if (from > 0 && from <= last) text += fmt::format(", in the mean from epoch {} on", from + 1);
+  if (from > 0 && from <= last) text += fmt::format(", on average from epoch {} on", from + 1);
   text += ".";
-  // Whether more epochs would change that.
+  // Shows whether more epochs would change the result.
   if (const std::size_t fifth = epochs_of(result) / 5; fifth > 0)
-    text +=
-        fmt::format(" The last fifth brought the plain ones {:+.2f} points, the augmented ones {:+.2f}.",
-                    100 * (mean_after(result.plain, last) - mean_after(result.plain, last - fifth)),
-                    100 * (mean_after(result.augmented, last) - mean_after(result.augmented, last - fifth)));
+    text += fmt::format(
+        " The last fifth of the epochs changed the accuracy by {:+.2f} points without augmentation and "
+        "{:+.2f} with.",
+        100 * (mean_after(result.plain, last) - mean_after(result.plain, last - fifth)),
+        100 * (mean_after(result.augmented, last) - mean_after(result.augmented, last - fifth)));
   return text;
 }
 

@@ -1,5 +1,4 @@
-// What two sets of learning curves say, with and without augmentation: rows, sentences and plots. From the
-// curves alone.
+// Rows, findings and plots from the learning curves with and without augmentation.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +13,12 @@
 namespace tandem {
 
 struct AugmentCase {
-  std::int64_t images = 0, epochs = 0, seeds = 0;
+  std::int64_t images = 0;
+  std::int64_t epochs = 0;
+  std::int64_t seeds = 0;
   ScheduleKind schedule = ScheduleKind::constant;
 
-  std::string setting() const;  // "1,000 images" or "1,000 images, falling rate"
+  std::string setting() const;  // "1,000 images" or "1,000 images, decaying rate"
   std::string name() const;     // "1,000 images, 5 seeds"
 };
 
@@ -25,12 +26,15 @@ struct AugmentResult {
   using Curve = std::vector<double>;  // accuracy after each epoch
 
   AugmentCase augment_case;
-  std::string device, engine;
-  std::vector<Curve> plain, augmented;  // one a seed
-  Timing plain_epoch, augmented_epoch;
+  std::string device;
+  std::string engine;
+  std::vector<Curve> plain;  // one per seed
+  std::vector<Curve> augmented;
+  Timing plain_epoch;
+  Timing augmented_epoch;
 };
 
-// Plain and augmented after each epoch; of many epochs the table shows some.
+// One row per epoch for plain and for augmented; the table shows only some of many epochs.
 std::vector<StudyRow> augment_rows(const AugmentResult& result);
 
 std::string augment_finding(const AugmentResult& result);

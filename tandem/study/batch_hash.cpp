@@ -25,28 +25,29 @@ void BatchHashes::add(const HostBlock& block) {
   hashes_.resize(before + static_cast<std::size_t>(batches));
   parallel_for(batches, 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t at = i * plan_.batch_size, count = std::min(plan_.batch_size, block.count - at);
+      const std::int64_t offset = i * plan_.batch_size;
+      const std::int64_t count = std::min(plan_.batch_size, block.count - offset);
       Sha256 hash;
-      hash.update(bytes_of(block.images + at * image_size_, count * image_size_));
-      hash.update(bytes_of(block.labels + at, count));
-      hash.update(bytes_of(block.samples + at, count));
+      hash.update(bytes_of(block.images + offset * image_size_, count * image_size_));
+      hash.update(bytes_of(block.labels + offset, count));
+      hash.update(bytes_of(block.samples + offset, count));
       hashes_[before + static_cast<std::size_t>(i)] = hash.hex_digest();
     }
   });
   images_ += block.count;
 }
 
-void BatchHashes::add(Loader& loader, const Stretch& stretch) {
-  for (std::int64_t first = stretch.begin; first < stretch.end;) {
-    const LoadedBlock block = loader.take(stretch.epoch, first);
-    const std::int64_t count = std::min(block.count, stretch.end - first);
-    add({stretch.epoch, first, count, block.images, block.samples, block.labels});
+void BatchHashes::add(Loader& loader, const PositionRange& range) {
+  for (std::int64_t first = range.begin; first < range.end;) {
+    const LoadedBlock block = loader.acquire(range.epoch, first);
+    const std::int64_t count = std::min(block.count, range.end - first);
+    add({range.epoch, first, count, block.images, block.samples, block.labels});
     loader.release(block);
     first += count;
   }
 }
 
-std::string BatchHashes::all() const {
+std::string BatchHashes::combined() const {
   Sha256 hash;
   for (const std::string& batch : hashes_) hash.update(batch);
   return hash.hex_digest();

@@ -1,5 +1,6 @@
 #include "tandem/study/correlation.h"
 
+#include "tandem/core/on_dtype.h"
 #include "tandem/ops/correlate.h"
 #include "tandem/ops/random.h"
 #include "tandem/study/machine_report.h"
@@ -47,19 +48,20 @@ StudyCase make_case(const std::string& name, const StudyOptions& options) {
       .bytes = 2 * image.numel() * static_cast<std::int64_t>(size_of(dtype)),
       .operations = 2 * image.numel() * kernel.numel(),
       .reference_steps = image.numel() * kernel.numel(),
-      .arithmetics = dtype == DType::f32 ? Arithmetics::f32 : Arithmetics::f64};
+      .peak_precision = dtype == DType::f32 ? PeakPrecision::f32 : PeakPrecision::f64};
 }
 
 }  // namespace
 
 StudyReport study_correlation(const StudyOptions& options) {
-  StudyReport report{.study = "correlation",
-                     .title = "2-D correlation",
-                     .machine = report_facts(),
-                     .introduction =
-                         "Every pixel becomes the weighted sum of its neighbours. The share of the peak is "
-                         "that of the limit "
-                         "that is nearer: a copy of the image, or the arithmetic of a large matrix product."};
+  StudyReport report{
+      .study = "correlation",
+      .title = "2-D correlation",
+      .machine = report_facts(),
+      .introduction =
+          "Every pixel becomes the weighted sum of its neighbors. The share of peak is relative to "
+          "the limit that applies: the bandwidth of a copy, or the arithmetic of a large matrix "
+          "product."};
   std::vector<std::string> names = options.cases;
   if (names.empty() && options.quick) names = {"1024x1024 f32 3x3", "1024x1024 f32 7x7"};
   if (names.empty())

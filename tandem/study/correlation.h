@@ -1,5 +1,5 @@
-// every pixel becomes the weighted sum of its neighbours. Small kernels are bound by memory, larger ones by
-// arithmetic: the study shows where one turns into the other.
+// 2-D correlation: every pixel becomes the weighted sum of its neighbors. Small kernels are memory-bound,
+// large ones compute-bound; the study shows where the transition is.
 #pragma once
 
 #include "tandem/report/study_report.h"

@@ -11,10 +11,11 @@
 
 #include "tandem/core/check.h"
 #include "tandem/core/clock.h"
-#include "tandem/data/augmented_source.h"
+#include "tandem/data/loader/augmented_source.h"
 #include "tandem/device/driver.h"
-#include "tandem/report/figures.h"
+#include "tandem/device/on_backend.h"
 #include "tandem/study/batch_hash.h"
+#include "tandem/text/format_number.h"
 
 namespace tandem {
 namespace {
@@ -25,9 +26,9 @@ bool is_cubic(const Recipe& recipe) {
   });
 }
 
-// Bytes of a device on the host.
+// Copies device memory to the host.
 template <class T>
-std::vector<T> on_host(const T* data, std::int64_t count, Device device) {
+std::vector<T> copy_to_host(const T* data, std::int64_t count, Device device) {
   std::vector<T> values(static_cast<std::size_t>(count));
   const StreamView stream = current_stream(device);
   on_backend(device, "verify-determinism",
@@ -36,10 +37,10 @@ std::vector<T> on_host(const T* data, std::int64_t count, Device device) {
   return values;
 }
 
-// What the rows are about: loaders of the same batches, however they are filled.
+// Makes loaders that deliver the same batches with different workers.
 using MakeLoader = std::function<std::unique_ptr<Loader>(const BatchPlan&, const LoaderOptions&)>;
 
-// The rows of workers.
+// The rows for worker counts and kinds.
 class Verification {
  public:
   Verification(std::int64_t samples, std::int64_t image_size, MakeLoader make_loader,
@@ -50,9 +51,9 @@ class Verification {
         make_loader_(std::move(make_loader)) {
     check(options.workers >= 1, "[verify-determinism] expected at least 1 worker, got {}", options.workers);
     check_batch_plan(plan_);
-    const std::int64_t some = std::max<std::int64_t>(1, plan_.steps() / 8);
+    const std::int64_t some_steps = std::max<std::int64_t>(1, plan_.steps() / 8);
     whole_ = {0, 0, plan_.positions()};
-    beginning_ = {1, 0, std::min(some * plan_.batch_size, plan_.positions())};
+    beginning_ = {1, 0, std::min(some_steps * plan_.batch_size, plan_.positions())};
   }
 
   void add_all_workers() {
@@ -65,7 +66,7 @@ class Verification {
     add_resume();
   }
 
-  void leave_out_gpus(const std::string& why) { rows_.push_back({.what = "on a GPU", .left_out = why}); }
+  void skip_gpus(const std::string& reason) { rows_.push_back({.label = "on a GPU", .skip_reason = reason}); }
 
   std::vector<DeterminismRow> take_rows() { return std::move(rows_); }
 
@@ -84,19 +85,19 @@ class Verification {
     return make_loader_(plan_, loader_options(workers, kind));
   }
 
-  // `fill` adds all batches; those of the first row are the expected ones.
+  // `fill` adds all batches. The batches of the first row are the expected ones.
   template <class F>
-  void add_row(const std::string& what, F&& fill) {
+  void add_row(const std::string& label, F&& fill) {
     BatchHashes hashes(plan_, image_size_);
     const Stopwatch watch;
     fill(hashes);
     const double seconds = watch.elapsed_ms() / 1000;
     if (rows_.empty()) expected_ = hashes.batches();
-    DeterminismRow row{.what = what,
-                       .left_out = {},
+    DeterminismRow row{.label = label,
+                       .skip_reason = {},
                        .batches = static_cast<std::int64_t>(hashes.batches().size()),
                        .images_per_s = static_cast<double>(hashes.images()) / std::max(seconds, 1e-9),
-                       .hash = hashes.all()};
+                       .hash = hashes.combined()};
     row.first_difference = first_difference(expected_, hashes.batches());
     row.same = row.first_difference < 0;
     rows_.push_back(std::move(row));
@@ -105,19 +106,20 @@ class Verification {
   const std::int64_t image_size_;
   const DeterminismOptions& options_;
   const BatchPlan plan_;
-  Stretch whole_, beginning_;
+  PositionRange whole_;      // the first epoch
+  PositionRange beginning_;  // of the second epoch
   std::vector<std::string> expected_;
   std::vector<DeterminismRow> rows_;
 
  private:
   void add_workers(int count, WorkerKind kind) {
     const bool threads = kind == WorkerKind::thread;
-    const std::string what = count == 0 ? "no workers"
-                                        : fmt::format("{} {}{}", count, threads ? "thread" : "process",
-                                                      count == 1 ? ""
-                                                      : threads  ? "s"
-                                                                 : "es");
-    add_row(what, [&](BatchHashes& hashes) {
+    const std::string label = count == 0 ? "no workers"
+                                         : fmt::format("{} {}{}", count, threads ? "thread" : "process",
+                                                       count == 1 ? ""
+                                                       : threads  ? "s"
+                                                                  : "es");
+    add_row(label, [&](BatchHashes& hashes) {
       const std::unique_ptr<Loader> one = loader(count, kind);
       hashes.add(*one, whole_);
       hashes.add(*one, beginning_);
@@ -126,7 +128,7 @@ class Verification {
 
   void add_resume() {
     add_row(fmt::format("{} threads, resumed halfway", options_.workers), [&](BatchHashes& hashes) {
-      // Off the middle by one batch, which is off the loader's blocks.
+      // One batch past the middle, so that the stop is not at a block boundary of the loader.
       const std::int64_t middle = std::min(plan_.steps() / 2 + 1, plan_.steps()) * plan_.batch_size;
       const std::int64_t stop = std::min(middle, plan_.positions());
       hashes.add(*loader(options_.workers, WorkerKind::thread), {0, 0, stop});
@@ -139,7 +141,7 @@ class Verification {
   MakeLoader make_loader_;
 };
 
-// And of GPUs, to which images are copied or which augment them.
+// Adds rows for GPUs: images copied there, and images augmented there.
 class ImageVerification : public Verification {
  public:
   ImageVerification(const ImageSet& images, const DeterminismOptions& options)
@@ -154,8 +156,8 @@ class ImageVerification : public Verification {
   void add_device(Device device) {
     add_row(fmt::format("{} threads, copied to {}", options_.workers, device.to_string()),
             [&](BatchHashes& hashes) {
-              CopiedImages source(images_, plan_, options_.recipe,
-                                  loader_options(options_.workers, WorkerKind::thread), device);
+              DevicePrefetcher source(images_, plan_, options_.recipe,
+                                      loader_options(options_.workers, WorkerKind::thread), device);
               add_source(source, hashes);
             });
     const ImageSet there = images_.to(device);
@@ -166,72 +168,72 @@ class ImageVerification : public Verification {
     });
     DeterminismRow& row = rows_.back();
     if (row.same) return;
-    row.greatest_difference = difference;
+    row.max_pixel_difference = difference;
     row.same = is_cubic(options_.recipe) && difference && *difference <= 1;
   }
 
  private:
-  // Hashes what the source gives; how far its pixels are from the expected ones, where samples and labels are
-  // the same.
+  // Hashes what the source delivers. Returns the maximum pixel difference from the expected images, or
+  // nothing if samples or labels differ.
   std::optional<int> add_source(BatchSource& source, BatchHashes& hashes) {
     const Device device = source.device();
     const std::unique_ptr<Loader> reference = loader(0, WorkerKind::thread);
-    std::optional<int> greatest = 0;
-    for (const Stretch& stretch : {whole_, beginning_})
-      for (std::int64_t first = stretch.begin; first < stretch.end;) {
-        const SourceBlock block = source.take(stretch.epoch, first, stretch.end - first);
+    std::optional<int> max_difference = 0;
+    for (const PositionRange& range : {whole_, beginning_})
+      for (std::int64_t first = range.begin; first < range.end;) {
+        const SourceBlock block = source.next_block(range.epoch, first, range.end - first);
         const std::vector<std::uint8_t> stored =
-            on_host(block.images, block.image_count * source.image_size(), device);
-        const std::vector<std::int32_t> places = on_host(block.samples, block.count, device);
-        const std::vector<std::int32_t> labels = on_host(block.labels, block.count, device);
+            copy_to_host(block.images, block.image_count * source.image_size(), device);
+        const std::vector<std::int32_t> rows = copy_to_host(block.samples, block.count, device);
+        const std::vector<std::int32_t> labels = copy_to_host(block.labels, block.count, device);
         std::vector<std::uint8_t> pixels(static_cast<std::size_t>(block.count * source.image_size()));
         for (std::int64_t i = 0; i < block.count; ++i)
-          std::copy_n(stored.begin() + places[static_cast<std::size_t>(i)] * source.image_size(),
+          std::copy_n(stored.begin() + rows[static_cast<std::size_t>(i)] * source.image_size(),
                       source.image_size(), pixels.begin() + i * source.image_size());
-        // Blocks do not carry their samples: their order, as this device computes it.
+        // Blocks do not carry sample indices; recompute the order on this device.
         const Tensor order = Tensor::empty({block.count}, DType::i32, device);
-        fill_order(plan_, stretch.epoch, first, order);
+        fill_order(plan_, range.epoch, first, order);
         const std::vector<std::int32_t> samples = order.to_vector<std::int32_t>();
-        const HostBlock host{stretch.epoch, first, block.count, pixels.data(), samples.data(), labels.data()};
+        const HostBlock host{range.epoch, first, block.count, pixels.data(), samples.data(), labels.data()};
         const std::size_t before = hashes.batches().size();
         hashes.add(host);
         const auto from = static_cast<std::ptrdiff_t>(before);
         const bool equal =
             std::equal(hashes.batches().begin() + from, hashes.batches().end(), expected_.begin() + from);
-        if (!equal && greatest) {
+        if (!equal && max_difference) {
           const std::optional<int> here = difference_from(*reference, host);
-          greatest = here ? std::optional(std::max(*greatest, *here)) : std::nullopt;
+          max_difference = here ? std::optional(std::max(*max_difference, *here)) : std::nullopt;
         }
         first += block.count;
       }
-    return greatest;
+    return max_difference;
   }
 
   std::optional<int> difference_from(Loader& reference, const HostBlock& got) const {
     const std::int64_t size = image_size_;
-    int greatest = 0;
-    for (std::int64_t at = 0; at < got.count;) {
-      const LoadedBlock block = reference.take(got.epoch, got.first + at);
-      const std::int64_t count = std::min(block.count, got.count - at);
-      const bool same = std::equal(block.samples, block.samples + count, got.samples + at) &&
-                        std::equal(block.labels, block.labels + count, got.labels + at);
+    int max_difference = 0;
+    for (std::int64_t offset = 0; offset < got.count;) {
+      const LoadedBlock block = reference.acquire(got.epoch, got.first + offset);
+      const std::int64_t count = std::min(block.count, got.count - offset);
+      const bool same = std::equal(block.samples, block.samples + count, got.samples + offset) &&
+                        std::equal(block.labels, block.labels + count, got.labels + offset);
       for (std::int64_t i = 0; same && i < count * size; ++i)
-        greatest = std::max(greatest, std::abs(block.images[i] - got.images[at * size + i]));
+        max_difference = std::max(max_difference, std::abs(block.images[i] - got.images[offset * size + i]));
       reference.release(block);
       if (!same) return std::nullopt;
-      at += count;
+      offset += count;
     }
-    return greatest;
+    return max_difference;
   }
 
   const ImageSet& images_;
 };
 
 std::string verdict(const DeterminismRow& row, std::int64_t steps) {
-  if (!row.left_out.empty()) return "not run";
-  const std::string levels = row.greatest_difference ? fmt::format("{} level{}", *row.greatest_difference,
-                                                                   *row.greatest_difference == 1 ? "" : "s")
-                                                     : std::string();
+  if (!row.skip_reason.empty()) return "not run";
+  const std::string levels = row.max_pixel_difference ? fmt::format("{} level{}", *row.max_pixel_difference,
+                                                                    *row.max_pixel_difference == 1 ? "" : "s")
+                                                      : std::string();
   if (row.same) return levels.empty() ? "same" : "within " + levels;
   return fmt::format("DIFFERENT from batch {} of epoch {} on{}", row.first_difference % steps + 1,
                      row.first_difference / steps + 1, levels.empty() ? "" : ", by up to " + levels);
@@ -244,7 +246,7 @@ std::vector<DeterminismRow> verify_determinism(const ImageSet& images, const Det
   ImageVerification all(images, options);
   all.add_all_workers();
   for (int i = 0; i < cuda_device_count(); ++i) all.add_device(cuda_device(i));
-  if (cuda_device_count() == 0) all.leave_out_gpus(why_no_cuda());
+  if (cuda_device_count() == 0) all.skip_gpus(why_no_cuda());
   return all.take_rows();
 }
 
@@ -258,7 +260,7 @@ std::vector<DeterminismRow> verify_determinism(std::shared_ptr<const PhotoStore>
       },
       options);
   all.add_all_workers();
-  all.leave_out_gpus("of photographs it may make pixels that are a level apart");
+  all.skip_gpus("for photographs its pixels may differ by one level");
   return all.take_rows();
 }
 
@@ -275,26 +277,26 @@ std::string determinism_text(const std::vector<DeterminismRow>& rows, std::int64
                           {"result"}},
               .rows = {}};
   std::int64_t differing = 0, ran_count = 0;
-  std::string left_out;
+  std::string skipped;
   for (const DeterminismRow& row : rows) {
-    const bool ran = row.left_out.empty();
+    const bool ran = row.skip_reason.empty();
     const Tone tone = !ran ? Tone::faint : row.same ? Tone::good : Tone::bad;
     differing += !row.same;
     ran_count += ran;
-    if (!ran) left_out += fmt::format("Not run {}: {}.\n", row.what, row.left_out);
+    if (!ran) skipped += fmt::format("Not run {}: {}.\n", row.label, row.skip_reason);
     table.rows.push_back({{},
-                          {{row.what, ran ? Tone::plain : Tone::faint},
+                          {{row.label, ran ? Tone::plain : Tone::faint},
                            {ran ? format_count(row.batches) : ""},
                            {ran ? format_count(std::llround(row.images_per_s)) : ""},
                            {row.hash.substr(0, 16)},
                            {verdict(row, steps), tone}}});
   }
   const std::string sentence =
-      differing == 0
-          ? "Every batch is the same, whoever augments it."
-          : fmt::format("{} of {} ways give other batches than no workers do.", differing, ran_count);
-  return fmt::format("{}\n{}{}\n", format_table(table, style), left_out,
-                     toned(sentence, differing == 0 ? Tone::good : Tone::bad, style));
+      differing == 0 ? "Every batch is the same in every configuration."
+                     : fmt::format("{} of {} configurations give different batches than no workers.",
+                                   differing, ran_count);
+  return fmt::format("{}\n{}{}\n", format_table(table, style), skipped,
+                     colorize(sentence, differing == 0 ? Tone::good : Tone::bad, style));
 }
 
 }  // namespace tandem

@@ -13,7 +13,7 @@
 namespace tandem {
 namespace {
 
-// A row whose figures mean something, with its case in numbers.
+// A correct, measured row with its parsed case.
 struct Measured {
   TrainingCase training;
   const StudyRow* row;
@@ -36,7 +36,7 @@ std::vector<std::string> devices_of(const std::vector<StudyRow>& rows) {
   return devices;
 }
 
-// The rows of a device, by batch size, from the smallest network to the largest.
+// The rows of a device by batch size, from the smallest network to the largest.
 using ByBatch = std::map<std::int64_t, std::vector<Measured>>;
 ByBatch by_batch(const std::vector<Measured>& measured, const std::string& device) {
   ByBatch batches;
@@ -63,7 +63,7 @@ std::string winning_networks(std::int64_t batch, const std::vector<Measured>& ne
   std::vector<std::string> won;
   for (const Measured& one : networks)
     if (wins(one)) won.push_back(one.training.network());
-  return won.empty() ? fmt::format("at batch {} nowhere", batch)
+  return won.empty() ? fmt::format("at batch {} in no case", batch)
                      : fmt::format("at batch {} only with {}", batch, fmt::join(won, " and "));
 }
 
@@ -83,22 +83,22 @@ void add_crossover(const std::vector<Measured>& measured, const std::string& dev
                                 ? described(*best)
                                 : fmt::format("from {} to {}", described(*worst), described(*best));
   if (wins(*worst)) {
-    findings.push_back(fmt::format("{} wins in every case: {}.", device, range));
+    findings.push_back(fmt::format("{} is faster in every case: {}.", device, range));
   } else if (!wins(*best)) {
-    findings.push_back(fmt::format("{} wins nowhere here: {}.", device, range));
+    findings.push_back(fmt::format("{} is faster in no case: {}.", device, range));
   } else {
     std::vector<std::string> parts;
     for (const auto& [batch, networks] : by_batch(compared, device))
       parts.push_back(winning_networks(batch, networks));
-    findings.push_back(
-        fmt::format("Where {} begins to win: {}. It has {}.", device, fmt::join(parts, ", "), range));
+    findings.push_back(fmt::format("Where {} becomes faster: {}. Its speed ranges {}.", device,
+                                   fmt::join(parts, ", "), range));
   }
 }
 
 void add_copies(const std::vector<Measured>& measured, const std::string& device,
                 std::vector<std::string>& findings) {
   const Measured* shortest = nullptr;
-  std::vector<std::string> lost;  // with the copy, the first epoch is slower than the CPU's
+  std::vector<std::string> lost;  // cases where one epoch plus the copy is slower than on the CPU
   for (const Measured& one : measured) {
     const StudyRow& row = *one.row;
     if (row.device != device || !row.with_copies_ms) continue;
@@ -108,17 +108,17 @@ void add_copies(const std::vector<Measured>& measured, const std::string& device
   }
   if (!shortest) return;
   const double copy_ms = *shortest->row->with_copies_ms - shortest->row->median_ms;
-  findings.push_back(
-      fmt::format("Copying the images to {} takes {}, once for a whole training: as long as {:.2g} of the "
-                  "shortest epochs ({}). {}.",
-                  device, format_figure(copy_ms, Unit::milliseconds), copy_ms / shortest->row->median_ms,
-                  shortest->row->case_name,
-                  lost.empty() ? std::string("It changes the winner of not even one epoch")
-                               : fmt::format("With it, the CPU would win a training of one epoch on {}",
-                                             fmt::join(lost, " and "))));
+  findings.push_back(fmt::format(
+      "Copying the images to {} takes {}, once per training run: as long as {:.2g} of the shortest "
+      "epochs ({}). {}.",
+      device, format_number(copy_ms, Unit::milliseconds), copy_ms / shortest->row->median_ms,
+      shortest->row->case_name,
+      lost.empty()
+          ? std::string("It does not make the CPU faster for even one epoch")
+          : fmt::format("Including it, the CPU is faster for one epoch of {}", fmt::join(lost, " and "))));
 }
 
-// What large batches buy on a device, from the network that gains least to the one that gains most.
+// The gain from large batches on a device: the networks with the lowest and the highest gain.
 void add_batch_gain(const std::vector<Measured>& measured, const std::string& device,
                     std::vector<std::string>& findings) {
   const ByBatch batches = by_batch(measured, device);
@@ -131,13 +131,13 @@ void add_batch_gain(const std::vector<Measured>& measured, const std::string& de
       if (one.training.layers == other.training.layers)
         gains.emplace_back(one.row->median_ms / other.row->median_ms, one.training.network());
   if (gains.empty()) return;
-  const auto [least, most] = std::minmax_element(gains.begin(), gains.end());
+  const auto [min, max] = std::minmax_element(gains.begin(), gains.end());
   const auto described = [](const auto& gain) {
     return fmt::format("{} as fast with {}", times(gain.first), gain.second);
   };
-  findings.push_back(
-      fmt::format("On {} a batch of {} instead of {} makes an epoch {}.", device, large_batch, small_batch,
-                  least == most ? described(*least) : described(*least) + " and " + described(*most)));
+  findings.push_back(fmt::format("On {}, batch size {} instead of {} makes an epoch {}.", device, large_batch,
+                                 small_batch,
+                                 min == max ? described(*min) : described(*min) + " and " + described(*max)));
 }
 
 // "perceptron resident on cuda:0", without the number of blocks or threads.
@@ -162,11 +162,11 @@ void add_engines(const std::vector<StudyRow>& rows, const std::string& device,
   }
   for (const auto& [kind, networks] : engines)
     findings.push_back(engines.size() == 1
-                           ? fmt::format("Engine of every case on {}: {}.", device, kind)
+                           ? fmt::format("Engine for all cases on {}: {}.", device, kind)
                            : fmt::format("Engine “{}”: {}.", kind, fmt::join(networks, "; ")));
 }
 
-// Three digits, so that the axis reads "813k".
+// Three significant digits, so that the axis reads "813k".
 double shown_weights(const TrainingCase& training) {
   return std::strtod(fmt::format("{:.2e}", training.weights()).c_str(), nullptr);
 }
@@ -176,15 +176,15 @@ std::string line_name(std::int64_t batch, const std::string& device, bool severa
 }
 
 Plot crossover_plot(const std::vector<StudyRow>& rows, const std::vector<Measured>& measured) {
-  Plot plot{.title = "Where the GPU begins to win",
-            .x_label = "weights of the network",
-            .y_label = "speed-up of the GPU over the CPU: it wins above ×1",
+  Plot plot{.title = "Where the GPU becomes faster",
+            .x_label = "weights in the network",
+            .y_label = "speed-up of the GPU over the CPU: faster above ×1",
             .log_x = true,
             .log_y = true,
             .y_unit = Unit::ratio};
   std::vector<std::string> devices = devices_of(rows);
   std::erase(devices, "cpu");
-  double least = 0, most = 0;
+  double min_weights = 0, max_weights = 0;
   for (const std::string& device : devices)
     for (const auto& [batch, networks] : by_batch(measured, device)) {
       Series series{.name = line_name(batch, device, devices.size() > 1), .x = {}, .y = {}};
@@ -194,21 +194,24 @@ Plot crossover_plot(const std::vector<StudyRow>& rows, const std::vector<Measure
           series.y.push_back(*one.row->speedup);
         }
       if (series.x.empty()) continue;
-      least = least == 0 ? series.x.front() : std::min(least, series.x.front());
-      most = std::max(most, series.x.back());
-      series.colour = 1 + static_cast<int>(plot.series.size());
+      min_weights = min_weights == 0 ? series.x.front() : std::min(min_weights, series.x.front());
+      max_weights = std::max(max_weights, series.x.back());
+      series.color = 1 + static_cast<int>(plot.series.size());
       plot.series.push_back(std::move(series));
     }
   if (!plot.series.empty())
-    plot.series.push_back(
-        {.name = "as fast as the CPU", .x = {least, most}, .y = {1, 1}, .dashed = true, .colour = 0});
+    plot.series.push_back({.name = "as fast as the CPU",
+                           .x = {min_weights, max_weights},
+                           .y = {1, 1},
+                           .dashed = true,
+                           .color = 0});
   return plot;
 }
 
 Plot throughput_plot(const std::vector<StudyRow>& rows, const std::vector<Measured>& measured) {
-  Plot plot{.title = "Samples trained in a second",
-            .x_label = "weights of the network",
-            .y_label = "samples/s, logarithmic: more is better",
+  Plot plot{.title = "Training throughput",
+            .x_label = "weights in the network",
+            .y_label = "samples/s, logarithmic: higher is better",
             .log_x = true,
             .log_y = true};
   const std::vector<std::string> devices = devices_of(rows);

@@ -1,5 +1,5 @@
-// What the rows of the study of devices say: where a GPU begins to win, what large batches buy, which engine
-// ran; and the plots that show it. From the rows alone.
+// Findings and plots of the devices study from its rows: where the GPU becomes faster, the gain from larger
+// batches, and which engine ran.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace tandem {
 
 std::vector<std::string> device_findings(const std::vector<StudyRow>& rows);
 
-// The speed-up over the number of weights, where it crosses 1; samples a second; then standard_plots().
+// Speed-up and samples per second over the number of weights, then standard_plots().
 std::vector<Plot> device_plots(const std::vector<StudyRow>& rows);
 
 }  // namespace tandem

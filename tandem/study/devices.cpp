@@ -20,13 +20,13 @@
 #include "tandem/study/peaks.h"
 #include "tandem/study/study_case.h"
 #include "tandem/study/training_case.h"
-#include "tandem/train/engine.h"
-#include "tandem/train/module_engine.h"
+#include "tandem/train/engines/engine.h"
+#include "tandem/train/engines/module_engine.h"
 
 namespace tandem {
 namespace {
 
-// Of the way a parameter went. Rounding stays far below, a wrong product far above.
+// Relative to the change of a parameter. Rounding errors stay far below, a wrong product is far above.
 constexpr double tolerance = 0.01;
 constexpr std::int64_t checked_steps = 3;
 
@@ -95,17 +95,17 @@ class Training {
 
   std::unique_ptr<Module> model_;
   Optimizer optimizer_;
-  StoredImages source_;
+  InMemorySource source_;
   TrainingTask task_;
   std::unique_ptr<Engine> engine_;
 };
 
-// Runs steps until an engine that tries things out has settled; returns the time of one of the last ones.
+// Runs steps until an engine that tunes itself has settled. Returns the time per step of the last ones.
 double warm_up(Training& training, double budget_ms) {
-  constexpr std::int64_t enough = 400;
-  // An engine on the CPU tries so many thread counts, each for a step at least.
-  const std::int64_t least = std::bit_width(static_cast<unsigned>(thread_count()));
-  const std::int64_t most = training.batches().steps();
+  constexpr std::int64_t max_total_steps = 400;
+  // A CPU engine tries this many thread counts, each for at least one step.
+  const std::int64_t min_total_steps = std::bit_width(static_cast<unsigned>(thread_count()));
+  const std::int64_t max_chunk = training.batches().steps();
   std::int64_t count = 1, done = 0;
   const Stopwatch watch;
   double step_ms = 0;
@@ -114,62 +114,66 @@ double warm_up(Training& training, double budget_ms) {
     training.engine().run(1, 0, count);
     step_ms = chunk.elapsed_ms() / static_cast<double>(count);
     done += count;
-    count = std::min(2 * count, most);
-  } while (done < least ||
-           (done < enough && watch.elapsed_ms() + step_ms * static_cast<double>(count) < budget_ms));
+    count = std::min(2 * count, max_chunk);
+  } while (done < min_total_steps ||
+           (done < max_total_steps && watch.elapsed_ms() + step_ms * static_cast<double>(count) < budget_ms));
   return step_ms;
 }
 
-// Times of a whole epoch, from as many of its steps as the budget allows.
+// Time of a whole epoch, scaled from as many of its steps as the budget allows.
 Timing measure_epoch(Training& training, Device device, double budget_ms) {
   constexpr int repetitions = 5;
   const BatchPlan& batches = training.batches();
   const double step_ms = warm_up(training, budget_ms);
   const auto steps = static_cast<std::int64_t>(
       std::clamp(budget_ms / repetitions / step_ms, 1.0, static_cast<double>(batches.steps())));
-  const int least = step_ms * repetitions > 3 * budget_ms ? 2 : repetitions;
-  Timing timing = measure_wall(device, [&](int i) { training.engine().run(2 + i, 0, steps); },
-                               {.budget_ms = budget_ms, .least = least, .most = 50});
+  const int min_repetitions = step_ms * repetitions > 3 * budget_ms ? 2 : repetitions;
+  Timing timing =
+      measure_wall(device, [&](int i) { training.engine().run(2 + i, 0, steps); },
+                   {.budget_ms = budget_ms, .min_repetitions = min_repetitions, .max_repetitions = 50});
   const double run_samples = static_cast<double>(std::min(steps * batches.batch_size, batches.positions()));
   const double scale = static_cast<double>(batches.positions()) / run_samples;
   for (double* const ms : {&timing.median_ms, &timing.min_ms, &timing.max_ms}) *ms *= scale;
   return timing;
 }
 
-// The images where they are trained on, and what it took to bring them there.
-struct Place {
+// The training images on one device, and the time to copy them there.
+struct DeviceImages {
   Device device;
   ImageSet images;
   double copy_ms = 0;
 };
 
-std::vector<Place> places_of(const StudyOptions& options, const ImageSet& images) {
+std::vector<DeviceImages> copy_to_devices(const StudyOptions& options, const ImageSet& images) {
   std::vector<Device> devices = options.devices;
   if (devices.empty()) {
     devices = {cpu_device};
     for (int i = 0; i < cuda_device_count(); ++i) devices.push_back(cuda_device(i));
   }
-  std::vector<Place> places;
+  std::vector<DeviceImages> copies;
   for (const Device device : devices) {
-    Place place{.device = device, .images = images.to(device)};
+    DeviceImages copy{.device = device, .images = images.to(device)};
     if (device.is_cuda())
-      place.copy_ms =
-          measure_wall(device, [&](int) { images.to(device); }, {.budget_ms = 100, .least = 3, .most = 10})
-              .median_ms;
-    places.push_back(std::move(place));
+      copy.copy_ms = measure_wall(device, [&](int) { images.to(device); },
+                                  {.budget_ms = 100, .min_repetitions = 3, .max_repetitions = 10})
+                         .median_ms;
+    copies.push_back(std::move(copy));
   }
-  return places;
+  return copies;
 }
 
 std::vector<StudyRow> run_training_case(const TrainingCase& training_case, const ImageSet& images,
-                                        const std::vector<Place>& places, const StudyOptions& options) {
-  // What a sample leaves for the gradients: rows of the widest layer, or about 16 images of the first stage.
-  double sample = 16 * 32 * TrainingCase::inputs;
+                                        const std::vector<DeviceImages>& copies,
+                                        const StudyOptions& options) {
+  // Values kept per sample for the backward pass: rows of the widest layer, or about 16 images of the first
+  // stage.
+  double values_per_sample = 16 * 32 * TrainingCase::inputs;
   if (!training_case.is_convolutional())
-    sample = static_cast<double>(std::ranges::max(training_case.layers)) *
-             static_cast<double>(training_case.layers.size());
-  check_fits("devices", training_case.name(),
-             2 * (training_case.weights() + static_cast<double>(training_case.batch_size) * sample));
+    values_per_sample = static_cast<double>(std::ranges::max(training_case.layers)) *
+                        static_cast<double>(training_case.layers.size());
+  check_fits(
+      "devices", training_case.name(),
+      2 * (training_case.weights() + static_cast<double>(training_case.batch_size) * values_per_sample));
   std::vector<std::vector<float>> start;
   TrainedWeights expected;
   {
@@ -178,24 +182,24 @@ std::vector<StudyRow> run_training_case(const TrainingCase& training_case, const
     expected = reference.first_steps();
   }
   std::vector<StudyRow> rows;
-  for (const Place& place : places) {
-    Training training(training_case, place.images, options.seed, EngineKind::best);
+  for (const DeviceImages& copy : copies) {
+    Training training(training_case, copy.images, options.seed, EngineKind::best);
     StudyRow row{.case_name = training_case.name(),
-                 .version = place.device.is_cuda() ? "cuda" : "cpu",
-                 .device = place.device.to_string()};
+                 .version = copy.device.is_cuda() ? "cuda" : "cpu",
+                 .device = copy.device.to_string()};
     row.max_error = training_error(start, expected, training.first_steps());
     row.agrees = *row.max_error <= tolerance;
-    if (!row.agrees) {  // the time of a wrong result means nothing
+    if (!row.agrees) {  // the time of a wrong result is meaningless
       row.median_ms = row.min_ms = row.max_ms = std::numeric_limits<double>::quiet_NaN();
     } else {
-      const Timing timing = measure_epoch(training, place.device, options.quick ? 100 : 300);
+      const Timing timing = measure_epoch(training, copy.device, options.quick ? 100 : 300);
       row.median_ms = timing.median_ms;
       row.min_ms = timing.min_ms;
       row.max_ms = timing.max_ms;
-      if (place.device.is_cuda()) row.with_copies_ms = timing.median_ms + place.copy_ms;
+      if (copy.device.is_cuda()) row.with_copies_ms = timing.median_ms + copy.copy_ms;
       row.samples_per_s = 1e3 * static_cast<double>(TrainingCase::samples) / timing.median_ms;
       row.gflop_per_s = *row.samples_per_s * training_case.operations() / 1e9;
-      row.share_of_peak = *row.gflop_per_s / product_gflop_per_s(place.device, Arithmetics::f32);
+      row.share_of_peak = *row.gflop_per_s / matmul_gflop_per_s(copy.device, PeakPrecision::f32);
     }
     row.engine = training.engine().description();
     rows.push_back(std::move(row));
@@ -206,7 +210,7 @@ std::vector<StudyRow> run_training_case(const TrainingCase& training_case, const
   return rows;
 }
 
-std::vector<std::string> usual_cases(bool quick) {
+std::vector<std::string> default_cases(bool quick) {
   std::vector<std::string> networks{"784,32,10", "784,200,10", "784,1024,10"};
   if (!quick) networks.insert(networks.end(), {"784,1024,1024,10", "784,4096,4096,10"});
   std::vector<std::string> cases;
@@ -216,17 +220,17 @@ std::vector<std::string> usual_cases(bool quick) {
   return cases;
 }
 
-double greatest_difference(const std::vector<float>& a, const std::vector<float>& b) {
-  double greatest = 0;
+double max_abs_difference(const std::vector<float>& a, const std::vector<float>& b) {
+  double max_difference = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
     const double difference = std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i]));
     if (!std::isfinite(difference)) return std::numeric_limits<double>::infinity();
-    greatest = std::max(greatest, difference);
+    max_difference = std::max(max_difference, difference);
   }
-  return greatest;
+  return max_difference;
 }
 
-// Infinite where it says nothing.
+// Infinite when the ratio is undefined.
 double relative(double difference, double whole) {
   if (difference == 0) return 0;
   const double ratio = difference / whole;
@@ -239,33 +243,29 @@ double training_error(const std::vector<std::vector<float>>& start, const Traine
                       const TrainedWeights& result) {
   double error = relative(std::abs(result.loss - expected.loss), std::abs(expected.loss));
   for (std::size_t i = 0; i < start.size(); ++i)
-    error = std::max(error, relative(greatest_difference(result.parameters[i], expected.parameters[i]),
-                                     greatest_difference(expected.parameters[i], start[i])));
+    error = std::max(error, relative(max_abs_difference(result.parameters[i], expected.parameters[i]),
+                                     max_abs_difference(expected.parameters[i], start[i])));
   return error;
 }
 
 StudyReport study_devices(const StudyOptions& options) {
-  StudyReport report{
-      .study = "devices",
-      .title = "Training on each device",
-      .machine = report_facts(),
-      .introduction = fmt::format(
-          "Perceptrons with sigmoids, and a convolutional network of six layers (cnn), are trained by SGD on "
-          "{} random images of 28×28, the size of Fashion-MNIST. Times are of one epoch, the images already "
-          "on the device, scaled from as many "
-          "steps as fit the time; “+ copies” adds the copy of all images to the GPU, which a training pays "
-          "once. The speed-up is over this machine's CPU, the peak a large matrix product in f32. Before "
-          "that, {} steps from the same weights must agree with the operations done one by one on the CPU.",
-          format_count(TrainingCase::samples), checked_steps)};
+  StudyReport report{.study = "devices", .title = "Training on each device", .machine = report_facts()};
+  report.introduction = fmt::format(
+      "Perceptrons with sigmoid activations and a convolutional network with six layers (cnn) are trained by "
+      "SGD on {} random 28×28 images, the size of Fashion-MNIST. Times are per epoch with the images already "
+      "on the device, scaled from as many steps as the time budget allows; “+ copies” adds the copy of all "
+      "images to the GPU, which happens once per training run. The speed-up is over this machine's CPU; the "
+      "peak is a large f32 matrix product. Before measuring, {} steps from the same initial weights must "
+      "agree with the unfused operations on the CPU.",
+      format_count(TrainingCase::samples), checked_steps);
   const ImageSet images = random_images(options.seed);
-  const std::vector<Place> places = places_of(options, images);
-  for (const std::string& name : options.cases.empty() ? usual_cases(options.quick) : options.cases) {
-    const std::vector<StudyRow> rows = run_training_case(parse_training_case(name), images, places, options);
+  const std::vector<DeviceImages> copies = copy_to_devices(options, images);
+  for (const std::string& name : options.cases.empty() ? default_cases(options.quick) : options.cases) {
+    const std::vector<StudyRow> rows = run_training_case(parse_training_case(name), images, copies, options);
     report.rows.insert(report.rows.end(), rows.begin(), rows.end());
   }
   bound_shares(report.rows);
-  if (cuda_device_count() == 0)
-    report.findings.push_back("There is only the CPU here: " + why_no_cuda() + ".");
+  if (cuda_device_count() == 0) report.findings.push_back("No GPU was measured: " + why_no_cuda() + ".");
   for (std::string& finding : device_findings(report.rows)) report.findings.push_back(std::move(finding));
   report.plots = device_plots(report.rows);
   return report;

@@ -1,5 +1,5 @@
-// The same training on every device: networks from tiny to large, small batches and big ones. Shows where a
-// GPU begins to win and what the copy of the data set costs.
+// The same training on every device, for networks from tiny to large and for several batch sizes. Shows where
+// the GPU becomes faster and what copying the data set costs.
 #pragma once
 
 #include <vector>
@@ -11,16 +11,15 @@ namespace tandem {
 
 StudyReport study_devices(const StudyOptions& options = {});
 
-// What a few steps made of a network.
+// The state of a network after a few training steps.
 struct TrainedWeights {
   double loss = 0;                             // summed over the samples
   std::vector<std::vector<float>> parameters;  // weights and biases, layer by layer
 };
 
-// How far the result is from the expected one: the greatest difference of a parameter relative to the
-// greatest way its tensor went from `start`, or the relative difference of the losses where that is more. A
-// step that was left out is an error of 1, whatever the size of the weights; a number that is not finite
-// makes it infinite.
+// The error of `result`: the maximum difference of a parameter relative to the maximum change of its tensor
+// since `start`, or the relative difference of the losses if that is larger. A skipped step gives an error of
+// 1 regardless of the size of the weights; a non-finite value makes it infinite.
 double training_error(const std::vector<std::vector<float>>& start, const TrainedWeights& expected,
                       const TrainedWeights& result);
 

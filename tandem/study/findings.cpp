@@ -14,70 +14,74 @@ std::string times(double ratio) {
   return ratio >= 10 ? fmt::format("{:.0f} times", ratio) : fmt::format("{:.1f} times", ratio);
 }
 
-constexpr double alike = 0.05;  // a smaller difference is not worth a word
+constexpr double negligible = 0.05;  // smaller differences are not reported
 
 std::string times_as_fast(double ratio) {
-  return std::abs(ratio - 1) < alike ? "about as fast as" : times(ratio) + " as fast as";
+  return std::abs(ratio - 1) < negligible ? "about as fast as" : times(ratio) + " as fast as";
 }
 
-// "all cores", or "2 threads" where threads were swept and the fastest row has 2.
+// "all cores", or "2 threads" when threads were swept and the fastest row used 2.
 std::string cores_of(const StudyRow& parallel) {
   if (!parallel.threads) return "all cores";
   return fmt::format("{} thread{}", *parallel.threads, *parallel.threads == 1 ? "" : "s");
 }
 
-// The rows of one case that can be compared.
-struct CaseRows {
-  const StudyRow *reference = nullptr, *parallel = nullptr, *simple = nullptr, *cuda = nullptr;
+// The rows of one case by version; null where absent.
+struct VersionRows {
+  const StudyRow* reference = nullptr;
+  const StudyRow* parallel = nullptr;
+  const StudyRow* simple = nullptr;
+  const StudyRow* cuda = nullptr;
 };
 
-CaseRows rows_of(const std::vector<StudyRow>& rows, const std::string& name) {
+VersionRows rows_of(const std::vector<StudyRow>& rows, const std::string& name) {
   return {find_row(rows, name, "reference"), find_row(rows, name, "parallel"),
           find_row(rows, name, "cuda-simple"), find_row(rows, name, "cuda")};
 }
 
-void add_cpu_finding(const CaseRows& r, const std::string& name, std::vector<std::string>& findings) {
+void add_cpu_finding(const VersionRows& r, const std::string& name, std::vector<std::string>& findings) {
   if (!r.reference || !r.parallel) return;
   const double gain = r.reference->median_ms / r.parallel->median_ms;
   findings.push_back(
-      gain > 1 - alike
-          ? fmt::format("With SIMD and {} the CPU is {} with plain loops on one core ({}).",
+      gain > 1 - negligible
+          ? fmt::format("With SIMD and {} the CPU is {} with scalar loops on one core ({}).",
                         cores_of(*r.parallel), times_as_fast(gain), name)
-          : fmt::format(
-                "Here SIMD and {} do not pay: {:.3g} ms, where plain loops on one core need {:.3g} ({}).",
-                cores_of(*r.parallel), r.parallel->median_ms, r.reference->median_ms, name));
+          : fmt::format("SIMD and {} do not help here: {:.3g} ms, scalar loops on one core need {:.3g} ({}).",
+                        cores_of(*r.parallel), r.parallel->median_ms, r.reference->median_ms, name));
 }
 
-void add_gpu_findings(const CaseRows& r, const std::string& name, std::vector<std::string>& findings) {
+void add_gpu_findings(const VersionRows& r, const std::string& name, std::vector<std::string>& findings) {
   if (!r.cuda || !r.parallel) return;
   const double gain = r.parallel->median_ms / r.cuda->median_ms;
   findings.push_back(
-      gain > 1 - alike
-          ? fmt::format("On data that is already there, the GPU is {} the CPU with {} ({}).",
+      gain > 1 - negligible
+          ? fmt::format("With data already on the device, the GPU is {} the CPU with {} ({}).",
                         times_as_fast(gain), cores_of(*r.parallel), name)
-          : fmt::format("Even on data that is already there, the GPU loses to the CPU with {}: it needs "
-                        "{:.3g} ms, the CPU {:.3g} ({}).",
-                        cores_of(*r.parallel), r.cuda->median_ms, r.parallel->median_ms, name));
+          : fmt::format(
+                "Even with data already on the device, the GPU is slower than the CPU with {}: it needs "
+                "{:.3g} ms, the CPU {:.3g} ({}).",
+                cores_of(*r.parallel), r.cuda->median_ms, r.parallel->median_ms, name));
   if (r.simple)
     findings.push_back(
-        fmt::format("The tuned kernel is {} the simple one: that is what the shape of the launch and "
-                    "of the memory accesses is worth ({}).",
+        fmt::format("The tuned kernel is {} the simple one: the effect of launch configuration and memory "
+                    "access pattern ({}).",
                     times_as_fast(r.simple->median_ms / r.cuda->median_ms), name));
   if (!r.cuda->with_copies_ms) return;
   const double share = 1 - r.cuda->median_ms / *r.cuda->with_copies_ms;
   const double against_cpu = r.parallel->median_ms / *r.cuda->with_copies_ms;
   findings.push_back(fmt::format(
-      "With the copies to the GPU and back it takes {:.3g} ms instead of {:.3g}: {:.0f} % of the time is "
-      "copying, and the GPU {} ({}).",
+      "Including the copies to the GPU and back it takes {:.3g} ms instead of {:.3g}: {:.0f} % of the time "
+      "is copying, and the GPU is {} ({}).",
       *r.cuda->with_copies_ms, r.cuda->median_ms, 100 * share,
-      against_cpu >= 1 ? fmt::format("still wins, {} the CPU's speed", times(against_cpu))
-                       : fmt::format("loses to the CPU, which needs {:.3g} ms", r.parallel->median_ms),
+      against_cpu >= 1 ? fmt::format("still faster, {} the CPU's speed", times(against_cpu))
+                       : fmt::format("slower than the CPU, which needs {:.3g} ms", r.parallel->median_ms),
       name));
 }
 
 void add_sweep_finding(const std::vector<StudyRow>& rows, const std::string& name,
                        std::vector<std::string>& findings) {
-  const StudyRow *fewest = nullptr, *most = nullptr;
+  const StudyRow* fewest = nullptr;
+  const StudyRow* most = nullptr;
   for (const StudyRow& row : rows)
     if (row.case_name == name && row.threads && row.agrees) {
       if (!fewest || row.threads < fewest->threads) fewest = &row;
@@ -87,13 +91,12 @@ void add_sweep_finding(const std::vector<StudyRow>& rows, const std::string& nam
   const double gain = fewest->median_ms / most->median_ms;
   const double possible = static_cast<double>(*most->threads) / *fewest->threads;
   findings.push_back(
-      gain > 1 - alike
-          ? fmt::format(
-                "With {} threads parallel is {} with {}: {:.0f} % of what the threads could give ({}).",
-                *most->threads, times_as_fast(gain), *fewest->threads, 100 * gain / possible, name)
+      gain > 1 - negligible
+          ? fmt::format("With {} threads parallel is {} with {}: {:.0f} % of linear scaling ({}).",
+                        *most->threads, times_as_fast(gain), *fewest->threads, 100 * gain / possible, name)
           : fmt::format(
-                "With {} threads parallel is slower than with {}, {:.3g} ms against {:.3g}: the work is "
-                "too small to share, or the cores were busy ({}).",
+                "With {} threads parallel is slower than with {}, {:.3g} ms versus {:.3g}: the work is "
+                "too small to split, or the cores were busy ({}).",
                 *most->threads, *fewest->threads, most->median_ms, fewest->median_ms, name));
 }
 
@@ -107,17 +110,17 @@ void add_missing_reference(const std::vector<StudyRow>& rows, std::vector<std::s
     if (!known && !has_reference) cases.push_back(row.case_name);
   }
   if (cases.empty()) return;
-  findings.push_back(fmt::format(
-      "The reference was not run on {}: no speed-up is shown there, and results were checked against "
-      "exact values of some hundred elements and against each other.",
-      fmt::join(cases, ", ")));
+  findings.push_back(
+      fmt::format("The reference was not run on {}. No speed-up is shown there; results were checked against "
+                  "exact values of a few hundred elements and against each other.",
+                  fmt::join(cases, ", ")));
 }
 
 }  // namespace
 
 const StudyRow* find_row(const std::vector<StudyRow>& rows, const std::string& case_name,
                          const std::string& version) {
-  const StudyRow* best = nullptr;  // of several thread counts or GPUs the fastest
+  const StudyRow* best = nullptr;  // the fastest of several thread counts or GPUs
   for (const StudyRow& row : rows)
     if (row.case_name == case_name && row.version == version && row.agrees && row.median_ms > 0 &&
         (!best || row.median_ms < best->median_ms))
@@ -134,7 +137,7 @@ std::vector<std::string> general_findings(const std::vector<StudyRow>& rows) {
   std::vector<std::string> findings;
   if (name.empty()) return findings;
 
-  const CaseRows r = rows_of(rows, name);
+  const VersionRows r = rows_of(rows, name);
   add_cpu_finding(r, name, findings);
   add_gpu_findings(r, name, findings);
   add_sweep_finding(rows, name, findings);

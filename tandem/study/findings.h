@@ -1,4 +1,4 @@
-// Sentences about measured rows: what parallelism bought, what the GPU did, what the copies cost.
+// Findings about measured rows: the gain from parallelism, the GPU, and the cost of the copies.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace tandem {
 
-// About the case with the most rows that were measured, the last of them where several are alike.
+// About the case with the most measured rows; the last of several such cases.
 std::vector<std::string> general_findings(const std::vector<StudyRow>& rows);
 
-// The row of that case and version; null where there is none.
+// The fastest correct row of that case and version; null if there is none.
 const StudyRow* find_row(const std::vector<StudyRow>& rows, const std::string& case_name,
                          const std::string& version);
 

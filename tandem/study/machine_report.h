@@ -1,4 +1,4 @@
-// The machine as people and programs read it.
+// Machine facts as text and JSON.
 #pragma once
 
 #include <string>
@@ -6,11 +6,11 @@
 
 #include "tandem/device/machine.h"
 #include "tandem/report/fact.h"
-#include "tandem/report/table.h"
+#include "tandem/text/table.h"
 
 namespace tandem {
 
-// For the head of a report.
+// For the header of a report.
 std::vector<Fact> report_facts();
 
 // For `tandem devices`: a table, or JSON {"cpu": {…}, "cuda": {"devices": […], …}}.

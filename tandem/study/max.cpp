@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tandem/core/on_dtype.h"
 #include "tandem/ops/cast.h"
 #include "tandem/ops/maximum.h"
 #include "tandem/ops/random.h"
@@ -17,11 +18,11 @@ StudyCase make_case(const std::string& name, const StudyOptions& options) {
   check_fits("max", name, 3.0 * static_cast<double>(parsed.rows) * static_cast<double>(parsed.columns));
   const DType dtype = parse_dtype(parsed.type);
   const Shape shape{parsed.rows, parsed.columns};
-  const auto draw = [&](std::uint64_t stream) {
+  const auto sample = [&](std::uint64_t stream) {
     return cast(random_integers(shape, 0, 256, {.seed = options.seed, .stream = stream, .dtype = DType::i32}),
                 dtype);
   };
-  const Tensor a = draw(0), b = draw(1);
+  const Tensor a = sample(0), b = sample(1);
   return {
       .name = name,
       .inputs = {a, b},
@@ -42,14 +43,13 @@ StudyCase make_case(const std::string& name, const StudyOptions& options) {
 }  // namespace
 
 StudyReport study_max(const StudyOptions& options) {
-  StudyReport report{
-      .study = "max",
-      .title = "Element-wise maximum",
-      .machine = report_facts(),
-      .introduction =
-          "C[i][j] = max(A[i][j], B[i][j]) on numbers from 0 to 255. There is almost nothing to "
-          "compute, so this shows how fast each version moves memory; the peak is a copy of "
-          "as many bytes, or the fastest version where that beats it."};
+  StudyReport report{.study = "max",
+                     .title = "Element-wise maximum",
+                     .machine = report_facts(),
+                     .introduction =
+                         "C[i][j] = max(A[i][j], B[i][j]) on integers from 0 to 255. The computation is "
+                         "memory-bound, so this shows how fast each version moves memory; the peak is a copy "
+                         "of the same number of bytes, or the fastest version if that is faster."};
   std::vector<std::string> names = options.cases;
   if (names.empty()) names = {"1000x1000 i32"};
   if (options.cases.empty() && !options.quick)

@@ -1,4 +1,4 @@
-// C[i][j] = max(A[i][j], B[i][j]). One comparison for every twelve bytes moved: memory is all there is.
+// Element-wise maximum C[i][j] = max(A[i][j], B[i][j]). One comparison per twelve bytes moved: memory-bound.
 #pragma once
 
 #include "tandem/report/study_report.h"

@@ -14,11 +14,12 @@ Timing summary(std::vector<double> times) {
   return {.median_ms = times[times.size() / 2], .min_ms = times.front(), .max_ms = times.back()};
 }
 
-// Repeats `sample`, which returns milliseconds, as often as the budget allows.
+// Repeats `sample`, which returns milliseconds, as often as the time budget allows.
 template <class F>
 Timing repeat(const MeasureOptions& options, double one_ms, F&& sample) {
-  const double wanted = options.budget_ms / std::max(one_ms, 1e-6);
-  const int count = static_cast<int>(std::clamp(wanted, double(options.least), double(options.most)));
+  const double affordable = options.budget_ms / std::max(one_ms, 1e-6);
+  const int count = static_cast<int>(
+      std::clamp(affordable, double(options.min_repetitions), double(options.max_repetitions)));
   std::vector<double> times;
   for (int i = 0; i < count; ++i) times.push_back(sample());
   return summary(std::move(times));
@@ -35,17 +36,17 @@ double wall_ms(Device device, const std::function<void()>& work) {
 
 Timing measure(Device device, const std::function<void(int)>& run, const MeasureOptions& options) {
   if (!device.is_cuda()) return measure_wall(device, run, options);
-  int turn = 0;
-  for (int i = 0; i < 3; ++i) run(turn++);
+  int call = 0;
+  for (int i = 0; i < 3; ++i) run(call++);
   current_stream(device).synchronize();
-  const double one_ms = wall_ms(device, [&] { run(turn++); });
-  // A batch lasts two milliseconds or more: launches overlap with the work of those before them.
+  const double one_ms = wall_ms(device, [&] { run(call++); });
+  // A batch lasts at least two milliseconds, so that launches overlap with the preceding work.
   const int batch = static_cast<int>(std::clamp(2.0 / std::max(one_ms, 1e-3), 1.0, 200.0));
   Event start(device), stop(device);
   const StreamView stream = current_stream(device);
   return repeat(options, one_ms * batch, [&] {
     start.record(stream);
-    for (int i = 0; i < batch; ++i) run(turn++);
+    for (int i = 0; i < batch; ++i) run(call++);
     stop.record(stream);
     stop.synchronize();
     return stop.elapsed_ms_since(start) / batch;
@@ -53,10 +54,11 @@ Timing measure(Device device, const std::function<void(int)>& run, const Measure
 }
 
 Timing measure_wall(Device device, const std::function<void(int)>& run, const MeasureOptions& options) {
-  int turn = 0;
-  double one_ms = wall_ms(device, [&] { run(turn++); });
-  if (one_ms < options.budget_ms) one_ms = wall_ms(device, [&] { run(turn++); });  // the first one warms up
-  return repeat(options, one_ms, [&] { return wall_ms(device, [&] { run(turn++); }); });
+  int call = 0;
+  double one_ms = wall_ms(device, [&] { run(call++); });
+  if (one_ms < options.budget_ms)
+    one_ms = wall_ms(device, [&] { run(call++); });  // the first call was the warm-up
+  return repeat(options, one_ms, [&] { return wall_ms(device, [&] { run(call++); }); });
 }
 
 }  // namespace tandem

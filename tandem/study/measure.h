@@ -1,5 +1,5 @@
-// Timing: warm-up, repetitions, median and spread. Work on a GPU is timed by events around several launches
-// in a row, so that what is measured is the device's time and not the cost of one launch.
+// Timing: warm-up, repetitions, median and spread. GPU work is timed with events around several launches in a
+// row, which measures device time and not launch overhead.
 #pragma once
 
 #include <functional>
@@ -9,31 +9,34 @@
 
 namespace tandem {
 
-// Sets the number of threads for as long as it lives.
-class ThreadCount {
+// Sets the number of threads for its lifetime.
+class ThreadCountScope {
  public:
-  explicit ThreadCount(int count) : previous_(thread_count()) { set_thread_count(count); }
-  ~ThreadCount() { set_thread_count(previous_); }
-  ThreadCount(const ThreadCount&) = delete;
-  ThreadCount& operator=(const ThreadCount&) = delete;
+  explicit ThreadCountScope(int count) : previous_(thread_count()) { set_thread_count(count); }
+  ~ThreadCountScope() { set_thread_count(previous_); }
+  ThreadCountScope(const ThreadCountScope&) = delete;
+  ThreadCountScope& operator=(const ThreadCountScope&) = delete;
 
  private:
   int previous_;
 };
 
 struct Timing {
-  double median_ms = 0, min_ms = 0, max_ms = 0;
+  double median_ms = 0;
+  double min_ms = 0;
+  double max_ms = 0;
 };
 
 struct MeasureOptions {
-  double budget_ms = 500;  // about how long all repetitions together may take
-  int least = 5, most = 50;
+  double budget_ms = 500;  // approximate total time of all repetitions
+  int min_repetitions = 5;
+  int max_repetitions = 50;
 };
 
-// `run(i)` does the work once; i counts, so that it can alternate between inputs.
+// `run(i)` does the work once; i counts the calls so that it can alternate between inputs.
 Timing measure(Device device, const std::function<void(int)>& run, const MeasureOptions& options = {});
 
-// Wall-clock time of the whole call, the device's work included.
+// Wall-clock time of the whole call, including device work.
 Timing measure_wall(Device device, const std::function<void(int)>& run, const MeasureOptions& options = {});
 
 }  // namespace tandem

@@ -15,15 +15,15 @@
 namespace tandem {
 namespace {
 
-constexpr MeasureOptions peak_measurement{.budget_ms = 300, .least = 5, .most = 30};
+constexpr MeasureOptions peak_measurement{.budget_ms = 300, .min_repetitions = 5, .max_repetitions = 30};
 
 }  // namespace
 
 double copy_gb_per_s(Device device, std::int64_t bytes) {
-  static std::map<std::pair<std::string, std::int64_t>, double> known;
-  double& rate = known[{device.to_string(), bytes}];
+  static std::map<std::pair<std::string, std::int64_t>, double> measured;
+  double& rate = measured[{device.to_string(), bytes}];
   if (rate == 0) {
-    const ThreadCount all(usable_cpus());
+    const ThreadCountScope all(usable_cpus());
     const Shape half{std::max<std::int64_t>(bytes / 2, 1)};
     const Tensor from = zeros(half, DType::u8, device), to = zeros(half, DType::u8, device);
     const Timing timing = measure(
@@ -33,16 +33,16 @@ double copy_gb_per_s(Device device, std::int64_t bytes) {
   return rate;
 }
 
-double product_gflop_per_s(Device device, Arithmetics arithmetics) {
-  static std::map<std::pair<std::string, Arithmetics>, double> known;
-  double& rate = known[{device.to_string(), arithmetics}];
+double matmul_gflop_per_s(Device device, PeakPrecision peak_precision) {
+  static std::map<std::pair<std::string, PeakPrecision>, double> measured;
+  double& rate = measured[{device.to_string(), peak_precision}];
   if (rate == 0) {
-    const ThreadCount all(usable_cpus());
+    const ThreadCountScope all(usable_cpus());
     const std::int64_t n = device.is_cuda() ? 8192 : thread_count() > 4 ? 4096 : 1536;
-    const DType dtype = arithmetics == Arithmetics::f64 ? DType::f64 : DType::f32;
+    const DType dtype = peak_precision == PeakPrecision::f64 ? DType::f64 : DType::f32;
     const Tensor a = uniform({n, n}, -1, 1, {.seed = 1, .dtype = dtype, .device = device});
-    const MatmulPrecisionScope precision(arithmetics == Arithmetics::tf32 ? MatmulPrecision::tf32
-                                                                          : MatmulPrecision::fp32);
+    const MatmulPrecisionScope precision(peak_precision == PeakPrecision::tf32 ? MatmulPrecision::tf32
+                                                                               : MatmulPrecision::fp32);
     const Timing timing = measure(
         device, [&](int) { matmul(a, a); }, peak_measurement);
     rate =

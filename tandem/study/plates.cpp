@@ -15,17 +15,17 @@
 #include "tandem/core/check.h"
 #include "tandem/core/clock.h"
 #include "tandem/data/image_folder.h"
+#include "tandem/data/loader/photo_source.h"
 #include "tandem/data/photo_set.h"
-#include "tandem/data/photo_source.h"
-#include "tandem/data/plates.h"
 #include "tandem/data/split.h"
+#include "tandem/data/synthetic/plates.h"
 #include "tandem/files/fetch.h"
 #include "tandem/nn/resnet.h"
 #include "tandem/ops/backward.h"
 #include "tandem/ops/random.h"
-#include "tandem/report/figures.h"
 #include "tandem/study/machine_report.h"
-#include "tandem/train/engine.h"
+#include "tandem/text/format_number.h"
+#include "tandem/train/engines/engine.h"
 #include "tandem/train/evaluate.h"
 #include "tandem/train/model_file.h"
 #include "tandem/train/pretrained.h"
@@ -36,7 +36,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr double learning_rate = 1e-3;
-constexpr int warm_up_steps = 2, counted_steps = 5;  // taken apart
+// Steps that measure_steps() times phase by phase.
+constexpr int warm_up_steps = 2, counted_steps = 5;
 
 int side_of(const PlatesFlow& flow) {
   return static_cast<int>(flow.image_size);
@@ -46,7 +47,7 @@ class TemporaryFolder {
  public:
   TemporaryFolder() {
     std::string pattern = (fs::temp_directory_path() / "tandem-plates-XXXXXX").string();
-    check(::mkdtemp(pattern.data()) != nullptr, "[study plates] cannot make the folder {}", pattern);
+    check(::mkdtemp(pattern.data()) != nullptr, "[study plates] cannot create the folder {}", pattern);
     path_ = pattern;
   }
   ~TemporaryFolder() {
@@ -62,7 +63,7 @@ class TemporaryFolder {
   fs::path path_;
 };
 
-// Adds to `ms` what `work` takes, that of the device included.
+// Adds the time of `work` to `ms`, including the device work it starts.
 template <class Work>
 auto timed(double& ms, Device device, Work&& work) {
   current_stream(device).synchronize();
@@ -75,35 +76,35 @@ auto timed(double& ms, Device device, Work&& work) {
     work();
     finish();
   } else {
-    auto made = work();
+    auto value = work();
     finish();
-    return made;
+    return value;
   }
 }
 
-// The same for what brings something to the device; on the CPU it is there already, and nothing is counted.
+// The same for copies to the device. On the CPU there is no copy, and nothing is counted.
 template <class Work>
 auto timed_copy(FlowResult& result, Work&& work) {
-  double nothing = 0;
-  return timed(result.device.is_cuda() ? result[FlowPhase::copy] : nothing, result.device, work);
+  double discarded = 0;
+  return timed(result.device.is_cuda() ? result[FlowPhase::copy] : discarded, result.device, work);
 }
 
-void wake_up(Device device) {
+void warm_up_device(Device device) {
   random_integers({1}, 0, 2, {.seed = 1, .dtype = DType::i32, .device = device});
   current_stream(device).synchronize();
 }
 
-// Gives what `source` gives and counts the time until it is there.
+// Forwards to `source` and adds up the time until the images are ready.
 class TimedSource : public BatchSource {
  public:
   TimedSource(BatchSource& source, double& ms) : BatchSource(source.plan()), source_(source), ms_(ms) {}
 
   Device device() const override { return source_.device(); }
   std::int64_t image_size() const override { return source_.image_size(); }
-  SourceBlock take(std::int64_t epoch, std::int64_t first, std::int64_t most) override {
-    return timed(ms_, device(), [&] { return source_.take(epoch, first, most); });
+  SourceBlock next_block(std::int64_t epoch, std::int64_t first, std::int64_t max_count) override {
+    return timed(ms_, device(), [&] { return source_.next_block(epoch, first, max_count); });
   }
-  int busy_cpus() const override { return source_.busy_cpus(); }
+  int reserved_cpus() const override { return source_.reserved_cpus(); }
   std::string description() const override { return source_.description(); }
 
  private:
@@ -111,9 +112,11 @@ class TimedSource : public BatchSource {
   double& ms_;
 };
 
-// The parts of a step's time, measured on a few steps that are not captured as a graph.
+// The time of each phase of a step, measured on a few steps that are not captured as a CUDA graph.
 struct StepParts {
-  double forward = 0, backward = 0, update = 0;
+  double forward = 0;
+  double backward = 0;
+  double update = 0;
 
   double sum() const { return forward + backward + update; }
 };
@@ -128,21 +131,21 @@ StepParts measure_steps(const TrainingTask& task) {
   task.model.train();
   StepParts parts;
   for (int i = 0; i < warm_up_steps + counted_steps; ++i) {
-    Event begin(device), computed(device), derived(device), updated(device);
+    Event begin(device), forward_done(device), backward_done(device), update_done(device);
     begin.record(stream);
     const Tensor outputs = task.model.forward(network_input(pixels, task.input));
     const Tensor loss = compute_loss(task.loss, outputs, labels);
-    computed.record(stream);
+    forward_done.record(stream);
     backward(loss);
-    derived.record(stream);
+    backward_done.record(stream);
     task.optimizer.step();
     task.optimizer.zero_grad();
-    updated.record(stream);
-    updated.synchronize();
+    update_done.record(stream);
+    update_done.synchronize();
     if (i < warm_up_steps) continue;
-    parts.forward += computed.elapsed_ms_since(begin);
-    parts.backward += derived.elapsed_ms_since(computed);
-    parts.update += updated.elapsed_ms_since(derived);
+    parts.forward += forward_done.elapsed_ms_since(begin);
+    parts.backward += backward_done.elapsed_ms_since(forward_done);
+    parts.update += update_done.elapsed_ms_since(backward_done);
   }
   return parts;
 }
@@ -152,18 +155,18 @@ bool same_outputs(const std::vector<float>& a, const std::vector<float>& b) {
       a, b, [](float x, float y) { return std::abs(x - y) <= 1e-4f * std::max(1.0f, std::abs(x)); });
 }
 
-// What a device has of the photographs.
+// The photographs as one device uses them.
 struct FlowPhotos {
   std::shared_ptr<const PhotoStore> train;
   ImageSet validation;
   std::vector<std::string> classes;
 };
 
-// Photographs to judge or to predict, made into images of the network's size and brought to the device.
+// Photographs for validation or prediction, resized to the network input and copied to the device.
 ImageSet read_set(const fs::path& folder, const PlatesFlow& flow, FlowResult& result) {
   const ImageFolder found = scan_image_folder(folder);
   const PhotoSet set = timed(result[FlowPhase::decode], result.device, [&] {
-    return make_photo_set(found.files, found.labels, found.classes, evaluation_photos(side_of(flow)));
+    return load_photo_set(found.files, found.labels, found.classes, evaluation_photo_recipe(side_of(flow)));
   });
   return timed_copy(result, [&] { return set.images.to(result.device); });
 }
@@ -180,11 +183,11 @@ FlowPhotos read_photos(const fs::path& split, const PlatesFlow& flow, FlowResult
   return photos;
 }
 
-// On a GPU the photographs are copied there, once.
+// On a GPU the photographs are copied there once.
 std::unique_ptr<BatchSource> make_source(const FlowPhotos& photos, const PlatesFlow& flow,
                                          FlowResult& result) {
   const BatchPlan plan{.samples = result.train, .batch_size = flow.batch_size, .seed = flow.seed};
-  const PhotoRecipe recipe = training_photos(side_of(flow));
+  const PhotoRecipe recipe = training_photo_recipe(side_of(flow));
   return timed_copy(result, [&] { return photo_source(photos.train, plan, recipe, result.device, {}); });
 }
 
@@ -194,7 +197,7 @@ NamedTensors trained_parameters(const Module& model) {
   return trained;
 }
 
-// Returns the time of the steps, that of their images included.
+// Returns the time of all steps, including waiting for their images.
 double train_epochs(const TrainingTask& task, const ImageSet& validation, const PlatesFlow& flow,
                     FlowResult& result) {
   const std::unique_ptr<Engine> engine = make_engine(task);
@@ -207,9 +210,10 @@ double train_epochs(const TrainingTask& task, const ImageSet& validation, const 
       check(std::isfinite(sums.loss), "[study plates] the loss is not finite in epoch {}", epoch + 1);
       engine->store();
     });
-    const Evaluation judged = timed(result[FlowPhase::evaluate], result.device,
-                                    [&] { return evaluate(task.model, validation, task.loss, task.input); });
-    result.validation_accuracy.push_back(judged.accuracy);
+    const Evaluation evaluation = timed(result[FlowPhase::evaluate], result.device, [&] {
+      return evaluate(task.model, validation, task.loss, task.input);
+    });
+    result.validation_accuracy.push_back(evaluation.accuracy);
     result.epoch_ms.push_back(watch.elapsed_ms());
   }
   return steps_ms;
@@ -224,16 +228,17 @@ ModelInfo model_info(const FlowPhotos& photos, const PlatesFlow& flow, const Flo
           .height = flow.image_size,
           .width = flow.image_size,
           .channels = 3,
-          .norm = photo_norm,
-          .transform = to_string(evaluation_photos(side_of(flow))),
+          .norm = imagenet_norm,
+          .transform = to_string(evaluation_photo_recipe(side_of(flow))),
           .data = "plates",
           .command = "tandem study plates",
           .epoch = flow.epochs,
           .accuracy = result.validation_accuracy.back()};
 }
 
-// Divides the time of all steps, less that for images, as a few steps' that can be taken apart.
-void divide_steps(const TrainingTask& task, double steps_ms, FlowResult& result) {
+// Splits the time of all steps, minus the wait for images, in the proportions of a few steps that are timed
+// phase by phase.
+void attribute_step_time(const TrainingTask& task, double steps_ms, FlowResult& result) {
   const StepParts parts = measure_steps(task);
   const double scale = std::max(0.0, steps_ms - result[FlowPhase::augment]) / parts.sum();
   result[FlowPhase::forward] = scale * parts.forward;
@@ -254,12 +259,14 @@ fs::path pretrained_of(const StudyOptions& options) {
 }  // namespace
 
 void write_flow_plates(const fs::path& root, const PlatesFlow& flow) {
-  write_plates(root, {.train = flow.of_each_kind, .test = flow.fresh, .seed = flow.seed, .size = flow.side});
+  write_plates(
+      root,
+      {.train = flow.images_per_class, .test = flow.test_images, .seed = flow.seed, .size = flow.photo_size});
 }
 
 FlowResult run_plates_flow(const fs::path& root, const PlatesFlow& flow, Device device) {
   FlowResult result{.device = device};
-  wake_up(device);
+  warm_up_device(device);
   const fs::path own = root / device.to_string();
   const Stopwatch watch;
   split_folder(root / "train", own, {.every = flow.every});
@@ -281,83 +288,86 @@ FlowResult run_plates_flow(const fs::path& root, const PlatesFlow& flow, Device 
                                     .height = flow.image_size,
                                     .width = flow.image_size,
                                     .channels = 3,
-                                    .norm = photo_norm}};
+                                    .norm = imagenet_norm}};
   const double steps_ms = train_epochs(task, photos.validation, flow, result);
   result[FlowPhase::augment] = augment_ms;
 
-  // Through the model's file, as `tandem predict` does. It is the last epoch's: which one is best may hang on
-  // a single photograph and differ between devices.
+  // Predict with the saved model file, as `tandem predict` does. It is the model of the last epoch, because
+  // which epoch is best may depend on a single photograph and differ between devices.
   const fs::path file = own / "model.safetensors";
   save_model(file, model, model_info(photos, flow, result));
   const Model loaded = load_model(file);
   timed_copy(result, [&] { loaded.module->to(device); });
-  const ImageSet fresh = read_set(root / "test", flow, result);
-  Evaluation seen = timed(result[FlowPhase::predict], device,
-                          [&] { return evaluate(*loaded.module, fresh, task.loss, task.input); });
+  const ImageSet test = read_set(root / "test", flow, result);
+  Evaluation tested = timed(result[FlowPhase::predict], device,
+                            [&] { return evaluate(*loaded.module, test, task.loss, task.input); });
   result.total_ms = watch.elapsed_ms();
-  result.predictions = std::move(seen.predictions);
-  result.accuracy = seen.accuracy;
+  result.predictions = std::move(tested.predictions);
+  result.accuracy = tested.accuracy;
 
-  const std::vector<float> kept = outputs_of(model, photos.validation.images, task.input).to_vector<float>();
+  const std::vector<float> trained_outputs =
+      compute_outputs(model, photos.validation.images, task.input).to_vector<float>();
   result.file_agrees =
-      same_outputs(kept, outputs_of(*loaded.module, photos.validation.images, task.input).to_vector<float>());
-  divide_steps(task, steps_ms, result);
-  const double known = std::accumulate(result.phase_ms.begin(), result.phase_ms.end(), 0.0);
-  result[FlowPhase::other] = std::max(0.0, result.total_ms - known);
+      same_outputs(trained_outputs,
+                   compute_outputs(*loaded.module, photos.validation.images, task.input).to_vector<float>());
+  attribute_step_time(task, steps_ms, result);
+  const double accounted_ms = std::accumulate(result.phase_ms.begin(), result.phase_ms.end(), 0.0);
+  result[FlowPhase::other] = std::max(0.0, result.total_ms - accounted_ms);
   return result;
 }
 
 StudyReport study_plates(const StudyOptions& options) {
   PlatesFlow flow{.pretrained = pretrained_of(options), .seed = options.seed};
-  if (options.quick) flow.epochs = 3, flow.fresh = 40;
+  if (options.quick) flow.epochs = 3, flow.test_images = 40;
   if (options.epochs > 0) flow.epochs = options.epochs;
   std::vector<Device> devices = options.devices;
   if (devices.empty()) {
     devices = {cpu_device};
     for (int i = 0; i < cuda_device_count(); ++i) devices.push_back(cuda_device(i));
   }
-  if (!flow.pretrained.empty()) {  // weights that will not do are better known before all is drawn
+  if (!flow.pretrained.empty()) {  // report unsuitable weights before rendering
     ResNet model({.depth = 18, .classes = 2});
     load_pretrained(model, flow.pretrained);
   }
   const TemporaryFolder folder;
   const Stopwatch watch;
   write_flow_plates(folder.path(), flow);
-  const double drawn_ms = watch.elapsed_ms();
+  const double render_ms = watch.elapsed_ms();
   std::vector<FlowResult> results;
   for (const Device device : devices) results.push_back(run_plates_flow(folder.path(), flow, device));
-  StudyReport report{
-      .study = "plates",
-      .title = "Transfer learning on photographs of plates",
-      .machine = report_facts(),
-      .introduction = fmt::format(
-          "{} drawn photographs of clean and dirty plates ({}×{}) are split into {} to train with and {} to "
-          "judge by; ResNet-18 with {} weights, frozen but for a new last layer, is trained on crops of "
-          "{}×{} for {} epochs in batches of {} (Adam, rate 0.001, a tenth after every 7 epochs) and judged "
-          "after each; its file is written, read again, and tells {} fresh plates apart. Times are of the "
-          "whole flow; “an epoch” is one with its judging, median over all. “augment” is how long the steps "
-          "stood still for images: on the CPU workers make them meanwhile. “forward”, “backward” and "
-          "“update” share the time of the steps, which go through the frozen layers several at once, as {} "
-          "steps "
-          "do that were measured apart, one by one. A GPU is woken up before the clock starts. Every device "
-          "must see at least "
-          "{:.0f} "
-          "% of the fresh plates as the first does, and the file must give the trained model's outputs.",
-          2 * flow.of_each_kind, flow.side, flow.side, results.front().train, results.front().validation,
-          flow.pretrained.empty() ? "random" : "pretrained", flow.image_size, flow.image_size, flow.epochs,
-          flow.batch_size, flow.fresh, counted_steps, 100 * (1 - differing_predictions)),
-      .rows = plates_rows(results),
-      .findings = plates_findings(results),
-      .plots = plates_plots(results)};
+  StudyReport report{.study = "plates",
+                     .title = "Transfer learning on photographs of plates",
+                     .machine = report_facts(),
+                     .introduction = fmt::format(
+                         "{} rendered photographs of clean and dirty plates ({}×{}) are split into {} for "
+                         "training and {} for validation. ResNet-18 with {} weights, frozen except for a new "
+                         "last layer, is trained on {}×{} crops for {} epochs with batch size {} (Adam, "
+                         "learning rate 0.001, multiplied by 0.1 every 7 epochs) and validated after each. "
+                         "The model file is written, loaded again, and used to classify {} test plates. "
+                         "Times are for the whole flow; “an epoch” includes its validation, median over all "
+                         "epochs. “augment” is the time the steps waited for images; on the CPU, workers "
+                         "prepare them in parallel. “forward”, “backward” and “update” divide the step time, "
+                         "which processes several steps of the frozen layers at once, in the proportions of "
+                         "{} steps that were measured one by one. A GPU is initialized before the clock "
+                         "starts. Every device must give the same prediction as the first for at least "
+                         "{:.0f} % of the test plates, and the file must give the outputs of the trained "
+                         "model.",
+                         2 * flow.images_per_class, flow.photo_size, flow.photo_size, results.front().train,
+                         results.front().validation, flow.pretrained.empty() ? "random" : "pretrained",
+                         flow.image_size, flow.image_size, flow.epochs, flow.batch_size, flow.test_images,
+                         counted_steps, 100 * (1 - max_differing_share)),
+                     .rows = plates_rows(results),
+                     .findings = plates_findings(results),
+                     .plots = plates_plots(results)};
   if (flow.pretrained.empty())
     report.findings.push_back(
-        "The frozen weights are random, so that only a last layer over chance features has learnt anything: "
-        "with those that tandem fetch resnet18 brings the flow does what it is meant for, in the same time.");
+        "The frozen weights are random, so only the last layer, on random features, has learned anything. "
+        "With the weights that tandem fetch resnet18 downloads, the accuracy is meaningful; the times are "
+        "the same.");
   report.findings.push_back(
-      fmt::format("Drawing the plates and writing their files took {}; it is not counted.",
-                  format_figure(drawn_ms, Unit::milliseconds)));
-  if (cuda_device_count() == 0)
-    report.findings.push_back("There is only the CPU here: " + why_no_cuda() + ".");
+      fmt::format("Rendering the plates and writing their files took {}; that time is not included.",
+                  format_number(render_ms, Unit::milliseconds)));
+  if (cuda_device_count() == 0) report.findings.push_back("No GPU was measured: " + why_no_cuda() + ".");
   return report;
 }
 

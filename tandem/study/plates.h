@@ -1,4 +1,4 @@
-// Transfer learning from a folder of photographs to predictions, timed phase by phase on every device.
+// Transfer learning from a folder of photographs to predictions, with the time of each phase on every device.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +13,21 @@ namespace tandem {
 StudyReport study_plates(const StudyOptions& options = {});
 
 struct PlatesFlow {
-  std::int64_t of_each_kind = 21, every = 6;  // of which numbers 0, 6, … of each kind judge the epochs
-  std::int64_t fresh = 500;                   // to predict
-  std::int64_t side = 480;                    // of the photographs
-  std::int64_t image_size = 224;              // of the network's images
-  std::int64_t epochs = 100, batch_size = 8;
-  std::filesystem::path pretrained;  // weights; empty: random ones
+  std::int64_t images_per_class = 21;
+  std::int64_t every = 6;  // images 0, 6, … of each class are held out for validation
+  std::int64_t test_images = 500;
+  std::int64_t photo_size = 480;  // side of the photographs in pixels
+  std::int64_t image_size = 224;  // side of the network input
+  std::int64_t epochs = 100;
+  std::int64_t batch_size = 8;
+  std::filesystem::path pretrained;  // weight file; empty: random initialization
   std::uint64_t seed = 1;
 };
 
-// Draws the plates into files below `root`: what the flow begins with.
+// Renders the plates into files below `root`, the input of the flow.
 void write_flow_plates(const std::filesystem::path& root, const PlatesFlow& flow);
 
-// The flow on one device, on those files; what it makes itself goes below `root` too.
+// Runs the flow on one device with those files; its outputs go below `root` too.
 FlowResult run_plates_flow(const std::filesystem::path& root, const PlatesFlow& flow, Device device);
 
 }  // namespace tandem

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "tandem/core/check.h"
-#include "tandem/report/figures.h"
+#include "tandem/text/format_number.h"
 
 namespace tandem {
 namespace {
@@ -16,11 +16,11 @@ constexpr FlowPhase phases[flow_phase_count] = {FlowPhase::decode,   FlowPhase::
                                                 FlowPhase::forward,  FlowPhase::backward, FlowPhase::update,
                                                 FlowPhase::evaluate, FlowPhase::predict,  FlowPhase::other};
 
-std::string in_words(double ms) {
-  return format_figure(ms, Unit::milliseconds);
+std::string time_text(double ms) {
+  return format_number(ms, Unit::milliseconds);
 }
 
-// "forward 71 %": the phases that take most, down to a tenth of the whole.
+// "forward 71 %, …": the longest phases, down to a tenth of the total.
 std::string where_time_goes(const FlowResult& result) {
   std::vector<FlowPhase> sorted(std::begin(phases), std::end(phases));
   std::ranges::stable_sort(sorted, std::greater<>(), [&](FlowPhase phase) { return result[phase]; });
@@ -31,7 +31,7 @@ std::string where_time_goes(const FlowResult& result) {
   return fmt::format("Where the time goes on {}: {}.", result.device.to_string(), fmt::join(parts, ", "));
 }
 
-// Whether the first is what speed-ups are over.
+// Whether the first result is the CPU, the base of speed-ups.
 bool begins_with_cpu(std::span<const FlowResult> results) {
   return !results.empty() && !results.front().device.is_cuda();
 }
@@ -94,19 +94,19 @@ std::vector<StudyRow> plates_rows(std::span<const FlowResult> results) {
   for (const FlowResult& result : results) {
     StudyRow& row = add("whole flow", result, result.total_ms, result.total_ms, result.total_ms);
     if (&result != &results.front()) row.max_error = differing_share(results.front(), result);
-    row.agrees = result.file_agrees && row.max_error.value_or(0) <= differing_predictions;
+    row.agrees = result.file_agrees && row.max_error.value_or(0) <= max_differing_share;
     set_speedup(row, results.front().total_ms);
-    if (row.agrees) continue;  // the time of a wrong result means nothing
+    if (row.agrees) continue;  // the time of a wrong result is meaningless
     row.median_ms = row.min_ms = row.max_ms = std::numeric_limits<double>::quiet_NaN();
     row.speedup = std::nullopt;
   }
   for (const FlowResult& result : results) {
-    const auto [least, most] = std::ranges::minmax(result.epoch_ms);
-    set_speedup(add("an epoch", result, median_epoch(result), least, most), median_epoch(results.front()));
+    const auto [min_ms, max_ms] = std::ranges::minmax(result.epoch_ms);
+    set_speedup(add("an epoch", result, median_epoch(result), min_ms, max_ms), median_epoch(results.front()));
   }
   for (const FlowPhase phase : phases)
     for (const FlowResult& result : results)
-      if (result[phase] > 0)  // the CPU copies nothing
+      if (result[phase] > 0)  // there is no copy on the CPU
         set_speedup(add(name_of(phase), result, result[phase], result[phase], result[phase]),
                     results.front()[phase]);
   return rows;
@@ -118,36 +118,37 @@ std::vector<std::string> plates_findings(std::span<const FlowResult> results) {
   std::vector<std::string> totals;
   for (const FlowResult& result : results)
     totals.push_back(
-        fmt::format("{} on {}{}", in_words(result.total_ms), result.device.to_string(),
+        fmt::format("{} on {}{}", time_text(result.total_ms), result.device.to_string(),
                     &result != &first && begins_with_cpu(results)
                         ? fmt::format(", {:.{}f} times as fast", first.total_ms / result.total_ms,
                                       first.total_ms >= 10 * result.total_ms ? 0 : 1)
                         : ""));
-  findings.push_back(fmt::format(
-      "{} epochs over {} photographs, each judged by {}, and {} predictions take {}.", first.epoch_ms.size(),
-      first.train, first.validation, format_count(std::ssize(first.predictions)), fmt::join(totals, "; ")));
+  findings.push_back(
+      fmt::format("{} epochs over {} photographs, each validated on {}, and {} predictions take {}.",
+                  first.epoch_ms.size(), first.train, first.validation,
+                  format_count(std::ssize(first.predictions)), fmt::join(totals, "; ")));
   for (const FlowResult& result : results) findings.push_back(where_time_goes(result));
   for (const FlowResult& result : results) {
     if (!result.file_agrees)
-      findings.push_back(fmt::format("The model's file gives other outputs than the model trained on {}.",
+      findings.push_back(fmt::format("The model file gives different outputs than the model trained on {}.",
                                      result.device.to_string()));
     if (&result == &first) continue;
-    findings.push_back(
-        fmt::format("{} and {} see {:.1f} % of the fresh plates alike (at least {:.0f} % must be).",
-                    first.device.to_string(), result.device.to_string(),
-                    100 * (1 - differing_share(first, result)), 100 * (1 - differing_predictions)));
+    findings.push_back(fmt::format("{} and {} agree on {:.1f} % of the test plates (required: {:.0f} %).",
+                                   first.device.to_string(), result.device.to_string(),
+                                   100 * (1 - differing_share(first, result)),
+                                   100 * (1 - max_differing_share)));
   }
-  std::vector<std::string> told;
+  std::vector<std::string> accuracies;
   for (const FlowResult& result : results)
-    told.push_back(fmt::format("{:.1f} % on {}", 100 * result.accuracy, result.device.to_string()));
-  findings.push_back(fmt::format("Fresh plates told right: {}.", fmt::join(told, ", ")));
+    accuracies.push_back(fmt::format("{:.1f} % on {}", 100 * result.accuracy, result.device.to_string()));
+  findings.push_back(fmt::format("Accuracy on the test plates: {}.", fmt::join(accuracies, ", ")));
   return findings;
 }
 
 std::vector<Plot> plates_plots(std::span<const FlowResult> results) {
   Plot times{.title = "Time by phase",
              .x_label = "",
-             .y_label = "time in the whole flow, logarithmic: less is better",
+             .y_label = "time in the whole flow, logarithmic: lower is better",
              .kind = PlotKind::bars,
              .log_y = true,
              .y_unit = Unit::milliseconds,
@@ -159,9 +160,9 @@ std::vector<Plot> plates_plots(std::span<const FlowResult> results) {
   shares.y_label = "share of the whole flow";
   shares.log_y = false;
   shares.y_unit = Unit::share;
-  Plot curves{.title = "What is learnt",
+  Plot curves{.title = "Validation accuracy",
               .x_label = "epoch",
-              .y_label = "share of the validation photographs told right",
+              .y_label = "share of validation photographs classified correctly",
               .y_unit = Unit::share,
               .categories = {},
               .series = {}};

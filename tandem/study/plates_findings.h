@@ -1,4 +1,4 @@
-// What the flow of transfer learning took on each device: rows, sentences and plots. From the results alone.
+// Rows, findings and plots from the measured transfer-learning flow on each device.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace tandem {
 
-// In the order they are shown; `other` is what is left of the whole.
+// In display order; `other` is the rest of the total time.
 enum class FlowPhase { decode, augment, copy, forward, backward, update, evaluate, predict, other };
 inline constexpr std::size_t flow_phase_count = 9;
 
@@ -23,27 +23,27 @@ const char* name_of(FlowPhase phase);
 struct FlowResult {
   Device device;
   std::string engine;
-  std::int64_t train = 0, validation = 0;  // photographs
+  std::int64_t train = 0;       // training photographs
+  std::int64_t validation = 0;  // validation photographs
   std::array<double, flow_phase_count> phase_ms = {};
   double total_ms = 0;
-  std::vector<double> epoch_ms;             // training and judging
+  std::vector<double> epoch_ms;             // training and validation
   std::vector<double> validation_accuracy;  // after each epoch
-  std::vector<std::int32_t> predictions;    // of the fresh plates
-  double accuracy = 0;                      // there
-  // The model's file gives the outputs of the model that was trained.
-  bool file_agrees = true;
+  std::vector<std::int32_t> predictions;    // for the test plates
+  double accuracy = 0;                      // on the test plates
+  bool file_agrees = true;                  // the saved model gives the outputs of the trained one
 
   double& operator[](FlowPhase phase) { return phase_ms[static_cast<std::size_t>(phase)]; }
   double operator[](FlowPhase phase) const { return phase_ms[static_cast<std::size_t>(phase)]; }
 };
 
-// A share of the predictions that may differ between devices: those of plates between the classes.
-inline constexpr double differing_predictions = 0.03;
+// The share of predictions that may differ between devices: plates close to the decision boundary.
+inline constexpr double max_differing_share = 0.03;
 
-// The share of the predictions that differ; 1 where their numbers do.
+// The share of predictions that differ; 1 when the counts differ.
 double differing_share(const FlowResult& a, const FlowResult& b);
 
-// Of each device the whole, an epoch and the phases. The first result is what others must agree with.
+// The whole flow, one epoch and each phase per device. The first result is the reference for the others.
 std::vector<StudyRow> plates_rows(std::span<const FlowResult> results);
 
 std::vector<std::string> plates_findings(std::span<const FlowResult> results);

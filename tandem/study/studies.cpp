@@ -1,5 +1,7 @@
 #include "tandem/study/studies.h"
 
+#include <fmt/format.h>
+
 #include <charconv>
 
 #include "tandem/core/check.h"
@@ -18,14 +20,13 @@ namespace {
 constexpr Study studies[] = {
     {"max", "element-wise maximum of two matrices", "f32, f64, u8, i32, i64", "1000x1000 i32",
      CaseKind::matrix, study_max},
-    {"xxt", "products of every row of a matrix with every other", "f32, tf32, f64", "1000x1000 f32",
-     CaseKind::matrix, study_xxt},
-    {"correlation", "weighted sums of every pixel's neighbours", "f32, f64", "1024x1024 f32 3x3",
+    {"xxt", "matrix product X·Xᵀ", "f32, tf32, f64", "1000x1000 f32", CaseKind::matrix, study_xxt},
+    {"correlation", "weighted sum of the neighbors of every pixel", "f32, f64", "1024x1024 f32 3x3",
      CaseKind::kernel, study_correlation},
     {"devices", "the same training on each device", "", "784,200,10 batch 16", CaseKind::training,
      study_devices},
-    {"workers", "augmentation by 1, 2, 4, … threads and processes", "", "", CaseKind::none, study_workers},
-    {"augment", "plain against augmented training", "", "", CaseKind::none, study_augment},
+    {"workers", "augmentation with 1, 2, 4, … threads and processes", "", "", CaseKind::none, study_workers},
+    {"augment", "training with and without augmentation", "", "", CaseKind::none, study_augment},
     {"plates", "transfer learning on photographs", "", "", CaseKind::none, study_plates},
 };
 
@@ -38,8 +39,7 @@ std::span<const Study> all_studies() {
 const Study& find_study(std::string_view name) {
   for (const Study& study : studies)
     if (study.name == name) return study;
-  fail("expected a study out of max, xxt, correlation, devices, workers, augment, plates, all, got '{}'",
-       name);
+  fail("expected one of max, xxt, correlation, devices, workers, augment, plates, all, got '{}'", name);
 }
 
 void check_case(const Study& study, std::string_view text) {
@@ -73,16 +73,16 @@ CaseName parse_case(const Study& study, std::string_view text) {
     at = next;
     return true;
   };
-  const auto mark = [&](char wanted) { return at < end && *at == wanted ? (++at, true) : false; };
-  bool valid = number(parsed.rows) && mark('x') && number(parsed.columns) && mark(' ');
+  const auto skip = [&](char expected) { return at < end && *at == expected ? (++at, true) : false; };
+  bool valid = number(parsed.rows) && skip('x') && number(parsed.columns) && skip(' ');
   while (valid && at < end && *at != ' ') parsed.type += *at++;
   if (valid && study.kind == CaseKind::kernel)
-    valid = mark(' ') && number(parsed.kernel_rows) && mark('x') && number(parsed.kernel_columns);
+    valid = skip(' ') && number(parsed.kernel_rows) && skip('x') && number(parsed.kernel_columns);
   check(valid && at == end && !parsed.type.empty(), "[study {}] expected a case such as \"{}\", got \"{}\"",
         study.name, study.example, text);
   const std::string known = fmt::format(", {}, ", study.types);
   check(known.find(fmt::format(", {}, ", parsed.type)) != std::string::npos,
-        "[study {}] expected a type out of {}, got {}", study.name, study.types, parsed.type);
+        "[study {}] expected one of the types {}, got {}", study.name, study.types, parsed.type);
   return parsed;
 }
 

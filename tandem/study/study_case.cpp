@@ -1,11 +1,14 @@
 #include "tandem/study/study_case.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
 
 #include "tandem/core/check.h"
+#include "tandem/core/on_dtype.h"
 #include "tandem/device/machine.h"
 #include "tandem/report/study_plots.h"
 #include "tandem/study/findings.h"
@@ -14,8 +17,8 @@
 namespace tandem {
 namespace {
 
-// `reference` is left out where it would need minutes: about 1 ns a step.
-constexpr std::int64_t most_reference_steps = 3'000'000'000, most_quick_steps = 300'000'000;
+// `reference` is skipped when it would take minutes, at about 1 ns per step.
+constexpr std::int64_t max_reference_steps = 3'000'000'000, max_quick_steps = 300'000'000;
 
 bool contains(const auto& list, const auto& value) {
   return list.empty() || std::find(list.begin(), list.end(), value) != list.end();
@@ -31,22 +34,22 @@ std::vector<double> to_doubles(const Tensor& tensor) {
   return values;
 }
 
-// What results are compared with: all elements of an earlier result, and exact values of some.
+// Compares results with exact values of some elements and with all elements of the first correct result.
 class Oracle {
  public:
   Oracle(const StudyCase& study_case, std::int64_t elements)
       : elements_(elements), tolerance_(study_case.tolerance) {
-    constexpr std::int64_t samples = 499;  // evenly spread, the first and the last element among them
+    constexpr std::int64_t samples = 499;  // evenly spaced, including the first and the last element
     const std::int64_t count = std::min(samples, elements);
     for (std::int64_t i = 0; i < count; ++i) {
       const std::int64_t element = count > 1 ? i * (elements - 1) / (count - 1) : 0;
       sampled_.push_back({element, study_case.exact(element)});
-      greatest_ = std::max(greatest_, std::abs(sampled_.back().value));
+      max_magnitude_ = std::max(max_magnitude_, std::abs(sampled_.back().value));
     }
   }
 
-  // The greatest difference, relative to the greatest magnitude; infinite where a number is not one. The
-  // first result that is right becomes the one that later ones are compared with.
+  // The maximum difference relative to the maximum magnitude; infinite for NaN. Later results are also
+  // compared with the first correct one.
   double error_of(const Tensor& result) {
     if (result.numel() != elements_) return std::numeric_limits<double>::infinity();
     std::vector<double> values = to_doubles(result);
@@ -58,9 +61,9 @@ class Oracle {
                                           : std::numeric_limits<double>::infinity();
     };
     for (const auto& [element, value] : sampled_) compare(values[element], value);
-    for (std::size_t i = 0; i < earlier_.size(); ++i) compare(values[i], earlier_[i]);
-    const double error = worst / std::max(greatest_, 1e-300);
-    if (earlier_.empty() && error <= tolerance_) earlier_ = std::move(values);
+    for (std::size_t i = 0; i < verified_.size(); ++i) compare(values[i], verified_[i]);
+    const double error = worst / std::max(max_magnitude_, 1e-300);
+    if (verified_.empty() && error <= tolerance_) verified_ = std::move(values);
     return error;
   }
 
@@ -72,19 +75,18 @@ class Oracle {
   std::int64_t elements_;
   double tolerance_;
   std::vector<Sample> sampled_;
-  std::vector<double> earlier_;
-  double greatest_ = 0;
+  std::vector<double> verified_;
+  double max_magnitude_ = 0;
 };
 
-// Inputs that do not fit a GPU's cache together: repetitions take turns with them, so that the cache holds
-// none.
+// Repetitions with large inputs rotate through several copies, so that the GPU's cache does not hold them.
 constexpr std::int64_t rotate_from_bytes = 16 << 20;
 constexpr int rotated_sets = 3;
 
 class Runner {
  public:
   Runner(const StudyCase& study_case, const StudyOptions& options) : case_(study_case) {
-    if (options.quick) measurement_ = {.budget_ms = 120, .least = 3, .most = 20};
+    if (options.quick) measurement_ = {.budget_ms = 120, .min_repetitions = 3, .max_repetitions = 20};
   }
 
   StudyRow run(Oracle& oracle, Version version, Device device, std::optional<int> threads) {
@@ -94,7 +96,7 @@ class Runner {
     row.threads = threads;
     row.max_error = oracle.error_of(case_.compute(sets[0], version));
     row.agrees = *row.max_error <= case_.tolerance;
-    if (!row.agrees) {  // the time of a wrong result means nothing
+    if (!row.agrees) {  // the time of a wrong result is meaningless
       row.median_ms = row.min_ms = row.max_ms = std::numeric_limits<double>::quiet_NaN();
       return row;
     }
@@ -135,19 +137,19 @@ class Runner {
     double share = gb_per_s / copy_gb_per_s(device, case_.bytes);
     if (case_.operations > 0) {
       row.gflop_per_s = static_cast<double>(case_.operations) / row.median_ms / 1e6;
-      if (case_.arithmetics)
-        share = std::max(share, *row.gflop_per_s / product_gflop_per_s(device, *case_.arithmetics));
+      if (case_.peak_precision)
+        share = std::max(share, *row.gflop_per_s / matmul_gflop_per_s(device, *case_.peak_precision));
     }
-    if (case_.operations == 0 || !case_.arithmetics || case_.bytes * 20 > case_.operations)
+    if (case_.operations == 0 || !case_.peak_precision || case_.bytes * 20 > case_.operations)
       row.gb_per_s = gb_per_s;
     row.share_of_peak = share;
   }
 
   const StudyCase& case_;
-  MeasureOptions measurement_{.budget_ms = 600, .least = 5, .most = 50};
+  MeasureOptions measurement_{.budget_ms = 600, .min_repetitions = 5, .max_repetitions = 50};
 };
 
-std::string asked_versions(const StudyOptions& options) {
+std::string requested_versions(const StudyOptions& options) {
   std::string text;
   for (Version version : options.versions)
     text += fmt::format("{}{}", text.empty() ? "" : ", ", name_of(version));
@@ -157,11 +159,12 @@ std::string asked_versions(const StudyOptions& options) {
 }  // namespace
 
 void check_fits(const std::string& study, const std::string& name, double elements) {
-  // A number and its copy as f64, which is compared; the machine needs some memory for itself.
-  const double needed = 16 * elements, there = static_cast<double>(machine_facts().cpu.memory_bytes);
+  // Each value and its f64 copy for comparison, with a margin for the rest of the system.
+  const double needed = 16 * elements, available = static_cast<double>(machine_facts().cpu.memory_bytes);
   constexpr double gib = 1 << 30;
-  check(needed <= there, "[study {}] case \"{}\" needs about {:.0f} GiB of memory, this machine has {:.0f}",
-        study, name, needed / gib, there / gib);
+  check(needed <= available,
+        "[study {}] case \"{}\" needs about {:.0f} GiB of memory, this machine has {:.0f}", study, name,
+        needed / gib, available / gib);
 }
 
 void bound_shares(std::vector<StudyRow>& rows) {
@@ -175,22 +178,22 @@ void bound_shares(std::vector<StudyRow>& rows) {
 
 std::vector<StudyRow> run_case(const StudyCase& study_case, const StudyOptions& options) {
   std::vector<StudyRow> rows;
-  const Tensor shape_of_result = study_case.compute(study_case.inputs, Version::parallel);
-  Oracle oracle(study_case, shape_of_result.numel());
+  const Tensor result = study_case.compute(study_case.inputs, Version::parallel);
+  Oracle oracle(study_case, result.numel());
   Runner runner(study_case, options);
   std::vector<Device> devices{cpu_device};
   for (int index = 0; index < cuda_device_count(); ++index) devices.push_back(cuda_device(index));
-  const std::int64_t most_steps = options.quick ? most_quick_steps : most_reference_steps;
+  const std::int64_t max_steps = options.quick ? max_quick_steps : max_reference_steps;
 
   for (Version version : all_versions) {
     if (!contains(options.versions, version)) continue;
-    if (version == Version::reference && study_case.reference_steps > most_steps) continue;
+    if (version == Version::reference && study_case.reference_steps > max_steps) continue;
     for (Device device : devices) {
       if (backend_of(version) != device.backend) continue;
       if (version != Version::reference && !contains(options.devices, device)) continue;
       if (version == Version::parallel && !options.cores.empty()) {
         for (int threads : options.cores) {
-          const ThreadCount count(threads);
+          const ThreadCountScope scope(threads);
           rows.push_back(runner.run(oracle, version, device, threads));
         }
       } else {
@@ -198,8 +201,8 @@ std::vector<StudyRow> run_case(const StudyCase& study_case, const StudyOptions& 
       }
     }
   }
-  check(!rows.empty(), "[study] case \"{}\": none of the versions asked for ({}) can run here",
-        study_case.name, asked_versions(options));
+  check(!rows.empty(), "[study] case \"{}\": none of the requested versions ({}) can run here",
+        study_case.name, requested_versions(options));
   bound_shares(rows);
   const bool has_reference =
       !rows.empty() && rows.front().version == name_of(Version::reference) && rows.front().agrees;

@@ -12,7 +12,8 @@ namespace tandem {
 namespace {
 
 struct Layer {
-  double weights, places;  // filters of a convolution are applied at so many places
+  double weights;
+  double positions;  // where the filters of a convolution are applied; 1 for a linear layer
 };
 
 std::vector<Layer> layers_of(const TrainingCase& training) {
@@ -46,10 +47,10 @@ double TrainingCase::weights() const {
 }
 
 double TrainingCase::operations() const {
-  // Three products a layer; the first one needs no gradient of its inputs.
+  // Three products per layer; the first layer needs no gradient of its inputs.
   const std::vector<Layer> all = layers_of(*this);
-  double products = -all.front().weights * all.front().places;
-  for (const Layer& layer : all) products += 3 * layer.weights * layer.places;
+  double products = -all.front().weights * all.front().positions;
+  for (const Layer& layer : all) products += 3 * layer.weights * layer.positions;
   return 2 * products;
 }
 

@@ -8,14 +8,14 @@
 namespace tandem {
 namespace {
 
-constexpr double hardly_waits = 0.05;  // of an epoch
-constexpr double scales = 0.7;         // efficiency
-constexpr double hardly_dearer = 1.1;  // than without augmentation
+constexpr double negligible_wait = 0.05;        // share of an epoch
+constexpr double min_scaling_efficiency = 0.7;  // per worker, relative to one
+constexpr double negligible_slowdown = 1.1;     // relative to training without augmentation
 constexpr const char* kinds[] = {"thread", "process"};
 
 using Rows = std::vector<const StudyRow*>;
 
-// Those that were measured, by rising number of workers.
+// The measured rows, by increasing number of workers.
 Rows rows_of(const std::vector<StudyRow>& rows, std::string_view case_name, std::string_view version) {
   Rows chosen;
   for (const StudyRow& row : rows)
@@ -51,7 +51,7 @@ std::string percent(double share) {
 }
 
 std::string time(double ms) {
-  return format_figure(ms, Unit::milliseconds);
+  return format_number(ms, Unit::milliseconds);
 }
 
 double waited_share(const StudyRow& row) {
@@ -67,10 +67,10 @@ void add_scaling(const std::vector<StudyRow>& rows, const std::string& kind,
   std::string text = fmt::format("{} augment{} {}", counted(*first.workers, kind),
                                  *first.workers == 1 ? "s" : "", rate(first));
   if (loading.size() > 1) {
-    text += fmt::format(", {} {}: {} of {} times one's", counted(*last.workers, kind), rate(last),
-                        percent(last.efficiency.value_or(0)), *last.workers);
+    text += fmt::format(", {} {}: {} of linear scaling over {}", counted(*last.workers, kind), rate(last),
+                        percent(last.efficiency.value_or(0)), counted(1, kind));
     const auto stops = std::find_if(loading.begin(), loading.end(), [](const StudyRow* row) {
-      return row->efficiency && *row->efficiency < scales;
+      return row->efficiency && *row->efficiency < min_scaling_efficiency;
     });
     text += stops == loading.end() ? ", so they scale"
                                    : fmt::format("; they stop scaling at {}", *(*stops)->workers);
@@ -82,12 +82,12 @@ void add_kinds(const std::vector<StudyRow>& rows, std::vector<std::string>& find
   const Rows threads = rows_of(rows, loading_case, "thread"),
              processes = rows_of(rows, loading_case, "process");
   if (threads.empty() || processes.empty() || threads.back()->workers != processes.back()->workers) return;
-  findings.push_back(fmt::format("{} reach {} of the rate of as many threads.",
+  findings.push_back(fmt::format("{} reach {} of the rate of the same number of threads.",
                                  counted(*processes.back()->workers, "process"),
                                  percent(*processes.back()->samples_per_s / *threads.back()->samples_per_s)));
 }
 
-// What keeps a training from being faster.
+// The bottleneck of training with augmentation.
 void add_bottleneck(const std::vector<StudyRow>& rows, const std::string& device, const std::string& kind,
                     int usable_cpus, std::vector<std::string>& findings) {
   const Rows training = rows_of(rows, training_case(device), kind);
@@ -96,44 +96,45 @@ void add_bottleneck(const std::vector<StudyRow>& rows, const std::string& device
   if (training.empty() || plain.empty() || loading.empty()) return;
   const StudyRow& last = *training.back();
   const StudyRow& alone = *loading.back();
-  // Counts from which on the trainer hardly waits.
-  auto fed = training.end();
-  while (fed != training.begin() && waited_share(**(fed - 1)) < hardly_waits) --fed;
+  // The first worker count from which on the trainer hardly waits.
+  auto saturated = training.end();
+  while (saturated != training.begin() && waited_share(**(saturated - 1)) < negligible_wait) --saturated;
   const StudyRow& best =
       **std::min_element(training.begin(), training.end(),
                          [](const StudyRow* a, const StudyRow* b) { return a->median_ms < b->median_ms; });
-  const double dearer = best.median_ms / plain.front()->median_ms;
+  const double slowdown = best.median_ms / plain.front()->median_ms;
   const std::string where =
       fmt::format("Training on {} with {}: ", device, kind == "thread" ? "threads" : "processes");
-  // Nothing gets faster by more work.
-  const char* const doubt = dearer < 0.9 ? " (other work on this machine disturbed the measurement)" : "";
+  // Augmentation cannot make training faster.
+  const char* const caveat = slowdown < 0.9 ? " (other work on this machine disturbed the measurement)" : "";
   const std::string cost =
-      fmt::format("the fastest epoch, with {}, takes {}, {:.2f} times one without augmentation{}",
-                  counted(*best.workers, kind), time(best.median_ms), dearer, doubt);
-  if (fed != training.end() && dearer <= hardly_dearer) {
+      fmt::format("the fastest epoch, with {}, takes {}, {:.2f} times an epoch without augmentation{}",
+                  counted(*best.workers, kind), time(best.median_ms), slowdown, caveat);
+  if (saturated != training.end() && slowdown <= negligible_slowdown) {
     findings.push_back(fmt::format(
-        "{}training-bound from {} on: more workers cannot help. The trainer waits {} of an epoch; {}.", where,
-        *(*fed)->workers == 1 ? "1 worker" : fmt::format("{} workers", *(*fed)->workers),
-        percent(waited_share(**fed)), cost));
-  } else if (fed != training.end()) {
+        "{}training-bound from {} on: more workers do not help. The trainer waits {} of an epoch; {}.", where,
+        *(*saturated)->workers == 1 ? "1 worker" : fmt::format("{} workers", *(*saturated)->workers),
+        percent(waited_share(**saturated)), cost));
+  } else if (saturated != training.end()) {
     findings.push_back(fmt::format(
-        "{}the CPUs are shared: from {} on the trainer waits only {} of an epoch, yet {}: the workers take "
-        "computing time from the training on {} CPUs. More workers cannot help.",
-        where, *(*fed)->workers == 1 ? "1 worker" : fmt::format("{} workers", *(*fed)->workers),
-        percent(waited_share(**fed)), cost, usable_cpus));
-  } else if (alone.efficiency.value_or(0) >= scales) {
+        "{}the CPUs are shared: from {} on the trainer waits only {} of an epoch, but {}: the workers "
+        "compete with training for {} CPUs. More workers do not help.",
+        where, *(*saturated)->workers == 1 ? "1 worker" : fmt::format("{} workers", *(*saturated)->workers),
+        percent(waited_share(**saturated)), cost, usable_cpus));
+  } else if (alone.efficiency.value_or(0) >= min_scaling_efficiency) {
     const double needed = *alone.workers * *plain.front()->samples_per_s / *alone.samples_per_s;
-    findings.push_back(fmt::format(
-        "{}augmentation-bound: with {} the trainer still waits {} of an epoch. They make {} alone, where a "
-        "training without augmentation takes {}: about {:.0f} such workers would feed it. {}{}.",
-        where, counted(*last.workers, kind), percent(waited_share(last)), rate(alone), rate(*plain.front()),
-        std::ceil(needed), "Now ", cost));
+    findings.push_back(
+        fmt::format("{}augmentation-bound: with {} the trainer still waits {} of an epoch. Alone they "
+                    "produce {}, and training without augmentation consumes {}: about {:.0f} such workers "
+                    "would be needed. {}{}.",
+                    where, counted(*last.workers, kind), percent(waited_share(last)), rate(alone),
+                    rate(*plain.front()), std::ceil(needed), "Currently ", cost));
   } else {
-    findings.push_back(fmt::format(
-        "{}the CPUs are shared: with {} on {} CPUs the trainer still waits {} of an epoch, and they make "
-        "only {} of {} times one's images: more workers cannot help. {}{}.",
-        where, counted(*last.workers, kind), usable_cpus, percent(waited_share(last)),
-        percent(alone.efficiency.value_or(0)), *alone.workers, "Now ", cost));
+    findings.push_back(
+        fmt::format("{}the CPUs are shared: with {} on {} CPUs the trainer still waits {} of an epoch, and "
+                    "augmentation reaches only {} of linear scaling over {}: more workers do not help. {}{}.",
+                    where, counted(*last.workers, kind), usable_cpus, percent(waited_share(last)),
+                    percent(alone.efficiency.value_or(0)), counted(1, kind), "Currently ", cost));
   }
 }
 
@@ -169,7 +170,7 @@ std::vector<Plot> worker_plots(const std::vector<StudyRow>& rows) {
   std::vector<Plot> plots;
   Plot rates{.title = "Augmentation alone",
              .x_label = "workers",
-             .y_label = "images/s: more is better",
+             .y_label = "images/s: higher is better",
              .categories = {},
              .series = {}};
   for (const char* const kind : kinds)
@@ -178,38 +179,38 @@ std::vector<Plot> worker_plots(const std::vector<StudyRow>& rows) {
   if (const Rows threads = rows_of(rows, loading_case, "thread"); threads.size() > 1) {
     const StudyRow &first = *threads.front(), &last = *threads.back();
     const double one = *first.samples_per_s / *first.workers;
-    rates.series.push_back({.name = "if threads scaled perfectly",
+    rates.series.push_back({.name = "linear scaling of threads",
                             .x = {double(*first.workers), double(*last.workers)},
                             .y = {one * *first.workers, one * *last.workers},
                             .dashed = true});
   }
   add_plot(std::move(rates), plots);
   for (const std::string& device : devices_of(rows)) {
-    Plot epochs{.title = "An epoch of training on " + device,
+    Plot epochs{.title = "Epoch time on " + device,
                 .x_label = "workers",
-                .y_label = "time of an epoch: less is better",
+                .y_label = "time per epoch: lower is better",
                 .y_unit = Unit::milliseconds,
                 .categories = {},
                 .series = {}};
     Plot waits{.title = "Waiting for images on " + device,
                .x_label = "workers",
-               .y_label = "share of an epoch in which the trainer waits",
+               .y_label = "share of an epoch the trainer waits",
                .y_unit = Unit::share,
                .categories = {},
                .series = {}};
-    double least = 0, most = 0, longest_wait = 0;
+    double min_workers = 0, max_workers = 0, longest_wait = 0;
     for (const char* const kind : kinds) {
       const Rows training = rows_of(rows, training_case(device), kind);
       if (training.empty()) continue;
       epochs.series.push_back(line(training, kind, [](const StudyRow& row) { return row.median_ms; }));
       waits.series.push_back(line(training, kind, waited_share));
       for (const StudyRow* row : training) longest_wait = std::max(longest_wait, waited_share(*row));
-      least = *training.front()->workers;
-      most = *training.back()->workers;
+      min_workers = *training.front()->workers;
+      max_workers = *training.back()->workers;
     }
-    if (const Rows plain = rows_of(rows, training_case(device), "plain"); !plain.empty() && most > 0)
+    if (const Rows plain = rows_of(rows, training_case(device), "plain"); !plain.empty() && max_workers > 0)
       epochs.series.push_back({.name = "without augmentation",
-                               .x = {least, most},
+                               .x = {min_workers, max_workers},
                                .y = {plain.front()->median_ms, plain.front()->median_ms},
                                .dashed = true});
     add_plot(std::move(epochs), plots);

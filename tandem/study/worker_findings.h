@@ -1,5 +1,5 @@
-// What the rows of the study of workers say: how far augmentation scales, and what bounds a training that is
-// fed by it; and the plots that show it. From the rows alone.
+// Findings and plots of the workers study from its rows: how augmentation scales, and what the bottleneck of
+// training with it is.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ namespace tandem {
 inline constexpr std::string_view loading_case = "augmentation alone";
 std::string training_case(const std::string& device);  // "training on cpu"
 
-// Versions are thread, process and, for a training without augmentation, plain.
+// The versions are thread, process and, for training without augmentation, plain.
 std::vector<std::string> worker_findings(const std::vector<StudyRow>& rows, int usable_cpus);
 
 std::vector<Plot> worker_plots(const std::vector<StudyRow>& rows);

@@ -8,15 +8,15 @@
 #include <memory>
 
 #include "tandem/core/parallel.h"
-#include "tandem/data/augmented_source.h"
-#include "tandem/data/digits.h"
+#include "tandem/data/loader/augmented_source.h"
+#include "tandem/data/synthetic/digits.h"
 #include "tandem/nn/mlp.h"
-#include "tandem/report/figures.h"
 #include "tandem/study/batch_hash.h"
 #include "tandem/study/machine_report.h"
 #include "tandem/study/measure.h"
 #include "tandem/study/worker_findings.h"
-#include "tandem/train/engine.h"
+#include "tandem/text/format_number.h"
+#include "tandem/train/engines/engine.h"
 
 namespace tandem {
 namespace {
@@ -25,14 +25,14 @@ constexpr std::int64_t batch_size = 16;
 
 // 1, 2, 4, … and the number of CPUs.
 std::vector<int> worker_counts() {
-  const int most = default_worker_count();
+  const int max_workers = default_worker_count();
   std::vector<int> counts;
-  for (int count = 1; count < most; count *= 2) counts.push_back(count);
-  counts.push_back(most);
+  for (int count = 1; count < max_workers; count *= 2) counts.push_back(count);
+  counts.push_back(max_workers);
   return counts;
 }
 
-// The network of `tandem train`, taking its images from a source.
+// The default network of `tandem train`, trained on images from a source.
 class Training {
  public:
   Training(std::unique_ptr<BatchSource> source, std::uint64_t seed)
@@ -67,7 +67,9 @@ class WorkerStudy {
       : options_(options),
         images_(make_digits(options.quick ? 6000 : 60000, options.seed)),
         plan_{.samples = images_.count(), .batch_size = batch_size, .seed = options.seed},
-        measure_{.budget_ms = options.quick ? 100.0 : 1000.0, .least = options.quick ? 2 : 3, .most = 20} {}
+        measure_{.budget_ms = options.quick ? 100.0 : 1000.0,
+                 .min_repetitions = options.quick ? 2 : 3,
+                 .max_repetitions = 20} {}
 
   std::vector<StudyRow> rows() {
     for (const WorkerKind kind : {WorkerKind::thread, WorkerKind::process})
@@ -104,7 +106,7 @@ class WorkerStudy {
             .workers = count};
   }
 
-  // Fills in what one epoch took; a wrong one gets no figures.
+  // Fills in the figures of one epoch; a wrong row gets none.
   void finish(StudyRow row, const Timing& timing) {
     row.median_ms = timing.median_ms;
     row.min_ms = timing.min_ms;
@@ -126,15 +128,15 @@ class WorkerStudy {
     Loader loader(images_, plan_, recipe_, loader_options(kind, count));
     BatchHashes hashes(plan_, images_.image_size());
     hashes.add(loader, {0, 0, plan_.positions()});
-    if (expected_.empty()) expected_ = hashes.all();
-    row.agrees = hashes.all() == expected_;
+    if (expected_.empty()) expected_ = hashes.combined();
+    row.agrees = hashes.combined() == expected_;
     std::int64_t epoch = 0;
     const Timing timing = measure_wall(
         cpu_device,
         [&](int) {
           ++epoch;
           for (std::int64_t first = 0; first < plan_.positions();) {
-            const LoadedBlock block = loader.take(epoch, first);
+            const LoadedBlock block = loader.acquire(epoch, first);
             loader.release(block);
             first += block.count;
           }
@@ -144,7 +146,7 @@ class WorkerStudy {
   }
 
   void add_plain_training(Device device) {
-    Training training(std::make_unique<StoredImages>(images_.to(device), plan_), options_.seed);
+    Training training(std::make_unique<InMemorySource>(images_.to(device), plan_), options_.seed);
     training.run_epoch();
     StudyRow row{
         .case_name = training_case(device.to_string()), .version = "plain", .device = device.to_string()};
@@ -159,11 +161,11 @@ class WorkerStudy {
     const LoaderOptions loader = loader_options(kind, count);
     std::unique_ptr<BatchSource> source;
     if (device.is_cuda())
-      source = std::make_unique<CopiedImages>(images_, plan_, recipe_, loader, device);
+      source = std::make_unique<DevicePrefetcher>(images_, plan_, recipe_, loader, device);
     else
-      source = std::make_unique<LoadedImages>(images_, plan_, recipe_, loader);
+      source = std::make_unique<HostPrefetcher>(images_, plan_, recipe_, loader);
     Training training(std::move(source), options_.seed);
-    // The same batches give the same loss; one that differs gives another from the first digits on.
+    // The same batches give the same loss; a different batch changes its leading digits.
     const double loss = training.run_epoch();
     if (!expected) expected = loss;
     row.agrees = std::abs(loss - *expected) <= 1e-6 * std::abs(*expected);
@@ -186,7 +188,7 @@ class WorkerStudy {
   BatchPlan plan_;
   MeasureOptions measure_;
   Recipe recipe_ = digits_recipe();
-  std::string expected_;  // fingerprint of the first epoch's batches
+  std::string expected_;  // hash of the first epoch's batches
   std::vector<StudyRow> rows_;
 };
 
@@ -196,15 +198,16 @@ StudyReport study_workers(const StudyOptions& options) {
   WorkerStudy study(options);
   StudyReport report{
       .study = "workers",
-      .title = "Augmentation by 1, 2, 4, … workers",
+      .title = "Augmentation with 1, 2, 4, … workers",
       .machine = report_facts(),
-      .introduction = fmt::format(
-          "{} drawn digits of 28×28 are augmented ({}) by threads or processes: first as fast as they can, "
-          "then for a training of 784,200,10 with sigmoids in batches of {}. Times are of one epoch; "
-          "“waited” is how long the trainer had no images, “efficiency” the images a second and worker, "
-          "relative to one worker. Before that, the SHA-256 of all batches of an epoch must be the same for "
-          "every number and kind of workers, and so must the loss of the training's first epoch.",
-          format_count(study.samples()), to_string(digits_recipe()), batch_size),
+      .introduction = fmt::format("{} synthetic 28×28 digits are augmented ({}) by threads or processes: "
+                                  "first as fast as possible, then while training 784,200,10 with sigmoid "
+                                  "activations and batch size {}. Times are per epoch; “waited” is how long "
+                                  "the trainer waited for images, “efficiency” the images per second and "
+                                  "worker, relative to one worker. Before measuring, the SHA-256 of all "
+                                  "batches of an epoch must be the same for every number and kind of "
+                                  "workers, and so must the loss of the first training epoch.",
+                                  format_count(study.samples()), to_string(digits_recipe()), batch_size),
       .rows = study.rows(),
       .findings = {},
       .plots = {}};

@@ -1,5 +1,5 @@
-// How augmentation scales with its workers, threads and processes: the loader alone, then beside a training
-// that takes its images, and what holds that back.
+// How augmentation scales with worker threads and processes: the loader alone, then while training on its
+// images, with the bottleneck.
 #pragma once
 
 #include "tandem/report/study_report.h"

@@ -1,5 +1,6 @@
 #include "tandem/study/xxt.h"
 
+#include "tandem/core/on_dtype.h"
 #include "tandem/ops/cast.h"
 #include "tandem/ops/random.h"
 #include "tandem/ops/xxt.h"
@@ -41,22 +42,22 @@ StudyCase make_case(const std::string& name, const StudyOptions& options) {
           .bytes = (n * k + n * n) * static_cast<std::int64_t>(size_of(dtype)),
           .operations = n * (n + 1) * k,
           .reference_steps = n * n * k,
-          .arithmetics = tf32                  ? Arithmetics::tf32
-                         : dtype == DType::f32 ? Arithmetics::f32
-                                               : Arithmetics::f64};
+          .peak_precision = tf32                  ? PeakPrecision::tf32
+                            : dtype == DType::f32 ? PeakPrecision::f32
+                                                  : PeakPrecision::f64};
 }
 
 }  // namespace
 
 StudyReport study_xxt(const StudyOptions& options) {
-  StudyReport report{
-      .study = "xxt",
-      .title = "X·Xᵀ",
-      .machine = report_facts(),
-      .introduction =
-          "The product of every row of X with every other. GFLOP/s counts what the symmetric result needs, "
-          "one triangle; reference and cuda-simple compute both and show at most half of what they do. "
-          "The peak is a large general matrix product."};
+  StudyReport report{.study = "xxt",
+                     .title = "X·Xᵀ",
+                     .machine = report_facts(),
+                     .introduction =
+                         "The product of X with its transpose. GFLOP/s counts only the operations the "
+                         "symmetric result needs, one triangle; reference and cuda-simple compute both "
+                         "triangles, so they show at most half of what they do. The peak is a large general "
+                         "matrix product."};
   std::vector<std::string> names = options.cases;
   if (names.empty())
     names = options.quick ? std::vector<std::string>{"500x500 f32"}

@@ -1,5 +1,5 @@
-// X·Xᵀ. As many multiply-adds as the size cubed on the size squared numbers: arithmetic is all there is, and
-// half of it is saved by whoever notices that the result is symmetric.
+// X·Xᵀ. O(n³) multiply-adds on O(n²) values: compute-bound. The result is symmetric, which saves half the
+// work.
 #pragma once
 
 #include "tandem/report/study_report.h"

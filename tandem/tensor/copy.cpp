@@ -1,12 +1,17 @@
 #include "tandem/tensor/copy.h"
 
+#include <cstdint>
 #include <cstring>
 
 #include "tandem/core/error.h"
 #include "tandem/core/parallel.h"
 #include "tandem/device/driver.h"
+#include "tandem/device/on_backend.h"
+#include "tandem/device/stream.h"
+#include "tandem/tensor/copy_kernel.h"
 
 namespace tandem {
+namespace detail {
 namespace {
 
 template <class Word>
@@ -52,17 +57,19 @@ void clear_kernel<Backend::cpu>(std::byte* to, std::size_t bytes, StreamView) {
                [&](std::int64_t begin, std::int64_t end) { std::memset(to + begin, 0, end - begin); });
 }
 
+}  // namespace detail
+
 void copy_into(const Tensor& to, const Tensor& from) {
   expect(to.shape() == from.shape() && to.dtype() == from.dtype() && to.device() == from.device());
   if (to.numel() == 0) return;
   const std::size_t size = size_of(to.dtype());
   const StreamView stream = current_stream(to.device());
-  const auto layout = make_layout<2>(to.shape(), {to.strides(), from.strides()});
+  const auto layout = detail::make_layout<2>(to.shape(), {to.strides(), from.strides()});
   on_backend(to.device(), "copy", [&]<Backend B>() {
     if (layout.all_dense())
       copy_bytes<B>(to.bytes(), from.bytes(), layout.numel * size, stream);
     else
-      copy_kernel<B>(to.bytes(), from.bytes(), size, layout, stream);
+      detail::copy_kernel<B>(to.bytes(), from.bytes(), size, layout, stream);
   });
 }
 
@@ -70,8 +77,8 @@ void clear(const Tensor& tensor) {
   expect(tensor.is_contiguous());
   if (tensor.numel() == 0) return;
   on_backend(tensor.device(), "clear", [&]<Backend B>() {
-    clear_kernel<B>(tensor.bytes(), tensor.numel() * size_of(tensor.dtype()),
-                    current_stream(tensor.device()));
+    detail::clear_kernel<B>(tensor.bytes(), tensor.numel() * size_of(tensor.dtype()),
+                            current_stream(tensor.device()));
   });
 }
 

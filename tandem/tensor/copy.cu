@@ -1,10 +1,11 @@
 #include <algorithm>
+#include <cstdint>
 
 #include "tandem/core/error.h"
 #include "tandem/device/cuda.h"
-#include "tandem/tensor/copy.h"
+#include "tandem/tensor/copy_kernel.h"
 
-namespace tandem {
+namespace tandem::detail {
 namespace {
 
 template <class Word>
@@ -49,4 +50,4 @@ void clear_kernel<Backend::cuda>(std::byte* to, std::size_t bytes, StreamView st
   cuda_check(cudaMemsetAsync(to, 0, bytes, cuda_stream(stream)), "cudaMemsetAsync");
 }
 
-}  // namespace tandem
+}  // namespace tandem::detail

@@ -1,6 +1,5 @@
-// How several tensors of one shape lie in memory, with axes that can be walked as one merged into one:
-// contiguous operands, whatever their rank, become a single run. Kernels iterate over this instead of over
-// shapes.
+// The memory layout of several operands of the same shape, with adjacent axes merged where all operands allow
+// it: contiguous operands of any rank become one axis. Kernels iterate over this instead of over shapes.
 #pragma once
 
 #include <algorithm>
@@ -9,16 +8,16 @@
 
 #include "tandem/core/shape.h"
 
-namespace tandem {
+namespace tandem::detail {
 
 template <int operands>
 struct Layout {
-  int rank = 1;  // at least one axis
+  int rank = 1;  // at least 1
   std::int64_t sizes[max_rank] = {1};
   std::int64_t strides[operands][max_rank] = {};
   std::int64_t numel = 1;
 
-  // True when the operand's elements follow each other in the order of iteration.
+  // True when the operand's elements are consecutive in iteration order.
   bool is_dense(int operand) const { return rank == 1 && (strides[operand][0] == 1 || sizes[0] <= 1); }
   bool all_dense() const {
     bool dense = true;
@@ -26,7 +25,7 @@ struct Layout {
     return dense;
   }
 
-  // Where element `index` (in row-major order) of each operand lies.
+  // The offset of element `index` (in row-major order) in each operand.
   constexpr std::array<std::int64_t, operands> offsets(std::int64_t index) const {
     std::array<std::int64_t, operands> result{};
     for (int axis = rank - 1; axis >= 0; --axis) {
@@ -47,13 +46,13 @@ Layout<operands> make_layout(const Shape& shape, const std::array<Dims, operands
   for (int axis = 0; axis < shape.rank(); ++axis) {
     if (shape[axis] == 1) continue;
     const int last = layout.rank - 1;
-    bool merges = layout.rank > 0;
-    for (int k = 0; k < operands && merges; ++k)
-      merges = layout.strides[k][last] == strides[k][axis] * shape[axis];
-    if (!merges) ++layout.rank;
-    const int place = layout.rank - 1;
-    layout.sizes[place] = merges ? layout.sizes[place] * shape[axis] : shape[axis];
-    for (int k = 0; k < operands; ++k) layout.strides[k][place] = strides[k][axis];
+    bool mergeable = layout.rank > 0;
+    for (int k = 0; k < operands && mergeable; ++k)
+      mergeable = layout.strides[k][last] == strides[k][axis] * shape[axis];
+    if (!mergeable) ++layout.rank;
+    const int current = layout.rank - 1;
+    layout.sizes[current] = mergeable ? layout.sizes[current] * shape[axis] : shape[axis];
+    for (int k = 0; k < operands; ++k) layout.strides[k][current] = strides[k][axis];
   }
   if (layout.rank == 0) {
     layout.rank = 1;
@@ -76,4 +75,4 @@ template <int operands, class F>
   }
 }
 
-}  // namespace tandem
+}  // namespace tandem::detail

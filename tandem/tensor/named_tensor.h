@@ -1,4 +1,4 @@
-// A tensor with the name it has in a state dict or a weight file: "0.weight".
+// Named tensors, as in a state dict or a weight file.
 #pragma once
 
 #include <string>
@@ -8,11 +8,13 @@
 
 namespace tandem {
 
+/// A tensor and its name, such as "0.weight".
 struct NamedTensor {
   std::string name;
   Tensor tensor;
 };
 
-using NamedTensors = std::vector<NamedTensor>;  // in the order they were made
+/// In the order of registration.
+using NamedTensors = std::vector<NamedTensor>;
 
 }  // namespace tandem

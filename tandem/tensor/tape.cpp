@@ -7,7 +7,7 @@
 namespace tandem {
 namespace {
 
-thread_local bool recording = true;
+thread_local bool is_recording = true;
 
 std::uint64_t next_order() {
   static std::atomic<std::uint64_t> order{0};
@@ -30,7 +30,7 @@ Node::~Node() {
 }
 
 bool wants_grad(const Tensor& tensor) {
-  return recording && tensor.requires_grad();
+  return is_recording && tensor.requires_grad();
 }
 
 void record(Tensor& output, const char* name, std::span<const Tensor* const> inputs,
@@ -42,10 +42,10 @@ void record(Tensor& output, const char* name, std::span<const Tensor* const> inp
   output.set_node(std::move(node));
 }
 
-NoGrad::NoGrad() : previous_(std::exchange(recording, false)) {}
+NoGrad::NoGrad() : previous_(std::exchange(is_recording, false)) {}
 
 NoGrad::~NoGrad() {
-  recording = previous_;
+  is_recording = previous_;
 }
 
 }  // namespace tandem

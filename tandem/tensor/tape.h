@@ -1,5 +1,5 @@
-// The autograd tape: what was computed from what, and how a gradient flows back. Operations add nodes with
-// record(); ops/backward.h walks them. No mathematics here.
+// The autograd tape: a graph of the operations that produced a tensor. Operations add nodes with record();
+// backward() in ops/backward.h traverses them.
 #pragma once
 
 #include <cstdint>
@@ -14,36 +14,41 @@
 
 namespace tandem {
 
-// One gradient per input of the node, undefined where none is wanted.
+/// One gradient per input of an operation. An undefined tensor where no gradient is needed.
 using Gradients = std::vector<Tensor>;
+
+/// Computes the gradients of the inputs from the gradient of the output.
 using BackwardFunction = std::function<Gradients(const Tensor& gradient)>;
 
+/// One operation on the tape, or a leaf.
 struct Node {
   const char* name = "leaf";
-  std::uint64_t order = 0;                    // nodes are made after those they depend on
-  std::vector<std::shared_ptr<Node>> inputs;  // null where no gradient is wanted
-  BackwardFunction backward;                  // empty in a leaf
-  Tensor grad;                                // a leaf's collected gradient
+  std::uint64_t order = 0;                    ///< increases with creation, so it is a topological order
+  std::vector<std::shared_ptr<Node>> inputs;  ///< null where no gradient is needed
+  BackwardFunction backward;                  ///< empty in a leaf
+  Tensor grad;                                ///< the accumulated gradient of a leaf
 
   Node();
-  ~Node();  // takes long chains apart without recursion
+  ~Node();  ///< destroys long chains without recursion
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 };
 
-// True when a result computed from this tensor must be recorded.
+/// True when an operation on this tensor must be recorded: it requires a gradient and there is no NoGrad.
 bool wants_grad(const Tensor& tensor);
 
-// Makes `output` the result of `inputs`: in backward(), `backward` gets output's gradient and returns the
-// inputs'. Call it only when an input wants a gradient, and let the function capture detached tensors.
+/// Records `output` as the result of an operation on `inputs`. backward() calls the function with the
+/// gradient of `output`; it returns those of the inputs. Call record() only when wants_grad() holds for an
+/// input. The function must capture detached tensors only, otherwise the tape would keep itself alive.
 void record(Tensor& output, const char* name, std::span<const Tensor* const> inputs,
             BackwardFunction backward);
+/// The same for a list of inputs: record(y, "add", {&a, &b}, f).
 inline void record(Tensor& output, const char* name, std::initializer_list<const Tensor*> inputs,
                    BackwardFunction backward) {
   record(output, name, std::span(inputs.begin(), inputs.size()), std::move(backward));
 }
 
-// While it lives, this thread records nothing.
+/// While it exists, operations of this thread are not recorded. Scopes nest.
 class NoGrad {
  public:
   NoGrad();

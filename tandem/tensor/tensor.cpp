@@ -3,7 +3,10 @@
 #include <cstring>
 
 #include "tandem/core/check.h"
+#include "tandem/device/buffer.h"
 #include "tandem/device/driver.h"
+#include "tandem/device/on_backend.h"
+#include "tandem/device/stream.h"
 #include "tandem/tensor/copy.h"
 #include "tandem/tensor/tape.h"
 
@@ -18,7 +21,7 @@ std::size_t bytes_of(const Shape& shape, DType dtype) {
   return bytes;
 }
 
-// The last element a tensor reaches, plus one, counted from its first.
+// The number of elements of memory that a tensor spans, from its first to its last.
 std::int64_t extent(const Shape& shape, const Dims& strides) {
   std::int64_t last = 0;
   for (int axis = 0; axis < shape.rank(); ++axis) last += (shape[axis] - 1) * strides[axis];
@@ -45,18 +48,26 @@ Tensor Tensor::from_bytes(std::span<const std::byte> bytes, const Shape& shape, 
   const StreamView stream = current_stream(device);
   on_backend(device, "tensor",
              [&]<Backend B>() { copy_bytes<B>(tensor.bytes(), bytes.data(), bytes.size(), stream); });
-  stream.synchronize();  // the caller's memory may go away
+  stream.synchronize();  // the caller may free its memory
   return tensor;
 }
 
 void Tensor::copy_to_host(std::span<std::byte> to, DType dtype) const {
-  check(defined(), "[tensor] expected a tensor, got an empty handle");
+  check(defined(), "[tensor] expected a tensor, got an undefined one");
   check(dtype == dtype_, "[tensor] expected to read {}, got a tensor of {}", name_of(dtype), name_of(dtype_));
   check(to.size() == bytes_of(shape_, dtype_), "[tensor] expected a tensor of {} element, got shape {}",
         to.size() / size_of(dtype), shape_.to_string());
   if (to.empty()) return;
   const Tensor host = detach().contiguous().cpu();
   std::memcpy(to.data(), host.bytes(), to.size());
+}
+
+Device Tensor::device() const {
+  return buffer_ ? buffer_->device() : cpu_device;
+}
+
+std::byte* Tensor::bytes() const {
+  return buffer_ && buffer_->data() ? buffer_->data() + offset_ * size_of(dtype_) : nullptr;
 }
 
 bool Tensor::is_contiguous() const {
@@ -77,19 +88,19 @@ Tensor Tensor::view(const Shape& shape, const Dims& strides, std::int64_t offset
 }
 
 Tensor Tensor::reshape(const Dims& sizes) const {
-  Dims wanted = sizes;
+  Dims inferred = sizes;
   std::int64_t known = 1;
-  int open = -1;
+  int unknown_axis = -1;
   for (int axis = 0; axis < sizes.rank(); ++axis) {
-    if (sizes[axis] == -1 && open < 0)
-      open = axis;
+    if (sizes[axis] == -1 && unknown_axis < 0)
+      unknown_axis = axis;
     else
       check(sizes[axis] >= 0 && !__builtin_mul_overflow(known, sizes[axis], &known),
             "[reshape] expected sizes of 0 or more and at most one -1, got {}", sizes.to_string());
   }
-  if (open >= 0 && known > 0) wanted[open] = numel() / known;
-  if (open >= 0 && known == 0) wanted[open] = 0;
-  const Shape shape(wanted);
+  if (unknown_axis >= 0 && known > 0) inferred[unknown_axis] = numel() / known;
+  if (unknown_axis >= 0 && known == 0) inferred[unknown_axis] = 0;
+  const Shape shape(inferred);
   check(shape.numel() == numel(), "[reshape] expected a shape of {} elements, got {} for {}", numel(),
         sizes.to_string(), shape_.to_string());
   const Tensor source = is_contiguous() ? *this : detach().contiguous();
@@ -156,7 +167,7 @@ Tensor Tensor::contiguous() const {
 }
 
 Tensor Tensor::clone() const {
-  check(defined(), "[clone] expected a tensor, got an empty handle");
+  check(defined(), "[clone] expected a tensor, got an undefined one");
   Tensor result = empty(shape_, dtype_, device());
   copy_into(result, *this);
   if (wants_grad(*this)) record(result, "clone", {this}, [](const Tensor& g) { return Gradients{g}; });
@@ -167,19 +178,19 @@ Tensor Tensor::to(Device device) const {
   const Device here = this->device();
   if (device == here) return *this;
   require_available(device);
-  // The span of memory the tensor reaches is copied as it lies, strides and all.
-  const std::int64_t reach = extent(shape_, strides_);
+  // The memory that the tensor spans is copied as a whole, and the strides are kept.
+  const std::int64_t spanned = extent(shape_, strides_);
   Tensor result = view(shape_, strides_, 0);
-  result.buffer_ = std::make_shared<Buffer>(reach * size_of(dtype_), current_stream(device));
+  result.buffer_ = std::make_shared<Buffer>(spanned * size_of(dtype_), current_stream(device));
   const Device gpu = device.is_cuda() ? device : here;
   const StreamView stream = current_stream(gpu);
-  if (reach > 0) {
+  if (spanned > 0) {
     on_backend(gpu, "to", [&]<Backend B>() {
       if (device.is_cuda() && here.is_cuda())
-        current_stream(here).synchronize();  // the source may be under way
-      copy_bytes<B>(result.bytes(), bytes(), reach * size_of(dtype_), stream);
+        current_stream(here).synchronize();  // the source may still be written
+      copy_bytes<B>(result.bytes(), bytes(), spanned * size_of(dtype_), stream);
     });
-    stream.synchronize();  // host memory is read or written by the host next
+    stream.synchronize();  // the host may access its memory next
   }
   if (wants_grad(*this))
     record(result, "to", {this}, [here](const Tensor& g) { return Gradients{g.to(here)}; });
@@ -214,7 +225,7 @@ Tensor Tensor::detach() const {
 Device common_device(const char* op, std::initializer_list<const Tensor*> tensors) {
   const Tensor& first = **tensors.begin();
   for (const Tensor* tensor : tensors) {
-    check(tensor->defined(), "[{}] expected a tensor, got an empty handle", op);
+    check(tensor->defined(), "[{}] expected a tensor, got an undefined one", op);
     check(tensor->device() == first.device(), "[{}] expected all tensors on the same device, got {} and {}",
           op, first.device().to_string(), tensor->device().to_string());
   }

@@ -1,34 +1,42 @@
-// Tensor: a shape, a dtype and a device over shared memory. Copying a Tensor copies the handle; views share
-// memory. Every operation returns a new tensor on the device of its operands; nothing moves between devices
-// silently.
+// Tensor: an n-dimensional array on a device.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "tandem/core/dtype.h"
+#include "tandem/core/error.h"
 #include "tandem/core/shape.h"
-#include "tandem/device/buffer.h"
 #include "tandem/device/device.h"
 
 namespace tandem {
 
-struct Node;  // tape.h
+class Buffer;  // device/buffer.h
+struct Node;   // tape.h
 
+/// A handle to a shape, a dtype and shared device memory. Copying a Tensor copies the handle, and views share
+/// memory; a const Tensor does not make its elements const. Operations return new tensors on the device of
+/// their operands, and nothing is copied between devices implicitly. Invalid arguments throw Error. Different
+/// threads may use copies of a handle; concurrent writes to the same elements are the caller's
+/// responsibility.
 class Tensor {
  public:
-  Tensor() = default;  // no tensor; defined() is false
+  /// An undefined tensor.
+  Tensor() = default;
 
-  // Uninitialised memory, row-major.
+  /// A row-major tensor of uninitialized memory.
   static Tensor empty(const Shape& shape, DType dtype, Device device = cpu_device);
-  // A copy of host values in row-major order.
+  /// A copy of host values in row-major order. Throws Error when their number does not match the shape.
   template <class T>
   static Tensor from(std::span<const T> values, const Shape& shape, Device device = cpu_device) {
     return from_bytes(std::as_bytes(values), shape, dtype_of<T>, device);
   }
+  /// The same for a vector.
   template <class T>
   static Tensor from(const std::vector<T>& values, const Shape& shape, Device device = cpu_device) {
     return from(std::span<const T>(values), shape, device);
@@ -36,48 +44,52 @@ class Tensor {
 
   bool defined() const { return buffer_ != nullptr; }
   const Shape& shape() const { return shape_; }
-  const Dims& strides() const { return strides_; }  // in elements
+  const Dims& strides() const { return strides_; }  ///< in elements
   int rank() const { return shape_.rank(); }
+  /// The size of one axis; −1 is the last.
   std::int64_t size(int axis) const { return shape_[normalize_axis(axis, rank(), "size")]; }
   std::int64_t numel() const { return shape_.numel(); }
   DType dtype() const { return dtype_; }
-  Device device() const { return buffer_ ? buffer_->device() : cpu_device; }
-  bool is_contiguous() const;  // row-major without gaps
+  Device device() const;       ///< the CPU for an undefined tensor
+  bool is_contiguous() const;  ///< row-major without gaps
 
-  // The first element; T must be the dtype's.
+  /// A pointer to the first element, in device memory. T must match the dtype.
   template <class T>
   T* data() const {
     expect(dtype_of<T> == dtype_);
     return reinterpret_cast<T*>(bytes());
   }
-  std::byte* bytes() const {  // null when there are no elements
-    return buffer_ && buffer_->data() ? buffer_->data() + offset_ * size_of(dtype_) : nullptr;
-  }
+  /// The same, untyped. Null when there are no elements.
+  std::byte* bytes() const;
 
-  // Views, with gradients. One size of reshape may be −1: whatever is left. reshape() copies where a view
-  // cannot express the result.
+  /// A tensor of the given sizes, one of which may be −1 to be inferred. Shares memory when this tensor is
+  /// contiguous, otherwise copies. Differentiable.
   Tensor reshape(const Dims& sizes) const;
+  /// A view with reordered axes. Differentiable.
   Tensor permute(const Dims& axes) const;
+  /// A view with two axes swapped, by default the last two. Differentiable.
   Tensor transpose(int axis_a = -2, int axis_b = -1) const;
+  /// A view of the indices [begin, end) of one axis. Differentiable.
   Tensor slice(int axis, std::int64_t begin, std::int64_t end) const;
-  // A view that repeats axes of size 1 (stride 0), without a gradient.
+  /// A view that repeats axes of size 1 with stride 0. Not differentiable.
   Tensor broadcast_view(const Shape& shape) const;
 
-  // Row-major without gaps; itself when it is that already.
+  /// This tensor if it is contiguous, otherwise a contiguous copy. Differentiable.
   Tensor contiguous() const;
-  // On `device`; itself when it is there already.
+  /// This tensor if it is on `device`, otherwise a copy there. Synchronizes with the host. Differentiable.
   Tensor to(Device device) const;
   Tensor cpu() const { return to(cpu_device); }
+  /// A contiguous copy. Differentiable.
   Tensor clone() const;
 
-  // The elements in row-major order, on the host.
+  /// The elements in row-major order, copied to the host. Throws Error when T does not match the dtype.
   template <class T>
   std::vector<T> to_vector() const {
     std::vector<T> values(static_cast<std::size_t>(numel()));
     copy_to_host(std::as_writable_bytes(std::span(values)), dtype_of<T>);
     return values;
   }
-  // The value of a tensor of one element.
+  /// The value of a tensor of one element. Throws Error when there are more, or T does not match the dtype.
   template <class T>
   T item() const {
     T value{};
@@ -85,14 +97,19 @@ class Tensor {
     return value;
   }
 
-  // Automatic differentiation (tape.h). A leaf that requires a gradient collects it in grad() during
-  // backward().
+  /// True for a leaf marked by set_requires_grad() and for results computed from one.
   bool requires_grad() const { return node_ != nullptr; }
+  /// Marks a leaf, so that backward() accumulates its gradient in grad(). Throws Error for an integer dtype
+  /// or the result of a recorded operation.
   Tensor& set_requires_grad(bool value = true);
+  /// The accumulated gradient; undefined before the first backward().
   Tensor grad() const;
+  /// Replaces the gradient; an undefined tensor resets it. Shared by all copies of the handle.
   void set_grad(const Tensor& gradient) const;
-  Tensor detach() const;  // the same memory, outside the tape
+  /// A tensor that shares the memory but not the tape.
+  Tensor detach() const;
 
+  /// The node on the autograd tape (tape.h); null when no gradient is required.
   const std::shared_ptr<Node>& node() const { return node_; }
   void set_node(std::shared_ptr<Node> node) { node_ = std::move(node); }
 
@@ -109,9 +126,10 @@ class Tensor {
   std::shared_ptr<Node> node_;
 };
 
-// Error unless all live on one device: "[add] expected all tensors on the same device, got cuda:0 and cpu".
+/// The device of all tensors. Throws Error when they differ:
+/// "[add] expected all tensors on the same device, got cuda:0 and cpu".
 Device common_device(const char* op, std::initializer_list<const Tensor*> tensors);
-// Error unless all have one dtype.
+/// The dtype of all tensors. Throws Error when they differ.
 DType common_dtype(const char* op, std::initializer_list<const Tensor*> tensors);
 
 }  // namespace tandem

@@ -13,10 +13,10 @@
 namespace tandem {
 namespace {
 
-// Workers begin with a full ring: what they can keep up shows when that has been used.
+// Workers start with a full ring: their sustained rate shows only after the ring has been used up.
 constexpr double measured_ms = 200, warm_up_ms = 100;
 
-// Steps from the epoch's beginning, again and again, until `ms` have passed.
+// Repeats the steps of an epoch until `ms` have passed.
 double samples_per_second(Engine& engine, const BatchPlan& batches, double ms) {
   const Stopwatch watch;
   double samples = 0;
@@ -31,15 +31,15 @@ double samples_per_second(Engine& engine, const BatchPlan& batches, double ms) {
   return samples / watch.elapsed_ms() * 1000;
 }
 
-// What can be chosen.
-struct Place {
+// One combination that can be chosen.
+struct Candidate {
   Device device;
   std::string augment_on, workers;
   std::string name;
   double rate = 0;
 };
 
-// Numbers of workers worth trying beside a trainer on the same CPUs: one for each CPU, or none.
+// Worker counts worth measuring when the trainer runs on the same CPUs: one per CPU, or none.
 std::vector<std::string> worker_counts(const TrainOptions& options) {
   if (options.workers != "auto") return {options.workers};
   std::vector<std::string> counts;
@@ -48,7 +48,7 @@ std::vector<std::string> worker_counts(const TrainOptions& options) {
   return counts;
 }
 
-std::vector<Place> places_for(const TrainOptions& options, bool photographs) {
+std::vector<Candidate> candidates_for(const TrainOptions& options, bool photographs) {
   std::vector<Device> devices;
   if (options.device != "auto") {
     devices.push_back(parse_device(options.device));
@@ -56,39 +56,39 @@ std::vector<Place> places_for(const TrainOptions& options, bool photographs) {
     devices.push_back(cpu_device);
     for (int i = 0; i < cuda_device_count(); ++i) devices.push_back(cuda_device(i));
   }
-  std::vector<Place> places;
+  std::vector<Candidate> candidates;
   for (const Device device : devices) {
     const std::string name = device.to_string();
     if (photographs) {
-      const bool here = !device.is_cuda() || options.augment_on == "cpu";
-      places.push_back({device, here ? "cpu" : "gpu", options.workers, name});
+      const bool on_cpu = !device.is_cuda() || options.augment_on == "cpu";
+      candidates.push_back({device, on_cpu ? "cpu" : "gpu", options.workers, name});
     } else if (options.augment == "none") {
-      places.push_back({device, options.augment_on, options.workers, name});
+      candidates.push_back({device, options.augment_on, options.workers, name});
     } else if (!device.is_cuda()) {
       for (const std::string& count : worker_counts(options))
-        places.push_back({device, "cpu", count,
-                          count == "0" ? name + " augmenting between the steps"
-                                       : fmt::format("{} with {} workers", name, count)});
+        candidates.push_back({device, "cpu", count,
+                              count == "0" ? name + " augmenting between the steps"
+                                           : fmt::format("{} with {} workers", name, count)});
     } else {
       for (const char* const where : {"gpu", "cpu"})
         if (options.augment_on == "auto" || options.augment_on == where)
-          places.push_back(
+          candidates.push_back(
               {device, where, options.workers, fmt::format("{} augmenting on the {}", name, where)});
     }
   }
-  return places;
+  return candidates;
 }
 
-double measure(TrainOptions options, const TrainingImages& images, const Place& place) {
-  options.augment_on = place.augment_on;
-  options.workers = place.workers;
+double measure(TrainOptions options, const TrainingImages& images, const Candidate& candidate) {
+  options.augment_on = candidate.augment_on;
+  options.workers = candidate.workers;
   options.epochs = std::max<std::int64_t>(options.epochs, 2);
-  TrainingState state(options, images, place.device);
+  TrainingState state(options, images, candidate.device);
   samples_per_second(state.engine(), state.task().batches(), warm_up_ms);
   return samples_per_second(state.engine(), state.task().batches(), measured_ms);
 }
 
-std::string in_words(double rate) {
+std::string format_rate(double rate) {
   if (rate < 1e4) return fmt::format("{:.{}f}", rate, rate < 100 ? 1 : 0);
   return fmt::format("{:.{}f} M", rate / 1e6, rate >= 1e6 ? 1 : 2);
 }
@@ -96,27 +96,27 @@ std::string in_words(double rate) {
 }  // namespace
 
 DeviceChoice choose_device(const TrainOptions& options, const TrainingImages& images) {
-  std::vector<Place> places = places_for(options, images.photos != nullptr);
-  if (places.size() == 1)
-    return {places[0].device, places[0].augment_on, places[0].workers,
-            options.device == "auto" ? "no CUDA device: " + why_no_cuda() : "as asked for"};
-  const Place* best = nullptr;
+  std::vector<Candidate> candidates = candidates_for(options, images.photos != nullptr);
+  if (candidates.size() == 1)
+    return {candidates[0].device, candidates[0].augment_on, candidates[0].workers,
+            options.device == "auto" ? "no CUDA device: " + why_no_cuda() : "as requested"};
+  const Candidate* best = nullptr;
   std::vector<std::string> others;
-  for (Place& place : places) {
+  for (Candidate& candidate : candidates) {
     try {
-      place.rate = measure(options, images, place);
-      if (!best || place.rate > best->rate) best = &place;
-    } catch (const Error& error) {  // a GPU without room for it is no reason not to train
-      others.push_back(fmt::format("{} cannot: {}", place.name, error.what()));
-      if (places.size() == others.size()) throw;
+      candidate.rate = measure(options, images, candidate);
+      if (!best || candidate.rate > best->rate) best = &candidate;
+    } catch (const Error& error) {  // a GPU with too little memory must not prevent training elsewhere
+      others.push_back(fmt::format("{} cannot: {}", candidate.name, error.what()));
+      if (candidates.size() == others.size()) throw;
     }
   }
-  for (const Place& place : places)
-    if (&place != best && place.rate > 0)
-      others.push_back(fmt::format("{} would do {}", place.name, in_words(place.rate)));
+  for (const Candidate& candidate : candidates)
+    if (&candidate != best && candidate.rate > 0)
+      others.push_back(fmt::format("{} would do {}", candidate.name, format_rate(candidate.rate)));
   return {best->device, best->augment_on, best->workers,
           fmt::format("{}{} samples/s; {}", best->name == best->device.to_string() ? "" : best->name + ", ",
-                      in_words(best->rate), fmt::join(others, ", "))};
+                      format_rate(best->rate), fmt::join(others, ", "))};
 }
 
 }  // namespace tandem

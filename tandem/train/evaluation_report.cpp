@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tandem/core/check.h"
-#include "tandem/report/figures.h"
+#include "tandem/text/format_number.h"
 #include "tandem/train/evaluate.h"
 #include "tandem/train/photo_data.h"
 #include "tandem/train/training_data.h"
@@ -14,17 +14,17 @@
 namespace tandem {
 namespace {
 
-constexpr std::size_t most_columns = 20;  // of a confusion matrix on a terminal
+constexpr std::size_t max_columns = 20;  // of a confusion matrix on a terminal
 
-std::string percent(double share) {
-  return std::isfinite(share) ? fmt::format("{:.2f} %", 100 * share) : "–";
+std::string percent(double fraction) {
+  return std::isfinite(fraction) ? fmt::format("{:.2f} %", 100 * fraction) : "–";
 }
 
 Table class_table(const EvaluationReport& report) {
   Table table{.columns = {{"class"},
                           {"images", Align::right},
                           {"predicted", Align::right},
-                          {"right", Align::right},
+                          {"correct", Align::right},
                           {"precision", Align::right},
                           {"recall", Align::right}},
               .rows = {}};
@@ -34,7 +34,7 @@ Table class_table(const EvaluationReport& report) {
                           .cells = {{report.classes[i]},
                                     {format_count(metrics.images)},
                                     {format_count(metrics.predicted)},
-                                    {format_count(metrics.right)},
+                                    {format_count(metrics.correct)},
                                     {percent(metrics.precision)},
                                     {percent(metrics.recall)}}});
   }
@@ -57,7 +57,7 @@ Table confusion_table(const EvaluationReport& report) {
   return table;
 }
 
-nlohmann::json finite(double value) {
+nlohmann::json finite_or_null(double value) {
   return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
 }
 
@@ -68,7 +68,7 @@ EvaluationReport evaluate_model(Model& model, const std::string& data, const std
   const std::string& source = data.empty() ? info.data : data;
   std::int64_t left_out = 0;
   DataSplit split;
-  if (info.takes_photos()) {
+  if (info.expects_photos()) {
     PhotoSet photos = load_test_photos(source, info, data.empty());
     left_out = std::ssize(photos.bad);
     split = {.name = source, .train = {}, .test = std::move(photos.images)};
@@ -109,8 +109,9 @@ std::string evaluation_text(const EvaluationReport& report, const TextStyle& sty
     text += fmt::format("Left out: {} that cannot be read\n", format_count(report.left_out));
   for (const TopK& top : report.top) text += fmt::format("Top-{}: {}\n", top.k, percent(top.accuracy));
   text += fmt::format("Loss: {:.4f}\n\n{}", report.loss, format_table(class_table(report), style));
-  if (report.classes.size() <= most_columns)
-    text += "\nConfusion, truth by prediction:\n" + format_table(confusion_table(report), style);
+  if (report.classes.size() <= max_columns)
+    text += "\nConfusion matrix (rows: truth, columns: prediction):\n" +
+            format_table(confusion_table(report), style);
   return text;
 }
 
@@ -119,9 +120,9 @@ std::string evaluation_json(const EvaluationReport& report) {
                               {"data", report.data},
                               {"images", report.images},
                               {"left_out", report.left_out},
-                              {"accuracy", finite(report.accuracy)},
-                              {"loss", finite(report.loss)}};
-  for (const TopK& top : report.top) json["top_k"][fmt::format("{}", top.k)] = finite(top.accuracy);
+                              {"accuracy", finite_or_null(report.accuracy)},
+                              {"loss", finite_or_null(report.loss)}};
+  for (const TopK& top : report.top) json["top_k"][fmt::format("{}", top.k)] = finite_or_null(top.accuracy);
   const std::size_t count = report.classes.size();
   json["classes"] = nlohmann::json::array();
   json["confusion"] = nlohmann::json::array();
@@ -130,9 +131,9 @@ std::string evaluation_json(const EvaluationReport& report) {
     json["classes"].push_back(nlohmann::ordered_json{{"name", report.classes[i]},
                                                      {"images", metrics.images},
                                                      {"predicted", metrics.predicted},
-                                                     {"right", metrics.right},
-                                                     {"precision", finite(metrics.precision)},
-                                                     {"recall", finite(metrics.recall)}});
+                                                     {"right", metrics.correct},
+                                                     {"precision", finite_or_null(metrics.precision)},
+                                                     {"recall", finite_or_null(metrics.recall)}});
     const auto row = report.confusion.begin() + static_cast<std::ptrdiff_t>(i * count);
     json["confusion"].push_back(std::vector<std::int64_t>(row, row + static_cast<std::ptrdiff_t>(count)));
   }

@@ -1,4 +1,4 @@
-// How a model did on a labelled set, class by class, as text and as JSON.
+// Evaluation of a saved model on a labeled set, per class, as text and as JSON.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tandem/report/table.h"
+#include "tandem/text/table.h"
 #include "tandem/train/metrics.h"
 #include "tandem/train/model_file.h"
 
@@ -20,7 +20,7 @@ struct TopK {
 struct EvaluationReport {
   std::string model, data;
   std::int64_t images = 0;
-  std::int64_t left_out = 0;  // photographs that cannot be read
+  std::int64_t left_out = 0;  // photographs that could not be read
   double accuracy = 0, loss = 0;
   std::vector<TopK> top;
   std::vector<std::string> classes;
@@ -28,9 +28,9 @@ struct EvaluationReport {
   std::vector<std::int64_t> confusion;  // truth × predicted
 };
 
-// Evaluates on the test images of `data`; of the data set the model was trained on when it is empty. Images
-// of another size or classes of another number than the model's are an Error. Photographs are found as
-// load_test_photos() says. The model stays where it is.
+// Evaluates the model, on its device, on the test images of `data`; if `data` is empty, on those of the data
+// set it was trained on. Throws Error if the image size or the number of classes differs from the model's.
+// For models of photographs, load_test_photos() defines which files are used.
 EvaluationReport evaluate_model(Model& model, const std::string& data, const std::string& from = {});
 
 std::string evaluation_text(const EvaluationReport& report, const TextStyle& style);

@@ -25,7 +25,7 @@ constexpr std::array<std::uint32_t, 256> crc_table = [] {
   return table;
 }();
 
-// The format's authors rotate and shift the checksum, so that one of data that holds checksums stays useful.
+// The format masks its checksums, because a CRC of data that itself contains CRCs detects errors poorly.
 std::uint32_t masked_crc(std::string_view bytes) {
   return std::rotr(crc32c(bytes), 15) + 0xA282EAD8u;
 }
@@ -76,7 +76,7 @@ std::uint64_t take_varint(std::string_view& rest) {
   return value;
 }
 
-// The step of an event: 0 when it has none.
+// The step of an event; 0 if it has none.
 std::int64_t step_of(std::string_view message) {
   std::int64_t step = 0;
   while (!message.empty()) {
@@ -104,14 +104,14 @@ std::int64_t step_of(std::string_view message) {
   return step;
 }
 
-// The next record's message, or none where no whole and sound record begins.
+// The next record's message; nullopt if there is no complete record with valid checksums.
 std::optional<std::string> read_record(std::istream& file) {
-  constexpr std::uint64_t longest = 1 << 20;  // far beyond a scalar: a longer one is not ours
+  constexpr std::uint64_t max_length = 1 << 20;  // far more than a scalar: longer records are not ours
   std::string head(12, '\0');
   if (!file.read(head.data(), 12)) return std::nullopt;
   const auto length = read_little_endian<std::uint64_t>(head);
   const auto head_crc = read_little_endian<std::uint32_t>(std::string_view(head).substr(8));
-  if (head_crc != masked_crc(std::string_view(head).substr(0, 8)) || length > longest) return std::nullopt;
+  if (head_crc != masked_crc(std::string_view(head).substr(0, 8)) || length > max_length) return std::nullopt;
   std::string message(static_cast<std::size_t>(length), '\0');
   std::string crc(4, '\0');
   if (!file.read(message.data(), static_cast<std::streamsize>(length)) || !file.read(crc.data(), 4))
@@ -120,21 +120,21 @@ std::optional<std::string> read_record(std::istream& file) {
   return message;
 }
 
-struct Kept {
+struct ValidPrefix {
   std::uint64_t bytes = 0;
   std::uint64_t records = 0;
 };
 
-Kept whole_records(const std::filesystem::path& path, std::int64_t last_step) {
+ValidPrefix find_valid_prefix(const std::filesystem::path& path, std::int64_t last_step) {
   std::ifstream file(path, std::ios::binary);
   check(file.good(), "[events] cannot read {}: {}", path.string(), std::generic_category().message(errno));
-  Kept kept;
+  ValidPrefix prefix;
   while (const auto message = read_record(file)) {
     if (step_of(*message) > last_step) break;
-    kept.bytes += message->size() + 16;
-    ++kept.records;
+    prefix.bytes += message->size() + 16;
+    ++prefix.records;
   }
-  return kept;
+  return prefix;
 }
 
 double now() {
@@ -170,14 +170,14 @@ EventFile::EventFile(const std::filesystem::path& path, std::int64_t last_step) 
   std::error_code error;
   std::uint64_t records = 0;
   if (std::filesystem::exists(path, error)) {
-    const Kept kept = whole_records(path, last_step);
-    // A run killed in its first write leaves less than one record.
+    const ValidPrefix prefix = find_valid_prefix(path, last_step);
+    // A run killed during its first write leaves less than one record.
     const std::uint64_t size = std::filesystem::file_size(path, error);
-    check(kept.records > 0 || size < event_record(version_event(0)).size(),
+    check(prefix.records > 0 || size < event_record(version_event(0)).size(),
           "[events] expected TensorBoard events in {}, got something else", path.string());
-    if (kept.bytes != size) std::filesystem::resize_file(path, kept.bytes, error);
+    if (prefix.bytes != size) std::filesystem::resize_file(path, prefix.bytes, error);
     check(!error, "[events] cannot write {}: {}", path.string(), error.message());
-    records = kept.records;
+    records = prefix.records;
   }
   file_.open(path, std::ios::binary | std::ios::app);
   check(file_.good(), "[events] cannot write {}: {}", path.string(), std::generic_category().message(errno));

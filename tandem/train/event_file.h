@@ -13,13 +13,13 @@ namespace tandem {
 
 class EventFile {
  public:
-  // Makes the file, or goes on with one that is there: what a killed run left half written at its end is cut
-  // off, and so is everything from the first event of a later step than `last_step` on, because a resumed run
-  // writes those again. A file that holds something else is an Error and stays as it is.
+  // Creates the file or appends to an existing one. An incomplete record at the end, left by a killed run, is
+  // cut off, as is everything from the first event with a step after `last_step`: a resumed run writes those
+  // again. Throws Error for a file that is not an event file, and leaves it unchanged.
   explicit EventFile(const std::filesystem::path& path,
                      std::int64_t last_step = std::numeric_limits<std::int64_t>::max());
 
-  // Writes through to the file; `wall_time` is in seconds since 1970.
+  // Appends and flushes; `wall_time` is in seconds since 1970.
   void scalar(std::string_view tag, std::int64_t step, double value, double wall_time);
 
  private:
@@ -29,10 +29,10 @@ class EventFile {
   std::ofstream file_;
 };
 
-// CRC-32C (Castagnoli), as iSCSI's.
+// CRC-32C (Castagnoli), as used by iSCSI.
 std::uint32_t crc32c(std::string_view bytes);
 
-// The record around a message, and the two messages.
+// A message wrapped as a record, and the two kinds of message.
 std::string event_record(std::string_view message);
 std::string version_event(double wall_time);
 std::string scalar_event(std::string_view tag, std::int64_t step, double value, double wall_time);

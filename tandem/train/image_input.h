@@ -1,4 +1,4 @@
-// How images of bytes enter a network: as rows of numbers (a perceptron) or as normalised images.
+// How 8-bit images become a network's input: flat rows (a perceptron) or normalized images.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@ namespace tandem {
 
 struct ImageInput {
   bool flat = true;
-  float pixel_scale = 1.0f / 255.0f;                 // of rows: a pixel p enters as p · pixel_scale
-  std::int64_t height = 0, width = 0, channels = 0;  // of images
+  float pixel_scale = 1.0f / 255.0f;                 // flat rows: pixel p becomes p · pixel_scale
+  std::int64_t height = 0, width = 0, channels = 0;  // images
   PixelNorm norm = {};
 };
 

@@ -1,34 +1,27 @@
-// How good predictions are, on the host: plain functions of labels, predictions and logits. Labels and
-// predictions number classes from 0 and lie in range; whoever made them has checked that.
+// Metrics of predictions, on the host. Labels and predictions are class indices from 0; one outside
+// [0, classes) is an InternalError.
 #pragma once
 
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "tandem/report/class_metrics.h"
+
 namespace tandem {
 
-// Counts by truth × prediction, row-major.
+/// Counts of images by truth × prediction, row-major. Precision and recall: class_metrics() of it.
 std::vector<std::int64_t> confusion_matrix(std::span<const std::int32_t> labels,
                                            std::span<const std::int32_t> predictions, std::int64_t classes);
 
-// Shares of 1; NaN when there is nothing to count.
+/// The fraction of correct predictions, from 0 to 1; NaN without images.
 double accuracy(std::span<const std::int32_t> labels, std::span<const std::int32_t> predictions);
+/// The same from a confusion matrix.
 double accuracy(std::span<const std::int64_t> confusion);
 
-// The share of rows whose label is among the k largest of the row's logits. Of equal logits the earlier
-// counts as larger, so that k = 1 is the accuracy of an argmax; a label whose logit is NaN is never among
-// them.
+/// The fraction of rows whose label is among the row's k largest logits; NaN without rows. Ties are broken in
+/// favor of the lower class index, so that k = 1 is the accuracy of argmax. A label whose logit is NaN does
+/// not count.
 double top_k_accuracy(std::span<const float> logits, std::span<const std::int32_t> labels, int k);
-
-struct ClassMetrics {
-  std::int64_t images = 0;     // that belong to the class
-  std::int64_t predicted = 0;  // that were given the class
-  std::int64_t right = 0;
-  double precision = 0;  // right / predicted, NaN when none was
-  double recall = 0;     // right / images, NaN when there is none
-};
-
-std::vector<ClassMetrics> class_metrics(std::span<const std::int64_t> confusion);
 
 }  // namespace tandem

@@ -1,4 +1,4 @@
-// Metadata are text: lists of names are JSON, numbers in the shortest form that reads back the same.
+// Metadata are text: lists of names are JSON, numbers are in the shortest form that round-trips.
 #include "tandem/train/model_file.h"
 
 #include <fmt/ranges.h>
@@ -9,6 +9,7 @@
 
 #include "tandem/core/check.h"
 #include "tandem/files/safetensors.h"
+#include "tandem/files/safetensors_parts.h"
 #include "tandem/nn/cnn.h"
 #include "tandem/nn/mlp.h"
 #include "tandem/nn/resnet.h"
@@ -17,7 +18,7 @@ namespace tandem {
 namespace {
 
 constexpr const char* format_version = "1";
-constexpr std::int64_t most_pixels = std::int64_t{1} << 24;
+constexpr std::int64_t max_pixels = std::int64_t{1} << 24;
 
 // The metadata of one file, with errors that name it.
 class Metadata {
@@ -32,24 +33,24 @@ class Metadata {
     return found->second;
   }
   template <class T>
-  T number(const std::string& key, T least, T most) const {
-    return parse<T>(key, text(key), least, most);
+  T number(const std::string& key, T min, T max) const {
+    return parse<T>(key, text(key), min, max);
   }
-  // Numbers with commas between them.
+  // Comma-separated numbers.
   template <class T>
-  std::vector<T> numbers(const std::string& key, T least, T most) const {
+  std::vector<T> numbers(const std::string& key, T min, T max) const {
     std::vector<T> all;
     const std::string& list = text(key);
     for (std::size_t begin = 0; begin <= list.size();) {
       const std::size_t end = std::min(list.find(',', begin), list.size());
-      all.push_back(parse<T>(key, list.substr(begin, end - begin), least, most));
+      all.push_back(parse<T>(key, list.substr(begin, end - begin), min, max));
       begin = end + 1;
     }
     need(all.size() <= 1000, "expected at most 1000 sizes as tandem.{}, got {}", key, all.size());
     return all;
   }
   std::vector<std::int64_t> sizes(const std::string& key) const {
-    return numbers<std::int64_t>(key, 1, most_pixels);
+    return numbers<std::int64_t>(key, 1, max_pixels);
   }
   template <class... Args>
   void need(bool holds, fmt::format_string<Args...> text, Args&&... args) const {
@@ -58,11 +59,11 @@ class Metadata {
 
  private:
   template <class T>
-  T parse(const std::string& key, const std::string& given, T least, T most) const {
+  T parse(const std::string& key, const std::string& given, T min, T max) const {
     T value{};
     const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), value);
-    need(error == std::errc{} && end == given.data() + given.size() && value >= least && value <= most,
-         "expected a number from {} to {} as tandem.{}, got '{}'", least, most, key, given);
+    need(error == std::errc{} && end == given.data() + given.size() && value >= min && value <= max,
+         "expected a number from {} to {} as tandem.{}, got '{}'", min, max, key, given);
     return value;
   }
 
@@ -78,13 +79,13 @@ void read_norm(const Metadata& metadata, ModelInfo& info) {
                 "expected {} numbers as tandem.mean and tandem.std, got {} and {}", channels, mean.size(),
                 deviation.size());
   std::ranges::copy(mean, info.norm.mean);
-  std::ranges::copy(deviation, info.norm.deviation);
+  std::ranges::copy(deviation, info.norm.stddev);
 }
 
 void read_transform(const Metadata& metadata, ModelInfo& info) {
   if (!metadata.has("transform")) return;
   info.transform = metadata.text("transform");
-  metadata.need(info.takes_photos() && info.channels == 3 && info.height == info.width,
+  metadata.need(info.expects_photos() && info.channels == 3 && info.height == info.width,
                 "expected square RGB images beside tandem.transform, got {}", metadata.text("image"));
   try {
     info.photo_recipe();
@@ -102,7 +103,7 @@ ModelInfo read_info(const Metadata& metadata) {
   const auto known = model_names();
   metadata.need(std::ranges::find(known, architecture.model) != known.end(),
                 "expected one of the models {}, got '{}'", fmt::join(known, ", "), architecture.model);
-  if (architecture.takes_rows()) architecture.layers = metadata.sizes("layers");
+  if (architecture.expects_flat_input()) architecture.layers = metadata.sizes("layers");
   const std::string& activation = metadata.text("activation");
   const auto all = {Activation::sigmoid, Activation::tanh, Activation::relu};
   const auto* found =
@@ -125,10 +126,10 @@ ModelInfo read_info(const Metadata& metadata) {
   metadata.need(image.size() == 3, "expected height,width,channels as tandem.image, got '{}'",
                 metadata.text("image"));
   info.height = image[0], info.width = image[1], info.channels = image[2];
-  metadata.need(info.height <= most_pixels / info.width / info.channels,
-                "expected at most {} numbers an image, got {}", most_pixels, metadata.text("image"));
+  metadata.need(info.height <= max_pixels / info.width / info.channels,
+                "expected at most {} values per image, got {}", max_pixels, metadata.text("image"));
   const auto classes = static_cast<std::int64_t>(info.classes.size());
-  if (architecture.takes_rows()) {
+  if (architecture.expects_flat_input()) {
     metadata.need(architecture.layers.size() >= 2 &&
                       architecture.layers.front() == info.height * info.width * info.channels &&
                       architecture.layers.back() == classes,
@@ -136,8 +137,8 @@ ModelInfo read_info(const Metadata& metadata) {
                   metadata.text("layers"));
     info.pixel_scale = metadata.number<float>("pixel_scale", 0, 1e6f);
   } else {
-    metadata.need(classes > 0 && info.channels <= most_image_channels,
-                  "expected classes and at most {} channels, got {} and {}", most_image_channels, classes,
+    metadata.need(classes > 0 && info.channels <= max_image_channels,
+                  "expected classes and at most {} channels, got {} and {}", max_image_channels, classes,
                   info.channels);
     architecture.channels = info.channels;
     architecture.classes = classes;
@@ -151,25 +152,25 @@ ModelInfo read_info(const Metadata& metadata) {
   return info;
 }
 
-// Before memory is taken: the file must hold the weights that its metadata promise.
+// Before memory is allocated: the file must contain as many weights as its metadata state.
 void check_weights(const Metadata& metadata, const Architecture& architecture, const NamedTensors& tensors) {
-  if (!architecture.takes_rows()) return;  // their size does not follow from what the file says
-  std::int64_t promised = 0, held = 0;
+  if (!architecture.expects_flat_input()) return;  // sizes of other models do not depend on the file
+  std::int64_t expected = 0, found = 0;
   for (std::size_t i = 1; i < architecture.layers.size(); ++i)
-    promised += architecture.layers[i - 1] * architecture.layers[i];
+    expected += architecture.layers[i - 1] * architecture.layers[i];
   for (const auto& [name, tensor] : tensors)
-    if (tensor.rank() == 2) held += tensor.numel();
+    if (tensor.rank() == 2) found += tensor.numel();
   std::string shapes;
   for (const auto& [name, tensor] : tensors)
     shapes += fmt::format("{}{} {}", shapes.empty() ? "" : ", ", name, tensor.shape().to_string());
-  metadata.need(promised == held, "expected the {} weights of {}, got {}: {}", promised,
-                architecture.to_string(), held, shapes);
+  metadata.need(expected == found, "expected the {} weights of {}, got {}: {}", expected,
+                architecture.to_string(), found, shapes);
 }
 
 }  // namespace
 
 std::string Architecture::to_string() const {
-  if (!takes_rows()) return fmt::format("{} with {} classes", model, classes);
+  if (!expects_flat_input()) return fmt::format("{} with {} classes", model, classes);
   return fmt::format("{} {} {}", model, fmt::join(layers, ","), name_of(activation));
 }
 
@@ -180,7 +181,7 @@ std::span<const std::string_view> model_names() {
 
 std::unique_ptr<Module> make_model(const Architecture& architecture, std::uint64_t seed) {
   const std::string& name = architecture.model;
-  if (architecture.takes_rows())
+  if (architecture.expects_flat_input())
     return make_mlp({.layers = architecture.layers,
                      .activation = architecture.activation,
                      .dropout = architecture.dropout,
@@ -197,7 +198,7 @@ std::unique_ptr<Module> make_model(const Architecture& architecture, std::uint64
 }
 
 ImageInput ModelInfo::input() const {
-  return {.flat = architecture.takes_rows(),
+  return {.flat = architecture.expects_flat_input(),
           .pixel_scale = pixel_scale,
           .height = height,
           .width = width,
@@ -206,7 +207,7 @@ ImageInput ModelInfo::input() const {
 }
 
 PhotoRecipe ModelInfo::photo_recipe() const {
-  expect(takes_photos());
+  expect(expects_photos());
   return parse_photo_recipe(transform, static_cast<int>(std::min<std::int64_t>(height, 1 << 20)));
 }
 
@@ -233,16 +234,15 @@ PendingFile start_model(const std::filesystem::path& path, const NamedTensors& w
       {"tandem.command", info.command},
       {"tandem.epoch", fmt::format("{}", info.epoch)},
       {"tandem.accuracy", fmt::format("{}", info.accuracy)}};
-  if (architecture.takes_rows()) {
+  if (architecture.expects_flat_input()) {
     metadata["tandem.layers"] = fmt::format("{}", fmt::join(architecture.layers, ","));
     metadata["tandem.pixel_scale"] = fmt::format("{}", info.pixel_scale);
   } else {
     const auto channels = static_cast<std::size_t>(info.channels);
     metadata["tandem.mean"] = fmt::format("{}", fmt::join(info.norm.mean, info.norm.mean + channels, ","));
-    metadata["tandem.std"] =
-        fmt::format("{}", fmt::join(info.norm.deviation, info.norm.deviation + channels, ","));
+    metadata["tandem.std"] = fmt::format("{}", fmt::join(info.norm.stddev, info.norm.stddev + channels, ","));
   }
-  if (info.takes_photos()) metadata["tandem.transform"] = info.transform;
+  if (info.expects_photos()) metadata["tandem.transform"] = info.transform;
   return {"safetensors", path, safetensors_parts({.metadata = std::move(metadata), .tensors = weights})};
 }
 

@@ -1,5 +1,5 @@
-// The file a trained model is shipped in: a safetensors file whose metadata hold what is needed to use the
-// weights, so that other tools can read it and Tandem needs nothing else.
+// The file of a trained model: safetensors, whose metadata hold everything needed to use the weights. Other
+// tools can read it, and Tandem needs no other file.
 #pragma once
 
 #include <cstdint>
@@ -20,20 +20,20 @@
 
 namespace tandem {
 
-// What a network is made from.
+// Everything needed to construct a network.
 struct Architecture {
   std::string model = "mlp";
-  std::vector<std::int64_t> layers;        // of a perceptron
-  std::int64_t channels = 0, classes = 0;  // of the others: of their images, and what they tell apart
+  std::vector<std::int64_t> layers;        // mlp only: sizes from input to output
+  std::int64_t channels = 0, classes = 0;  // other models: image channels and number of classes
   Activation activation = Activation::sigmoid;
   LossKind loss = LossKind::cross_entropy;  // mse: the outputs are sigmoids
   double dropout = 0;
 
-  bool takes_rows() const { return model == "mlp"; }
+  bool expects_flat_input() const { return model == "mlp"; }
   std::string to_string() const;  // "mlp 784,200,10 sigmoid", "resnet18 with 2 classes"
 };
 
-// The networks there are: mlp, cnn, resnet18, resnet34, resnet50.
+// The known models: mlp, cnn, resnet18, resnet34, resnet50.
 std::span<const std::string_view> model_names();
 
 std::unique_ptr<Module> make_model(const Architecture& architecture, std::uint64_t seed);
@@ -42,32 +42,32 @@ struct ModelInfo {
   Architecture architecture;
   std::vector<std::string> classes;
   std::int64_t height = 0, width = 0, channels = 0;
-  float pixel_scale = 1.0f / 255.0f;  // of a perceptron
-  PixelNorm norm = {};                // of the others
-  std::string transform;              // of photographs: the recipe that makes one an input; empty: of none
-  std::string data;                   // it was trained on
-  std::string command;                // that made it
-  std::int64_t epoch = 0;
-  double accuracy = 0;  // a share of 1, on what judged the epochs
+  float pixel_scale = 1.0f / 255.0f;  // mlp
+  PixelNorm norm = {};                // other models
+  std::string transform;              // recipe from photograph to input; empty: not a model of photographs
+  std::string data;                   // the training data
+  std::string command;                // the command that trained it
+  std::int64_t epoch = 0;             // whose weights these are
+  double accuracy = 0;                // on the validation set, from 0 to 1
 
   ImageInput input() const;
-  bool takes_photos() const { return !transform.empty(); }
+  bool expects_photos() const { return !transform.empty(); }
   PhotoRecipe photo_recipe() const;
 };
 
 struct Model {
   ModelInfo info;
-  std::unique_ptr<Module> module;  // on the CPU
+  std::unique_ptr<Module> module;  // on the CPU when loaded
 };
 
-// Atomic.
+// Atomic: on failure an existing file stays unchanged.
 void save_model(const std::filesystem::path& path, const Module& module, const ModelInfo& info);
 void save_model(const std::filesystem::path& path, const NamedTensors& weights, const ModelInfo& info);
 // The same in two steps (core/write_file.h).
 PendingFile start_model(const std::filesystem::path& path, const NamedTensors& weights,
                         const ModelInfo& info);
-// A damaged file, one without Tandem's metadata, or weights that do not fit the architecture it names are
-// Errors; the last says which names and shapes differ.
+// Throws Error for a damaged file, one without Tandem's metadata, or weights that do not match the stated
+// architecture; the text then names the tensors and shapes that differ.
 Model load_model(const std::filesystem::path& path);
 
 }  // namespace tandem

@@ -1,4 +1,4 @@
-// The table of fields is built from a few makers, one a kind of value, each with its own check.
+// The table of fields is built by a few functions, one per kind of value, each with its own check.
 #include "tandem/train/options.h"
 
 #include <fmt/ranges.h>
@@ -18,46 +18,47 @@
 namespace tandem {
 namespace {
 
-constexpr double infinite = std::numeric_limits<double>::infinity();
-constexpr std::int64_t many = std::int64_t{1} << 40;
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr std::int64_t max_count = std::int64_t{1} << 40;
 
-std::string shown(const TomlValue& value) {
+std::string quoted(const TomlValue& value) {
   return fmt::format("'{}'", plain_text(value));
 }
 
-TrainField whole(const char* key, std::int64_t TrainOptions::*member, std::int64_t least, std::int64_t most,
-                 const char* help) {
+TrainField integer(const char* key, std::int64_t TrainOptions::*member, std::int64_t min, std::int64_t max,
+                   const char* help) {
   return {key,
-          TrainField::Kind::whole,
+          TrainField::Kind::integer,
           "N",
           help,
           [member](const TrainOptions& options) { return TomlValue(options.*member); },
           [=](TrainOptions& options, const TomlValue& value) {
             const auto* number = std::get_if<std::int64_t>(&value);
-            check(number != nullptr && *number >= least && *number <= most,
-                  "expected a whole number from {} to {}, got {}", least, most, shown(value));
+            check(number != nullptr && *number >= min && *number <= max,
+                  "expected a whole number from {} to {}, got {}", min, max, quoted(value));
             options.*member = *number;
           }};
 }
 
-// `open` excludes the least value itself, and a finite `below` is excluded.
-TrainField number(const char* key, double TrainOptions::*member, double least, bool open, double below,
-                  const char* help) {
-  return {key,
-          TrainField::Kind::number,
-          "X",
-          help,
-          [member](const TrainOptions& options) { return TomlValue(options.*member); },
-          [=](TrainOptions& options, const TomlValue& value) {
-            const auto* integer = std::get_if<std::int64_t>(&value);
-            const auto* real = std::get_if<double>(&value);
-            const double given = integer ? static_cast<double>(*integer) : real ? *real : std::nan("");
-            check(std::isfinite(given) && (open ? given > least : given >= least) && given < below,
-                  "expected a number {}{}, got {}",
-                  open ? fmt::format("above {}", least) : fmt::format("of {} or more", least),
-                  below < infinite ? fmt::format(" and below {}", below) : "", shown(value));
-            options.*member = given;
-          }};
+// The value lies in [min, end), or in (min, end) if `open`.
+TrainField real(const char* key, double TrainOptions::*member, double min, bool open, double end,
+                const char* help) {
+  return {
+      key,
+      TrainField::Kind::real,
+      "X",
+      help,
+      [member](const TrainOptions& options) { return TomlValue(options.*member); },
+      [=](TrainOptions& options, const TomlValue& value) {
+        const auto* whole = std::get_if<std::int64_t>(&value);
+        const auto* fractional = std::get_if<double>(&value);
+        const double given = whole ? static_cast<double>(*whole) : fractional ? *fractional : std::nan("");
+        check(std::isfinite(given) && (open ? given > min : given >= min) && given < end,
+              "expected a number {}{}, got {}",
+              open ? fmt::format("above {}", min) : fmt::format("of {} or more", min),
+              end < infinity ? fmt::format(" and below {}", end) : "", quoted(value));
+        options.*member = given;
+      }};
 }
 
 TrainField flag(const char* key, bool TrainOptions::*member, const char* help) {
@@ -68,7 +69,7 @@ TrainField flag(const char* key, bool TrainOptions::*member, const char* help) {
           [member](const TrainOptions& options) { return TomlValue(options.*member); },
           [=](TrainOptions& options, const TomlValue& value) {
             const auto* given = std::get_if<bool>(&value);
-            check(given != nullptr, "expected true or false, got {}", shown(value));
+            check(given != nullptr, "expected true or false, got {}", quoted(value));
             options.*member = *given;
           }};
 }
@@ -80,14 +81,14 @@ const std::string& text_in(const TomlValue& value) {
 }
 
 TrainField text(const char* key, std::string TrainOptions::*member, const char* value_name, const char* help,
-                void (*judge)(const std::string&)) {
+                void (*check_text)(const std::string&)) {
   return {key,
           TrainField::Kind::text,
           value_name,
           help,
           [member](const TrainOptions& options) { return TomlValue(options.*member); },
           [=](TrainOptions& options, const TomlValue& value) {
-            judge(text_in(value));
+            check_text(text_in(value));
             options.*member = text_in(value);
           }};
 }
@@ -115,7 +116,7 @@ TrainField choice(const char* key, T TrainOptions::*member, Names<T> names, cons
               }
               known += (known.empty() ? "" : ", ") + std::string(name);
             }
-            fail("expected one of {}, got {}", known, shown(value));
+            fail("expected one of {}, got {}", known, quoted(value));
           }};
 }
 
@@ -135,39 +136,39 @@ TrainField layer_sizes() {
           if (const auto* size = std::get_if<std::int64_t>(&scalar); size && *size > 0 && *size <= 1 << 24)
             sizes.push_back(*size);
         check(list != nullptr && sizes.size() == list->size() && sizes.size() >= 2,
-              "expected two or more sizes from 1 to {}, such as 784,200,10, got {}", 1 << 24, shown(value));
+              "expected two or more sizes from 1 to {}, such as 784,200,10, got {}", 1 << 24, quoted(value));
         options.layers = std::move(sizes);
       }};
 }
 
 TrainField seed() {
   return {"seed",
-          TrainField::Kind::whole,
+          TrainField::Kind::integer,
           "N",
-          "Of weights, order and dropout",
+          "Of initial weights, sample order, augmentation and dropout",
           [](const TrainOptions& options) { return TomlValue(static_cast<std::int64_t>(options.seed)); },
           [](TrainOptions& options, const TomlValue& value) {
             const auto* given = std::get_if<std::int64_t>(&value);
             check(given != nullptr && *given >= 0, "expected a whole number of 0 or more, got {}",
-                  shown(value));
+                  quoted(value));
             options.seed = static_cast<std::uint64_t>(*given);
           }};
 }
 
 void any_text(const std::string&) {}
-void some_text(const std::string& given) {
+void nonempty_text(const std::string& given) {
   check(!given.empty(), "expected a name, got ''");
 }
-void known_place(const std::string& given) {
+void cpu_or_gpu(const std::string& given) {
   check(given == "auto" || given == "cpu" || given == "gpu", "expected auto, cpu or gpu, got '{}'", given);
 }
-constexpr int most_workers = 1024;
-void worker_number(const std::string& given) {
+constexpr int max_workers = 1024;
+void worker_count(const std::string& given) {
   int count = -1;
   const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), count);
   const bool whole = error == std::errc{} && end == given.data() + given.size();
-  check(given == "auto" || (whole && count >= 0 && count <= most_workers),
-        "expected auto or a whole number from 0 to {}, got '{}'", most_workers, given);
+  check(given == "auto" || (whole && count >= 0 && count <= max_workers),
+        "expected auto or a whole number from 0 to {}, got '{}'", max_workers, given);
 }
 void known_model(const std::string& given) {
   const auto known = model_names();
@@ -177,96 +178,102 @@ void known_model(const std::string& given) {
 void known_device(const std::string& given) {
   if (given == "auto") return;
   try {
-    device_named(given);
+    parse_device_name(given);
   } catch (const Error&) {
     fail("expected auto, cpu, cuda or a device such as cuda:1, got '{}'", given);
   }
 }
 
-// Kept as operations with their bounds, so that a run is the same when a named recipe has become another.
+// Stored as operations with their bounds, so that a saved run does not change if a named recipe does.
 TrainField augmentation() {
-  return {
-      "augment",
-      TrainField::Kind::text,
-      "RECIPE",
-      "none, digits, photo (usual for photographs), or 'crop, flip 0.5'",
-      [](const TrainOptions& options) { return TomlValue(options.augment); },
-      [](TrainOptions& options, const TomlValue& value) { options.augment = normal_recipe(text_in(value)); }};
+  return {"augment",
+          TrainField::Kind::text,
+          "RECIPE",
+          "none, digits, photo (default for photographs), or 'crop, flip 0.5'",
+          [](const TrainOptions& options) { return TomlValue(options.augment); },
+          [](TrainOptions& options, const TomlValue& value) {
+            options.augment = normalize_recipe(text_in(value));
+          }};
 }
 
 std::vector<TrainField> make_fields() {
   using O = TrainOptions;
   return {
-      text("data", &O::data, "DATA", "digits, mnist, fashion-mnist, plates, or a folder", some_text),
-      text("from", &O::from, "PATH", "A folder or archive to take the data set from", any_text),
+      text("data", &O::data, "DATA", "digits, mnist, fashion-mnist, plates, or a folder", nonempty_text),
+      text("from", &O::from, "PATH", "Folder or archive that holds the data set's files", any_text),
       text("model", &O::model, "NAME", "mlp, cnn, resnet18, resnet34 or resnet50", known_model),
       layer_sizes(),
       choice("activation", &O::activation,
              Names<Activation>{
                  {"sigmoid", Activation::sigmoid}, {"tanh", Activation::tanh}, {"relu", Activation::relu}},
              "sigmoid, tanh or relu"),
-      number("dropout", &O::dropout, 0, false, 1, "Share of hidden values dropped in training"),
+      real("dropout", &O::dropout, 0, false, 1, "Probability of dropping a hidden value in training"),
       choice("loss", &O::loss,
              Names<LossKind>{{"cross-entropy", LossKind::cross_entropy}, {"mse", LossKind::mse}},
              "cross-entropy, or mse on sigmoid outputs"),
-      number("label_smoothing", &O::label_smoothing, 0, false, 1, "Share spread over all classes"),
-      whole("epochs", &O::epochs, 1, 1 << 24, "Passes over the data"),
-      whole("batch_size", &O::batch_size, 1, 1 << 20, "Images a step"),
-      whole("batches_per_epoch", &O::batches_per_epoch, 0, std::int64_t{1} << 31,
-            "Random batches an epoch; 0: all of the data"),
-      number("lr", &O::learning_rate, 0, true, infinite, "Learning rate"),
+      real("label_smoothing", &O::label_smoothing, 0, false, 1, "Probability spread over all classes"),
+      integer("epochs", &O::epochs, 1, 1 << 24, "Passes over the data"),
+      integer("batch_size", &O::batch_size, 1, 1 << 20, "Batch size"),
+      integer("batches_per_epoch", &O::batches_per_epoch, 0, std::int64_t{1} << 31,
+              "Random batches per epoch; 0: all of the data"),
+      real("lr", &O::learning_rate, 0, true, infinity, "Learning rate"),
       choice("optimizer", &O::optimizer,
              Names<OptimizerKind>{
                  {"sgd", OptimizerKind::sgd}, {"adam", OptimizerKind::adam}, {"adamw", OptimizerKind::adamw}},
              "sgd, adam or adamw"),
-      number("momentum", &O::momentum, 0, false, 1, "Of sgd"),
-      flag("nesterov", &O::nesterov, "Nesterov's momentum"),
-      number("weight_decay", &O::weight_decay, 0, false, infinite, "Pull of the weights towards 0"),
+      real("momentum", &O::momentum, 0, false, 1, "Momentum of sgd"),
+      flag("nesterov", &O::nesterov, "Nesterov momentum"),
+      real("weight_decay", &O::weight_decay, 0, false, infinity, "Weight decay"),
       choice("schedule", &O::schedule,
              Names<ScheduleKind>{{"constant", ScheduleKind::constant},
                                  {"step", ScheduleKind::step},
                                  {"cosine", ScheduleKind::cosine},
                                  {"one-cycle", ScheduleKind::one_cycle}},
              "constant, step, cosine or one-cycle"),
-      whole("step_size", &O::step_size, 1, many, "Epochs between the reductions of schedule step"),
-      number("gamma", &O::gamma, 0, true, infinite, "Factor of schedule step"),
-      number("min_lr", &O::min_lr, 0, false, infinite, "Where schedule cosine ends"),
-      whole("warmup_steps", &O::warmup_steps, 0, many, "Steps in which the rate rises from 0"),
-      whole("early_stopping", &O::early_stopping, 0, many,
-            "Stop after N epochs without a better accuracy; 0: never"),
+      integer("step_size", &O::step_size, 1, max_count, "Epochs between reductions, for schedule step"),
+      real("gamma", &O::gamma, 0, true, infinity, "Factor of each reduction, for schedule step"),
+      real("min_lr", &O::min_lr, 0, false, infinity, "Final learning rate of schedule cosine"),
+      integer("warmup_steps", &O::warmup_steps, 0, max_count,
+              "Steps during which the learning rate rises from 0"),
+      integer("early_stopping", &O::early_stopping, 0, max_count,
+              "Stop after N epochs without a better accuracy; 0: never"),
       augmentation(),
-      text("augment_on", &O::augment_on, "PLACE", "auto (the faster one, measured), cpu or gpu", known_place),
-      text("workers", &O::workers, "N", "Augmenting threads or processes; auto: measured, 0: none",
-           worker_number),
+      text("augment_on", &O::augment_on, "PLACE", "auto (the faster one, measured), cpu or gpu", cpu_or_gpu),
+      text("workers", &O::workers, "N", "Threads or processes that augment; auto: measured, 0: none",
+           worker_count),
       choice("worker_kind", &O::worker_kind,
              Names<WorkerKind>{{"thread", WorkerKind::thread}, {"process", WorkerKind::process}},
              "thread or process"),
-      whole("ahead", &O::ahead, 0, 1 << 20, "Blocks of images augmented ahead; 0: twice the workers"),
-      number("worker_limit", &O::worker_limit, 0, true, infinite,
-             "Seconds without progress after which a worker is replaced"),
-      whole("image_size", &O::image_size, 8, 4096, "Side of the pictures photographs are made into"),
-      flag("eval_crop", &O::eval_crop, "Judge by the middle of photographs, resized to 8/7 of the size"),
+      integer("prefetch", &O::prefetch, 0, 1 << 20,
+              "Blocks of images prepared in advance; 0: twice the workers"),
+      real("worker_timeout", &O::worker_timeout, 0, true, infinity,
+           "Seconds without progress after which a worker is replaced"),
+      integer("image_size", &O::image_size, 8, 4096, "Height and width to which photographs are resized"),
+      flag("eval_crop", &O::eval_crop, "Validate on the center crop, after a resize to 8/7 of the size"),
       choice("on_bad_image", &O::on_bad_image,
              Names<OnBadImage>{{"skip", OnBadImage::skip}, {"fail", OnBadImage::fail}},
-             "skip or fail, where a photograph cannot be read"),
-      whole("max_pixels", &O::max_pixels, 1, many, "Larger photographs are taken for bad ones"),
-      flag("scaled_decode", &O::scaled_decode, "Decode JPEGs smaller where that will do: faster, not exact"),
-      text("pretrained", &O::pretrained, "PATH",
-           "Weights to begin with: a .pth or .safetensors, auto or none", some_text),
+             "skip or fail, if a photograph cannot be read"),
+      integer("max_pixels", &O::max_pixels, 1, max_count, "Reject photographs with more pixels"),
+      flag("scaled_decode", &O::scaled_decode,
+           "Decode JPEGs at reduced size where possible: faster, not exact"),
+      text("pretrained", &O::pretrained, "PATH", "Initial weights: a .pth or .safetensors file, auto or none",
+           nonempty_text),
       flag("freeze", &O::freeze, "Train the last layer only"),
-      flag("freeze_bn", &O::freeze_bn, "Keep the statistics of batch norms"),
-      number("mixup", &O::mixup, 0, false, infinite, "Mix each image with its neighbour: Beta's α; 0: off"),
-      number("cutmix", &O::cutmix, 0, false, infinite, "Put a box of the neighbour in each image: Beta's α"),
+      flag("freeze_bn", &O::freeze_bn, "Freeze the running statistics of batch norms"),
+      real("mixup", &O::mixup, 0, false, infinity, "Blend each image with its neighbor: α of Beta; 0: off"),
+      real("cutmix", &O::cutmix, 0, false, infinity,
+           "Paste a box of the neighbor into each image: α of Beta; 0: off"),
       seed(),
-      whole("limit", &O::limit, 0, many, "Train on the first N images; 0: all"),
-      whole("validation", &O::validation, 0, many, "Judge epochs on the last N training images"),
+      integer("limit", &O::limit, 0, max_count, "Train on the first N images; 0: all"),
+      integer("validation", &O::validation, 0, max_count,
+              "Hold out the last N training images for validation"),
       text("device", &O::device, "DEVICE", "auto (the faster one, measured), cpu, cuda or cuda:N",
            known_device),
       choice("precision", &O::precision,
              Names<MatmulPrecision>{{"fp32", MatmulPrecision::fp32},
                                     {"tf32", MatmulPrecision::tf32},
                                     {"bf16", MatmulPrecision::bf16}},
-             "fp32, tf32 or bf16, of matrix products on a GPU"),
+             "fp32, tf32 or bf16, for matrix products on a GPU"),
   };
 }
 
@@ -281,7 +288,7 @@ ScheduleOptions TrainOptions::schedule_options() const {
           .min_lr = min_lr};
 }
 
-UpdateOptions TrainOptions::update_options() const {
+OptimizerOptions TrainOptions::update_options() const {
   return {.kind = optimizer, .momentum = momentum, .nesterov = nesterov, .weight_decay = weight_decay};
 }
 
@@ -289,8 +296,8 @@ LoaderOptions TrainOptions::loader_options() const {
   LoaderOptions options;
   options.workers = workers == "auto" ? default_worker_count() : std::stoi(workers);
   options.kind = worker_kind;
-  options.ahead = static_cast<int>(ahead);
-  options.worker_limit_s = worker_limit;
+  options.prefetch = static_cast<int>(prefetch);
+  options.worker_timeout_s = worker_timeout;
   options.epochs = epochs;
   return options;
 }
@@ -302,7 +309,7 @@ PhotoRecipe TrainOptions::photo_recipe() const {
 }
 
 PhotoRecipe TrainOptions::evaluation_recipe() const {
-  return evaluation_photos(static_cast<int>(image_size), eval_crop);
+  return evaluation_photo_recipe(static_cast<int>(image_size), eval_crop);
 }
 
 std::span<const TrainField> train_fields() {
@@ -316,7 +323,7 @@ const TrainField& train_field(std::string_view key) {
   return *found;
 }
 
-TomlValue flag_value(const TrainField& field, const std::string& given) {
+TomlValue parse_field_value(const TrainField& field, const std::string& given) {
   const auto parsed = [&]<class T>(const std::string& part, T value) -> TomlValue {
     const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
     return error == std::errc{} && end == part.data() + part.size() ? TomlValue(value) : TomlValue(part);
@@ -324,9 +331,9 @@ TomlValue flag_value(const TrainField& field, const std::string& given) {
   switch (field.kind) {
     case TrainField::Kind::flag:
       return given == "true" ? TomlValue(true) : given == "false" ? TomlValue(false) : TomlValue(given);
-    case TrainField::Kind::whole:
+    case TrainField::Kind::integer:
       return parsed(given, std::int64_t{});
-    case TrainField::Kind::number:
+    case TrainField::Kind::real:
       return parsed(given, double{});
     case TrainField::Kind::text:
       return given;
@@ -376,7 +383,7 @@ TrainOptions read_config(const std::filesystem::path& path, TrainOptions base) {
 TrainOptions default_options(const std::string& model, bool photographs) {
   TrainOptions options;
   options.model = model;
-  if (photographs) options.augment = normal_recipe("photo");
+  if (photographs) options.augment = normalize_recipe("photo");
   if (model == "mlp") return options;
   const bool small = model == "cnn";
   options.optimizer = OptimizerKind::adam;
@@ -388,7 +395,7 @@ TrainOptions default_options(const std::string& model, bool photographs) {
 
 TrainOptions plates_options(const std::string& model) {
   TrainOptions options = default_options(model, true);
-  options.augment = normal_recipe("crop 0.35 1, flip, jitter 0.4 0.4 0.4 0.1");
+  options.augment = normalize_recipe("crop 0.35 1, flip, jitter 0.4 0.4 0.4 0.1");
   options.image_size = 64;
   options.epochs = 100;
   options.batch_size = 8;
@@ -396,7 +403,7 @@ TrainOptions plates_options(const std::string& model) {
   return options;
 }
 
-std::string normal_recipe(const std::string& text) {
+std::string normalize_recipe(const std::string& text) {
   if (is_photo_recipe(text)) return to_string(parse_photo_recipe(text, 1));
   return to_string(parse_recipe(text));
 }
@@ -421,20 +428,21 @@ void apply_preset(TrainOptions& options, const std::string& name) {
 void check_options(const TrainOptions& options) {
   check_schedule(options.schedule_options());
   check(options.loss == LossKind::cross_entropy || options.label_smoothing == 0,
-        "[train] label smoothing goes with --loss cross-entropy, not with mse");
+        "[train] label_smoothing requires loss cross-entropy, got mse");
   check(options.optimizer == OptimizerKind::sgd || (options.momentum == 0 && !options.nesterov),
-        "[train] momentum and Nesterov go with --optimizer sgd");
-  check(!options.nesterov || options.momentum > 0, "[train] expected --momentum above 0 for --nesterov");
-  const bool perceptron = options.model == "mlp";
-  check(!perceptron || (!options.freeze && !options.freeze_bn && options.pretrained == "none"),
-        "[train] --pretrained, --freeze and --freeze-bn go with --model cnn and resnet, not with mlp");
-  check(perceptron || (options.loss == LossKind::cross_entropy && options.dropout == 0),
-        "[train] --loss mse and --dropout go with --model mlp, not with {}", options.model);
-  check(!perceptron || options.mix_recipe().empty(),
-        "[train] --mixup and --cutmix go with --model cnn and resnet, not with mlp");
+        "[train] momentum and nesterov require optimizer sgd");
+  check(!options.nesterov || options.momentum > 0, "[train] expected momentum above 0 with nesterov, got {}",
+        options.momentum);
+  const bool is_mlp = options.model == "mlp";
+  check(!is_mlp || (!options.freeze && !options.freeze_bn && options.pretrained == "none"),
+        "[train] pretrained, freeze and freeze_bn require model cnn or resnet, got mlp");
+  check(is_mlp || (options.loss == LossKind::cross_entropy && options.dropout == 0),
+        "[train] loss mse and dropout require model mlp, got {}", options.model);
+  check(!is_mlp || options.mix_recipe().empty(),
+        "[train] mixup and cutmix require model cnn or resnet, got mlp");
   check_mix_recipe(options.mix_recipe());
   check(options.pretrained != "auto" || options.model.starts_with("resnet"),
-        "[train] expected --pretrained PATH for {}: only for resnets there are weights to fetch",
+        "[train] expected a file or none as pretrained for {}, got auto: only resnets have published weights",
         options.model);
 }
 

@@ -8,19 +8,20 @@
 #include <utility>
 
 #include "tandem/core/check.h"
+#include "tandem/core/host_memory.h"
 #include "tandem/core/parallel.h"
 #include "tandem/data/image_folder.h"
-#include "tandem/data/plates.h"
-#include "tandem/report/text.h"
+#include "tandem/data/synthetic/plates.h"
+#include "tandem/text/utf8.h"
 
 namespace tandem {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t every = 6;  // as split_folder() by default
+constexpr std::int64_t validation_stride = 6;  // the default of split_folder()
 
-std::string shown(const fs::path& path) {
+std::string printable(const fs::path& path) {
   return one_line(path.string());
 }
 
@@ -29,7 +30,7 @@ bool is_folder(const fs::path& path) {
   return fs::is_directory(path, ignored);
 }
 
-std::string last_name(const std::string& data) {
+std::string folder_name(const std::string& data) {
   const fs::path folder = fs::path(data).lexically_normal();
   return (folder.has_filename() ? folder : folder.parent_path()).filename().string();
 }
@@ -46,21 +47,22 @@ struct PhotoFiles {
   }
 };
 
-// With the labels of `classes`, which must have all names the folder has.
-PhotoFiles with_labels_of(const std::vector<std::string>& classes, const fs::path& root) {
+// The images of a folder, labeled with the indices in `classes`, which must contain all of its class names.
+PhotoFiles scan_with_classes(const std::vector<std::string>& classes, const fs::path& root) {
   const ImageFolder folder = scan_image_folder(root);
   std::vector<std::int32_t> label;
   for (const std::string& name : folder.classes) {
     const auto found = std::ranges::find(classes, name);
-    check(found != classes.end(), "[photos] {}: class '{}' is not one of the {} that are known: {}",
-          shown(root), one_line(name), classes.size(),
+    check(found != classes.end(), "[photos] {}: class '{}' is not one of the {} known classes: {}",
+          printable(root), one_line(name), classes.size(),
           one_line(fmt::format(
               "{}", fmt::join(classes.begin(),
                               classes.begin() + std::min<std::ptrdiff_t>(8, std::ssize(classes)), ", "))));
     label.push_back(static_cast<std::int32_t>(found - classes.begin()));
   }
   PhotoFiles photos{folder.files, {}};
-  for (const std::int32_t own : folder.labels) photos.labels.push_back(label[static_cast<std::size_t>(own)]);
+  for (const std::int32_t index : folder.labels)
+    photos.labels.push_back(label[static_cast<std::size_t>(index)]);
   return photos;
 }
 
@@ -68,7 +70,7 @@ struct FoundPhotos {
   std::vector<std::string> classes;
   PhotoFiles train;
   std::optional<PhotoFiles> validation, test;
-  bool is_split = false;  // train/ and val/ or test/
+  bool is_split = false;  // whether there are train/ and val/ or test/
 };
 
 FoundPhotos find_photos(const fs::path& root) {
@@ -78,42 +80,42 @@ FoundPhotos find_photos(const fs::path& root) {
   const ImageFolder folder = scan_image_folder(found.is_split ? root / "train" : root);
   found.classes = folder.classes;
   check(folder.classes.size() >= 2, "[photos] {}: expected two or more classes, got one: '{}'{}",
-        shown(found.is_split ? root / "train" : root), one_line(folder.classes[0]),
+        printable(found.is_split ? root / "train" : root), one_line(folder.classes[0]),
         folder.classes[0] == "train" ? " (expected val/ or test/ beside train/)" : "");
   if (found.is_split) {
     found.train = {folder.files, folder.labels};
-    if (has_val) found.validation = with_labels_of(found.classes, root / "val");
-    if (has_test) found.test = with_labels_of(found.classes, root / "test");
+    if (has_val) found.validation = scan_with_classes(found.classes, root / "val");
+    if (has_test) found.test = scan_with_classes(found.classes, root / "test");
     return found;
   }
   found.validation.emplace();
-  std::vector<std::int64_t> numbers(folder.classes.size());
+  std::vector<std::int64_t> counts(folder.classes.size());
   for (std::size_t i = 0; i < folder.files.size(); ++i) {
-    const std::int64_t number = numbers[static_cast<std::size_t>(folder.labels[i])]++;
-    (number % every == 0 ? *found.validation : found.train).add(folder, i);
+    const std::int64_t index = counts[static_cast<std::size_t>(folder.labels[i])]++;
+    (index % validation_stride == 0 ? *found.validation : found.train).add(folder, i);
   }
-  for (std::size_t i = 0; i < numbers.size(); ++i)
-    check(numbers[i] >= 2,
-          "[photos] {}: class '{}' has one image only: expected one for training and one for validation",
-          shown(root), one_line(folder.classes[i]));
+  for (std::size_t i = 0; i < counts.size(); ++i)
+    check(counts[i] >= 2,
+          "[photos] {}: class '{}' has only one image: expected one for training and one for validation",
+          printable(root), one_line(folder.classes[i]));
   return found;
 }
 
-// The first `limit` when the classes take turns; all where there is no limit.
+// The first `limit` images, alternating between the classes; all if there is no limit.
 PhotoFiles limited(const PhotoFiles& all, std::int64_t limit, const std::string& name) {
   const std::int64_t count = std::ssize(all.files);
-  check(limit <= count, "[train] expected --limit of at most {} training images of {}, got {}", count, name,
+  check(limit <= count, "[train] expected limit of at most {} training images of {}, got {}", count, name,
         limit);
   if (limit == 0) return all;
-  std::vector<std::int64_t> seen, turn(all.files.size());
+  std::vector<std::int64_t> class_counts, index_in_class(all.files.size());
   std::vector<std::size_t> order(all.files.size());
   for (std::size_t i = 0; i < order.size(); ++i) {
     const auto label = static_cast<std::size_t>(all.labels[i]);
-    if (seen.size() <= label) seen.resize(label + 1);
-    turn[i] = seen[label]++;
+    if (class_counts.size() <= label) class_counts.resize(label + 1);
+    index_in_class[i] = class_counts[label]++;
     order[i] = i;
   }
-  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return turn[i]; });
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return index_in_class[i]; });
   PhotoFiles first;
   for (std::size_t i = 0; i < static_cast<std::size_t>(limit); ++i) {
     first.files.push_back(all.files[order[i]]);
@@ -122,10 +124,10 @@ PhotoFiles limited(const PhotoFiles& all, std::int64_t limit, const std::string&
   return first;
 }
 
-PhotoSet set_of(const PhotoFiles& photos, const std::vector<std::string>& classes,
-                const TrainOptions& options) {
-  return make_photo_set(photos.files, photos.labels, classes, options.evaluation_recipe(),
-                        options.photo_reading(), options.on_bad_image);
+PhotoSet evaluation_set(const PhotoFiles& photos, const std::vector<std::string>& classes,
+                        const TrainOptions& options) {
+  return load_photo_set(photos.files, photos.labels, classes, options.evaluation_recipe(),
+                        options.photo_decode_options(), options.on_bad_image);
 }
 
 void add_bad(std::vector<SkippedSample>& all, const std::vector<SkippedSample>& bad) {
@@ -135,37 +137,39 @@ void add_bad(std::vector<SkippedSample>& all, const std::vector<SkippedSample>& 
 TrainingData load_folder(const TrainOptions& options, const MessageFunction& on_message) {
   const FoundPhotos found = find_photos(options.data);
   TrainingData data;
-  data.name = last_name(options.data);
+  data.name = folder_name(options.data);
   const PhotoFiles train = limited(found.train, options.limit, data.name);
   if (!found.is_split && on_message)
-    on_message(fmt::format("Photographs 0, {}, {}, … of each class judge the epochs: {} of {}", every,
-                           2 * every, found.validation->files.size(),
+    on_message(fmt::format("Validation: photographs 0, {}, {}, … of each class, {} of {}", validation_stride,
+                           2 * validation_stride, found.validation->files.size(),
                            found.validation->files.size() + found.train.files.size()));
-  data.judged_on = found.validation ? "validation" : "test";
+  data.validated_on = found.validation ? "validation" : "test";
   data.tested_on = found.test ? "test" : "validation";
-  PhotoSet judging = set_of(found.validation ? *found.validation : *found.test, found.classes, options);
-  add_bad(data.bad, judging.bad);
-  data.validation = judging.images;
+  PhotoSet held_out =
+      evaluation_set(found.validation ? *found.validation : *found.test, found.classes, options);
+  add_bad(data.bad, held_out.bad);
+  data.validation = held_out.images;
   data.held_out = found.validation && found.test;
   if (data.held_out) {
-    judging = set_of(*found.test, found.classes, options);
-    add_bad(data.bad, judging.bad);
+    held_out = evaluation_set(*found.test, found.classes, options);
+    add_bad(data.bad, held_out.bad);
   }
-  data.test = judging.images;
-  data.test_names = judging.names;
-  data.train = {std::make_shared<const PhotoStore>(train.files, train.labels,
-                                                   PhotoStoreOptions{.on_bad_image = options.on_bad_image,
-                                                                     .reading = options.photo_reading()}),
-                found.classes, options.image_size};
+  data.test = held_out.images;
+  data.test_names = held_out.names;
+  data.train = {
+      std::make_shared<const PhotoStore>(
+          train.files, train.labels,
+          PhotoStoreOptions{.on_bad_image = options.on_bad_image, .decode = options.photo_decode_options()}),
+      found.classes, options.image_size};
   return data;
 }
 
 // ---- plates
 
-constexpr std::int64_t usual_plates = 40, judging_plates = 200, evaluated_plates = 500;
-constexpr std::uint64_t first_evaluated_plate = first_test_plate + 1000000;
+constexpr std::int64_t default_plates = 40, validation_plates = 200, evaluation_plates = 500;
+constexpr std::uint64_t first_evaluation_plate = first_test_plate + 1000000;
 
-// The kinds in turn, from a number on.
+// Clean and dirty plates alternately, rendered from consecutive plate numbers.
 struct Plates {
   std::uint64_t seed, first;
   std::vector<std::string> names;
@@ -178,7 +182,7 @@ struct Plates {
       names.push_back(fmt::format("{} {}", i % 2 == 1 ? "dirty" : "clean", i / 2));
     }
   }
-  Image draw(std::size_t i) const { return draw_plate(seed, first + i / 2, labels[i] == 1); }
+  Image render(std::size_t i) const { return render_plate(seed, first + i / 2, labels[i] == 1); }
 };
 
 std::vector<std::string> plate_classes() {
@@ -186,26 +190,27 @@ std::vector<std::string> plate_classes() {
 }
 
 TrainingData load_plates(const TrainOptions& options) {
-  const std::int64_t count = options.limit > 0 ? options.limit : usual_plates;
+  const std::int64_t count = options.limit > 0 ? options.limit : default_plates;
   constexpr std::int64_t plate_bytes = 480 * 480 * 3;
-  const std::int64_t most = std::min<std::int64_t>(free_host_bytes() / 4 / plate_bytes, 100000);
-  check(count >= 2 && count <= most, "[train] expected --limit of 2 to {} plates, got {}", most, count);
-  const Plates train(options.seed, 0, count), test(options.seed, first_test_plate, judging_plates);
-  std::vector<Image> drawn(static_cast<std::size_t>(count));
+  const std::int64_t max_count = std::min<std::int64_t>(free_host_bytes() / 4 / plate_bytes, 100000);
+  check(count >= 2 && count <= max_count, "[train] expected limit of 2 to {} plates, got {}", max_count,
+        count);
+  const Plates train(options.seed, 0, count), test(options.seed, first_test_plate, validation_plates);
+  std::vector<Image> rendered(static_cast<std::size_t>(count));
   parallel_tasks(count, 1, [&] {
     return [&](std::int64_t begin, std::int64_t) {
       const auto i = static_cast<std::size_t>(begin);
-      drawn[i] = train.draw(i);
+      rendered[i] = train.render(i);
     };
   });
   TrainingData data;
   data.name = "plates";
-  const PhotoSet judging = make_photo_set([&](std::size_t i) { return test.draw(i); }, test.names,
-                                          test.labels, plate_classes(), options.evaluation_recipe());
-  data.validation = data.test = judging.images;
-  data.test_names = judging.names;
-  data.judged_on = data.tested_on = "validation";
-  data.train = {std::make_shared<const PhotoStore>(drawn, train.names, train.labels), plate_classes(),
+  const PhotoSet held_out = render_photo_set([&](std::size_t i) { return test.render(i); }, test.names,
+                                             test.labels, plate_classes(), options.evaluation_recipe());
+  data.validation = data.test = held_out.images;
+  data.test_names = held_out.names;
+  data.validated_on = data.tested_on = "validation";
+  data.train = {std::make_shared<const PhotoStore>(rendered, train.names, train.labels), plate_classes(),
                 options.image_size};
   return data;
 }
@@ -222,38 +227,40 @@ bool is_photo_data(const std::string& data) {
 }
 
 TrainingData load_photo_data(const TrainOptions& options, const MessageFunction& on_message) {
-  check(options.validation == 0,
-        "[train] --validation is for images of one size: photographs are judged by val/ or every {}th",
-        every);
+  check(
+      options.validation == 0,
+      "[train] expected validation = 0 for photographs, which are validated on val/ or every {}th image, got "
+      "{}",
+      validation_stride, options.validation);
   return options.data == "plates" ? load_plates(options) : load_folder(options, on_message);
 }
 
 PhotoSet load_test_photos(const std::string& data, const ModelInfo& info, bool as_trained) {
   const PhotoRecipe recipe = info.photo_recipe();
   if (data == "plates") {
-    const Plates plates(1, first_evaluated_plate, evaluated_plates);
+    const Plates plates(1, first_evaluation_plate, evaluation_plates);
     std::vector<std::int32_t> labels;
-    for (const std::int32_t own : plates.labels) {
-      const auto found = std::ranges::find(info.classes, plate_classes()[static_cast<std::size_t>(own)]);
+    for (const std::int32_t label : plates.labels) {
+      const auto found = std::ranges::find(info.classes, plate_classes()[static_cast<std::size_t>(label)]);
       check(found != info.classes.end(), "[eval] expected a model of the classes clean and dirty for plates");
       labels.push_back(static_cast<std::int32_t>(found - info.classes.begin()));
     }
-    return make_photo_set([&](std::size_t i) { return plates.draw(i); }, plates.names, labels, info.classes,
-                          recipe);
+    return render_photo_set([&](std::size_t i) { return plates.render(i); }, plates.names, labels,
+                            info.classes, recipe);
   }
   const fs::path root = data;
   check(is_folder(root), "[eval] expected plates or a folder of photographs, got '{}'", one_line(data));
   PhotoFiles photos;
   if (is_folder(root / "test")) {
-    photos = with_labels_of(info.classes, root / "test");
+    photos = scan_with_classes(info.classes, root / "test");
   } else if (is_folder(root / "val")) {
-    photos = with_labels_of(info.classes, root / "val");
+    photos = scan_with_classes(info.classes, root / "val");
   } else {
-    photos = with_labels_of(info.classes, root);
+    photos = scan_with_classes(info.classes, root);
     FoundPhotos found = as_trained ? find_photos(root) : FoundPhotos{};
     if (found.classes == info.classes) photos = std::move(*found.validation);
   }
-  return make_photo_set(photos.files, photos.labels, info.classes, recipe);
+  return load_photo_set(photos.files, photos.labels, info.classes, recipe);
 }
 
 }  // namespace tandem

@@ -1,4 +1,4 @@
-// Photographs to train on and to judge by: folders of them, and the built-in plates.
+// Photographs for training, validation and test: image folders and the built-in plates.
 #pragma once
 
 #include <string>
@@ -9,18 +9,18 @@
 
 namespace tandem {
 
-// `plates`, or a folder that holds no idx file.
+// Whether `data` is "plates" or a folder without idx files.
 bool is_photo_data(const std::string& data);
 
-// A folder has train/ and val/ or test/ in it, each with a folder for each class: val judges the epochs, test
-// is for the end, and where only one of them is there it does both. Or it has a folder for each class itself:
-// then numbers 0, 6, 12, … of each class judge, as split_folder() would have it. Plates are drawn from the
-// seed. With a limit, the first images of the classes in turn.
+// A folder contains train/ and val/ or test/, each with one folder per class; if only one of val/ and test/
+// exists, it is both validation and test set. Or it contains the class folders itself: then images 0, 6, 12,
+// … of each class are held out for validation, as split_folder() does. Plates are rendered from the seed. A
+// limit takes the first images, alternating between the classes.
 TrainingData load_photo_data(const TrainOptions& options, const MessageFunction& on_message);
 
-// Labelled photographs for a model, in the model's transform and with its labels, found by the names of the
-// classes: DATA/test, else DATA/val, else DATA itself. What `as_trained` names is what judged the training.
-// Plates are 500 that no training has seen.
+// Labeled photographs with the model's transform, labeled by class name: DATA/test, else DATA/val, else DATA
+// itself. With `as_trained`, a folder that was split for training gives only its validation images. For
+// plates, 500 that are never used in training.
 PhotoSet load_test_photos(const std::string& data, const ModelInfo& info, bool as_trained);
 
 }  // namespace tandem

@@ -19,9 +19,9 @@
 namespace tandem {
 namespace {
 
-constexpr std::uint64_t most_bytes = std::uint64_t{1} << 31;
+constexpr std::uint64_t max_bytes = std::uint64_t{1} << 31;
 
-// idx files begin with two zero bytes, gzip with its own two; no picture does.
+// idx files begin with two zero bytes, gzip files with their magic number; no image format does.
 bool is_idx(std::string_view bytes) {
   return bytes.starts_with(std::string_view("\0\0", 2)) || bytes.starts_with("\x1f\x8b");
 }
@@ -35,13 +35,13 @@ Tensor idx_images(const ModelInfo& info, const std::string& bytes, const std::st
   return images;
 }
 
-Tensor picture(const ModelInfo& info, const std::string& bytes, const std::string& name) {
+Tensor decoded_image(const ModelInfo& info, const std::string& bytes, const std::string& name) {
   check(info.channels == 1 || info.channels == 3, "[predict] expected a model of 1 or 3 channels, got {}",
         info.channels);
   const std::span<const std::uint8_t> raw(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
-  const Image decoded = decode_image(raw, name);
+  const Image original = decode_image(raw, name);
   const Image image =
-      resize_area(info.channels == 1 ? to_grey(decoded) : to_rgb(decoded), info.height, info.width);
+      resize_area(info.channels == 1 ? to_gray(original) : to_rgb(original), info.height, info.width);
   return Tensor::from(image.pixels, {1, info.height, info.width, info.channels});
 }
 
@@ -51,33 +51,32 @@ Tensor inverted(const Tensor& images) {
   return Tensor::from(pixels, images.shape());
 }
 
-// A row of shares for each image.
-std::vector<std::vector<float>> shares_of(Model& model, const Tensor& images) {
+// One row of probabilities per image.
+std::vector<std::vector<float>> predict_probabilities(Model& model, const Tensor& images) {
   const ModelInfo& info = model.info;
-  const Tensor outputs = outputs_of(*model.module, images, info.input());
+  const Tensor outputs = compute_outputs(*model.module, images, info.input());
   const std::ptrdiff_t classes = std::ssize(info.classes);
-  const std::vector<float> shares =
-      probabilities(outputs.to_vector<float>(), classes, info.architecture.loss);
+  const std::vector<float> flat = probabilities(outputs.to_vector<float>(), classes, info.architecture.loss);
   std::vector<std::vector<float>> rows;
-  for (auto row = shares.begin(); row != shares.end(); row += classes) rows.emplace_back(row, row + classes);
+  for (auto row = flat.begin(); row != flat.end(); row += classes) rows.emplace_back(row, row + classes);
   return rows;
 }
 
-Prediction prediction_of(std::string path, std::vector<float> shares) {
-  const auto chosen = static_cast<std::size_t>(std::ranges::max_element(shares) - shares.begin());
-  return {.path = std::move(path), .chosen = chosen, .probabilities = std::move(shares)};
+Prediction make_prediction(std::string path, std::vector<float> row) {
+  const auto chosen = static_cast<std::size_t>(std::ranges::max_element(row) - row.begin());
+  return {.path = std::move(path), .chosen = chosen, .probabilities = std::move(row)};
 }
 
-void predict_photos(Model& model, std::span<const std::filesystem::path> files, const PhotoReading& reading,
-                    std::vector<Prediction>& all) {
-  constexpr std::size_t batch = 64;  // enough for any number of cores, few enough to fit anywhere
+void predict_photos(Model& model, std::span<const std::filesystem::path> files,
+                    const PhotoDecodeOptions& decode, std::vector<Prediction>& all) {
+  constexpr std::size_t batch = 64;  // enough to occupy all cores, small enough for any memory
   const PhotoRecipe recipe = model.info.photo_recipe();
   for (std::size_t begin = 0; begin < files.size(); begin += batch) {
     const auto part = files.subspan(begin, std::min(batch, files.size() - begin));
-    const MadePhotos made = make_photos(part, recipe, reading);
-    std::vector<std::vector<float>> shares = shares_of(model, made.images);
+    const DecodedImages made = load_photos(part, recipe, decode);
+    std::vector<std::vector<float>> rows = predict_probabilities(model, made.images);
     for (std::size_t i = 0; i < part.size(); ++i)
-      all.push_back(made.reasons[i].empty() ? prediction_of(part[i].string(), std::move(shares[i]))
+      all.push_back(made.reasons[i].empty() ? make_prediction(part[i].string(), std::move(rows[i]))
                                             : Prediction{.path = part[i].string(), .error = made.reasons[i]});
   }
 }
@@ -87,13 +86,14 @@ void predict_photos(Model& model, std::span<const std::filesystem::path> files, 
 std::vector<Prediction> predict_file(Model& model, const std::filesystem::path& path,
                                      const PredictOptions& options) {
   const ModelInfo& info = model.info;
-  const std::string bytes = read_file("predict", path, most_bytes), name = path.string();
-  const bool many = is_idx(bytes);
-  Tensor images = many ? idx_images(info, bytes, name) : picture(info, bytes, name);
+  const std::string bytes = read_file("predict", path, max_bytes), name = path.string();
+  const bool is_idx_file = is_idx(bytes);
+  Tensor images = is_idx_file ? idx_images(info, bytes, name) : decoded_image(info, bytes, name);
   if (options.invert) images = inverted(images);
   std::vector<Prediction> all;
-  for (std::vector<float>& shares : shares_of(model, images))
-    all.push_back(prediction_of(many ? fmt::format("{}#{}", name, all.size()) : name, std::move(shares)));
+  for (std::vector<float>& row : predict_probabilities(model, images))
+    all.push_back(
+        make_prediction(is_idx_file ? fmt::format("{}#{}", name, all.size()) : name, std::move(row)));
   return all;
 }
 
@@ -110,9 +110,9 @@ std::vector<Prediction> predict_paths(Model& model, const std::vector<std::strin
     files.insert(files.end(), found.begin(), found.end());
   }
   std::vector<Prediction> all;
-  if (model.info.takes_photos()) {
-    check(!options.invert, "[predict] --invert is for models of small images, not of photographs");
-    predict_photos(model, files, options.reading, all);
+  if (model.info.expects_photos()) {
+    check(!options.invert, "[predict] expected invert = false for a model of photographs, got true");
+    predict_photos(model, files, options.decode, all);
     return all;
   }
   for (const std::filesystem::path& file : files) {
@@ -141,7 +141,7 @@ std::string predictions_csv(const std::vector<Prediction>& predictions,
     text += csv_field(row.path);
     if (row.error.empty()) {
       text += fmt::format(",{},{:.6f}", csv_field(classes[row.chosen]), row.probabilities[row.chosen]);
-      for (const float share : row.probabilities) text += fmt::format(",{:.6f}", share);
+      for (const float probability : row.probabilities) text += fmt::format(",{:.6f}", probability);
       text += errors ? ",\n" : "\n";
     } else {
       text += std::string(2 + classes.size(), ',') + fmt::format(",{}\n", csv_field(row.error));

@@ -1,4 +1,4 @@
-// What a model says of pictures that have no label.
+// Class predictions for unlabeled images.
 #pragma once
 
 #include <filesystem>
@@ -10,37 +10,42 @@
 
 namespace tandem {
 
+/// Options of predict_file() and predict_paths().
 struct PredictOptions {
-  bool invert = false;  // dark on light becomes light on dark; not of photographs
-  PhotoReading reading = {};
+  bool invert = false;             ///< dark on light becomes light on dark; not for models of photographs
+  PhotoDecodeOptions decode = {};  ///< how photographs are decoded
 };
 
+/// The prediction for one image, or the reason why there is none.
 struct Prediction {
-  std::string path;  // of an idx file, with "#index" behind it
-  std::size_t chosen = 0;
-  std::vector<float> probabilities;  // one a class; none where there is an error
-  std::string error = {};            // why the file could not be read
+  std::string path;                  ///< for images of an idx file followed by "#index"
+  std::size_t chosen = 0;            ///< index of the predicted class
+  std::vector<float> probabilities;  ///< one per class; empty if there is an error
+  std::string error = {};            ///< why the file could not be read; empty otherwise
 };
 
-// A picture file becomes one row: made grey where the model wants that, and resized to the model's size by
-// area. An idx file of images (raw or gz), which must have the model's size, becomes a row an image. The
-// model stays on its device.
+/// Predicts one file. An image file gives one prediction: it is converted to gray if the model expects that
+/// and resized to the model's size by area. An idx file of images (raw or gzip) of the model's size gives one
+/// prediction per image. Runs on the model's device. Throws Error if the file cannot be read or does not fit
+/// the model. Not safe to call concurrently on one model.
 std::vector<Prediction> predict_file(Model& model, const std::filesystem::path& path,
                                      const PredictOptions& options = {});
 
-// Files, and all images in folders (list_images()), in their order. A model of photographs brings its own
-// transform, and batches are decoded in parallel; any other sees them as predict_file() does. A file that
-// cannot be read is a row with an error.
+/// Predicts files and all images in folders (list_images()), in their order. Models of photographs apply
+/// their own transform and decode batches in parallel; other models treat each file as predict_file() does. A
+/// file that cannot be read gives a Prediction with an error. Throws Error for options that do not fit the
+/// model.
 std::vector<Prediction> predict_paths(Model& model, const std::vector<std::string>& paths,
                                       const PredictOptions& options = {});
 
-// Rows that are errors.
+/// The number of predictions with an error.
 std::size_t error_count(const std::vector<Prediction>& predictions);
 
-// "path,class,probability,<one column a class>", and, where a row has an error, a last column "error".
+/// CSV with the columns path,class,probability,<one column per class> and, if any row has an error, a last
+/// column "error".
 std::string predictions_csv(const std::vector<Prediction>& predictions,
                             const std::vector<std::string>& classes);
-// A list of {"path", "class", "probability", "probabilities": {class: share}}, or {"path", "error"}.
+/// A JSON list of {"path", "class", "probability", "probabilities": {class: value}} or {"path", "error"}.
 std::string predictions_json(const std::vector<Prediction>& predictions,
                              const std::vector<std::string>& classes);
 

@@ -9,16 +9,16 @@
 #include "tandem/core/parallel.h"
 #include "tandem/image/contact_sheet.h"
 #include "tandem/image/decode.h"
-#include "tandem/image/draw.h"
+#include "tandem/image/render_text.h"
 #include "tandem/image/resize_area.h"
-#include "tandem/report/text.h"
+#include "tandem/text/utf8.h"
 
 namespace tandem {
 namespace {
 
 constexpr std::int64_t cell = 224;
 
-Image fitted(const Image& image) {
+Image shrunk_to_cell(const Image& image) {
   const double ratio = static_cast<double>(cell) / static_cast<double>(std::max(image.height, image.width));
   if (ratio >= 1) return image;
   const auto side = [&](std::int64_t length) {
@@ -27,35 +27,36 @@ Image fitted(const Image& image) {
   return resize_area(image, side(image.height), side(image.width));
 }
 
-LabelledImage unreadable(const std::string& name, const std::string& reason) {
+LabeledImage error_cell(const std::string& name, const std::string& reason) {
   constexpr int scale = 2;
   constexpr std::int64_t margin = 12;
-  Image field = make_image(cell, cell, 3);
-  fill_rectangle(field, 0, 0, cell, cell, {224, 224, 224});
+  Image background = make_image(cell, cell, 3);
+  fill_rectangle(background, 0, 0, cell, cell, {224, 224, 224});
   const std::int64_t advance = text_width("mm", scale) - text_width("m", scale);
   const int letters = static_cast<int>((cell - 2 * margin) / advance);
   std::int64_t y = margin;
   for (const std::string& line : wrap(one_line(reason), letters)) {
-    draw_text(field, margin, y, line, {96, 32, 32}, scale);
+    render_text(background, margin, y, line, {96, 32, 32}, scale);
     y += text_height(scale) + 4;
   }
-  return {std::move(field), "error\n" + name};
+  return {std::move(background), "error\n" + name};
 }
 
-LabelledImage shown(const Prediction& row, const std::vector<std::string>& classes,
-                    const PhotoReading& reading) {
+LabeledImage labeled_image(const Prediction& row, const std::vector<std::string>& classes,
+                           const PhotoDecodeOptions& decode) {
   const std::string name = one_line(std::filesystem::path(row.path).filename().string());
-  if (!row.error.empty()) return unreadable(name, row.error);
+  if (!row.error.empty()) return error_cell(name, row.error);
   try {
-    const Image image = load_image(row.path, {.max_pixels = reading.max_pixels, .rgb = true});
-    return {fitted(image), fmt::format("{} {:.1f} %\n{}", one_line(classes[row.chosen]),
-                                       100 * row.probabilities[row.chosen], name)};
+    const Image image = load_image(row.path, {.max_pixels = decode.max_pixels, .rgb = true});
+    return {shrunk_to_cell(image), fmt::format("{} {:.1f} %\n{}", one_line(classes[row.chosen]),
+                                               100 * row.probabilities[row.chosen], name)};
   } catch (const Error& error) {
-    return unreadable(name, reason_without_path(error.what(), row.path));
+    return error_cell(name, reason_without_path(error.what(), row.path));
   }
 }
 
-bool is_file(const Prediction& row) {
+// Images of an idx file have a path that does not exist.
+bool is_image_file(const Prediction& row) {
   std::error_code ignored;
   return !row.error.empty() || std::filesystem::exists(row.path, ignored);
 }
@@ -63,15 +64,15 @@ bool is_file(const Prediction& row) {
 }  // namespace
 
 Image prediction_sheet(const std::vector<Prediction>& predictions, const std::vector<std::string>& classes,
-                       const PhotoReading& reading) {
+                       const PhotoDecodeOptions& decode) {
   std::vector<const Prediction*> rows;
   for (const Prediction& row : predictions)
-    if (rows.size() < most_on_a_sheet && is_file(row)) rows.push_back(&row);
-  check(!rows.empty(), "[predict] expected picture files for a sheet, got only images of idx files");
-  std::vector<LabelledImage> images(rows.size());
+    if (rows.size() < max_sheet_images && is_image_file(row)) rows.push_back(&row);
+  check(!rows.empty(), "[predict] expected image files for a contact sheet, got only images of idx files");
+  std::vector<LabeledImage> images(rows.size());
   parallel_for(std::ssize(rows), 1, [&](std::int64_t begin, std::int64_t end) {
     for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i)
-      images[i] = shown(*rows[i], classes, reading);
+      images[i] = labeled_image(*rows[i], classes, decode);
   });
   return contact_sheet(images, {.cell_width = cell, .cell_height = cell});
 }

@@ -1,4 +1,4 @@
-// Predictions as a picture: every image with what the model took it for.
+// Predictions rendered as a contact sheet: every image with its predicted class.
 #pragma once
 
 #include <vector>
@@ -8,12 +8,12 @@
 
 namespace tandem {
 
-inline constexpr std::size_t most_on_a_sheet = 600;
+inline constexpr std::size_t max_sheet_images = 600;
 
-// The first most_on_a_sheet picture files among the predictions, each with its class, probability and name;
-// one that could not be read is a grey field that says why. Images of idx files are not shown; Error where
-// there is no other.
+// The first max_sheet_images image files among the predictions, each with class, probability and file name; a
+// file that could not be read is a gray cell with the reason. Images of idx files are not shown. Throws Error
+// if there is nothing to show.
 Image prediction_sheet(const std::vector<Prediction>& predictions, const std::vector<std::string>& classes,
-                       const PhotoReading& reading = {});
+                       const PhotoDecodeOptions& decode = {});
 
 }  // namespace tandem

@@ -6,7 +6,7 @@
 #include "tandem/core/check.h"
 #include "tandem/files/weights.h"
 #include "tandem/ops/cast.h"
-#include "tandem/report/text.h"
+#include "tandem/text/utf8.h"
 
 namespace tandem {
 
@@ -25,7 +25,7 @@ bool load_pretrained(Module& model, const std::filesystem::path& path) {
       const bool fits = tensor.shape() == found->second.shape();
       if (fits && is_floating(tensor.dtype()) && is_floating(found->second.dtype()))
         value = cast(tensor, found->second.dtype());
-      // Of another number of classes, not of other features.
+      // Only the number of classes may differ, not the number of features.
       const bool features = tensor.rank() < 2 || (found->second.rank() == tensor.rank() &&
                                                   tensor.size(1) == found->second.size(1));
       if (head && !fits && features) {
@@ -44,7 +44,7 @@ bool load_pretrained(Module& model, const std::filesystem::path& path) {
   try {
     model.load_state_dict(state);
   } catch (const Error& error) {
-    fail("[train] {}: not the weights of such a model: {}", one_line(path.string()), error.what());
+    fail("[train] {}: not the weights of this model: {}", one_line(path.string()), error.what());
   }
   return new_head;
 }

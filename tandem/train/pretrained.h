@@ -1,4 +1,4 @@
-// Weights somebody else has trained, to begin with.
+// Loads pretrained weights as the starting point of a training run.
 #pragma once
 
 #include <filesystem>
@@ -7,10 +7,10 @@
 
 namespace tandem {
 
-// Loads the weights of a file (.pth or .safetensors) into the model. The last layer ("fc") is left as it is
-// where the file's has another number of classes or none: true. Statistics the file does not count
-// ("num_batches_tracked") stay too. Any other difference is an Error that names tensors and shapes, as is a
-// NaN; then nothing is changed.
+// Loads the weights of a file (.pth or .safetensors) into the model. If the file has no last layer ("fc"), or
+// one for another number of classes, the model keeps its own and the result is true. "num_batches_tracked"
+// may be missing in the file. Any other difference, or a weight that is not finite, throws an Error that
+// names the tensors, and nothing is changed.
 bool load_pretrained(Module& model, const std::filesystem::path& path);
 
 }  // namespace tandem

@@ -1,4 +1,4 @@
-// One write a redraw, so that a bar never shows half of itself.
+// One write per redraw, so that a bar is never shown half drawn.
 #include "tandem/train/progress.h"
 
 #include <fmt/format.h>
@@ -13,8 +13,8 @@
 #include <utility>
 #include <vector>
 
-#include "tandem/report/figures.h"
-#include "tandem/report/text.h"
+#include "tandem/text/format_number.h"
+#include "tandem/text/utf8.h"
 
 namespace tandem {
 namespace {
@@ -45,7 +45,7 @@ bool has_rate(const ProgressState& state) {
 
 bool has_time_left(const ProgressState& state) {
   const double seconds = seconds_left(state);
-  return std::isfinite(seconds) && seconds < 1e8;  // years are no estimate
+  return std::isfinite(seconds) && seconds < 1e8;  // longer estimates are meaningless
 }
 
 int stderr_width() {
@@ -63,14 +63,14 @@ std::string repeat(std::string_view text, int times) {
 
 double seconds_left(const ProgressState& state) {
   if (!has_rate(state)) return std::numeric_limits<double>::quiet_NaN();
-  const double here = static_cast<double>(std::max<std::int64_t>(state.total - state.position, 0));
-  const double later =
+  const double this_epoch = static_cast<double>(std::max<std::int64_t>(state.total - state.position, 0));
+  const double later_epochs =
       static_cast<double>(std::max(state.epochs - state.epoch, 0)) * static_cast<double>(state.total);
-  return (here + later) / state.samples_per_second;
+  return (this_epoch + later_epochs) / state.samples_per_second;
 }
 
 std::string progress_bar_text(const ProgressState& state, const TextStyle& style) {
-  constexpr int least_bar = 8, most_bar = 40;
+  constexpr int min_bar = 8, max_bar = 40;
   const std::string head = fmt::format("Epoch {}/{} ", state.epoch, state.epochs);
   std::string tail = fmt::format(" {:3.0f} %", std::floor(100 * done_share(state)));
   std::vector<std::string> parts;
@@ -80,15 +80,15 @@ std::string progress_bar_text(const ProgressState& state, const TextStyle& style
   const int fixed = display_width(head) + display_width(tail);
   int room = style.width - fixed;
   for (const std::string& part : parts) {
-    if (room - display_width(part) < least_bar) break;
+    if (room - display_width(part) < min_bar) break;
     tail += part;
     room -= display_width(part);
   }
-  if (room < least_bar) return shorten(head + tail.substr(1), std::max(style.width, 0));
-  const int length = std::min(room, most_bar);
+  if (room < min_bar) return shorten(head + tail.substr(1), std::max(style.width, 0));
+  const int length = std::min(room, max_bar);
   const int full = static_cast<int>(done_share(state) * length);
-  return head + toned(repeat("━", full), Tone::good, style) +
-         toned(repeat("─", length - full), Tone::faint, style) + tail;
+  return head + colorize(repeat("━", full), Tone::good, style) +
+         colorize(repeat("─", length - full), Tone::faint, style) + tail;
 }
 
 std::string progress_line_text(const ProgressState& state) {
@@ -106,7 +106,7 @@ ProgressOutput stderr_progress() {
   const char* no_color = std::getenv("NO_COLOR");
   ProgressOutput output;
   output.terminal = ::isatty(STDERR_FILENO) != 0 && !(terminal && std::string_view(terminal) == "dumb");
-  output.colour = output.terminal && (no_color == nullptr || *no_color == '\0');
+  output.color = output.terminal && (no_color == nullptr || *no_color == '\0');
   output.width = stderr_width;
   output.write = [](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); };
   return output;
@@ -123,23 +123,24 @@ void Progress::update(const ProgressState& state) {
 }
 
 void Progress::update(const ProgressState& state, double now_seconds) {
-  if (!last_ && !output_.terminal) last_ = now_seconds;  // a run shorter than the interval logs nothing
+  if (!last_write_ && !output_.terminal)
+    last_write_ = now_seconds;  // a run shorter than the interval logs nothing
   const double interval = output_.terminal ? bar_interval_s : line_interval_s;
-  if (last_ && now_seconds - *last_ < interval) return;
-  last_ = now_seconds;
+  if (last_write_ && now_seconds - *last_write_ < interval) return;
+  last_write_ = now_seconds;
   if (!output_.terminal) {
     output_.write(progress_line_text(state) + "\n");
     return;
   }
   // The last column stays free: some terminals wrap as soon as it is filled.
-  const TextStyle style{.width = output_.width() - 1, .colour = output_.colour};
+  const TextStyle style{.width = output_.width() - 1, .color = output_.color};
   output_.write(std::string(erase_line) + progress_bar_text(state, style));
-  drawn_ = true;
+  bar_visible_ = true;
 }
 
 void Progress::clear() {
-  if (drawn_) output_.write(erase_line);
-  drawn_ = false;
+  if (bar_visible_) output_.write(erase_line);
+  bar_visible_ = false;
 }
 
 }  // namespace tandem

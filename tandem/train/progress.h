@@ -1,5 +1,5 @@
-// Where a run stands, told on stderr: a bar that redraws itself on a terminal, a plain line now and then in a
-// log. What it says is made by pure functions; Progress decides when.
+// Progress of a run on stderr: a bar redrawn in place on a terminal, occasional plain lines in a log. Pure
+// functions make the text; Progress decides when to write it.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "tandem/report/table.h"
+#include "tandem/text/table.h"
 
 namespace tandem {
 
@@ -20,11 +20,11 @@ struct ProgressState {
   double loss = std::numeric_limits<double>::quiet_NaN();  // NaN: not known yet
 };
 
-// For what is left of all epochs; NaN while no rate is known.
+// Until the end of the last epoch; NaN while no rate is known.
 double seconds_left(const ProgressState& state);
 
-// "Epoch 3/15 ━━━━━━━━━━────── 62 %  26.1k/s  loss 0.0832  0:12 left", never wider than style.width: the bar
-// shrinks first, then the last parts are left out.
+// "Epoch 3/15 ━━━━━━━━━━────── 62 %  26.1k/s  loss 0.0832  0:12 left", never wider than style.width: first
+// the bar shrinks, then the last parts are omitted.
 std::string progress_bar_text(const ProgressState& state, const TextStyle& style);
 
 // "Epoch 3/15: 37,200 of 60,000 samples (62 %), 26.1k samples/s, loss 0.0832, 0:12 left."
@@ -32,12 +32,13 @@ std::string progress_line_text(const ProgressState& state);
 
 struct ProgressOutput {
   bool terminal = false;
-  bool colour = false;
-  std::function<int()> width = [] { return 80; };  // asked for at every redraw: windows change
+  bool color = false;
+  std::function<int()> width = [] { return 80; };  // called at every redraw, because windows are resized
   std::function<void(std::string_view)> write;
 };
 
-// stderr as it is: a bar where it is a terminal that can move its cursor, colour unless NO_COLOR is set.
+// The process's stderr: a bar if it is a terminal that can move its cursor, with color unless NO_COLOR is
+// set.
 ProgressOutput stderr_progress();
 
 class Progress {
@@ -47,18 +48,17 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // To be called at every step: shows the state when it is time to, at most ten times a second on a terminal
-  // and every ten seconds in a log.
+  // Call at every step. Writes at most ten times per second on a terminal and every ten seconds to a log.
   void update(const ProgressState& state);
   void update(const ProgressState& state, double now_seconds);
 
-  // Takes the bar off the terminal, so that other lines can be printed; the next update draws it again.
+  // Erases the bar from the terminal, so that other lines can be printed; the next update shows it again.
   void clear();
 
  private:
   ProgressOutput output_;
-  std::optional<double> last_;  // when something was shown
-  bool drawn_ = false;
+  std::optional<double> last_write_;  // in seconds
+  bool bar_visible_ = false;
 };
 
 }  // namespace tandem

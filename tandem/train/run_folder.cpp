@@ -1,5 +1,5 @@
-// A checkpoint's tensors are "model.…", "optimizer.…", and the run's position as numbers, so that all of it
-// comes back bit for bit; its metadata are the configuration.
+// A checkpoint's tensors are "model.…", "optimizer.…" and the run's position, stored as numbers so that they
+// are restored bit for bit; its metadata are the configuration.
 #include "tandem/train/run_folder.h"
 
 #include <fmt/ranges.h>
@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* format_version = "2";
 
-// A record as a row of numbers, and back.
+// An EpochRecord as a row of doubles, and back.
 constexpr std::int64_t record_size = 9;
 void append(std::vector<double>& row, const EpochRecord& r) {
   row.insert(row.end(), {static_cast<double>(r.epoch), r.train_loss, r.train_accuracy, r.val_loss,
@@ -54,17 +54,17 @@ Tensor tensor_named(const TensorFile& file, const std::string& name, DType dtype
   return found->tensor;
 }
 
-// Keys whose change would make another run of it.
-std::vector<std::string> refused_keys(TrainOptions now, const TrainOptions& before) {
+// The keys that differ and would change the result of the run.
+std::vector<std::string> incompatible_keys(TrainOptions now, const TrainOptions& before) {
   now.from = before.from;
   now.device = before.device;
-  // Who augments, and how far ahead, does not change a bit.
+  // Where images are augmented and how many are prefetched does not change the result.
   now.augment_on = before.augment_on;
   now.workers = before.workers;
   now.worker_kind = before.worker_kind;
-  now.ahead = before.ahead;
-  now.worker_limit = before.worker_limit;
-  now.pretrained = before.pretrained;  // the checkpoint's weights are there already
+  now.prefetch = before.prefetch;
+  now.worker_timeout = before.worker_timeout;
+  now.pretrained = before.pretrained;  // the checkpoint has the weights
   if (now.schedule == ScheduleKind::constant || now.schedule == ScheduleKind::step)
     now.epochs = before.epochs;
   return differing_keys(now, before);
@@ -77,29 +77,28 @@ void check_run_folder(const fs::path& path, bool resume) {
   check(!fs::exists(path, ignored) || fs::is_directory(path, ignored), "[train] {} is not a folder",
         path.string());
   check(resume || !fs::exists(path, ignored) || fs::is_empty(path, ignored),
-        "[train] {} is not empty: give another --out, or --resume to go on with the run in it",
-        path.string());
+        "[train] {} is not empty: choose another run folder, or resume the run in it", path.string());
 }
 
 RunFolder make_run_folder(const fs::path& path, const std::string& data, const std::string& model) {
   std::error_code error;
   if (!path.empty()) {
     fs::create_directories(path, error);
-    check(!error, "[train] cannot make the folder {}: {}", path.string(), error.message());
+    check(!error, "[train] cannot create the folder {}: {}", path.string(), error.message());
     return {path};
   }
   fs::create_directories("runs", error);
-  check(!error, "[train] cannot make the folder runs: {}", error.message());
+  check(!error, "[train] cannot create the folder runs: {}", error.message());
   for (int number = 1;; ++number) {
     const fs::path candidate = fs::path("runs") / fmt::format("{}-{}-{}", data, model, number);
-    const bool made = fs::create_directory(candidate, error);
-    check(!error || error == std::errc::file_exists, "[train] cannot make the folder {}: {}",
+    const bool created = fs::create_directory(candidate, error);
+    check(!error || error == std::errc::file_exists, "[train] cannot create the folder {}: {}",
           candidate.string(), error.message());
-    if (made) return {candidate};
+    if (created) return {candidate};
   }
 }
 
-void remove_half_written(const RunFolder& folder) {
+void remove_temporary_files(const RunFolder& folder) {
   std::error_code ignored;
   std::vector<fs::path> stale;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder.path, ignored)) {
@@ -114,18 +113,18 @@ const EpochRecord* RunPosition::best() const {
   return found == records.end() ? nullptr : &*found;
 }
 
-// What training can change, judged where it is.
+// Checks the tensors that training changes, on their device.
 bool is_finite(const TrainingState& state) {
-  std::vector<Tensor> changing;
-  const auto take = [&](const NamedTensors& tensors, bool trained_only) {
+  std::vector<Tensor> changed;
+  const auto add = [&](const NamedTensors& tensors, bool trained_only) {
     for (const auto& [name, tensor] : tensors)
       if (is_floating(tensor.dtype()) && (!trained_only || tensor.requires_grad()))
-        changing.push_back(tensor.detach());
+        changed.push_back(tensor.detach());
   };
-  take(state.model().parameters(), true);
-  take(state.model().buffers(), false);
-  take(state.task().optimizer.state(), false);
-  return all_finite(changing);
+  add(state.model().parameters(), true);
+  add(state.model().buffers(), false);
+  add(state.task().optimizer.state(), false);
+  return all_finite(changed);
 }
 
 void save_checkpoint(const RunFolder& folder, const TrainOptions& options, const TrainingState& state,
@@ -166,23 +165,22 @@ std::optional<RunPosition> load_checkpoint(const RunFolder& folder, const TrainO
         "[train] {}: not a checkpoint of a training run", name);
   TrainOptions before;
   apply_table(before, parse_toml(config->second, name));
-  const std::vector<std::string> differing = refused_keys(options, before);
+  const std::vector<std::string> differing = incompatible_keys(options, before);
   check(differing.empty(), "[train] {} belongs to another configuration: {}", name,
         fmt::join(differing, ", "));
 
-  const Tensor numbers = tensor_named(file, "position", DType::i64, name);
+  const Tensor counters = tensor_named(file, "position", DType::i64, name);
   const Tensor sums = tensor_named(file, "sums", DType::f64, name);
   const Tensor rows = tensor_named(file, "records", DType::f64, name);
-  const auto place = numbers.to_vector<std::int64_t>();
+  const auto at = counters.to_vector<std::int64_t>();
   const auto values = sums.to_vector<double>();
   const auto records = rows.to_vector<double>();
-  const bool fits =
-      place.size() == 4 && values.size() == 4 && rows.rank() == 2 && rows.size(1) == record_size;
-  check(fits && place[0] == rows.size(0) && place[1] >= 0 && place[1] < state.task().batches().steps(),
-        "[train] {}: its position makes no sense", name);
-  RunPosition position{.epoch = place[0],
-                       .step = place[1],
-                       .sums = {.loss = values[0], .correct = place[2], .samples = place[3]},
+  const bool fits = at.size() == 4 && values.size() == 4 && rows.rank() == 2 && rows.size(1) == record_size;
+  check(fits && at[0] == rows.size(0) && at[1] >= 0 && at[1] < state.task().batches().steps(),
+        "[train] {}: its position is not valid for this run", name);
+  RunPosition position{.epoch = at[0],
+                       .step = at[1],
+                       .sums = {.loss = values[0], .correct = at[2], .samples = at[3]},
                        .epoch_seconds = values[1],
                        .total_seconds = values[2],
                        .waited_seconds = values[3],

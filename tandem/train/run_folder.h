@@ -1,4 +1,4 @@
-// The folder of a run: what is in it, and the checkpoint a run goes on from.
+// The folder of a run: its files, and the checkpoint from which a run is resumed.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 #include "tandem/core/write_file.h"
 #include "tandem/report/training_report.h"
-#include "tandem/train/engine.h"
+#include "tandem/train/engines/engine.h"
 #include "tandem/train/options.h"
 #include "tandem/train/training_state.h"
 
@@ -27,42 +27,42 @@ struct RunFolder {
   std::filesystem::path report() const { return path / "report.html"; }
 };
 
-// Error where `path` holds something and the run is not to be resumed. Changes nothing.
+// Throws Error if `path` is not empty and the run is not resumed. Changes nothing.
 void check_run_folder(const std::filesystem::path& path, bool resume);
 
-// Makes the folder. An empty path becomes the first of runs/<data>-<model>-1, -2, … that is not there.
+// Creates the folder. An empty path becomes the first of runs/<data>-<model>-1, -2, … that does not exist.
 RunFolder make_run_folder(const std::filesystem::path& path, const std::string& data,
                           const std::string& model);
 
-// Takes away what a killed run was writing when it died (core/write_file.h).
-void remove_half_written(const RunFolder& folder);
+// Removes temporary files that a killed run left behind (core/write_file.h).
+void remove_temporary_files(const RunFolder& folder);
 
-// Where a run stands.
+// How far a run has got.
 struct RunPosition {
-  std::int64_t epoch = 0, step = 0;  // the next to be run, from 0
-  StepSums sums;                     // of the epoch under way
-  double epoch_seconds = 0;          // spent training in it
-  double total_seconds = 0;          // spent in the run
-  double waited_seconds = 0;         // of epoch_seconds, for images that were not ready
-  std::vector<EpochRecord> records;  // of the epochs that are over
+  std::int64_t epoch = 0, step = 0;  // the next to run, from 0
+  StepSums sums;                     // of the current epoch
+  double epoch_seconds = 0;          // training time of the current epoch
+  double total_seconds = 0;          // of the whole run
+  double waited_seconds = 0;         // part of epoch_seconds spent waiting for images
+  std::vector<EpochRecord> records;  // of the finished epochs
 
-  // The record of the best accuracy, the first of equals; null without records.
+  // The record with the best validation accuracy, the first of equal ones; null without records.
   const EpochRecord* best() const;
 };
 
-// Whether all weights and optimiser states are finite numbers. A state that is not must not be saved.
+// Whether all weights, buffers and optimizer states are finite. Others must not be saved.
 bool is_finite(const TrainingState& state);
 
-// The model and optimiser must be up to date (Engine::store). On any failure the checkpoint that was there
-// stays.
+// The model and optimizer must be up to date (Engine::store). On any failure the previous checkpoint stays.
 void save_checkpoint(const RunFolder& folder, const TrainOptions& options, const TrainingState& state,
                      const RunPosition& position);
 // The same in two steps (core/write_file.h); the state must not change between them.
 PendingFile start_checkpoint(const RunFolder& folder, const TrainOptions& options, const TrainingState& state,
                              const RunPosition& position);
 
-// Nothing where there is no checkpoint. One of another configuration is refused with the keys that differ;
-// only `from`, `device` and, where no rate depends on it, `epochs` may.
+// nullopt if there is no checkpoint. Throws Error, naming the keys that differ, if the checkpoint has another
+// configuration; options that do not change the result may differ, and `epochs` if the learning-rate schedule
+// does not depend on it.
 std::optional<RunPosition> load_checkpoint(const RunFolder& folder, const TrainOptions& options,
                                            TrainingState& state);
 

@@ -9,16 +9,16 @@
 #include "tandem/core/parallel.h"
 #include "tandem/image/encode_png.h"
 #include "tandem/image/resize_area.h"
-#include "tandem/report/figures.h"
+#include "tandem/text/format_number.h"
 #include "tandem/train/metrics.h"
 
 namespace tandem {
 namespace {
 
-constexpr std::size_t most_mistakes = 32, most_photos = 12;
+constexpr std::size_t max_mistakes = 32, max_photos = 12;
 constexpr std::int64_t photo_side = 112;
 
-// Image `index` of a set on the host, as a PNG; grey where it is not RGB.
+// Image `index` of a set on the host, as a PNG; gray where it is not RGB.
 std::string png_of(const Tensor& images, std::int64_t index) {
   const int channels = images.size(3) == 3 ? 3 : 1;
   const Tensor one = images.slice(0, index, index + 1).slice(3, 0, channels);
@@ -29,47 +29,48 @@ std::string png_of(const Tensor& images, std::int64_t index) {
   return {bytes.begin(), bytes.end()};
 }
 
-// With the folder it is in, which is its class's.
+// File name with its parent folder, which is the class.
 std::string short_name(const std::string& path) {
-  const std::filesystem::path whole = path;
-  return (whole.parent_path().filename() / whole.filename()).string();
+  const std::filesystem::path full = path;
+  return (full.parent_path().filename() / full.filename()).string();
 }
 
-// The images tested, and how sure the network was of each.
-struct Judged {
+// The test images with their labels and predictions.
+struct TestedImages {
   const FinishedRun& run;
   std::vector<std::int32_t> labels;
-  std::vector<float> shares;
+  std::vector<float> probabilities;  // images × classes
 
-  bool right(std::size_t image) const { return labels[image] == run.tested.predictions[image]; }
-  float share(std::size_t image) const {
-    return shares[image * static_cast<std::size_t>(run.tested.classes) +
-                  static_cast<std::size_t>(run.tested.predictions[image])];
+  bool is_correct(std::size_t image) const { return labels[image] == run.tested.predictions[image]; }
+  float confidence(std::size_t image) const {
+    return probabilities[image * static_cast<std::size_t>(run.tested.classes) +
+                         static_cast<std::size_t>(run.tested.predictions[image])];
   }
 };
 
-// The surest of the wrong predictions, or of the right ones.
-std::vector<std::size_t> surest(const Judged& judged, bool right, std::size_t most) {
+// Indices of the correct or of the wrong predictions, the most confident first.
+std::vector<std::size_t> most_confident(const TestedImages& tested, bool correct, std::size_t max_count) {
   std::vector<std::size_t> chosen;
-  for (std::size_t i = 0; i < judged.labels.size(); ++i)
-    if (judged.right(i) == right) chosen.push_back(i);
-  std::ranges::stable_sort(chosen, std::greater<>(), [&](std::size_t i) { return judged.share(i); });
-  chosen.resize(std::min(chosen.size(), most));
+  for (std::size_t i = 0; i < tested.labels.size(); ++i)
+    if (tested.is_correct(i) == correct) chosen.push_back(i);
+  std::ranges::stable_sort(chosen, std::greater<>(), [&](std::size_t i) { return tested.confidence(i); });
+  chosen.resize(std::min(chosen.size(), max_count));
   return chosen;
 }
 
-// PNGs take milliseconds each: the threads share them.
-std::vector<JudgedImage> pictures(const Judged& judged, const std::vector<std::size_t>& chosen) {
-  const TrainingData& data = judged.run.data;
-  std::vector<JudgedImage> images(chosen.size());
+// In parallel, because encoding a PNG takes milliseconds.
+std::vector<ClassifiedImage> classified_images(const TestedImages& tested,
+                                               const std::vector<std::size_t>& chosen) {
+  const TrainingData& data = tested.run.data;
+  std::vector<ClassifiedImage> images(chosen.size());
   parallel_tasks(std::ssize(chosen), 1, [&] {
-    return [&](std::int64_t at, std::int64_t) {
-      const std::size_t i = chosen[static_cast<std::size_t>(at)];
-      images[static_cast<std::size_t>(at)] = {
+    return [&](std::int64_t task, std::int64_t) {
+      const std::size_t i = chosen[static_cast<std::size_t>(task)];
+      images[static_cast<std::size_t>(task)] = {
           .png = png_of(data.test.images, static_cast<std::int64_t>(i)),
-          .truth = data.test.classes[static_cast<std::size_t>(judged.labels[i])],
-          .predicted = data.test.classes[static_cast<std::size_t>(judged.run.tested.predictions[i])],
-          .probability = judged.share(i),
+          .truth = data.test.classes[static_cast<std::size_t>(tested.labels[i])],
+          .predicted = data.test.classes[static_cast<std::size_t>(tested.run.tested.predictions[i])],
+          .probability = tested.confidence(i),
           .name = data.test_names.empty() ? fmt::format("image {}", i) : short_name(data.test_names[i])};
     };
   });
@@ -91,7 +92,7 @@ std::vector<Fact> facts(const FinishedRun& run) {
       {"model", fmt::format("{}, {} parameters", architecture_of(options, run.data.train).to_string(),
                             format_count(weights))},
       {"loss", value("loss")},
-      {"optimiser",
+      {"optimizer",
        fmt::format("{}, learning rate {}, schedule {}", value("optimizer"), value("lr"), value("schedule"))},
       {"batch size", value("batch_size")},
       {"seed", value("seed")},
@@ -100,26 +101,27 @@ std::vector<Fact> facts(const FinishedRun& run) {
       {"samples/s", format_count(static_cast<std::int64_t>(samples_per_second))},
       {"precision", value("precision")}};
   if (options.augment != "none" || run.data.train.photos) {
-    double waited = 0, seconds = 0;
+    double waited_seconds = 0, seconds = 0;
     for (const EpochRecord& record : run.result.epochs) {
-      waited += record.waited_seconds;
+      waited_seconds += record.waited_seconds;
       seconds += record.seconds;
     }
     all.insert(
         all.begin() + 1,
         {"augmentation", fmt::format("{}; {}; the trainer waited {:.1f} % of the time", options.augment,
-                                     run.augmentation, 100 * waited / std::max(seconds, 1e-9))});
+                                     run.augmentation, 100 * waited_seconds / std::max(seconds, 1e-9))});
   }
   if (run.data.train.photos)
-    all.insert(all.begin() + 1, {"images", fmt::format("{} pixels a side; judged by '{}'", options.image_size,
-                                                       to_string(options.evaluation_recipe()))});
+    all.insert(all.begin() + 1,
+               {"images", fmt::format("{0} × {0} pixels; validated with '{1}'", options.image_size,
+                                      to_string(options.evaluation_recipe()))});
   if (options.pretrained != "none" || options.freeze)
-    all.push_back({"begun with",
+    all.push_back({"initial weights",
                    fmt::format("{}{}{}", options.pretrained == "none" ? "random weights" : options.pretrained,
                                options.freeze ? ", all but the last layer frozen" : "",
-                               options.freeze_bn ? ", statistics fixed" : "")});
+                               options.freeze_bn ? ", batch-norm statistics frozen" : "")});
   if (run.data.held_out)
-    all.insert(all.begin() + 1, {"held out", fmt::format("{} images, to judge the epochs on",
+    all.insert(all.begin() + 1, {"held out", fmt::format("{} images for validation",
                                                          format_count(run.data.validation.count()))});
   return all;
 }
@@ -127,28 +129,29 @@ std::vector<Fact> facts(const FinishedRun& run) {
 }  // namespace
 
 TrainingReport run_report(const FinishedRun& run) {
-  const Judged judged{.run = run,
-                      .labels = run.data.test.labels.to_vector<std::int32_t>(),
-                      .shares = probabilities(run.tested.outputs, run.tested.classes, run.options.loss)};
+  const TestedImages tested{
+      .run = run,
+      .labels = run.data.test.labels.to_vector<std::int32_t>(),
+      .probabilities = probabilities(run.tested.outputs, run.tested.classes, run.options.loss)};
   const bool photos = run.data.train.photos != nullptr;
-  std::vector<std::size_t> shown = surest(judged, false, photos ? most_photos : most_mistakes);
+  std::vector<std::size_t> shown = most_confident(tested, false, photos ? max_photos : max_mistakes);
   const auto mistakes = std::ssize(shown);
-  if (photos) std::ranges::copy(surest(judged, true, most_photos), std::back_inserter(shown));
-  const std::vector<JudgedImage> images = pictures(judged, shown);
+  if (photos) std::ranges::copy(most_confident(tested, true, max_photos), std::back_inserter(shown));
+  const std::vector<ClassifiedImage> images = classified_images(tested, shown);
   return {.title = fmt::format("{} on {}", run.options.model, run.data.name),
           .command = run.command,
           .facts = facts(run),
           .epochs = run.result.epochs,
-          .val_name = run.data.judged_on,
+          .val_name = run.data.validated_on,
           .best_epoch = run.result.best_epoch,
           .test_accuracy = run.result.test_accuracy,
           .test_loss = run.result.test_loss,
           .total_seconds = run.result.seconds,
           .classes = run.data.test.classes,
-          .confusion = confusion_matrix(judged.labels, run.tested.predictions, run.tested.classes),
+          .confusion = confusion_matrix(tested.labels, run.tested.predictions, run.tested.classes),
           .test_name = run.data.tested_on,
           .mistakes = {images.begin(), images.begin() + mistakes},
-          .surest = {images.begin() + mistakes, images.end()}};
+          .most_confident = {images.begin() + mistakes, images.end()}};
 }
 
 }  // namespace tandem

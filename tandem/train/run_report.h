@@ -1,4 +1,4 @@
-// The report of a run that is over, out of what the loop knows.
+// Builds the report of a finished run.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ struct FinishedRun {
   const TrainResult& result;
   const Evaluation& tested;  // on the test images
   std::string engine;
-  std::string augmentation;  // who did it, in words
+  std::string augmentation;  // BatchSource::description()
   NamedTensors parameters;
   std::string command;
 };

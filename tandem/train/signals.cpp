@@ -1,5 +1,5 @@
-// The handlers only set flags: nearly nothing else is allowed in one. The flags must be global because a
-// handler has no other way to reach anything.
+// The handlers only set flags, because almost nothing else is async-signal-safe. The flags are global because
+// a handler has no access to other objects.
 #include "tandem/train/signals.h"
 
 #include <atomic>
@@ -13,7 +13,7 @@ std::atomic<int> stop{0};
 std::atomic<bool> save{false};
 std::atomic<bool> watching{false};
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free,
-              "a handler may use atomics only where they need no lock");
+              "a signal handler may only use lock-free atomics");
 
 extern "C" void tandem_on_signal(int signal) {
   if (signal == SIGUSR1)
@@ -32,7 +32,7 @@ SignalWatch::SignalWatch() : caught_{{{SIGINT, {}}, {SIGTERM, {}}, {SIGUSR1, {}}
     struct sigaction action {};
     action.sa_handler = tandem_on_signal;
     ::sigemptyset(&action.sa_mask);
-    // SA_RESETHAND: the second SIGINT meets the default action.
+    // SA_RESETHAND: a second SIGINT has the default action.
     action.sa_flags = caught.signal == SIGINT ? SA_RESTART | SA_RESETHAND : SA_RESTART;
     ::sigaction(caught.signal, &action, &caught.previous);
     if (caught.signal == SIGINT && caught.previous.sa_handler == SIG_IGN)
@@ -49,7 +49,7 @@ int SignalWatch::stop_signal() const {
   return stop.load();
 }
 
-bool SignalWatch::take_save_request() {
+bool SignalWatch::consume_save_request() {
   return save.exchange(false);
 }
 

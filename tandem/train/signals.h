@@ -1,5 +1,5 @@
-// Signals as wishes the training loop asks about between steps. SIGINT and SIGTERM ask to save and stop,
-// SIGUSR1 to save and go on; a second SIGINT ends the process at once, as if there were no handler.
+// Signals as flags that the training loop polls between steps. SIGINT and SIGTERM request to save and stop,
+// SIGUSR1 to save and continue; a second SIGINT ends the process at once, as if there were no handler.
 #pragma once
 
 #include <array>
@@ -7,8 +7,8 @@
 
 namespace tandem {
 
-// While it lives, the signals are caught; then the previous handlers are back. One at a time in a process. A
-// SIGINT the process was started to ignore (in the background of a shell) stays ignored.
+// Catches the signals during its lifetime, then restores the previous handlers. At most one per process. If
+// the process was started with SIGINT ignored (in the background of a shell), it stays ignored.
 class SignalWatch {
  public:
   SignalWatch();
@@ -16,12 +16,13 @@ class SignalWatch {
   SignalWatch(const SignalWatch&) = delete;
   SignalWatch& operator=(const SignalWatch&) = delete;
 
-  // SIGINT or SIGTERM, whichever came last, or 0. A program that stops because of it exits with 128 + signal.
+  // SIGINT or SIGTERM, whichever was received last, or 0. A program that stops because of it should exit with
+  // status 128 + signal.
   int stop_signal() const;
   bool stop_requested() const { return stop_signal() != 0; }
 
-  // Whether SIGUSR1 came since this was last asked.
-  bool take_save_request();
+  // Whether SIGUSR1 was received since the last call.
+  bool consume_save_request();
 
  private:
   struct Caught {

@@ -14,10 +14,11 @@
 #include "tandem/core/write_file.h"
 #include "tandem/files/fetch.h"
 #include "tandem/report/csv.h"
-#include "tandem/report/figures.h"
 #include "tandem/report/training_page.h"
+#include "tandem/text/format_number.h"
 #include "tandem/train/device_choice.h"
 #include "tandem/train/evaluate.h"
+#include "tandem/train/evaluator.h"
 #include "tandem/train/event_file.h"
 #include "tandem/train/pretrained.h"
 #include "tandem/train/run_folder.h"
@@ -27,7 +28,7 @@
 namespace tandem {
 namespace {
 
-constexpr double chunk_ms = 150;  // between two looks at signals and progress
+constexpr double chunk_ms = 150;  // between polling signals and reporting progress
 
 class Trainer {
  public:
@@ -36,21 +37,21 @@ class Trainer {
 
   TrainResult train() {
     prepare();
-    const TrainResult all = run();
+    const TrainResult result = run();
     write_trace();
-    return all;
+    return result;
   }
 
  private:
   TrainResult run() {
-    while (position_.epoch < options_.epochs && !stops_early()) {
-      if (const int signal = run_epoch(); signal != 0) return result(signal);
+    while (position_.epoch < options_.epochs && !should_stop_early()) {
+      if (const int signal = run_epoch(); signal != 0) return make_result(signal);
       finish_epoch();
     }
     return finish();
   }
 
-  void say(const std::string& line) const {
+  void log(const std::string& line) const {
     if (callbacks_.on_message) callbacks_.on_message(line);
   }
 
@@ -58,44 +59,44 @@ class Trainer {
 
   void prepare() {
     check_options(options_);
-    options_.augment = normal_recipe(options_.augment);  // as it is saved
+    options_.augment = normalize_recipe(options_.augment);
     if (!run_.folder.empty()) check_run_folder(run_.folder, run_.resume);
     prepare_trace();
-    const std::future<void> waking = begin_to_wake(options_);
+    const std::future<void> warm_up = start_warm_up(options_);
     {
       const TimelineSpan span(timeline(), "load data", {});
       data_ = load_training_data(options_, callbacks_.on_message);
     }
-    check_fit(options_, data_.train);
-    say(fmt::format(
+    check_model_fits_data(options_, data_.train);
+    log(fmt::format(
         "Data: {}, {} training{}{} {} images, {}, {} classes", data_.name, format_count(data_.train.count()),
         data_.held_out ? fmt::format(", {} validation and ", format_count(data_.validation.count()))
                        : " and ",
         format_count(data_.test.count()), data_.tested_on, image_description(data_.train),
         data_.train.classes.size()));
     const std::filesystem::path pretrained = pretrained_file();
-    std::unique_ptr<Module> model = new_model(options_, data_.train);  // while the GPU wakes
+    std::unique_ptr<Module> model = new_model(options_, data_.train);  // while the GPU warms up
     const DeviceChoice choice = [&] {
       const TimelineSpan span(timeline(), "choose device", {});
-      if (waking.valid()) waking.wait();
+      if (warm_up.valid()) warm_up.wait();
       return choose_device(options_, data_.train);
     }();
     options_.device = choice.device.to_string();
     options_.augment_on = choice.augment_on;
     options_.workers = choice.workers;
-    say(fmt::format("Device: {} ({})", options_.device, choice.reason));
+    log(fmt::format("Device: {} ({})", options_.device, choice.reason));
     state_.emplace(std::move(model), options_, data_.train, choice.device, callbacks_.on_message, timeline());
     if (!pretrained.empty())
-      say(fmt::format("Pretrained: {}{}", pretrained.string(),
+      log(fmt::format("Pretrained: {}{}", pretrained.string(),
                       load_pretrained(state_->model(), pretrained) ? ", with a new last layer" : ""));
     for (const NamedTensor& each : state_->model().state_dict())
       model_bytes_ += each.tensor.numel() * static_cast<std::int64_t>(size_of(each.tensor.dtype()));
     folder_ = make_run_folder(run_.folder, data_.name, options_.model);
     if (run_.resume) resume();
-    say("Engine: " + state_->engine().description());
+    log("Engine: " + state_->engine().description());
     if (options_.augment != "none" || data_.train.photos)
-      say(fmt::format("Augmentation: {}; {}", options_.augment, state_->task().source.description()));
-    say("Run folder: " + folder_.path.string());
+      log(fmt::format("Augmentation: {}; {}", options_.augment, state_->task().source.description()));
+    log("Run folder: " + folder_.path.string());
     data_.validation = data_.validation.to(choice.device);
     evaluator_.emplace(state_->model(), data_.validation, options_.loss, state_->task().input);
 
@@ -103,10 +104,10 @@ class Trainer {
     write_log();
     events_.emplace(folder_.events(), position_.epoch);
     seconds_before_ = position_.total_seconds;
-    watch_ = {};
+    run_watch_ = {};
   }
 
-  // The weights to begin with, where there are any and no checkpoint has better ones.
+  // The file of initial weights; empty if there is none or a checkpoint replaces them.
   std::filesystem::path pretrained_file() const {
     std::error_code ignored;
     if (run_.resume && std::filesystem::exists(RunFolder{run_.folder}.checkpoint(), ignored)) return {};
@@ -117,21 +118,21 @@ class Trainer {
 
   void prepare_trace() {
     if (run_.trace.empty()) return;
-    // The run's own folder may yet have to be made.
+    // The run folder itself may not exist yet.
     const auto inside = (run_.folder / run_.trace.filename()).lexically_normal();
     if (run_.folder.empty() || run_.trace.lexically_normal() != inside) check_writable("train", run_.trace);
     timeline_.emplace();
   }
 
   void resume() {
-    remove_half_written(folder_);
+    remove_temporary_files(folder_);
     if (std::optional<RunPosition> found = load_checkpoint(folder_, options_, *state_)) {
       position_ = std::move(*found);
       changed_ = false;
-      say(fmt::format("Resuming {} at epoch {}, step {}", folder_.path.string(), position_.epoch + 1,
+      log(fmt::format("Resuming {} at epoch {}, step {}", folder_.path.string(), position_.epoch + 1,
                       position_.step + 1));
     } else {
-      say(fmt::format("No checkpoint in {} yet: starting from the beginning", folder_.path.string()));
+      log(fmt::format("No checkpoint in {} yet: starting from the beginning", folder_.path.string()));
     }
   }
 
@@ -139,120 +140,122 @@ class Trainer {
 
   const BatchPlan& batches() const { return state_->task().batches(); }
 
-  // Runs what is left of the epoch; a signal that ended it early, or 0.
+  // Runs the rest of the epoch. Returns the signal that ended it early, or 0.
   int run_epoch() {
     while (position_.step < batches().steps()) {
       const int signal = callbacks_.stop_signal ? callbacks_.stop_signal() : 0;
-      const bool asked = callbacks_.save_requested && callbacks_.save_requested();
-      if (signal != 0 || asked || saved_.elapsed_ms() >= 1000 * run_.save_every_seconds) save();
+      const bool requested = callbacks_.save_requested && callbacks_.save_requested();
+      if (signal != 0 || requested || save_watch_.elapsed_ms() >= 1000 * run_.save_every_seconds) save();
       if (signal != 0) return signal;
       run_chunk();
     }
     return 0;
   }
 
-  // Some steps that together take about chunk_ms. How many does not change a bit of the result.
+  // Runs as many steps as take about chunk_ms. Their number does not affect the result.
   void run_chunk() {
     const std::int64_t stride = state_->engine().stride();
-    const std::int64_t end = (position_.step + chunk_ + stride - 1) / stride * stride;
+    const std::int64_t end = (position_.step + chunk_steps_ + stride - 1) / stride * stride;
     const std::int64_t count = std::min(end, batches().steps()) - position_.step;
     const BatchSource& source = state_->task().source;
     const double waited_ms = source.waited_ms();
     const Stopwatch watch;
     const StepSums sums = state_->engine().run(position_.epoch, position_.step, count);
     const double ms = watch.elapsed_ms();
-    end_bar();
+    end_span();
     if (!std::isfinite(sums.loss))
-      diverged(count == 1 ? fmt::format("at step {}", position_.step + 1)
-                          : fmt::format("in steps {} to {}", position_.step + 1, position_.step + count));
+      fail_diverged(count == 1
+                        ? fmt::format("at step {}", position_.step + 1)
+                        : fmt::format("in steps {} to {}", position_.step + 1, position_.step + count));
     position_.step += count;
     position_.sums += sums;
     position_.epoch_seconds += ms / 1000;
     position_.waited_seconds += (source.waited_ms() - waited_ms) / 1000;
     changed_ = true;
     const double wanted = chunk_ms * static_cast<double>(count) / std::max(ms, 1e-3);
-    chunk_ = std::clamp<std::int64_t>(static_cast<std::int64_t>(wanted), 1, 8 * chunk_);
-    samples_ += sums.samples;
-    seconds_ += ms / 1000;
+    chunk_steps_ = std::clamp<std::int64_t>(static_cast<std::int64_t>(wanted), 1, 8 * chunk_steps_);
+    session_samples_ += sums.samples;
+    session_seconds_ += ms / 1000;
     if (callbacks_.on_progress)
       callbacks_.on_progress({.epoch = static_cast<int>(position_.epoch) + 1,
                               .epochs = static_cast<int>(options_.epochs),
                               .position = position_.sums.samples,
                               .total = batches().positions(),
-                              .samples_per_second = static_cast<double>(samples_) / seconds_,
+                              .samples_per_second = static_cast<double>(session_samples_) / session_seconds_,
                               .loss = position_.sums.loss / static_cast<double>(position_.sums.samples)});
   }
 
-  [[noreturn]] void diverged(const std::string& where) const {
+  [[noreturn]] void fail_diverged(const std::string& where) const {
     std::error_code ignored;
-    fail("[train] the loss is not finite {} of epoch {}: try a lower --lr ({})", where, position_.epoch + 1,
+    fail("[train] the loss is not finite {} of epoch {}: try a lower learning rate ({})", where,
+         position_.epoch + 1,
          std::filesystem::exists(folder_.checkpoint(), ignored)
-             ? "the last good checkpoint is kept in " + folder_.checkpoint().string()
-             : "no checkpoint was saved before it");
+             ? "the last good checkpoint is " + folder_.checkpoint().string()
+             : "no checkpoint was saved before");
   }
 
-  // Weights can become NaN in an update whose loss was still a number.
+  // Weights can become NaN in an update whose loss was still finite.
   void store_finite() {
     state_->engine().store();
-    if (!is_finite(*state_)) diverged(fmt::format("after step {}", position_.step));
+    if (!is_finite(*state_)) fail_diverged(fmt::format("after step {}", position_.step));
   }
 
   void save() {
-    saved_ = {};
+    save_watch_ = {};
     if (!changed_) return;
     store_finite();
     write_state();
   }
 
-  // The state must be stored and finite. What the checkpoint does not hold is written first: a kill in
-  // between is mended by the resume, which does the epochs since the last one again and writes the same.
+  // The state must be stored and finite. The best model is written before the checkpoint: if the process is
+  // killed in between, the resumed run repeats the epochs since the last checkpoint and writes it again.
   void write_state() {
     const Stopwatch watch;
     std::optional<PendingFile> checkpoint;
     const auto start = [&] {
-      position_.total_seconds = seconds_before_ + watch_.elapsed_ms() / 1000;
+      position_.total_seconds = elapsed_seconds();
       checkpoint.emplace(start_checkpoint(folder_, options_, *state_, position_));
     };
-    if (better_) {
+    if (pending_best_) {
       const TimelineSpan span(timeline(), "save best model", {});
-      start();  // both are on their way at once, what takes longer first
-      start_model(folder_.best(), better_->weights, better_->info).finish();
-      better_.reset();
+      start();  // both files are written at the same time, the larger one first
+      start_model(folder_.best(), pending_best_->weights, pending_best_->info).finish();
+      pending_best_.reset();
     }
     const TimelineSpan span(timeline(), "save checkpoint", {});
     if (!checkpoint) start();
     checkpoint->finish();
     changed_ = false;
-    saved_ = {};
+    save_watch_ = {};
     save_ms_ = watch.elapsed_ms();
   }
 
-  // Large models are not written after every short epoch: that would take longer than training them.
-  bool epoch_is_worth_saving() const {
+  // Large models are not saved after every short epoch, which could take longer than training.
+  bool should_save_epoch() const {
     constexpr std::int64_t small_bytes = 4 << 20;
-    constexpr double most_share = 0.05, bytes_per_ms = 1e6;
+    constexpr double max_share = 0.05, bytes_per_ms = 1e6;
     const double cost_ms = std::max(save_ms_, 2 * static_cast<double>(model_bytes_) / bytes_per_ms);
-    return model_bytes_ <= small_bytes || saved_.elapsed_ms() * most_share >= cost_ms;
+    return model_bytes_ <= small_bytes || save_watch_.elapsed_ms() * max_share >= cost_ms;
   }
 
-  void keep_best(const EpochRecord& record, const Evaluation& judged) {
-    if (data_.train.photos && !data_.held_out) best_judged_ = judged;
-    better_ = Better{.weights = {}, .info = info(record)};
+  void keep_best(const EpochRecord& record, const Evaluation& validated) {
+    if (data_.train.photos && !data_.held_out) best_evaluation_ = validated;
+    pending_best_ = PendingBest{.weights = {}, .info = model_info(record)};
     for (const NamedTensor& each : state_->model().state_dict())
-      better_->weights.push_back({each.name, each.tensor.clone()});
+      pending_best_->weights.push_back({each.name, each.tensor.clone()});
   }
 
   void finish_epoch() {
     store_finite();
-    const Evaluation judged = judge([&] { return evaluator_->run(); });
+    const Evaluation validated = traced_evaluation([&] { return evaluator_->run(); });
     const StepSums& sums = position_.sums;
     const auto samples = static_cast<double>(sums.samples);
     const EpochRecord record{
         .epoch = static_cast<int>(position_.epoch) + 1,
         .train_loss = sums.loss / samples,
         .train_accuracy = static_cast<double>(sums.correct) / samples,
-        .val_loss = judged.loss,
-        .val_accuracy = judged.accuracy,
+        .val_loss = validated.loss,
+        .val_accuracy = validated.accuracy,
         .learning_rate = learning_rate_at(state_->task().schedule, options_.learning_rate, position_.epoch,
                                           batches().steps() - 1, batches().steps()),
         .seconds = position_.epoch_seconds,
@@ -265,29 +268,30 @@ class Trainer {
     position_.epoch_seconds = 0;
     position_.waited_seconds = 0;
     changed_ = true;
-    if (position_.best()->epoch == record.epoch) keep_best(record, judged);
+    if (position_.best()->epoch == record.epoch) keep_best(record, validated);
     write_events(record);
     append_file("train", folder_.log(), epoch_csv_row(record));
     write_bad_images();
-    if (epoch_is_worth_saving()) write_state();
+    if (should_save_epoch()) write_state();
     if (callbacks_.on_epoch) callbacks_.on_epoch(record);
   }
 
-  template <class Judge>
-  Evaluation judge(const Judge& compute) {
+  // Runs an evaluation with a span on the timeline.
+  template <class Compute>
+  Evaluation traced_evaluation(const Compute& compute) {
     const StreamView stream = current_stream(state_->task().source.device());
     if (timeline_) timeline_->begin("evaluate", {}, stream);
-    const Evaluation judged = compute();
-    end_bar();
-    return judged;
+    const Evaluation evaluation = compute();
+    end_span();
+    return evaluation;
   }
 
-  bool stops_early() const {
+  bool should_stop_early() const {
     return options_.early_stopping > 0 && position_.best() != nullptr &&
            position_.epoch - position_.best()->epoch >= options_.early_stopping;
   }
 
-  ModelInfo info(const EpochRecord& record) const {
+  ModelInfo model_info(const EpochRecord& record) const {
     const TrainingImages& images = data_.train;
     return {.architecture = architecture_of(options_, images),
             .classes = images.classes,
@@ -303,14 +307,14 @@ class Trainer {
             .accuracy = record.val_accuracy};
   }
 
-  // As the checkpoint has it; the epochs that follow add a row each.
+  // The epochs of the checkpoint; each later epoch appends a row.
   void write_log() const {
     std::string text = epoch_csv_header();
     for (const EpochRecord& record : position_.records) text += epoch_csv_row(record);
     write_file("train", folder_.log(), text);
   }
 
-  // Those met so far, in the order of their paths; how many.
+  // Writes the unreadable photographs found so far, sorted by path. Returns their number.
   std::size_t write_bad_images() {
     std::map<std::string, std::string> reasons;
     for (const std::vector<SkippedSample>& part : {data_.bad, state_->task().source.skipped()})
@@ -319,51 +323,54 @@ class Trainer {
     std::string text = "path,reason\n";
     for (const auto& [path, reason] : reasons)
       text += fmt::format("{},{}\n", csv_field(path), csv_field(reason));
-    if (text != bad_images_) write_file("train", folder_.bad_images(), text);
-    bad_images_ = text;
+    if (text != bad_images_text_) write_file("train", folder_.bad_images(), text);
+    bad_images_text_ = text;
     return reasons.size();
   }
 
   void write_events(const EpochRecord& record) {
     const double now =
         std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-    const std::string& judged_on = data_.judged_on;
+    const std::string& validated_on = data_.validated_on;
     events_->scalar("train/loss", record.epoch, record.train_loss, now);
     events_->scalar("train/accuracy", record.epoch, record.train_accuracy, now);
-    events_->scalar(fmt::format("{}/loss", judged_on), record.epoch, record.val_loss, now);
-    events_->scalar(fmt::format("{}/accuracy", judged_on), record.epoch, record.val_accuracy, now);
+    events_->scalar(fmt::format("{}/loss", validated_on), record.epoch, record.val_loss, now);
+    events_->scalar(fmt::format("{}/accuracy", validated_on), record.epoch, record.val_accuracy, now);
     events_->scalar("learning_rate", record.epoch, record.learning_rate, now);
   }
 
-  // ---- after the last
+  // ---- after the last epoch
 
-  TrainResult result(int signal) const {
+  double elapsed_seconds() const { return seconds_before_ + run_watch_.elapsed_ms() / 1000; }
+
+  TrainResult make_result(int signal) const {
     return {.folder = folder_.path,
             .stopped_by = signal,
             .epochs = position_.records,
             .best_epoch = position_.best() ? position_.best()->epoch : 0,
             .tested_on = data_.tested_on,
-            .seconds = seconds_before_ + watch_.elapsed_ms() / 1000};
+            .seconds = elapsed_seconds()};
   }
 
   Evaluation test_best() {
-    if (best_judged_) return *best_judged_;
+    if (best_evaluation_) return *best_evaluation_;
     const Model best = load_model(folder_.best());
     best.module->to(state_->task().source.device());
-    return judge([&] { return evaluate(*best.module, data_.test, options_.loss, state_->task().input); });
+    return traced_evaluation(
+        [&] { return evaluate(*best.module, data_.test, options_.loss, state_->task().input); });
   }
 
   TrainResult finish() {
     if (changed_ && !position_.records.empty()) write_state();
-    TrainResult all = result(0);
-    if (position_.epoch > 0 && seconds_ == 0) all.seconds = position_.total_seconds;
-    const bool best = data_.held_out || data_.train.photos;
-    const Evaluation tested = best ? test_best() : judge([&] { return evaluator_->run(); });
-    all.test_accuracy = tested.accuracy;
-    all.test_loss = tested.loss;
+    TrainResult result = make_result(0);
+    if (position_.epoch > 0 && session_seconds_ == 0) result.seconds = position_.total_seconds;
+    const bool use_best = data_.held_out || data_.train.photos;
+    const Evaluation tested = use_best ? test_best() : traced_evaluation([&] { return evaluator_->run(); });
+    result.test_accuracy = tested.accuracy;
+    result.test_loss = tested.loss;
     const TrainingReport report = run_report({.options = options_,
                                               .data = data_,
-                                              .result = all,
+                                              .result = result,
                                               .tested = tested,
                                               .engine = state_->engine().description(),
                                               .augmentation = state_->task().source.description(),
@@ -372,17 +379,17 @@ class Trainer {
     write_file("train", folder_.report(), training_page(report));
     const auto bad = static_cast<std::int64_t>(write_bad_images());
     if (bad > 0)
-      say(fmt::format("Left out: {} photograph{} that could not be read, listed in {}", format_count(bad),
+      log(fmt::format("Left out: {} photograph{} that could not be read, listed in {}", format_count(bad),
                       bad == 1 ? "" : "s", folder_.bad_images().string()));
-    return all;
+    return result;
   }
 
   // ---- the trace
 
   Timeline* timeline() { return timeline_ ? &*timeline_ : nullptr; }
 
-  // What the trainer was at is over, on the GPU too.
-  void end_bar() {
+  // Ends the current span of the trainer, on the GPU too.
+  void end_span() {
     if (!timeline_) return;
     timeline_->end();
     timeline_->collect();
@@ -391,9 +398,9 @@ class Trainer {
   void write_trace() {
     if (!timeline_) return;
     write_file("train", run_.trace, timeline_->to_text());
-    say(fmt::format("Trace: {}, {} bars{}; open it in chrome://tracing or ui.perfetto.dev",
+    log(fmt::format("Trace: {}, {} spans{}; open it in chrome://tracing or ui.perfetto.dev",
                     run_.trace.string(), format_count(static_cast<std::int64_t>(timeline_->size())),
-                    timeline_->stopped() ? " (those after them were left out)" : ""));
+                    timeline_->stopped() ? " (later ones were dropped)" : ""));
   }
 
   TrainOptions options_;
@@ -402,27 +409,27 @@ class Trainer {
   TrainingData data_;
   std::optional<Timeline> timeline_;  // outlives the source
   std::optional<TrainingState> state_;
-  std::optional<Evaluator> evaluator_;  // of the epochs
+  std::optional<Evaluator> evaluator_;  // on the validation set
   RunFolder folder_;
   RunPosition position_;
   std::optional<EventFile> events_;
-  std::string bad_images_;    // as they were written last
-  std::int64_t chunk_ = 1;    // steps
-  std::int64_t samples_ = 0;  // run since the start or resume, in seconds_
-  double seconds_ = 0;
-  double seconds_before_ = 0;  // of the run before it was resumed
-  Stopwatch watch_, saved_;
+  std::string bad_images_text_;  // last written content of bad-images.csv
+  std::int64_t chunk_steps_ = 1;
+  std::int64_t session_samples_ = 0;  // since the start or resume
+  double session_seconds_ = 0;        // training time since then
+  double seconds_before_ = 0;         // duration of the run before it was resumed
+  Stopwatch run_watch_, save_watch_;  // since the start or resume; since the last save
   std::int64_t model_bytes_ = 0;
   bool changed_ = true;  // since the last checkpoint
-  double save_ms_ = 0;   // what that took
-  struct Better {        // than best.safetensors, and not yet written
+  double save_ms_ = 0;   // duration of the last save
+  struct PendingBest {   // a better model than best.safetensors, not written yet
     NamedTensors weights;
     ModelInfo info;
   };
-  std::optional<Better> better_;
-  // What the report needs of the best epoch of photographs that are also the test set; none where that epoch
-  // lies before a resume.
-  std::optional<Evaluation> best_judged_;
+  std::optional<PendingBest> pending_best_;
+  // The best epoch's evaluation, if the validation photographs are also the test set; it saves evaluating
+  // again. Empty if that epoch was before a resume.
+  std::optional<Evaluation> best_evaluation_;
 };
 
 }  // namespace

@@ -1,10 +1,12 @@
 #include "tandem/train/training_data.h"
 
+#include <fmt/format.h>
+
 #include <filesystem>
 
 #include "tandem/core/check.h"
-#include "tandem/data/digits.h"
 #include "tandem/data/mnist.h"
+#include "tandem/data/synthetic/digits.h"
 #include "tandem/files/fetch.h"
 #include "tandem/train/photo_data.h"
 
@@ -30,26 +32,25 @@ DataSplit load_split(const std::string& data, const std::string& from, const Mes
 
 TrainingData load_training_data(const TrainOptions& options, const MessageFunction& on_message) {
   if (is_photo_data(options.data)) return load_photo_data(options, on_message);
-  constexpr std::int64_t most_digits = std::int64_t{1} << 24;
+  constexpr std::int64_t max_digits = std::int64_t{1} << 24;
   const std::int64_t digits = options.limit > 0 ? options.limit + options.validation : 60000;
-  check(options.data != "digits" || digits <= most_digits,
-        "[train] expected at most {} digits with --limit and --validation, got {}", most_digits, digits);
+  check(options.data != "digits" || digits <= max_digits,
+        "[train] expected at most {} digits as limit + validation, got {}", max_digits, digits);
   const DataSplit split = load_split(options.data, options.from, on_message, digits);
   check_image_set(split.train, split.name);
   check_image_set(split.test, split.name);
   const std::int64_t count = split.train.count();
-  check(options.validation < count,
-        "[train] expected --validation below the {} training images of {}, got {}", count, split.name,
-        options.validation);
+  check(options.validation < count, "[train] expected validation below the {} training images of {}, got {}",
+        count, split.name, options.validation);
   const std::int64_t left = count - options.validation;
-  check(options.limit <= left, "[train] expected --limit of at most {} training images of {}, got {}", left,
+  check(options.limit <= left, "[train] expected limit of at most {} training images of {}, got {}", left,
         split.name, options.limit);
   return {.name = split.name,
           .train = split.train.slice(0, options.limit > 0 ? options.limit : left),
           .validation = options.validation > 0 ? split.train.slice(left, count) : split.test,
           .test = split.test,
           .held_out = options.validation > 0,
-          .judged_on = options.validation > 0 ? "validation" : "test",
+          .validated_on = options.validation > 0 ? "validation" : "test",
           .test_names = {},
           .bad = {}};
 }
@@ -57,7 +58,7 @@ TrainingData load_training_data(const TrainOptions& options, const MessageFuncti
 std::string image_description(const TrainingImages& images) {
   const std::int64_t channels = images.channels;
   return fmt::format("{}x{} {}", images.height, images.width,
-                     channels == 1   ? "grey"
+                     channels == 1   ? "gray"
                      : channels == 3 ? "RGB"
                                      : fmt::format("with {} channels", channels));
 }

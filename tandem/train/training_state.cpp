@@ -6,20 +6,20 @@
 
 #include "tandem/augment/recipe.h"
 #include "tandem/core/check.h"
-#include "tandem/data/augmented_source.h"
-#include "tandem/data/photo_source.h"
-#include "tandem/data/traced_source.h"
+#include "tandem/data/loader/augmented_source.h"
+#include "tandem/data/loader/photo_source.h"
+#include "tandem/data/loader/traced_source.h"
 #include "tandem/nn/backbone_model.h"
 
 namespace tandem {
 namespace {
 
-std::unique_ptr<Module> moved(std::unique_ptr<Module> model, Device device) {
+std::unique_ptr<Module> moved_to(std::unique_ptr<Module> model, Device device) {
   model->to(device);
   return model;
 }
 
-NamedTensors trained(const Module& model) {
+NamedTensors trainable_parameters(const Module& model) {
   NamedTensors all = model.parameters();
   std::erase_if(all, [](const NamedTensor& named) { return !named.tensor.requires_grad(); });
   return all;
@@ -37,7 +37,7 @@ std::unique_ptr<BatchSource> photos_of(const TrainOptions& options, const Traini
   const BatchPlan batches = batches_of(options, images);
   const PhotoRecipe recipe = options.photo_recipe();
   if (device.is_cuda() && options.augment_on == "cpu")
-    return std::make_unique<CopiedImages>(images.photos, batches, recipe, loader, device);
+    return std::make_unique<DevicePrefetcher>(images.photos, batches, recipe, loader, device);
   if (!device.is_cuda() && loader.workers == 0 && images.photos->table().decoded())
     return std::make_unique<DevicePhotos>(images.photos, batches, recipe, device, loader.timeline);
   return photo_source(images.photos, batches, recipe, device, loader);
@@ -47,13 +47,13 @@ std::unique_ptr<BatchSource> set_of(const TrainOptions& options, const ImageSet&
                                     const LoaderOptions& loader) {
   const BatchPlan batches = batches_of(options, images);
   const Recipe recipe = parse_recipe(options.augment);
-  if (recipe.empty()) return std::make_unique<StoredImages>(images.to(device), batches);
+  if (recipe.empty()) return std::make_unique<InMemorySource>(images.to(device), batches);
   if (device.is_cuda() && options.augment_on == "gpu")
     return std::make_unique<DeviceAugmentedImages>(images.to(device), batches, recipe);
   if (!device.is_cuda() && loader.workers == 0)
     return std::make_unique<DeviceAugmentedImages>(images, batches, recipe, loader.timeline);
-  if (device.is_cuda()) return std::make_unique<CopiedImages>(images, batches, recipe, loader, device);
-  return std::make_unique<LoadedImages>(images, batches, recipe, loader);
+  if (device.is_cuda()) return std::make_unique<DevicePrefetcher>(images, batches, recipe, loader, device);
+  return std::make_unique<HostPrefetcher>(images, batches, recipe, loader);
 }
 
 std::unique_ptr<BatchSource> source_of(const TrainOptions& options, const TrainingImages& images,
@@ -64,8 +64,8 @@ std::unique_ptr<BatchSource> source_of(const TrainOptions& options, const Traini
   auto source = images.photos ? photos_of(options, images, device, loader)
                               : set_of(options, images.set, device, loader);
   if (!timeline) return source;
-  const bool as_they_are = !images.photos && options.augment == "none";
-  const char* on_device = as_they_are                   ? "order images"
+  const bool is_plain = !images.photos && options.augment == "none";
+  const char* on_device = is_plain                      ? "order images"
                           : options.augment_on == "gpu" ? "augment"
                                                         : "wait for images";
   return std::make_unique<TracedSource>(std::move(source), *timeline, on_device);
@@ -84,18 +84,18 @@ Architecture architecture_of(const TrainOptions& options, const TrainingImages& 
 }
 
 ImageInput input_of(const TrainOptions& options, const TrainingImages& images) {
-  return {.flat = architecture_of(options, images).takes_rows(),
+  return {.flat = architecture_of(options, images).expects_flat_input(),
           .height = images.height,
           .width = images.width,
           .channels = images.channels,
-          .norm = images.photos ? photo_norm : PixelNorm{}};
+          .norm = images.photos ? imagenet_norm : PixelNorm{}};
 }
 
 std::unique_ptr<Module> new_model(const TrainOptions& options, const TrainingImages& images) {
   std::unique_ptr<Module> model = make_model(architecture_of(options, images), options.seed);
   if (auto* const network = dynamic_cast<BackboneModel*>(model.get())) {
     if (options.freeze) network->freeze_backbone();
-    if (options.freeze_bn) network->fix_statistics();
+    if (options.freeze_bn) network->freeze_statistics();
   }
   return model;
 }
@@ -103,8 +103,8 @@ std::unique_ptr<Module> new_model(const TrainOptions& options, const TrainingIma
 TrainingState::TrainingState(std::unique_ptr<Module> model, const TrainOptions& options,
                              const TrainingImages& images, Device device, const MessageFunction& on_message,
                              Timeline* timeline)
-    : model_(moved(std::move(model), device)),
-      optimizer_(trained(*model_), options.update_options(), options.learning_rate),
+    : model_(moved_to(std::move(model), device)),
+      optimizer_(trainable_parameters(*model_), options.update_options(), options.learning_rate),
       source_(source_of(options, images, device, on_message, timeline)),
       task_{.model = *model_,
             .optimizer = optimizer_,
@@ -122,7 +122,7 @@ Engine& TrainingState::engine() {
   return *engine_;
 }
 
-void check_fit(const TrainOptions& options, const TrainingImages& images) {
+void check_model_fits_data(const TrainOptions& options, const TrainingImages& images) {
   if (images.photos)
     options.photo_recipe();
   else
@@ -130,11 +130,11 @@ void check_fit(const TrainOptions& options, const TrainingImages& images) {
           "[train] expected a recipe for images of one size, such as digits or 'rotate -12 12, shift -2 2', "
           "got one for photographs: '{}'",
           options.augment);
-  if (!architecture_of(options, images).takes_rows()) {
-    constexpr std::int64_t least_side = 8;
-    check(std::min(images.height, images.width) >= least_side && images.channels <= most_image_channels,
-          "[train] expected images of {0}x{0} or more with at most {1} channels for {2}, got {3}", least_side,
-          most_image_channels, options.model, image_description(images));
+  if (!architecture_of(options, images).expects_flat_input()) {
+    constexpr std::int64_t min_side = 8;
+    check(std::min(images.height, images.width) >= min_side && images.channels <= max_image_channels,
+          "[train] expected images of {0}x{0} or more with at most {1} channels for {2}, got {3}", min_side,
+          max_image_channels, options.model, image_description(images));
     return;
   }
   const std::int64_t classes = std::ssize(images.classes);

@@ -1,10 +1,10 @@
-// A run in memory: the model, its optimiser, the images on the device and the engine that trains.
+// A run in memory: the model, its optimizer, the image source and the engine.
 #pragma once
 
 #include <memory>
 
-#include "tandem/data/timeline.h"
-#include "tandem/train/engine.h"
+#include "tandem/data/loader/timeline.h"
+#include "tandem/train/engines/engine.h"
 #include "tandem/train/model_file.h"
 #include "tandem/train/options.h"
 #include "tandem/train/training_data.h"
@@ -13,16 +13,17 @@ namespace tandem {
 
 Architecture architecture_of(const TrainOptions& options, const TrainingImages& images);
 
-// Photographs are normalised as ImageNet's, other images go from 0 to 1.
+// Photographs are normalized with ImageNet's mean and standard deviation, other images scaled to 0 to 1.
 ImageInput input_of(const TrainOptions& options, const TrainingImages& images);
 
-// The model at the beginning of the run, on the CPU, frozen as the options say. It must fit the images.
+// The initial model, on the CPU, frozen according to the options. The options must have passed
+// check_model_fits_data().
 std::unique_ptr<Module> new_model(const TrainOptions& options, const TrainingImages& images);
 
 class TrainingState {
  public:
-  // At the beginning of the run. `model` is what new_model() makes of the same options and images.
-  // `on_message` is told what becomes of workers; what images and steps take is put on the timeline.
+  // The state before the first step. `model` must come from new_model() with the same options and images.
+  // `on_message` receives lines about workers; image preparation and steps are recorded on the timeline.
   TrainingState(std::unique_ptr<Module> model, const TrainOptions& options, const TrainingImages& images,
                 Device device, const MessageFunction& on_message = {}, Timeline* timeline = nullptr);
   TrainingState(const TrainOptions& options, const TrainingImages& images, Device device)
@@ -32,7 +33,7 @@ class TrainingState {
   const Module& model() const { return *model_; }
   Optimizer& optimizer() { return optimizer_; }
   const TrainingTask& task() const { return task_; }
-  // Made when it is first asked for: state that is loaded must be in place by then.
+  // Created on first use: load a checkpoint before that.
   Engine& engine();
 
  private:
@@ -43,7 +44,7 @@ class TrainingState {
   std::unique_ptr<Engine> engine_;
 };
 
-// Error unless the network takes such images, tells so many classes apart, and the recipe is one for them.
-void check_fit(const TrainOptions& options, const TrainingImages& images);
+// Throws Error unless the model's input and output sizes and the augmentation recipe fit the images.
+void check_model_fits_data(const TrainOptions& options, const TrainingImages& images);
 
 }  // namespace tandem

@@ -1,6 +1,7 @@
 #include "tandem/train/warm_start.h"
 
-#include "tandem/ops/conv2d.h"
+#include "tandem/device/on_backend.h"
+#include "tandem/ops/conv/conv2d.h"
 #include "tandem/ops/fill.h"
 #include "tandem/ops/matmul.h"
 #include "tandem/tensor/tape.h"
@@ -8,10 +9,10 @@
 namespace tandem {
 namespace {
 
-// Runs a piece of work in a stream of its own. Handles and plans belong to the thread and end with it; what
-// stays is what the first ones load.
+// Runs an operation once on a separate stream. Handles and plans belong to this thread and are destroyed with
+// it; what remains is that the libraries are loaded.
 template <class Work>
-void try_out(Device device, MatmulPrecision precision, Work work) {
+void run_once(Device device, MatmulPrecision precision, Work work) {
   const NoGrad no_grad;
   const MatmulPrecisionScope scope(precision);
   const Stream stream(device);
@@ -20,41 +21,42 @@ void try_out(Device device, MatmulPrecision precision, Work work) {
   stream.view().synchronize();
 }
 
-void wake_products(Device device, MatmulPrecision precision) {
-  try_out(device, precision, [&] {
+void warm_up_matmul(Device device, MatmulPrecision precision) {
+  run_once(device, precision, [&] {
     const Tensor matrix = ones({8, 8}, DType::f32, device);
     matmul(matrix, matrix);
   });
 }
 
-// A convolution of cuDNN's is one that Winograd's does not do: 7×7, as residual networks begin.
-void wake_convolutions(Device device, MatmulPrecision precision) {
-  try_out(device, precision, [&] {
+// A 7×7 convolution, the first layer of residual networks, goes to cuDNN and not to the Winograd kernels.
+void warm_up_convolution(Device device, MatmulPrecision precision) {
+  run_once(device, precision, [&] {
     const DType dtype = precision == MatmulPrecision::bf16 ? DType::bf16 : DType::f32;
     conv2d(ones({1, 32, 32, 3}, dtype, device), ones({64, 7, 7, 3}, dtype, device), {},
            {.window = {.stride = {2, 2}, .padding = {3, 3}}});
   });
 }
 
-// The two libraries load beside each other, once the device has a context.
-void wake(Device device, bool convolves, MatmulPrecision precision) {
-  const Stream first(device);
-  std::future<void> convolutions =
-      convolves ? std::async(std::launch::async, wake_convolutions, device, precision) : std::future<void>();
-  wake_products(device, precision);
-  if (convolutions.valid()) convolutions.get();
+// The two libraries load in parallel, once the device has a context.
+void warm_up(Device device, bool convolves, MatmulPrecision precision) {
+  const Stream stream(device);  // creates the context
+  std::future<void> convolution = convolves
+                                      ? std::async(std::launch::async, warm_up_convolution, device, precision)
+                                      : std::future<void>();
+  warm_up_matmul(device, precision);
+  if (convolution.valid()) convolution.get();
 }
 
 }  // namespace
 
-std::future<void> begin_to_wake(const TrainOptions& options) {
+std::future<void> start_warm_up(const TrainOptions& options) {
   if (!has_cuda || options.device == "cpu") return {};
   return std::async(std::launch::async, [name = options.device, convolves = options.model != "mlp",
                                          precision = options.precision] {
     if (name != "auto")
-      wake(parse_device(name), convolves, precision);
+      warm_up(parse_device(name), convolves, precision);
     else if (cuda_device_count() > 0)
-      wake(cuda_device(), convolves, precision);
+      warm_up(cuda_device(), convolves, precision);
   });
 }
 

@@ -1,4 +1,4 @@
-// CUDA and its libraries take longer to start than small data to load: they are started meanwhile.
+// Initializes CUDA and its libraries in the background, while the data are loaded.
 #pragma once
 
 #include <future>
@@ -7,9 +7,9 @@
 
 namespace tandem {
 
-// Begins to wake the GPU that the options name, or that `auto` will measure, in a thread of its own: driver
-// and context, and the libraries that the model needs. Not valid where there is nothing to wake. Wait for it
-// before the device is used; an error, which get() would throw, is met again by who uses the device.
-std::future<void> begin_to_wake(const TrainOptions& options);
+// Starts a thread that initializes the GPU of the options, or the one that `auto` will measure: driver,
+// context, and the libraries that the model needs. The future is not valid if there is nothing to initialize.
+// Wait for it before using the device. An error, which get() would throw, will occur again on first use.
+std::future<void> start_warm_up(const TrainOptions& options);
 
 }  // namespace tandem

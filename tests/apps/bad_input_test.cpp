@@ -1,5 +1,4 @@
-// Everything a user can get wrong: one line on standard error that says so, the right status, and nothing
-// half-written.
+// Invalid input of every kind: one line on standard error, the right exit status, and no partial output.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -10,7 +9,7 @@
 
 #include "tandem/device/device.h"
 #include "tandem/image/encode_png.h"
-#include "tandem/image/test_photo.h"
+#include "tandem/image/example_photo.h"
 #include "tests/apps/program.h"
 
 namespace tandem {
@@ -20,9 +19,9 @@ using Words = std::vector<std::string>;
 
 class BadInput : public testing::Test {
  protected:
-  BadInput() { save_png(folder_ / "photo.png", draw_test_photo(20, 30)); }
+  BadInput() { save_png(folder_ / "photo.png", example_photo(20, 30)); }
 
-  // No output, no new file, that status and that line.
+  // Expects no output, no new file, that status and that line.
   void expect_failure(int status, const Words& words, const std::string& line) {
     const std::size_t files = folder_.count();
     const ProgramResult result = run_program(words, folder_.path());
@@ -43,7 +42,7 @@ class BadInput : public testing::Test {
   TempFolder folder_;
 };
 
-// A PNG whose header says those sides, and little more.
+// A PNG with a valid header of that size and almost no data.
 std::string png_header(std::uint32_t width, std::uint32_t height) {
   const auto big_endian = [](std::uint32_t value) {
     std::string bytes;
@@ -62,16 +61,14 @@ std::string png_header(std::uint32_t width, std::uint32_t height) {
 }
 
 TEST_F(BadInput, Commands) {
-  expect_failure(2, {},
-                 "expected a command out of augment, devices, eval, fetch, filter, inspect, plates, predict, "
-                 "split, study, train, "
-                 "verify-determinism, got none "
-                 "(see tandem --help)");
-  expect_failure(2, {"fliter"},
-                 "expected a command out of augment, devices, eval, fetch, filter, inspect, plates, predict, "
-                 "split, study, train, "
-                 "verify-determinism, got "
-                 "'fliter' (see tandem --help)");
+  expect_failure(
+      2, {},
+      "expected one of the commands augment, devices, eval, fetch, filter, inspect, plates, predict, split, "
+      "study, train, verify-determinism, got none (see tandem --help)");
+  expect_failure(
+      2, {"fliter"},
+      "expected one of the commands augment, devices, eval, fetch, filter, inspect, plates, predict, split, "
+      "study, train, verify-determinism, got 'fliter' (see tandem --help)");
   expect_usage("devices", {"extra"}, "The following argument was not expected: extra");
 }
 
@@ -82,7 +79,7 @@ TEST_F(BadInput, Augment) {
                "--count: expected a whole number from 1 to 100, got '0'");
   expect_usage(
       "augment", {"photo.png", "-o", "out.png", "--augment", "turn 1 2"},
-      "--augment: expected operations as in 'rotate -12 12, shift -2 2, skew -0.1 0.1, noise 0 0.1', "
+      "--augment: expected operations such as 'rotate -12 12, shift -2 2, skew -0.1 0.1, noise 0 0.1', "
       "got 'turn 1 2'");
   expect_usage("augment", {"photo.png", "-o", "out.png", "--augment", "rotate 5 -5"},
                "--augment: rotate: expected the lower bound first, got 5 to -5");
@@ -97,7 +94,7 @@ TEST_F(BadInput, Augment) {
   many.insert(many.end(), {"--count", "100", "-o", "out.png"});
   expect_failure(
       1, many,
-      "[augment] expected at most 1024 pictures on a sheet, got 1212 (12 images, 100 draws of each)");
+      "[augment] expected at most 1024 images on a sheet, got 1212 (12 files, 100 variants of each)");
 }
 
 TEST_F(BadInput, VerifyDeterminism) {
@@ -106,7 +103,7 @@ TEST_F(BadInput, VerifyDeterminism) {
   expect_usage(command, {"digits", "--workers", "0"},
                "--workers: expected a whole number from 1 to 1024, got '0'");
   expect_usage(command, {"digits", "--augment", "noise 0 nan"},
-               "--augment: noise: expected a share of full scale from 0 to 1, got 0 to nan");
+               "--augment: noise: expected a fraction of full scale from 0 to 1, got 0 to nan");
   expect_failure(1, {command, "nowhere"},
                  "[train] expected digits, mnist, fashion-mnist, plates or a folder with idx files or "
                  "photographs, got 'nowhere'");
@@ -121,9 +118,9 @@ TEST_F(BadInput, UsageOfFilter) {
   expect_usage("filter", {"photo.png", "-o", "out.png", "--filter", "ring", "--gradient"},
                "--gradient requires --kernel");
   expect_usage("filter", {"photo.png", "-o", "out.png", "--filter", "sobel9"},
-               "--filter: expected a filter out of sobel1, sobel2, sobel3, sobel4, ring, all, got 'sobel9'");
+               "--filter: expected sobel1, sobel2, sobel3, sobel4, ring or all, got 'sobel9'");
   expect_usage("filter", {"photo.png", "-o", "out.png", "--kernel", "1 2; 3"},
-               "--kernel: expected kernel rows of one length, got 2 and 1 numbers");
+               "--kernel: expected kernel rows of equal length, got 2 and 1 numbers");
   expect_usage("filter", {"photo.png", "-o", "out.png", "--kernel", "1 a"},
                "--kernel: expected numbers in the kernel, got 'a'");
   expect_usage("filter", {"photo.png", "-o", "out.png", "--kernel", ""},
@@ -137,12 +134,12 @@ TEST_F(BadInput, UsageOfFilter) {
 TEST_F(BadInput, UsageOfStudy) {
   expect_usage("study", {}, "NAME is required");
   expect_usage("study", {"sum"},
-               "NAME: expected a study out of max, xxt, correlation, devices, workers, augment, plates, all, "
+               "NAME: expected one of max, xxt, correlation, devices, workers, augment, plates, all, "
                "got 'sum'");
   expect_usage("study", {"max", "--cases", "3x3"},
                "--cases: expected a case such as \"1000x1000 i32\", got \"3x3\"");
   expect_usage("study", {"xxt", "--cases", "9x9 f32,3x3 i32"},
-               "--cases: expected a type out of f32, tf32, f64, got i32");
+               "--cases: expected one of the types f32, tf32, f64, got i32");
   expect_usage("study", {"all", "--cases", "3x3 f32"}, "--cases excludes the study all");
   expect_usage("study", {"devices", "--cases", "784,8,10 batch 16,784,8,10"},
                "--cases: expected a case such as \"784,200,10 batch 16\", got \"784,8,10\"");
@@ -157,7 +154,7 @@ TEST_F(BadInput, UsageOfStudy) {
                "--epochs: expected a whole number from 1 to 100000, got '0'");
   expect_usage("study", {"augment", "--cases", "3x3 f32"}, "--cases: expected no cases, got \"3x3 f32\"");
   expect_usage("study", {"max", "--versions", "parallel,gpu"},
-               "--versions: expected a version out of reference, parallel, cuda-simple, cuda, got 'gpu'");
+               "--versions: expected a version (reference, parallel, cuda-simple or cuda), got 'gpu'");
   expect_usage("study", {"max", "--cores", "1,0"},
                "--cores: expected a whole number from 1 to 4096, got '0'");
   expect_usage("study", {"max", "--seed", "-1"},
@@ -167,7 +164,7 @@ TEST_F(BadInput, UsageOfStudy) {
   expect_usage("study", {"max", "--fast"}, "The following argument was not expected: --fast");
 }
 
-TEST_F(BadInput, PhotosThatCannotBeRead) {
+TEST_F(BadInput, UnreadablePhotos_AreErrors) {
   expect_bad_photo("missing.jpg", "no such file");
   expect_bad_photo(".", "expected an image file, got a folder");
   put_bytes(folder_ / "empty.png", "");
@@ -181,7 +178,7 @@ TEST_F(BadInput, PhotosThatCannotBeRead) {
                  "[decode] photo.png: 30x20 is 600 pixels, the limit is 599 (--max-pixels raises it)");
 }
 
-TEST_F(BadInput, PhotosCutShort) {
+TEST_F(BadInput, TruncatedPhotos_AreErrors) {
   for (const std::string name : {"png_rgb.png", "jpeg_444.jpg", "bmp_24.bmp", "pnm_rgb.ppm"}) {
     std::string bytes = text_of(golden_folder() / name);
     put_bytes(folder_ / name, bytes.substr(0, bytes.size() / 2));
@@ -190,37 +187,37 @@ TEST_F(BadInput, PhotosCutShort) {
         run_program({"filter", name, "--filter", "ring", "-o", "out.png"}, folder_.path());
     EXPECT_EQ(result.status, 1) << name;
     EXPECT_EQ(result.err.rfind("tandem: error: [decode] " + name + ": ", 0), 0u) << result.err;
-    EXPECT_NE(result.err.find("cut short"), std::string::npos) << result.err;
+    EXPECT_NE(result.err.find("truncated"), std::string::npos) << result.err;
     EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
     EXPECT_EQ(folder_.count(), files);
   }
 }
 
-TEST_F(BadInput, AnErrorIsOneLineWhateverTheName) {
+TEST_F(BadInput, Error_IsOneLineForAnyFileName) {
   expect_failure(1, {"filter", "a\nb\x1b[31m", "--filter", "ring", "-o", "out.png"},
                  "[decode] a b [31m: no such file");
 }
 
-TEST_F(BadInput, OutputsThatCannotBeWrittenAreRefusedBeforeTheWork) {
+TEST_F(BadInput, UnwritableOutputs_FailBeforeTheWork) {
   expect_failure(1, {"filter", "missing.jpg", "--filter", "ring", "-o", "no/out.png"},
                  "[filter] cannot write no/out.png: No such file or directory");
   expect_failure(1, {"filter", "missing.jpg", "--filter", "ring", "-o", "."},
                  "[filter] cannot write .: Is a directory");
   expect_failure(1, {"filter", "photo.png", "--filter", "ring", "-o", ""},
                  "[filter] expected a file name to write to, got none");
-  for (const char* flag : {"--json", "--html"})  // "Studying …" would be on standard error
+  for (const char* flag : {"--json", "--html"})  // "Running study …" would be on standard error
     expect_failure(1, {"study", "all", flag, "photo.png/report"},
                    "[study] cannot write photo.png/report: Not a directory");
 }
 
-TEST_F(BadInput, ADiskThatFillsUpLeavesTheOldFile) {
+TEST_F(BadInput, FullDisk_KeepsTheOldFile) {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "ThreadSanitizer itself cannot start where files may not grow";
 #endif
   put_bytes(folder_ / "out.png", "old");
   rlimit before{};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
-  const rlimit small{100, before.rlim_max};  // handed down to the program, like the signal that is ignored
+  const rlimit small{100, before.rlim_max};  // inherited by the program, like the ignored signal
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);
   const int err = open("/dev/null", O_WRONLY | O_CLOEXEC);
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
@@ -234,11 +231,11 @@ TEST_F(BadInput, ADiskThatFillsUpLeavesTheOldFile) {
   EXPECT_EQ(folder_.count(), 2u);
 }
 
-TEST_F(BadInput, AGpuThatIsNotThere) {
+TEST_F(BadInput, MissingGpu_IsAnError) {
   const int count = cuda_device_count();
   const std::string name = "cuda:" + std::to_string(count);
   const std::string line =
-      count == 0 ? "device cuda:0 is not available: " + why_no_cuda() + "; use --device cpu"
+      count == 0 ? "device cuda:0 is not available: " + why_no_cuda() + "; use cpu instead"
                  : "device " + name + " is not available: this machine has " + std::to_string(count) +
                        " CUDA device" + (count == 1 ? "" : "s") + ", numbered from 0";
   expect_failure(1, {"study", "max", "--device", name}, line);
@@ -246,7 +243,7 @@ TEST_F(BadInput, AGpuThatIsNotThere) {
   if (count == 0) expect_failure(1, {"study", "max", "--device", "cuda"}, line);
 }
 
-TEST_F(BadInput, ACaseThatNoMachineHolds) {
+TEST_F(BadInput, CaseTooLargeForMemory_IsAnError) {
   const ProgramResult result = run_program({"study", "xxt", "--cases", "99999999x3 f32"}, folder_.path());
   EXPECT_EQ(result.status, 1);
   EXPECT_EQ(result.out, "");

@@ -1,4 +1,4 @@
-// tandem fetch without a network: what it says of the files it is given.
+// tandem fetch without a network: error messages for the given files.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -35,33 +35,33 @@ TEST_F(FetchCommand, Usage) {
       "fetch --help)");
 }
 
-TEST_F(FetchCommand, FilesThatAreNotTheDataSet) {
+TEST_F(FetchCommand, WrongFiles_AreErrors) {
   expect_failure(1, {"fetch", "mnist", "--from", "none"}, "[fetch] none: no such file or folder");
-  expect_failure(
-      1, {"fetch", "mnist", "--from", "given"},
-      "[fetch] given: holds no train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte, "
-      "t10k-labels-idx1-ubyte");
+  expect_failure(1, {"fetch", "mnist", "--from", "given"},
+                 "[fetch] given: does not contain train-images-idx3-ubyte, train-labels-idx1-ubyte, "
+                 "t10k-images-idx3-ubyte, "
+                 "t10k-labels-idx1-ubyte");
   put_bytes(folder_ / "given/train-labels-idx1-ubyte", std::string("\0\0\x08\x01\0\0\0\x01\x05", 9));
   expect_failure(
       1, {"fetch", "fashion-mnist", "--from", "given"},
-      "[fetch] given/train-labels-idx1-ubyte: not the train-labels-idx1-ubyte of fashion-mnist: expected "
+      "[fetch] given/train-labels-idx1-ubyte: expected the train-labels-idx1-ubyte of fashion-mnist with "
       "SHA-256 bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9, got "
       "3afb77842a393f5177431fbff622da97dcf83b0818befe62777f51c37eba4401");
   EXPECT_FALSE(std::filesystem::exists(cache_ / "c/fashion-mnist/train-labels-idx1-ubyte"));
 }
 
-TEST_F(FetchCommand, WeightsOfAnotherHash) {
+TEST_F(FetchCommand, WeightsWithWrongHash_AreRejected) {
   put_bytes(folder_ / "given/resnet18-f37072fd.pth", "other weights");
   expect_failure(1, {"fetch", "resnet18", "--from", "given"},
-                 "[fetch] given/resnet18-f37072fd.pth: not the resnet18-f37072fd.pth of resnet18: expected "
+                 "[fetch] given/resnet18-f37072fd.pth: expected the resnet18-f37072fd.pth of resnet18 with "
                  "SHA-256 f37072fd, got 53959fa102f31e51d8d1ee12fe89c2fd7cd556dbaf2c6102046d195a504850a0");
   EXPECT_FALSE(std::filesystem::exists(cache_ / "c/weights/resnet18-f37072fd.pth"));
 }
 
-TEST_F(FetchCommand, ACacheThatCannotBeWritten) {
+TEST_F(FetchCommand, UnwritableCache_IsAnError) {
   put_bytes(cache_ / "c", "a file");
   expect_failure(1, {"fetch", "mnist", "--from", "given"},
-                 "[fetch] cannot make the folder " + (cache_ / "c/mnist").string() + ": Not a directory");
+                 "[fetch] cannot create the folder " + (cache_ / "c/mnist").string() + ": Not a directory");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// inspect, split and plates as a user meets them.
+// The commands inspect, split and plates, run as a user would.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 const std::string golden = std::string(TANDEM_SOURCE_DIR) + "/tests/golden/pth/";
 
-TEST(InspectCommand, APickleThatCallsIsListedThenRefused) {
+TEST(InspectCommand, PickleThatCalls_IsListedThenRejected) {
   const ProgramResult result = run_program({"inspect", golden + "evil_reduce.pkl"});
   EXPECT_EQ(result.status, 1);
   EXPECT_NE(result.out.find("os.system           call it       refuses it"), std::string::npos) << result.out;
@@ -22,7 +22,7 @@ TEST(InspectCommand, APickleThatCallsIsListedThenRefused) {
                             "nothing was executed\n");
 }
 
-TEST(InspectCommand, WeightsAsTextAndJson) {
+TEST(InspectCommand, Weights_AsTextAndJson) {
   const ProgramResult text = run_program({"inspect", golden + "zip.pth"});
   EXPECT_EQ(text.status, 0);
   EXPECT_NE(text.out.find("16 tensors, 70 parameters"), std::string::npos) << text.out;
@@ -32,11 +32,11 @@ TEST(InspectCommand, WeightsAsTextAndJson) {
   EXPECT_EQ(run_program({"inspect", "none"}).err, "tandem: error: [inspect] none: no such file\n");
 }
 
-TEST(PlatesCommand, PlatesAreDrawnAndSplit) {
+TEST(PlatesCommand, Plates_AreRenderedAndSplit) {
   const TempFolder folder;
   const ProgramResult plates =
       run_program({"plates", "p", "--train", "7", "--test", "2", "--size", "16"}, folder.path());
-  EXPECT_EQ(plates.out, "Drew 7 + 7 plates to train with and 2 to test with in p.\n");
+  EXPECT_EQ(plates.out, "Rendered 7 + 7 training plates and 2 test plates in p.\n");
   const ProgramResult split = run_program({"split", "p/train", "s", "--every", "6"}, folder.path());
   EXPECT_EQ(split.out,
             "Copied 14 images of 2 classes: 10 for training in s/train, 4 for validation in s/val.\n");

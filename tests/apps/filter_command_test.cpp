@@ -1,10 +1,10 @@
-// tandem filter from outside: what it writes, and that it leaves nothing where it fails.
+// tandem filter, run as a program: its output files, and no files left after a failure.
 #include <gtest/gtest.h>
 
 #include "tandem/augment/photo_filter.h"
 #include "tandem/image/decode.h"
 #include "tandem/image/encode_png.h"
-#include "tandem/image/test_photo.h"
+#include "tandem/image/example_photo.h"
 #include "tests/apps/program.h"
 
 namespace tandem {
@@ -12,9 +12,9 @@ namespace {
 
 class FilterCommand : public testing::Test {
  protected:
-  FilterCommand() : photo_(draw_test_photo(36, 52)) { save_png(folder_ / "photo.png", photo_); }
+  FilterCommand() : photo_(example_photo(36, 52)) { save_png(folder_ / "photo.png", photo_); }
 
-  // Runs it on photo.png, expects silence and success, and reads what it wrote.
+  // Runs the filter on photo.png, expects success without output, and reads the written image.
   Image filtered(std::vector<std::string> words) {
     words.insert(words.begin(), {"filter", "photo.png", "-o", "out.png"});
     const ProgramResult result = run_program(words, folder_.path());
@@ -28,18 +28,18 @@ class FilterCommand : public testing::Test {
   Image photo_;
 };
 
-TEST_F(FilterCommand, WritesAPngOfThePhotosSize) {
+TEST_F(FilterCommand, NamedFilter_WritesPngOfSameSize) {
   for (const PhotoFilter& filter : builtin_filters()) {
     const Image image = filtered({"--filter", filter.name});
     EXPECT_EQ(image, apply_filter(photo_, filter)) << filter.name;
   }
 }
 
-TEST_F(FilterCommand, AllIsASheet) {
+TEST_F(FilterCommand, All_WritesContactSheet) {
   EXPECT_EQ(filtered({"--filter", "all"}), filter_sheet(photo_));
 }
 
-TEST_F(FilterCommand, KernelsAreCorrelationsOrGradients) {
+TEST_F(FilterCommand, Kernel_IsCorrelationOrGradient) {
   const std::string kernel = "-1 0 1; -2 0 2";
   const Image plain = filtered({"--kernel", kernel});
   const Image gradient = filtered({"--kernel", kernel, "--gradient", "--device", "cpu"});
@@ -48,7 +48,7 @@ TEST_F(FilterCommand, KernelsAreCorrelationsOrGradients) {
   EXPECT_NE(plain, gradient);
 }
 
-TEST_F(FilterCommand, ReadsJpegAndTurnsItAsItsExifSays) {
+TEST_F(FilterCommand, Jpeg_IsRotatedByExifOrientation) {
   const std::string jpeg = (golden_folder() / "exif_6.jpg").string();
   const Image photo = load_image(jpeg);
   const ProgramResult result =
@@ -57,14 +57,14 @@ TEST_F(FilterCommand, ReadsJpegAndTurnsItAsItsExifSays) {
   EXPECT_EQ(load_image(folder_ / "out.png"), apply_filter(photo, builtin_filter("sobel1")));
 }
 
-TEST_F(FilterCommand, TheExampleNeedsNoFile) {
+TEST_F(FilterCommand, Example_NeedsNoFile) {
   const ProgramResult result =
       run_program({"filter", "example", "--filter", "ring", "-o", "out.png"}, folder_.path());
   EXPECT_EQ(result.status, 0) << result.err;
-  EXPECT_EQ(load_image(folder_ / "out.png"), apply_filter(draw_test_photo(640, 960), builtin_filter("ring")));
+  EXPECT_EQ(load_image(folder_ / "out.png"), apply_filter(example_photo(640, 960), builtin_filter("ring")));
 }
 
-TEST_F(FilterCommand, AnyFileNameWill) {
+TEST_F(FilterCommand, UnusualFileNames_Work) {
   for (const std::string name : {"with space", "quo\"te's", "new\nline", "größe 写真 📷", "-dash", "%s{}"}) {
     std::filesystem::copy_file(folder_ / "photo.png", folder_ / (name + ".jpg"));
     const ProgramResult result = run_program(
@@ -74,7 +74,7 @@ TEST_F(FilterCommand, AnyFileNameWill) {
   }
 }
 
-TEST_F(FilterCommand, ReplacesTheOutputAndMayReplaceThePhoto) {
+TEST_F(FilterCommand, ExistingOutput_IsReplaced) {
   put_bytes(folder_ / "out.png", "old");
   EXPECT_EQ(filtered({"--filter", "ring"}), apply_filter(photo_, builtin_filter("ring")));
   const ProgramResult result =

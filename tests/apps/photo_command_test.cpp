@@ -1,4 +1,4 @@
-// The way from a folder of photographs to predictions, from outside.
+// From a folder of photographs to predictions, run as a program.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -32,12 +32,12 @@ class PhotoCommand : public testing::Test {
   TempFolder folder_;
 };
 
-TEST_F(PhotoCommand, TrainsPredictsAndJudges) {
+TEST_F(PhotoCommand, Train_Predict_Eval_Work) {
   const ProgramResult trained = train({"--workers", "1", "--worker-kind", "process"});
-  double numbers[4] = {};
+  double figures[4] = {};
   ASSERT_EQ(std::sscanf(trained.out.c_str(),
-                        "Epoch 1: train loss %lf, accuracy %lf %%; val loss %lf, accuracy %lf %%.", numbers,
-                        numbers + 1, numbers + 2, numbers + 3),
+                        "Epoch 1: train loss %lf, accuracy %lf %%; val loss %lf, accuracy %lf %%.", figures,
+                        figures + 1, figures + 2, figures + 3),
             4)
       << trained.out;
   EXPECT_NE(trained.out.find("\nValidation accuracy: "), std::string::npos) << trained.out;
@@ -60,10 +60,10 @@ TEST_F(PhotoCommand, TrainsPredictsAndJudges) {
   EXPECT_EQ(nlohmann::json::parse(text_of(folder_ / "p.json")).size(), 7u);
   EXPECT_GT(load_image(folder_ / "p.png").width, 3 * 224);
 
-  const ProgramResult judged = run({"eval", "r/best.safetensors", "photos"});
-  EXPECT_NE(judged.out.find("cnn with 2 classes on 14 test images of photos"), std::string::npos)
-      << judged.out;
-  EXPECT_NE(judged.out.find("Left out: 1 that cannot be read"), std::string::npos) << judged.out;
+  const ProgramResult evaluated = run({"eval", "r/best.safetensors", "photos"});
+  EXPECT_NE(evaluated.out.find("cnn with 2 classes on 14 test images of photos"), std::string::npos)
+      << evaluated.out;
+  EXPECT_NE(evaluated.out.find("Left out: 1 that cannot be read"), std::string::npos) << evaluated.out;
 
   const ProgramResult none =
       run_program({"predict", "r/best.safetensors", "photos/red/bad.png", "--csv", "n.csv"}, folder_.path());
@@ -73,7 +73,7 @@ TEST_F(PhotoCommand, TrainsPredictsAndJudges) {
             "path,class,probability,blue,red,error\nphotos/red/bad.png,,,,");
 }
 
-TEST_F(PhotoCommand, WhatIsSetWinsOverTheModelsDefaults) {
+TEST_F(PhotoCommand, Settings_OverrideModelDefaults) {
   put_bytes(folder_ / "run.toml", "model = \"cnn\"\nlr = 0.25\nschedule = \"step\"\n");
   run({"train", "photos", "--config", "run.toml", "--image-size", "16", "--epochs", "1", "--out", "r",
        "--device", "cpu"});
@@ -86,7 +86,7 @@ TEST_F(PhotoCommand, WhatIsSetWinsOverTheModelsDefaults) {
   EXPECT_EQ(again.out.rfind("Epoch 2: train loss ", 0), 0u) << again.out;
 }
 
-TEST_F(PhotoCommand, PlatesHaveDefaultsOfTheirOwn) {
+TEST_F(PhotoCommand, Plates_HaveTheirOwnDefaults) {
   run({"train", "plates", "--limit", "4", "--epochs", "1", "--device", "cpu", "--out", "r"});
   const std::string config = text_of(folder_ / "r/config.toml");
   for (const char* const line :
@@ -96,7 +96,7 @@ TEST_F(PhotoCommand, PlatesHaveDefaultsOfTheirOwn) {
   put_bytes(folder_ / "begin.toml", "data = \"plates\"\npretrained = \"weights.pth\"\n");
   const ProgramResult begun =
       run_program({"train", "--config", "begin.toml", "--device", "cpu", "--out", "p"}, folder_.path());
-  EXPECT_NE(begun.err.find("224x224 RGB"), std::string::npos) << begun.err;  // as the weights expect them
+  EXPECT_NE(begun.err.find("224x224 RGB"), std::string::npos) << begun.err;  // the input size of the weights
   EXPECT_NE(begun.err.find("weights.pth: no such file"), std::string::npos) << begun.err;
 }
 

@@ -1,4 +1,4 @@
-// Runs the program as a user does: words in; status, standard output and standard error out.
+// Runs the program as a user would and captures exit status, standard output and standard error.
 #pragma once
 
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 namespace tandem {
 
 struct ProgramResult {
-  int status = -1;  // -1 when a signal ended it
+  int status = -1;  // -1 if it was terminated by a signal
   std::string out, err;
 };
 
@@ -23,7 +23,7 @@ inline std::string text_of(const std::filesystem::path& path) {
   return {bytes.begin(), bytes.end()};
 }
 
-// Waits for a child that runs the program in `folder` with its output going to those descriptors.
+// Runs the program in `folder` with its output redirected to those descriptors, and waits for it.
 inline int run_program(const std::vector<std::string>& words, const std::filesystem::path& folder, int out,
                        int err, bool no_color) {
   std::vector<char*> arguments{const_cast<char*>("tandem")};
@@ -44,8 +44,7 @@ inline int run_program(const std::vector<std::string>& words, const std::filesys
   return WEXITSTATUS(status);
 }
 
-// The output goes through files outside `folder`, so that what is in the folder afterwards is the program's
-// doing.
+// The output goes to files outside `folder`, so that the folder contains only files written by the program.
 inline ProgramResult run_program(const std::vector<std::string>& words, const std::filesystem::path& folder) {
   const TempFolder streams;
   const int out = open((streams / "out").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);

@@ -1,4 +1,4 @@
-// The program from outside: help, devices, studies, and what goes where.
+// The program as a whole: help, devices, studies, and what goes to which stream.
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -7,7 +7,7 @@
 
 #include "tandem/device/device.h"
 #include "tandem/image/decode.h"
-#include "tandem/report/text.h"
+#include "tandem/text/utf8.h"
 #include "tests/apps/program.h"
 
 namespace tandem {
@@ -20,7 +20,7 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-TEST(Program, HelpFitsAScreenAndShowsAnExample) {
+TEST(Program, Help_FitsOneScreenWithExample) {
   for (const Words& words : {Words{"--help"},
                              {"augment", "--help"},
                              {"devices", "--help"},
@@ -39,13 +39,13 @@ TEST(Program, HelpFitsAScreenAndShowsAnExample) {
   }
 }
 
-TEST(Program, SaysItsVersion) {
+TEST(Program, Version_IsPrinted) {
   const ProgramResult result = run_program({"--version"});
   EXPECT_EQ(result.status, 0);
   EXPECT_EQ(result.out.rfind("tandem 0.", 0), 0u) << result.out;
 }
 
-TEST(Program, ListsTheDevices) {
+TEST(Program, Devices_AreListed) {
   const ProgramResult result = run_program({"devices"});
   EXPECT_EQ(result.status, 0);
   EXPECT_EQ(result.err, "");
@@ -55,32 +55,32 @@ TEST(Program, ListsTheDevices) {
   EXPECT_EQ(contains(result.out, "No CUDA device: "), cuda_device_count() == 0) << result.out;
 }
 
-TEST(Program, VerifiesDeterminism) {
+TEST(Program, VerifyDeterminism_OnDigits) {
   const ProgramResult result =
       run_program({"verify-determinism", "digits", "--limit", "700", "--workers", "3", "--batch-size", "9"});
   EXPECT_EQ(result.status, 0) << result.out;
   EXPECT_EQ(result.err, "");
-  EXPECT_TRUE(contains(result.out, "digits: 700 images, 28x28 grey; recipe rotate -12 12")) << result.out;
+  EXPECT_TRUE(contains(result.out, "digits: 700 images, 28x28 gray; recipe rotate -12 12")) << result.out;
   for (const char* row :
        {"no workers", "1 thread ", "2 threads ", "3 threads ", "3 processes ", "3 threads, resumed halfway"})
     EXPECT_TRUE(contains(result.out, row)) << result.out;
-  EXPECT_TRUE(contains(result.out, "Every batch is the same, whoever augments it.")) << result.out;
+  EXPECT_TRUE(contains(result.out, "Every batch is the same in every configuration.")) << result.out;
   EXPECT_FALSE(contains(result.out, "DIFFERENT")) << result.out;
 }
 
-TEST(Program, VerifiesDeterminismOfPhotographs) {
+TEST(Program, VerifyDeterminism_OnPhotographs) {
   const ProgramResult result =
       run_program({"verify-determinism", "plates", "--limit", "6", "--batch-size", "4", "--workers", "2"});
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_TRUE(contains(result.out, "plates: 6 images, 224x224 RGB; recipe crop 0.08 1 ")) << result.out;
-  EXPECT_TRUE(contains(result.out, "Every batch is the same, whoever augments it.")) << result.out;
+  EXPECT_TRUE(contains(result.out, "Every batch is the same in every configuration.")) << result.out;
   EXPECT_EQ(
       run_program({"verify-determinism", "plates", "--augment", "digits"}).err,
       "tandem: error: [train] expected a recipe for photographs, such as photo or 'crop, flip 0.5', got "
       "'rotate -12 12, shift -2 2, skew -0.1 0.1'\n");
 }
 
-TEST(Program, ListsTheDevicesAsJson) {
+TEST(Program, Devices_AreListedAsJson) {
   const ProgramResult result = run_program({"devices", "--json"});
   EXPECT_EQ(result.status, 0);
   const Json json = Json::parse(result.out);
@@ -93,7 +93,7 @@ TEST(Program, ListsTheDevicesAsJson) {
   EXPECT_EQ(json["cuda"].contains("problem"), cuda_device_count() == 0);
 }
 
-TEST(Program, ColoursOnlyATerminalThatWantsThem) {
+TEST(Program, Color_OnlyOnTerminalWithoutNoColor) {
   EXPECT_FALSE(contains(run_program({"devices"}).out, "\x1b["));
   for (const bool no_color : {false, true}) {
     const int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
@@ -113,7 +113,7 @@ TEST(Program, ColoursOnlyATerminalThatWantsThem) {
   }
 }
 
-TEST(Program, AFullDiskUnderStandardOutputIsAnError) {
+TEST(Program, FullDiskForStandardOutput_IsAnError) {
   const TempFolder folder;
   const int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
   const int err = open((folder / "err").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
@@ -124,7 +124,7 @@ TEST(Program, AFullDiskUnderStandardOutputIsAnError) {
             "tandem: error: cannot write to standard output: No space left on device\n");
 }
 
-TEST(StudyCommand, WritesTheKeysOfTheContract) {
+TEST(StudyCommand, Json_HasTheSpecifiedKeys) {
   const TempFolder folder;
   const ProgramResult result = run_program(
       {"study", "max", "--quick", "--cases", "10x10 i32,7x3 f32", "--json", "F.json"}, folder.path());
@@ -152,7 +152,7 @@ TEST(StudyCommand, WritesTheKeysOfTheContract) {
   EXPECT_EQ(versions, expected);
 }
 
-TEST(StudyCommand, ResultsGoToStandardOutputAndProgressToStandardError) {
+TEST(StudyCommand, Results_GoToStdoutAndProgressToStderr) {
   const ProgramResult result =
       run_program({"study", "max", "--quick", "--cases", "5x5 u8", "--device", "cpu"});
   EXPECT_EQ(result.status, 0);
@@ -160,11 +160,11 @@ TEST(StudyCommand, ResultsGoToStandardOutputAndProgressToStandardError) {
   EXPECT_TRUE(contains(result.out, "All versions agree exactly.")) << result.out;
   EXPECT_TRUE(contains(result.out, "parallel")) << result.out;
   EXPECT_FALSE(contains(result.out, "cuda-simple")) << result.out;
-  EXPECT_FALSE(contains(result.out, "Studying")) << result.out;
-  EXPECT_EQ(result.err, "Studying max: element-wise maximum of two matrices …\n");
+  EXPECT_FALSE(contains(result.out, "Running study")) << result.out;
+  EXPECT_EQ(result.err, "Running study max: element-wise maximum of two matrices …\n");
 }
 
-TEST(StudyCommand, WritesOneHtmlPage) {
+TEST(StudyCommand, Html_IsOnePage) {
   const TempFolder folder;
   const ProgramResult result = run_program(
       {"study", "max", "--quick", "--cases", "9x4 i64,5x5 f64", "--cores", "1,2", "--html", "a report.html"},
@@ -180,7 +180,7 @@ TEST(StudyCommand, WritesOneHtmlPage) {
     EXPECT_FALSE(contains(page, outside)) << outside;
 }
 
-TEST(StudyCommand, SweepsThreadsAndPicksVersions) {
+TEST(StudyCommand, CoresAndVersions_SelectRows) {
   const TempFolder folder;
   const ProgramResult result = run_program({"study", "max", "--quick", "--cases", "8x8 i32", "--versions",
                                             "parallel", "--cores", "1,2", "--json", "F"},

@@ -1,5 +1,5 @@
-// tandem train, eval and predict from outside: what they print, and that a run survives being killed at any
-// moment.
+// tandem train, eval and predict, run as programs: their output, and that a run can be killed at any moment
+// and resumed.
 #include <gtest/gtest.h>
 #include <sched.h>
 
@@ -9,7 +9,7 @@
 #include <random>
 
 #include "tandem/image/encode_png.h"
-#include "tandem/report/text.h"
+#include "tandem/text/utf8.h"
 #include "tests/apps/program.h"
 #include "tests/train/small_run.h"
 #include "tests/train/trace_reading.h"
@@ -27,7 +27,7 @@ std::int64_t file_count(const std::filesystem::path& folder) {
   return std::distance(std::filesystem::directory_iterator(folder), {});
 }
 
-// The program running by itself.
+// The program as a background process.
 class Child {
  public:
   Child(const Words& words, const std::filesystem::path& folder, const std::filesystem::path& out) {
@@ -60,7 +60,7 @@ class Child {
   void send(int signal) const {
     if (pid_ > 0) ::kill(pid_, signal);
   }
-  int wait() {  // the status as waitpid() tells it
+  int wait() {  // the status from waitpid()
     if (pid_ > 0) ::waitpid(pid_, &status_, 0);
     pid_ = 0;
     return status_;
@@ -90,7 +90,7 @@ class TrainCommand : public testing::Test {
     const std::string command = words.front();
     expect_failure(2, words, line + " (see tandem " + command + " --help)");
   }
-  // A small run; what `more` gives replaces what is given here.
+  // Arguments of a small run; flags in `more` replace the defaults.
   static Words with(const Words& more) {
     Words words{"train", "data"};
     for (const Words& flag : {Words{"--layers", "784,16,10"},
@@ -108,7 +108,7 @@ class TrainCommand : public testing::Test {
   TempFolder folder_, streams_;
 };
 
-TEST_F(TrainCommand, PrintsALineAnEpochThenTimeAndTestAccuracy) {
+TEST_F(TrainCommand, Train_PrintsOneLinePerEpochThenTimeAndAccuracy) {
   const ProgramResult result = run(with({}));
   std::istringstream text(result.out);
   std::string line;
@@ -130,12 +130,12 @@ TEST_F(TrainCommand, PrintsALineAnEpochThenTimeAndTestAccuracy) {
   for (const char* file : {"config.toml", "log.csv", "best.safetensors", "last.ckpt", "report.html"})
     EXPECT_TRUE(std::filesystem::exists(folder_ / ("runs/data-mlp-1/" + std::string(file)))) << file;
   EXPECT_NE(result.err.find("Data: data, 300 training and 100 test images"), std::string::npos);
-  EXPECT_NE(result.err.find("Device: cpu (as asked for)"), std::string::npos);
+  EXPECT_NE(result.err.find("Device: cpu (as requested)"), std::string::npos);
   run(with({"--epochs", "1"}));
   EXPECT_TRUE(std::filesystem::exists(folder_ / "runs/data-mlp-2/report.html"));
 }
 
-TEST_F(TrainCommand, FlagsWinOverTheFileAndTheFileOverThePreset) {
+TEST_F(TrainCommand, Flags_OverrideFileAndFileOverridesPreset) {
   put_bytes(folder_ / "run.toml", "data = \"data\"\nlayers = [784, 8, 10]\nepochs = 1\nlr = 0.25\n");
   run({"train", "--preset", "best", "--config", "run.toml", "--lr", "0.125", "--out", "r"});
   const std::string config = text_of(folder_ / "r/config.toml");
@@ -153,33 +153,33 @@ TEST_F(TrainCommand, BadInput) {
                "--activation: expected one of sigmoid, tanh, relu, got 'swish'");
   expect_usage({"train", "--preset", "worst"}, "--preset: expected best, got 'worst'");
   expect_usage({"train", "--save-every", "-1"}, "--save-every: expected seconds of 0 or more, got '-1'");
-  expect_usage({"train", "data", "--colour", "2"}, "The following arguments were not expected: 2 --colour");
+  expect_usage({"train", "data", "--color", "2"}, "The following arguments were not expected: 2 --color");
   expect_usage({"train", "--workers", "-1"},
                "--workers: expected auto or a whole number from 0 to 1024, got '-1'");
   expect_usage({"train", "--worker-kind", "dog"},
                "--worker-kind: expected one of thread, process, got 'dog'");
-  expect_usage({"train", "--worker-limit", "0"}, "--worker-limit: expected a number above 0, got '0.0'");
+  expect_usage({"train", "--worker-timeout", "0"}, "--worker-timeout: expected a number above 0, got '0.0'");
   expect_usage({"train", "--augment-on", "moon"}, "--augment-on: expected auto, cpu or gpu, got 'moon'");
   expect_usage({"train", "--augment", "rotate 12 -12"},
                "--augment: rotate: expected the lower bound first, got 12 to -12");
   expect_usage({"train", "--augment", "rotate nan 3"},
                "--augment: rotate: expected degrees from -36000 to 36000, got nan to 3");
   expect_usage({"train", "--augment", "spin 1 2"},
-               "--augment: expected operations as in 'rotate -12 12, shift -2 2, skew -0.1 0.1, noise "
+               "--augment: expected operations such as 'rotate -12 12, shift -2 2, skew -0.1 0.1, noise "
                "0 0.1', got 'spin 1 2'");
   expect_failure(1, {"train", "--resume", "none"}, "[train] none: no run to resume: it has no config.toml");
   expect_failure(1, {"train", "data", "--resume"}, "[train] expected the folder of the run: --resume RUNDIR");
   expect_failure(1, with({"--layers", "100,10"}),
-                 "[train] expected layers from 784 inputs (28x28 grey images) to 10 classes, got 100,10");
+                 "[train] expected layers from 784 inputs (28x28 gray images) to 10 classes, got 100,10");
   expect_failure(1, {"train", "data", "--out", "data"},
-                 "[train] data is not empty: give another --out, or --resume to go on with the run in it");
+                 "[train] data is not empty: choose another run folder, or resume the run in it");
   expect_failure(1, with({"--trace", "none/trace.json"}),
                  "[train] cannot write none/trace.json: No such file or directory");
   expect_failure(1, {"eval", "data"}, "[safetensors] data: expected a file, got a folder");
   EXPECT_EQ(folder_.count(), 1u);
 }
 
-TEST_F(TrainCommand, TracesARunWithProcessWorkers) {
+TEST_F(TrainCommand, Trace_WithProcessWorkers) {
   const ProgramResult result = run(with({"--augment", "digits", "--workers", "2", "--worker-kind", "process",
                                          "--out", "run", "--trace", "run/trace.json"}));
   EXPECT_NE(result.err.find("Trace: run/trace.json, "), std::string::npos) << result.err;
@@ -190,7 +190,7 @@ TEST_F(TrainCommand, TracesARunWithProcessWorkers) {
   expect_apart(trace);
   expect_covered(bars_named(trace, "trainer", "steps"), 3, 75);
   expect_covered(bars_named(trace, "worker", "augment"), 3, 300);
-  // Processes tell their times on the trainer's clock.
+  // Worker processes report their times on the trainer's clock.
   for (const ReadBar& filled : bars_named(trace, "worker", "augment"))
     for (const ReadBar& used : bars_named(trace, "trainer", "steps"))
       if (used.epoch == filled.epoch) {
@@ -198,7 +198,7 @@ TEST_F(TrainCommand, TracesARunWithProcessWorkers) {
       }
 }
 
-TEST_F(TrainCommand, HelpFitsAScreen) {
+TEST_F(TrainCommand, Help_FitsOneScreen) {
   for (const char* command : {"train", "eval", "predict"}) {
     const ProgramResult result = run({command, "--help"});
     EXPECT_NE(result.out.find("Example: tandem "), std::string::npos) << result.out;
@@ -208,8 +208,8 @@ TEST_F(TrainCommand, HelpFitsAScreen) {
   }
 }
 
-// However the run is ended, what is resumed ends with the bits of a run that never was.
-TEST_F(TrainCommand, SurvivesBeingKilledAtAnyMoment) {
+// However a run is terminated, resuming it gives the same bits as an uninterrupted run.
+TEST_F(TrainCommand, KilledAtAnyMoment_ResumesToSameBits) {
   const Words words = with({"--save-every", "0", "--out"});
   const auto to = [&](const std::string& name) {
     Words all = words;
@@ -242,7 +242,7 @@ TEST_F(TrainCommand, SurvivesBeingKilledAtAnyMoment) {
   }
 }
 
-TEST_F(TrainCommand, SignalsSaveAndStop) {
+TEST_F(TrainCommand, Signals_SaveAndStop) {
   for (const int signal : {SIGTERM, SIGINT}) {
     const std::string name = "run" + std::to_string(signal);
     {
@@ -261,7 +261,7 @@ TEST_F(TrainCommand, SignalsSaveAndStop) {
   }
 }
 
-TEST_F(TrainCommand, EvalMeasuresTheModel) {
+TEST_F(TrainCommand, Eval_ReportsAccuracy) {
   const ProgramResult trained = run(with({"--epochs", "1", "--out", "r"}));
   const ProgramResult text = run({"eval", "r/best.safetensors"});
   const std::string accuracy = trained.out.substr(trained.out.find("Test accuracy: ") + 15);
@@ -283,15 +283,15 @@ TEST_F(TrainCommand, EvalMeasuresTheModel) {
       .images = digits.images.slice(1, 0, 20), .labels = digits.labels, .classes = digits.classes};
   write_split(folder_ / "cut", small, small);
   expect_failure(1, {"eval", "r/best.safetensors", "cut"},
-                 "[eval] expected images of 28x28 with 1 channel, as the model's, got 20x28 grey in cut");
+                 "[eval] expected images of 28x28 with 1 channel, as the model's, got 20x28 gray in cut");
   expect_failure(1, {"predict", "r/best.safetensors", "cut/t10k-images-idx3-ubyte"},
                  "[predict] cut/t10k-images-idx3-ubyte: expected u8 images of shape [count, 28, 28], as the "
                  "model's, got [4, 20, 28] of u8");
 }
 
-TEST_F(TrainCommand, PredictsPicturesAndIdxFiles) {
+TEST_F(TrainCommand, Predict_ImagesAndIdxFiles) {
   run(with({"--epochs", "2", "--out", "r"}));
-  // The same image as a row of an idx file, as a picture, and enlarged and inverted.
+  // The same image in an idx file, as a PNG, and enlarged and inverted.
   const Tensor first = make_digits(400, 7).images.slice(0, 300, 301);
   Image image = make_image(28, 28, 1), large = make_image(84, 84, 3);
   image.pixels = first.to_vector<std::uint8_t>();

@@ -1,4 +1,4 @@
-// The program as a worker of the loader, which starts it again for that.
+// The program as a worker process of the loader.
 #include <gtest/gtest.h>
 
 #include "tests/apps/program.h"
@@ -7,7 +7,7 @@
 namespace tandem {
 namespace {
 
-TEST(WorkerCommand, GivesTheBitsOfTheDefinition) {
+TEST(WorkerCommand, ProcessWorkers_GiveTheReferenceBits) {
   const ImageSet set = small_set(600);
   const BatchPlan plan{.samples = 600, .batch_size = 20, .seed = 5};
   Loader loader(set, plan, test_recipe(),
@@ -16,11 +16,11 @@ TEST(WorkerCommand, GivesTheBitsOfTheDefinition) {
   EXPECT_EQ(loader.statistics().replaced_workers, 0);
 }
 
-TEST(WorkerCommand, IsNothingForUsers) {
+TEST(WorkerCommand, CalledByUser_IsAnError) {
   const ProgramResult result = run_program({"worker"});
   EXPECT_EQ(result.status, 1);
   EXPECT_EQ(result.out, "");
-  EXPECT_EQ(result.err, "tandem: error: [worker] expected to be started by tandem train, got 1 words\n");
+  EXPECT_EQ(result.err, "tandem: error: [worker] expected to be started by a loader, got 1 arguments\n");
 }
 
 }  // namespace

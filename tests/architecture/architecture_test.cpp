@@ -1,5 +1,4 @@
-// Holds the real tree to the rules of the house, and each rule to made-up trees: a rule that would let a
-// breach pass fails here.
+// Checks the repository against the architecture rules, and tests each rule on synthetic source trees.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -17,57 +16,57 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string listed(const Breaches& breaches) {
+std::string join_lines(const Violations& violations) {
   std::string text;
-  for (const auto& breach : breaches) text += breach + "\n";
+  for (const auto& violation : violations) text += violation + "\n";
   return text;
 }
 
-Sources real_tree() {
+Sources repository() {
   return read_sources(TANDEM_SOURCE_DIR, {"tandem", "apps"});
 }
 
-TEST(House, HasSources) {
-  EXPECT_GE(real_tree().size(), 4U);
+TEST(Architecture, Repository_HasSources) {
+  EXPECT_GE(repository().size(), 4U);
 }
-TEST(House, EverySourceStandsInAKnownRoom) {
-  EXPECT_EQ(listed(unknown_rooms(real_tree())), "");
+TEST(Architecture, EverySource_IsInAKnownRoom) {
+  EXPECT_EQ(join_lines(unknown_rooms(repository())), "");
 }
-TEST(House, RoomsIncludeOnlyThemselvesAndLowerRanks) {
-  EXPECT_EQ(listed(rank_breaches(real_tree())), "");
+TEST(Architecture, Rooms_IncludeOnlyThemselvesAndLowerRanks) {
+  EXPECT_EQ(join_lines(rank_violations(repository())), "");
 }
-TEST(House, FilesDoNotIncludeInCircles) {
-  EXPECT_EQ(listed(include_cycles(real_tree())), "");
+TEST(Architecture, Includes_HaveNoCycles) {
+  EXPECT_EQ(join_lines(include_cycles(repository())), "");
 }
-TEST(House, CudaHeadersStayInCudaSources) {
-  EXPECT_EQ(listed(cuda_header_breaches(real_tree())), "");
+TEST(Architecture, CudaHeaders_OnlyInCudaSources) {
+  EXPECT_EQ(join_lines(cuda_header_violations(repository())), "");
 }
-TEST(House, DeviceAloneOwnsCudaResources) {
-  EXPECT_EQ(listed(cuda_ownership_breaches(real_tree())), "");
+TEST(Architecture, CudaResources_OnlyInDevice) {
+  EXPECT_EQ(join_lines(cuda_ownership_violations(repository())), "");
 }
-TEST(House, EverySourceHasItsHeader) {
-  EXPECT_EQ(listed(sources_without_header(real_tree())), "");
+TEST(Architecture, EverySource_HasAHeader) {
+  EXPECT_EQ(join_lines(sources_without_header(repository())), "");
 }
-TEST(House, EveryHeaderIsIncludedOnce) {
-  EXPECT_EQ(listed(headers_without_pragma_once(real_tree())), "");
+TEST(Architecture, EveryHeader_HasPragmaOnce) {
+  EXPECT_EQ(join_lines(headers_without_pragma_once(repository())), "");
 }
-TEST(House, NoMacros) {
-  EXPECT_EQ(listed(macros(real_tree())), "");
+TEST(Architecture, Sources_DefineNoMacros) {
+  EXPECT_EQ(join_lines(macros(repository())), "");
 }
-TEST(House, NoFileIsTooLong) {
+TEST(Architecture, Files_AreNotTooLong) {
   const auto all = read_sources(TANDEM_SOURCE_DIR, {"tandem", "apps", "tests", "bench", "examples"});
-  EXPECT_EQ(listed(long_files(all)), "");
+  EXPECT_EQ(join_lines(long_files(all)), "");
 }
 
-// A tree in a folder of its own that goes away with the test.
-class MadeUpTree : public ::testing::Test {
+// A source tree in a temporary folder.
+class SyntheticTree : public ::testing::Test {
  protected:
-  MadeUpTree() {
+  SyntheticTree() {
     std::string name = (fs::temp_directory_path() / "tandem-architecture-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make a folder like " + name);
+    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot create a folder like " + name);
     root_ = name;
   }
-  ~MadeUpTree() override {
+  ~SyntheticTree() override {
     std::error_code ignored;
     fs::remove_all(root_, ignored);
   }
@@ -82,7 +81,7 @@ class MadeUpTree : public ::testing::Test {
   fs::path root_;
 };
 
-TEST_F(MadeUpTree, AllowsOwnRoomLowerRanksAndSystemHeaders) {
+TEST_F(SyntheticTree, ValidTree_PassesAllRules) {
   write("tandem/core/shape.h", "#pragma once\n#include <vector>\n");
   write("tandem/ops/add.h", "#pragma once\n#include \"tandem/core/shape.h\"\n");
   write("tandem/ops/add.cpp", "#include \"tandem/ops/add.h\"\n#include <cblas.h>\n");
@@ -93,134 +92,138 @@ TEST_F(MadeUpTree, AllowsOwnRoomLowerRanksAndSystemHeaders) {
   const auto files = tree();
   EXPECT_EQ(files.size(), 7U);
   for (const auto rule :
-       {unknown_rooms, rank_breaches, include_cycles, cuda_header_breaches, cuda_ownership_breaches,
+       {unknown_rooms, rank_violations, include_cycles, cuda_header_violations, cuda_ownership_violations,
         sources_without_header, headers_without_pragma_once, long_files, macros})
-    EXPECT_EQ(listed(rule(files)), "");
+    EXPECT_EQ(join_lines(rule(files)), "");
 }
 
-TEST_F(MadeUpTree, ReportsAnUnknownRoomAndAFileInNoRoom) {
+TEST_F(SyntheticTree, UnknownRoomAndFileInNoRoom_AreReported) {
   write("tandem/utils/misc.h", "#pragma once\n");
   write("tandem/loose.h", "#pragma once\n");
-  EXPECT_EQ(listed(unknown_rooms(tree())),
-            "tandem/loose.h: stands in no known room\ntandem/utils/misc.h: stands in no known room\n");
+  EXPECT_EQ(join_lines(unknown_rooms(tree())),
+            "tandem/loose.h: is not in a known room\ntandem/utils/misc.h: is not in a known room\n");
 }
 
-TEST_F(MadeUpTree, ReportsAnIncludeOfAHigherRank) {
+TEST_F(SyntheticTree, IncludeOfHigherRank_IsReported) {
   write("tandem/core/shape.h", "#pragma once\n\n#include \"tandem/ops/add.h\"\n");
-  EXPECT_EQ(listed(rank_breaches(tree())), "tandem/core/shape.h:3: core (rank 0) includes ops (rank 3)\n");
+  EXPECT_EQ(join_lines(rank_violations(tree())),
+            "tandem/core/shape.h:3: core (rank 0) includes ops (rank 3)\n");
 }
 
-TEST_F(MadeUpTree, ReportsAnIncludeOfAnotherRoomOfTheSameRank) {
-  write("tandem/image/draw.cpp", "#include \"tandem/report/table.h\"\n");
-  EXPECT_EQ(listed(rank_breaches(tree())),
-            "tandem/image/draw.cpp:1: image (rank 1) includes report (rank 1)\n");
+TEST_F(SyntheticTree, IncludeOfSameRank_IsReported) {
+  write("tandem/image/draw.cpp", "#include \"tandem/text/table.h\"\n");
+  EXPECT_EQ(join_lines(rank_violations(tree())),
+            "tandem/image/draw.cpp:1: image (rank 1) includes text (rank 1)\n");
 }
 
-TEST_F(MadeUpTree, ReportsALibraryFileThatIncludesTheProgram) {
+TEST_F(SyntheticTree, LibraryIncludesProgram_IsReported) {
   write("tandem/study/max.cpp", "  #  include \"apps/tandem/main.h\"\n");
   write("tandem/study/up.cpp", "#include \"../core/shape.h\"\n");
-  EXPECT_EQ(rank_breaches(tree()).size(), 2U);
+  EXPECT_EQ(rank_violations(tree()).size(), 2U);
 }
 
-TEST_F(MadeUpTree, ReportsAnAngledOrUnknownTandemInclude) {
+TEST_F(SyntheticTree, AngledOrUnknownInclude_IsReported) {
   write("tandem/ops/add.cpp", "#include <tandem/core/shape.h>\n#include \"tandem/utils/misc.h\"\n");
-  EXPECT_EQ(rank_breaches(tree()).size(), 2U);
+  EXPECT_EQ(rank_violations(tree()).size(), 2U);
 }
 
-TEST_F(MadeUpTree, IgnoresIncludesInCommentsAndRawStrings) {
+TEST_F(SyntheticTree, IncludesInCommentsAndRawStrings_AreIgnored) {
   write("tandem/core/a.h",
         "// #include \"tandem/ops/add.h\"\n/*\n#include \"tandem/ops/add.h\"\n*/\nconst char* t = R\"x(\n"
         "#include \"tandem/ops/add.h\"\n#define X\n)x\";\n");
-  EXPECT_EQ(listed(rank_breaches(tree())), "");
-  EXPECT_EQ(listed(macros(tree())), "");
+  EXPECT_EQ(join_lines(rank_violations(tree())), "");
+  EXPECT_EQ(join_lines(macros(tree())), "");
 }
 
-TEST_F(MadeUpTree, SeesAnIncludeAfterTrickyLiterals) {
+TEST_F(SyntheticTree, IncludeAfterQuotesInLiterals_IsFound) {
   write("tandem/core/a.h",
         "auto url = \"http://x\"; int n = 1'000; char q = '\"'; auto e = \"\\\"//\";\n"
         "#include \"tandem/ops/add.h\"\n");
-  EXPECT_EQ(rank_breaches(tree()).size(), 1U);
+  EXPECT_EQ(rank_violations(tree()).size(), 1U);
 }
 
-TEST_F(MadeUpTree, ReportsACycleOnce) {
+TEST_F(SyntheticTree, Cycle_IsReportedOnce) {
   write("tandem/core/a.h", "#include \"tandem/core/b.h\"\n");
   write("tandem/core/b.h", "#include \"tandem/core/c.h\"\n");
   write("tandem/core/c.h", "#include \"tandem/core/a.h\"\n");
-  EXPECT_EQ(listed(include_cycles(tree())),
+  EXPECT_EQ(join_lines(include_cycles(tree())),
             "include cycle: tandem/core/a.h -> tandem/core/b.h -> tandem/core/c.h -> tandem/core/a.h\n");
 }
 
-TEST_F(MadeUpTree, ReportsAFileThatIncludesItself) {
+TEST_F(SyntheticTree, SelfInclude_IsReported) {
   write("apps/tandem/a.h", "#include \"a.h\"\n");
   EXPECT_EQ(include_cycles(tree()).size(), 1U);
 }
 
-TEST_F(MadeUpTree, ADiamondIsNoCycle) {
+TEST_F(SyntheticTree, Diamond_IsNoCycle) {
   write("tandem/core/top.h", "#include \"tandem/core/l.h\"\n#include \"tandem/core/r.h\"\n");
   write("tandem/core/l.h", "#include \"tandem/core/end.h\"\n");
   write("tandem/core/r.h", "#include \"tandem/core/end.h\"\n");
   write("tandem/core/end.h", "");
-  EXPECT_EQ(listed(include_cycles(tree())), "");
+  EXPECT_EQ(join_lines(include_cycles(tree())), "");
 }
 
-TEST_F(MadeUpTree, ReportsCudaHeadersInPlainSources) {
+TEST_F(SyntheticTree, CudaHeaderInHostSource_IsReported) {
   write("tandem/ops/add.cpp", "#include <cuda_runtime.h>\n");
   write("tandem/tensor/tensor.h", "#include <cublasLt.h>\n");
   write("tandem/ops/conv.h", "#include <cudnn.h>\n");
-  EXPECT_EQ(cuda_header_breaches(tree()).size(), 3U);
+  EXPECT_EQ(cuda_header_violations(tree()).size(), 3U);
 }
 
-TEST_F(MadeUpTree, ReportsACudaHeaderAnywhereInCore) {
+TEST_F(SyntheticTree, CudaHeaderInCore_IsReported) {
   write("tandem/core/rng.cu", "#include <cuda_runtime.h>\n");
   write("tandem/core/rng_cuda.cpp", "#include <cuda_bf16.h>\n");
-  EXPECT_EQ(cuda_header_breaches(tree()).size(), 2U);
+  EXPECT_EQ(cuda_header_violations(tree()).size(), 2U);
 }
 
-TEST_F(MadeUpTree, AllowsCudaHeadersInHostCodeForCuda) {
+TEST_F(SyntheticTree, CudaHeaderInCudaHostSource_IsAllowed) {
   write("tandem/ops/matmul_cuda.cpp", "#include <cublasLt.h>\n");
   write("tandem/device/cuda_stream.h", "#include <cuda_runtime.h>\n");
-  EXPECT_EQ(listed(cuda_header_breaches(tree())), "");
+  EXPECT_EQ(join_lines(cuda_header_violations(tree())), "");
 }
 
-TEST_F(MadeUpTree, ReportsCudaMemoryOutsideDevice) {
+TEST_F(SyntheticTree, CudaMallocOutsideDevice_IsReported) {
   write("tandem/ops/add.cu",
-        "// cudaMalloc in a comment is nothing\n\nauto e = cudaMallocAsync(&p, n, s);\n");
-  EXPECT_EQ(listed(cuda_ownership_breaches(tree())),
+        "// cudaMalloc in a comment is ignored\n\nauto e = cudaMallocAsync(&p, n, s);\n");
+  EXPECT_EQ(join_lines(cuda_ownership_violations(tree())),
             "tandem/ops/add.cu:3: cudaMalloc belongs in tandem/device\n");
 }
 
-TEST_F(MadeUpTree, ReportsADeviceWideSynchroniseEvenInDevice) {
+TEST_F(SyntheticTree, DeviceWideSynchronize_IsReportedInDeviceToo) {
   write("tandem/device/stream_cuda.cpp", "cudaDeviceSynchronize();\n");
-  EXPECT_EQ(cuda_ownership_breaches(tree()).size(), 1U);
+  EXPECT_EQ(cuda_ownership_violations(tree()).size(), 1U);
 }
 
-TEST_F(MadeUpTree, ReportsASourceWithoutItsHeader) {
+TEST_F(SyntheticTree, SourceWithoutHeader_IsReported) {
   write("tandem/ops/add.h", "");
   write("tandem/ops/add_cuda.cpp", "");
   write("tandem/ops/add_simple.cu", "");
   write("tandem/ops/sub.cpp", "");
   write("tandem/core/add.cpp", "");
-  EXPECT_EQ(
-      listed(sources_without_header(tree())),
-      "tandem/core/add.cpp: has no header of its name\ntandem/ops/sub.cpp: has no header of its name\n");
+  write("tandem/ops/conv/pool.h", "");
+  write("tandem/ops/conv/pool.cu", "");
+  write("tandem/ops/conv/add_tiled.cpp", "");  // its header is in the parent folder
+  EXPECT_EQ(join_lines(sources_without_header(tree())),
+            "tandem/core/add.cpp: has no header of the same name\ntandem/ops/sub.cpp: has no header of the "
+            "same name\n");
 }
 
-TEST_F(MadeUpTree, ReportsAHeaderWithoutPragmaOnce) {
+TEST_F(SyntheticTree, HeaderWithoutPragmaOnce_IsReported) {
   write("tandem/ops/add.h", "// #pragma once\n#ifndef X\n#endif\n");
-  EXPECT_EQ(listed(headers_without_pragma_once(tree())), "tandem/ops/add.h: has no #pragma once\n");
+  EXPECT_EQ(join_lines(headers_without_pragma_once(tree())), "tandem/ops/add.h: has no #pragma once\n");
 }
 
-TEST_F(MadeUpTree, ReportsAFileOverSixHundredLines) {
+TEST_F(SyntheticTree, FileOverTheMaximum_IsReported) {
   std::string lines;
-  for (std::size_t i = 0; i < longest_file; ++i) lines += "\n";
+  for (std::size_t i = 0; i < max_lines; ++i) lines += "\n";
   write("tandem/ops/fits.h", lines);
   write("tandem/ops/long.h", lines + "\n");
-  EXPECT_EQ(listed(long_files(tree())), "tandem/ops/long.h: 601 lines, at most 600\n");
+  EXPECT_EQ(join_lines(long_files(tree())), "tandem/ops/long.h: 601 lines, the maximum is 600\n");
 }
 
-TEST_F(MadeUpTree, ReportsAMacro) {
+TEST_F(SyntheticTree, Macro_IsReported) {
   write("tandem/ops/add.cpp", "int a;\n# define ADD(a, b) a + b\n");
-  EXPECT_EQ(listed(macros(tree())), "tandem/ops/add.cpp:2: defines a macro\n");
+  EXPECT_EQ(join_lines(macros(tree())), "tandem/ops/add.cpp:2: defines a macro\n");
 }
 
 }  // namespace

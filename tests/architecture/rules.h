@@ -1,6 +1,6 @@
-// The rules of the house, each a function from sources to breaches ("path:line: what is wrong"); no breach,
-// an empty list. The ranks are the table of the rooms, in its order: a room includes itself and lower ranks
-// only.
+// The architecture rules. Each is a function from source files to a list of violations ("path:line:
+// message"), empty when the rule holds. A room (a folder under tandem/, or apps/tandem) may include only its
+// own files and rooms of a lower rank; the table below lists the ranks.
 #pragma once
 
 #include <array>
@@ -22,14 +22,15 @@ struct Room {
 };
 
 inline constexpr std::array rooms{
-    Room{"core", 0}, Room{"device", 1}, Room{"image", 1}, Room{"report", 1},  Room{"tensor", 2},
-    Room{"ops", 3},  Room{"files", 3},  Room{"dist", 3},  Room{"augment", 4}, Room{"nn", 4},
-    Room{"data", 5}, Room{"optim", 5},  Room{"train", 6}, Room{"study", 7},   Room{"apps/tandem", 8},
+    Room{"core", 0},    Room{"device", 1}, Room{"image", 1},       Room{"text", 1},  Room{"process", 1},
+    Room{"tensor", 2},  Room{"report", 2}, Room{"ops", 3},         Room{"files", 3}, Room{"dist", 3},
+    Room{"augment", 4}, Room{"nn", 4},     Room{"data", 5},        Room{"optim", 5}, Room{"train", 6},
+    Room{"study", 7},   Room{"serve", 7},  Room{"apps/tandem", 8},
 };
-inline constexpr std::size_t longest_file = 600;
+inline constexpr std::size_t max_lines = 600;
 
 using Sources = std::vector<SourceFile>;
-using Breaches = std::vector<std::string>;
+using Violations = std::vector<std::string>;
 
 inline const Room* find_room(std::string_view name) {
   for (const auto& room : rooms)
@@ -37,46 +38,46 @@ inline const Room* find_room(std::string_view name) {
   return nullptr;
 }
 
-inline std::string at(const SourceFile& file, std::size_t line) {
+inline std::string location(const SourceFile& file, std::size_t line) {
   return file.path + ":" + std::to_string(line) + ": ";
 }
 
-// The file a quoted include names, from the root: "tandem/…" and "apps/…" as they stand, others beside the
-// includer.
+// The path, from the root, of a quoted include. "tandem/..." and "apps/..." are paths from the root already;
+// others are relative to the including file.
 inline std::string resolve(const SourceFile& file, const Include& include) {
   if (include.target.starts_with("tandem/") || include.target.starts_with("apps/")) return include.target;
-  const auto beside = std::filesystem::path(file.path).parent_path() / include.target;
-  return beside.lexically_normal().generic_string();
+  const auto relative = std::filesystem::path(file.path).parent_path() / include.target;
+  return relative.lexically_normal().generic_string();
 }
 
-inline Breaches unknown_rooms(const Sources& files) {
-  Breaches found;
+inline Violations unknown_rooms(const Sources& files) {
+  Violations found;
   for (const auto& file : files)
-    if (!find_room(file.room())) found.push_back(file.path + ": stands in no known room");
+    if (!find_room(file.room())) found.push_back(file.path + ": is not in a known room");
   return found;
 }
 
-inline Breaches rank_breaches(const Sources& files) {
-  Breaches found;
+inline Violations rank_violations(const Sources& files) {
+  Violations found;
   for (const auto& file : files) {
     const auto* own = find_room(file.room());
-    if (!own) continue;  // unknown_rooms says so
+    if (!own) continue;  // reported by unknown_rooms()
     for (const auto& include : file.includes) {
       if (!include.quoted) {
         if (include.target.starts_with("tandem/"))
-          found.push_back(at(file, include.line) + "<" + include.target + "> must be in quotes");
+          found.push_back(location(file, include.line) + "<" + include.target + "> must be in quotes");
         continue;
       }
       if (file.in_library() && !include.target.starts_with("tandem/")) {
-        found.push_back(at(file, include.line) + "\"" + include.target + "\" must be named from tandem/");
+        found.push_back(location(file, include.line) + "\"" + include.target + "\" must start with tandem/");
         continue;
       }
       const auto room_name = SourceFile{.path = resolve(file, include), .code = {}, .includes = {}}.room();
       const auto* other = find_room(room_name);
       if (!other) {
-        found.push_back(at(file, include.line) + "\"" + include.target + "\" is in no known room");
+        found.push_back(location(file, include.line) + "\"" + include.target + "\" is not in a known room");
       } else if (other != own && other->rank >= own->rank) {
-        found.push_back(at(file, include.line) + std::string(own->name) + " (rank " +
+        found.push_back(location(file, include.line) + std::string(own->name) + " (rank " +
                         std::to_string(own->rank) + ") includes " + std::string(other->name) + " (rank " +
                         std::to_string(other->rank) + ")");
       }
@@ -85,27 +86,27 @@ inline Breaches rank_breaches(const Sources& files) {
   return found;
 }
 
-inline Breaches include_cycles(const Sources& files) {
+inline Violations include_cycles(const Sources& files) {
   std::map<std::string, std::vector<std::string>> edges;
   for (const auto& file : files)
     for (const auto& include : file.includes)
       if (include.quoted) edges[file.path].push_back(resolve(file, include));
-  Breaches found;
+  Violations found;
   std::set<std::string> done;
-  std::vector<std::string> trail;
+  std::vector<std::string> stack;
   const std::function<void(const std::string&)> visit = [&](const std::string& path) {
-    const auto seen = std::ranges::find(trail, path);
-    if (seen != trail.end()) {
+    const auto first = std::ranges::find(stack, path);
+    if (first != stack.end()) {
       std::string cycle;
-      for (auto step = seen; step != trail.end(); ++step) cycle += *step + " -> ";
+      for (auto step = first; step != stack.end(); ++step) cycle += *step + " -> ";
       found.push_back("include cycle: " + cycle + path);
       return;
     }
     if (done.contains(path)) return;
-    trail.push_back(path);
+    stack.push_back(path);
     if (const auto next = edges.find(path); next != edges.end())
       for (const auto& target : next->second) visit(target);
-    trail.pop_back();
+    stack.pop_back();
     done.insert(path);
   };
   for (const auto& file : files) visit(file.path);
@@ -129,48 +130,51 @@ inline bool is_cuda_header(std::string_view target) {
   return std::ranges::any_of(prefixes, [&](std::string_view prefix) { return target.starts_with(prefix); });
 }
 
-// CUDA's headers stay in files that a build without CUDA leaves out, and never reach core.
-inline Breaches cuda_header_breaches(const Sources& files) {
-  Breaches found;
+// CUDA headers are allowed only in files that a build without CUDA does not compile, and never in core.
+inline Violations cuda_header_violations(const Sources& files) {
+  Violations found;
   for (const auto& file : files) {
     const bool cuda_source = file.extension() == ".cu" || file.extension() == ".cuh" ||
                              (file.extension() == ".cpp" && file.stem().ends_with("_cuda"));
     const bool device_header = file.extension() == ".h" && file.path.starts_with("tandem/device/cuda");
-    const bool may = file.room() != "core" && (cuda_source || device_header);
+    const bool allowed = file.room() != "core" && (cuda_source || device_header);
     for (const auto& include : file.includes)
-      if (!may && is_cuda_header(include.target))
-        found.push_back(at(file, include.line) + "CUDA header " + include.target + " outside CUDA sources");
+      if (!allowed && is_cuda_header(include.target))
+        found.push_back(location(file, include.line) + "CUDA header " + include.target +
+                        " outside CUDA sources");
   }
   return found;
 }
 
-// Memory, streams and library handles are made in `device` alone; nobody stops the whole device.
-inline Breaches cuda_ownership_breaches(const Sources& files) {
+// Only `device` creates CUDA memory, streams and library handles. Nothing synchronizes the whole device.
+inline Violations cuda_ownership_violations(const Sources& files) {
   static constexpr std::string_view device_only[] = {
       "cudaMalloc",   "cudaHostAlloc",  "cudaStreamCreate", "cudaEventCreate",
       "cublasCreate", "cublasLtCreate", "cudnnCreate",      "cudaMemPoolCreate"};
-  Breaches found;
+  Violations found;
   for (const auto& file : files) {
     for (std::size_t i = 0; i < file.code.size(); ++i) {
       const auto& line = file.code[i];
       if (line.find("cudaDeviceSynchronize") != std::string::npos)
-        found.push_back(at(file, i + 1) + "cudaDeviceSynchronize stops the whole device: wait on a stream");
+        found.push_back(location(file, i + 1) +
+                        "cudaDeviceSynchronize waits for the whole device: synchronize a stream instead");
       if (file.room() == "device") continue;
       for (const auto call : device_only)
         if (line.find(call) != std::string::npos)
-          found.push_back(at(file, i + 1) + std::string(call) + " belongs in tandem/device");
+          found.push_back(location(file, i + 1) + std::string(call) + " belongs in tandem/device");
     }
   }
   return found;
 }
 
-// x.cpp has its x.h; a part of a family (x_cuda.cpp, x_simple.cu) has the x.h of the family.
-inline Breaches sources_without_header(const Sources& files) {
+// A source x.cpp needs a header x.h in its room, in any subfolder. A source of a family (x_cuda.cpp,
+// x_simple.cu) may have the header of the family instead.
+inline Violations sources_without_header(const Sources& files) {
   std::set<std::string> headers;
   for (const auto& file : files)
     if (file.extension() == ".h" || file.extension() == ".cuh")
       headers.insert(file.room() + "/" + file.stem());
-  Breaches found;
+  Violations found;
   for (const auto& file : files) {
     if (!file.in_library() || (file.extension() != ".cpp" && file.extension() != ".cu")) continue;
     auto stem = file.stem();
@@ -178,13 +182,13 @@ inline Breaches sources_without_header(const Sources& files) {
       const auto cut = stem.rfind('_');
       stem.resize(cut == std::string::npos ? 0 : cut);
     }
-    if (stem.empty()) found.push_back(file.path + ": has no header of its name");
+    if (stem.empty()) found.push_back(file.path + ": has no header of the same name");
   }
   return found;
 }
 
-inline Breaches headers_without_pragma_once(const Sources& files) {
-  Breaches found;
+inline Violations headers_without_pragma_once(const Sources& files) {
+  Violations found;
   for (const auto& file : files) {
     if (file.extension() != ".h" && file.extension() != ".cuh") continue;
     const bool once = std::ranges::any_of(file.code, [](const std::string& line) {
@@ -196,20 +200,21 @@ inline Breaches headers_without_pragma_once(const Sources& files) {
   return found;
 }
 
-inline Breaches long_files(const Sources& files) {
-  Breaches found;
+inline Violations long_files(const Sources& files) {
+  Violations found;
   for (const auto& file : files)
-    if (file.code.size() > longest_file)
-      found.push_back(file.path + ": " + std::to_string(file.code.size()) + " lines, at most " +
-                      std::to_string(longest_file));
+    if (file.code.size() > max_lines)
+      found.push_back(file.path + ": " + std::to_string(file.code.size()) + " lines, the maximum is " +
+                      std::to_string(max_lines));
   return found;
 }
 
-inline Breaches macros(const Sources& files) {
-  Breaches found;
+inline Violations macros(const Sources& files) {
+  Violations found;
   for (const auto& file : files)
     for (std::size_t i = 0; i < file.code.size(); ++i)
-      if (directive(file.code[i]).name == "define") found.push_back(at(file, i + 1) + "defines a macro");
+      if (directive(file.code[i]).name == "define")
+        found.push_back(location(file, i + 1) + "defines a macro");
   return found;
 }
 

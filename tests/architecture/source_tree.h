@@ -1,5 +1,5 @@
-// The sources as the architecture rules see them: path, room, code without comments, and the includes. Read
-// from any root, so that the rules can be tried on made-up trees as well as on the real one.
+// The source files as the architecture rules need them: path, room, code without comments, and includes. They
+// are read from any root, so that the rules can be tested on synthetic trees as well as on the repository.
 #pragma once
 
 #include <algorithm>
@@ -23,11 +23,11 @@ struct Include {
 };
 
 struct SourceFile {
-  std::string path;  // from the root, with '/'
+  std::string path;  // relative to the root, with '/'
   std::vector<std::string> code;
   std::vector<Include> includes;
 
-  // "ops" for tandem/ops/add.cpp, "apps/tandem" for the program, "" for a file that stands in no room.
+  // "ops" for tandem/ops/add.cpp, "apps/tandem" for the program, "" for a file in no room.
   std::string room() const {
     const auto first = path.find('/');
     const auto second = first == std::string::npos ? first : path.find('/', first + 1);
@@ -39,8 +39,7 @@ struct SourceFile {
   bool in_library() const { return path.starts_with("tandem/"); }
 };
 
-// Blanks comments and the inside of raw strings, and keeps the line breaks: what is left is what the compiler
-// acts on.
+// Replaces comments and raw strings with spaces. Line breaks are kept, so that line numbers stay the same.
 inline std::string without_comments(std::string_view text) {
   std::string out;
   out.reserve(text.size());
@@ -65,7 +64,7 @@ inline std::string without_comments(std::string_view text) {
       blank(rest.substr(0, length));
       i += length;
     } else if (rest[0] == '"' || (rest[0] == '\'' && (i == 0 || !is_word(text[i - 1])))) {
-      std::size_t end = 1;  // a literal; the ' in 1'000 is none
+      std::size_t end = 1;  // a literal; the ' in 1'000 does not start one
       while (end < rest.size() && rest[end] != rest[0] && rest[end] != '\n') end += rest[end] == '\\' ? 2 : 1;
       const auto length = std::min(end + 1, rest.size());
       out += rest.substr(0, length);
@@ -78,7 +77,8 @@ inline std::string without_comments(std::string_view text) {
   return out;
 }
 
-// The word after '#' ("include", "define", …) and what follows it; both empty for an ordinary line.
+// The word after '#' ("include", "define", ...) and the rest of the line. Both are empty for an ordinary
+// line.
 struct Directive {
   std::string_view name;
   std::string_view rest;
@@ -110,18 +110,18 @@ inline SourceFile parse_source(std::string path, std::string_view text) {
   return file;
 }
 
-// Every C++ and CUDA source under the given folders of `root`, sorted by path. A folder that is absent is
-// empty.
+// All C++ and CUDA sources under the given folders of `root`, sorted by path. Missing folders are ignored.
 inline std::vector<SourceFile> read_sources(const std::filesystem::path& root,
                                             const std::vector<std::string>& folders) {
   namespace fs = std::filesystem;
-  static constexpr std::string_view kinds[] = {".h", ".hpp", ".cpp", ".cc", ".cu", ".cuh"};
+  static constexpr std::string_view extensions[] = {".h", ".hpp", ".cpp", ".cc", ".cu", ".cuh"};
   std::vector<SourceFile> files;
   for (const auto& folder : folders) {
     if (!fs::exists(root / folder)) continue;
     for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
       const auto extension = entry.path().extension().string();
-      if (!entry.is_regular_file() || std::ranges::find(kinds, extension) == std::end(kinds)) continue;
+      if (!entry.is_regular_file() || std::ranges::find(extensions, extension) == std::end(extensions))
+        continue;
       std::ifstream in(entry.path(), std::ios::binary);
       if (!in) throw std::runtime_error("cannot read " + entry.path().string());
       const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());

@@ -1,34 +1,34 @@
-// What the tests of augmentation share: images and recipes drawn from a number, and a recipe's operations
-// done one after the other, each as a pass of its own.
+// Helpers for the augmentation tests: random images and recipes from a seed, and a recipe applied one
+// operation at a time, each as a separate pass.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "tandem/augment/pass.h"
+#include "tandem/augment/fused_pass.h"
 
 namespace tandem {
 
+using detail::SampledStep;
 using Levels = std::vector<std::uint8_t>;
 
-inline Levels random_levels(const ImageSize& size, std::uint32_t number) {
+inline Levels random_levels(const ImageSize& size, std::uint32_t seed) {
   Levels levels(static_cast<std::size_t>(size.bytes()));
   for (std::size_t i = 0; i < levels.size(); ++i)
-    levels[i] = static_cast<std::uint8_t>(random_block(number, 1, i / 4).word[i % 4] >>
-                                          7);  // any eight bits are as good as others
+    levels[i] = static_cast<std::uint8_t>(random_block(seed, 1, i / 4).word[i % 4] >> 7);
   return levels;
 }
 
-// The pass with everything in it: a rotation, moves, noise.
-inline Recipe all_four() {
+// One pass that contains all operations: a rotation, moves and noise.
+inline Recipe all_operations() {
   return parse_recipe("rotate -12 12, shift -2 2, skew -0.15 0.15, noise 0 0.1");
 }
 
-// 1 to 6 operations of all kinds in any order, with arguments from small to far beyond the image.
-inline Recipe random_recipe(std::uint32_t number, bool cubic) {
+// 1 to 6 operations of all kinds in any order, with arguments from 0 to far beyond the image.
+inline Recipe random_recipe(std::uint32_t seed, bool cubic) {
   Recipe recipe;
-  const auto word = [&](int place) {
-    return random_block(number, 2, static_cast<std::uint64_t>(place) / 4).word[place % 4];
+  const auto word = [&](int index) {
+    return random_block(seed, 2, static_cast<std::uint64_t>(index) / 4).word[index % 4];
   };
   recipe.count = static_cast<int>(1 + word(0) % 6);
   for (int i = 0; i < recipe.count; ++i) {
@@ -49,39 +49,39 @@ inline Recipe random_recipe(std::uint32_t number, bool cubic) {
   return recipe;
 }
 
-inline std::vector<DrawnStep> draw_steps(const Recipe& recipe, const ImageSize& size, DrawKey key) {
-  std::vector<DrawnStep> drawn;
+inline std::vector<SampledStep> sample_steps(const Recipe& recipe, const ImageSize& size, RandomKey key) {
+  std::vector<SampledStep> steps;
   for (int i = 0; i < recipe.count; ++i) {
     key.operation = static_cast<std::uint32_t>(i);
-    drawn.push_back(draw_step(recipe.steps[i], size, key));
+    steps.push_back(detail::sample_step(recipe.steps[i], size, key));
   }
-  return drawn;
+  return steps;
 }
 
-inline Levels one_after_the_other(const Recipe& recipe, const ImageSize& size, const DrawKey& key,
-                                  Levels image) {
-  const std::vector<DrawnStep> drawn = draw_steps(recipe, size, key);
+inline Levels one_operation_at_a_time(const Recipe& recipe, const ImageSize& size, const RandomKey& key,
+                                      Levels image) {
+  const std::vector<SampledStep> steps = sample_steps(recipe, size, key);
   AugmentScratch scratch;
   Levels next(image.size());
   for (int i = 0; i < recipe.count; ++i) {
-    const bool noise = drawn[i].kind == AugmentKind::noise;
-    const bool rotates = drawn[i].kind == AugmentKind::rotate;
-    run_pass({.pass = {.begin = i,
-                       .rotation = noise || rotates ? i : i + 1,
-                       .moves_end = noise ? i : i + 1,
-                       .end = i + 1},
-              .steps = drawn.data(),
-              .size = size,
-              .key = key,
-              .in = image.data(),
-              .out = next.data()},
-             scratch);
+    const bool noise = steps[i].kind == AugmentKind::noise;
+    const bool rotation = steps[i].kind == AugmentKind::rotate;
+    detail::run_fused_pass({.pass = {.begin = i,
+                                     .rotation = noise || rotation ? i : i + 1,
+                                     .moves_end = noise ? i : i + 1,
+                                     .end = i + 1},
+                            .steps = steps.data(),
+                            .size = size,
+                            .key = key,
+                            .in = image.data(),
+                            .out = next.data()},
+                           scratch);
     std::swap(image, next);
   }
   return image;
 }
 
-inline Levels augmented(const Recipe& recipe, const ImageSize& size, const DrawKey& key,
+inline Levels augmented(const Recipe& recipe, const ImageSize& size, const RandomKey& key,
                         const Levels& image) {
   AugmentScratch scratch;
   Levels out(image.size());

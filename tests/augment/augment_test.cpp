@@ -1,9 +1,10 @@
-// The 8-bit paths: against the definitions in reference.h, passes against their operations one after the
-// other, and batches against single images.
+// Compares the 8-bit operations with the definitions in reference.h, fused passes with one operation at a
+// time, and batches with single images.
 #include "tandem/augment/augment.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -25,17 +26,18 @@ FloatImage to_floats(const Levels& levels, const ImageSize& size) {
   return image;
 }
 
-Levels fixed(const Recipe& recipe, const DrawnStep& step, const ImageSize& size, const Levels& image,
-             const DrawKey& key = {}) {
+Levels fixed(const Recipe& recipe, const SampledStep& step, const ImageSize& size, const Levels& image,
+             const RandomKey& key = {}) {
   AugmentScratch scratch;
   Levels out(image.size());
   augment_image(recipe, std::span(&step, 1), size, key, image.data(), out.data(), scratch);
   return out;
 }
 
-// Where rounding of the coordinate decides: at the image's border, and between two pixels for nearest.
-bool decided_by_rounding(const ImageSize& size, double degrees, Interpolation interpolation, int x, int y) {
-  const auto [sine, cosine] = sine_cosine(degrees);
+// Whether rounding of the coordinate decides the result: at the border of the image, and halfway between two
+// pixels for nearest.
+bool depends_on_rounding(const ImageSize& size, double degrees, Interpolation interpolation, int x, int y) {
+  const auto [sine, cosine] = detail::sine_cosine(degrees);
   const double cy = (size.height - 1) / 2.0, cx = (size.width - 1) / 2.0, close = 1e-3;
   for (const auto& [c, last] : {std::pair{cosine * (y - cy) + sine * (x - cx) + cy, size.height - 1},
                                 std::pair{cosine * (x - cx) - sine * (y - cy) + cx, size.width - 1}}) {
@@ -45,7 +47,7 @@ bool decided_by_rounding(const ImageSize& size, double degrees, Interpolation in
   return false;
 }
 
-TEST(Augment, RotationIsWithinALevelOfTheDefinition) {
+TEST(Augment, Rotation_IsWithinOneLevelOfTheDefinition) {
   std::int64_t compared = 0, pixels = 0;
   for (const Interpolation interpolation :
        {Interpolation::nearest, Interpolation::linear, Interpolation::cubic})
@@ -53,11 +55,11 @@ TEST(Augment, RotationIsWithinALevelOfTheDefinition) {
       for (const double degrees : {0.0, 7.3, 45.0, 90.0, -61.0, 123.4, 180.0, 244.0, 270.0, 719.0, -2000.5}) {
         const Levels image = random_levels(size, 1);
         const Levels out = fixed(compose({random_rotate({0, 0}, interpolation)}),
-                                 fixed_rotate(size, degrees, interpolation), size, image);
+                                 detail::fixed_rotate(size, degrees, interpolation), size, image);
         const FloatImage expected = rotate(to_floats(image, size), degrees, interpolation);
         for (int y = 0; y < size.height; ++y)
           for (int x = 0; x < size.width; ++x, ++pixels) {
-            if (std::fmod(degrees, 90) != 0 && decided_by_rounding(size, degrees, interpolation, x, y))
+            if (std::fmod(degrees, 90) != 0 && depends_on_rounding(size, degrees, interpolation, x, y))
               continue;
             ++compared;
             for (int c = 0; c < size.channels; ++c) {
@@ -71,57 +73,59 @@ TEST(Augment, RotationIsWithinALevelOfTheDefinition) {
   EXPECT_GT(compared, pixels * 9 / 10);
 }
 
-TEST(Augment, MovesAndNoiseAreTheirDefinitions) {
+TEST(Augment, MovesAndNoise_EqualTheirDefinitions) {
   for (const ImageSize& size : sizes) {
     const Levels image = random_levels(size, 2);
     const FloatImage floats = to_floats(image, size);
-    const auto expect_near = [&](const Levels& out, const FloatImage& expected, double most) {
-      for (std::size_t i = 0; i < out.size(); ++i) ASSERT_NEAR(out[i], 255.0 * expected.values[i], most) << i;
+    const auto expect_near = [&](const Levels& out, const FloatImage& expected, double tolerance) {
+      for (std::size_t i = 0; i < out.size(); ++i)
+        ASSERT_NEAR(out[i], 255.0 * expected.values[i], tolerance) << i;
     };
     for (const auto& [dx, dy] : {std::pair{0, 0}, {1, -2}, {-3, 4}, {28, 0}, {-27, 27}, {65536, -65536}})
-      expect_near(fixed(compose({random_shift({0, 0}, {0, 0})}), fixed_shift(dx, dy), size, image),
+      expect_near(fixed(compose({random_shift({0, 0}, {0, 0})}), detail::fixed_shift(dx, dy), size, image),
                   shift(floats, dx, dy), 1e-3);
     for (const double tilt : {0.0, 0.1, -0.1, 0.5, -0.75, 3.3, -1000.0})
-      expect_near(fixed(compose({random_skew({0, 0})}), fixed_skew(tilt), size, image), skew(floats, tilt),
-                  1e-3);
+      expect_near(fixed(compose({random_skew({0, 0})}), detail::fixed_skew(tilt), size, image),
+                  skew(floats, tilt), 1e-3);
     for (const double amount : {0.0, 0.1, 1.0}) {
-      const DrawKey key{.seed = 4, .epoch = 5, .sample = 6};
-      expect_near(fixed(compose({random_noise({0, 0})}), fixed_noise(amount), size, image, key),
+      const RandomKey key{.seed = 4, .epoch = 5, .sample = 6};
+      expect_near(fixed(compose({random_noise({0, 0})}), detail::fixed_noise(amount), size, image, key),
                   add_noise(floats, amount, key), 1);
     }
   }
 }
 
-TEST(Augment, PassesEqualTheirOperationsOneAfterTheOther) {
+TEST(Augment, FusedPasses_EqualOneOperationAtATime) {
   for (const ImageSize& size : sizes)
     for (std::uint32_t i = 0; i < 60; ++i) {
       const Recipe recipe = random_recipe(1000 + i, true);
-      const DrawKey key{.seed = 9, .epoch = 1, .sample = i};
+      const RandomKey key{.seed = 9, .epoch = 1, .sample = i};
       const Levels image = random_levels(size, i);
-      ASSERT_EQ(augmented(recipe, size, key, image), one_after_the_other(recipe, size, key, image))
+      ASSERT_EQ(augmented(recipe, size, key, image), one_operation_at_a_time(recipe, size, key, image))
           << to_string(recipe) << " on " << size.height << 'x' << size.width << 'x' << size.channels;
     }
 }
 
-TEST(Augment, AnEmptyRecipeCopiesAndNoImageIsNothing) {
+TEST(Augment, EmptyRecipeOrEmptyImage_Copies) {
   const ImageSize size{.height = 5, .width = 7, .channels = 3};
   const Levels image = random_levels(size, 3);
   EXPECT_EQ(augmented({}, size, {}, image), image);
-  EXPECT_EQ(augmented(all_four(), {.height = 0, .width = 28}, {}, {}), Levels{});
+  EXPECT_EQ(augmented(all_operations(), {.height = 0, .width = 28}, {}, {}), Levels{});
 }
 
-TEST(Augment, DrawsOfAnImageDependOnSeedEpochAndSample) {
+TEST(Augment, Result_DependsOnSeedEpochAndSample) {
   const ImageSize size{.height = 28, .width = 28};
   const Levels image = random_levels(size, 4);
-  const Levels first = augmented(all_four(), size, {.seed = 1, .epoch = 2, .sample = 3}, image);
-  EXPECT_EQ(first, augmented(all_four(), size, {.seed = 1, .epoch = 2, .sample = 3, .operation = 4}, image));
-  EXPECT_NE(first, augmented(all_four(), size, {.seed = 2, .epoch = 2, .sample = 3}, image));
-  EXPECT_NE(first, augmented(all_four(), size, {.seed = 1, .epoch = 3, .sample = 3}, image));
-  EXPECT_NE(first, augmented(all_four(), size, {.seed = 1, .epoch = 2, .sample = 4}, image));
+  const Levels first = augmented(all_operations(), size, {.seed = 1, .epoch = 2, .sample = 3}, image);
+  EXPECT_EQ(first,
+            augmented(all_operations(), size, {.seed = 1, .epoch = 2, .sample = 3, .operation = 4}, image));
+  EXPECT_NE(first, augmented(all_operations(), size, {.seed = 2, .epoch = 2, .sample = 3}, image));
+  EXPECT_NE(first, augmented(all_operations(), size, {.seed = 1, .epoch = 3, .sample = 3}, image));
+  EXPECT_NE(first, augmented(all_operations(), size, {.seed = 1, .epoch = 2, .sample = 4}, image));
 }
 
-// Frozen: another machine, compiler or vector width must come to these bits too.
-TEST(Augment, BitsAreTheSameEverywhere) {
+// A stored hash: every machine, compiler and vector width must give the same bits.
+TEST(Augment, Bits_AreTheSameOnEveryMachine) {
   const Recipe recipe = parse_recipe(
       "shift -1 1, rotate -30 30, shift -2 2, skew -0.2 0.2, noise 0 0.1, rotate -180 180 nearest, noise 0 "
       "0.05");
@@ -146,63 +150,65 @@ Batch make_batch(const ImageSize& size, std::int64_t count, const std::vector<st
           Tensor::from(samples, {n}), Tensor::empty({n, size.height, size.width, size.channels}, DType::u8)};
 }
 
-TEST(AugmentBatch, IsEveryImageByItself) {
+TEST(AugmentBatch, EqualsSingleImages) {
   for (const ImageSize& size : {ImageSize{28, 28, 1}, ImageSize{9, 14, 3}, ImageSize{1, 1, 1}})
     for (const int threads : {1, 3}) {
       const ThreadLimit limit(threads);
       std::vector<std::int32_t> samples(301);
       for (std::size_t i = 0; i < samples.size(); ++i) samples[i] = static_cast<std::int32_t>(i * 37 % 50);
       const Batch batch = make_batch(size, 50, samples);
-      augment_batch(all_four(), 11, 12, batch.images, batch.samples, batch.out);
+      augment_batch(all_operations(), 11, 12, batch.images, batch.samples, batch.out);
       const Levels images = batch.images.to_vector<std::uint8_t>(), out = batch.out.to_vector<std::uint8_t>();
       const std::int64_t bytes = size.bytes();
       for (std::size_t i = 0; i < samples.size(); ++i) {
         const Levels image(images.begin() + samples[i] * bytes, images.begin() + (samples[i] + 1) * bytes);
-        const DrawKey key{.seed = 11, .epoch = 12, .sample = static_cast<std::uint32_t>(samples[i])};
+        const RandomKey key{.seed = 11, .epoch = 12, .sample = static_cast<std::uint32_t>(samples[i])};
         const auto begin = out.begin() + static_cast<std::int64_t>(i) * bytes;
-        ASSERT_EQ(Levels(begin, begin + bytes), augmented(all_four(), size, key, image)) << i;
+        ASSERT_EQ(Levels(begin, begin + bytes), augmented(all_operations(), size, key, image)) << i;
       }
     }
 }
 
-TEST(AugmentBatch, WrongTensorsAreErrors) {
-  const Batch good = make_batch({4, 5, 1}, 3, {0, 2});
+TEST(AugmentBatch, InvalidTensors_Throw) {
+  const Batch valid = make_batch({4, 5, 1}, 3, {0, 2});
   const auto text = [](const Batch& batch, std::int64_t epoch = 0) {
-    return error_text([&] { augment_batch(all_four(), 1, epoch, batch.images, batch.samples, batch.out); });
+    return error_text(
+        [&] { augment_batch(all_operations(), 1, epoch, batch.images, batch.samples, batch.out); });
   };
-  augment_batch(all_four(), 1, 0xffffffff, good.images, good.samples, good.out);
-  EXPECT_EQ(text(good, -1), "[augment] expected an epoch from 0 to 4294967295, got -1");
-  EXPECT_EQ(text(good, std::int64_t{1} << 32),
+  augment_batch(all_operations(), 1, 0xffffffff, valid.images, valid.samples, valid.out);
+  EXPECT_EQ(text(valid, -1), "[augment] expected an epoch from 0 to 4294967295, got -1");
+  EXPECT_EQ(text(valid, std::int64_t{1} << 32),
             "[augment] expected an epoch from 0 to 4294967295, got 4294967296");
   EXPECT_EQ(text(make_batch({4, 5, 1}, 3, {0, 3})),
-            "[augment] expected samples of 0 or more and below 3, got 3 at position 1");
+            "[augment] expected samples from 0 to below 3, got 3 at position 1");
   EXPECT_EQ(text(make_batch({4, 5, 1}, 3, {-1})),
-            "[augment] expected samples of 0 or more and below 3, got -1 at position 0");
-  const std::string images = "[augment] expected images of u8 in shape (count, height, width, channels)";
-  Batch bad = good;
-  bad.images = good.images.reshape({3, 20, 1});
+            "[augment] expected samples from 0 to below 3, got -1 at position 0");
+  const std::string images =
+      "[augment] expected contiguous images of u8 in shape (count, height, width, channels)";
+  Batch bad = valid;
+  bad.images = valid.images.reshape({3, 20, 1});
   EXPECT_EQ(text(bad).find(images), 0u) << text(bad);
   bad.images = Tensor::empty({3, 4, 5, 1}, DType::f32);
   EXPECT_EQ(text(bad).find(images), 0u) << text(bad);
   bad.images = Tensor::empty({3, 5, 4, 1}, DType::u8).transpose(1, 2);
   EXPECT_EQ(text(bad).find(images), 0u) << text(bad);
-  bad = good;
+  bad = valid;
   bad.samples = Tensor::empty({2}, DType::i64);
-  EXPECT_EQ(text(bad), "[augment] expected samples of i32 in one dimension, got [2] of i64");
-  bad = good;
+  EXPECT_EQ(text(bad), "[augment] expected samples of i32 in shape (count), got [2] of i64");
+  bad = valid;
   bad.out = Tensor::empty({1, 4, 5, 1}, DType::u8);
-  EXPECT_EQ(text(bad), "[augment] expected room for 2 images of 4×5×1, got [1, 4, 5, 1]");
+  EXPECT_EQ(text(bad), "[augment] expected an output of shape [2, 4, 5, 1], got [1, 4, 5, 1]");
   bad.out = Tensor::empty({2, 5, 4, 1}, DType::u8);
-  EXPECT_EQ(text(bad), "[augment] expected room for 2 images of 4×5×1, got [2, 5, 4, 1]");
-  bad.out = good.images.slice(0, 0, 2);
-  EXPECT_EQ(text(bad), "[augment] expected the result apart from the images, got memory of both");
+  EXPECT_EQ(text(bad), "[augment] expected an output of shape [2, 4, 5, 1], got [2, 5, 4, 1]");
+  bad.out = valid.images.slice(0, 0, 2);
+  EXPECT_EQ(text(bad), "[augment] expected an output that does not overlap the images");
   EXPECT_EQ(text(make_batch({1, 65537, 1}, 1, {0})),
-            "[augment] expected at most 65536 pixels a side and as many channels, got [1, 1, 65537, 1]");
+            "[augment] expected height, width and channels of at most 65536, got [1, 1, 65537, 1]");
 }
 
-TEST(AugmentBatch, NothingToDoIsNoError) {
+TEST(AugmentBatch, NoSamples_DoesNothing) {
   const Batch batch = make_batch({4, 5, 1}, 3, {});
-  augment_batch(all_four(), 1, 0, batch.images, batch.samples, batch.out);
+  augment_batch(all_operations(), 1, 0, batch.images, batch.samples, batch.out);
 }
 
 }  // namespace

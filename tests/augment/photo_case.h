@@ -1,4 +1,4 @@
-// What the tests of photographs share: pictures of any size, and the recipes that together use everything.
+// Helpers for the photo tests: random photographs of any size, and recipes that together use every operation.
 #pragma once
 
 #include <cstdint>
@@ -17,36 +17,36 @@ inline Image noise_photo(std::int64_t height, std::int64_t width, unsigned seed)
   return image;
 }
 
-// Photographs one after another, as photo_batch() takes them; the one before the last is not there.
-struct PhotoShelf {
+// Photographs in one buffer, in the layout of transform_photo_batch(); the one before the last is missing.
+struct PackedPhotos {
   std::vector<Image> photos;
-  Tensor pixels, places;
-  std::int64_t count() const { return places.size(0); }
+  Tensor pixels, locations;
+  std::int64_t count() const { return locations.size(0); }
 };
 
-inline PhotoShelf photo_shelf(const std::vector<std::pair<std::int64_t, std::int64_t>>& sizes) {
-  PhotoShelf shelf;
+inline PackedPhotos pack_photos(const std::vector<std::pair<std::int64_t, std::int64_t>>& sizes) {
+  PackedPhotos packed;
   std::vector<std::uint8_t> pixels;
-  std::vector<std::int64_t> places;
+  std::vector<std::int64_t> locations;
   for (const auto& [height, width] : sizes) {
-    shelf.photos.push_back(noise_photo(height, width, static_cast<unsigned>(shelf.photos.size()) + 3));
-    const Image& photo = shelf.photos.back();
-    const bool missing = shelf.photos.size() + 1 == sizes.size();
+    packed.photos.push_back(noise_photo(height, width, static_cast<unsigned>(packed.photos.size()) + 3));
+    const Image& photo = packed.photos.back();
+    const bool missing = packed.photos.size() + 1 == sizes.size();
     for (const std::int64_t field : {static_cast<std::int64_t>(pixels.size()), missing ? 0 : height, width})
-      places.push_back(field);
+      locations.push_back(field);
     if (!missing) pixels.insert(pixels.end(), photo.pixels.begin(), photo.pixels.end());
   }
   const auto bytes = static_cast<std::int64_t>(pixels.size()),
              count = static_cast<std::int64_t>(sizes.size());
-  shelf.pixels = Tensor::from(pixels, {bytes});
-  shelf.places = Tensor::from(places, {count, 3});
-  return shelf;
+  packed.pixels = Tensor::from(pixels, {bytes});
+  packed.locations = Tensor::from(locations, {count, 3});
+  return packed;
 }
 
 inline const std::vector<std::string> photo_recipes = {
     "photo",
     "none",
-    "centre 40",
+    "center 40",
     "crop 0.3 1, bicubic, flip 0.3",
     "crop, flip, jitter 0.4 0.4 0.4 0.1",
     "crop, erase 0.7",

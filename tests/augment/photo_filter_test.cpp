@@ -1,4 +1,4 @@
-// Filters against their definition, written here once more in plain loops over doubles.
+// Compares filters with their definition, implemented here as plain loops over doubles.
 #include "tandem/augment/photo_filter.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tandem/image/contact_sheet.h"
-#include "tandem/image/test_photo.h"
+#include "tandem/image/example_photo.h"
 #include "tests/core/error_text.h"
 #include "tests/device/device_cases.h"
 
@@ -51,36 +51,36 @@ Matrix transposed(const Matrix& m) {
   return t;
 }
 
-std::vector<double> correlated(const Image& grey, const Matrix& kernel) {
+std::vector<double> correlated(const Image& gray, const Matrix& kernel) {
   const auto rows = static_cast<std::int64_t>(kernel.size());
   const auto columns = static_cast<std::int64_t>(kernel[0].size());
   std::vector<double> out;
-  for (std::int64_t y = 0; y < grey.height; ++y)
-    for (std::int64_t x = 0; x < grey.width; ++x) {
+  for (std::int64_t y = 0; y < gray.height; ++y)
+    for (std::int64_t x = 0; x < gray.width; ++x) {
       double sum = 0;
       for (std::int64_t i = 0; i < rows; ++i)
         for (std::int64_t j = 0; j < columns; ++j) {
           const std::int64_t from_y = y + i - rows / 2, from_x = x + j - columns / 2;
-          if (from_y >= 0 && from_y < grey.height && from_x >= 0 && from_x < grey.width)
-            sum += kernel[i][j] * grey.at(from_y, from_x);
+          if (from_y >= 0 && from_y < gray.height && from_x >= 0 && from_x < gray.width)
+            sum += kernel[i][j] * gray.at(from_y, from_x);
         }
       out.push_back(sum);
     }
   return out;
 }
 
-std::vector<double> response(const Image& grey, const Matrix& kernel, bool gradient) {
-  std::vector<double> out = correlated(grey, kernel);
+std::vector<double> response(const Image& gray, const Matrix& kernel, bool gradient) {
+  std::vector<double> out = correlated(gray, kernel);
   if (!gradient) return out;
-  const std::vector<double> down = correlated(grey, transposed(kernel));
+  const std::vector<double> down = correlated(gray, transposed(kernel));
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = std::sqrt(out[i] * out[i] + down[i] * down[i]);
   return out;
 }
 
-// Within a level of the definition, because a value may lie between two.
-void expect_image(const Image& image, const Image& grey, const std::vector<double>& values) {
-  ASSERT_EQ(image.height, grey.height);
-  ASSERT_EQ(image.width, grey.width);
+// Within half a level of the definition, because results are rounded.
+void expect_image(const Image& image, const Image& gray, const std::vector<double>& values) {
+  ASSERT_EQ(image.height, gray.height);
+  ASSERT_EQ(image.width, gray.width);
   ASSERT_EQ(image.channels, 1);
   const auto [low, high] = std::minmax_element(values.begin(), values.end());
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -91,21 +91,21 @@ void expect_image(const Image& image, const Image& grey, const std::vector<doubl
 
 class PhotoFilterTest : public testing::TestWithParam<Device> {};
 
-TEST_P(PhotoFilterTest, EveryBuiltInFilterIsItsDefinition) {
+TEST_P(PhotoFilterTest, EveryBuiltInFilter_EqualsItsDefinition) {
   ASSERT_EQ(builtin_filters().size(), std::size(definitions));
   for (const Definition& definition : definitions)
     for (const auto& [height, width] : sizes) {
       SCOPED_TRACE(testing::Message() << definition.name << " on " << height << "x" << width);
-      const Image grey = noise(height, width, 1);
+      const Image gray = noise(height, width, 1);
       const PhotoFilter& filter = builtin_filter(definition.name);
       EXPECT_EQ(filter.gradient, definition.gradient);
-      expect_image(apply_filter(grey, filter, GetParam()), grey,
-                   response(grey, definition.kernel, definition.gradient));
+      expect_image(apply_filter(gray, filter, GetParam()), gray,
+                   response(gray, definition.kernel, definition.gradient));
     }
 }
 
-TEST_P(PhotoFilterTest, AnyKernelAsCorrelationAndAsGradient) {
-  const Image grey = noise(13, 21, 1);
+TEST_P(PhotoFilterTest, AnyKernel_WorksAsCorrelationAndAsGradient) {
+  const Image gray = noise(13, 21, 1);
   const std::pair<const char*, Matrix> kernels[] = {
       {"2", {{2}}},
       {"1 -1", {{1, -1}}},
@@ -115,46 +115,46 @@ TEST_P(PhotoFilterTest, AnyKernelAsCorrelationAndAsGradient) {
   for (const auto& [text, kernel] : kernels)
     for (const bool gradient : {false, true}) {
       SCOPED_TRACE(testing::Message() << text << (gradient ? ", gradient" : ""));
-      expect_image(apply_filter(grey, parse_filter(text, gradient), GetParam()), grey,
-                   response(grey, kernel, gradient));
+      expect_image(apply_filter(gray, parse_filter(text, gradient), GetParam()), gray,
+                   response(gray, kernel, gradient));
     }
 }
 
-TEST_P(PhotoFilterTest, AKernelMayBeLargerThanThePhoto) {
-  const Image grey = noise(3, 2, 1);
+TEST_P(PhotoFilterTest, KernelLargerThanThePhoto_EqualsItsDefinition) {
+  const Image gray = noise(3, 2, 1);
   const Matrix kernel(7, std::vector<double>(9, 1.0));
   std::string text;
   for (int row = 0; row < 7; ++row) text += "1 1 1 1 1 1 1 1 1;";
-  expect_image(apply_filter(grey, parse_filter(text, false), GetParam()), grey,
-               response(grey, kernel, false));
+  expect_image(apply_filter(gray, parse_filter(text, false), GetParam()), gray,
+               response(gray, kernel, false));
 }
 
-TEST_P(PhotoFilterTest, LeastIsBlackAndGreatestWhite) {
-  Image grey = make_image(1, 3, 1);
-  grey.pixels = {100, 110, 120};
-  EXPECT_EQ(apply_filter(grey, parse_filter("1", false), GetParam()).pixels,
+TEST_P(PhotoFilterTest, MinimumIsBlackAndMaximumIsWhite) {
+  Image gray = make_image(1, 3, 1);
+  gray.pixels = {100, 110, 120};
+  EXPECT_EQ(apply_filter(gray, parse_filter("1", false), GetParam()).pixels,
             (std::vector<std::uint8_t>{0, 128, 255}));
-  EXPECT_EQ(apply_filter(grey, parse_filter("-1", false), GetParam()).pixels,
+  EXPECT_EQ(apply_filter(gray, parse_filter("-1", false), GetParam()).pixels,
             (std::vector<std::uint8_t>{255, 128, 0}));
 }
 
-TEST_P(PhotoFilterTest, AConstantResponseIsBlack) {
-  Image grey = make_image(4, 6, 1);
-  std::fill(grey.pixels.begin(), grey.pixels.end(), std::uint8_t{200});
-  const Image image = apply_filter(grey, parse_filter("1", false), GetParam());
+TEST_P(PhotoFilterTest, ConstantResponse_IsBlack) {
+  Image gray = make_image(4, 6, 1);
+  std::fill(gray.pixels.begin(), gray.pixels.end(), std::uint8_t{200});
+  const Image image = apply_filter(gray, parse_filter("1", false), GetParam());
   EXPECT_EQ(image.pixels, std::vector<std::uint8_t>(24, 0));
 }
 
-TEST_P(PhotoFilterTest, ColourBecomesGreyFirst) {
+TEST_P(PhotoFilterTest, ColorPhoto_IsConvertedToGray) {
   const Image photo = noise(11, 8, 3);
-  const Image grey = to_grey(photo);
+  const Image gray = to_gray(photo);
   for (const PhotoFilter& filter : builtin_filters())
-    EXPECT_EQ(apply_filter(photo, filter, GetParam()), apply_filter(grey, filter, GetParam()));
+    EXPECT_EQ(apply_filter(photo, filter, GetParam()), apply_filter(gray, filter, GetParam()));
 }
 
-TEST_P(PhotoFilterTest, TheSheetShowsThePhotoAndEveryFilter) {
-  const Image photo = draw_test_photo(40, 60);
-  std::vector<LabelledImage> images = {{photo, "photograph"}};
+TEST_P(PhotoFilterTest, Sheet_ShowsThePhotoAndEveryFilter) {
+  const Image photo = example_photo(40, 60);
+  std::vector<LabeledImage> images = {{photo, "photograph"}};
   for (const Definition& definition : definitions)
     images.push_back({apply_filter(photo, builtin_filter(definition.name), GetParam()), definition.name});
   EXPECT_EQ(filter_sheet(photo, GetParam()), contact_sheet(images, {.columns = 3}));
@@ -176,12 +176,12 @@ TEST(ParseFilter, ReadsRowsAndNumbers) {
   EXPECT_FALSE(parse_filter("1", false).gradient);
 }
 
-TEST(ParseFilter, SaysWhatIsWrong) {
+TEST(ParseFilter, InvalidText_Throws) {
   const auto expect_error = [](const std::string& text, const std::string& message) {
     EXPECT_EQ(error_text([&] { parse_filter(text, false); }), message) << text;
   };
-  expect_error("1 2; 3", "[filter] expected kernel rows of one length, got 2 and 1 numbers");
-  expect_error("1 2;;3 4", "[filter] expected kernel rows of one length, got 2 and 0 numbers");
+  expect_error("1 2; 3", "[filter] expected kernel rows of equal length, got 2 and 1 numbers");
+  expect_error("1 2;;3 4", "[filter] expected kernel rows of equal length, got 2 and 0 numbers");
   expect_error("1 x 3", "[filter] expected numbers in the kernel, got 'x'");
   expect_error("1 +-3", "[filter] expected numbers in the kernel, got '+-3'");
   expect_error("1 nan", "[filter] expected numbers in the kernel, got 'nan'");
@@ -193,9 +193,9 @@ TEST(ParseFilter, SaysWhatIsWrong) {
   expect_error(";", "[filter] expected a kernel such as \"1 0 -1; 2 0 -2; 1 0 -1\", got ';'");
 }
 
-TEST(BuiltinFilter, AnUnknownNameIsAnError) {
+TEST(BuiltinFilter, UnknownName_Throws) {
   EXPECT_EQ(error_text([] { builtin_filter("Sobel1"); }),
-            "[filter] expected a filter out of sobel1, sobel2, sobel3, sobel4, ring, all, got 'Sobel1'");
+            "[filter] expected sobel1, sobel2, sobel3, sobel4, ring or all, got 'Sobel1'");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Photographs against PIL (tests/golden/make_photo.py), and one at a time against a batch.
+// Compares photo transforms with PIL (tests/golden/make_photo.py), and batches with single photographs.
 #include "tandem/augment/photo.h"
 
 #include <gtest/gtest.h>
@@ -15,6 +15,9 @@
 namespace tandem {
 namespace {
 
+using detail::PhotoOp;
+using detail::PhotoOpKind;
+
 PhotoOpKind kind_of(const std::string& name) {
   static const std::map<std::string, PhotoOpKind> kinds = {
       {"shear_x", PhotoOpKind::shear_x},         {"shear_y", PhotoOpKind::shear_y},
@@ -29,12 +32,11 @@ PhotoOpKind kind_of(const std::string& name) {
 
 using Levels = std::vector<std::uint8_t>;
 
-int greatest_difference(const Levels& a, const Levels& b) {
+int max_difference(const Levels& a, const Levels& b) {
   EXPECT_EQ(a.size(), b.size());
-  int greatest = 0;
-  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i)
-    greatest = std::max(greatest, std::abs(a[i] - b[i]));
-  return greatest;
+  int max = 0;
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) max = std::max(max, std::abs(a[i] - b[i]));
+  return max;
 }
 
 Levels result_of(const golden::Case& one) {
@@ -43,133 +45,134 @@ Levels result_of(const golden::Case& one) {
   Levels image = input.values<std::uint8_t>();
   const auto& params = one.params;
   const std::string op = params.at("op");
-  if (op == "centre" || op == "flip") {
-    PhotoRecipe recipe = evaluation_photos(params.at("size"));
+  if (op == "center" || op == "flip") {
+    PhotoRecipe recipe = evaluation_photo_recipe(params.at("size"));
     if (op == "flip") recipe.flip = 1;
-    if (op == "centre") {
-      recipe.fit = PhotoFit::centre;
+    if (op == "center") {
+      recipe.fit = PhotoFit::center;
       recipe.shorter_side = params.at("side");
       if (params.at("filter") == "bicubic") recipe.filter = ResizeFilter::bicubic;
     }
     Levels out(static_cast<std::size_t>(3 * recipe.height * recipe.width));
     PhotoScratch scratch;
-    make_photo(recipe, draw_photo(recipe, height, width, {}),
-               ImageView(image.data(), height, width, 3, 3 * width), out.data(), scratch);
+    transform_photo(recipe, RandomKey{}, ImageView(image.data(), height, width, 3, 3 * width), out.data(),
+                    scratch);
     return out;
   }
-  PhotoOp change;
+  PhotoOp photo_op;
   if (op == "hue")
-    change = {.kind = PhotoOpKind::hue, .value = params.at("turn").get<int>() & 255};
+    photo_op = {.kind = PhotoOpKind::hue, .value = params.at("turn").get<int>() & 255};
   else if (op == "factor")
-    change = {.kind = kind_of(params.at("kind")), .value = to_fixed(params.at("factor"))};
+    photo_op = {.kind = kind_of(params.at("kind")), .value = detail::to_fixed(params.at("factor"))};
   else
-    change = rand_augment_op(kind_of(params.at("kind")), params.at("magnitude").get<int>() / 30.0,
-                             params.at("negative"), height, width);
+    photo_op = detail::rand_augment_op(kind_of(params.at("kind")), params.at("magnitude").get<int>() / 30.0,
+                                       params.at("negative"), height, width);
   std::vector<std::uint8_t> copy;
-  apply_photo_op(change, height, width, image.data(), copy);
+  detail::apply_photo_op(photo_op, height, width, image.data(), copy);
   return image;
 }
 
-// Where PIL blends in floats and cuts off, a level may differ.
+// One level of tolerance where PIL blends in floats and truncates.
 TEST(Photo, EqualsPil) {
   int count = 0;
   for (const golden::Case& one : golden::load("photo")) {
     const std::string op = one.params.at("op"), kind = one.params.value("kind", "");
     const bool blends = kind == "brightness" || kind == "contrast" || kind == "saturation" ||
                         kind == "sharpness" || kind == "auto_contrast";
-    EXPECT_LE(greatest_difference(result_of(one), one.array("expected").values<std::uint8_t>()),
-              blends ? 1 : 0)
+    EXPECT_LE(max_difference(result_of(one), one.array("expected").values<std::uint8_t>()), blends ? 1 : 0)
         << one.name;
     ++count;
   }
   EXPECT_GE(count, 300);
 }
 
-TEST(Photo, CropsWithTheDrawnBoxAndErases) {
+TEST(Photo, CropAndErase_UseTheSampledBoxes) {
   const Image photo = noise_photo(50, 70, 1);
   PhotoRecipe recipe = parse_photo_recipe("crop, flip 1, erase 1", 16);
   PhotoScratch scratch;
   Levels out(3 * 16 * 16);
   for (std::uint32_t sample = 0; sample < 50; ++sample) {
-    const PhotoDraw draw = draw_photo(recipe, 50, 70, {.seed = 9, .sample = sample});
-    make_photo(recipe, draw, photo, out.data(), scratch);
-    const Image expected = resize(part(photo, draw.box), 16, 16);
-    ASSERT_GT(draw.erase.width, 0);
+    const detail::PhotoArguments arguments =
+        detail::sample_photo(recipe, 50, 70, {.seed = 9, .sample = sample});
+    transform_photo(recipe, arguments, photo, out.data(), scratch);
+    const Image expected = resize(crop(photo, arguments.box), 16, 16);
+    ASSERT_GT(arguments.erase.width, 0);
     for (int y = 0; y < 16; ++y)
       for (int x = 0; x < 16; ++x)
         for (int c = 0; c < 3; ++c) {
-          const bool erased = x >= draw.erase.x && x < draw.erase.x + draw.erase.width && y >= draw.erase.y &&
-                              y < draw.erase.y + draw.erase.height;
+          const bool erased = x >= arguments.erase.x && x < arguments.erase.x + arguments.erase.width &&
+                              y >= arguments.erase.y && y < arguments.erase.y + arguments.erase.height;
           ASSERT_EQ(out[static_cast<std::size_t>(3 * (16 * y + x) + c)],
-                    erased ? recipe.erase.colour[c] : expected.at(y, 15 - x, c));
+                    erased ? recipe.erase.color[c] : expected.at(y, 15 - x, c));
         }
   }
 }
 
-TEST(Photo, OnePixelWideAndVeryLongPhotographsAreFitted) {
+TEST(Photo, ExtremeAspectRatios_AreFitted) {
   PhotoScratch scratch;
   for (const auto& [height, width] :
        std::vector<std::pair<std::int64_t, std::int64_t>>{{1, 1}, {1, 5000}, {5000, 1}})
     for (const char* text :
-         {"photo", "none", "centre 256", "crop, bicubic, randaugment 4 30, jitter 1 1 1 0.5"}) {
+         {"photo", "none", "center 256", "crop, bicubic, randaugment 4 30, jitter 1 1 1 0.5"}) {
       const PhotoRecipe recipe = parse_photo_recipe(text);
       const Image photo = noise_photo(height, width, 5);
       Levels out(3 * 224 * 224);
-      make_photo(recipe, draw_photo(recipe, height, width, {.seed = 1}), photo, out.data(), scratch);
+      transform_photo(recipe, RandomKey{.seed = 1}, photo, out.data(), scratch);
       if (height * width == 1 && recipe.fit != PhotoFit::crop) {
         EXPECT_TRUE(std::equal(photo.pixels.begin(), photo.pixels.end(), out.end() - 3));
       }
     }
 }
 
-TEST(Photo, ABatchIsItsPhotographsOneAtATime) {
-  const PhotoShelf shelf = photo_shelf({{40, 50}, {90, 33}, {7, 5}, {1, 1}, {60, 60}, {31, 200}});
+TEST(Photo, Batch_EqualsSinglePhotographs) {
+  const PackedPhotos photos = pack_photos({{40, 50}, {90, 33}, {7, 5}, {1, 1}, {60, 60}, {31, 200}});
   const std::vector<std::int32_t> order = {0, 3, 5, 1, 4, 1, 2, 0, 5};
   const auto count = static_cast<std::int64_t>(order.size());
   for (const std::string& text : photo_recipes) {
     const PhotoRecipe recipe = parse_photo_recipe(text, 24);
     const Tensor out = Tensor::empty({count, 24, 24, 3}, DType::u8);
-    photo_batch(recipe, 11, 2, shelf.pixels, shelf.places, Tensor::from(order, {count}), out);
+    transform_photo_batch(recipe, 11, 2, photos.pixels, photos.locations, Tensor::from(order, {count}), out);
     PhotoScratch scratch;
     for (std::size_t i = 0; i < order.size(); ++i) {
-      const Image& photo = shelf.photos[static_cast<std::size_t>(order[i])];
+      const Image& photo = photos.photos[static_cast<std::size_t>(order[i])];
       Levels expected(3 * 24 * 24);
-      const DrawKey key{.seed = 11, .epoch = 2, .sample = static_cast<std::uint32_t>(order[i])};
-      if (order[i] != 4)  // the one that is not there
-        make_photo(recipe, draw_photo(recipe, photo.height, photo.width, key), photo, expected.data(),
-                   scratch);
-      const std::uint8_t* found = out.data<std::uint8_t>() + i * expected.size();
-      EXPECT_TRUE(std::equal(expected.begin(), expected.end(), found)) << text << ", image " << i;
+      const RandomKey key{.seed = 11, .epoch = 2, .sample = static_cast<std::uint32_t>(order[i])};
+      if (order[i] != 4)  // the missing one
+        transform_photo(recipe, key, photo, expected.data(), scratch);
+      const std::uint8_t* actual = out.data<std::uint8_t>() + i * expected.size();
+      EXPECT_TRUE(std::equal(expected.begin(), expected.end(), actual)) << text << ", image " << i;
     }
   }
 }
 
-TEST(Photo, BadArgumentsAreNamed) {
-  const PhotoShelf shelf = photo_shelf({{4, 5}, {2, 2}, {3, 3}});
-  const PhotoRecipe recipe = training_photos(8);
+TEST(Photo, InvalidArguments_Throw) {
+  const PackedPhotos photos = pack_photos({{4, 5}, {2, 2}, {3, 3}});
+  const PhotoRecipe recipe = training_photo_recipe(8);
   const Tensor out = Tensor::empty({1, 8, 8, 3}, DType::u8);
   const auto text = [&](std::vector<std::int32_t> samples, const Tensor& to, std::int64_t epoch = 0) {
     const auto count = static_cast<std::int64_t>(samples.size());
     return error_text([&] {
-      photo_batch(recipe, 1, epoch, shelf.pixels, shelf.places, Tensor::from(samples, {count}), to);
+      transform_photo_batch(recipe, 1, epoch, photos.pixels, photos.locations, Tensor::from(samples, {count}),
+                            to);
     });
   };
-  EXPECT_EQ(text({3}, out), "[photo] expected samples of 0 or more and below 3, got 3 at position 0");
-  EXPECT_EQ(text({-1}, out), "[photo] expected samples of 0 or more and below 3, got -1 at position 0");
-  EXPECT_EQ(text({0, 1}, out), "[photo] expected room for 2 images of 8×8×3 of u8, got [1, 8, 8, 3] of u8");
+  EXPECT_EQ(text({3}, out), "[photo] expected samples from 0 to below 3, got 3 at position 0");
+  EXPECT_EQ(text({-1}, out), "[photo] expected samples from 0 to below 3, got -1 at position 0");
+  EXPECT_EQ(text({0, 1}, out),
+            "[photo] expected an output of u8 in shape [2, 8, 8, 3], got [1, 8, 8, 3] of u8");
   EXPECT_EQ(text({0}, out, -1), "[photo] expected an epoch from 0 to 4294967295, got -1");
 }
 
-TEST(PhotoRecipe, TextAndBack) {
+TEST(PhotoRecipe, ToStringThenParse_IsTheSameRecipe) {
   for (const std::string& text : photo_recipes) {
     const PhotoRecipe recipe = parse_photo_recipe(text, 32);
     EXPECT_EQ(parse_photo_recipe(to_string(recipe), 32), recipe) << text << " " << to_string(recipe);
   }
-  EXPECT_EQ(parse_photo_recipe("photo"), training_photos());
-  EXPECT_EQ(parse_photo_recipe("none", 64), evaluation_photos(64));
-  EXPECT_EQ(parse_photo_recipe("centre 256"), evaluation_photos(224, true));
-  EXPECT_EQ(to_string(training_photos()), "crop 0.08 1 0.75 1.3333333333333333, flip 0.5");
-  EXPECT_EQ(to_string(evaluation_photos(224, true)), "centre 256");
+  EXPECT_EQ(parse_photo_recipe("photo"), training_photo_recipe());
+  EXPECT_EQ(parse_photo_recipe("none", 64), evaluation_photo_recipe(64));
+  EXPECT_EQ(parse_photo_recipe("center 256"), evaluation_photo_recipe(224, true));
+  EXPECT_EQ(to_string(training_photo_recipe()), "crop 0.08 1 0.75 1.3333333333333333, flip 0.5");
+  EXPECT_EQ(to_string(evaluation_photo_recipe(224, true)), "center 256");
   const PhotoRecipe all = parse_photo_recipe(
       "crop 0.2 0.9 0.5 2, flip 0.25, jitter 0.4 0.3 0.2 0.1, erase 0.25, randaugment 2 9");
   EXPECT_EQ(all.crop_scale, (Bounds{0.2, 0.9}));
@@ -179,12 +182,13 @@ TEST(PhotoRecipe, TextAndBack) {
   EXPECT_EQ(all.rand_augment, (RandAugment{2, 9}));
 }
 
-TEST(PhotoRecipe, NonsenseIsRefused) {
+TEST(PhotoRecipe, InvalidText_Throws) {
   const auto text = [](const char* recipe, int size = 224) {
     return error_text([&] { parse_photo_recipe(recipe, size); });
   };
   const std::string usage =
-      "[augment] expected photo, none or operations as in 'crop 0.08 1 0.75 1.333, flip 0.5, jitter 0.4 0.4 "
+      "[augment] expected photo, none or operations such as 'crop 0.08 1 0.75 1.333, flip 0.5, jitter 0.4 "
+      "0.4 "
       "0.4 0.1, erase 0.25, randaugment 2 9', got '";
   EXPECT_EQ(text("rotate 5"), usage + "rotate 5'");
   EXPECT_EQ(text(""), usage + "'");
@@ -195,12 +199,12 @@ TEST(PhotoRecipe, NonsenseIsRefused) {
   EXPECT_EQ(text("flip 2"), "[augment] flip: expected a number from 0 to 1, got 2");
   EXPECT_EQ(text("flip nan"), "[augment] flip: expected a number from 0 to 1, got nan");
   EXPECT_EQ(text("crop 0.5 0.2"),
-            "[augment] crop: expected two numbers in order from 1e-06 to 1, got 0.5 to 0.2");
+            "[augment] crop: expected two ascending numbers from 1e-06 to 1, got 0.5 to 0.2");
   EXPECT_EQ(text("jitter 0 0 0 0.7"),
             "[augment] jitter of the hue: expected a number from 0 to 0.5, got 0.7");
   EXPECT_EQ(text("randaugment 9 9"), "[augment] randaugment's count: expected a number from 0 to 4, got 9");
-  EXPECT_EQ(text("centre 100"), "[augment] centre: expected a shorter side from 224 to 8192, got 100");
-  EXPECT_EQ(text("photo", 0), "[augment] expected images of 1 to 4096 pixels a side, got 0×0");
+  EXPECT_EQ(text("center 100"), "[augment] center: expected a shorter side from 224 to 8192, got 100");
+  EXPECT_EQ(text("photo", 0), "[augment] expected sides of 1 to 4096 pixels, got 0×0");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Recipes as text, and what is refused.
+// Parsing and printing recipes, and invalid ones.
 #include "tandem/augment/recipe.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace tandem {
 namespace {
 
-TEST(Recipe, IsReadBackAsItIsWritten) {
+TEST(Recipe, ToStringThenParse_IsTheSameRecipe) {
   for (const char* text :
        {"none", "rotate -12 12", "rotate 0 360 cubic", "rotate -0.5 0.25 nearest", "shift -2 2",
         "shift -2 2 0 7", "skew -0.1 0.1", "noise 0 0.125",
@@ -23,7 +23,7 @@ TEST(Recipe, IsReadBackAsItIsWritten) {
   }
 }
 
-TEST(Recipe, TextMeansTheOperationsItNames) {
+TEST(Recipe, Parse_ReturnsTheNamedOperations) {
   EXPECT_EQ(parse_recipe("none"), Recipe{});
   EXPECT_EQ(parse_recipe("digits"), digits_recipe());
   EXPECT_FALSE(digits_recipe().empty());
@@ -33,9 +33,9 @@ TEST(Recipe, TextMeansTheOperationsItNames) {
   EXPECT_EQ(parse_recipe("shift 1 2 3 4"), compose({random_shift({1, 2}, {3, 4})}));
 }
 
-TEST(Recipe, TextThatIsNoRecipeIsRefused) {
+TEST(Recipe, InvalidText_Throws) {
   const char* const form =
-      "[augment] expected operations as in 'rotate -12 12, shift -2 2, skew -0.1 0.1, noise 0 0.1', got '";
+      "[augment] expected operations such as 'rotate -12 12, shift -2 2, skew -0.1 0.1, noise 0 0.1', got '";
   for (const char* text :
        {"turn 1 2", "rotate", "rotate 1", "rotate 1 2 3", "rotate 1 2 quintic", "rotate cubic 1 2",
         "shift 1 2 3", "shift 1 2 nearest", "skew 1 x", "noise 0 0.1x", "rotates 1 2", "rotate 1 +2"})
@@ -46,7 +46,7 @@ TEST(Recipe, TextThatIsNoRecipeIsRefused) {
         std::string("[augment] expected none, digits or operations with their bounds, got '") + text + "'");
 }
 
-TEST(Recipe, BoundsOutOfRangeAreRefused) {
+TEST(Recipe, InvalidBounds_Throw) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const double infinite = std::numeric_limits<double>::infinity();
   EXPECT_EQ(error_text([] {
@@ -74,11 +74,11 @@ TEST(Recipe, BoundsOutOfRangeAreRefused) {
   EXPECT_EQ(error_text([] { parse_recipe("shift 0 1 0 65537"); }),
             "[augment] shift: expected whole pixels from -65536 to 65536, got 0 to 65537");
   for (const char* text : {"noise -0.1 0", "noise 0 1.1"})
-    EXPECT_NE(error_text([=] { parse_recipe(text); }).find("expected a share of full scale from 0 to 1"),
+    EXPECT_NE(error_text([=] { parse_recipe(text); }).find("expected a fraction of full scale from 0 to 1"),
               std::string::npos);
 }
 
-TEST(Recipe, HasAtMostSixteenOperations) {
+TEST(Recipe, MoreThanSixteenOperations_Throw) {
   std::string text = "skew 0 1";
   for (int i = 1; i < 16; ++i) text += ", skew 0 1";
   EXPECT_EQ(parse_recipe(text).count, 16);

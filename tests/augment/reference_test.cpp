@@ -1,4 +1,4 @@
-// The definitions against SciPy's rotate and plain loops (tests/golden/make_augment.py).
+// Compares the definitions with SciPy's rotate and with plain loops (tests/golden/make_augment.py).
 #include "tandem/augment/reference.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ FloatImage result_of(const golden::Case& one) {
                     .operation = params.at("operation")});
 }
 
-TEST(Reference, EqualsTheStoredCases) {
+TEST(Reference, EqualsTheGoldenCases) {
   std::map<std::string, int> counts;
   for (const golden::Case& one : golden::load("augment")) {
     const std::vector<float> expected = one.array("expected").values<float>();
@@ -48,7 +48,7 @@ TEST(Reference, EqualsTheStoredCases) {
   for (const char* op : {"rotate", "shift", "skew", "add_noise"}) EXPECT_GE(counts[op], 40) << op;
 }
 
-TEST(Reference, NoiseOfHalfTheScaleIsEvenAndClipped) {
+TEST(Reference, Noise_IsUniformAndClipped) {
   const FloatImage image{.size = {.height = 100, .width = 100}, .values = std::vector<float>(10000, 0.75f)};
   const FloatImage noisy = add_noise(image, 0.5, {.seed = 3});
   int below = 0, full = 0;
@@ -62,7 +62,7 @@ TEST(Reference, NoiseOfHalfTheScaleIsEvenAndClipped) {
   EXPECT_NEAR(full, 2500, 200);
 }
 
-TEST(Reference, WrongArgumentsAreErrors) {
+TEST(Reference, InvalidArguments_Throw) {
   const FloatImage image{.size = {.height = 2, .width = 2}, .values = {1, 2, 3, 4}};
   const double nan = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(error_text([&] { rotate(image, nan); }),

@@ -9,8 +9,8 @@
 namespace tandem {
 namespace {
 
-TEST(Check, PassesSilentlyAndFailsWithTheValues) {
-  EXPECT_NO_THROW(check(true, "never seen {}", 1));
+TEST(Check, False_ThrowsErrorWithFormattedText) {
+  EXPECT_NO_THROW(check(true, "not formatted {}", 1));
   try {
     check(false, "[op] expected {}, got {}", 2, "three");
     FAIL() << "check did not throw";
@@ -19,7 +19,7 @@ TEST(Check, PassesSilentlyAndFailsWithTheValues) {
   }
 }
 
-TEST(Expect, NamesTheFileAndCallsItABug) {
+TEST(Expect, False_ThrowsInternalErrorWithLocation) {
   try {
     expect(false);
     FAIL() << "expect did not throw";

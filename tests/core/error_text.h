@@ -1,4 +1,5 @@
-// The message of the Error a call throws; the test fails when it throws none, or one of several lines.
+// The message of the Error that a call throws. The test fails when nothing is thrown or the message has more
+// than one line.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -17,7 +17,7 @@
 namespace tandem {
 namespace {
 
-// Sets the team's size for one test and puts it back.
+// Sets the team size to four for each test and restores it afterwards.
 class ParallelTest : public testing::Test {
  protected:
   void SetUp() override { set_thread_count(4); }
@@ -36,7 +36,7 @@ class ParallelTest : public testing::Test {
   }
 };
 
-TEST_F(ParallelTest, CoversEveryIndexOnceInMultiplesOfTheGrain) {
+TEST_F(ParallelTest, ParallelFor_CoversEveryIndexOnceInMultiplesOfTheGrain) {
   for (std::int64_t count : {1, 2, 3, 7, 64, 100, 1001})
     for (std::int64_t grain : {1, 3, 64, 5000}) {
       std::int64_t expected_begin = 0;
@@ -51,9 +51,9 @@ TEST_F(ParallelTest, CoversEveryIndexOnceInMultiplesOfTheGrain) {
     }
 }
 
-TEST_F(ParallelTest, TasksCoverEveryIndexOnceAndAThreadKeepsItsState) {
+TEST_F(ParallelTest, ParallelTasks_CoverEveryIndexOnceWithOneBodyPerThread) {
   for (const std::int64_t count : {0, 1, 7, 1000}) {
-    std::vector<std::atomic<int>> seen(static_cast<std::size_t>(count));
+    std::vector<std::atomic<int>> visits(static_cast<std::size_t>(count));
     std::atomic<int> made{0}, ranges{0};
     parallel_tasks(count, 3, [&] {
       ++made;
@@ -62,25 +62,25 @@ TEST_F(ParallelTest, TasksCoverEveryIndexOnceAndAThreadKeepsItsState) {
         EXPECT_TRUE(end - begin == 3 || end == count);
         EXPECT_GE(++own, 1);
         ++ranges;
-        for (std::int64_t i = begin; i < end; ++i) ++seen[static_cast<std::size_t>(i)];
+        for (std::int64_t i = begin; i < end; ++i) ++visits[static_cast<std::size_t>(i)];
       };
     });
-    for (const std::atomic<int>& times : seen) EXPECT_EQ(times, 1);
+    for (const std::atomic<int>& times : visits) EXPECT_EQ(times, 1);
     EXPECT_EQ(ranges, (count + 2) / 3);
     EXPECT_LE(made, thread_count());
   }
 }
 
-TEST_F(ParallelTest, CallsNothingForAnEmptyRange) {
+TEST_F(ParallelTest, EmptyRange_CallsNothing) {
   EXPECT_TRUE(ranges_of(0, 1).empty());
   EXPECT_TRUE(ranges_of(-5, 1).empty());
 }
 
-TEST_F(ParallelTest, AGrainBelowOneIsOne) {
+TEST_F(ParallelTest, GrainBelowOne_IsOne) {
   EXPECT_EQ(ranges_of(3, 0).back().second, 3);
 }
 
-TEST_F(ParallelTest, FewerThanTwoGrainsStayOnTheCallingThread) {
+TEST_F(ParallelTest, FewerThanTwoGrains_RunOnTheCallingThread) {
   const auto caller = std::this_thread::get_id();
   parallel_for(10, 10, [&](std::int64_t begin, std::int64_t end) {
     EXPECT_EQ(std::this_thread::get_id(), caller);
@@ -89,13 +89,13 @@ TEST_F(ParallelTest, FewerThanTwoGrainsStayOnTheCallingThread) {
   });
 }
 
-TEST_F(ParallelTest, UsesAsManyThreadsAsAskedFor) {
+TEST_F(ParallelTest, UsesTheConfiguredNumberOfThreads) {
   EXPECT_EQ(thread_count(), 4);
   EXPECT_EQ(ranges_of(4000, 1).size(), 4u);
   EXPECT_EQ(ranges_of(2, 1).size(), 2u);
 }
 
-TEST_F(ParallelTest, WritesAreSeenAfterwards) {
+TEST_F(ParallelTest, WritesAreVisibleAfterwards) {
   std::vector<int> values(100000, 0);
   for (int round = 0; round < 20; ++round)
     parallel_for(static_cast<std::int64_t>(values.size()), 1000, [&](std::int64_t begin, std::int64_t end) {
@@ -104,7 +104,7 @@ TEST_F(ParallelTest, WritesAreSeenAfterwards) {
   EXPECT_EQ(std::accumulate(values.begin(), values.end(), 0), 2000000);
 }
 
-TEST_F(ParallelTest, ThrowsAgainWhatTheBodyThrew) {
+TEST_F(ParallelTest, BodyThrows_ExceptionIsRethrown) {
   for (std::int64_t bad : {0, 500, 999})
     EXPECT_THROW(parallel_for(1000, 1,
                               [&](std::int64_t begin, std::int64_t end) {
@@ -113,10 +113,10 @@ TEST_F(ParallelTest, ThrowsAgainWhatTheBodyThrew) {
                  std::out_of_range);
   EXPECT_THROW(parallel_for(1000, 1, [](std::int64_t, std::int64_t) { throw std::out_of_range("all"); }),
                std::out_of_range);
-  EXPECT_EQ(ranges_of(1000, 1).back().second, 1000);  // and the team works on
+  EXPECT_EQ(ranges_of(1000, 1).back().second, 1000);  // the team is still usable
 }
 
-TEST_F(ParallelTest, ANestedCallRunsWhereItIs) {
+TEST_F(ParallelTest, NestedCall_RunsOnTheCallingThread) {
   std::atomic<std::int64_t> total{0};
   parallel_for(8, 1, [&](std::int64_t begin, std::int64_t end) {
     const auto caller = std::this_thread::get_id();
@@ -128,7 +128,7 @@ TEST_F(ParallelTest, ANestedCallRunsWhereItIs) {
   EXPECT_EQ(total, 800);
 }
 
-TEST_F(ParallelTest, AThreadLimitHoldsWhileItLivesAndOnItsThreadAlone) {
+TEST_F(ParallelTest, ThreadLimit_AppliesToItsScopeAndThreadOnly) {
   {
     const ThreadLimit two(2);
     EXPECT_EQ(thread_count(), 2);
@@ -136,7 +136,7 @@ TEST_F(ParallelTest, AThreadLimitHoldsWhileItLivesAndOnItsThreadAlone) {
       const ThreadLimit one(1);
       EXPECT_EQ(thread_count(), 1);
       EXPECT_EQ(ranges_of(1000, 1).size(), 1u);
-      const ThreadLimit wider(3);  // an inner limit does not lift an outer one
+      const ThreadLimit wider(3);  // an inner limit does not raise an outer one
       EXPECT_EQ(thread_count(), 1);
     }
     EXPECT_EQ(thread_count(), 2);
@@ -149,7 +149,7 @@ TEST_F(ParallelTest, AThreadLimitHoldsWhileItLivesAndOnItsThreadAlone) {
   EXPECT_EQ(thread_count(), 4);
 }
 
-TEST_F(ParallelTest, SmallWorkEndsNoThreadOfTheTeam) {
+TEST_F(ParallelTest, SmallRange_KeepsTheThreadsOfTheTeam) {
   std::mutex mutex;
   const auto members = [&](std::int64_t count) {
     std::set<std::thread::id> ids;
@@ -165,7 +165,7 @@ TEST_F(ParallelTest, SmallWorkEndsNoThreadOfTheTeam) {
   EXPECT_EQ(members(4), all);
 }
 
-TEST_F(ParallelTest, WorksFromSeveralThreadsAtOnce) {
+TEST_F(ParallelTest, ConcurrentCallers_AllComplete) {
   std::atomic<std::int64_t> total{0};
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t)
@@ -177,7 +177,7 @@ TEST_F(ParallelTest, WorksFromSeveralThreadsAtOnce) {
   EXPECT_EQ(total, 40000);
 }
 
-TEST_F(ParallelTest, RefusesBadCounts) {
+TEST_F(ParallelTest, InvalidCounts_Throw) {
   EXPECT_EQ(error_text([] { set_thread_count(0); }),
             "[threads] expected a thread count from 1 to 4096, got 0");
   EXPECT_EQ(error_text([] { ThreadLimit limit(0); }),
@@ -185,7 +185,7 @@ TEST_F(ParallelTest, RefusesBadCounts) {
   EXPECT_EQ(thread_count(), 4);
 }
 
-TEST(Parallel, ThereIsAtLeastOneCpu) {
+TEST(Parallel, UsableCpus_IsAtLeastOne) {
   EXPECT_GE(usable_cpus(), 1);
   EXPECT_LE(usable_cpus(), static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
 }

@@ -9,7 +9,7 @@
 namespace tandem {
 namespace {
 
-TEST(Shape, CountsItsElements) {
+TEST(Shape, Numel_IsTheProductOfTheSizes) {
   EXPECT_EQ(Shape().numel(), 1);
   EXPECT_EQ((Shape{}).rank(), 0);
   EXPECT_EQ((Shape{2, 3, 4}).numel(), 24);
@@ -18,14 +18,14 @@ TEST(Shape, CountsItsElements) {
   EXPECT_EQ((Shape{}).to_string(), "[]");
 }
 
-TEST(Shape, EqualsByRankAndSizes) {
+TEST(Shape, Equality_ComparesRankAndSizes) {
   EXPECT_EQ((Shape{2, 3}), (Shape{2, 3}));
   EXPECT_NE((Shape{2, 3}), (Shape{3, 2}));
   EXPECT_NE((Shape{2, 3}), (Shape{2, 3, 1}));
   EXPECT_NE((Shape{}), (Shape{1}));
 }
 
-TEST(Shape, RefusesBadSizes) {
+TEST(Shape, InvalidSizes_Throw) {
   EXPECT_EQ(error_text([] { Shape{2, -1}; }), "[shape] expected sizes of 0 or more, got [2, -1]");
   EXPECT_EQ(error_text([] { Shape{1, 1, 1, 1, 1, 1, 1, 1, 1}; }),
             "[shape] expected at most 8 dimensions, got 9");
@@ -36,22 +36,22 @@ TEST(Shape, RefusesBadSizes) {
             "[shape] [4294967296, 4294967296] has more elements than 63 bits can count");
 }
 
-TEST(Shape, AZeroMakesAnySizesHarmless) {
+TEST(Shape, SizeZero_NeverOverflows) {
   const std::int64_t big = std::int64_t{1} << 40;
   EXPECT_EQ((Shape{big, big, 0}).numel(), 0);
   EXPECT_EQ((Shape{0, big, big}).numel(), 0);
 }
 
-TEST(Shape, StridesAreRowMajor) {
+TEST(Shape, ContiguousStrides_AreRowMajor) {
   EXPECT_EQ(contiguous_strides({2, 3, 4}), (Dims{12, 4, 1}));
   EXPECT_EQ(contiguous_strides({}), (Dims{}));
   EXPECT_EQ(contiguous_strides({2, 0, 4}), (Dims{1, 1, 1}));
   const std::int64_t big = std::int64_t{1} << 40;
   EXPECT_EQ(contiguous_strides({0, big, big}).rank(),
-            3);  // no such element: any strides do, without overflow
+            3);  // must not overflow
 }
 
-TEST(Shape, AxesCountFromEitherEnd) {
+TEST(Shape, NormalizeAxis_CountsFromEitherEnd) {
   EXPECT_EQ(normalize_axis(0, 3, "op"), 0);
   EXPECT_EQ(normalize_axis(-1, 3, "op"), 2);
   EXPECT_EQ(normalize_axis(-3, 3, "op"), 0);
@@ -59,7 +59,7 @@ TEST(Shape, AxesCountFromEitherEnd) {
   EXPECT_EQ(error_text([] { normalize_axis(-4, 3, "sum"); }), "[sum] expected an axis from -3 to 2, got -4");
 }
 
-TEST(Shape, BroadcastsAsNumPyDoes) {
+TEST(Shape, BroadcastShapes_FollowsNumPy) {
   const auto broadcast = [](const Shape& a, const Shape& b) { return broadcast_shapes(a, b, "add"); };
   EXPECT_EQ(broadcast({3, 4}, {4}), (Shape{3, 4}));
   EXPECT_EQ(broadcast({}, {2, 2}), (Shape{2, 2}));
@@ -74,7 +74,7 @@ TEST(Shape, BroadcastsAsNumPyDoes) {
             "[add] expected shapes that broadcast together, got [0] and [2]");
 }
 
-TEST(Shape, ABroadcastThatOverflowsIsAnError) {
+TEST(Shape, BroadcastShapes_Overflow_Throws) {
   const std::int64_t big = std::int64_t{1} << 32;
   EXPECT_EQ(error_text([&] {
               broadcast_shapes({big, 1}, {1, big}, "add");

@@ -18,14 +18,14 @@ TEST(Simd, EveryLevelHasAName) {
 #endif
 }
 
-TEST(Simd, TheWidthIsTheLevels) {
+TEST(Simd, WithSimd_PassesTheWidthOfTheLevel) {
   std::size_t width = 0;
   with_simd([&]<std::size_t bytes>() { width = bytes; });
   const SimdLevel level = simd_level();
   EXPECT_EQ(width, level == SimdLevel::avx512 ? 64u : level == SimdLevel::avx2 ? 32u : 16u);
 }
 
-TEST(Simd, VectorsComputeElementByElement) {
+TEST(Simd, Vector_OperatorsAreElementWise) {
   std::vector<float> a(64), b(64), sum(64);
   for (int i = 0; i < 64; ++i) {
     a[i] = static_cast<float>(i);

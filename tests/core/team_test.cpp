@@ -9,9 +9,9 @@
 namespace tandem {
 namespace {
 
-class TeamOf : public testing::TestWithParam<int> {};
+class TeamTest : public testing::TestWithParam<int> {};
 
-TEST_P(TeamOf, MembersSeeWhatOthersWroteBeforeTheMeeting) {
+TEST_P(TeamTest, ArriveAndWait_MakesEarlierWritesVisible) {
   constexpr int rounds = 2000;
   const int threads = GetParam();
   std::vector<int> values(static_cast<std::size_t>(threads), 0);
@@ -19,16 +19,16 @@ TEST_P(TeamOf, MembersSeeWhatOthersWroteBeforeTheMeeting) {
   run_team(threads, [&](const TeamMember& member) {
     for (int round = 1; round <= rounds; ++round) {
       values[static_cast<std::size_t>(member.index)] = round;
-      member.meet();
+      member.arrive_and_wait();
       for (const int value : values) wrong[static_cast<std::size_t>(member.index)] += value != round;
-      member.meet();
+      member.arrive_and_wait();
     }
   });
   EXPECT_EQ(std::accumulate(wrong.begin(), wrong.end(), 0), 0);
   EXPECT_EQ(*std::min_element(values.begin(), values.end()), rounds);
 }
 
-TEST_P(TeamOf, PartsCoverTheWorkOnce) {
+TEST_P(TeamTest, BeginAndEnd_CoverTheWorkOnce) {
   for (const std::int64_t work : {0, 1, 5, 64, 1001}) {
     std::vector<int> done(static_cast<std::size_t>(work), 0);
     run_team(GetParam(), [&](const TeamMember& member) {
@@ -39,7 +39,7 @@ TEST_P(TeamOf, PartsCoverTheWorkOnce) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Threads, TeamOf, testing::Values(1, 2, 3, 8));
+INSTANTIATE_TEST_SUITE_P(Threads, TeamTest, testing::Values(1, 2, 3, 8));
 
 }  // namespace
 }  // namespace tandem

@@ -66,7 +66,7 @@ TEST_F(WriteFile, WritesAndReplacesWholeFiles) {
   EXPECT_EQ(files(), 1);
 }
 
-TEST_F(WriteFile, KeepsModesAndLinks) {
+TEST_F(WriteFile, ExistingFile_KeepsModeAndLinks) {
   const fs::path path = folder_ / "a";
   write_file("write", path, "x");
   fs::permissions(path, fs::perms(0640));
@@ -77,13 +77,13 @@ TEST_F(WriteFile, KeepsModesAndLinks) {
   EXPECT_EQ(fs::status(path).permissions(), fs::perms(0640));
 }
 
-TEST_F(WriteFile, BytesAreKeptAsTheyAre) {
+TEST_F(WriteFile, Bytes_AreWrittenUnchanged) {
   const std::vector<std::byte> bytes{std::byte{0}, std::byte{0x0A}, std::byte{0x0D}, std::byte{0xFF}};
   write_file("write", folder_ / "a", bytes);
   EXPECT_EQ(read(folder_ / "a"), std::string("\0\n\r\xFF", 4));
 }
 
-TEST_F(WriteFile, ALinkToNothingYetMakesWhatItPointsTo) {
+TEST_F(WriteFile, DanglingLink_CreatesItsTarget) {
   fs::create_directory(folder_ / "real");
   fs::create_symlink("second", folder_ / "first");
   fs::create_symlink(folder_ / "real" / "a", folder_ / "second");
@@ -96,19 +96,19 @@ TEST_F(WriteFile, ALinkToNothingYetMakesWhatItPointsTo) {
             "[write] cannot write " + (folder_ / "loop").string() + ": Too many levels of symbolic links");
 }
 
-TEST_F(WriteFile, NewFilesAreReadableAsTheUmaskSays) {
+TEST_F(WriteFile, NewFile_ModeFollowsTheUmask) {
   const mode_t mask = ::umask(022);
   write_file("write", folder_ / "a", "x");
   ::umask(mask);
   EXPECT_EQ(fs::status(folder_ / "a").permissions(), fs::perms(0644));
 }
 
-TEST_F(WriteFile, NamesMayBeAsLongAsTheyCan) {
+TEST_F(WriteFile, NameOfMaximumLength_IsWritten) {
   write_file("write", folder_ / std::string(255, 'n'), "x");
   EXPECT_EQ(files(), 1);
 }
 
-TEST_F(WriteFile, ErrorsNameThePathAndTheReason) {
+TEST_F(WriteFile, Error_NamesThePathAndTheReason) {
   const fs::path missing = folder_ / "no" / "report.html";
   EXPECT_EQ(error_of(missing), "[write] cannot write " + missing.string() + ": No such file or directory");
   EXPECT_EQ(error_of(folder_), "[write] cannot write " + folder_.string() + ": Is a directory");
@@ -121,7 +121,7 @@ TEST_F(WriteFile, ErrorsNameThePathAndTheReason) {
     EXPECT_EQ(check_error_of(path), error_of(path));
 }
 
-TEST_F(WriteFile, CheckingLeavesNoTrace) {
+TEST_F(WriteFile, CheckWritable_LeavesNoTrace) {
   write_file("write", folder_ / "old", "x");
   check_writable("write", folder_ / "old");
   check_writable("write", folder_ / "new");
@@ -130,12 +130,12 @@ TEST_F(WriteFile, CheckingLeavesNoTrace) {
   EXPECT_EQ(files(), 1);
 }
 
-TEST_F(WriteFile, RefusesWhatMayNotBeWritten) {
+TEST_F(WriteFile, ReadOnlyTarget_Throws) {
   const uid_t user = ::geteuid();
   constexpr uid_t nobody = 65534;
-  if (user == 0) {  // root may write anything, so be nobody for a while
+  if (user == 0) {  // root can write anything, so become nobody temporarily
     ASSERT_EQ(::chown(folder_.c_str(), nobody, static_cast<gid_t>(-1)), 0);
-    if (::seteuid(nobody) != 0) GTEST_SKIP() << "root may write anything and cannot become nobody here";
+    if (::seteuid(nobody) != 0) GTEST_SKIP() << "root can write anything and cannot become nobody here";
   }
   const fs::path path = folder_ / "report.html";
   write_file("write", path, "old");
@@ -151,9 +151,9 @@ TEST_F(WriteFile, RefusesWhatMayNotBeWritten) {
   EXPECT_EQ(::seteuid(user), 0);
 }
 
-// A disk with room for files of so many bytes.
+// Simulates a full disk: calls f with a limit on the size of files.
 template <class F>
-void with_room(rlim_t bytes, F&& f) {
+void with_file_size_limit(rlim_t bytes, F&& f) {
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
   rlimit small = before;
@@ -165,30 +165,30 @@ void with_room(rlim_t bytes, F&& f) {
   std::signal(SIGXFSZ, handler);
 }
 
-TEST_F(WriteFile, AFailedWriteLeavesTheOldFileAndNothingElse) {
+TEST_F(WriteFile, FailedWrite_LeavesOnlyTheOldFile) {
   const fs::path path = folder_ / "report.html";
   write_file("write", path, "old");
   std::string error;
-  with_room(1000, [&] { error = error_of(path, std::string(5000, 'x')); });
+  with_file_size_limit(1000, [&] { error = error_of(path, std::string(5000, 'x')); });
   EXPECT_EQ(error, "[write] cannot write " + path.string() + ": File too large");
   EXPECT_EQ(read(path), "old");
   EXPECT_EQ(files(), 1);
 }
 
-TEST_F(WriteFile, DevicesAreWrittenNotReplaced) {
+TEST_F(WriteFile, Device_IsWrittenNotReplaced) {
   write_file("write", "/dev/null", "text");
   EXPECT_TRUE(fs::is_character_file("/dev/null"));
   EXPECT_EQ(error_of("/dev/full"), "[write] cannot write /dev/full: No space left on device");
 }
 
-// Small ones and those with threads of their own.
+// Small files, and large ones that are written by background threads.
 class WriteParts : public WriteFile, public testing::WithParamInterface<std::size_t> {
  protected:
   FileParts parts(std::string head) {
-    return {.head_size = 4,
-            .make_head = [head] { return head; },
+    return {.header_size = 4,
+            .make_header = [head] { return head; },
             .body = {std::as_bytes(std::span(*body_)), {}, std::as_bytes(std::span(tail_))},
-            .memory = body_};
+            .keep_alive = body_};
   }
 
   std::shared_ptr<const std::string> body_ = std::make_shared<const std::string>(GetParam(), 'b');
@@ -196,7 +196,7 @@ class WriteParts : public WriteFile, public testing::WithParamInterface<std::siz
   fs::path path_ = folder_ / "a";
 };
 
-TEST_P(WriteParts, BecomeOneFileWhenItIsFinished) {
+TEST_P(WriteParts, Finish_WritesOneFile) {
   write_file("write", path_, "old");
   PendingFile file("write", path_, parts("head"));
   EXPECT_EQ(read(path_), "old");
@@ -207,7 +207,7 @@ TEST_P(WriteParts, BecomeOneFileWhenItIsFinished) {
   EXPECT_EQ(files(), 1);
 }
 
-TEST_P(WriteParts, AreNothingWhenTheyAreNot) {
+TEST_P(WriteParts, NotFinished_LeavesNothing) {
   write_file("write", path_, "old");
   {
     const PendingFile one("write", path_, parts("head")), other("write", path_, parts("head"));
@@ -217,7 +217,7 @@ TEST_P(WriteParts, AreNothingWhenTheyAreNot) {
   EXPECT_EQ(files(), 1);
 }
 
-TEST_P(WriteParts, TheOrderOfFinishingIsThatOfTheNames) {
+TEST_P(WriteParts, ConcurrentWrites_LastFinishWins) {
   PendingFile one("write", path_, parts("one "));
   PendingFile two("write", path_, parts("two "));
   two.finish();
@@ -226,7 +226,7 @@ TEST_P(WriteParts, TheOrderOfFinishingIsThatOfTheNames) {
   EXPECT_EQ(read(path_).substr(0, 4), "one ");
 }
 
-TEST_P(WriteParts, FailuresLeaveTheOldFileAndNothingElse) {
+TEST_P(WriteParts, Failure_LeavesOnlyTheOldFile) {
   write_file("write", path_, "old");
   const auto error_of_parts = [&](FileParts given) -> std::string {
     try {
@@ -237,16 +237,16 @@ TEST_P(WriteParts, FailuresLeaveTheOldFileAndNothingElse) {
     return "no error";
   };
   std::string full;
-  with_room(GetParam() / 2, [&] { full = error_of_parts(parts("head")); });
+  with_file_size_limit(GetParam() / 2, [&] { full = error_of_parts(parts("head")); });
   EXPECT_EQ(full, "[write] cannot write " + path_.string() + ": File too large");
   FileParts bad = parts("");
-  bad.make_head = []() -> std::string { throw Error("no head"); };
+  bad.make_header = []() -> std::string { throw Error("no head"); };
   EXPECT_EQ(error_of_parts(bad), "no head");
   EXPECT_EQ(read(path_), "old");
   EXPECT_EQ(files(), 1);
 }
 
-TEST_P(WriteParts, GoThroughAPipeInTheirOrder) {
+TEST_P(WriteParts, Pipe_ReceivesHeaderThenBody) {
   ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
   std::future<std::string> got = std::async(std::launch::async, [&] { return read(path_); });
   PendingFile("write", path_, parts("head")).finish();
@@ -255,7 +255,7 @@ TEST_P(WriteParts, GoThroughAPipeInTheirOrder) {
 
 INSTANTIATE_TEST_SUITE_P(Sizes, WriteParts, testing::Values(100, 3 << 20));
 
-TEST_F(WriteFile, Appends) {
+TEST_F(WriteFile, AppendFile_AppendsAndReportsErrors) {
   const fs::path path = folder_ / "log.csv";
   append_file("write", path, "one\n");
   append_file("write", path, "");

@@ -1,5 +1,5 @@
-// Every source of augmented images, whoever does the work, gives the bytes augment_batch() gives.
-#include "tandem/data/augmented_source.h"
+// Every source of augmented images gives the bytes of augment_batch().
+#include "tandem/data/loader/augmented_source.h"
 
 #include <gtest/gtest.h>
 
@@ -7,13 +7,14 @@
 #include <vector>
 
 #include "tandem/augment/augment.h"
-#include "tandem/data/digits.h"
+#include "tandem/data/synthetic/digits.h"
 #include "tandem/device/driver.h"
+#include "tandem/device/on_backend.h"
 
 namespace tandem {
 namespace {
 
-constexpr std::int64_t samples = 700;  // more than a block of the loader
+constexpr std::int64_t samples = 700;  // more than one block of the loader
 const BatchPlan plan{.samples = samples, .batch_size = 16, .seed = 5};
 
 const ImageSet& images() {
@@ -21,10 +22,10 @@ const ImageSet& images() {
   return set;
 }
 
-struct Taken {
+struct Images {
   std::vector<std::uint8_t> pixels;
   std::vector<std::int32_t> labels;
-  friend bool operator==(const Taken&, const Taken&) = default;
+  friend bool operator==(const Images&, const Images&) = default;
 };
 
 template <class T>
@@ -37,31 +38,30 @@ std::vector<T> to_host(const T* from, std::int64_t count, Device device) {
   return values;
 }
 
-void append(Taken& taken, const SourceBlock& block, const BatchSource& source) {
+void append(Images& all, const SourceBlock& block, const BatchSource& source) {
   const std::int64_t size = source.image_size();
   const auto pixels = to_host(block.images, block.image_count * size, source.device());
   for (const std::int32_t sample : to_host(block.samples, block.count, source.device()))
-    taken.pixels.insert(taken.pixels.end(), pixels.begin() + sample * size,
-                        pixels.begin() + (sample + 1) * size);
+    all.pixels.insert(all.pixels.end(), pixels.begin() + sample * size, pixels.begin() + (sample + 1) * size);
   for (const std::int32_t label : to_host(block.labels, block.count, source.device()))
-    taken.labels.push_back(label);
+    all.labels.push_back(label);
 }
 
-// Positions from `first` to the end of an epoch, at most `most` at a time.
-Taken rest_of(BatchSource& source, std::int64_t epoch, std::int64_t first, std::int64_t most) {
-  Taken taken;
+// Positions from `first` to the end of an epoch, at most `max_count` at a time.
+Images rest_of(BatchSource& source, std::int64_t epoch, std::int64_t first, std::int64_t max_count) {
+  Images all;
   while (first < samples) {
-    const SourceBlock block = source.take(epoch, first, most);
+    const SourceBlock block = source.next_block(epoch, first, max_count);
     EXPECT_GT(block.count, 0);
-    EXPECT_LE(block.count, most);
+    EXPECT_LE(block.count, max_count);
     EXPECT_TRUE(block.count % plan.batch_size == 0 || first + block.count == samples);
-    append(taken, block, source);
+    append(all, block, source);
     first += block.count;
   }
-  return taken;
+  return all;
 }
 
-Taken expected(std::int64_t epoch, std::int64_t first) {
+Images expected(std::int64_t epoch, std::int64_t first) {
   const Tensor order = Tensor::empty({samples - first}, DType::i32);
   const Tensor labels = Tensor::empty({samples - first}, DType::i32);
   fill_block(plan, epoch, first, images().labels, order, labels);
@@ -71,10 +71,12 @@ Taken expected(std::int64_t epoch, std::int64_t first) {
 }
 
 void expect_all(BatchSource& source) {
-  for (const std::int64_t most : {std::int64_t{1} << 20, std::int64_t{16}, std::int64_t{48}}) {
-    EXPECT_TRUE(rest_of(source, 0, 0, most) == expected(0, 0)) << "at most " << most;
-    EXPECT_TRUE(rest_of(source, 1, 0, most) == expected(1, 0)) << "the next epoch, at most " << most;
-    EXPECT_TRUE(rest_of(source, 1, 320, most) == expected(1, 320)) << "from the middle, at most " << most;
+  for (const std::int64_t max_count : {std::int64_t{1} << 20, std::int64_t{16}, std::int64_t{48}}) {
+    EXPECT_TRUE(rest_of(source, 0, 0, max_count) == expected(0, 0)) << "at most " << max_count;
+    EXPECT_TRUE(rest_of(source, 1, 0, max_count) == expected(1, 0))
+        << "the next epoch, at most " << max_count;
+    EXPECT_TRUE(rest_of(source, 1, 320, max_count) == expected(1, 320))
+        << "from the middle, at most " << max_count;
   }
 }
 
@@ -84,34 +86,34 @@ LoaderOptions with_workers(int workers) {
   return options;
 }
 
-TEST(AugmentedSource, WorkersOnTheCpu) {
+TEST(HostPrefetcher, AnyNumberOfWorkers_GivesTheSameBytes) {
   for (const int workers : {0, 1, 3}) {
-    LoadedImages source(images(), plan, digits_recipe(), with_workers(workers));
+    HostPrefetcher source(images(), plan, digits_recipe(), with_workers(workers));
     expect_all(source);
   }
-  EXPECT_EQ(LoadedImages(images(), plan, digits_recipe(), with_workers(0)).description(),
+  EXPECT_EQ(HostPrefetcher(images(), plan, digits_recipe(), with_workers(0)).description(),
             "on the CPU, between the steps");
-  EXPECT_EQ(LoadedImages(images(), plan, digits_recipe(), with_workers(2)).description(),
+  EXPECT_EQ(HostPrefetcher(images(), plan, digits_recipe(), with_workers(2)).description(),
             "by 2 threads on the CPU");
 }
 
-TEST(AugmentedSource, EpochsAreAugmentedAnew) {
-  LoadedImages source(images(), plan, digits_recipe(), with_workers(0));
+TEST(HostPrefetcher, Epochs_DifferInAugmentation) {
+  HostPrefetcher source(images(), plan, digits_recipe(), with_workers(0));
   EXPECT_FALSE(rest_of(source, 0, 0, 64) == rest_of(source, 1, 0, 64));
 }
 
-// On the CPU it copies from memory to memory, which shows that blocks are neither mixed up nor overwritten.
-TEST(AugmentedSource, CopiesOfWhatWorkersMade) {
+// On the CPU it copies from memory to memory, which also checks that blocks are not mixed up or overwritten.
+TEST(DevicePrefetcher, EveryDevice_GivesTheSameBytes) {
   std::vector<Device> devices{cpu_device};
   if (cuda_device_count() > 0) devices.push_back(cuda_device());
   for (const Device device : devices) {
-    CopiedImages source(images(), plan, digits_recipe(), with_workers(2), device);
+    DevicePrefetcher source(images(), plan, digits_recipe(), with_workers(2), device);
     expect_all(source);
     EXPECT_GE(source.waited_ms(), 0);
   }
 }
 
-TEST(AugmentedSource, OnTheDeviceItself) {
+TEST(DeviceAugmentedImages, EveryDevice_GivesTheSameBytes) {
   std::vector<Device> devices{cpu_device};
   if (cuda_device_count() > 0) devices.push_back(cuda_device());
   for (const Device device : devices) {

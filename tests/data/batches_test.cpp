@@ -19,7 +19,7 @@ std::vector<std::int32_t> order(const BatchPlan& plan, std::int64_t epoch, std::
   return out.to_vector<std::int32_t>();
 }
 
-TEST(Batches, AllOfTheDataTheLastBatchHoldingTheRemainder) {
+TEST(Batches, OnePass_LastBatchHoldsTheRemainder) {
   const BatchPlan plan{.samples = 103, .batch_size = 10};
   EXPECT_EQ(plan.steps(), 11);
   EXPECT_EQ(plan.rows(0), 10);
@@ -31,14 +31,14 @@ TEST(Batches, AllOfTheDataTheLastBatchHoldingTheRemainder) {
   EXPECT_EQ(all, expected);
 }
 
-TEST(Batches, APartIsTheSameWhereverItBegins) {
+TEST(Batches, FillOrder_FromAnyPosition_GivesTheSameOrder) {
   const BatchPlan plan{.samples = 60000, .batch_size = 16, .seed = 9};
   const auto all = order(plan, 2, 0, 60000), part = order(plan, 2, 12345, 777);
   EXPECT_TRUE(std::equal(part.begin(), part.end(), all.begin() + 12345));
   EXPECT_NE(order(plan, 3, 0, 100), order(plan, 2, 0, 100));
 }
 
-TEST(Batches, RandomBatchesGoThroughTheDataAgainInAnotherOrder) {
+TEST(Batches, SecondPassOfAnEpoch_HasAnotherOrder) {
   const BatchPlan plan{.samples = 50, .batch_size = 10, .batches_per_epoch = 12};
   EXPECT_EQ(plan.steps(), 12);
   EXPECT_EQ(plan.rows(11), 10);
@@ -59,9 +59,9 @@ TEST_P(BatchesOn, EveryDeviceHasTheSameOrder) {
 
 INSTANTIATE_TEST_SUITE_P(Devices, BatchesOn, testing::ValuesIn(test_devices()), device_name);
 
-TEST(Batches, RefusesWhatMakesNoSense) {
+TEST(Batches, CheckBatchPlan_SizesOutOfRange_Throws) {
   EXPECT_EQ(error_text([] { check_batch_plan({.samples = 0}); }),
-            "[batches] expected 1 to 2147483647 training images, got 0");
+            "[batches] expected 1 to 2147483647 samples, got 0");
   EXPECT_EQ(error_text([] { check_batch_plan({.samples = 5, .batch_size = 0}); }),
             "[batches] expected a batch size from 1 to 1048576, got 0");
 }

@@ -1,4 +1,4 @@
-#include "tandem/data/digits.h"
+#include "tandem/data/synthetic/digits.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <string>
 
 #include "tandem/core/parallel.h"
-#include "tandem/data/digit_strokes.h"
+#include "tandem/data/synthetic/digit_strokes.h"
 #include "tests/core/error_text.h"
 
 namespace tandem {
@@ -33,7 +33,7 @@ TEST(Digits, IsAValidSet) {
   EXPECT_EQ(none.count(), 0);
 }
 
-TEST(Digits, AreTheSameBitsOnAnyNumberOfThreads) {
+TEST(Digits, AnyNumberOfThreads_GivesTheSameBits) {
   const ImageSet many = make_digits(1000, 5);
   const ThreadLimit one(1);
   const ImageSet alone = make_digits(1000, 5);
@@ -41,7 +41,7 @@ TEST(Digits, AreTheSameBitsOnAnyNumberOfThreads) {
   EXPECT_EQ(labels_of(many), labels_of(alone));
 }
 
-TEST(Digits, APartIsTheSameBitsMadeAlone) {
+TEST(Digits, PartOfTheSet_GivesTheSameBits) {
   const ImageSet whole = make_digits(500, 5, 100);
   for (const auto& [begin, end] : {std::pair{0, 1}, {3, 70}, {123, 456}, {499, 500}}) {
     const ImageSet part = make_digits(end - begin, 5, 100 + begin);
@@ -50,7 +50,7 @@ TEST(Digits, APartIsTheSameBitsMadeAlone) {
   }
 }
 
-TEST(Digits, SeedsAndNumbersGiveOtherImages) {
+TEST(Digits, SeedsAndIndices_GiveDifferentImages) {
   const ImageSet a = make_digits(1500, 1), b = make_digits(1500, 2);
   EXPECT_NE(labels_of(a), labels_of(b));
   std::set<std::string> images;
@@ -62,9 +62,9 @@ TEST(Digits, SeedsAndNumbersGiveOtherImages) {
   EXPECT_EQ(images.size(), 4500u);
 }
 
-TEST(Digits, EveryTenHoldEachDigitOnceInAnOrderOfTheirOwn) {
+TEST(Digits, EveryTenImages_HoldEachDigitOnceInRandomOrder) {
   const auto labels = labels_of(make_digits(10000, 3));
-  std::vector<int> at_zero(10);  // where the 0 stands
+  std::vector<int> at_zero(10);  // positions of the digit 0
   for (std::size_t ten = 0; ten < labels.size(); ten += 10) {
     std::vector<std::int32_t> order(labels.begin() + ten, labels.begin() + ten + 10);
     ++at_zero[static_cast<std::size_t>(std::find(order.begin(), order.end(), 0) - order.begin())];
@@ -75,7 +75,7 @@ TEST(Digits, EveryTenHoldEachDigitOnceInAnOrderOfTheirOwn) {
   for (const int count : at_zero) EXPECT_NEAR(count, 100, 50);
 }
 
-TEST(Digits, AreWhiteInkOnBlackPaperWithARimLeftFree) {
+TEST(Digits, Levels_AreLikeMnistWithAnEmptyBorder) {
   const ImageSet set = make_digits(2000, 9);
   const auto pixels = pixels_of(set);
   double sum = 0, rim = 0;
@@ -98,9 +98,9 @@ TEST(Digits, AreWhiteInkOnBlackPaperWithARimLeftFree) {
   }
 }
 
-// The mean picture of a digit is like that of other draws of the same digit and unlike those of others.
-TEST(Digits, LookLikeTheirLabels) {
-  const auto mean_pictures = [](const ImageSet& set) {
+// The mean image of a digit is close to that of other samples of the same digit and far from those of others.
+TEST(Digits, MeanImages_MatchTheirLabels) {
+  const auto mean_images = [](const ImageSet& set) {
     std::vector<std::vector<double>> means(10, std::vector<double>(784));
     const auto pixels = pixels_of(set);
     const auto labels = labels_of(set);
@@ -109,7 +109,7 @@ TEST(Digits, LookLikeTheirLabels) {
         means[static_cast<std::size_t>(labels[i])][at] += pixels[784 * i + at];
     return means;
   };
-  const auto here = mean_pictures(make_digits(3000, 1)), there = mean_pictures(make_digits(3000, 2));
+  const auto here = mean_images(make_digits(3000, 1)), there = mean_images(make_digits(3000, 2));
   const auto distance = [](const std::vector<double>& a, const std::vector<double>& b) {
     return std::transform_reduce(a.begin(), a.end(), b.begin(), 0.0, std::plus<>(),
                                  [](double x, double y) { return (x - y) * (x - y); });
@@ -121,12 +121,12 @@ TEST(Digits, LookLikeTheirLabels) {
     }
 }
 
-TEST(Digits, StylesKeepToTheGrid) {
+TEST(Digits, Strokes_StayInTheGrid) {
   for (int digit = 0; digit < 10; ++digit)
     for (const DigitStyle& style : digit_styles(digit)) {
       EXPECT_GE(style.strokes[0].size(), 2u);
       for (const auto& stroke : style.strokes) {
-        EXPECT_LE(stroke.size(), most_stroke_points);
+        EXPECT_LE(stroke.size(), max_stroke_points);
         for (const GridPoint& point : stroke) {
           EXPECT_TRUE(point.x >= 0 && point.x <= 100 && point.y >= 0 && point.y <= 100) << digit;
         }
@@ -144,9 +144,9 @@ TEST(Digits, TestImagesDoNotDependOnTheTrainingSet) {
   EXPECT_NE(pixels_of(small.test.slice(0, 10)), pixels_of(small.train));
 }
 
-TEST(Digits, RefusesNumbersOutsideTheSet) {
+TEST(Digits, RangeOutsideTheSet_Throws) {
   EXPECT_EQ(error_text([] { (void)make_digits(-1, 1); }),
-            "[digits] expected images numbered from 0 to below 4294967296, got -1 images from number 0");
+            "[digits] expected image indices from 0 to below 4294967296, got -1 images from index 0");
   EXPECT_NE(error_text([] { (void)make_digits(1, 1, -1); }), "");
   EXPECT_NE(error_text([] { (void)make_digits(2, 1, 4294967295); }), "");
   EXPECT_NE(error_text([] { (void)make_digits(std::int64_t{1} << 62, 1, std::int64_t{1} << 62); }), "");

@@ -30,7 +30,7 @@ class ImageFolderTest : public testing::Test {
   TempFolder root_;
 };
 
-TEST_F(ImageFolderTest, ClassesAndFilesAreSortedBytewise) {
+TEST_F(ImageFolderTest, Scan_SortsClassesAndFilesBytewise) {
   for (const char* name : {"dog/2.PNG", "dog/10.jpg", "Zebra/z.Jpeg", "Zebra/notes.txt", "cat/b.webp",
                            "cat/sub/a.bmp", "cat/sub dir/c.ppm", "cat/a.pgm", "loose.png", "ä/ü.jpeg"})
     add(name);
@@ -41,13 +41,13 @@ TEST_F(ImageFolderTest, ClassesAndFilesAreSortedBytewise) {
   EXPECT_EQ(folder.labels, (std::vector<std::int32_t>{0, 1, 1, 1, 1, 2, 2, 3}));
 }
 
-TEST_F(ImageFolderTest, FoldersAreOrderedByTheirWholePath) {
+TEST_F(ImageFolderTest, Scan_SortsFoldersByTheirWholePath) {
   for (const char* name : {"c/a/1.png", "c/a/x/2.png", "c/a b/3.png"}) add(name);
   // A space comes before the slash.
   EXPECT_EQ(names(scan_image_folder(root_.path()).files), (Names{"c/a/1.png", "c/a b/3.png", "c/a/x/2.png"}));
 }
 
-TEST_F(ImageFolderTest, HiddenFilesAndFoldersAreIgnored) {
+TEST_F(ImageFolderTest, Scan_IgnoresHiddenFilesAndFolders) {
   for (const char* name :
        {"cat/a.png", "cat/.b.png", "cat/.thumbs/c.png", ".git/d.png", "cat/png", "cat/.png"})
     add(name);
@@ -56,13 +56,13 @@ TEST_F(ImageFolderTest, HiddenFilesAndFoldersAreIgnored) {
   EXPECT_EQ(names(folder.files), Names{"cat/a.png"});
 }
 
-TEST_F(ImageFolderTest, NamesOfEveryKind) {
+TEST_F(ImageFolderTest, Scan_NamesWithSpecialCharacters_AreFound) {
   for (const char* name : {"a class/it's \"one\".png", "a class/line\nend.png", "a class/\xFF.png"})
     add(name);
   EXPECT_EQ(scan_image_folder(root_.path()).files.size(), 3u);
 }
 
-TEST_F(ImageFolderTest, LinksAreFollowedButNotInCircles) {
+TEST_F(ImageFolderTest, Scan_FollowsLinksButNotCycles) {
   add("cat/a.png");
   const TempFolder elsewhere;
   put_bytes(elsewhere / "b.png", "x");
@@ -71,14 +71,14 @@ TEST_F(ImageFolderTest, LinksAreFollowedButNotInCircles) {
   fs::create_directory_symlink("..", root_ / "cat/up");
   fs::create_directory_symlink(".", root_ / "cat/here");
   fs::create_symlink("nowhere", root_ / "cat/c.png");
-  // cat/up shows all classes again, but cat is on the way already.
+  // cat/up leads to all classes again, but cat is already on the path.
   const ImageFolder folder = scan_image_folder(root_.path());
   EXPECT_EQ(folder.classes, (Names{"cat", "dog"}));
   EXPECT_EQ(names(folder.files),
             (Names{"cat/a.png", "cat/c.png", "cat/linked/b.png", "cat/up/dog/b.png", "dog/b.png"}));
 }
 
-TEST_F(ImageFolderTest, Errors) {
+TEST_F(ImageFolderTest, Scan_BadFolders_Throw) {
   EXPECT_EQ(error_of(), "[folder] " + root() + ": expected a folder for each class in it, got none");
   add("loose.png");
   EXPECT_EQ(error_of(),
@@ -93,7 +93,7 @@ TEST_F(ImageFolderTest, Errors) {
             "[folder] " + root() + "/loose.png: expected a folder, got a file");
 }
 
-TEST_F(ImageFolderTest, AFolderThatCannotBeRead) {
+TEST_F(ImageFolderTest, Scan_FolderWithoutPermission_Throws) {
   if (geteuid() == 0) GTEST_SKIP() << "the superuser reads everything";
   add("cat/a.png");
   add("cat/closed/b.png");
@@ -102,7 +102,7 @@ TEST_F(ImageFolderTest, AFolderThatCannotBeRead) {
   fs::permissions(root_ / "cat/closed", fs::perms::owner_all);
 }
 
-TEST_F(ImageFolderTest, ListsOfImages) {
+TEST_F(ImageFolderTest, ListImages_OfAFolderOrFile) {
   for (const char* name : {"b.png", "sub/a.jpg", "notes.txt"}) add(name);
   EXPECT_EQ(names(list_images(root_.path())), (Names{"b.png", "sub/a.jpg"}));
   EXPECT_EQ(names(list_images(root_ / "notes.txt")), Names{"notes.txt"});

@@ -21,7 +21,7 @@ ImageSet small_set(std::int64_t count) {
           .classes = {"a", "b", "c"}};
 }
 
-TEST(ImageSet, KnowsItsSizes) {
+TEST(ImageSet, Sizes) {
   const ImageSet set = small_set(5);
   EXPECT_EQ(set.count(), 5);
   EXPECT_EQ(set.image_size(), 6);
@@ -30,7 +30,7 @@ TEST(ImageSet, KnowsItsSizes) {
   EXPECT_EQ(small_set(0).image_size(), 0);
 }
 
-TEST(ImageSet, SlicesShareMemory) {
+TEST(ImageSet, Slice_SharesMemory) {
   const ImageSet set = small_set(5);
   const ImageSet part = set.slice(1, 4);
   EXPECT_EQ(part.count(), 3);
@@ -42,7 +42,7 @@ TEST(ImageSet, SlicesShareMemory) {
   EXPECT_EQ(ImageSet{}.slice(0, 0).count(), 0);
 }
 
-TEST(ImageSet, RefusesASliceOutsideItself) {
+TEST(ImageSet, Slice_OutsideTheSet_Throws) {
   const ImageSet set = small_set(5);
   EXPECT_EQ(error_text([&] { (void)set.slice(2, 6); }),
             "[image set] expected a range of images within 0 to 5, got 2 to 6");
@@ -50,7 +50,7 @@ TEST(ImageSet, RefusesASliceOutsideItself) {
   EXPECT_NE(error_text([&] { (void)set.slice(3, 2); }), "");
 }
 
-TEST(ImageSet, MovesAsAWhole) {
+TEST(ImageSet, To_MovesImagesAndLabels) {
   for (const Device device : test_devices()) {
     const ImageSet set = small_set(5).to(device);
     EXPECT_EQ(set.images.device(), device);
@@ -62,7 +62,7 @@ TEST(ImageSet, MovesAsAWhole) {
   EXPECT_EQ(ImageSet{}.to(cpu_device).count(), 0);
 }
 
-TEST(ImageSet, CheckNamesWhatIsWrong) {
+TEST(ImageSet, CheckImageSet_NamesTheProblem) {
   EXPECT_NO_THROW(check_image_set(small_set(5), "small"));
   EXPECT_NO_THROW(check_image_set(small_set(0), "small"));
   EXPECT_EQ(error_text([] { check_image_set({}, "small"); }), "[small] expected images and labels, got none");

@@ -1,4 +1,4 @@
-// What the tests of the loader share: small sets of images, a recipe, and what a loader must give.
+// Shared by the loader's tests: small image sets, a recipe, and the expected images.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -8,14 +8,14 @@
 
 #include "tandem/augment/augment.h"
 #include "tandem/core/philox.h"
-#include "tandem/data/loader.h"
+#include "tandem/data/loader/loader.h"
 
 namespace tandem {
 
-// What the test program's workers do at these samples; other sets are smaller. The fickle one kills a worker
-// while the file that this variable names can be made shorter by a byte.
-inline constexpr std::int32_t fickle_sample = 700, deadly_sample = 701, throwing_sample = 702;
-inline constexpr const char* fickle_file = "TANDEM_TEST_FICKLE";
+// Samples at which the test program's workers misbehave; other sets are smaller. The flaky one kills its
+// worker as long as the file named by this variable is not empty, and shortens the file by one byte.
+inline constexpr std::int32_t flaky_sample = 700, crashing_sample = 701, throwing_sample = 702;
+inline constexpr const char* flaky_file = "TANDEM_TEST_FLAKY";
 
 inline ImageSet small_set(std::int64_t count, std::int64_t height = 12, std::int64_t width = 9,
                           std::int64_t channels = 1) {
@@ -33,7 +33,7 @@ inline Recipe test_recipe() {
   return compose({random_rotate({-20, 20}), random_shift({-2, 2}, {-1, 1}), random_noise({0, 0.2})});
 }
 
-// An image as it came: its sample, its label, its pixels.
+// An image from a loader.
 struct Loaded {
   std::int32_t sample = 0, label = 0;
   std::vector<std::uint8_t> pixels;
@@ -48,12 +48,12 @@ inline void append(const LoadedBlock& block, std::int64_t image_bytes, std::vect
          std::vector<std::uint8_t>(block.images + i * image_bytes, block.images + (i + 1) * image_bytes)});
 }
 
-// Positions `first` to the end of an epoch, block after block.
+// Positions from `first` to the end of an epoch, block by block.
 inline std::vector<Loaded> load_epoch(Loader& loader, const ImageSet& set, const BatchPlan& plan,
                                       std::int64_t epoch, std::int64_t first = 0) {
   std::vector<Loaded> all;
   while (first < plan.positions()) {
-    const LoadedBlock block = loader.take(epoch, first);
+    const LoadedBlock block = loader.acquire(epoch, first);
     EXPECT_EQ(block.epoch, epoch);
     EXPECT_EQ(block.first, first);
     EXPECT_GT(block.count, 0);
@@ -64,7 +64,7 @@ inline std::vector<Loaded> load_epoch(Loader& loader, const ImageSet& set, const
   return all;
 }
 
-// The same straight from the definitions.
+// The same, computed from the definitions without a loader.
 inline std::vector<Loaded> expected_epoch(const ImageSet& set, const BatchPlan& plan, const Recipe& recipe,
                                           std::int64_t epoch) {
   const Tensor order = Tensor::empty({plan.positions()}, DType::i32);
@@ -77,9 +77,9 @@ inline std::vector<Loaded> expected_epoch(const ImageSet& set, const BatchPlan& 
     const std::uint8_t* in = set.images.data<std::uint8_t>() + sample * size.bytes();
     Loaded loaded{sample, set.labels.data<std::int32_t>()[sample],
                   std::vector<std::uint8_t>(in, in + size.bytes())};
-    const DrawKey key{.seed = plan.seed,
-                      .epoch = static_cast<std::uint32_t>(epoch),
-                      .sample = static_cast<std::uint32_t>(sample)};
+    const RandomKey key{.seed = plan.seed,
+                        .epoch = static_cast<std::uint32_t>(epoch),
+                        .sample = static_cast<std::uint32_t>(sample)};
     if (!recipe.empty()) augment_image(recipe, size, key, in, loaded.pixels.data(), scratch);
     all.push_back(std::move(loaded));
   }

@@ -1,5 +1,5 @@
-// The loader's promises with any workers: order, bits, bounds; and the thread pipeline.
-#include "tandem/data/loader.h"
+// The loader with any workers: order, bits and bounds; and thread workers.
+#include "tandem/data/loader/loader.h"
 
 #include <algorithm>
 #include <atomic>
@@ -10,6 +10,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "tandem/core/clock.h"
 #include "tandem/core/parallel.h"
 #include "tests/core/error_text.h"
 #include "tests/data/loader_cases.h"
@@ -17,21 +18,23 @@
 namespace tandem {
 namespace {
 
-struct Crew {
+struct LoaderCase {
   int workers;
   WorkerKind kind;
-  int ahead = 0;
+  int prefetch = 0;
 };
 
-class LoaderWith : public testing::TestWithParam<Crew> {
+class LoaderWith : public testing::TestWithParam<LoaderCase> {
  protected:
   LoaderOptions options(std::int64_t epochs = 0) const {
-    return {
-        .workers = GetParam().workers, .kind = GetParam().kind, .ahead = GetParam().ahead, .epochs = epochs};
+    return {.workers = GetParam().workers,
+            .kind = GetParam().kind,
+            .prefetch = GetParam().prefetch,
+            .epochs = epochs};
   }
 };
 
-TEST_P(LoaderWith, GivesTheBitsOfTheDefinition) {
+TEST_P(LoaderWith, Epochs_GiveTheExpectedBits) {
   const ImageSet set = small_set(600);
   const BatchPlan plan{.samples = 600, .batch_size = 7, .seed = 5};
   Loader loader(set, plan, test_recipe(), options(2));
@@ -44,14 +47,14 @@ TEST_P(LoaderWith, GivesTheBitsOfTheDefinition) {
   EXPECT_TRUE(statistics.skipped.empty());
 }
 
-TEST_P(LoaderWith, CopiesWhereTheRecipeIsEmptyAndGoesThroughTheDataAgain) {
+TEST_P(LoaderWith, EmptyRecipeAndSeveralPasses_GiveTheExpectedBits) {
   const ImageSet set = small_set(300, 4, 5, 3);
   const BatchPlan plan{.samples = 200, .batch_size = 16, .batches_per_epoch = 70, .seed = 2};
   Loader loader(set, plan, {}, options());
   EXPECT_TRUE(load_epoch(loader, set, plan, 3) == expected_epoch(set, plan, {}, 3));
 }
 
-TEST_P(LoaderWith, BeginsAnywhereAndJumps) {
+TEST_P(LoaderWith, Acquire_AtAnyPosition_GivesTheExpectedBits) {
   const ImageSet set = small_set(500);
   const BatchPlan plan{.samples = 500, .batch_size = 10, .batches_per_epoch = 200, .seed = 8};
   Loader loader(set, plan, test_recipe(), options());
@@ -60,13 +63,13 @@ TEST_P(LoaderWith, BeginsAnywhereAndJumps) {
     EXPECT_TRUE(load_epoch(loader, set, plan, epoch, first) ==
                 std::vector<Loaded>(all.begin() + first, all.end()))
         << epoch << " " << first;
-    const LoadedBlock left = loader.take(5, 20);  // what was prepared next is given up
+    const LoadedBlock left = loader.acquire(5, 20);  // discards the prefetched blocks
     EXPECT_EQ(left.first, 20);
     loader.release(left);
   }
 }
 
-TEST_P(LoaderWith, BlocksStayWhatTheyAreUntilTheyAreReleasedInAnyOrder) {
+TEST_P(LoaderWith, HeldBlocks_StayValidUntilReleasedInAnyOrder) {
   const ImageSet set = small_set(500);
   const BatchPlan plan{.samples = 500, .batch_size = 100, .batches_per_epoch = 1000, .seed = 8};
   const auto expected = expected_epoch(set, plan, test_recipe(), 0);
@@ -76,7 +79,7 @@ TEST_P(LoaderWith, BlocksStayWhatTheyAreUntilTheyAreReleasedInAnyOrder) {
   for (int round = 0; round < 3; ++round) {
     std::vector<LoadedBlock> held;
     for (int i = 0; i < loader.slots(); ++i) {
-      held.push_back(loader.take(0, first));
+      held.push_back(loader.acquire(0, first));
       first += held.back().count;
     }
     std::vector<Loaded> all;
@@ -88,7 +91,7 @@ TEST_P(LoaderWith, BlocksStayWhatTheyAreUntilTheyAreReleasedInAnyOrder) {
   }
 }
 
-TEST_P(LoaderWith, WorksWithFewerSamplesThanWorkers) {
+TEST_P(LoaderWith, FewerSamplesThanWorkers_GiveTheExpectedBits) {
   const ImageSet set = small_set(2);
   const BatchPlan plan{.samples = 2, .batch_size = 16};
   Loader loader(set, plan, test_recipe(), options(40));
@@ -96,25 +99,28 @@ TEST_P(LoaderWith, WorksWithFewerSamplesThanWorkers) {
     EXPECT_TRUE(load_epoch(loader, set, plan, epoch) == expected_epoch(set, plan, test_recipe(), epoch));
 }
 
-INSTANTIATE_TEST_SUITE_P(Crews, LoaderWith,
-                         testing::Values(Crew{0, WorkerKind::thread}, Crew{1, WorkerKind::thread},
-                                         Crew{2, WorkerKind::thread, 1}, Crew{7, WorkerKind::thread},
-                                         Crew{1, WorkerKind::process, 1}, Crew{3, WorkerKind::process}),
-                         [](const testing::TestParamInfo<Crew>& crew) {
-                           return std::to_string(crew.param.workers) +
-                                  (crew.param.kind == WorkerKind::thread ? "Threads" : "Processes");
+INSTANTIATE_TEST_SUITE_P(LoaderCases, LoaderWith,
+                         testing::Values(LoaderCase{0, WorkerKind::thread}, LoaderCase{1, WorkerKind::thread},
+                                         LoaderCase{2, WorkerKind::thread, 1},
+                                         LoaderCase{7, WorkerKind::thread},
+                                         LoaderCase{1, WorkerKind::process, 1},
+                                         LoaderCase{3, WorkerKind::process}),
+                         [](const testing::TestParamInfo<LoaderCase>& loader_case) {
+                           return std::to_string(loader_case.param.workers) +
+                                  (loader_case.param.kind == WorkerKind::thread ? "Threads" : "Processes");
                          });
 
-TEST(Loader, PreparesNothingBeyondTheLastEpochAndNoMoreThanTheRing) {
+TEST(Loader, Prefetch_IsBoundedByTheRingAndTheLastEpoch) {
   const ImageSet set = small_set(512);
   const BatchPlan plan{.samples = 512, .batch_size = 512};
   std::atomic<int> touched{0};
   {
-    Loader loader(set, plan, {},
-                  {.workers = 2, .ahead = 1, .epochs = 7, .before_sample = [&](std::int32_t) { ++touched; }});
+    Loader loader(
+        set, plan, {},
+        {.workers = 2, .prefetch = 1, .epochs = 7, .before_sample = [&](std::int32_t) { ++touched; }});
     EXPECT_EQ(loader.slots(), 3);
     for (std::int64_t epoch = 0; epoch < 7; ++epoch) {
-      const LoadedBlock block = loader.take(epoch, 0);
+      const LoadedBlock block = loader.acquire(epoch, 0);
       EXPECT_LE(touched, 512 * (epoch + 3));
       loader.release(block);
     }
@@ -122,7 +128,7 @@ TEST(Loader, PreparesNothingBeyondTheLastEpochAndNoMoreThanTheRing) {
   EXPECT_EQ(touched, 7 * 512);
 }
 
-TEST(Loader, BlocksAreWholeBatchesOfAFewMegabytesAtMost) {
+TEST(Loader, Blocks_AreWholeBatchesOfAFewMegabytes) {
   const auto block_images = [](std::int64_t side, std::int64_t batch) {
     const ImageSet set = small_set(20, side, side);
     const BatchPlan plan{.samples = 20, .batch_size = batch, .batches_per_epoch = 1000};
@@ -135,10 +141,10 @@ TEST(Loader, BlocksAreWholeBatchesOfAFewMegabytesAtMost) {
   EXPECT_EQ(block_images(512, 20), 20);
 }
 
-TEST(Loader, SaysWhoFilledABlockAndWhen) {
+TEST(Loader, Block_HasItsWorkerAndTimes) {
   const ImageSet set = small_set(100);
   Loader loader(set, {.samples = 100, .batch_size = 10}, test_recipe(), {.workers = 2});
-  const LoadedBlock block = loader.take(0, 0);
+  const LoadedBlock block = loader.acquire(0, 0);
   EXPECT_GE(block.worker, 0);
   EXPECT_LT(block.worker, 2);
   EXPECT_LE(block.claimed_ns, block.done_ns);
@@ -147,7 +153,7 @@ TEST(Loader, SaysWhoFilledABlockAndWhen) {
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block.images) % 4096, 0U);
 }
 
-TEST(Loader, AnExceptionReachesTheTrainerWithItsSample) {
+TEST(Loader, WorkerException_ReachesTheTrainerWithItsSample) {
   const ImageSet set = small_set(100);
   const BatchPlan plan{.samples = 100, .batch_size = 10};
   for (const int workers : {0, 1, 3}) {
@@ -155,28 +161,28 @@ TEST(Loader, AnExceptionReachesTheTrainerWithItsSample) {
                                     if (sample == 17) throw std::runtime_error("no such pixel");
                                   }});
     for (int i = 0; i < 2; ++i)
-      EXPECT_EQ(error_text([&] { loader.take(0, 0); }),
+      EXPECT_EQ(error_text([&] { loader.acquire(0, 0); }),
                 "[loader] sample 17 of the training images: no such pixel");
   }
 }
 
-TEST(Loader, AThreadThatStandsStillIsAnErrorAndNoHang) {
+TEST(Loader, HungThread_ThrowsInsteadOfWaitingForever) {
   const ImageSet set = small_set(100);
   std::promise<void> promise;
   const std::shared_future<void> go = promise.get_future().share();
   {
     Loader loader(set, {.samples = 100, .batch_size = 10}, {},
-                  {.workers = 1, .worker_limit_s = 0.02, .before_sample = [go](std::int32_t sample) {
+                  {.workers = 1, .worker_timeout_s = 0.02, .before_sample = [go](std::int32_t sample) {
                      if (sample == 17) go.wait();
                    }});
-    const std::string text = error_text([&] { loader.take(0, 0); });
+    const std::string text = error_text([&] { loader.acquire(0, 0); });
     EXPECT_EQ(text.rfind("[loader] worker thread 0 has made no progress for ", 0), 0U) << text;
-    EXPECT_NE(text.find("a thread cannot be replaced: use --worker-kind process"), std::string::npos) << text;
+    EXPECT_NE(text.find("a thread cannot be replaced: use process workers"), std::string::npos) << text;
   }
   promise.set_value();
 }
 
-TEST(Loader, BadOptionsAreNamed) {
+TEST(Loader, BadOptions_ThrowWithTheValue) {
   const ImageSet set = small_set(10);
   const BatchPlan plan{.samples = 10, .batch_size = 2};
   const auto text = [&](const LoaderOptions& options) {
@@ -184,26 +190,26 @@ TEST(Loader, BadOptionsAreNamed) {
   };
   EXPECT_EQ(text({.workers = -1}), "[loader] expected 0 to 1024 workers, got -1");
   EXPECT_EQ(text({.workers = 5000}), "[loader] expected 0 to 1024 workers, got 5000");
-  EXPECT_EQ(text({.ahead = -2}), "[loader] expected 0 to 4096 blocks ahead of the trainer, got -2");
-  EXPECT_EQ(text({.worker_limit_s = 0}),
-            "[loader] expected a limit of more than 0 seconds for workers, got 0");
-  EXPECT_EQ(text({.worker_limit_s = std::numeric_limits<double>::quiet_NaN()}),
-            "[loader] expected a limit of more than 0 seconds for workers, got nan");
+  EXPECT_EQ(text({.prefetch = -2}), "[loader] expected prefetch from 0 to 4096 blocks, got -2");
+  EXPECT_EQ(text({.worker_timeout_s = 0}),
+            "[loader] expected a worker timeout of more than 0 seconds, got 0");
+  EXPECT_EQ(text({.worker_timeout_s = std::numeric_limits<double>::quiet_NaN()}),
+            "[loader] expected a worker timeout of more than 0 seconds, got nan");
   EXPECT_EQ(text({.epochs = -1}), "[loader] expected 0 or more epochs, got -1");
   EXPECT_EQ(error_text([&] { Loader(set, {.samples = 11}, {}, {}); }), "[loader] expected 11 images, got 10");
   EXPECT_EQ(error_text([&] { Loader(ImageSet{}, plan, {}, {}); }),
             "[loader] expected images and labels, got none");
 }
 
-TEST(Loader, ARingThatIsTooLargeIsRefused) {
+TEST(Loader, RingLargerThanMemory_Throws) {
   const ImageSet set = small_set(10, 1000, 1000);
   const BatchPlan plan{.samples = 10, .batch_size = 1 << 20, .batches_per_epoch = 1};
-  const auto text = error_text([&] { Loader(set, plan, {}, {.workers = 1, .ahead = 4096}); });
-  EXPECT_EQ(text.rfind("[loader] the ring needs ", 0), 0U) << text;
-  EXPECT_NE(text.find(": lower --ahead or "), std::string::npos) << text;
+  const auto text = error_text([&] { Loader(set, plan, {}, {.workers = 1, .prefetch = 4096}); });
+  EXPECT_EQ(text.rfind("[shared memory] the loader's ring needs ", 0), 0U) << text;
+  EXPECT_NE(text.find(": lower prefetch or "), std::string::npos) << text;
 }
 
-TEST(Loader, AsManyWorkersAsTheJobHasCpus) {
+TEST(Loader, DefaultWorkerCount_FollowsSlurmOrTheCpus) {
   ASSERT_EQ(unsetenv("SLURM_CPUS_PER_TASK"), 0);
   EXPECT_EQ(default_worker_count(), std::max(2, usable_cpus()));
   const auto with = [](const char* value) {

@@ -38,7 +38,7 @@ class Mnist : public testing::Test {
   TempFolder folder_;
 };
 
-TEST_F(Mnist, BothPartsWithTheirClasses) {
+TEST_F(Mnist, Load_GivesTrainAndTestWithClasses) {
   const DataSplit split = load_mnist("mnist", folder_.path());
   EXPECT_EQ(split.name, "mnist");
   EXPECT_EQ(split.train.images.shape(), (Shape{10, 4, 5, 1}));
@@ -52,14 +52,14 @@ TEST_F(Mnist, BothPartsWithTheirClasses) {
   EXPECT_EQ(fashion.test.classes[9], "Ankle boot");
 }
 
-TEST_F(Mnist, PackedFilesAreFound) {
+TEST_F(Mnist, Load_FindsGzippedFiles) {
   const std::string bytes = get_bytes(path("t10k-images-idx3-ubyte"));
   std::filesystem::remove(path("t10k-images-idx3-ubyte"));
   put_bytes(path("t10k-images-idx3-ubyte.gz"), gzip(bytes));
   EXPECT_EQ(load_mnist("mnist", folder_.path()).test.count(), 3);
 }
 
-TEST_F(Mnist, FilesThatDoNotFit) {
+TEST_F(Mnist, Load_FilesThatDoNotMatch_Throws) {
   EXPECT_EQ(error_of("cifar"), "[mnist] expected mnist or fashion-mnist, got 'cifar'");
   put("t10k", 3, 2);
   EXPECT_EQ(error_of(), "[mnist] " + path("t10k-labels-idx1-ubyte").string() +
@@ -75,7 +75,7 @@ TEST_F(Mnist, FilesThatDoNotFit) {
                             ": expected u8 images of shape [count, height, width], got [0, 4, 5] of u8");
 }
 
-TEST_F(Mnist, FilesInEachOthersPlace) {
+TEST_F(Mnist, Load_SwappedFiles_Throws) {
   std::filesystem::rename(path("train-images-idx3-ubyte"), path("x"));
   std::filesystem::rename(path("train-labels-idx1-ubyte"), path("train-images-idx3-ubyte"));
   EXPECT_EQ(error_of(), "[mnist] " + path("train-images-idx3-ubyte").string() +

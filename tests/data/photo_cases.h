@@ -1,4 +1,4 @@
-// What the tests of photographs share: folders of small ones, some of them bad, and what a source must give.
+// Shared by the tests of photographs: folders of small photographs, some unreadable, and the expected images.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ class PhotoFolder {
       files.push_back(folder_ / ("photo " + std::to_string(i) + ".png"));
       labels.push_back(static_cast<std::int32_t>(i % 3));
       const std::vector<std::uint8_t> bytes = encode_png(photo);
-      // Some bad ones are cut short, with a header that is fine, some are no image at all.
+      // Some bad files are truncated behind a valid header, others are no image at all.
       const std::size_t kept = bad.contains(i) ? (i % 2 == 0 ? bytes.size() / 2 : 3) : bytes.size();
       put_bytes(files.back(), {reinterpret_cast<const char*>(bytes.data()), kept});
     }
@@ -39,10 +39,10 @@ class PhotoFolder {
   std::shared_ptr<const PhotoStore> store(bool decoded, OnBadImage on_bad = OnBadImage::skip) const {
     return std::make_shared<const PhotoStore>(
         files, labels,
-        PhotoStoreOptions{.decoded_limit = decoded ? std::int64_t{1} << 28 : 0, .on_bad_image = on_bad});
+        PhotoStoreOptions{.max_decoded_bytes = decoded ? std::int64_t{1} << 28 : 0, .on_bad_image = on_bad});
   }
 
-  // What a loader must give, straight from the definitions.
+  // The expected images, computed from the definitions without a loader.
   std::vector<Loaded> expected_epoch(const BatchPlan& plan, const PhotoRecipe& recipe,
                                      std::int64_t epoch) const {
     const Tensor order = Tensor::empty({plan.positions()}, DType::i32);
@@ -61,11 +61,10 @@ class PhotoFolder {
                     std::vector<std::uint8_t>(static_cast<std::size_t>(3 * recipe.height * recipe.width))};
       if (!bad_.contains(sample)) {
         const Image photo = to_rgb(load_image(files[sample]));
-        const DrawKey key{.seed = plan.seed,
-                          .epoch = static_cast<std::uint32_t>(epoch),
-                          .sample = static_cast<std::uint32_t>(sample)};
-        make_photo(recipe, draw_photo(recipe, photo.height, photo.width, key), photo, loaded.pixels.data(),
-                   scratch);
+        const RandomKey key{.seed = plan.seed,
+                            .epoch = static_cast<std::uint32_t>(epoch),
+                            .sample = static_cast<std::uint32_t>(sample)};
+        transform_photo(recipe, key, photo, loaded.pixels.data(), scratch);
         loaded.label = labels[sample];
       }
       all.push_back(std::move(loaded));
@@ -81,11 +80,11 @@ class PhotoFolder {
   std::set<std::size_t> bad_;
 };
 
-inline std::vector<Loaded> load_photos(Loader& loader, const BatchPlan& plan, const PhotoRecipe& recipe,
-                                       std::int64_t epoch, std::int64_t first = 0) {
+inline std::vector<Loaded> load_photo_epoch(Loader& loader, const BatchPlan& plan, const PhotoRecipe& recipe,
+                                            std::int64_t epoch, std::int64_t first = 0) {
   std::vector<Loaded> all;
   while (first < plan.positions()) {
-    const LoadedBlock block = loader.take(epoch, first);
+    const LoadedBlock block = loader.acquire(epoch, first);
     append(block, std::int64_t{3} * recipe.height * recipe.width, all);
     first += block.count;
     loader.release(block);

@@ -1,5 +1,5 @@
-// The loader's promises for photographs, decoded ahead or read when they are needed: order and bits with any
-// workers, bad files, deaths.
+// The loader with photographs, decoded up front or by the workers: order and bits with any workers,
+// unreadable files, crashes.
 #include <csignal>
 
 #include "tests/core/error_text.h"
@@ -8,7 +8,7 @@
 namespace tandem {
 namespace {
 
-struct Crew {
+struct LoaderCase {
   int workers;
   WorkerKind kind;
   bool decoded;
@@ -17,7 +17,7 @@ struct Crew {
 const PhotoRecipe recipe =
     parse_photo_recipe("crop, flip, jitter 0.4 0.4 0.4 0.1, randaugment 1 9, erase 0.3", 12);
 
-class PhotoLoaderWith : public testing::TestWithParam<Crew> {
+class PhotoLoaderWith : public testing::TestWithParam<LoaderCase> {
  protected:
   LoaderOptions options(std::int64_t epochs = 0) const {
     return {.workers = GetParam().workers, .kind = GetParam().kind, .epochs = epochs};
@@ -25,36 +25,37 @@ class PhotoLoaderWith : public testing::TestWithParam<Crew> {
   bool decoded() const { return GetParam().decoded; }
 };
 
-TEST_P(PhotoLoaderWith, GivesTheBitsOfTheDefinition) {
+TEST_P(PhotoLoaderWith, Epochs_GiveTheExpectedBits) {
   const PhotoFolder folder(60);
   const BatchPlan plan{.samples = 55, .batch_size = 7, .seed = 5};
   Loader loader(folder.store(decoded()), plan, recipe, options(3));
   for (const std::int64_t epoch : {0, 1, 2})
-    EXPECT_TRUE(load_photos(loader, plan, recipe, epoch) == folder.expected_epoch(plan, recipe, epoch));
+    EXPECT_TRUE(load_photo_epoch(loader, plan, recipe, epoch) == folder.expected_epoch(plan, recipe, epoch));
   EXPECT_TRUE(loader.statistics().skipped.empty());
   EXPECT_EQ(loader.statistics().images, 165);
 }
 
-TEST_P(PhotoLoaderWith, BeginsAnywhere) {
+TEST_P(PhotoLoaderWith, Acquire_AtAnyPosition_GivesTheExpectedBits) {
   const PhotoFolder folder(30, {2});
   const BatchPlan plan{.samples = 30, .batch_size = 4, .batches_per_epoch = 40, .seed = 6};
   Loader loader(folder.store(decoded()), plan, recipe, options());
   const auto all = folder.expected_epoch(plan, recipe, 1);
-  EXPECT_TRUE(load_photos(loader, plan, recipe, 1, 92) == std::vector<Loaded>(all.begin() + 92, all.end()));
+  EXPECT_TRUE(load_photo_epoch(loader, plan, recipe, 1, 92) ==
+              std::vector<Loaded>(all.begin() + 92, all.end()));
 }
 
-TEST_P(PhotoLoaderWith, TheNextOfTheOrderTakesABadOnesPlace) {
+TEST_P(PhotoLoaderWith, Shuffled_NextPhotoReplacesABadOne) {
   const std::set<std::size_t> bad{3, 4, 11, 30, 39};
   const PhotoFolder folder(40, bad);
   const BatchPlan plan{.samples = 40, .batch_size = 3, .seed = 5};
   Loader loader(folder.store(decoded()), plan, recipe, options(4));
   for (std::int64_t epoch = 0; epoch < 4; ++epoch)
-    EXPECT_TRUE(load_photos(loader, plan, recipe, epoch) == folder.expected_epoch(plan, recipe, epoch))
+    EXPECT_TRUE(load_photo_epoch(loader, plan, recipe, epoch) == folder.expected_epoch(plan, recipe, epoch))
         << epoch;
   std::set<std::size_t> skipped;
   for (const SkippedSample& one : loader.statistics().skipped) {
     const auto sample = static_cast<std::size_t>(one.sample);
-    EXPECT_TRUE(skipped.insert(sample).second) << "told twice";
+    EXPECT_TRUE(skipped.insert(sample).second) << "reported twice";
     EXPECT_EQ(one.name, folder.files[sample].string());
     EXPECT_FALSE(one.reason.empty());
     EXPECT_EQ(one.reason.find(".png"), std::string::npos) << one.reason;
@@ -62,24 +63,24 @@ TEST_P(PhotoLoaderWith, TheNextOfTheOrderTakesABadOnesPlace) {
   EXPECT_EQ(skipped, bad);
 }
 
-TEST_P(PhotoLoaderWith, InTheirOrderBadOnesAreBlackAndOfNoClass) {
+TEST_P(PhotoLoaderWith, NotShuffled_BadPhotosAreBlackWithoutLabel) {
   const PhotoFolder folder(25, {0, 9, 24});
   const BatchPlan plan{.samples = 25, .batch_size = 4, .shuffle = false};
-  const PhotoRecipe evaluation = evaluation_photos(14, true);
+  const PhotoRecipe evaluation = evaluation_photo_recipe(14, true);
   Loader loader(folder.store(decoded()), plan, evaluation, options(1));
-  const auto all = load_photos(loader, plan, evaluation, 0);
+  const auto all = load_photo_epoch(loader, plan, evaluation, 0);
   EXPECT_TRUE(all == folder.expected_epoch(plan, evaluation, 0));
   EXPECT_EQ(all[9].label, -1);
   EXPECT_EQ(all[10].sample, 10);
   EXPECT_EQ(loader.statistics().skipped.size(), 3U);
 }
 
-TEST_P(PhotoLoaderWith, ABadOneEndsTheRunWhereThatIsAsked) {
+TEST_P(PhotoLoaderWith, OnBadImageFail_ThrowsWithThePath) {
   const PhotoFolder folder(20, {6});
   const BatchPlan plan{.samples = 20, .batch_size = 4};
   const std::string text = error_text([&] {
     Loader loader(folder.store(decoded(), OnBadImage::fail), plan, recipe, options());
-    load_photos(loader, plan, recipe, 0);
+    load_photo_epoch(loader, plan, recipe, 0);
   });
   const std::string start = (decoded() ? "[photos] " : "[loader] ") + folder.files[6].string() + ": ";
   EXPECT_EQ(text.rfind(start, 0), 0U) << text;
@@ -88,26 +89,26 @@ TEST_P(PhotoLoaderWith, ABadOneEndsTheRunWhereThatIsAsked) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Crews, PhotoLoaderWith,
-    testing::Values(Crew{0, WorkerKind::thread, true}, Crew{0, WorkerKind::thread, false},
-                    Crew{1, WorkerKind::thread, false}, Crew{3, WorkerKind::thread, true},
-                    Crew{5, WorkerKind::thread, false}, Crew{2, WorkerKind::process, true},
-                    Crew{3, WorkerKind::process, false}),
-    [](const testing::TestParamInfo<Crew>& crew) {
-      return std::to_string(crew.param.workers) +
-             (crew.param.kind == WorkerKind::thread ? "Threads" : "Processes") +
-             (crew.param.decoded ? "Decoded" : "Files");
+    LoaderCases, PhotoLoaderWith,
+    testing::Values(LoaderCase{0, WorkerKind::thread, true}, LoaderCase{0, WorkerKind::thread, false},
+                    LoaderCase{1, WorkerKind::thread, false}, LoaderCase{3, WorkerKind::thread, true},
+                    LoaderCase{5, WorkerKind::thread, false}, LoaderCase{2, WorkerKind::process, true},
+                    LoaderCase{3, WorkerKind::process, false}),
+    [](const testing::TestParamInfo<LoaderCase>& loader_case) {
+      return std::to_string(loader_case.param.workers) +
+             (loader_case.param.kind == WorkerKind::thread ? "Threads" : "Processes") +
+             (loader_case.param.decoded ? "Decoded" : "Files");
     });
 
-TEST(PhotoLoader, KillsThroughoutEpochsChangeNothing) {
+TEST(PhotoLoader, KilledWorkers_GiveTheSameBits) {
   const PhotoFolder folder(50, {8, 33}, 20);
   const BatchPlan plan{.samples = 50, .batch_size = 10, .seed = 4};
   for (const bool decoded : {true, false}) {
     const auto store = folder.store(decoded);
-    Loader loader(store, plan, recipe, {.workers = 3, .kind = WorkerKind::process, .ahead = 2});
+    Loader loader(store, plan, recipe, {.workers = 3, .kind = WorkerKind::process, .prefetch = 2});
     std::int64_t kills = 0;
     for (std::int64_t epoch = 0; epoch < 40; ++epoch) {
-      EXPECT_TRUE(load_photos(loader, plan, recipe, epoch) == folder.expected_epoch(plan, recipe, epoch))
+      EXPECT_TRUE(load_photo_epoch(loader, plan, recipe, epoch) == folder.expected_epoch(plan, recipe, epoch))
           << epoch;
       const auto pids = loader.worker_pids();
       if (pids.empty() || epoch % 3 == 0) continue;
@@ -120,10 +121,10 @@ TEST(PhotoLoader, KillsThroughoutEpochsChangeNothing) {
   }
 }
 
-TEST(PhotoLoader, APhotographThatKillsThreeWorkersIsNamedAndLeftOut) {
-  const PhotoFolder folder(deadly_sample + 1, {}, 2);
-  const BatchPlan plan{.samples = deadly_sample + 1, .batch_size = 32, .seed = 4};
-  const PhotoRecipe small = training_photos(4);
+TEST(PhotoLoader, PhotoThatCrashesThreeWorkers_IsReportedAndSkipped) {
+  const PhotoFolder folder(crashing_sample + 1, {}, 2);
+  const BatchPlan plan{.samples = crashing_sample + 1, .batch_size = 32, .seed = 4};
+  const PhotoRecipe small = training_photo_recipe(4);
   std::vector<std::string> messages;
   Loader loader(
       folder.store(true), plan, small,
@@ -133,55 +134,54 @@ TEST(PhotoLoader, APhotographThatKillsThreeWorkersIsNamedAndLeftOut) {
   for (std::int64_t epoch = 0; epoch < 2; ++epoch) {
     auto expected = folder.expected_epoch(plan, small, epoch);
     const auto at = std::find_if(expected.begin(), expected.end(),
-                                 [](const Loaded& loaded) { return loaded.sample == deadly_sample; });
+                                 [](const Loaded& loaded) { return loaded.sample == crashing_sample; });
     *at = at + 1 == expected.end() ? expected.front() : *(at + 1);
-    EXPECT_TRUE(load_photos(loader, plan, small, epoch) == expected) << epoch;
+    EXPECT_TRUE(load_photo_epoch(loader, plan, small, epoch) == expected) << epoch;
   }
-  const std::string path = folder.files[deadly_sample].string();
+  const std::string path = folder.files[crashing_sample].string();
   ASSERT_EQ(loader.statistics().skipped.size(), 1U);
   EXPECT_EQ(loader.statistics().skipped[0].name, path);
   EXPECT_EQ(
-      std::count(messages.begin(), messages.end(), path + " ended 3 workers and is left out from now on"), 1);
+      std::count(messages.begin(), messages.end(), path + " crashed 3 workers and is skipped from now on"),
+      1);
 }
 
-TEST(PhotoLoader, AFolderOfBadPhotographsIsAnErrorAndNoHang) {
+TEST(PhotoLoader, OnlyBadPhotos_Throws) {
   const PhotoFolder folder(6, {0, 1, 2, 3, 4, 5});
   const BatchPlan plan{.samples = 6, .batch_size = 2};
   for (const int workers : {0, 2}) {
     Loader loader(folder.store(false), plan, recipe, {.workers = workers});
-    const std::string text = error_text([&] { loader.take(0, 0); });
+    const std::string text = error_text([&] { loader.acquire(0, 0); });
     EXPECT_NE(text.find("expected photographs that can be read, got none in 6 files, the last: "),
               std::string::npos)
         << text;
   }
 }
 
-// A file that goes away while training is met as a bad one.
-TEST(PhotoLoader, AFileThatGoesAwayIsSkipped) {
+TEST(PhotoLoader, FileDeletedDuringTraining_IsSkipped) {
   const PhotoFolder folder(10);
   const BatchPlan plan{.samples = 10, .batch_size = 5};
   Loader loader(folder.store(false), plan, recipe, {});
-  load_photos(loader, plan, recipe, 0);
+  load_photo_epoch(loader, plan, recipe, 0);
   EXPECT_TRUE(loader.statistics().skipped.empty());
   std::filesystem::remove(folder.files[3]);
-  load_photos(loader, plan, recipe, 1);
+  load_photo_epoch(loader, plan, recipe, 1);
   ASSERT_EQ(loader.statistics().skipped.size(), 1U);
   EXPECT_EQ(loader.statistics().skipped[0].sample, 3);
 }
 
-TEST(PhotoLoader, MorePhotographsThanThereAreIsAnError) {
+TEST(PhotoLoader, PlanLargerThanTheStore_Throws) {
   const PhotoFolder folder(3);
   EXPECT_EQ(error_text([&] { Loader(folder.store(true), BatchPlan{.samples = 4}, recipe, {}); }),
             "[loader] expected 4 photographs, got 3");
 }
 
-// Large blocks: as many as workers need, not as memory has.
-TEST(PhotoLoader, TheRingOfLargeImagesStaysSmall) {
+TEST(PhotoLoader, LargeImages_LimitTheDefaultPrefetch) {
   const PhotoFolder folder(4);
   const BatchPlan plan{.samples = 4, .batch_size = 1024, .batches_per_epoch = 3};
   const auto store = folder.store(false);
   const auto slots = [&](int workers) {
-    return Loader(store, plan, training_photos(224), {.workers = workers}).slots();
+    return Loader(store, plan, training_photo_recipe(224), {.workers = workers}).slots();
   };
   EXPECT_EQ(slots(2), 4 + 2);
   EXPECT_EQ(slots(5), 6 + 2);  // of 154 MB each

@@ -2,20 +2,20 @@
 
 #include <gtest/gtest.h>
 
-#include "tandem/data/photo_source.h"
+#include "tandem/data/loader/photo_source.h"
 #include "tests/data/photo_cases.h"
 
 namespace tandem {
 namespace {
 
-TEST(PhotoSet, KeepsThoseThatCanBeRead) {
+TEST(PhotoSet, Load_DropsUnreadableFiles) {
   const PhotoFolder folder(9, {0, 4, 5});
-  const PhotoRecipe recipe = evaluation_photos(7, true);
-  const PhotoSet set = make_photo_set(folder.files, folder.labels, {"a", "b", "c"}, recipe);
+  const PhotoRecipe recipe = evaluation_photo_recipe(7, true);
+  const PhotoSet set = load_photo_set(folder.files, folder.labels, {"a", "b", "c"}, recipe);
   ASSERT_EQ(set.images.count(), 6);
   ASSERT_EQ(set.bad.size(), 3u);
   EXPECT_EQ(set.bad[1].name, folder.files[4].string());
-  EXPECT_EQ(set.bad[1].reason.find("photo 4"), std::string::npos);  // the path stands beside it
+  EXPECT_EQ(set.bad[1].reason.find("photo 4"), std::string::npos);  // `name` has the path
   const std::vector<Loaded> expected =
       folder.expected_epoch({.samples = 9, .batch_size = 9, .shuffle = false}, recipe, 0);
   std::int64_t at = 0;
@@ -26,28 +26,28 @@ TEST(PhotoSet, KeepsThoseThatCanBeRead) {
     ++at;
   }
   EXPECT_NE(error_text([&] {
-              make_photo_set(folder.files, folder.labels, {"a", "b", "c"}, recipe, {}, OnBadImage::fail);
+              load_photo_set(folder.files, folder.labels, {"a", "b", "c"}, recipe, {}, OnBadImage::fail);
             }).find("photo 0.png: "),
             std::string::npos);
   const std::vector<std::filesystem::path> bad{folder.files[4]};
-  EXPECT_NE(error_text([&] { make_photo_set(bad, {0}, {"a"}, recipe); }).find("got none in 1 files"),
+  EXPECT_NE(error_text([&] { load_photo_set(bad, {0}, {"a"}, recipe); }).find("got none in 1 files"),
             std::string::npos);
 }
 
-TEST(PhotoSet, OfDrawnPhotographsEqualsTheirStore) {
+TEST(PhotoSet, Render_EqualsTheStoreOfTheSamePhotos) {
   std::vector<Image> photos;
   for (unsigned i = 0; i < 5; ++i) photos.push_back(noise_photo(9 + i, 12, i));
   const std::vector<std::string> names{"a", "b", "c", "d", "e"};
   const std::vector<std::int32_t> labels{0, 1, 0, 1, 1};
-  const PhotoRecipe recipe = evaluation_photos(6);
+  const PhotoRecipe recipe = evaluation_photo_recipe(6);
   const PhotoSet set =
-      make_photo_set([&](std::size_t i) { return photos[i]; }, names, labels, {"x", "y"}, recipe);
+      render_photo_set([&](std::size_t i) { return photos[i]; }, names, labels, {"x", "y"}, recipe);
   const auto store = std::make_shared<const PhotoStore>(photos, names, labels);
   EXPECT_TRUE(store->table().decoded());
   EXPECT_EQ(store->table().path(3), "d");
   EXPECT_EQ(copy(store->table().photo(3)), photos[3]);
   DevicePhotos source(store, {.samples = 5, .batch_size = 5, .shuffle = false}, recipe, cpu_device);
-  const SourceBlock block = source.take(0, 0, 5);
+  const SourceBlock block = source.next_block(0, 0, 5);
   EXPECT_EQ(std::vector<std::uint8_t>(block.images, block.images + 5 * 6 * 6 * 3),
             set.images.images.to_vector<std::uint8_t>());
   EXPECT_EQ(std::vector<std::int32_t>(block.labels, block.labels + 5), labels);

@@ -1,10 +1,10 @@
-// Every source of photographs, whoever does the work, gives the same bytes (a GPU's own: at most a level
-// apart).
-#include "tandem/data/photo_source.h"
+// Every source of photographs gives the same bytes (transformed on a GPU: within one level).
+#include "tandem/data/loader/photo_source.h"
 
 #include <cstdlib>
 
 #include "tandem/device/driver.h"
+#include "tandem/device/on_backend.h"
 #include "tests/data/photo_cases.h"
 
 namespace tandem {
@@ -28,7 +28,7 @@ void expect_epochs(BatchSource& source, const PhotoFolder& folder, const PhotoRe
   for (const std::int64_t epoch : {0, 1}) {
     const std::vector<Loaded> expected = folder.expected_epoch(plan, made, epoch);
     for (std::int64_t first = 0; first < plan.positions();) {
-      const SourceBlock block = source.take(epoch, first, epoch == 0 ? 1 << 20 : plan.batch_size);
+      const SourceBlock block = source.next_block(epoch, first, epoch == 0 ? 1 << 20 : plan.batch_size);
       ASSERT_GT(block.count, 0);
       const auto pixels = to_host(block.images, block.image_count * size, source.device());
       const auto samples = to_host(block.samples, block.count, source.device());
@@ -56,29 +56,29 @@ class PhotoSource : public testing::TestWithParam<bool> {
   const PhotoFolder folder{40, GetParam() ? std::set<std::size_t>{5, 17} : std::set<std::size_t>{}};
   const BatchPlan plan{.samples = 40, .batch_size = 6, .seed = 3};
   const BatchPlan in_order{.samples = 40, .batch_size = 6, .shuffle = false};
-  const PhotoRecipe evaluation = evaluation_photos(16);
+  const PhotoRecipe evaluation = evaluation_photo_recipe(16);
 };
 
-TEST_P(PhotoSource, WorkersOnTheCpu) {
+TEST_P(PhotoSource, HostPrefetcher_GivesTheExpectedBits) {
   for (const bool decoded : {true, false})
     for (const int workers : {0, 2}) {
-      LoadedImages source(folder.store(decoded), plan, recipe, {.workers = workers});
+      HostPrefetcher source(folder.store(decoded), plan, recipe, {.workers = workers});
       expect_epochs(source, folder, recipe, 0);
       EXPECT_EQ(source.skipped().size(), GetParam() ? 2U : 0U);
-      LoadedImages sequence(folder.store(decoded), in_order, evaluation, {.workers = workers});
+      HostPrefetcher sequence(folder.store(decoded), in_order, evaluation, {.workers = workers});
       expect_epochs(sequence, folder, evaluation, 0);
     }
 }
 
-TEST_P(PhotoSource, CopiesOfWhatWorkersMade) {
+TEST_P(PhotoSource, DevicePrefetcher_GivesTheExpectedBits) {
   for (const Device device : devices()) {
-    CopiedImages source(folder.store(false), plan, recipe, {.workers = 2}, device);
+    DevicePrefetcher source(folder.store(false), plan, recipe, {.workers = 2}, device);
     expect_epochs(source, folder, recipe, 0);
     EXPECT_EQ(source.skipped().size(), GetParam() ? 2U : 0U);
   }
 }
 
-TEST_P(PhotoSource, OnTheDeviceItself) {
+TEST_P(PhotoSource, DevicePhotos_GivesTheExpectedImages) {
   for (const Device device : devices()) {
     const int tolerance = device.is_cuda() ? 1 : 0;
     DevicePhotos source(folder.store(true), plan, recipe, device);
@@ -97,7 +97,7 @@ INSTANTIATE_TEST_SUITE_P(Folders, PhotoSource, testing::Bool(), [](const testing
   return bad.param ? "SomeBad" : "AllGood";
 });
 
-TEST(PhotoSourceFor, ADeviceIsTheOneThatSuitsIt) {
+TEST(PhotoSourceFor, Device_SelectsTheSource) {
   const PhotoFolder folder(8);
   const BatchPlan plan{.samples = 8, .batch_size = 4};
   const LoaderOptions options{.workers = 2};

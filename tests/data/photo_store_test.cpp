@@ -8,7 +8,7 @@
 namespace tandem {
 namespace {
 
-TEST(PhotoStore, HoldsWhatTheFilesHold) {
+TEST(PhotoStore, Decoded_HoldsThePixelsOfTheFiles) {
   const PhotoFolder folder(20);
   const auto store = folder.store(true);
   const PhotoTable table = PhotoTable::attach(store->memory().bytes());
@@ -23,53 +23,53 @@ TEST(PhotoStore, HoldsWhatTheFilesHold) {
   }
 }
 
-TEST(PhotoStore, KeepsPathsWhereThePixelsDoNotFit) {
+TEST(PhotoStore, PixelsDoNotFit_KeepsPaths) {
   const PhotoFolder folder(5);
   std::int64_t bytes = 0;
   for (const auto& file : folder.files) {
     const Image photo = load_image(file);
     bytes += (3 * photo.height * photo.width + 15) / 16 * 16;
   }
-  EXPECT_TRUE(PhotoStore(folder.files, folder.labels, {.decoded_limit = bytes}).table().decoded());
-  const PhotoStore store(folder.files, folder.labels, {.decoded_limit = bytes - 1});
+  EXPECT_TRUE(PhotoStore(folder.files, folder.labels, {.max_decoded_bytes = bytes}).table().decoded());
+  const PhotoStore store(folder.files, folder.labels, {.max_decoded_bytes = bytes - 1});
   EXPECT_FALSE(store.table().decoded());
   EXPECT_LT(store.memory().size(), 8192U + static_cast<std::size_t>(bytes));
   EXPECT_EQ(store.table().path(4), folder.files[4].string());
   EXPECT_EQ(store.table().label(4), 1);
 }
 
-TEST(PhotoStore, EveryKindOfImageBecomesRgbAndUpright) {
+TEST(PhotoStore, EveryFormat_BecomesUprightRgb) {
   std::vector<std::filesystem::path> files;
-  for (const char* name : {"exif_6.jpg", "bmp_grey.bmp", "bmp_palette.bmp", "exif_3.png"})
+  for (const char* name : {"exif_6.jpg", "bmp_gray.bmp", "bmp_palette.bmp", "exif_3.png"})
     files.push_back(golden_folder() / name);
-  const PhotoStore store(files, std::vector<std::int32_t>(files.size()), {.decoded_limit = 1 << 24});
+  const PhotoStore store(files, std::vector<std::int32_t>(files.size()), {.max_decoded_bytes = 1 << 24});
   ASSERT_TRUE(store.bad().empty());
   for (std::size_t i = 0; i < files.size(); ++i)
     EXPECT_TRUE(copy(store.table().photo(static_cast<std::int64_t>(i))) == to_rgb(load_image(files[i])))
         << files[i];
 }
 
-TEST(PhotoStore, NamesAreTakenAsTheyAre) {
+TEST(PhotoStore, PathsWithSpecialCharacters_AreKept) {
   const TempFolder folder;
   std::vector<std::filesystem::path> files;
   for (const char* name : {"two words.png", "it's \"quoted\".png", "line\nbreak.png", "Größe 猫.png"}) {
     files.push_back(folder / name);
     save_png(files.back(), noise_photo(4, 5, 1));
   }
-  const PhotoStore store(files, {0, 1, 2, 3}, {.decoded_limit = 1 << 20});
+  const PhotoStore store(files, {0, 1, 2, 3}, {.max_decoded_bytes = 1 << 20});
   EXPECT_TRUE(store.bad().empty());
   for (std::int64_t i = 0; i < 4; ++i)
     EXPECT_EQ(store.table().path(i), files[static_cast<std::size_t>(i)].string());
 }
 
-TEST(PhotoStore, BadOnesAreListedOrRefused) {
+TEST(PhotoStore, BadFiles_AreListedOrThrow) {
   const PhotoFolder folder(12, {4, 7});
   const auto store = folder.store(true);
   ASSERT_EQ(store->bad().size(), 2U);
   EXPECT_EQ(store->bad()[0].sample, 4);
   EXPECT_EQ(store->bad()[1].sample, 7);
   for (const BadSample& bad : store->bad()) {
-    EXPECT_EQ(store->table().place(bad.sample).height, 0);
+    EXPECT_EQ(store->table().location(bad.sample).height, 0);
     EXPECT_FALSE(bad.reason.empty());
     EXPECT_EQ(bad.reason.find(".png"), std::string::npos) << bad.reason;
   }
@@ -77,7 +77,7 @@ TEST(PhotoStore, BadOnesAreListedOrRefused) {
   EXPECT_EQ(text, "[photos] " + folder.files[4].string() + ": " + store->bad()[0].reason);
 }
 
-TEST(PhotoStore, NothingToReadIsAnError) {
+TEST(PhotoStore, NoReadableFile_Throws) {
   EXPECT_EQ(error_text([] { PhotoStore({}, {}); }), "[photos] expected 1 to 2147483647 photographs, got 0");
   const PhotoFolder folder(2, {0, 1});
   const std::string text = error_text([&] { folder.store(true); });
@@ -85,11 +85,11 @@ TEST(PhotoStore, NothingToReadIsAnError) {
             0U)
       << text;
   const TempFolder empty;
-  const PhotoStore missing({empty / "gone.png", folder.files[0]}, {0, 1}, {.decoded_limit = 0});
+  const PhotoStore missing({empty / "gone.png", folder.files[0]}, {0, 1}, {.max_decoded_bytes = 0});
   EXPECT_FALSE(missing.table().decoded());
 }
 
-TEST(PhotoStore, OtherMemoryIsRefused) {
+TEST(PhotoStore, Attach_ToOtherMemory_Throws) {
   std::vector<std::byte> memory(4096);
   EXPECT_EQ(error_text([&] { PhotoTable::attach(memory); }),
             "[worker] expected photographs of this version of tandem, got 4096 bytes of something else");
@@ -101,14 +101,14 @@ TEST(PhotoStore, OtherMemoryIsRefused) {
   EXPECT_NE(error_text([&] { PhotoTable::attach(cut); }), "");
 }
 
-TEST(PhotoFile, DecodesABoxAndOnRequestAtASmallerScale) {
+TEST(PhotoFile, Decode_OfABox_ExactOrScaled) {
   const std::string path = (golden_folder() / "exif_6.jpg").string();
   const PhotoFile file(path, {});
   const Image whole = file.decode();
   EXPECT_EQ(whole.height, file.height());
   EXPECT_EQ(whole.width, file.width());
   const PixelBox box{.x = 1, .y = 2, .width = file.width() - 3, .height = file.height() - 4};
-  EXPECT_TRUE(file.decode(box, 1, 1) == copy(part(whole, box)));
+  EXPECT_TRUE(file.decode(box, 1, 1) == copy(crop(whole, box)));
   const Image scaled = PhotoFile(path, {.scaled = true}).decode(box, 3, 3);
   EXPECT_GE(scaled.height, 3);
   EXPECT_GE(scaled.width, 3);

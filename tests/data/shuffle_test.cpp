@@ -22,7 +22,7 @@ void expect_permutation(std::uint32_t count, std::uint64_t seed, std::uint32_t e
   }
 }
 
-// Pearson's statistic of `counts` against equal shares, as standard deviations from what chance gives.
+// Pearson's chi-square of `counts` against equal shares, in standard deviations from its expected value.
 double deviation(const std::vector<int>& counts, int total) {
   const double share = static_cast<double>(total) / static_cast<double>(counts.size());
   double chi_square = 0;
@@ -44,18 +44,18 @@ TEST(Shuffle, ReachesTheLargestCounts) {
     EXPECT_LT(shuffle(position), 0xFFFFFFFFu);
 }
 
-TEST(Shuffle, DependsOnEverythingItIsGiven) {
+TEST(Shuffle, Order_DependsOnSeedEpochAndPass) {
   const auto base = order_of(Shuffle(1000, 7, 0));
   EXPECT_EQ(order_of(Shuffle(1000, 7, 0)), base);
   for (const Shuffle& other : {Shuffle(1000, 8, 0), Shuffle(1000, 7, 1), Shuffle(1000, 7, 0, 1),
                                Shuffle(1000, 7 + (std::uint64_t{1} << 32), 0)}) {
     int same = 0;
     for (std::uint32_t i = 0; i < 1000; ++i) same += other(i) == base[i];
-    EXPECT_LT(same, 8);  // chance: 1
+    EXPECT_LT(same, 8);  // expected by chance: 1
   }
 }
 
-TEST(Shuffle, EveryPositionGoesEverywhere) {
+TEST(Shuffle, EveryPosition_IsUniformOverSeeds) {
   constexpr int seeds = 20000;
   for (const std::uint32_t count : {2u, 3u, 4u, 5u, 7u, 8u, 10u, 16u, 17u, 33u, 64u, 100u})
     for (const std::uint32_t position : {0u, count / 2, count - 1}) {
@@ -65,7 +65,7 @@ TEST(Shuffle, EveryPositionGoesEverywhere) {
     }
 }
 
-TEST(Shuffle, PairsAreIndependent) {
+TEST(Shuffle, PairsOfPositions_AreIndependent) {
   constexpr int seeds = 50000;
   for (const std::uint32_t count : {3u, 4u, 5u, 8u, 10u, 16u, 21u}) {
     std::vector<int> pairs(count * (count - 1));
@@ -78,8 +78,7 @@ TEST(Shuffle, PairsAreIndependent) {
   }
 }
 
-// All 24 orders of four samples, each about as often as the others.
-TEST(Shuffle, FourSamplesComeInAllOrders) {
+TEST(Shuffle, FourSamples_HaveAllOrdersEquallyOften) {
   constexpr int seeds = 48000;
   std::vector<int> orders(256);
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
@@ -91,8 +90,8 @@ TEST(Shuffle, FourSamplesComeInAllOrders) {
   EXPECT_LT(deviation(orders, seeds), 5);
 }
 
-// Where neighbours of a large set end up says nothing: their distances are those of random pairs.
-TEST(Shuffle, NeighboursPart) {
+// The distances of neighboring positions' samples are those of random pairs.
+TEST(Shuffle, Neighbors_AreIndependent) {
   constexpr std::uint32_t count = 60000;
   const Shuffle shuffle(count, 5, 2);
   std::vector<int> steps(60);

@@ -34,7 +34,7 @@ class SplitTest : public testing::Test {
   TempFolder root_;
 };
 
-TEST_F(SplitTest, EverySixthGoesToValidation) {
+TEST_F(SplitTest, Default_HoldsOutEverySixthFile) {
   for (int i = 0; i < 13; ++i) add(fmt::format("clean/{:02}.png", i), std::to_string(i));
   for (int i = 0; i < 2; ++i) add(fmt::format("dirty/{}.jpg", i));
   const SplitCounts counts = split_folder(root_ / "from", root_ / "to");
@@ -48,14 +48,14 @@ TEST_F(SplitTest, EverySixthGoesToValidation) {
   EXPECT_EQ(std::distance(fs::directory_iterator(root_ / "to"), {}), 2);
 }
 
-TEST_F(SplitTest, OddNamesAndFoldersInClasses) {
+TEST_F(SplitTest, SpecialNamesAndNestedFolders_AreKept) {
   for (const char* name : {"a b/it's \"1\".png", "a b/line\nend.png", "a b/ü/x.png"}) add(name);
   split_folder(root_ / "from" / "", root_ / "to", {.every = 2});
   EXPECT_EQ(below("to/val"), (Names{"a b/it's \"1\".png", "a b/ü/x.png"}));
   EXPECT_EQ(below("to/train"), Names{"a b/line\nend.png"});
 }
 
-TEST_F(SplitTest, Links) {
+TEST_F(SplitTest, Link_MakesSymbolicLinks) {
   add("c/0.png", "zero");
   add("c/1.png", "one");
   fs::create_directory(root_ / "to");  // empty: fine
@@ -64,7 +64,7 @@ TEST_F(SplitTest, Links) {
   EXPECT_EQ(get_bytes(root_ / "to/train/c/1.png"), "one");
 }
 
-TEST_F(SplitTest, PlacesThatCannotBe) {
+TEST_F(SplitTest, BadArguments_ThrowAndWriteNothing) {
   add("c/0.png");
   add("c/1.png");
   fs::create_directory(root_ / "full");
@@ -75,8 +75,7 @@ TEST_F(SplitTest, PlacesThatCannotBe) {
   for (const char* inside : {"from", "from/to", "from/c/../to"})
     EXPECT_EQ(error_of(inside),
               "[split] expected a folder outside " + at("from") + " to write to, got " + at(inside));
-  EXPECT_EQ(error_of("to", {.every = 1}),
-            "[split] expected to take every 2nd file or fewer for validation, got every 1");
+  EXPECT_EQ(error_of("to", {.every = 1}), "[split] expected to hold out one file in 2 or more, got one in 1");
   add("lonely/0.png");
   EXPECT_EQ(error_of("to"), "[split] " + at("from") +
                                 ": class 'lonely' has one image only: expected one for training and one for "
@@ -85,7 +84,7 @@ TEST_F(SplitTest, PlacesThatCannotBe) {
   EXPECT_EQ(below("full"), Names{"old"});
 }
 
-TEST_F(SplitTest, AFailedCopyLeavesNothing) {
+TEST_F(SplitTest, FailedCopy_LeavesNothing) {
   add("c/0.png");
   add("c/1.png", std::string(10000, 'x'));
   with_full_disk(5000, [&] {

@@ -1,4 +1,4 @@
-// The entry of the test program, see test_program.h.
+// The test program's main(), see test_program.h.
 #include "tests/data/test_program.h"
 
 #include <functional>
@@ -6,13 +6,12 @@
 
 int main(int argc, char** argv) {
   const tandem::Words words(argv + 1, argv + argc);
-  const std::map<std::string, std::function<int(const tandem::Words&)>> parts{
-      {"queue-writer", tandem::queue_writer},
+  const std::map<std::string, std::function<int(const tandem::Words&)>> roles{
       {"worker", tandem::loader_worker},
       {"loader-parent", tandem::loader_parent},
       {"bound-loader", tandem::bound_loader}};
   if (!words.empty())
-    if (const auto found = parts.find(words[0]); found != parts.end()) return found->second(words);
+    if (const auto found = roles.find(words[0]); found != roles.end()) return found->second(words);
   testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }

@@ -1,12 +1,12 @@
-#include "tandem/data/timeline.h"
+#include "tandem/data/loader/timeline.h"
 
-#include "tandem/data/ring.h"
+#include "tandem/core/clock.h"
 #include "tests/train/trace_reading.h"
 
 namespace tandem {
 namespace {
 
-TEST(Timeline, TracksStandInOneOrderAndBarsInThatOfTheirTimes) {
+TEST(Timeline, Tracks_AreOrderedByKindAndBarsByTime) {
   Timeline timeline;
   const std::int64_t now = monotonic_ns();
   timeline.add({TrackKind::worker, 10}, "augment", now, now + 1000, {"positions", 0, 0, 512});
@@ -30,7 +30,7 @@ TEST(Timeline, TracksStandInOneOrderAndBarsInThatOfTheirTimes) {
   EXPECT_FALSE(timeline.stopped());
 }
 
-TEST(Timeline, KeepsTheFirstBarsAndSaysSo) {
+TEST(Timeline, Full_KeepsTheFirstBarsAndNotesIt) {
   Timeline timeline(3);
   const std::int64_t now = monotonic_ns();
   for (int i = 0; i < 3; ++i) timeline.add({TrackKind::trainer}, "steps", now + i, now + i, {});
@@ -49,8 +49,8 @@ TEST(Timeline, KeepsTheFirstBarsAndSaysSo) {
   EXPECT_EQ(trace.bars.at(0).name, "stopped");
 }
 
-// On the CPU an event is a time: marks must give the host's own.
-TEST(Timeline, MarksAreTiedToTheHostsClock) {
+// On the CPU an event records the host's time, so marks must give it back.
+TEST(Timeline, Marks_AreOnTheHostsClock) {
   Timeline timeline;
   for (int round = 0; round < 3; ++round) {
     const std::int64_t before = monotonic_ns();
@@ -63,7 +63,7 @@ TEST(Timeline, MarksAreTiedToTheHostsClock) {
     timeline.add({TrackKind::worker, round + 10}, "end", between, after, {});
     EXPECT_EQ(bars_named(parse_trace(timeline.to_text()), "cuda:0", "marked").size(),
               static_cast<std::size_t>(round));
-    while (monotonic_ns() < after + 1'000'000) {  // so that a wrong sign would show
+    while (monotonic_ns() < after + 1'000'000) {  // so that a wrong sign would be visible
     }
     timeline.collect();
   }
@@ -72,7 +72,7 @@ TEST(Timeline, MarksAreTiedToTheHostsClock) {
   const auto marked = bars_named(trace, "cuda:0", "marked"), begins = bars_named(trace, "worker", "begin"),
              ends = bars_named(trace, "worker", "end");
   ASSERT_EQ(marked.size(), 3u);
-  constexpr double slack_us = 200;  // the host may be held up while it reads its clock
+  constexpr double slack_us = 200;  // the host may be preempted while it reads its clock
   for (std::size_t i = 0; i < 3; ++i) {
     EXPECT_GE(marked[i].begin_us, begins[i].begin_us - slack_us);
     EXPECT_LE(marked[i].begin_us, begins[i].end_us + slack_us);
@@ -81,7 +81,7 @@ TEST(Timeline, MarksAreTiedToTheHostsClock) {
   }
 }
 
-TEST(Timeline, ABarEndsOnce) {
+TEST(Timeline, End_WithoutBegin_DoesNothing) {
   Timeline timeline;
   timeline.end();
   EXPECT_EQ(timeline.size(), 0u);
@@ -95,7 +95,7 @@ TEST(Timeline, ABarEndsOnce) {
             (std::pair<std::int64_t, std::int64_t>(5, 6)));
 }
 
-TEST(TimelineSpan, IsABarOfTheTrainerOrNothing) {
+TEST(TimelineSpan, AddsABarOfTheTrainer) {
   Timeline timeline;
   { const TimelineSpan none(nullptr, "none", {}); }
   {

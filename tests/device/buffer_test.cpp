@@ -7,13 +7,14 @@
 #include <vector>
 
 #include "tandem/device/driver.h"
+#include "tandem/device/on_backend.h"
 #include "tests/core/error_text.h"
 #include "tests/device/device_cases.h"
 
 namespace tandem {
 namespace {
 
-// Under AddressSanitizer the pool keeps nothing, so that mistakes show.
+// Under AddressSanitizer the pool caches nothing, so that errors are found.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool caching = false;
 #else
@@ -43,7 +44,7 @@ TEST_P(BufferTest, OwnsMemoryOnItsDevice) {
   EXPECT_EQ(back, sent);
 }
 
-TEST_P(BufferTest, NoBytesNeedNoMemory) {
+TEST_P(BufferTest, ZeroBytes_AllocateNothing) {
   const PoolStatistics before = statistics();
   const Buffer none(0, stream()), nothing;
   EXPECT_EQ(none.data(), nullptr);
@@ -52,7 +53,7 @@ TEST_P(BufferTest, NoBytesNeedNoMemory) {
   EXPECT_EQ(statistics().system_allocations, before.system_allocations);
 }
 
-TEST_P(BufferTest, TheSecondOfASizeAsksTheSystemForNothing) {
+TEST_P(BufferTest, SameSizeAgain_ReusesTheBlock) {
   if (!caching) GTEST_SKIP() << "no pool under AddressSanitizer";
   for (std::size_t bytes : {1u, 1000u, 123456u, 10000000u}) {
     const std::byte* first = Buffer(bytes, stream()).data();
@@ -63,7 +64,7 @@ TEST_P(BufferTest, TheSecondOfASizeAsksTheSystemForNothing) {
   }
 }
 
-TEST_P(BufferTest, NearlyEqualSizesShareBlocks) {
+TEST_P(BufferTest, SimilarSizes_ShareBlocks) {
   if (!caching) GTEST_SKIP() << "no pool under AddressSanitizer";
   { const Buffer first(1000000, stream()); }
   const PoolStatistics before = statistics();
@@ -72,7 +73,7 @@ TEST_P(BufferTest, NearlyEqualSizesShareBlocks) {
   EXPECT_EQ(statistics().system_allocations, before.system_allocations);
 }
 
-TEST_P(BufferTest, TwoAtOnceNeverShare) {
+TEST_P(BufferTest, TwoLiveBuffers_NeverShare) {
   const Buffer a(5000, stream()), b(5000, stream());
   EXPECT_NE(a.data(), b.data());
 }
@@ -94,7 +95,7 @@ TEST_P(BufferTest, StatisticsCountUseAndCache) {
   EXPECT_EQ(statistics().bytes_cached, 0);
 }
 
-TEST_P(BufferTest, MovingLeavesNothingBehind) {
+TEST_P(BufferTest, Move_TransfersOwnership) {
   const PoolStatistics before = statistics();
   {
     Buffer a(2000, stream());
@@ -116,7 +117,7 @@ TEST_P(BufferTest, MovingLeavesNothingBehind) {
   EXPECT_EQ(statistics().bytes_in_use, before.bytes_in_use);
 }
 
-TEST_P(BufferTest, MoreThanThereIsIsAnErrorThatNamesTheSize) {
+TEST_P(BufferTest, OutOfMemory_ErrorNamesTheSize) {
   const PoolStatistics before = statistics();
   const std::string text = error_text([&] { Buffer buffer(std::size_t{1} << 50, stream()); });
   EXPECT_EQ(text.find("[allocate] expected room for 1048576.00 GiB on " + device().to_string() + ", got "),
@@ -125,29 +126,29 @@ TEST_P(BufferTest, MoreThanThereIsIsAnErrorThatNamesTheSize) {
   EXPECT_NE(text.find("GiB free"), std::string::npos);
   EXPECT_EQ(statistics().bytes_in_use, before.bytes_in_use);
   EXPECT_EQ(statistics().system_allocations, before.system_allocations);
-  EXPECT_NE(Buffer(1000, stream()).data(), nullptr);  // and the pool works on
+  EXPECT_NE(Buffer(1000, stream()).data(), nullptr);  // the pool is still usable
 }
 
-TEST_P(BufferTest, WhatIsKeptForAStreamGoesWithTheStream) {
+TEST_P(BufferTest, RetainPool_KeepsBlocksUntilTheStreamReleasesThem) {
   if (!caching) GTEST_SKIP() << "no pool under AddressSanitizer";
   release_cached_memory(device());
   const std::int64_t others = statistics().bytes_cached;
   { const Buffer buffer(1000000, stream()); }
   const std::int64_t kept = statistics().bytes_cached;
   EXPECT_GT(kept, others);
-  keep_cached_memory(stream());
+  retain_pool(stream());
   release_cached_memory(device());
   EXPECT_EQ(statistics().bytes_cached, kept);
   release_cached_memory(stream());
   EXPECT_EQ(statistics().bytes_cached, others);
-  { const Buffer buffer(1000000, stream()); }  // no longer kept
+  { const Buffer buffer(1000000, stream()); }  // no longer retained
   release_cached_memory(device());
   EXPECT_EQ(statistics().bytes_cached, others);
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, BufferTest, testing::ValuesIn(test_devices()), device_name);
 
-TEST(Buffer, ASecondStreamGetsItsOwnBlocks_cuda) {
+TEST(Buffer, SecondStream_GetsDifferentBlocks_cuda) {
   if (cuda_device_count() == 0) GTEST_SKIP() << why_no_cuda();
   const Stream one(cuda_device()), two(cuda_device());
   const std::byte* first = Buffer(4096, one).data();

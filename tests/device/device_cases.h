@@ -1,4 +1,4 @@
-// The devices a test of this room runs on; the names of those on a GPU contain `cuda`.
+// The devices that tests run on. The names of GPU tests contain `cuda`.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -8,6 +8,7 @@
 
 #include "tandem/device/buffer.h"
 #include "tandem/device/driver.h"
+#include "tandem/device/on_backend.h"
 #include "tests/core/error_text.h"
 #include "tests/device/device_cases.h"
 
@@ -19,14 +20,14 @@ class StreamTest : public testing::TestWithParam<Device> {
   Device device() const { return GetParam(); }
 };
 
-TEST_P(StreamTest, EveryDeviceHasACurrentStream) {
+TEST_P(StreamTest, CurrentStream_ByDefault_IsOfTheDevice) {
   const StreamView stream = current_stream(device());
   EXPECT_EQ(stream.device, device());
   EXPECT_EQ(current_stream(device()), stream);
   stream.synchronize();
 }
 
-TEST_P(StreamTest, AScopeChangesTheCurrentStreamOfItsThread) {
+TEST_P(StreamTest, StreamScope_ChangesTheCurrentStreamOfItsThread) {
   const StreamView outside = current_stream(device());
   const Stream one(device()), two(device());
   {
@@ -44,14 +45,14 @@ TEST_P(StreamTest, AScopeChangesTheCurrentStreamOfItsThread) {
   EXPECT_EQ(current_stream(device()), outside);
 }
 
-TEST_P(StreamTest, AScopeOfOneDeviceLeavesOthersAlone) {
+TEST_P(StreamTest, StreamScope_DoesNotAffectOtherDevices) {
   const Stream stream(device());
   const StreamScope scope(stream);
   EXPECT_EQ(current_stream(cpu_device).device, cpu_device);
   EXPECT_EQ(current_stream(device()).device, device());
 }
 
-TEST_P(StreamTest, MovesKeepTheStream) {
+TEST_P(StreamTest, Stream_Moved_KeepsItsHandle) {
   Stream one(device());
   const StreamView view = one.view();
   Stream two = std::move(one);
@@ -62,7 +63,7 @@ TEST_P(StreamTest, MovesKeepTheStream) {
   EXPECT_EQ(three.view(), view);
 }
 
-TEST_P(StreamTest, EventsMeasureInOrder) {
+TEST_P(StreamTest, Event_ElapsedTime_FollowsStreamOrder) {
   const StreamView stream = current_stream(device());
   Event start(device()), middle(device()), stop(device());
   std::vector<char> host(1 << 22, 1);
@@ -82,7 +83,7 @@ TEST_P(StreamTest, EventsMeasureInOrder) {
   EXPECT_GE(stop.elapsed_ms_since(start), middle.elapsed_ms_since(start));
 }
 
-TEST_P(StreamTest, AnEventHoldsAnotherStreamBack) {
+TEST_P(StreamTest, BlockStream_OrdersAnotherStream) {
   const Stream writer(device()), reader(device());
   std::vector<int> sent(1 << 20), back(1 << 20, -1);
   for (std::size_t i = 0; i < sent.size(); ++i) sent[i] = static_cast<int>(i);
@@ -92,14 +93,14 @@ TEST_P(StreamTest, AnEventHoldsAnotherStreamBack) {
   on_backend(device(), "test", [&]<Backend B>() {
     copy_bytes<B>(buffer.data(), sent.data(), bytes, writer);
     written.record(writer);
-    written.hold_back(reader);
+    written.block_stream(reader);
     copy_bytes<B>(back.data(), buffer.data(), bytes, reader);
   });
   reader.view().synchronize();
   EXPECT_EQ(back, sent);
 }
 
-TEST_P(StreamTest, AnEventCanBeMoved) {
+TEST_P(StreamTest, Event_Moved_IsUsable) {
   Event event(device());
   event.record(current_stream(device()));
   Event moved = std::move(event);
@@ -109,10 +110,10 @@ TEST_P(StreamTest, AnEventCanBeMoved) {
 
 INSTANTIATE_TEST_SUITE_P(Devices, StreamTest, testing::ValuesIn(test_devices()), device_name);
 
-TEST(Stream, NeedsItsDevice) {
+TEST(Stream, UnavailableDevice_Throws) {
   if (cuda_device_count() > 0) GTEST_SKIP() << "there is a GPU";
   EXPECT_EQ(error_text([] { Stream stream(cuda_device()); }),
-            "device cuda:0 is not available: " + why_no_cuda() + "; use --device cpu");
+            "device cuda:0 is not available: " + why_no_cuda() + "; use cpu instead");
 }
 
 }  // namespace

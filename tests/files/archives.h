@@ -1,4 +1,4 @@
-// Makes gzip, tar and zip bytes for tests, right ones and wrong ones.
+// Makes gzip, tar and zip data for tests, valid and invalid.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ inline std::string gzip(const std::string& bytes) {
   return result;
 }
 
-// One file of a tar archive, padded; `size` is what the header says.
+// One file of a tar archive, padded. `size` overrides the size in the header.
 inline std::string tar_entry(const std::string& name, const std::string& contents, std::string size = "",
                              char type = '0', const std::string& prefix = "") {
   std::string header(512, '\0');
@@ -52,10 +52,10 @@ inline std::string tar_end() {
   return std::string(1024, '\0');
 }
 
-// Raw deflate, as zip has it.
+// Raw deflate data, as in zip archives.
 inline std::string deflated(const std::string& bytes) {
   const std::string packed = gzip(bytes);
-  return packed.substr(10, packed.size() - 18);  // between gzip's head and its tail
+  return packed.substr(10, packed.size() - 18);  // without the header and trailer of gzip
 }
 
 inline std::string little_endian(std::uint64_t value, int size) {
@@ -64,18 +64,18 @@ inline std::string little_endian(std::uint64_t value, int size) {
   return bytes;
 }
 
-// An entry of a zip archive; what is given beside the contents is what the headers say.
+// An entry of a zip archive. The optional members override values in its headers.
 struct ZippedFile {
   std::string name, contents;
   bool deflated = false;
-  bool descriptor = false;  // sizes behind the data
+  bool descriptor = false;  // sizes follow the data
   std::uint16_t flags = 0;
   std::optional<std::uint64_t> size, offset;
   std::optional<std::uint32_t> crc;
   std::optional<std::uint16_t> method;
 };
 struct ZipOptions {
-  bool zip64 = false;  // every number in its zip64 field
+  bool zip64 = false;  // all values in zip64 fields
   std::string comment;
 };
 
@@ -92,11 +92,11 @@ inline std::string zip(const std::vector<ZippedFile>& files, const ZipOptions& o
     const std::uint16_t method = file.method.value_or(file.deflated ? 8 : 0);
     const std::string kind =
         little_endian(45, 2) + little_endian(flags, 2) + little_endian(method, 2) + little_endian(0, 4);
-    const auto sizes = [&](bool later) {
+    const auto sizes = [&](bool deferred) {
       const std::uint64_t packed = options.zip64 ? elsewhere : data.size();
-      return later ? std::string(12, '\0')
-                   : little_endian(crc, 4) + little_endian(packed, 4) +
-                         little_endian(options.zip64 ? elsewhere : size, 4);
+      return deferred ? std::string(12, '\0')
+                      : little_endian(crc, 4) + little_endian(packed, 4) +
+                            little_endian(options.zip64 ? elsewhere : size, 4);
     };
     const std::string wide = little_endian(size, 8) + little_endian(data.size(), 8);
     const std::string local_extra =

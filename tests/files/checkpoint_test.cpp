@@ -18,7 +18,7 @@ class Checkpoint : public testing::Test {
  protected:
   Checkpoint() { write_checkpoint(path_, example(1)); }
 
-  // The error of those bytes, without the name.
+  // The error for these bytes, without its prefix.
   static std::string error_of(const std::string& bytes) {
     const std::string text = error_text([&] { parse_checkpoint(bytes, "c"); });
     EXPECT_EQ(text.rfind("[checkpoint] c: ", 0), 0u) << text;
@@ -29,7 +29,7 @@ class Checkpoint : public testing::Test {
   std::filesystem::path path_ = folder_ / "last.ckpt";
 };
 
-TEST_F(Checkpoint, WhatIsWrittenIsReadBackAndReplaced) {
+TEST_F(Checkpoint, Write_ReplacesTheFileAndReadsBack) {
   write_checkpoint(path_, example(7));
   const TensorFile file = read_checkpoint(path_);
   EXPECT_EQ(file.metadata, example(7).metadata);
@@ -38,8 +38,8 @@ TEST_F(Checkpoint, WhatIsWrittenIsReadBackAndReplaced) {
   EXPECT_EQ(folder_.count(), 1u);
 }
 
-// One that is written while it is hashed, from tensors in an order of their own.
-TEST_F(Checkpoint, LargeOnesAreTheSameBytes) {
+// Large enough to be written while it is hashed, from tensors with other strides.
+TEST_F(Checkpoint, LargeFile_HasTheBytesOfItsSafetensors) {
   std::vector<float> values(600'000);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
   const Tensor numbers = Tensor::from(values, {100, 3, 2000});
@@ -66,7 +66,7 @@ TEST_F(Checkpoint, LargeOnesAreTheSameBytes) {
   EXPECT_EQ(folder_.count(), 2u);
 }
 
-TEST_F(Checkpoint, AFlippedBitAnywhereIsFound) {
+TEST_F(Checkpoint, FlippedBit_Throws) {
   const std::string bytes = get_bytes(path_);
   for (std::size_t i = 0; i < bytes.size(); ++i)
     for (const int bit : {0, 5, 7}) {
@@ -74,27 +74,27 @@ TEST_F(Checkpoint, AFlippedBitAnywhereIsFound) {
       broken[i] = static_cast<char>(broken[i] ^ 1 << bit);
       const std::string error = error_of(broken);
       if (i < 16) {
-        EXPECT_EQ(error, "not a checkpoint of Tandem");
+        EXPECT_EQ(error, "not a Tandem checkpoint");
       } else if (i >= 40) {
         EXPECT_EQ(error, "the content does not match its SHA-256: the file is damaged");
       }
     }
 }
 
-TEST_F(Checkpoint, HalfAFileIsNoCheckpoint) {
+TEST_F(Checkpoint, TruncatedFile_Throws) {
   const std::string bytes = get_bytes(path_);
   for (std::size_t size = 1; size < bytes.size(); ++size)
-    EXPECT_NE(error_of(bytes.substr(0, size)).find("cut short"), std::string::npos) << size;
-  EXPECT_EQ(error_of(bytes.substr(0, 50)), "the file is cut short: expected at least 104 bytes, got 50");
+    EXPECT_NE(error_of(bytes.substr(0, size)).find("truncated"), std::string::npos) << size;
+  EXPECT_EQ(error_of(bytes.substr(0, 50)), "the file is truncated: expected at least 104 bytes, got 50");
   EXPECT_EQ(error_of(bytes.substr(0, bytes.size() - 1)),
-            "the file is cut short or damaged: expected " + std::to_string(bytes.size() - 104) +
+            "the file is truncated or damaged: expected " + std::to_string(bytes.size() - 104) +
                 " bytes after the first 104, got " + std::to_string(bytes.size() - 105));
-  EXPECT_NE(error_of(bytes + "x").find("cut short or damaged"), std::string::npos);
+  EXPECT_NE(error_of(bytes + "x").find("truncated or damaged"), std::string::npos);
 }
 
-TEST_F(Checkpoint, OtherFiles) {
+TEST_F(Checkpoint, OtherFormats_Throw) {
   EXPECT_EQ(error_of(""), "the file is empty");
-  EXPECT_EQ(error_of(to_safetensors(example(1))), "not a checkpoint of Tandem");
+  EXPECT_EQ(error_of(to_safetensors(example(1))), "not a Tandem checkpoint");
   std::string newer = get_bytes(path_);
   newer[23] = '2';
   EXPECT_EQ(error_of(newer), "expected version 00000001, got 00000002");
@@ -104,7 +104,7 @@ TEST_F(Checkpoint, OtherFiles) {
             "[checkpoint] " + folder_.path().string() + ": expected a file, got a folder");
 }
 
-TEST_F(Checkpoint, AFullDiskLeavesTheOldOne) {
+TEST_F(Checkpoint, FullDisk_KeepsTheOldFile) {
   std::string error;
   with_full_disk(200, [&] { error = error_text([&] { write_checkpoint(path_, example(9)); }); });
   EXPECT_EQ(error, "[checkpoint] cannot write " + path_.string() + ": File too large");

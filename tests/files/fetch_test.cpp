@@ -46,7 +46,7 @@ class FetchTest : public testing::Test {
   std::vector<std::string> messages_;
 };
 
-TEST_F(FetchTest, FromAFolderRawAndPackedAtAnyDepth) {
+TEST_F(FetchTest, FromFolder_RawOrCompressedAtAnyDepth) {
   fs::create_directories(given_ / "x" / "raw");
   put_bytes(given_ / "x" / "raw" / "a-images.idx3-ubyte", images);
   put_bytes(given_ / "b-labels-idx1-ubyte.gz", gzip(labels));
@@ -54,7 +54,7 @@ TEST_F(FetchTest, FromAFolderRawAndPackedAtAnyDepth) {
   expect_cached(fetch_dataset(small_source(), options(given_.path())));
 }
 
-TEST_F(FetchTest, OfSeveralFilesOfOneNameTheRightOneIsTaken) {
+TEST_F(FetchTest, FromFolder_SeveralFilesOfOneName_UsesTheOneWithTheDigest) {
   fs::create_directory(given_ / "fashion");
   put_bytes(given_ / "fashion" / "a-images-idx3-ubyte", "other images");
   put_bytes(given_ / "z-none", "");
@@ -64,7 +64,7 @@ TEST_F(FetchTest, OfSeveralFilesOfOneNameTheRightOneIsTaken) {
   expect_cached(fetch_dataset(small_source(), options(given_.path())));
 }
 
-TEST_F(FetchTest, FromAnArchivePackedOrNot) {
+TEST_F(FetchTest, FromArchive_CompressedOrNot) {
   const std::string archive = tar_entry("package/data/a-images-idx3-ubyte", images) +
                               tar_entry("package/data/b-labels-idx1-ubyte.gz", gzip(labels)) + tar_end();
   for (const std::string& bytes : {archive, gzip(archive)}) {
@@ -74,24 +74,25 @@ TEST_F(FetchTest, FromAnArchivePackedOrNot) {
   }
 }
 
-TEST_F(FetchTest, FromOneFileAfterTheOtherWhateverTheirNames) {
+TEST_F(FetchTest, FromSingleFiles_AnyName) {
   put_bytes(given_ / "1", gzip(images));
   put_bytes(given_ / "2", labels);
-  EXPECT_EQ(error_of(given_ / "1"), "[fetch] " + (given_ / "1").string() + ": holds no b-labels-idx1-ubyte");
+  EXPECT_EQ(error_of(given_ / "1"),
+            "[fetch] " + (given_ / "1").string() + ": does not contain b-labels-idx1-ubyte");
   expect_cached(fetch_dataset(small_source(), options(given_ / "2")));
 }
 
-TEST_F(FetchTest, TheCacheIsUsedWithoutLookingElsewhere) {
+TEST_F(FetchTest, CompleteCache_UsesNoOtherOrigin) {
   put_bytes(given_ / "a-images-idx3-ubyte", images);
   put_bytes(given_ / "b-labels-idx1-ubyte", labels);
   fetch_dataset(small_source(), options(given_.path()));
   expect_cached(fetch_dataset(small_source(), options("/no/such/folder")));
-  fs::remove(cache_ / "small" / ".verified");  // then the files are hashed
+  fs::remove(cache_ / "small" / ".verified");  // so that the files are hashed
   expect_cached(fetch_dataset(small_source(), options("/no/such/folder")));
   EXPECT_TRUE(fs::exists(cache_ / "small" / ".verified"));
 }
 
-TEST_F(FetchTest, DamageInTheCacheIsFoundAndMended) {
+TEST_F(FetchTest, DamagedCache_IsReplaced) {
   put_bytes(given_ / "a-images-idx3-ubyte", images);
   put_bytes(given_ / "b-labels-idx1-ubyte", labels);
   const fs::path folder = fetch_dataset(small_source(), options(given_.path()));
@@ -104,11 +105,11 @@ TEST_F(FetchTest, DamageInTheCacheIsFoundAndMended) {
                                                  " is damaged and will be replaced"}));
 }
 
-TEST_F(FetchTest, FilesThatAreNotTheDataSet) {
+TEST_F(FetchTest, FromOtherFiles_Throws) {
   const std::string path = (given_ / "a-images-idx3-ubyte").string();
   put_bytes(path, "other images");
   EXPECT_EQ(error_of(given_.path()), "[fetch] " + path +
-                                         ": not the a-images-idx3-ubyte of small: expected SHA-256 " +
+                                         ": expected the a-images-idx3-ubyte of small with SHA-256 " +
                                          sha256_hex(images) + ", got " + sha256_hex("other images"));
   EXPECT_FALSE(fs::exists(cache_ / "small" / "a-images-idx3-ubyte"));
   EXPECT_EQ(error_of(path),
@@ -116,16 +117,16 @@ TEST_F(FetchTest, FilesThatAreNotTheDataSet) {
                 ": expected a folder, a .tar, .tgz or .deb with the files of small, or one of "
                 "a-images-idx3-ubyte, b-labels-idx1-ubyte");
   put_bytes(path, gzip(std::string(100000, 'x')));
-  EXPECT_EQ(error_of(given_.path()), "[gunzip] " + path + ": unpacks to more than the limit of 23 bytes");
+  EXPECT_EQ(error_of(given_.path()), "[gunzip] " + path + ": decompresses to more than 23 bytes");
   put_bytes(path, gzip(images).substr(0, 20));
-  EXPECT_EQ(error_of(given_.path()), "[gunzip] " + path + ": the gzip data is cut short");
+  EXPECT_EQ(error_of(given_.path()), "[gunzip] " + path + ": the gzip data is truncated");
   fs::remove(path);
-  EXPECT_EQ(error_of(given_.path()),
-            "[fetch] " + given_.path().string() + ": holds no a-images-idx3-ubyte, b-labels-idx1-ubyte");
+  EXPECT_EQ(error_of(given_.path()), "[fetch] " + given_.path().string() +
+                                         ": does not contain a-images-idx3-ubyte, b-labels-idx1-ubyte");
   EXPECT_EQ(error_of(given_ / "none"), "[fetch] " + (given_ / "none").string() + ": no such file or folder");
 }
 
-TEST_F(FetchTest, FromTheAddress) {
+TEST_F(FetchTest, FromAddress) {
   HttpServer server(
       {{"/a-images-idx3-ubyte.gz", {.body = gzip(images)}}, {"/b-labels-idx1-ubyte.gz", {.body = labels}}});
   expect_cached(fetch_dataset(small_source(server.address("/")), options()));
@@ -137,7 +138,7 @@ TEST_F(FetchTest, FromTheAddress) {
   EXPECT_EQ(server.requests().size(), 2u);
 }
 
-TEST_F(FetchTest, APartOfSomethingElseIsThrownAway) {
+TEST_F(FetchTest, PartialFileOfAnotherFile_IsDownloadedAgain) {
   fs::create_directory(cache_ / "small");
   put_bytes(cache_ / "small" / "a-images-idx3-ubyte.download.part", "xxxxx");
   HttpServer server(
@@ -147,7 +148,7 @@ TEST_F(FetchTest, APartOfSomethingElseIsThrownAway) {
   EXPECT_EQ(server.requests()[1], "/a-images-idx3-ubyte.gz");
 }
 
-TEST_F(FetchTest, WhenNothingWorksOneLineSaysWhatWasTried) {
+TEST_F(FetchTest, AllOriginsFail_ErrorListsThem) {
   HttpServer server({{"/a-images-idx3-ubyte.gz", {.body = gzip("other")}}});
   const std::string text = error_text([&] { fetch_dataset(small_source(server.address("/")), options()); });
   EXPECT_EQ(text.rfind("[fetch] small is not in the cache " + (cache_ / "small").string() +
@@ -155,7 +156,7 @@ TEST_F(FetchTest, WhenNothingWorksOneLineSaysWhatWasTried) {
                        0),
             0u)
       << text;
-  EXPECT_NE(text.find("a-images-idx3-ubyte.download: not the a-images-idx3-ubyte of small"),
+  EXPECT_NE(text.find("a-images-idx3-ubyte.download: expected the a-images-idx3-ubyte of small"),
             std::string::npos)
       << text;
   EXPECT_NE(text.find("give its files with --from PATH, or use the built-in data set digits"),
@@ -166,12 +167,12 @@ TEST_F(FetchTest, WhenNothingWorksOneLineSaysWhatWasTried) {
   EXPECT_EQ(
       error_text([&] { fetch_dataset(small_source(server.address("/")), offline); }),
       "[fetch] small is not in the cache " + (cache_ / "small").string() +
-          " and cannot be fetched (nothing else may be tried offline): give its files with --from PATH, or "
+          " and cannot be fetched (no other origin is allowed offline): give its files with --from PATH, or "
           "use the built-in data set digits");
   EXPECT_EQ(server.requests().size(), 1u);
 }
 
-// Weights: one file in a folder they share, its size not known, its SHA-256 by the first digits.
+// Weights: one file in a shared folder, of unknown size, with the first digits of its SHA-256.
 FetchSource small_weights(const std::string& name, const std::string& bytes,
                           const std::string& address = "") {
   return {.name = name,
@@ -182,7 +183,7 @@ FetchSource small_weights(const std::string& name, const std::string& bytes,
           .otherwise = "go without"};
 }
 
-TEST_F(FetchTest, WeightsAreKnownByTheFirstDigits) {
+TEST_F(FetchTest, Weights_AreVerifiedByTheFirstDigits) {
   HttpServer server({{"/one.pth", {.body = "weights one"}}});
   const FetchSource one = small_weights("one", "weights one", server.address("/"));
   const fs::path folder = fetch_dataset(one, options());
@@ -198,17 +199,17 @@ TEST_F(FetchTest, WeightsAreKnownByTheFirstDigits) {
   EXPECT_TRUE(fs::exists(folder / ".verified-two"));
 }
 
-TEST_F(FetchTest, WeightsOfAnotherHashAreRefused) {
+TEST_F(FetchTest, WeightsWithAnotherDigest_Throw) {
   put_bytes(given_ / "one.pth", "something else");
   EXPECT_EQ(error_text([&] { fetch_dataset(small_weights("one", "weights one"), options(given_.path())); }),
-            "[fetch] " + (given_ / "one.pth").string() + ": not the one.pth of one: expected SHA-256 " +
+            "[fetch] " + (given_ / "one.pth").string() + ": expected the one.pth of one with SHA-256 " +
                 sha256_hex("weights one").substr(0, 8) + ", got " + sha256_hex("something else"));
   EXPECT_FALSE(fs::exists(cache_ / "weights" / "one.pth"));
   EXPECT_EQ(error_text([] { fetch_weights("mnist"); }),
-            "[fetch] expected a model with pretrained weights, got the data set mnist");
+            "[fetch] expected a model with pretrained weights, got the data set 'mnist'");
 }
 
-TEST_F(FetchTest, WeightsGoOnWhereTheyStopped) {
+TEST_F(FetchTest, Weights_AreResumed) {
   fs::create_directory(cache_ / "weights");
   put_bytes(cache_ / "weights" / "one.pth.download.part", "weigh");
   HttpServer server({{"/one.pth", {.body = "weights one"}}});
@@ -217,7 +218,7 @@ TEST_F(FetchTest, WeightsGoOnWhereTheyStopped) {
   EXPECT_EQ(server.requests(), std::vector<std::string>{"/one.pth from 5"});
 }
 
-TEST_F(FetchTest, SeveralAtOnceDoNoHarm) {
+TEST_F(FetchTest, ConcurrentCalls_DownloadOnce) {
   HttpServer server(
       {{"/a-images-idx3-ubyte.gz", {.body = gzip(images)}}, {"/b-labels-idx1-ubyte.gz", {.body = labels}}});
   const FetchSource source = small_source(server.address("/"));
@@ -228,13 +229,13 @@ TEST_F(FetchTest, SeveralAtOnceDoNoHarm) {
   EXPECT_EQ(server.requests().size(), 2u);
 }
 
-TEST_F(FetchTest, NamesAndFoldersThatCannotBe) {
+TEST_F(FetchTest, InvalidNamesAndFolders_Throw) {
   EXPECT_EQ(fetch_source("fashion-mnist").files.size(), 4u);
   EXPECT_EQ(error_text([] { fetch_source("cifar"); }),
             "[fetch] expected one of mnist, fashion-mnist, resnet18, resnet34, resnet50, got 'cifar'");
   put_bytes(cache_ / "small", "a file");
   EXPECT_EQ(error_of(given_.path()),
-            "[fetch] cannot make the folder " + (cache_ / "small").string() + ": Not a directory");
+            "[fetch] cannot create the folder " + (cache_ / "small").string() + ": Not a directory");
 }
 
 }  // namespace

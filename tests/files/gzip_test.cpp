@@ -16,32 +16,32 @@ std::string long_text() {
   return text;
 }
 
-TEST(Gzip, UnpacksShortLongAndEmpty) {
+TEST(Gzip, Gunzip_ShortLongAndEmpty) {
   for (const std::string& text : {std::string(), std::string("a"), long_text()})
     EXPECT_EQ(gunzip(gzip(text), plenty, "f"), text);
 }
 
-TEST(Gzip, MembersFollowEachOther) {
+TEST(Gzip, Members_AreConcatenated) {
   EXPECT_EQ(gunzip(gzip("one") + gzip("") + gzip("two"), plenty, "f"), "onetwo");
 }
 
-TEST(Gzip, TheLimitIsKept) {
+TEST(Gzip, MaxBytes_IsEnforced) {
   EXPECT_EQ(gunzip(gzip("12345"), 5, "f"), "12345");
   EXPECT_EQ(error_text([] { gunzip(gzip("12345"), 4, "f"); }),
-            "[gunzip] f: unpacks to more than the limit of 4 bytes");
+            "[gunzip] f: decompresses to more than 4 bytes");
   EXPECT_EQ(error_text([] { gunzip(gzip("123") + gzip("45"), 4, "f"); }),
-            "[gunzip] f: unpacks to more than the limit of 4 bytes");
+            "[gunzip] f: decompresses to more than 4 bytes");
   const std::string bomb = gzip(std::string(20'000'000, '\0'));
   EXPECT_LT(bomb.size(), 40'000u);
   EXPECT_EQ(error_text([&] { gunzip(bomb, 1'000'000, "bomb"); }),
-            "[gunzip] bomb: unpacks to more than the limit of 1000000 bytes");
+            "[gunzip] bomb: decompresses to more than 1000000 bytes");
 }
 
-TEST(Gzip, CutAndDamagedStreams) {
+TEST(Gzip, TruncatedAndDamagedStreams_Throw) {
   const std::string bytes = gzip(long_text().substr(0, 3000));
   for (std::size_t size = 2; size < bytes.size(); ++size)
     ASSERT_EQ(error_text([&] { gunzip(bytes.substr(0, size), plenty, "f"); }),
-              "[gunzip] f: the gzip data is cut short")
+              "[gunzip] f: the gzip data is truncated")
         << size;
   std::string broken = bytes;
   broken[bytes.size() - 6] ^= 1;  // in the CRC

@@ -1,5 +1,5 @@
-// A web server on this machine's loopback for tests: a few paths, ranges when it is told to know them, and
-// connections that break in the middle.
+// An HTTP server on the loopback interface for tests, with optional range requests, redirects and connections
+// that break.
 #pragma once
 
 #include <arpa/inet.h>
@@ -22,8 +22,8 @@ class HttpServer {
   struct Page {
     std::string body;
     bool ranges = true;
-    std::size_t break_after = std::string::npos;  // bytes of the body that are sent at most
-    std::string redirect = {};                    // another path instead of a body
+    std::size_t break_after = std::string::npos;  // the connection breaks after that many bytes of the body
+    std::string redirect = {};                    // to another path, instead of a body
   };
 
   explicit HttpServer(std::map<std::string, Page> pages)
@@ -54,7 +54,7 @@ class HttpServer {
     const std::lock_guard lock(mutex_);
     pages_[path] = page;
   }
-  // "/path" or "/path from 100", in the order they came.
+  // "/path" or "/path from 100", in order of arrival.
   std::vector<std::string> requests() {
     const std::lock_guard lock(mutex_);
     return requests_;

@@ -5,6 +5,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "tandem/files/safetensors.h"
+#include "tandem/text/table.h"
 #include "tests/files/test_files.h"
 
 namespace tandem {
@@ -12,7 +14,7 @@ namespace {
 
 const std::filesystem::path golden = std::filesystem::path(TANDEM_SOURCE_DIR) / "tests/golden/pth";
 
-TEST(Inspect, TensorsOfSafetensors) {
+TEST(Inspect, Safetensors_SummarizesTensors) {
   const TempFolder folder;
   const float nan = std::numeric_limits<float>::quiet_NaN();
   write_safetensors(folder / "m", {.metadata = {{"model", "mlp"}},
@@ -39,7 +41,7 @@ TEST(Inspect, TensorsOfSafetensors) {
   EXPECT_EQ(json["metadata"]["model"], "mlp");
 }
 
-TEST(Inspect, NamesOfAPickle) {
+TEST(Inspect, Pickle_ListsNames) {
   const WeightFacts facts = inspect_weights(golden / "checkpoint.pth");
   EXPECT_EQ(facts.format, "pth zip");
   EXPECT_TRUE(facts.problem.empty());
@@ -51,7 +53,7 @@ TEST(Inspect, NamesOfAPickle) {
   EXPECT_NE(text.find("Nothing was imported or called"), std::string::npos);
 }
 
-TEST(Inspect, ARefusedPickleIsListedAllTheSame) {
+TEST(Inspect, RefusedPickle_ListsNames) {
   const WeightFacts facts = inspect_weights(golden / "evil_nested.pth");
   EXPECT_EQ(facts.format, "pickle in a zip archive");
   EXPECT_NE(facts.problem.find("a pickle that calls os.system; nothing was executed"), std::string::npos);
@@ -64,12 +66,11 @@ TEST(Inspect, ARefusedPickleIsListedAllTheSame) {
   EXPECT_EQ(json["problem"], facts.problem);
 }
 
-TEST(Inspect, OtherFiles) {
+TEST(Inspect, OtherFiles_Throw) {
   const TempFolder folder;
   put_bytes(folder / "text", "# Tandem\n");
   EXPECT_EQ(error_text([&] { inspect_weights(folder / "text"); }),
-            "[pth] " + (folder / "text").string() +
-                ": expected weights as safetensors or PyTorch has them, got neither");
+            "[pth] " + (folder / "text").string() + ": expected a safetensors or PyTorch file, got neither");
   EXPECT_EQ(error_text([&] { inspect_weights(folder / "none"); }),
             "[inspect] " + (folder / "none").string() + ": no such file");
 }

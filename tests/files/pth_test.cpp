@@ -1,4 +1,4 @@
-// Files made by PyTorch and by hand (tests/golden/make_pth.py).
+// Files written by PyTorch and by hand (tests/golden/make_pth.py).
 #include "tandem/files/pth.h"
 
 #include <gtest/gtest.h>
@@ -80,7 +80,7 @@ INSTANTIATE_TEST_SUITE_P(All, PthFormats,
                          testing::Values("zip.pth", "legacy.pth", "zip_protocol3.pth", "zip_protocol4.pth",
                                          "zip_protocol5.pth", "legacy_protocol1.pth"));
 
-TEST(Pth, TheStateDictOfACheckpointIsFound) {
+TEST(Pth, Checkpoint_StateDictIsFound) {
   const TensorFile file = parse_golden("checkpoint.pth");
   ASSERT_EQ(file.tensors.size(), 2u);
   expect_tensor<float>(file, "weight", {2, 2}, {1, 2, 3, 4});  // without "module."
@@ -88,18 +88,18 @@ TEST(Pth, TheStateDictOfACheckpointIsFound) {
   EXPECT_EQ(file.metadata.at("ignored"), "epoch, best, optimizer, arch");
 }
 
-TEST(Pth, WhatIsNoStateDict) {
+TEST(Pth, FilesWithoutStateDict_Throw) {
   EXPECT_EQ(error_text([] { parse_golden("no_tensors.pth"); }),
-            "[pth] m.pt: expected a state dict, got a pickle without tensors in one");
+            "[pth] m.pt: expected a state dict, got a pickle without tensors");
   EXPECT_EQ(error_text([] { parse_golden("list.pth"); }),
             "[pth] m.pt: expected a state dict (a dictionary of tensors), got another object");
   EXPECT_EQ(error_text([] { parse_golden("complex.pth"); }),
-            "[pth] m.pt: expected storages of numbers Tandem knows, got a torch.ComplexFloatStorage");
+            "[pth] m.pt: expected a storage of a supported dtype, got torch.ComplexFloatStorage");
   EXPECT_EQ(error_text([] { parse_weights("", "m.pt"); }), "[pth] m.pt: the file is empty");
   EXPECT_EQ(error_text([] { parse_weights("K\x01.", "m.pt"); }),
-            "[pth] m.pt: a pickle, but not of PyTorch's torch.save");
+            "[pth] m.pt: expected a file of torch.save, got another pickle");
   EXPECT_EQ(error_text([] { parse_weights(zip({{.name = "x", .contents = "1"}}), "m.pt"); }),
-            "[pth] m.pt: a zip archive, but not of PyTorch: it has no data.pkl");
+            "[pth] m.pt: expected an archive of torch.save, got a zip archive without data.pkl");
   EXPECT_EQ(error_text([] {
               parse_weights(zip({{.name = "a/data.pkl", .contents = "}."},
                                  {.name = "a/constants.pkl", .contents = ")."}}),
@@ -114,7 +114,7 @@ TEST(Pth, WhatIsNoStateDict) {
             "[pth] m.pt: expected little-endian numbers, got a file written on a big-endian machine");
 }
 
-TEST(Pth, PicklesThatCallAreRefusedByName) {
+TEST(Pth, Calls_AreRefusedByName) {
   const std::pair<const char*, const char*> cases[] = {
       {"evil_reduce.pkl", "os.system"},
       {"evil_protocol0.pkl", "os.system"},
@@ -138,7 +138,7 @@ TEST(Pth, PicklesThatCallAreRefusedByName) {
         << file;
 }
 
-TEST(Pth, NamesAreListedThoughRefused) {
+TEST(Pth, PthNames_ListsRefusedNames) {
   const std::vector<PthName> names = pth_names(get_bytes(golden / "evil_getattr.pkl"), "m.pt");
   ASSERT_EQ(names.size(), 3u);
   EXPECT_EQ(names[0].name, "builtins.getattr");
@@ -148,7 +148,7 @@ TEST(Pth, NamesAreListedThoughRefused) {
   EXPECT_FALSE(names[1].understood);
 }
 
-// A tensor "t" over a storage of four floats, its geometry as given in opcodes.
+// A tensor "t" over a storage of four floats; `geometry` is offset, size and stride in opcodes.
 std::string with_view(const std::string& geometry, const std::string& numel = "K\x04",
                       const std::string& storage = std::string(16, '\0')) {
   const std::string pickle =
@@ -159,39 +159,39 @@ std::string with_view(const std::string& geometry, const std::string& numel = "K
   return zip({{.name = "a/data.pkl", .contents = pickle}, {.name = "a/data/0", .contents = storage}});
 }
 
-TEST(Pth, ViewsThatLeaveTheirStorage) {
+TEST(Pth, ViewsBeyondTheirStorage_Throw) {
   const auto error_of = [](const std::string& bytes) {
     return error_text([&] { parse_weights(bytes, "m.pt"); });
   };
   EXPECT_EQ(parse_weights(with_view(std::string("K\0K\x02K\x02\x86K\x02K\x01\x86", 12)), "m").tensors.size(),
             1u);
   EXPECT_EQ(error_of(with_view("K\x01K\x02K\x02\x86K\x02K\x01\x86")),
-            "[pth] m.pt: tensor 't' of size [2, 2], stride [2, 1] and offset 1 leaves its storage of 4");
+            "[pth] m.pt: tensor 't' of size [2, 2], stride [2, 1] and offset 1 exceeds its storage of 4");
   EXPECT_EQ(error_of(with_view("K\x04K\x01\x85K\x01\x85")),
-            "[pth] m.pt: tensor 't' of size [1], stride [1] and offset 4 leaves its storage of 4");
+            "[pth] m.pt: tensor 't' of size [1], stride [1] and offset 4 exceeds its storage of 4");
   const std::string huge = "\x8a\x08\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x7F";
-  EXPECT_NE(error_of(with_view("K\x01K\x03\x85" + huge + "\x85")).find("leaves its storage"),
+  EXPECT_NE(error_of(with_view("K\x01K\x03\x85" + huge + "\x85")).find("exceeds its storage"),
             std::string::npos);
-  EXPECT_NE(error_of(with_view(huge + "K\x03\x85K\x01\x85")).find("leaves its storage"), std::string::npos);
+  EXPECT_NE(error_of(with_view(huge + "K\x03\x85K\x01\x85")).find("exceeds its storage"), std::string::npos);
   EXPECT_EQ(error_of(with_view("K\x01" + huge + huge + "\x86K\x01K\x01\x86")),
             "[pth] m.pt: tensor 't': the product of its sizes [9223372036854775807, 9223372036854775807] is "
             "too large");
   EXPECT_EQ(error_of(with_view("K\x01\x8a\x01\xFF\x85K\x01\x85")), "[pth] m.pt: damaged: size");
-  // Expanded beyond what the file is worth.
+  // Expanded beyond the budget for a file of this size.
   EXPECT_EQ(error_of(with_view("K\x01" + huge + "\x85" + std::string("K\0\x85", 3))),
-            "[pth] m.pt: tensor 't' of shape [9223372036854775807] makes the tensors together too large for "
-            "a file of this size");
+            "[pth] m.pt: tensor 't' of shape [9223372036854775807] makes the tensors too large in total "
+            "for a file of this size");
   EXPECT_EQ(error_of(with_view("K\x01K\x01\x85K\x01\x85", "K\x05")),
             "[pth] m.pt: tensor 't': expected a storage of 20 bytes, got 16");
 }
 
-TEST(Pth, FinitenessIsTold) {
+TEST(Pth, CheckFinite_NamesTheFirstNaN) {
   check_finite(parse_golden("checkpoint.pth"), "m.pt");
   EXPECT_EQ(error_text([] { check_finite(parse_golden("nan.pth"), "m.pt"); }),
             "[weights] m.pt: expected finite weights, got nan at element 1 of tensor 'broken'");
 }
 
-TEST(Pth, ReadWeightsGoesByTheContent) {
+TEST(Pth, ReadWeights_DetectsTheFormatByContent) {
   const TempFolder folder;
   const TensorFile file = read_pth(golden / "checkpoint.pth");
   write_safetensors(folder / "x.pth", file);
@@ -202,20 +202,20 @@ TEST(Pth, ReadWeightsGoesByTheContent) {
             "[weights] " + (folder / "none").string() + ": no such file");
 }
 
-TEST(Pth, DamagedCopiesGiveAnErrorOrTensors) {
+TEST(Pth, DamagedFiles_GiveAnErrorOrTensors) {
   std::vector<std::string> originals;
   for (const auto& entry : fs::directory_iterator(golden)) originals.push_back(get_bytes(entry.path()));
   std::ranges::sort(originals);
-  std::mt19937 draw(5);  // NOLINT: the same damage every time
+  std::mt19937 random(5);  // NOLINT: the same damage every time
   int read = 0, refused = 0;
   for (int i = 0; i < 2000; ++i) {
-    std::string bytes = originals[draw() % originals.size()];
-    for (std::uint64_t flips = draw() % 4; flips-- > 0;)
-      bytes[draw() % bytes.size()] = static_cast<char>(draw());
-    if (draw() % 4 == 0) bytes.resize(draw() % bytes.size());
-    if (draw() % 8 == 0) {
-      const std::string& other = originals[draw() % originals.size()];
-      bytes += other.substr(draw() % other.size());
+    std::string bytes = originals[random() % originals.size()];
+    for (std::uint64_t flips = random() % 4; flips-- > 0;)
+      bytes[random() % bytes.size()] = static_cast<char>(random());
+    if (random() % 4 == 0) bytes.resize(random() % bytes.size());
+    if (random() % 8 == 0) {
+      const std::string& other = originals[random() % originals.size()];
+      bytes += other.substr(random() % other.size());
     }
     try {
       parse_weights(bytes, "m.pt");
@@ -229,19 +229,19 @@ TEST(Pth, DamagedCopiesGiveAnErrorOrTensors) {
   EXPECT_GT(refused, 500);
 }
 
-// The pickle of an archive has a CRC, which flipped bytes rarely pass: damage it before it is packed.
-TEST(Pth, DamagedPicklesBehindARightCrc) {
+// Damages the pickle before it is archived, because flipped bytes rarely pass the CRC of an archive.
+TEST(Pth, DamagedPickles_WithCorrectCrc_GiveAnErrorOrTensors) {
   const std::string archive = get_bytes(golden / "zip.pth");
   std::vector<ZippedFile> files;
   for (const ZipEntry& entry : read_zip(archive, "zip.pth"))
     files.push_back({.name = entry.name, .contents = std::string(entry.packed)});
   const std::string pickle = files[0].contents;
   ASSERT_TRUE(files[0].name.ends_with("data.pkl"));
-  std::mt19937 draw(6);  // NOLINT
+  std::mt19937 random(6);  // NOLINT
   for (int i = 0; i < 2000; ++i) {
     std::string broken = pickle;
-    for (std::uint64_t flips = 1 + draw() % 3; flips-- > 0;)
-      broken[draw() % broken.size()] = static_cast<char>(draw());
+    for (std::uint64_t flips = 1 + random() % 3; flips-- > 0;)
+      broken[random() % broken.size()] = static_cast<char>(random());
     files[0].contents = broken;
     try {
       parse_weights(zip(files), "m.pt");

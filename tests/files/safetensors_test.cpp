@@ -24,7 +24,7 @@ std::string entry(const char* name, const char* dtype, const char* shape, int be
                      end);
 }
 
-// The JSON object of those entries.
+// The JSON object of the entries.
 std::string object(const std::vector<std::string>& entries) {
   return fmt::format("{{{}}}", fmt::join(entries, ","));
 }
@@ -43,7 +43,7 @@ TensorFile example() {
                       {"pixels", Tensor::from(std::vector<std::uint8_t>{1, 2, 255}, {3})}}};
 }
 
-TEST(Safetensors, WhatIsWrittenIsReadBack) {
+TEST(Safetensors, Write_ReadsBack) {
   const TempFolder folder;
   write_safetensors(folder / "m.safetensors", example());
   const TensorFile file = read_safetensors(folder / "m.safetensors");
@@ -61,7 +61,7 @@ TEST(Safetensors, WhatIsWrittenIsReadBack) {
   EXPECT_EQ(find("pixels").to_vector<std::uint8_t>(), (std::vector<std::uint8_t>{1, 2, 255}));
 }
 
-TEST(Safetensors, EveryDtype) {
+TEST(Safetensors, EveryDtype_ReadsBack) {
   for (const DType dtype : {DType::f32, DType::f64, DType::bf16, DType::u8, DType::i32, DType::i64}) {
     const Tensor tensor = Tensor::empty({3}, dtype);
     std::memset(tensor.bytes(), 0x3C, 3 * size_of(dtype));
@@ -72,7 +72,7 @@ TEST(Safetensors, EveryDtype) {
   }
 }
 
-TEST(Safetensors, TheBytesAreThoseOfTheFormat) {
+TEST(Safetensors, Bytes_FollowTheFormat) {
   const std::string bytes = to_safetensors(example());
   const auto header_size = static_cast<std::size_t>(static_cast<unsigned char>(bytes[0])) +
                            256u * static_cast<unsigned char>(bytes[1]);
@@ -89,13 +89,13 @@ TEST(Safetensors, TheBytesAreThoseOfTheFormat) {
   EXPECT_EQ(data.substr(4, 4), std::string("\0\0\0\xC0", 4));  // -2 as f32
 }
 
-TEST(Safetensors, AViewIsWrittenRowByRow) {
+TEST(Safetensors, StridedView_IsWrittenRowMajor) {
   const Tensor matrix = Tensor::from(std::vector<std::int32_t>{1, 2, 3, 4, 5, 6}, {2, 3});
   const TensorFile file = parse_safetensors(to_safetensors({.tensors = {{"t", matrix.transpose()}}}), "m");
   EXPECT_EQ(file.tensors[0].tensor.to_vector<std::int32_t>(), (std::vector<std::int32_t>{1, 4, 2, 5, 3, 6}));
 }
 
-TEST(Safetensors, CudaTensorsAreWrittenAsThoseOfTheHost) {
+TEST(Safetensors, CudaTensors_GiveTheSameBytesAsHostTensors) {
   if (cuda_device_count() == 0) GTEST_SKIP() << why_no_cuda();
   std::vector<float> values(60'000);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
@@ -111,7 +111,7 @@ TEST(Safetensors, CudaTensorsAreWrittenAsThoseOfTheHost) {
   EXPECT_TRUE(to_safetensors(file_on(cuda_device())) == to_safetensors(file_on(cpu_device)));
 }
 
-TEST(Safetensors, FilesOfOtherToolsNeedNoDigestAndNoPadding) {
+TEST(Safetensors, OtherTools_NeedNoDigestAndNoPadding) {
   const TensorFile file = parse_safetensors(
       with_length(object({entry("b", "U8", "[1]", 2, 3), entry("a", "BF16", "[1]", 0, 2)}), "\x80\x3F!"),
       "m");
@@ -122,21 +122,21 @@ TEST(Safetensors, FilesOfOtherToolsNeedNoDigestAndNoPadding) {
   EXPECT_EQ(file.tensors[1].tensor.item<std::uint8_t>(), '!');
 }
 
-TEST(Safetensors, NamesMustDiffer) {
+TEST(Safetensors, DuplicateNames_Throw) {
   const Tensor x = Tensor::empty({1}, DType::f32);
   EXPECT_EQ(error_text([&] {
               to_safetensors({.tensors = {{"x", x}, {"x", x}}});
             }),
-            "[safetensors] expected tensors of different names, got 'x' twice");
+            "[safetensors] expected distinct tensor names, got 'x' twice");
 }
 
-TEST(Safetensors, BadHeaders) {
+TEST(Safetensors, InvalidHeaders_Throw) {
   const std::string u8 = entry("x", "U8", "[2]", 0, 2);
   EXPECT_EQ(parse_error(object({u8}).substr(0, 50), "ab"), "the header is not valid JSON");
   EXPECT_EQ(parse_error("{\"x\":3}", ""), "tensor 'x': expected dtype, shape and data_offsets");
   EXPECT_EQ(parse_error(object({u8, u8}), "ab"), "'x' is in the header twice");
   EXPECT_EQ(parse_error(object({entry("x", "F16", "[1]", 0, 2)}), "ab"),
-            "tensor 'x': expected a dtype out of F32, F64, BF16, U8, I32, I64, got F16");
+            "tensor 'x': expected a dtype of F32, F64, BF16, U8, I32, I64, got F16");
   EXPECT_EQ(parse_error(object({entry("x", "F32", "[1]", 0, 2)}), "ab"),
             "tensor 'x': shape [1] of F32 does not fill the bytes 0 to 2");
   EXPECT_EQ(parse_error(object({entry("x", "U8", "[-1]", 0, 2)}), "ab"),
@@ -150,10 +150,10 @@ TEST(Safetensors, BadHeaders) {
   EXPECT_EQ(parse_error(R"({"__metadata__":{"a":1}})", ""), "expected text as metadata 'a'");
 }
 
-TEST(Safetensors, BadOffsets) {
+TEST(Safetensors, InvalidOffsets_Throw) {
   const std::string first = entry("a", "U8", "[2]", 0, 2);
   EXPECT_EQ(parse_error(object({first}), "a"),
-            "tensor 'a' ends at byte 2 of the data, which has 1: the file is cut short");
+            "tensor 'a' ends at byte 2 of the data, which has 1: the file is truncated");
   EXPECT_EQ(parse_error(object({first, entry("b", "U8", "[2]", 1, 3)}), "abc"),
             "tensor 'b' overlaps the one before it");
   EXPECT_EQ(parse_error(object({first, entry("b", "U8", "[2]", 3, 5)}), "abcde"),
@@ -163,16 +163,16 @@ TEST(Safetensors, BadOffsets) {
             "tensor 'a': shape [2] of U8 does not fill the bytes 2 to 0");
 }
 
-TEST(Safetensors, OtherFilesAndHugeHeaders) {
+TEST(Safetensors, OtherFormatsAndHugeHeaders_Throw) {
   EXPECT_EQ(error_text([] { parse_safetensors("short", "m"); }),
             "[safetensors] m: expected at least 8 bytes, got 5");
   EXPECT_EQ(
       error_text([] { parse_safetensors(std::string(8, '\xFF') + "{", "m"); }),
-      "[safetensors] m: not a safetensors file, or cut short (a header of 18446744073709551615 bytes in a "
+      "[safetensors] m: not a safetensors file, or truncated (a header of 18446744073709551615 bytes in a "
       "file of 9)");
 }
 
-TEST(Safetensors, AFlippedBitInTheDataIsFound) {
+TEST(Safetensors, FlippedBitInTheData_Throws) {
   const std::string bytes = to_safetensors(example());
   for (std::size_t i = bytes.size() - 35; i < bytes.size(); ++i) {
     std::string broken = bytes;
@@ -182,12 +182,11 @@ TEST(Safetensors, AFlippedBitInTheDataIsFound) {
   }
 }
 
-TEST(Safetensors, NoCutFileAndNoFlippedHeaderIsReadPastItsEnd) {
+TEST(Safetensors, TruncatedAndDamagedFiles_AreNotReadPastTheirEnd) {
   const std::string bytes = to_safetensors(example());
   for (std::size_t size = 0; size < bytes.size(); ++size)
     error_text([&] { parse_safetensors(std::string(bytes, 0, size), "m"); });
-  for (std::size_t i = 0; i < bytes.size();
-       ++i) {  // what is still well-formed may be read, nothing may crash
+  for (std::size_t i = 0; i < bytes.size(); ++i) {  // well-formed files may be read; nothing may crash
     std::string broken = bytes;
     broken[i] ^= 1;
     try {

@@ -19,7 +19,7 @@ TEST(Sha256Test, NistVectors) {
             "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
-TEST(Sha256Test, PiecesOfAnySizeGiveTheSameDigest) {
+TEST(Sha256Test, UpdatesOfAnySize_GiveTheSameDigest) {
   std::string text;
   for (int i = 0; i < 300; ++i) text += static_cast<char>(i * 7);
   const std::string whole = sha256_hex(text);
@@ -31,7 +31,7 @@ TEST(Sha256Test, PiecesOfAnySizeGiveTheSameDigest) {
   }
 }
 
-TEST(Sha256Test, FilesLongerThanOnePiece) {
+TEST(Sha256Test, LargeFiles_And_Errors) {
   const TempFolder folder;
   const std::string text(700001, 'z');
   put_bytes(folder / "a", text);

@@ -23,15 +23,15 @@ TEST(Tar, ListsRegularFiles) {
   EXPECT_TRUE(read_tar("", "t").empty());
 }
 
-TEST(Tar, BadArchives) {
-  EXPECT_EQ(error_text([] { read_tar("text", "t"); }), "[tar] t: the archive is cut short");
+TEST(Tar, InvalidArchives_Throw) {
+  EXPECT_EQ(error_text([] { read_tar("text", "t"); }), "[tar] t: the archive is truncated");
   EXPECT_EQ(error_text([] { read_tar(std::string(512, 'x'), "t"); }),
             "[tar] t: not a tar archive, or damaged");
   std::string flipped = tar_entry("a", "first");
   flipped[0] ^= 1;
   EXPECT_EQ(error_text([&] { read_tar(flipped, "t"); }), "[tar] t: not a tar archive, or damaged");
   EXPECT_EQ(error_text([] { read_tar(tar_entry("a", "first", "77777777777"), "t"); }),
-            "[tar] t: 'a' has 8589934591 bytes, but 512 are left in the archive");
+            "[tar] t: 'a' has 8589934591 bytes, but the archive has only 512 left");
   EXPECT_EQ(error_text([] { read_tar(tar_entry("a", "first", "12x"), "t"); }),
             "[tar] t: the size of 'a' is not a number");
 }

@@ -1,4 +1,4 @@
-// What the tests of this room share beyond those of images: bytes as text, and a disk that is full.
+// File helpers for tests: file contents as text, and a simulated full disk.
 #pragma once
 
 #include <sys/resource.h>
@@ -17,7 +17,7 @@ inline std::string get_bytes(const std::filesystem::path& path) {
   return {bytes.begin(), bytes.end()};
 }
 
-// Runs f where no file can grow beyond `bytes`.
+// Calls f while no file can grow beyond `bytes`.
 template <class F>
 void with_full_disk(rlim_t bytes, F&& f) {
   rlimit before{};

@@ -23,7 +23,7 @@ std::string error_of(const std::string& text) {
   return error.substr(std::min<std::size_t>(18, error.size()));
 }
 
-TEST(Toml, AConfiguration) {
+TEST(Toml, Parse_Configuration) {
   const TomlTable table = parse_toml(
       "# a run\n"
       "model = \"mlp\"   # the perceptron\r\n"
@@ -70,7 +70,7 @@ TEST(Toml, Strings) {
   EXPECT_EQ(value_of("[]"), TomlValue(TomlList{}));
 }
 
-TEST(Toml, WhatIsWrittenIsReadBack) {
+TEST(Toml, Write_ReadsBack) {
   TomlTable table{.name = "t"};
   const std::vector<TomlValue> values = {true,
                                          std::numeric_limits<std::int64_t>::min(),
@@ -96,16 +96,16 @@ TEST(Toml, WhatIsWrittenIsReadBack) {
             "layers = [784, 10]\nlr = 1.0\n");
 }
 
-TEST(Toml, PlainTextIsWhatAFlagWouldSay) {
+TEST(Toml, PlainText_IsTheTextOfAFlag) {
   EXPECT_EQ(plain_text(value_of("[784, 200, 10]")), "784,200,10");
   EXPECT_EQ(plain_text(value_of("\"a b\"")), "a b");
   EXPECT_EQ(plain_text(value_of("true")), "true");
   EXPECT_EQ(plain_text(value_of("0.25")), "0.25");
 }
 
-TEST(Toml, ErrorsSayWhere) {
+TEST(Toml, Errors_NameTheLine) {
   EXPECT_EQ(error_of("a = 1\n\n[model]\n"),
-            "3: sections such as '[model]' are not supported, expected key = value");
+            "3: expected key = value, got the table '[model]', which is not supported");
   EXPECT_EQ(error_of("a = 1\na = 2"), "2: 'a' is given twice");
   EXPECT_EQ(error_of("a 1"), "1: expected = after 'a', got '1'");
   EXPECT_EQ(error_of("a ="), "1: expected a value, got the end of the line");
@@ -115,10 +115,10 @@ TEST(Toml, ErrorsSayWhere) {
   EXPECT_EQ(error_of("a.b = 1"), "1: dotted keys such as 'a.b' are not supported");
   EXPECT_EQ(error_of("a = \"x"), "1: expected \" at the end of the string");
   EXPECT_EQ(error_of("a = \"x\ny\""), "1: expected \" at the end of the string");
-  EXPECT_EQ(error_of("a = \"\"\"x\"\"\""), "1: strings over several lines are not supported");
+  EXPECT_EQ(error_of("a = \"\"\"x\"\"\""), "1: multi-line strings are not supported");
   EXPECT_EQ(error_of(R"(a = "\q")"), "1: unknown escape \\q in a string");
   EXPECT_EQ(error_of(R"(a = "\ud800")"), "1: expected 4 hexadecimal digits of a character after \\u");
-  EXPECT_EQ(error_of("a = {b = 1}"), "1: tables in braces are not supported");
+  EXPECT_EQ(error_of("a = {b = 1}"), "1: inline tables are not supported");
   EXPECT_EQ(error_of("a = [1,\n[2]]"), "2: lists inside lists are not supported");
   EXPECT_EQ(error_of("a = [1,\n2\n"), "3: expected , or ] in the list, got the end of the line");
   EXPECT_EQ(error_of("a = ["), "1: expected ] at the end of the list");

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/core/error_text.h"
 
 namespace tandem {
@@ -17,7 +19,7 @@ std::string error_of(const std::string& bytes) {
   return text.substr(std::min<std::size_t>(text.size(), 12));
 }
 
-// The root of a pickle of one value.
+// The root value of a pickle.
 PickleValue value_of(const std::string& bytes) {
   const Pickle pickle = parse_pickle(bytes, "p");
   return pickle.at(pickle.root);
@@ -65,7 +67,7 @@ TEST(Unpickle, ContainersAndMemo) {
   const PickleValue& dict = pickle.at(pickle.root);
   ASSERT_EQ(dict.kind, Kind::dict);
   ASSERT_EQ(dict.items.size(), 4u);
-  EXPECT_EQ(dict.items[1], dict.items[3]);  // one list, twice
+  EXPECT_EQ(dict.items[1], dict.items[3]);  // the same list
   const PickleValue& list = pickle.at(dict.items[1]);
   ASSERT_EQ(list.items.size(), 2u);
   EXPECT_EQ(pickle.at(list.items[1]).integer, 2);
@@ -75,7 +77,7 @@ TEST(Unpickle, ContainersAndMemo) {
   EXPECT_EQ(value_of("K\x05(0.").integer, 5);
 }
 
-TEST(Unpickle, AListThatHoldsItselfIsNoTrap) {
+TEST(Unpickle, ListThatContainsItself_IsParsed) {
   const Pickle pickle = parse_pickle(
       "]q\x01h\x01"
       "a.",
@@ -83,7 +85,7 @@ TEST(Unpickle, AListThatHoldsItselfIsNoTrap) {
   EXPECT_EQ(pickle.at(pickle.root).items, std::vector<std::uint32_t>{pickle.root});
 }
 
-TEST(Unpickle, GlobalsAreNamesAndCallsAreNotes) {
+TEST(Unpickle, GlobalsAndCalls_AreRecorded) {
   const Pickle pickle = parse_pickle(
       "cos\nsystem\nq\x01"
       "0(ctorch\nFloatStorage\nh\x01U\x01x\x85Rt.",
@@ -95,46 +97,46 @@ TEST(Unpickle, GlobalsAreNamesAndCallsAreNotes) {
   EXPECT_FALSE(pickle.names[1].called);
 }
 
-TEST(Unpickle, TheSizeIsThatOfTheFirstPickle) {
+TEST(Unpickle, Size_IsThatOfTheFirstPickle) {
   EXPECT_EQ(parse_pickle("K\x01.K\x02.", "p").size, 3u);
 }
 
-TEST(Unpickle, DamagedPickles) {
-  const std::string cut = "the pickle is cut short, or longer than 67108864 bytes";
-  EXPECT_EQ(error_of(""), cut);
-  EXPECT_EQ(error_of("N"), cut);
-  EXPECT_EQ(error_of("X\xFF\xFF\xFF\xFFxx."), cut);
-  EXPECT_EQ(error_of("\x8e\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFFxx."), cut);
-  EXPECT_EQ(error_of("I12"), "the pickle is cut short");
-  const auto misfit = [](int opcode, int at) {
-    return fmt::format("not a pickle, or damaged: opcode 0x{:02x} at byte {} does not fit", opcode, at);
+TEST(Unpickle, InvalidPickles_Throw) {
+  const std::string truncated = "the pickle is truncated, or longer than 67108864 bytes";
+  EXPECT_EQ(error_of(""), truncated);
+  EXPECT_EQ(error_of("N"), truncated);
+  EXPECT_EQ(error_of("X\xFF\xFF\xFF\xFFxx."), truncated);
+  EXPECT_EQ(error_of("\x8e\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFFxx."), truncated);
+  EXPECT_EQ(error_of("I12"), "the pickle is truncated");
+  const auto unexpected = [](int opcode, int at) {
+    return fmt::format("not a pickle, or damaged: unexpected opcode 0x{:02x} at byte {}", opcode, at);
   };
-  EXPECT_EQ(error_of("."), misfit('.', 0));
-  EXPECT_EQ(error_of("NN."), misfit('.', 2));
-  EXPECT_EQ(error_of("(N."), misfit('.', 2));
-  EXPECT_EQ(error_of("t."), misfit('t', 0));
-  EXPECT_EQ(error_of("N(\x85."), misfit(0x85, 2));  // not through the mark
-  EXPECT_EQ(error_of("h\x07."), misfit('h', 0));
-  EXPECT_EQ(error_of("NNa."), misfit('a', 2));
-  EXPECT_EQ(error_of("}(Nu."), misfit('u', 3));
-  EXPECT_EQ(error_of("N)R."), misfit('R', 2));
-  EXPECT_EQ(error_of("Ix\n."), misfit('I', 0));
-  EXPECT_EQ(error_of("S'a\n."), misfit('S', 0));
-  EXPECT_EQ(error_of("S'\\q'\n."), misfit('S', 0));
-  EXPECT_EQ(error_of("\x80\x09N."), misfit(0x80, 0));
-  EXPECT_EQ(error_of("\x97N."), misfit(0x97, 0));
-  EXPECT_EQ(error_of("\xFF"), misfit(0xFF, 0));
+  EXPECT_EQ(error_of("."), unexpected('.', 0));
+  EXPECT_EQ(error_of("NN."), unexpected('.', 2));
+  EXPECT_EQ(error_of("(N."), unexpected('.', 2));
+  EXPECT_EQ(error_of("t."), unexpected('t', 0));
+  EXPECT_EQ(error_of("N(\x85."), unexpected(0x85, 2));  // must not pop beyond the mark
+  EXPECT_EQ(error_of("h\x07."), unexpected('h', 0));
+  EXPECT_EQ(error_of("NNa."), unexpected('a', 2));
+  EXPECT_EQ(error_of("}(Nu."), unexpected('u', 3));
+  EXPECT_EQ(error_of("N)R."), unexpected('R', 2));
+  EXPECT_EQ(error_of("Ix\n."), unexpected('I', 0));
+  EXPECT_EQ(error_of("S'a\n."), unexpected('S', 0));
+  EXPECT_EQ(error_of("S'\\q'\n."), unexpected('S', 0));
+  EXPECT_EQ(error_of("\x80\x09N."), unexpected(0x80, 0));
+  EXPECT_EQ(error_of("\x97N."), unexpected(0x97, 0));
+  EXPECT_EQ(error_of("\xFF"), unexpected(0xFF, 0));
 }
 
-TEST(Unpickle, LimitsHold) {
+TEST(Unpickle, Limits_AreEnforced) {
   EXPECT_EQ(error_of(std::string(5'000'000, ']')), "more than 4000000 values");
   EXPECT_EQ(error_of("c" + std::string(500, 'm') + "\n" + std::string(100, 'n') + "\n."),
             "a name of 601 bytes, the limit is 512");
-  // Depth costs nothing: no step recurses.
+  // Deep nesting is fine: the parser does not recurse.
   std::string deep(1'000'000, '(');
   deep += "N" + std::string(1'000'000, 't') + ".";
   EXPECT_EQ(parse_pickle(deep, "p").values.size(), 1'000'001u);
-  // A memo key is no size.
+  // A large memo key does not allocate memory.
   EXPECT_EQ(value_of("K\x01r\xFF\xFF\xFF\xFF"
                      "0j\xFF\xFF\xFF\xFF.")
                 .integer,

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/core/error_text.h"
 #include "tests/files/archives.h"
 
@@ -21,19 +23,19 @@ std::string error_of(const std::string& archive) {
   return text.substr(std::min<std::size_t>(text.size(), 9));
 }
 
-const std::string poem(1000, 'p');
+const std::string long_text(1000, 'p');
 
 TEST(Zip, StoredAndDeflatedEntries) {
   const std::string archive = zip({{.name = "a/one", .contents = "first"},
                                    {.name = "a/", .contents = ""},
-                                   {.name = "a/two", .contents = poem, .deflated = true},
+                                   {.name = "a/two", .contents = long_text, .deflated = true},
                                    {.name = "none", .contents = "", .deflated = true}});
   EXPECT_TRUE(is_zip(archive));
   const auto entries = read_zip(archive, "z");
   ASSERT_EQ(entries.size(), 3u);
   EXPECT_EQ(entries[0].name, "a/one");
   EXPECT_EQ(contents(entries[0]), "first");
-  EXPECT_EQ(contents(entries[1]), poem);
+  EXPECT_EQ(contents(entries[1]), long_text);
   EXPECT_LT(entries[1].packed.size(), 100u);
   EXPECT_EQ(contents(entries[2]), "");
   EXPECT_TRUE(read_zip(zip({}), "z").empty());
@@ -41,73 +43,73 @@ TEST(Zip, StoredAndDeflatedEntries) {
 
 TEST(Zip, Zip64AndDataDescriptors) {
   const std::string archive =
-      zip({{.name = "x", .contents = "content", .descriptor = true}, {.name = "y", .contents = poem}},
+      zip({{.name = "x", .contents = "content", .descriptor = true}, {.name = "y", .contents = long_text}},
           {.zip64 = true});
   const auto entries = read_zip(archive, "z");
   ASSERT_EQ(entries.size(), 2u);
   EXPECT_EQ(contents(entries[0]), "content");
-  EXPECT_EQ(contents(entries[1]), poem);
+  EXPECT_EQ(contents(entries[1]), long_text);
 }
 
-TEST(Zip, ACommentBehindIsNoHindrance) {
+TEST(Zip, ArchiveComment_IsAccepted) {
   EXPECT_EQ(read_zip(zip({{.name = "x", .contents = "1"}}, {.comment = "made by hand"}), "z").size(), 1u);
 }
 
-TEST(Zip, WhatIsNoZipOrCutShort) {
-  EXPECT_EQ(error_of(""), "not a zip archive, or cut short");
-  EXPECT_EQ(error_of(std::string(100, 'x')), "not a zip archive, or cut short");
+TEST(Zip, OtherFilesAndTruncatedArchives_Throw) {
+  EXPECT_EQ(error_of(""), "not a zip archive, or truncated");
+  EXPECT_EQ(error_of(std::string(100, 'x')), "not a zip archive, or truncated");
   const std::string archive = zip({{.name = "x", .contents = "1"}});
   for (std::size_t size = 0; size < archive.size(); ++size)
-    EXPECT_EQ(error_of(archive.substr(0, size)), "not a zip archive, or cut short");
+    EXPECT_EQ(error_of(archive.substr(0, size)), "not a zip archive, or truncated");
 }
 
-TEST(Zip, EncryptedAndOddMethods) {
+TEST(Zip, EncryptedAndUnknownMethods_Throw) {
   EXPECT_EQ(error_of(zip({{.name = "x", .contents = "1", .flags = 1}})), "'x' is encrypted");
   EXPECT_EQ(error_of(zip({{.name = "x", .contents = "1", .method = 12}})),
             "'x': expected a stored or deflated entry, got method 12");
 }
 
-TEST(Zip, WrongCrc) {
+TEST(Zip, WrongCrc_Throws) {
   EXPECT_EQ(error_of(zip({{.name = "x\ny", .contents = "1", .crc = 5}})),
             "'x y' is damaged: its CRC is wrong");
 }
 
-TEST(Zip, SizesThatLie) {
-  EXPECT_EQ(error_of(zip({{.name = "x", .contents = poem, .deflated = true, .size = 999}})),
-            "'x' is damaged: it does not unpack to 999 bytes");
-  EXPECT_EQ(error_of(zip({{.name = "x", .contents = poem, .deflated = true, .size = 1001}})),
-            "'x' is damaged: it does not unpack to 1001 bytes");
+TEST(Zip, WrongSizes_Throw) {
+  EXPECT_EQ(error_of(zip({{.name = "x", .contents = long_text, .deflated = true, .size = 999}})),
+            "'x' is damaged: it does not decompress to 999 bytes");
+  EXPECT_EQ(error_of(zip({{.name = "x", .contents = long_text, .deflated = true, .size = 1001}})),
+            "'x' is damaged: it does not decompress to 1001 bytes");
   EXPECT_EQ(error_of(zip({{.name = "x", .contents = "abc", .size = 2}})),
-            "'x' is stored, but 2 bytes became 3");
+            "'x' is stored, but its sizes 2 and 3 differ");
 }
 
-TEST(Zip, BombsAreRefusedBeforeMemoryIsTaken) {
+TEST(Zip, Bombs_AreRefusedBeforeAllocation) {
   const std::string archive = zip({{.name = "x", .contents = "1", .deflated = true, .size = 0xF0000000}});
-  EXPECT_EQ(error_of(archive), "'x' would unpack to 4026531840 bytes, together more than the limit of " +
+  EXPECT_EQ(error_of(archive), "'x' would decompress to 4026531840 bytes, in total more than the limit of " +
                                    std::to_string((64 << 20) + 20 * archive.size()) + ": a zip bomb?");
-  // Each by itself is within the limit.
+  // Each entry alone is within the limit.
   const std::string many = zip({{.name = "x", .contents = "1", .deflated = true, .size = 40 << 20},
                                 {.name = "y", .contents = "1", .deflated = true, .size = 40 << 20}});
-  EXPECT_NE(error_of(many).find("'y' would unpack to"), std::string::npos);
+  EXPECT_NE(error_of(many).find("'y' would decompress to"), std::string::npos);
 }
 
-TEST(Zip, OverlappingEntriesAndEntriesOutsideTheFile) {
-  // Two names for one piece of the file: how the tightest bombs are made.
+TEST(Zip, OverlappingAndOutsideEntries_Throw) {
+  // Two names for the same data, as in the most compact zip bombs.
   EXPECT_EQ(error_of(zip({{.name = "x", .contents = "1"}, {.name = "x", .contents = "1", .offset = 0}})),
             "'x' and 'x' overlap");
   EXPECT_EQ(error_of(zip({{.name = "x", .contents = "1", .offset = 5000}})),
-            "'x' stands outside the file, at byte 5000");
+            "'x' lies outside the file, at byte 5000");
   EXPECT_EQ(error_of(zip({{.name = "x", .contents = "1"}, {.name = "x", .contents = "2"}})),
-            "holds 'x' twice");
+            "contains 'x' twice");
 }
 
-TEST(Zip, LocalHeadersMustAgree) {
+TEST(Zip, LocalHeaderMismatch_Throws) {
   std::string archive = zip({{.name = "x", .contents = "1"}});
   archive[30] = 'y';
-  EXPECT_EQ(error_of(archive), "damaged: what stands before 'x' does not agree with the directory");
+  EXPECT_EQ(error_of(archive), "damaged: the local header of 'x' does not agree with the directory");
 }
 
-TEST(Zip, AbsurdCounts) {
+TEST(Zip, AbsurdEntryCount_Throws) {
   std::string archive = zip({{.name = "x", .contents = "1"}});
   for (const std::size_t at : {8u, 10u}) {
     archive[archive.size() - 22 + at] = '\xFF';
@@ -116,11 +118,11 @@ TEST(Zip, AbsurdCounts) {
   EXPECT_EQ(error_of(archive), "damaged: a directory of 32767 entries in 47 bytes at byte 32");
 }
 
-TEST(Zip, NoFlippedByteIsReadPastTheEnd) {
+TEST(Zip, FlippedBytes_AreNotReadPastTheEnd) {
   for (const std::string& archive :
-       {zip({{.name = "x", .contents = "content", .descriptor = true}, {.name = "y", .contents = poem}},
+       {zip({{.name = "x", .contents = "content", .descriptor = true}, {.name = "y", .contents = long_text}},
             {.zip64 = true}),
-        zip({{.name = "x", .contents = poem, .deflated = true}})})
+        zip({{.name = "x", .contents = long_text, .deflated = true}})})
     for (std::size_t i = 0; i < archive.size(); ++i)
       for (const int flip : {1, 0x80, 0xFF}) {
         std::string broken = archive;

@@ -6,7 +6,7 @@ MODEL.safetensors is read by hand (the package may be missing), loaded strictly 
 with its names, and run on hashed images; the logits must be those of LOGITS.json, which Tandem wrote: {"depth", "images" (a
 name and a shape), "logits"}. Where torchvision is installed, the plain ResNet, from which the stored cases are, is held
 against it first. In FOLDER it leaves, of ResNet-18 and 34, resnetN.zip.pth and resnetN.legacy.pth, a state dict as
-torchvision saves it, of a network that PyTorch initialised and trained one step, and resnetN.json: the same three, for Tandem
+torchvision saves it, of a network that PyTorch initialized and trained one step, and resnetN.json: the same three, for Tandem
 to compare."""
 import json
 import os

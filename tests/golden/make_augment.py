@@ -1,9 +1,9 @@
-"""Stored cases for augmentation on images of floats, full scale 1:
+"""Golden cases for augmentation on images of floats, full scale 1:
     rotate     scipy.ndimage.rotate(image, degrees, reshape=False, order=order)
     shift      out[y][x] = image[y + dy][x + dx], outside 0
     skew       out[y][x] = image[y][x + floor(y * tilt)], outside 0
-    add_noise  image + amount * draw, clipped to 0 ... 1; value i's draw is (2 * bits - 65535) / 65536, its bits the half
-               i % 2 (low first) of word i / 2 % 4 of Philox4x32-10 at counter (1 + i / 8, operation, sample, epoch)
+    add_noise  image + amount * u, clipped to 0 ... 1; for value i, u is (2 * bits - 65535) / 65536, where bits is half i % 2
+               (low first) of word i / 2 % 4 of Philox4x32-10 at counter (1 + i / 8, operation, sample, epoch)
 
     python3 tests/golden/make_augment.py
 """

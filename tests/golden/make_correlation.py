@@ -3,7 +3,7 @@
 The rule behind it, checked here with plain loops for every case, also for even kernels and for kernels larger than the image:
     expected[y, x] = sum over i, j of kernel[i, j] * image[y + i - kh // 2, x + j - kw // 2], outside the image 0
 (scipy's "same" starts (k - 1) // 2 into the full convolution; with the kernel flipped that leaves k - 1 - (k - 1) // 2 = k // 2
-neighbours before the pixel, so an even kernel has one more before than after.) `expected` is f64 for f32 images too.
+neighbors before the pixel, so an even kernel has one more before than after.) `expected` is f64 for f32 images too.
 
     python3 tests/golden/make_correlation.py
 """

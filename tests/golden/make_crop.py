@@ -1,6 +1,6 @@
-"""Stored distributions of the boxes that torchvision's RandomResizedCrop.get_params and RandomErasing.get_params draw,
-both written out below as torchvision defines them. For every case histograms of 200,000 draws: of the area's share, of
-the ratio's logarithm, of the place in the room that is left (bin 0: no room).
+"""Golden distributions of the boxes sampled by torchvision's RandomResizedCrop.get_params and RandomErasing.get_params,
+both reimplemented below. For every case, histograms of 200,000 samples: of the fraction of the area, of the logarithm of
+the ratio, and of the offset relative to its maximum (bin 0: the maximum is 0).
 
     python3 tests/golden/make_crop.py
 """
@@ -11,7 +11,7 @@ import numpy as np
 
 from store import Store
 
-DRAWS, BINS = 200_000, 21
+SAMPLES, BINS = 200_000, 21
 
 
 def crop(rng, height, width, scale, ratio):
@@ -49,8 +49,8 @@ def bin_of(share):
     return min(BINS - 1, max(0, math.floor(share * BINS)))
 
 
-def place_bin(at, room):
-    return 0 if room == 0 else 1 + min(BINS - 2, at * (BINS - 1) // (room + 1))
+def offset_bin(at, max_offset):
+    return 0 if max_offset == 0 else 1 + min(BINS - 2, at * (BINS - 1) // (max_offset + 1))
 
 
 store = Store("crop")
@@ -61,14 +61,14 @@ CASES = [(crop, (500, 375), (0.08, 1), (3 / 4, 4 / 3)), (crop, (375, 500), (0.08
          (crop, (5000, 1), (0.08, 1), (3 / 4, 4 / 3)), (crop, (1, 5000), (0.08, 1), (3 / 4, 4 / 3)),
          (crop, (64, 64), (0.25, 0.3), (0.5, 3)), (crop, (224, 224), (1, 1), (1, 1)),
          (erase, (224, 224), (0.02, 0.33), (0.3, 3.3)), (erase, (32, 20), (0.02, 0.9), (0.3, 3.3))]
-for number, (draw, (height, width), scale, ratio) in enumerate(CASES):
+for number, (sample_box, (height, width), scale, ratio) in enumerate(CASES):
     area, aspect, left, top = (np.zeros(BINS, np.int64) for _ in range(4))
-    for _ in range(DRAWS):
-        y, x, h, w = draw(rng, height, width, scale, ratio)
+    for _ in range(SAMPLES):
+        y, x, h, w = sample_box(rng, height, width, scale, ratio)
         area[bin_of(h * w / (height * width))] += 1
         aspect[bin_of((math.log(w / h) + 3) / 6 if h * w > 0 else 0)] += 1
-        left[place_bin(x, width - w)] += 1
-        top[place_bin(y, height - h)] += 1
-    store.add(f"{number} {draw.__name__} {height}x{width}", {"area": area, "aspect": aspect, "left": left, "top": top},
-              op=draw.__name__, height=height, width=width, scale=scale, ratio=ratio)
+        left[offset_bin(x, width - w)] += 1
+        top[offset_bin(y, height - h)] += 1
+    store.add(f"{number} {sample_box.__name__} {height}x{width}", {"area": area, "aspect": aspect, "left": left, "top": top},
+              op=sample_box.__name__, height=height, width=width, scale=scale, ratio=ratio)
 store.write()

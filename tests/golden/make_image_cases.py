@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes tests/golden/image: small image files and the pixels PIL reads from them (cases.json, *.raw).
 
-Needs Pillow and NumPy. Run it again only to add cases: the files it wrote are kept in the repository.
+Needs Pillow and NumPy. Run it only to add cases: its output is stored in the repository.
 """
 import io
 import json
@@ -32,14 +32,14 @@ def saved(image, kind, **options):
 
 
 def as_pil_reads(data):
-    """Upright, alpha over white, grey or RGB."""
+    """Upright, alpha over white, gray or RGB."""
     image = ImageOps.exif_transpose(Image.open(io.BytesIO(data)))
-    grey = image.mode in ("1", "L", "LA")
+    gray = image.mode in ("1", "L", "LA")
     if image.mode in ("LA", "RGBA") or "transparency" in image.info:
         rgba = image.convert("RGBA")
         image = Image.new("RGB", image.size, "white")
         image.paste(rgba, mask=rgba.getchannel("A"))
-    return image.convert("L" if grey else "RGB")
+    return image.convert("L" if gray else "RGB")
 
 
 def add_pil(name, data, tolerance=0):
@@ -51,10 +51,10 @@ def chunk(kind, data):
 
 
 def png_by_hand(pixels, interlaced=False, extra=b"", bits=None):
-    """For what PIL does not write: 16 bits of colour, Adam7. `pixels` is height x width x channels."""
+    """Writes kinds of PNG that PIL does not: 16 bits per channel, Adam7. `pixels` is height x width x channels."""
     bits = bits or pixels.dtype.itemsize * 8
     height, width, channels = pixels.shape
-    colour_type = {1: 0, 2: 4, 3: 2, 4: 6}[channels]
+    color_type = {1: 0, 2: 4, 3: 2, 4: 6}[channels]
     passes = [(0, 0, 8, 8), (0, 4, 8, 8), (4, 0, 8, 4), (0, 2, 4, 4), (2, 0, 4, 2), (0, 1, 2, 2), (1, 0, 2, 1)]
     raw = b""
     for y, x, step_y, step_x in passes if interlaced else [(0, 0, 1, 1)]:
@@ -67,13 +67,13 @@ def png_by_hand(pixels, interlaced=False, extra=b"", bits=None):
                 raw += b"\0" + np.packbits(ones.reshape(-1)).tobytes()
             else:
                 raw += b"\0" + row.astype(">u2" if bits == 16 else "u1").tobytes()
-    header = struct.pack(">IIBBBBB", width, height, bits, colour_type, 0, 0, int(interlaced))
+    header = struct.pack(">IIBBBBB", width, height, bits, color_type, 0, 0, int(interlaced))
     return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + extra + chunk(b"IDAT", zlib.compress(raw, 9)) +
             chunk(b"IEND", b""))
 
 
 def bmp_16(pixels, masks):
-    """16 bits a pixel, which PIL reads and does not write: 5 bits a colour, or as the masks say."""
+    """Writes 16 bits per pixel, which PIL only reads: 5 bits per channel, or according to the masks."""
     height, width = pixels.shape
     raster = b"".join(row.tobytes() + bytes(-2 * width % 4) for row in pixels.astype("<u2")[::-1])
     extra = struct.pack(f"<{len(masks)}I", *masks)
@@ -104,21 +104,21 @@ def exif(orientation):
 def main():
     FOLDER.mkdir(exist_ok=True)
     rgb = Image.fromarray(scene(29, 37, 3, 1))
-    grey = Image.fromarray(scene(29, 37, 1, 2)[:, :, 0])
+    gray = Image.fromarray(scene(29, 37, 1, 2)[:, :, 0])
     rgba = Image.fromarray(scene(29, 37, 4, 3))
-    grey_alpha = Image.fromarray(scene(29, 37, 2, 4), "LA")
+    gray_alpha = Image.fromarray(scene(29, 37, 2, 4), "LA")
 
     for name, subsampling in (("444", 0), ("422", 1), ("420", 2)):
         add_pil(f"jpeg_{name}.jpg", saved(rgb, "JPEG", quality=90, subsampling=subsampling), JPEG_TOLERANCE)
     add_pil("jpeg_progressive.jpg", saved(rgb, "JPEG", quality=90, progressive=True), JPEG_TOLERANCE)
-    add_pil("jpeg_grey.jpg", saved(grey, "JPEG", quality=90), JPEG_TOLERANCE)
-    add_pil("jpeg_grey_progressive.jpg", saved(grey, "JPEG", quality=90, progressive=True), JPEG_TOLERANCE)
+    add_pil("jpeg_gray.jpg", saved(gray, "JPEG", quality=90), JPEG_TOLERANCE)
+    add_pil("jpeg_gray_progressive.jpg", saved(gray, "JPEG", quality=90, progressive=True), JPEG_TOLERANCE)
     add_pil("jpeg_one_pixel.jpg", saved(rgb.crop((0, 0, 1, 1)), "JPEG"), JPEG_TOLERANCE)
     cmyk = saved(rgb.convert("CMYK"), "JPEG", quality=92)
     add_pil("jpeg_cmyk.jpg", cmyk, JPEG_TOLERANCE)
     adobe = cmyk.index(b"Adobe")
     ycck = bytearray(cmyk)
-    ycck[adobe + 11] = 2  # the same data read as YCCK: odd colours, a fair test
+    ycck[adobe + 11] = 2  # the same data read as YCCK: unusual colors, but a valid test
     add_pil("jpeg_ycck.jpg", bytes(ycck), JPEG_TOLERANCE)
 
     turned = Image.fromarray(scene(16, 24, 3, 5))
@@ -128,43 +128,43 @@ def main():
 
     add_pil("png_rgb.png", saved(rgb, "PNG"))
     add_pil("png_rgba.png", saved(rgba, "PNG"))
-    add_pil("png_grey.png", saved(grey, "PNG"))
-    add_pil("png_grey_alpha.png", saved(grey_alpha, "PNG"))
-    add_pil("png_1_bit.png", saved(grey.convert("1"), "PNG"))
+    add_pil("png_gray.png", saved(gray, "PNG"))
+    add_pil("png_gray_alpha.png", saved(gray_alpha, "PNG"))
+    add_pil("png_1_bit.png", saved(gray.convert("1"), "PNG"))
     for bits in (1, 2, 4, 8):
         palette = rgb.quantize(2 ** bits)
         add_pil(f"png_palette_{bits}.png", saved(palette, "PNG", bits=bits))
     add_pil("png_palette_alpha.png", saved(rgb.quantize(16), "PNG", transparency=bytes(range(0, 256, 16))))
-    add_pil("png_grey_transparent.png", saved(grey, "PNG", transparency=int(np.asarray(grey)[10, 10])))
+    add_pil("png_gray_transparent.png", saved(gray, "PNG", transparency=int(np.asarray(gray)[10, 10])))
     add_pil("png_rgb_transparent.png", saved(rgb, "PNG", transparency=tuple(int(v) for v in np.asarray(rgb)[10, 10])))
-    for name, image in (("rgb", rgb), ("rgba", rgba), ("grey", grey)):
+    for name, image in (("rgb", rgb), ("rgba", rgba), ("gray", gray)):
         pixels = np.asarray(image).reshape(29, 37, -1)
         add_pil(f"png_interlaced_{name}.png", png_by_hand(pixels, interlaced=True))
     add_pil("png_interlaced_tiny.png", png_by_hand(np.asarray(rgb)[:3, :2], interlaced=True))
     for bits in (2, 4):
-        pixels = (np.asarray(grey) >> (8 - bits))[:, :, None]
-        add(f"png_grey_{bits}.png", png_by_hand(pixels, bits=bits), pixels[:, :, 0] * (255 // (2 ** bits - 1)))
+        pixels = (np.asarray(gray) >> (8 - bits))[:, :, None]
+        add(f"png_gray_{bits}.png", png_by_hand(pixels, bits=bits), pixels[:, :, 0] * (255 // (2 ** bits - 1)))
 
-    # PIL cuts 16 bits of colour to 8; Tandem rounds, so these come from the definition.
+    # PIL truncates 16 bits to 8; Tandem rounds, so the expected pixels are computed here.
     wide = np.random.default_rng(6).integers(0, 65536, (13, 11, 4)).astype(np.uint16)
     narrow = np.rint(wide / 257).astype(np.uint8)
     add("png_rgb_16.png", png_by_hand(wide[:, :, :3]), narrow[:, :, :3])
-    add("png_grey_16.png", png_by_hand(wide[:, :, :1]), narrow[:, :, 0])
-    add("png_grey_16_interlaced.png", png_by_hand(wide[:, :, :1], interlaced=True), narrow[:, :, 0])
+    add("png_gray_16.png", png_by_hand(wide[:, :, :1]), narrow[:, :, 0])
+    add("png_gray_16_interlaced.png", png_by_hand(wide[:, :, :1], interlaced=True), narrow[:, :, 0])
     alpha = narrow[:, :, 3:].astype(np.float64) / 255
     add("png_rgba_16.png", png_by_hand(wide), np.rint(narrow[:, :, :3] * alpha + 255 * (1 - alpha)))
 
     add_pil("bmp_24.bmp", saved(rgb, "BMP"))
     add_pil("bmp_32.bmp", saved(rgba, "BMP"))
     add_pil("bmp_palette.bmp", saved(rgb.quantize(256), "BMP"))
-    add_pil("bmp_grey.bmp", saved(grey, "BMP"))
-    add_pil("bmp_1_bit.bmp", saved(grey.convert("1"), "BMP"))
+    add_pil("bmp_gray.bmp", saved(gray, "BMP"))
+    add_pil("bmp_1_bit.bmp", saved(gray.convert("1"), "BMP"))
     sixteen = np.random.default_rng(9).integers(0, 65536, (7, 9))
     add_pil("bmp_16_555.bmp", bmp_16(sixteen, ()))
     add_pil("bmp_16_555_fields.bmp", bmp_16(sixteen, (0x7C00, 0x3E0, 0x1F)))
     add_pil("bmp_16_565.bmp", bmp_16(sixteen, (0xF800, 0x7E0, 0x1F)))
     add_pil("pnm_rgb.ppm", saved(rgb, "PPM"))
-    add_pil("pnm_grey.pgm", saved(grey, "PPM"))
+    add_pil("pnm_gray.pgm", saved(gray, "PPM"))
 
     for name, image in (("rgb", rgb), ("rgba", rgba)):
         add_pil(f"webp_{name}.webp", saved(image, "WEBP", quality=90))

@@ -1,8 +1,8 @@
-"""Stored cases for photographs, computed by PIL the way torchvision's functions on PIL images call it:
+"""Golden cases for photo transforms, computed by PIL as torchvision does for PIL images:
     op      brightness, contrast, saturation, sharpness (ImageEnhance), hue (HSV), posterize, solarize, auto_contrast,
             equalize (ImageOps), and RandAugment's shears, translations and rotation (Image.transform, nearest)
-    centre  Resize(shorter side), then CenterCrop
-    flip    resize, then left for right
+    center  Resize(shorter side), then CenterCrop
+    flip    resize, then a horizontal flip
 
     python3 tests/golden/make_photo.py
 """
@@ -15,7 +15,7 @@ from store import Store
 
 
 def smooth(rng, height, width):
-    """Colours of every kind with some detail."""
+    """A smooth image of random colors with some noise."""
     coarse = Image.fromarray(rng.integers(0, 256, (5, 6, 3), dtype=np.uint8)).resize((width, height), Image.BICUBIC)
     fine = np.asarray(coarse).astype(int) + rng.integers(-25, 26, (height, width, 3))
     return np.clip(fine, 0, 255).astype(np.uint8)
@@ -32,7 +32,7 @@ def affine(image, xx, xy, x0, yx, yy, y0):
 
 
 def rand_augment(image, kind, share, negative):
-    """As torchvision's _apply_op does with the magnitude at `share` of its range."""
+    """As torchvision's _apply_op, with the magnitude at `share` of its range."""
     sign = -1 if negative else 1
     width, height = image.size
     if kind == "shear_x":
@@ -85,7 +85,7 @@ for number, (height, width) in enumerate([(16, 21), (20, 11), (1, 5), (3, 3)]):
 pixels = np.stack(np.meshgrid([0, 1, 77, 128, 200, 254, 255], np.arange(0, 256, 15), [0, 13, 140, 255]), -1)
 pixels = pixels.reshape(-1, 28, 3).astype(np.uint8)
 for turn in (-100, 3, 85, 127):
-    store.add(f"hue of all colours by {turn}",
+    store.add(f"hue of all colors by {turn}",
               {"image": pixels, "expected": np.asarray(hue(Image.fromarray(pixels), (turn + math.copysign(0.5, turn)) / 255))},
               op="hue", turn=turn)
 for number, ((height, width), side, size) in enumerate([((40, 61), 32, 28), ((61, 40), 32, 28), ((19, 18), 37, 32),
@@ -96,9 +96,9 @@ for number, ((height, width), side, size) in enumerate([((40, 61), 32, 28), ((61
         resized = (side, int(side * height / width)) if width <= height else (int(side * width / height), side)
         image = Image.fromarray(pixels).resize(resized, filter)
         top, left = int(round((image.size[1] - size) / 2.0)), int(round((image.size[0] - size) / 2.0))
-        store.add(f"centre {number} {name}",
+        store.add(f"center {number} {name}",
                   {"image": pixels, "expected": np.asarray(image.crop((left, top, left + size, top + size)))},
-                  op="centre", side=side, size=size, filter=name)
+                  op="center", side=side, size=size, filter=name)
     flipped = Image.fromarray(pixels).resize((size, size), Image.BILINEAR).transpose(Image.FLIP_LEFT_RIGHT)
     store.add(f"flip {number}", {"image": pixels, "expected": np.asarray(flipped)}, op="flip", size=size)
 store.write()

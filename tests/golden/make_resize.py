@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes resize.json and resize.bin: images and what Pillow's Image.resize makes of them. Needs Pillow and NumPy."""
+"""Writes resize.json and resize.bin: images and the results of Pillow's Image.resize. Needs Pillow and NumPy."""
 import numpy as np
 from PIL import Image
 
@@ -14,7 +14,7 @@ SIZES = [((1, 1), (1, 1)), ((1, 1), (7, 5)), ((9, 9), (1, 1)), ((2, 2), (3, 3)),
 
 
 def picture(kind, height, width, channels, rng):
-    """Noise reaches every level; stripes of black and white make a bicubic overshoot."""
+    """Noise covers every level; black and white stripes make a bicubic filter overshoot."""
     if kind == "noise":
         return rng.integers(0, 256, (height, width, channels)).astype(np.uint8)
     y, x = np.mgrid[0:height, 0:width]
@@ -34,7 +34,7 @@ def main():
                 arrays[name] = np.asarray(image.resize((to_width, to_height), method)).reshape(
                     to_height, to_width, channels)
             store.add(f"{kind} {height}x{width}x{channels} to {to_height}x{to_width}", arrays)
-    # A box of a larger image is resized as if it were cropped first.
+    # A box of a larger image gives the same result as cropping first.
     pixels = picture("noise", 50, 60, 3, rng)
     arrays = {"in": pixels}
     for name, method in FILTERS.items():

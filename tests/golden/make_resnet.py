@@ -5,7 +5,7 @@ params["op"] is
   "step"     logits in evaluation and in training mode, the loss, every parameter's gradient and the running statistics after
              one training step; "cnn step" the same of the small network
   "logits"   logits in evaluation mode
-  "training" weights and running statistics after ten steps of an optimiser
+  "training" weights and running statistics after ten steps of an optimizer
 A tensor is stored as its Euclidean norm and 64 elements: `grad_norms` (tensors) and `grad_samples` (tensors, 64), in the order
 of params["grad_names"]; `state_...` the same.
 

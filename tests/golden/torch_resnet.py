@@ -29,8 +29,8 @@ def hashed(name, shape, mean=0.0, deviation=1.0):
     count = int(np.prod(shape))
     bits = mix(np.uint64(key_of(name)) + np.arange(1, count + 1, dtype=np.uint64) * np.uint64(GOLDEN))
     parts = sum((bits >> np.uint64(shift)) & np.uint64(0xFFFF) for shift in (0, 16, 32, 48))
-    centred = parts.astype(np.float64) - 131070.0
-    return (mean + centred * (deviation / 37837.0)).astype(np.float32).reshape(shape)
+    centerd = parts.astype(np.float64) - 131070.0
+    return (mean + centerd * (deviation / 37837.0)).astype(np.float32).reshape(shape)
 
 
 def sample_places(count):

@@ -16,7 +16,7 @@ Rgb pixel(const Image& image, int64_t y, int64_t x) {
   return {image.at(y, x, 0), image.at(y, x, 1), image.at(y, x, 2)};
 }
 
-LabelledImage plain(int64_t height, int64_t width, uint8_t level, std::string label) {
+LabeledImage uniform(int64_t height, int64_t width, uint8_t level, std::string label) {
   Image image = make_image(height, width, 1);
   std::ranges::fill(image.pixels, level);
   return {std::move(image), std::move(label)};
@@ -30,8 +30,8 @@ bool has_ink(const Image& sheet, int64_t top, int64_t bottom, int64_t left, int6
 }
 
 TEST(ContactSheet, LaysOutAGridWithLabels) {
-  const LabelledImage images[] = {plain(40, 40, 90, "one"), plain(40, 40, 120, "two"),
-                                  plain(40, 40, 150, "")};
+  const LabeledImage images[] = {uniform(40, 40, 90, "one"), uniform(40, 40, 120, "two"),
+                                 uniform(40, 40, 150, "")};
   const SheetOptions options{
       .columns = 2, .cell_width = 40, .cell_height = 40, .margin = 10, .text_scale = 1};
   const Image sheet = contact_sheet(images, options);
@@ -48,8 +48,8 @@ TEST(ContactSheet, LaysOutAGridWithLabels) {
   EXPECT_FALSE(has_ink(sheet, 116, 124, 0, 110)) << "the third has none";
 }
 
-TEST(ContactSheet, KeepsTheAspect) {
-  const LabelledImage images[] = {plain(50, 100, 0, "")};
+TEST(ContactSheet, KeepsTheAspectRatio) {
+  const LabeledImage images[] = {uniform(50, 100, 0, "")};
   const Image sheet =
       contact_sheet(images, {.cell_width = 60, .cell_height = 60, .margin = 5, .text_scale = 1});
   int64_t dark_rows = 0, dark_columns = 0;
@@ -59,8 +59,8 @@ TEST(ContactSheet, KeepsTheAspect) {
   EXPECT_EQ(dark_columns, 60);
 }
 
-TEST(ContactSheet, LabelsMayHaveSeveralLines) {
-  const LabelledImage images[] = {plain(40, 40, 90, "one"), plain(40, 40, 120, "two\nthree\n4")};
+TEST(ContactSheet, MultilineLabels_AreRendered) {
+  const LabeledImage images[] = {uniform(40, 40, 90, "one"), uniform(40, 40, 120, "two\nthree\n4")};
   const Image sheet = contact_sheet(
       images, {.columns = 2, .cell_width = 40, .cell_height = 40, .margin = 10, .text_scale = 1});
   EXPECT_EQ(sheet.height, 10 + 40 + 4 + 3 * 8 + 2 + 10);
@@ -70,19 +70,19 @@ TEST(ContactSheet, LabelsMayHaveSeveralLines) {
   }
 }
 
-TEST(ContactSheet, EnlargesByWholeFactorsWhereAsked) {
-  const LabelledImage images[] = {plain(12, 6, 0, "")};
+TEST(ContactSheet, IntegerScale_EnlargesByWholeFactorsOnly) {
+  const LabeledImage images[] = {uniform(12, 6, 0, "")};
   const Image sheet = contact_sheet(
-      images, {.cell_width = 30, .cell_height = 30, .margin = 5, .text_scale = 1, .whole_factors = true});
+      images, {.cell_width = 30, .cell_height = 30, .margin = 5, .text_scale = 1, .integer_scale = true});
   int64_t dark = 0;
   for (int64_t y = 0; y < sheet.height; ++y)
     for (int64_t x = 0; x < sheet.width; ++x) dark += sheet.at(y, x) == 0;
   EXPECT_EQ(dark, 24 * 12) << "twice, though 2.5 times would fit";
 }
 
-TEST(ContactSheet, LongLabelsStayInTheirCell) {
+TEST(ContactSheet, LongLabels_AreShortenedToTheirCell) {
   const std::string label(200, 'W');
-  const LabelledImage images[] = {plain(40, 40, 255, label), plain(40, 40, 255, label)};
+  const LabeledImage images[] = {uniform(40, 40, 255, label), uniform(40, 40, 255, label)};
   const Image sheet = contact_sheet(
       images, {.columns = 2, .cell_width = 60, .cell_height = 40, .margin = 10, .text_scale = 1});
   EXPECT_TRUE(has_ink(sheet, 54, 62, 10, 70));
@@ -90,21 +90,21 @@ TEST(ContactSheet, LongLabelsStayInTheirCell) {
   EXPECT_FALSE(has_ink(sheet, 0, sheet.height, 0, 10));
 }
 
-TEST(ContactSheet, PicksColumnsByItself) {
-  const std::vector<LabelledImage> images(7, plain(10, 10, 0, "x"));
+TEST(ContactSheet, ZeroColumns_PicksASquareGrid) {
+  const std::vector<LabeledImage> images(7, uniform(10, 10, 0, "x"));
   const Image sheet =
       contact_sheet(images, {.cell_width = 10, .cell_height = 10, .margin = 2, .text_scale = 1});
   EXPECT_EQ(sheet.width, 2 + 3 * 12);
 }
 
-TEST(ContactSheet, ExtremeAspectsKeepAPixel) {
-  const LabelledImage images[] = {plain(1, 4000, 0, "wide"), plain(4000, 1, 0, "high")};
+TEST(ContactSheet, ExtremeAspectRatios_KeepAtLeastOnePixel) {
+  const LabeledImage images[] = {uniform(1, 4000, 0, "wide"), uniform(4000, 1, 0, "high")};
   EXPECT_GT(contact_sheet(images).height, 320);
 }
 
-TEST(ContactSheet, RefusesNothingAndEmptyImages) {
+TEST(ContactSheet, NoImagesOrEmptyImages_Throw) {
   EXPECT_EQ(error_text([] { contact_sheet({}); }), "[contact_sheet] expected at least one image, got none");
-  const LabelledImage images[] = {plain(4, 4, 0, "a"), {Image{}, "b"}};
+  const LabeledImage images[] = {uniform(4, 4, 0, "a"), {Image{}, "b"}};
   EXPECT_EQ(error_text([&] { contact_sheet(images); }), "[contact_sheet] image 1 (b) is empty");
   EXPECT_THROW(contact_sheet(std::span(images, 1), {.cell_width = 0}), Error);
 }

@@ -1,6 +1,6 @@
-// A thousand damaged files, made from good ones of every format: bytes flipped, cut, spliced. Each is an
-// image of the size its header says or an Error of one line, through every way of decoding. Worth most under
-// asan.
+// A thousand damaged files, made from valid ones of every format by flipping, cutting and splicing bytes.
+// Every decoding function must return an image of the size in the header or throw a one-line Error. Most
+// useful under asan.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 #include <random>
 
 #include "tandem/image/decode.h"
-#include "tandem/image/test_photo.h"
+#include "tandem/image/example_photo.h"
 #include "tests/image/jpeg_writer.h"
 #include "tests/image/test_files.h"
 
@@ -19,20 +19,21 @@ using Bytes = std::vector<uint8_t>;
 
 constexpr LoadOptions options{.max_pixels = 200'000};
 
-std::vector<Bytes> good_files() {
+std::vector<Bytes> valid_files() {
   std::vector<std::filesystem::path> paths;
   for (const auto& entry : std::filesystem::directory_iterator(golden_folder())) {
     const std::string kind = entry.path().extension().string();
-    if (kind != ".raw" && kind != ".json" && (kind != ".webp" || reads_webp())) paths.push_back(entry.path());
+    if (kind != ".raw" && kind != ".json" && (kind != ".webp" || supports_webp()))
+      paths.push_back(entry.path());
   }
-  std::ranges::sort(paths);  // the same order everywhere: the damage is drawn from a seed
+  std::ranges::sort(paths);  // the same order everywhere, because the damage is sampled from a seed
   std::vector<Bytes> files;
   for (const auto& path : paths) files.push_back(read_bytes(path));
-  const Image photo = draw_test_photo(60, 90);
+  const Image photo = example_photo(60, 90);
   files.push_back(write_jpeg(photo, {.restart_interval = 4}));
   files.push_back(write_jpeg(photo, {.h_factor = 1, .progressive = true, .orientation = 5}));
   files.push_back(write_jpeg(photo, {.h_factor = 1, .v_factor = 1, .cmyk = true}));
-  files.push_back(write_jpeg(to_grey(photo), {.h_factor = 1, .v_factor = 1}));
+  files.push_back(write_jpeg(to_gray(photo), {.h_factor = 1, .v_factor = 1}));
   return files;
 }
 
@@ -44,13 +45,13 @@ struct Damage {
   Bytes operator()(int number, const std::vector<Bytes>& files) {
     Bytes bytes = files[size_t(number) % files.size()];
     switch (number / int(files.size()) % 3) {
-      case 0:  // half of the flips hit the first bytes, where the headers are
+      case 0:  // half of the flips hit the headers in the first bytes
         for (size_t flips = 1 + below(6); flips > 0; --flips) {
           const size_t reach = random() % 2 == 0 ? std::min<size_t>(bytes.size(), 64) : bytes.size();
           bytes[below(reach)] ^= uint8_t(1 + random() % 255);
         }
         break;
-      case 1:  // the end is missing, or a piece of the middle
+      case 1:  // the end or a chunk of the middle is missing
         if (random() % 2 == 0) {
           bytes.resize(below(bytes.size()));
         } else {
@@ -68,10 +69,9 @@ struct Damage {
   }
 };
 
-// What a way of decoding gives: an image, or nothing where it throws an Error of one line. Anything else
-// thrown ends the test.
+// The decoded image, or nothing if decoding throws a one-line Error. Any other exception fails the test.
 template <class Decode>
-std::optional<Image> tried(const Decode& decode, int& decoded, int& refused) {
+std::optional<Image> try_decode(const Decode& decode, int& decoded, int& rejected) {
   try {
     std::optional<Image> image = decode();
     EXPECT_EQ(image->pixels.size(), size_t(image->height * image->width * image->channels));
@@ -80,17 +80,17 @@ std::optional<Image> tried(const Decode& decode, int& decoded, int& refused) {
   } catch (const Error& error) {
     const std::string_view text = error.what();
     EXPECT_EQ(text.find('\n'), text.npos) << text;
-    EXPECT_NE(text.find("damaged.img"), text.npos) << "names no file: " << text;
-    ++refused;
+    EXPECT_NE(text.find("damaged.img"), text.npos) << "does not name the file: " << text;
+    ++rejected;
     return {};
   }
 }
 
-TEST(DamagedFiles, AThousandAreImagesOrErrors) {
+TEST(DamagedFiles, EveryDecoder_ReturnsAnImageOrThrows) {
   constexpr int count = 1000;
-  const std::vector<Bytes> files = good_files();
+  const std::vector<Bytes> files = valid_files();
   Damage damage;
-  int decoded[3] = {}, refused[3] = {};
+  int decoded[3] = {}, rejected[3] = {};
   for (int number = 0; number < count; ++number) {
     SCOPED_TRACE(number);
     const Bytes bytes = damage(number, files);
@@ -106,14 +106,14 @@ TEST(DamagedFiles, AThousandAreImagesOrErrors) {
       info = {};
     }
     const auto whole =
-        tried([&] { return decode_image(bytes, "damaged.img", options); }, decoded[0], refused[0]);
-    const auto region =
-        tried([&] { return decode_region(bytes, "damaged.img", box, options); }, decoded[1], refused[1]);
-    const auto scaled = tried([&] { return decode_scaled(bytes, "damaged.img", box, 4, 4, options); },
-                              decoded[2], refused[2]);
+        try_decode([&] { return decode_image(bytes, "damaged.img", options); }, decoded[0], rejected[0]);
+    const auto region = try_decode([&] { return decode_region(bytes, "damaged.img", box, options); },
+                                   decoded[1], rejected[1]);
+    const auto scaled = try_decode([&] { return decode_scaled(bytes, "damaged.img", box, 4, 4, options); },
+                                   decoded[2], rejected[2]);
     if (whole) {
       EXPECT_EQ((ImageInfo{whole->height, whole->width, whole->channels}), info);
-      EXPECT_TRUE(region && *region == copy(part(*whole, box)));
+      EXPECT_TRUE(region && *region == copy(crop(*whole, box)));
       EXPECT_TRUE(scaled.has_value());
     }
     if (region) {
@@ -124,9 +124,9 @@ TEST(DamagedFiles, AThousandAreImagesOrErrors) {
     EXPECT_TRUE(!scaled || (scaled->width <= box.width && scaled->height <= box.height));
   }
   for (int way = 0; way < 3; ++way) {
-    EXPECT_EQ(decoded[way] + refused[way], count) << way;
-    EXPECT_GT(decoded[way], 50) << "damage to pixels that no checksum guards: " << way;
-    EXPECT_GT(refused[way], 500) << way;
+    EXPECT_EQ(decoded[way] + rejected[way], count) << way;
+    EXPECT_GT(decoded[way], 50) << "pixels without a checksum: " << way;
+    EXPECT_GT(rejected[way], 500) << way;
   }
   EXPECT_GE(decoded[1], decoded[0]);
 }

@@ -1,11 +1,11 @@
-// A region is exactly the same pixels as decoding all, in every format and kind of JPEG, for any box.
+// decode_region() returns exactly the pixels of decode_image(), for every format, kind of JPEG and box.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <random>
 
 #include "tandem/image/decode.h"
-#include "tandem/image/test_photo.h"
+#include "tandem/image/example_photo.h"
 #include "tests/image/jpeg_writer.h"
 #include "tests/image/test_files.h"
 
@@ -27,7 +27,7 @@ PixelBox random_box(int64_t height, int64_t width, std::mt19937& random) {
   return {x, y, box_width, box_height};
 }
 
-std::string text_of(const PixelBox& box) {
+std::string to_text(const PixelBox& box) {
   return std::to_string(box.width) + "x" + std::to_string(box.height) + " at " + std::to_string(box.x) +
          ", " + std::to_string(box.y);
 }
@@ -42,15 +42,15 @@ void expect_regions_equal(const std::vector<uint8_t>& bytes, int boxes, std::mt1
     EXPECT_TRUE(!rgb || whole == to_rgb(decode_image(bytes, name))) << name;
     for (int i = 0; i < boxes; ++i) {
       const PixelBox box = random_box(whole.height, whole.width, random);
-      ASSERT_TRUE(decode_region(bytes, name, box, options) == copy(part(whole, box)))
-          << name << ", " << text_of(box);
+      ASSERT_TRUE(decode_region(bytes, name, box, options) == copy(crop(whole, box)))
+          << name << ", " << to_text(box);
     }
   }
 }
 
-Image photo(int64_t height, int64_t width, bool grey = false) {
-  const Image image = draw_test_photo(height, width);
-  return grey ? to_grey(image) : image;
+Image photo(int64_t height, int64_t width, bool gray = false) {
+  const Image image = example_photo(height, width);
+  return gray ? to_gray(image) : image;
 }
 
 struct Factors {
@@ -59,7 +59,7 @@ struct Factors {
 
 class JpegRegion : public testing::TestWithParam<Factors> {};
 
-TEST_P(JpegRegion, EqualsTheWhole) {
+TEST_P(JpegRegion, EqualsTheDecodedImage) {
   std::mt19937 random(11);
   const auto [h, v] = GetParam();
   int number = 0;
@@ -87,36 +87,36 @@ INSTANTIATE_TEST_SUITE_P(ChromaFactors, JpegRegion,
                            return std::to_string(test.param.h) + "x" + std::to_string(test.param.v);
                          });
 
-TEST(JpegRegions, OfGreyFiles) {
+TEST(JpegRegions, GrayFiles_EqualTheDecodedImage) {
   std::mt19937 random(12);
   for (const int factor : {1, 2})
     for (const bool progressive : {false, true})
       expect_regions_equal(write_jpeg(photo(99, 75, true),
                                       {.h_factor = factor, .v_factor = factor, .progressive = progressive}),
-                           40, random, "grey");
+                           40, random, "gray");
 }
 
-TEST(JpegRegions, OfThinFiles) {
+TEST(JpegRegions, OnePixelWideFiles_EqualTheDecodedImage) {
   std::mt19937 random(13);
   for (const auto& [height, width] :
        {std::pair{1, 1}, std::pair{1, 5000}, std::pair{5000, 1}, std::pair{2, 3}})
     expect_regions_equal(write_jpeg(photo(height, width), {}), 20, random, "thin");
 }
 
-TEST(Region, OfEveryStoredFile) {
+TEST(Region, EveryGoldenFile_EqualsTheDecodedImage) {
   std::mt19937 random(14);
   int files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(golden_folder())) {
     const std::string name = entry.path().filename().string();
     if (name.ends_with(".raw") || name.ends_with(".json")) continue;
-    if (name.ends_with(".webp") && !reads_webp()) continue;
+    if (name.ends_with(".webp") && !supports_webp()) continue;
     expect_regions_equal(read_bytes(entry.path()), 10, random, name);
     ++files;
   }
   EXPECT_GE(files, 40);
 }
 
-TEST(Region, OutsideTheImageIsAnError) {
+TEST(Region, BoxOutsideTheImage_Throws) {
   const std::vector<uint8_t> jpeg = read_bytes(golden_folder() / "exif_6.jpg");  // 24 high, 16 wide
   EXPECT_EQ(error_text([&] { decode_region(jpeg, "x", {.x = 0, .y = 0, .width = 17, .height = 2}); }),
             "[image] expected a box within 16x24 pixels, got 17x2 at (0, 0)");
@@ -126,7 +126,7 @@ TEST(Region, OutsideTheImageIsAnError) {
   EXPECT_THROW(decode_scaled(png, "x", {.x = 0, .y = 0, .width = 0, .height = 1}, 8, 8), Error);
 }
 
-TEST(Region, OfAFileCutShortIsAnError) {
+TEST(Region, TruncatedFile_Throws) {
   for (const bool progressive : {false, true}) {
     const std::vector<uint8_t> jpeg = write_jpeg(photo(128, 128), {.progressive = progressive});
     const PixelBox top{0, 0, 64, 8};
@@ -138,7 +138,7 @@ TEST(Region, OfAFileCutShortIsAnError) {
   }
 }
 
-TEST(Region, SeesDamageAboveTheBox) {
+TEST(Region, DamageAboveTheBox_Throws) {
   std::vector<uint8_t> jpeg = write_jpeg(photo(256, 256), {.restart_interval = 16});
   size_t restart = 600;  // past the tables
   while (jpeg[restart] != 0xFF || jpeg[restart + 1] < 0xD0 || jpeg[restart + 1] > 0xD7) ++restart;
@@ -147,7 +147,7 @@ TEST(Region, SeesDamageAboveTheBox) {
   EXPECT_THROW(decode_region(jpeg, "x", {.x = 0, .y = 200, .width = 10, .height = 10}), Error);
 }
 
-TEST(Scaled, IsTheSmallestScaleThatIsLargeEnough) {
+TEST(Scaled, UsesTheSmallestScaleThatIsLargeEnough) {
   const std::vector<uint8_t> jpeg = write_jpeg(photo(400, 600), {});
   const PixelBox whole{0, 0, 600, 400};
   const auto size_at = [&](int64_t height, int64_t width) {
@@ -162,7 +162,7 @@ TEST(Scaled, IsTheSmallestScaleThatIsLargeEnough) {
   EXPECT_EQ(size_at(0, 0), std::pair(int64_t(400), int64_t(600)));
 }
 
-TEST(Scaled, BoxesAreThoseOfTheScaledWhole) {
+TEST(Scaled, Box_EqualsTheCropOfTheScaledImage) {
   std::mt19937 random(15);
   for (const int orientation : {1, 3, 6, 7})
     for (const Factors& factors :
@@ -174,19 +174,19 @@ TEST(Scaled, BoxesAreThoseOfTheScaledWhole) {
         const Image whole = decode_scaled(jpeg, "x", {0, 0, info.width, info.height}, info.height * scale / 8,
                                           info.width * scale / 8);
         for (int i = 0; i < 6; ++i) {
-          // On multiples of 8 the box has whole borders at every scale.
+          // Multiples of 8 are whole pixels at every scale.
           PixelBox box = random_box(info.height / 8, info.width / 8, random);
           box = {8 * box.x, 8 * box.y, 8 * box.width, 8 * box.height};
           const PixelBox scaled{box.x * scale / 8, box.y * scale / 8, box.width * scale / 8,
                                 box.height * scale / 8};
-          EXPECT_TRUE(decode_scaled(jpeg, "x", box, scaled.height, scaled.width) == copy(part(whole, scaled)))
-              << text_of(box) << " at " << scale << ", orientation " << orientation;
+          EXPECT_TRUE(decode_scaled(jpeg, "x", box, scaled.height, scaled.width) == copy(crop(whole, scaled)))
+              << to_text(box) << " at " << scale << ", orientation " << orientation;
         }
       }
     }
 }
 
-TEST(Scaled, LooksLikeTheRegion) {
+TEST(Scaled, IsCloseToTheAveragedRegion) {
   const std::vector<uint8_t> jpeg = write_jpeg(photo(256, 256), {.h_factor = 1, .v_factor = 1});
   const PixelBox box{.x = 13, .y = 22, .width = 201, .height = 179};
   const Image small = decode_scaled(jpeg, "x", box, 40, 40), full = decode_region(jpeg, "x", box);
@@ -202,7 +202,7 @@ TEST(Scaled, LooksLikeTheRegion) {
   EXPECT_LT(difference / (41 * 46), 2.0);
 }
 
-TEST(Scaled, ChromaIsRepeatedWhereItHasFewerPixels) {
+TEST(Scaled, SubsampledChroma_IsRepeated) {
   const PixelBox box{.x = 13, .y = 22, .width = 101, .height = 79};
   const std::vector<uint8_t> full = write_jpeg(photo(128, 128), {.h_factor = 1, .v_factor = 1});
   EXPECT_EQ(decode_scaled(full, "x", box, 79, 101), decode_region(full, "x", box));
@@ -216,7 +216,7 @@ TEST(Scaled, ChromaIsRepeatedWhereItHasFewerPixels) {
   EXPECT_LT(difference / double(exact.pixels.size()), 4.0);
 }
 
-TEST(Scaled, OtherFormatsAreRegions) {
+TEST(Scaled, OtherFormats_EqualTheRegion) {
   const std::vector<uint8_t> png = read_bytes(golden_folder() / "png_rgb.png");
   const PixelBox box{.x = 1, .y = 2, .width = 30, .height = 20};
   EXPECT_EQ(decode_scaled(png, "x", box, 2, 2), decode_region(png, "x", box));

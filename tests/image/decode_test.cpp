@@ -1,5 +1,5 @@
-// What no golden file covers: formats by content, bad input of every kind, limits, and BMP and PNM written
-// here by hand.
+// Cases that the golden files do not cover: format detection, bad input of every kind, limits, and BMP and
+// PNM files built here.
 #include "tandem/image/decode.h"
 
 #include <fcntl.h>
@@ -41,7 +41,7 @@ std::string big(uint32_t value) {
 
 struct BmpHeader {
   int32_t width = 2, height = 2;
-  uint32_t bits = 24, compression = 0, colours = 0;
+  uint32_t bits = 24, compression = 0, colors = 0;
   std::string masks = "";
   std::string palette = "";
 };
@@ -51,10 +51,10 @@ std::string bmp(const BmpHeader& h, const std::string& raster) {
   const uint32_t offset = 14 + 40 + uint32_t(h.masks.size() + h.palette.size());
   return "BM" + little(0, 8) + little(offset, 4) + little(header_bytes, 4) + little(uint32_t(h.width), 4) +
          little(uint32_t(h.height), 4) + little(1, 2) + little(h.bits, 2) + little(h.compression, 4) +
-         std::string(12, '\0') + little(h.colours, 4) + little(0, 4) + h.masks + h.palette + raster;
+         std::string(12, '\0') + little(h.colors, 4) + little(0, 4) + h.masks + h.palette + raster;
 }
 
-TEST(Decode, GoesByContentNotByName) {
+TEST(Decode, WrongFileName_FormatIsDetectedFromTheContent) {
   const TempFolder folder;
   put_bytes(folder / "photo.jpg", golden("png_rgb.png"));
   EXPECT_EQ(load_image(folder / "photo.jpg"), load_image(golden_folder() / "png_rgb.png"));
@@ -70,7 +70,7 @@ TEST(Decode, ReadsFromAPipe) {
   EXPECT_EQ(image, load_image(golden_folder() / "pnm_rgb.ppm"));
 }
 
-TEST(DecodeErrors, NameTheFileAndTheTrouble) {
+TEST(DecodeErrors, NameTheFileAndTheCause) {
   const TempFolder folder;
   const auto load_error = [&](const std::filesystem::path& path) {
     return error_text([&] { load_image(path); });
@@ -87,7 +87,7 @@ TEST(DecodeErrors, NameTheFileAndTheTrouble) {
             "[decode] " + at + "/notes.png/x.png: cannot be opened: Not a directory");
 }
 
-TEST(DecodeErrors, UnreadableFile) {
+TEST(DecodeErrors, UnreadableFile_Throws) {
   if (geteuid() == 0) GTEST_SKIP() << "root reads everything";
   const TempFolder folder;
   put_bytes(folder / "secret.png", golden("png_rgb.png"));
@@ -96,89 +96,91 @@ TEST(DecodeErrors, UnreadableFile) {
             std::string::npos);
 }
 
-TEST(DecodeErrors, EndlessDeviceIsRefusedAtOnce) {
+TEST(DecodeErrors, EndlessDevice_IsRejectedFromItsFirstBytes) {
   EXPECT_NE(error_text([] { load_image("/dev/zero"); }).find("not an image"), std::string::npos);
 }
 
-TEST(DecodeErrors, TextThatBeginsLikeAnImage) {
+TEST(DecodeErrors, TextThatBeginsLikeAnImage_Throws) {
   for (const std::string text :
        {"BMW builds cars and motorcycles", "P5-32 is a pump", "P", "B", "\xFF\xD8", "PK\3\4"})
     EXPECT_NE(decode_error(text).find("not an image"), std::string::npos) << text;
 }
 
-TEST(DecodeErrors, EveryTruncationOfEveryFormat) {
+TEST(DecodeErrors, EveryTruncationOfEveryFormat_Throws) {
   for (const std::string name : {"jpeg_420.jpg", "jpeg_progressive.jpg", "jpeg_cmyk.jpg", "png_rgb.png",
                                  "png_interlaced_rgb.png", "bmp_24.bmp", "bmp_palette.bmp", "pnm_rgb.ppm"}) {
     const std::string whole = golden(name);
     EXPECT_NO_THROW(decode(whole)) << name;
     for (size_t length = 0; length < whole.size(); length += 1 + length / 50)
-      EXPECT_THROW(decode(whole.substr(0, length)), Error) << name << " cut to " << length;
+      EXPECT_THROW(decode(whole.substr(0, length)), Error) << name << " truncated to " << length;
     for (size_t missing = 1; missing <= 3; ++missing)
-      EXPECT_THROW(decode(whole.substr(0, whole.size() - missing)), Error) << name << " lacks " << missing;
+      EXPECT_THROW(decode(whole.substr(0, whole.size() - missing)), Error)
+          << name << " without the last " << missing;
   }
 }
 
-TEST(DecodeWebp, EveryTruncationIsAnError) {
-  if (!reads_webp()) GTEST_SKIP() << "no libwebp";
+TEST(DecodeWebp, EveryTruncation_Throws) {
+  if (!supports_webp()) GTEST_SKIP() << "no libwebp";
   for (const std::string name :
        {"webp_rgb.webp", "webp_rgba.webp", "webp_rgba_lossless.webp", "exif_6.webp"}) {
     const std::string whole = golden(name);
     EXPECT_EQ(decode(whole + "trailing"), decode(whole)) << name;
     for (size_t length = 0; length < whole.size(); ++length)
-      EXPECT_THROW(decode(whole.substr(0, length)), Error) << name << " cut to " << length;
+      EXPECT_THROW(decode(whole.substr(0, length)), Error) << name << " truncated to " << length;
   }
   EXPECT_EQ(decode_error(golden("webp_rgb.webp").substr(0, 100)),
-            "[decode] x: the WebP is damaged or cut short");
+            "[decode] x: the WebP is damaged or truncated");
 }
 
-TEST(DecodeWebp, WithoutTheLibraryIsToldAsSuch) {
-  if (reads_webp()) GTEST_SKIP() << "libwebp is here";
+TEST(DecodeWebp, WithoutTheLibrary_ErrorSaysSo) {
+  if (supports_webp()) GTEST_SKIP() << "built with libwebp";
   EXPECT_EQ(decode_error(golden("webp_rgb.webp")),
             "[decode] x: WebP needs libwebp, which this build does not have");
 }
 
-TEST(DecodeErrors, TruncationIsToldAsSuch) {
+TEST(DecodeErrors, Truncation_ErrorSaysSo) {
   const std::string jpeg = golden("jpeg_420.jpg"), png = golden("png_rgb.png");
   EXPECT_EQ(decode_error(jpeg.substr(0, jpeg.size() - 40)),
-            "[decode] x: the JPEG is damaged or cut short: Premature end of JPEG file");
+            "[decode] x: the JPEG is damaged or truncated: Premature end of JPEG file");
   EXPECT_EQ(decode_error(png.substr(0, png.size() - 40)),
-            "[decode] x: the PNG is damaged or cut short: the file ends early");
+            "[decode] x: the PNG is damaged or truncated: the file ends early");
 }
 
-TEST(DecodeErrors, DamagedPngData) {
+TEST(DecodeErrors, DamagedPngData_Throws) {
   std::string png = golden("png_rgb.png");
   png[png.find("IDAT") + 30] ^= 0x10;
   EXPECT_NE(decode_error(png).find("the PNG is damaged"), std::string::npos);
 }
 
-TEST(DecodeErrors, PngChecksums) {
+TEST(DecodeErrors, WrongPngChecksum_Throws) {
   const std::string png = golden("png_rgb.png");
   for (const std::string chunk : {"IHDR", "IDAT", "IEND"}) {
     const size_t name = png.find(chunk);
-    const uint32_t length = uint32_t(uint8_t(png[name - 2])) << 8 | uint8_t(png[name - 1]);  // all are short
+    const uint32_t length =
+        uint32_t(uint8_t(png[name - 2])) << 8 | uint8_t(png[name - 1]);  // all chunks are below 65536 bytes
     std::string damaged = png;
-    damaged[name + 4 + length] ^= 1;  // the data is whole, its checksum is not
+    damaged[name + 4 + length] ^= 1;  // the data is valid, its checksum is not
     EXPECT_NE(decode_error(damaged).find("the PNG is damaged"), std::string::npos) << chunk;
   }
 }
 
-TEST(Decode, BytesAfterTheImageDoNotMatter) {
+TEST(Decode, BytesAfterTheImage_AreIgnored) {
   for (const std::string name : {"jpeg_420.jpg", "png_rgb.png", "bmp_24.bmp", "pnm_rgb.ppm"})
     EXPECT_EQ(decode(golden(name) + "trailing"), decode(golden(name))) << name;
 }
 
-TEST(Decode, JpegPaddingBeforeTheEndIsHarmless) {
+TEST(Decode, JpegPaddingBeforeTheEnd_IsIgnored) {
   std::string jpeg = golden("jpeg_420.jpg");
   const Image image = decode(jpeg);
   jpeg.insert(jpeg.size() - 2, std::string(64, '\0'));
   EXPECT_EQ(decode(jpeg), image);
 }
 
-TEST(DecodeLimit, HeaderBombsAreRefusedWithTheLimit) {
+TEST(DecodeLimit, HugeHeader_ThrowsWithTheLimit) {
   const std::string hundred_thousand = big(100000);
   std::string png = golden("png_rgb.png");
   png.replace(16, 8, hundred_thousand + hundred_thousand);
-  // A correct checksum for the changed header, so that libpng believes it.
+  // A correct checksum for the changed header, so that libpng accepts it.
   uint32_t crc = 0xFFFFFFFF;
   for (size_t i = 12; i < 29; ++i) {
     crc ^= uint8_t(png[i]);
@@ -200,11 +202,11 @@ TEST(DecodeLimit, HeaderBombsAreRefusedWithTheLimit) {
             "(--max-pixels raises it)");
 }
 
-// A progressive file may repeat a scan for ever: each costs a pass over the picture and next to no bytes.
-TEST(DecodeLimit, EndlessScansAreRefused) {
-  std::string jpeg = golden("jpeg_grey_progressive.jpg");
+// A progressive file may repeat a scan any number of times: each costs a pass over the image but few bytes.
+TEST(DecodeLimit, TooManyScans_Throw) {
+  std::string jpeg = golden("jpeg_gray_progressive.jpg");
   const size_t scan = jpeg.find("\xFF\xDA");
-  jpeg[scan + 9] = 0;  // full precision at once, so that saying it again is legal
+  jpeg[scan + 9] = 0;  // full precision in one scan, so that repeating it is valid
   size_t end = scan + 10;
   while (jpeg[end] != '\xFF' || jpeg[end + 1] == 0) ++end;
   const auto with_scans = [&](int count) {
@@ -214,10 +216,10 @@ TEST(DecodeLimit, EndlessScansAreRefused) {
   };
   EXPECT_EQ(decode(with_scans(100)), decode(with_scans(1)));
   EXPECT_EQ(decode_error(with_scans(2000)),
-            "[decode] x: the JPEG is damaged or cut short: more than 500 scans");
+            "[decode] x: the JPEG is damaged or truncated: more than 500 scans");
 }
 
-TEST(DecodeLimit, IsTheOptionsAndInclusive) {
+TEST(DecodeLimit, MaxPixels_IsInclusive) {
   const std::string png = golden("png_rgb.png");  // 37 x 29
   EXPECT_EQ(decode(png, {.max_pixels = 37 * 29}).width, 37);
   EXPECT_EQ(decode_error(png, {.max_pixels = 37 * 29 - 1}),
@@ -225,21 +227,21 @@ TEST(DecodeLimit, IsTheOptionsAndInclusive) {
   EXPECT_NE(decode_error(png, {.max_pixels = -5}).find("the limit is 0"), std::string::npos);
 }
 
-TEST(DecodeLimit, AnyLimitIsSafe) {
-  const LoadOptions boundless{.max_pixels = INT64_MAX};
-  EXPECT_EQ(decode(golden("png_rgb.png"), boundless).width, 37);
-  EXPECT_THROW(decode("P6 2147483647 2147483647 255\n", boundless), Error);
-  EXPECT_THROW(decode("P6 16777216 16777216 255\n", boundless), Error);
-  EXPECT_THROW(decode(bmp({.width = INT32_MAX, .height = INT32_MIN, .bits = 32}, ""), boundless), Error);
+TEST(DecodeLimit, LargestLimit_DoesNotOverflow) {
+  const LoadOptions unlimited{.max_pixels = INT64_MAX};
+  EXPECT_EQ(decode(golden("png_rgb.png"), unlimited).width, 37);
+  EXPECT_THROW(decode("P6 2147483647 2147483647 255\n", unlimited), Error);
+  EXPECT_THROW(decode("P6 16777216 16777216 255\n", unlimited), Error);
+  EXPECT_THROW(decode(bmp({.width = INT32_MAX, .height = INT32_MIN, .bits = 32}, ""), unlimited), Error);
 }
 
-TEST(DecodeLimit, ZeroSides) {
+TEST(DecodeLimit, ZeroSides_Throw) {
   EXPECT_EQ(decode_error("P5 0 4 255\n"), "[decode] x: expected at least one pixel, the header says 0x4");
   EXPECT_THROW(decode(bmp({.width = -3}, "")), Error);
   EXPECT_THROW(decode(bmp({.height = 0}, "")), Error);
 }
 
-TEST(DecodeBmp, RowsRunUpwardsUnlessTheHeightIsNegative) {
+TEST(DecodeBmp, RowsAreBottomUpUnlessTheHeightIsNegative) {
   const std::string raster = "\1\2\3\4\5\6\0\0\7\10\11\12\13\14\0\0"s;
   EXPECT_EQ(decode(bmp({}, raster)).pixels, (std::vector<uint8_t>{9, 8, 7, 12, 11, 10, 3, 2, 1, 6, 5, 4}));
   EXPECT_EQ(decode(bmp({.height = -2}, raster)).pixels,
@@ -257,43 +259,42 @@ TEST(DecodeBmp, BitFieldsWithAlphaAreBlendedOverWhite) {
 TEST(DecodeBmp, FourBitsAndShortPalette) {
   const std::string palette = little(0x112233, 4) + little(0xFFFFFF, 4);
   const Image image =
-      decode(bmp({.width = 3, .height = 1, .bits = 4, .colours = 2, .palette = palette}, "\x10\x50\0\0"s));
+      decode(bmp({.width = 3, .height = 1, .bits = 4, .colors = 2, .palette = palette}, "\x10\x50\0\0"s));
   EXPECT_EQ(image.pixels, (std::vector<uint8_t>{255, 255, 255, 0x11, 0x22, 0x33, 0, 0, 0}));
 }
 
-TEST(DecodeBmp, SaysWhatItDoesNotRead) {
+TEST(DecodeBmp, UnsupportedKinds_AreNamed) {
   EXPECT_EQ(decode_error(bmp({.bits = 8, .compression = 1}, "")),
             "[decode] x: compressed BMP (method 1) is not supported");
   EXPECT_EQ(decode_error(bmp({.bits = 2}, "")),
-            "[decode] x: expected a BMP of 1, 4, 8, 16, 24 or 32 bits a pixel, got 2");
+            "[decode] x: expected a BMP of 1, 4, 8, 16, 24 or 32 bits per pixel, got 2");
   const std::string masks = little(0x1F, 4) + little(0x7E0, 4) + little(0xF800, 4);
   EXPECT_EQ(decode_error(bmp({.bits = 16, .compression = 3, .masks = masks}, std::string(8, 'x'))),
-            "[decode] x: BMP with an unusual order of colours is not supported");
+            "[decode] x: BMP with an unusual channel order is not supported");
 }
 
-TEST(DecodePnm, PlainAndRawWithComments) {
-  EXPECT_EQ(decode("P2 # grey\n3 1\n# top\n255\n0 128 255\n").pixels, (std::vector<uint8_t>{0, 128, 255}));
+TEST(DecodePnm, PlainAndBinaryWithComments) {
+  EXPECT_EQ(decode("P2 # gray\n3 1\n# top\n255\n0 128 255\n").pixels, (std::vector<uint8_t>{0, 128, 255}));
   EXPECT_EQ(decode("P3\n1 1 255 7 8 9").pixels, (std::vector<uint8_t>{7, 8, 9}));
   EXPECT_EQ(decode("P5#c\n2 1\n255\n\x0a#"s).pixels, (std::vector<uint8_t>{10, '#'}));
   EXPECT_EQ(decode("P6\t1\r\n1 255 abc").channels, 3);
 }
 
-TEST(DecodePnm, OtherGreatestValuesAreScaledAndRounded) {
+TEST(DecodePnm, OtherMaximumValues_AreScaledAndRounded) {
   EXPECT_EQ(decode("P5 4 1 3\n\0\1\2\3"s).pixels, (std::vector<uint8_t>{0, 85, 170, 255}));
   EXPECT_EQ(decode("P5 3 1 65535\n\0\0\x80\x80\xFF\xFF"s).pixels, (std::vector<uint8_t>{0, 128, 255}));
   EXPECT_EQ(decode("P2 2 1 1000 500 1000").pixels, (std::vector<uint8_t>{128, 255}));
 }
 
-TEST(DecodePnm, BadNumbers) {
+TEST(DecodePnm, BadNumbers_Throw) {
   EXPECT_EQ(decode_error("P5 3 x"), "[decode] x: expected a number as the height");
   EXPECT_EQ(decode_error("P5 3 "), "[decode] x: the file ends before the height");
-  EXPECT_EQ(decode_error("P5 1 1 70000\n1"),
-            "[decode] x: expected a greatest value of 1 to 65535, got 70000");
-  EXPECT_EQ(decode_error("P5 1 1 0\n1"), "[decode] x: expected a greatest value of 1 to 65535, got 0");
+  EXPECT_EQ(decode_error("P5 1 1 70000\n1"), "[decode] x: expected a maximum value of 1 to 65535, got 70000");
+  EXPECT_EQ(decode_error("P5 1 1 0\n1"), "[decode] x: expected a maximum value of 1 to 65535, got 0");
   EXPECT_EQ(decode_error("P5 99999999999999999999 1 255\n"), "[decode] x: the width is too large");
-  EXPECT_EQ(decode_error("P2 1 1 10 11"), "[decode] x: a pixel of 11 is above the greatest value, 10");
+  EXPECT_EQ(decode_error("P2 1 1 10 11"), "[decode] x: a pixel of 11 is above the maximum value, 10");
   EXPECT_EQ(decode_error("P2 2 1 255 1  "), "[decode] x: the file ends before the last pixel");
-  EXPECT_NE(decode_error("P6 2 2 255\nabc").find("cut short"), std::string::npos);
+  EXPECT_NE(decode_error("P6 2 2 255\nabc").find("truncated"), std::string::npos);
 }
 
 }  // namespace

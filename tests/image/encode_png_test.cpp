@@ -17,7 +17,7 @@ Image noise_image(int64_t height, int64_t width, int channels) {
   return image;
 }
 
-TEST(EncodePng, RoundTrips) {
+TEST(EncodePng, DecodedAgain_IsTheSameImage) {
   for (const auto& [height, width] : {std::pair{1, 1}, {1, 7}, {7, 1}, {33, 65}, {300, 200}, {3, 5000}})
     for (const int channels : {1, 3}) {
       const Image image = noise_image(height, width, channels);
@@ -25,12 +25,12 @@ TEST(EncodePng, RoundTrips) {
     }
 }
 
-TEST(EncodePng, RefusesAnEmptyImage) {
+TEST(EncodePng, EmptyImage_Throws) {
   EXPECT_NE(error_text([] { encode_png(make_image(0, 3, 1)); }).find("[encode_png] expected sides of 1"),
             std::string::npos);
 }
 
-TEST(SavePng, WritesAndReplaces) {
+TEST(SavePng, ExistingFile_IsReplaced) {
   const TempFolder folder;
   save_png(folder / "a.png", noise_image(9, 9, 3));
   const Image second = noise_image(4, 5, 1);
@@ -39,7 +39,7 @@ TEST(SavePng, WritesAndReplaces) {
   EXPECT_EQ(folder.count(), 1u);
 }
 
-TEST(SavePng, ErrorsNameIt) {
+TEST(SavePng, FullDevice_ThrowsWithThePath) {
   EXPECT_EQ(error_text([] { save_png("/dev/full", noise_image(3, 3, 3)); }),
             "[save_png] cannot write /dev/full: No space left on device");
 }

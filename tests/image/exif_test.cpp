@@ -22,13 +22,13 @@ TEST(Exif, ReadsBothByteOrders) {
   EXPECT_EQ(orientation(std::string("Exif\0\0", 6) + std::string(big)), 6);
 }
 
-TEST(Exif, FindsTheTagBehindOthers) {
+TEST(Exif, FindsTheTagAfterOthers) {
   EXPECT_EQ(
       orientation("MM\0\x2a\0\0\0\x08\0\x02\x01\x0f\0\x02\0\0\0\x01zzzz\x01\x12\0\x03\0\0\0\x01\0\x03\0\0"sv),
       3);
 }
 
-TEST(Exif, NonsenseIsUpright) {
+TEST(Exif, InvalidBlock_IsUpright) {
   EXPECT_EQ(orientation(""), 1);
   EXPECT_EQ(orientation("hello, I am no TIFF header"), 1);
   EXPECT_EQ(orientation("MM\0\x2a\xff\xff\xff\xff\0\x01"sv), 1) << "directory outside the block";
@@ -41,7 +41,7 @@ TEST(Exif, NonsenseIsUpright) {
   EXPECT_EQ(orientation(nine), 1);
 }
 
-TEST(Exif, TurnsEveryWay) {
+TEST(Exif, EveryOrientation_IsApplied) {
   Image image = make_image(2, 3, 1);
   image.pixels = {1, 2, 3,  //
                   4, 5, 6};
@@ -49,10 +49,10 @@ TEST(Exif, TurnsEveryWay) {
                                            {4, 5, 6, 1, 2, 3}, {1, 4, 2, 5, 3, 6}, {4, 1, 5, 2, 6, 3},
                                            {6, 3, 5, 2, 4, 1}, {3, 6, 2, 5, 1, 4}};
   for (int o = 1; o <= 8; ++o) {
-    const Image turned = upright(image, o);
-    EXPECT_EQ(turned.pixels, expected[o - 1]) << o;
-    EXPECT_EQ(turned.height, o < 5 ? 2 : 3) << o;
-    EXPECT_EQ(turned.width, o < 5 ? 3 : 2) << o;
+    const Image oriented = apply_orientation(image, o);
+    EXPECT_EQ(oriented.pixels, expected[o - 1]) << o;
+    EXPECT_EQ(oriented.height, o < 5 ? 2 : 3) << o;
+    EXPECT_EQ(oriented.width, o < 5 ? 3 : 2) << o;
   }
 }
 

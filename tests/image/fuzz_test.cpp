@@ -1,5 +1,4 @@
-// Damaged files: whatever happens to the bytes, a reader returns an image or throws Error. Worth most under
-// asan.
+// Damaged files: whatever the bytes, a reader returns an image or throws Error. Most useful under asan.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,14 +12,14 @@ namespace {
 
 class ImageFuzz : public testing::TestWithParam<std::string> {};
 
-TEST_P(ImageFuzz, FlipsAndCutsNeverCrash) {
+TEST_P(ImageFuzz, FlippedAndTruncatedBytes_NeverCrash) {
   const std::vector<uint8_t> whole = read_bytes(golden_folder() / GetParam());
   std::mt19937 random(12345);
   const auto below = [&](size_t n) { return size_t(random() % n); };
-  int decoded = 0, refused = 0;
+  int decoded = 0, rejected = 0;
   for (int round = 0; round < 400; ++round) {
     std::vector<uint8_t> bytes = whole;
-    // Half of the flips hit the first bytes, where the headers are.
+    // Half of the flips hit the headers in the first bytes.
     for (size_t flips = 1 + below(4); flips > 0; --flips) {
       const size_t reach = random() % 2 == 0 ? std::min<size_t>(bytes.size(), 64) : bytes.size();
       bytes[below(reach)] = random() % 2 == 0 ? uint8_t(random()) : uint8_t(0xFF * (random() % 2));
@@ -32,11 +31,11 @@ TEST_P(ImageFuzz, FlipsAndCutsNeverCrash) {
       EXPECT_LE(image.height * image.width, 200'000);
       ++decoded;
     } catch (const Error&) {
-      ++refused;
+      ++rejected;
     }
   }
-  EXPECT_EQ(decoded + refused, 400);
-  EXPECT_GT(refused, 0);
+  EXPECT_EQ(decoded + rejected, 400);
+  EXPECT_GT(rejected, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, ImageFuzz,
@@ -44,7 +43,7 @@ INSTANTIATE_TEST_SUITE_P(Files, ImageFuzz,
                                          "exif_6.jpg", "png_rgba.png", "png_palette_alpha.png",
                                          "png_interlaced_rgb.png", "png_rgba_16.png", "exif_6.png",
                                          "bmp_24.bmp", "bmp_palette.bmp", "bmp_1_bit.bmp", "pnm_rgb.ppm",
-                                         "pnm_grey.pgm"),
+                                         "pnm_gray.pgm"),
                          [](const auto& test) {
                            std::string name = test.param;
                            std::ranges::replace(name, '.', '_');

@@ -1,4 +1,5 @@
-// Files written by other programs, against the pixels PIL reads from them (tests/golden/make_image_cases.py).
+// Files written by other programs, compared with the pixels PIL reads from them
+// (tests/golden/make_image_cases.py).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,16 +26,17 @@ class ImageGolden : public testing::TestWithParam<Case> {};
 
 TEST_P(ImageGolden, EqualsStoredPixels) {
   const Case& expected = GetParam();
-  if (expected.file.ends_with(".webp") && !reads_webp()) GTEST_SKIP() << "no libwebp";
+  if (expected.file.ends_with(".webp") && !supports_webp()) GTEST_SKIP() << "no libwebp";
   const Image image = load_image(golden_folder() / expected.file);
   ASSERT_EQ(image.height, expected.height);
   ASSERT_EQ(image.width, expected.width);
   ASSERT_EQ(image.channels, expected.channels);
   const std::vector<uint8_t> pixels = read_bytes(golden_folder() / (expected.file + ".raw"));
   ASSERT_EQ(image.pixels.size(), pixels.size());
-  int worst = 0;
-  for (size_t i = 0; i < pixels.size(); ++i) worst = std::max(worst, std::abs(image.pixels[i] - pixels[i]));
-  EXPECT_LE(worst, expected.tolerance);
+  int max_difference = 0;
+  for (size_t i = 0; i < pixels.size(); ++i)
+    max_difference = std::max(max_difference, std::abs(image.pixels[i] - pixels[i]));
+  EXPECT_LE(max_difference, expected.tolerance);
 }
 
 std::vector<Case> cases() {

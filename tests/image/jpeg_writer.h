@@ -1,4 +1,4 @@
-// Writes JPEGs of every kind for tests and benchmarks: chroma factors, progressive, restarts, grey, CMYK.
+// Writes JPEGs of every kind for tests and benchmarks: chroma subsampling, progressive, restarts, gray, CMYK.
 #pragma once
 
 #include <cstddef>
@@ -15,14 +15,14 @@ namespace tandem {
 
 struct JpegKind {
   int quality = 90;
-  int h_factor = 2, v_factor = 2;  // luma samples to one of chroma, each way
+  int h_factor = 2, v_factor = 2;  // luma samples per chroma sample along each axis
   bool progressive = false;
   unsigned restart_interval = 0;  // in MCUs
-  bool cmyk = false;              // of an RGB image, with a fourth channel made up
-  int orientation = 1;            // in an EXIF block where it is not 1
+  bool cmyk = false;              // from an RGB image, with a synthetic fourth channel
+  int orientation = 1;            // written to an EXIF block unless it is 1
 };
 
-// The image is grey or RGB. A failure is a bug of the test, which libjpeg ends by exit.
+// The image is gray or RGB. A failure is a bug in the test; libjpeg then exits.
 inline std::vector<uint8_t> write_jpeg(const Image& image, const JpegKind& kind) {
   jpeg_compress_struct info{};
   jpeg_error_mgr errors{};

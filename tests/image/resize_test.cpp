@@ -1,15 +1,20 @@
-// Against Pillow (tests/golden/make_resize.py) and against the definition: every value, no tolerance.
+// Exact comparison with Pillow (tests/golden/make_resize.py) and with the definition in resize_weights.h.
 #include "tandem/image/resize.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
 
+#include "tandem/image/resize_kernel.h"
+#include "tandem/image/resize_weights.h"
 #include "tests/core/error_text.h"
 #include "tests/golden/golden.h"
 
 namespace tandem {
 namespace {
+
+using detail::resize_into;
+using detail::ResizeScratch;
 
 Image image_of(const golden::Array& array) {
   return {array.shape[0], array.shape[1], int(array.shape[2]), array.values<uint8_t>()};
@@ -18,39 +23,39 @@ Image image_of(const golden::Array& array) {
 TEST(Resize, EqualsPillow) {
   const std::vector<golden::Case> cases = golden::load("resize");
   EXPECT_GE(2 * cases.size(), 40u);
-  ResizeScratch scratch;  // shared, so that a table left from another size would show
+  ResizeScratch scratch;  // shared, so that a stale table from another size is detected
   for (const golden::Case& one : cases)
     for (const auto& [name, filter] :
          {std::pair{"bilinear", ResizeFilter::bilinear}, std::pair{"bicubic", ResizeFilter::bicubic}}) {
       const Image in = image_of(one.array("in")), expected = image_of(one.array(name));
       ImageView view = in;
       if (one.params.contains("x"))
-        view = part(view, {one.params["x"], one.params["y"], one.params["width"], one.params["height"]});
+        view = crop(view, {one.params["x"], one.params["y"], one.params["width"], one.params["height"]});
       Image out = make_image(expected.height, expected.width, expected.channels);
-      resize(view, out.height, out.width, out.pixels.data(), filter, scratch);
+      resize_into(view, out.height, out.width, out.pixels.data(), filter, scratch);
       EXPECT_TRUE(out == expected) << one.name << ", " << name;
     }
 }
 
-// One pixel at a time, from the weights alone.
+// One pixel at a time, directly from the weights.
 Image by_definition(const Image& in, int64_t height, int64_t width, ResizeFilter filter) {
   const auto level = [&](int64_t side, int64_t out, int64_t i, const auto& at) {
-    const ResizeTaps taps = resize_taps(filter, side, out, i);
+    const detail::ResizeTaps taps = detail::resize_taps(filter, side, out, i);
     double total = 0;
     for (int64_t k = 0; k < taps.count; ++k) total += taps.weight(k);
-    int32_t sum = 1 << (resize_weight_bits - 1);
+    int32_t sum = 1 << (detail::resize_weight_bits - 1);
     for (int64_t k = 0; k < taps.count; ++k)
-      sum += fixed_resize_weight(taps.weight(k) / total) * at(taps.first + k);
-    return resized_level(sum);
+      sum += detail::fixed_resize_weight(taps.weight(k) / total) * at(taps.first + k);
+    return detail::resized_level(sum);
   };
-  Image narrowed = make_image(in.height, width, in.channels), out = make_image(height, width, in.channels);
+  Image resampled = make_image(in.height, width, in.channels), out = make_image(height, width, in.channels);
   for (int c = 0; c < in.channels; ++c) {
     for (int64_t y = 0; y < in.height; ++y)
       for (int64_t x = 0; x < width; ++x)
-        narrowed.at(y, x, c) = level(in.width, width, x, [&](int64_t k) { return in.at(y, k, c); });
+        resampled.at(y, x, c) = level(in.width, width, x, [&](int64_t k) { return in.at(y, k, c); });
     for (int64_t y = 0; y < height; ++y)
       for (int64_t x = 0; x < width; ++x)
-        out.at(y, x, c) = level(in.height, height, y, [&](int64_t k) { return narrowed.at(k, x, c); });
+        out.at(y, x, c) = level(in.height, height, y, [&](int64_t k) { return resampled.at(k, x, c); });
   }
   return out;
 }
@@ -61,10 +66,10 @@ Image noise(int64_t height, int64_t width, int channels, std::mt19937& random) {
   return image;
 }
 
-TEST(Resize, EveryShapeEqualsTheDefinition) {
+TEST(Resize, RandomShapes_EqualTheDefinition) {
   std::mt19937 random(3);
   for (int round = 0; round < 120; ++round) {
-    const auto side = [&](unsigned most) { return int64_t(1 + random() % most); };
+    const auto side = [&](unsigned max_side) { return int64_t(1 + random() % max_side); };
     const Image in = noise(side(90), side(90), round % 2 == 0 ? 1 : 3, random);
     const int64_t height = side(60), width = side(60);
     const ResizeFilter filter = round % 3 == 0 ? ResizeFilter::bicubic : ResizeFilter::bilinear;
@@ -73,25 +78,25 @@ TEST(Resize, EveryShapeEqualsTheDefinition) {
   }
 }
 
-TEST(Resize, OfAPartIsThatOfItsCopy) {
+TEST(Resize, View_EqualsItsCopy) {
   std::mt19937 random(4);
   const Image in = noise(61, 83, 3, random);
   for (const PixelBox box :
        {PixelBox{0, 0, 83, 61}, PixelBox{82, 60, 1, 1}, PixelBox{3, 5, 40, 50}, PixelBox{20, 0, 63, 2}}) {
-    const ImageView view = part(in, box);
+    const ImageView view = crop(in, box);
     EXPECT_TRUE(resize(view, 21, 33) == resize(copy(view), 21, 33)) << box.x << " " << box.y;
   }
 }
 
-TEST(Resize, MirroredIsFlippedAfterwards) {
+TEST(Resize, Mirrored_FlipsTheResult) {
   std::mt19937 random(6);
   for (const int channels : {1, 3}) {
     const Image in = noise(37, 53, channels, random);
     const Image expected = resize(in, 20, 31);
     Image out = make_image(20, 31, channels);
-    ResizeScratch scratch;  // shared: a table for one must not serve the other
+    ResizeScratch scratch;  // shared: a table for one must not be used for the other
     for (const bool mirrored : {false, true, false}) {
-      resize(in, 20, 31, out.pixels.data(), ResizeFilter::bilinear, scratch, mirrored);
+      resize_into(in, 20, 31, out.pixels.data(), ResizeFilter::bilinear, scratch, mirrored);
       for (int64_t y = 0; y < 20; ++y)
         for (int64_t x = 0; x < 31; ++x)
           for (int c = 0; c < channels; ++c)
@@ -106,12 +111,12 @@ TEST(Resize, WritesNothingBeyondItsOutput) {
   for (const int64_t width : {1, 5, 16, 23}) {
     std::vector<uint8_t> out(size_t(19 * width * 3) + 64, 77);
     ResizeScratch scratch;
-    resize(in, 19, width, out.data(), ResizeFilter::bilinear, scratch);
+    resize_into(in, 19, width, out.data(), ResizeFilter::bilinear, scratch);
     for (size_t i = out.size() - 64; i < out.size(); ++i) ASSERT_EQ(out[i], 77) << width;
   }
 }
 
-TEST(Resize, SaysWhatIsWrong) {
+TEST(Resize, InvalidArguments_Throw) {
   const Image in = make_image(4, 6, 3);
   EXPECT_EQ(error_text([&] { resize(in, 0, 3); }), "[resize] expected sides of at least 1, got 6x4 to 3x0");
   EXPECT_EQ(error_text([&] { resize(Image{}, 2, 2); }), "[image] expected 1 or 3 channels, got 0");

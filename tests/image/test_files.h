@@ -1,4 +1,4 @@
-// What the tests of this room share: a folder that goes away, bytes of files, and the text of an Error.
+// Helpers for the image tests: a temporary folder and reading and writing the bytes of files.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The small network against the same one in PyTorch, and its sizes.
+// The small CNN compared with the same network in PyTorch; shapes and errors.
 #include "tandem/nn/cnn.h"
 
 #include "tandem/ops/fill.h"
@@ -9,7 +9,7 @@ namespace {
 
 class CnnOnDevice : public testing::TestWithParam<Device> {};
 
-TEST_P(CnnOnDevice, StepEqualsPyTorchsGolden) {
+TEST_P(CnnOnDevice, Step_EqualsPyTorch) {
   for (const golden::Case& one : resnet_cases("cnn step")) {
     SCOPED_TRACE(one.name);
     Cnn model({.classes = one.params.at("classes"),
@@ -21,10 +21,10 @@ TEST_P(CnnOnDevice, StepEqualsPyTorchsGolden) {
   }
 }
 
-TEST_P(CnnOnDevice, FrozenBackboneGetsNoGradientsAndItsStatisticsCanBeFixed) {
+TEST_P(CnnOnDevice, FrozenBackbone_GetsNoGradientsAndKeepsFrozenStatistics) {
   Cnn model({.classes = 3, .width = 4});
   model.freeze_backbone();
-  model.fix_statistics();
+  model.freeze_statistics();
   model.to(GetParam());
   std::vector<std::vector<double>> before;
   for (const auto& [name, buffer] : model.buffers()) before.push_back(values_of(buffer));
@@ -39,7 +39,7 @@ TEST_P(CnnOnDevice, FrozenBackboneGetsNoGradientsAndItsStatisticsCanBeFixed) {
 
 INSTANTIATE_TEST_SUITE_P(Devices, CnnOnDevice, testing::ValuesIn(test_devices()), device_name);
 
-TEST(Cnn, HasSixConvolutionsOfThreeWidths) {
+TEST(Cnn, StateDict_HasSixConvolutionsOfThreeWidths) {
   const Cnn model({.classes = 7, .channels = 3, .width = 8});
   std::map<std::string, Shape> shapes;
   for (const auto& [name, tensor] : model.state_dict()) shapes.emplace(name, tensor.shape());
@@ -51,7 +51,7 @@ TEST(Cnn, HasSixConvolutionsOfThreeWidths) {
   EXPECT_EQ(shapes.at("fc.weight"), (Shape{7, 32}));
 }
 
-TEST(Cnn, TakesImagesFromEightByEightOn) {
+TEST(Cnn, ImageSize_EightByEightOrMore) {
   Cnn model({.classes = 2, .width = 4});
   for (const auto& [height, width] : {std::pair{8, 8}, {9, 31}, {28, 28}})
     EXPECT_EQ(model(ones({2, height, width, 1})).shape(), (Shape{2, 2}));

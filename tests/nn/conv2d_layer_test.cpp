@@ -1,4 +1,4 @@
-// The convolution layer: its layout in files, its beginning, its options.
+// The convolution layer: layout in state dicts, initialization, options.
 #include "tandem/nn/conv2d.h"
 
 #include <cmath>
@@ -8,7 +8,7 @@
 namespace tandem {
 namespace {
 
-TEST(Conv2dLayer, HasPyTorchsLayoutInFilesAndItsOwnInMemory) {
+TEST(Conv2dLayer, StateDict_HasPyTorchsLayout) {
   Conv2d layer(2, 3, {.kernel = {1, 2}});
   EXPECT_EQ(layer.weight().shape(), (Shape{3, 1, 2, 2}));
   const NamedTensors state = layer.state_dict();
@@ -17,7 +17,8 @@ TEST(Conv2dLayer, HasPyTorchsLayoutInFilesAndItsOwnInMemory) {
   EXPECT_EQ(state[0].tensor.shape(), (Shape{3, 2, 1, 2}));
   EXPECT_EQ(state[1].name, "bias");
   EXPECT_EQ(values_of(state[1].tensor), (std::vector<double>{0, 0, 0}));
-  // Filter 0 takes channel 0 at the left, 1 channel 1 at the right, 2 everything.
+  // Filter 0 selects channel 0 of the left pixel, filter 1 channel 1 of the right pixel, filter 2 sums
+  // everything.
   layer.load_state_dict(
       {{"weight", tensor_of({1, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1}, {3, 2, 1, 2}, DType::f32)},
        {"bias", tensor_of({10, 20, 30}, {3}, DType::f32)}});
@@ -27,7 +28,7 @@ TEST(Conv2dLayer, HasPyTorchsLayoutInFilesAndItsOwnInMemory) {
             (std::vector<double>{1, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1}));
 }
 
-TEST(Conv2dLayer, BeginsWithTheVarianceOfItsFanOut) {
+TEST(Conv2dLayer, InitialWeight_HasTheVarianceOfItsFanOut) {
   const Conv2d layer(64, 32, {.bias = false, .random = {.seed = 3}});
   EXPECT_FALSE(layer.bias().defined());
   EXPECT_EQ(layer.parameters().size(), 1U);
@@ -40,12 +41,12 @@ TEST(Conv2dLayer, BeginsWithTheVarianceOfItsFanOut) {
   const auto count = static_cast<double>(values.size());
   EXPECT_NEAR(squares / count, 2.0 / (32 * 9), 0.05 * 2 / (32 * 9));
   EXPECT_NEAR(sum / count, 0, 2e-3);
-  // The numbers of a seed lie in the order of files.
+  // Values are sampled in file order.
   EXPECT_EQ(values_of(layer.state_dict()[0].tensor),
             values_of(normal({32, 64, 3, 3}, 0, std::sqrt(2.0 / (32 * 9)), {.seed = 3})));
 }
 
-TEST(Conv2dLayer, HandsItsOptionsToTheOperation) {
+TEST(Conv2dLayer, Forward_PassesOptionsToTheOperation) {
   Conv2d layer(4, 6,
                {.kernel = {3, 1},
                 .window = {.stride = {2, 1}, .padding = {1, 0}},
@@ -60,13 +61,13 @@ TEST(Conv2dLayer, HandsItsOptionsToTheOperation) {
   for (const auto& [name, parameter] : layer.parameters()) EXPECT_TRUE(parameter.grad().defined()) << name;
 }
 
-TEST(Conv2dLayer, RefusesWhatCannotBe) {
+TEST(Conv2dLayer, InvalidOptions_Throw) {
   EXPECT_EQ(error_text([] { Conv2d(3, 4, {.groups = 2}); }),
-            "[conv2d] expected sizes of 1 or more that 2 groups divide, got 3 and 4");
+            "[conv2d] expected channel counts of 1 or more divisible by 2 groups, got 3 and 4");
   EXPECT_EQ(error_text([] { Conv2d(3, 4, {.groups = 0}); }),
-            "[conv2d] expected sizes of 1 or more that 0 groups divide, got 3 and 4");
+            "[conv2d] expected channel counts of 1 or more divisible by 0 groups, got 3 and 4");
   EXPECT_EQ(error_text([] { Conv2d(0, 4); }),
-            "[conv2d] expected sizes of 1 or more that 1 groups divide, got 0 and 4");
+            "[conv2d] expected channel counts of 1 or more divisible by 1 groups, got 0 and 4");
   EXPECT_EQ(error_text([] {
               Conv2d(1, 1, {.kernel = {0, 3}});
             }),

@@ -1,4 +1,4 @@
-// A convolution with its norm: folded where nothing is learnt, and never stale.
+// Convolution with batch norm: folded for inference, and never with stale weights.
 #include "tandem/nn/conv_norm.h"
 
 #include "tandem/ops/arithmetic.h"
@@ -9,10 +9,11 @@
 namespace tandem {
 namespace {
 
-// The brick as a module, with numbers that are not those of the beginning.
-class Brick : public Module {
+// ConvNorm as a module, with values other than the initial ones.
+class ConvNormModule : public Module {
  public:
-  Brick(std::int64_t in, std::int64_t out, const Conv2dLayerOptions& options) : layer_(in, out, options) {
+  ConvNormModule(std::int64_t in, std::int64_t out, const Conv2dLayerOptions& options)
+      : layer_(in, out, options) {
     add_child("conv", layer_.conv());
     add_child("bn", layer_.norm());
     load_state_dict(golden::hashed_state(*this, "brick."));
@@ -33,14 +34,14 @@ Conv2dLayerOptions square(std::int64_t kernel, std::int64_t stride, std::int64_t
           .groups = groups};
 }
 
-std::vector<double> folded(Brick& brick, const Tensor& x) {
+std::vector<double> folded(ConvNormModule& block, const Tensor& x) {
   const NoGrad no_grad;
-  return values_of(brick(x));
+  return values_of(block(x));
 }
 
 class ConvNormOnDevice : public testing::TestWithParam<Device> {};
 
-TEST_P(ConvNormOnDevice, FoldedEqualsUnfolded) {
+TEST_P(ConvNormOnDevice, Folded_EqualsUnfolded) {
   for (const Conv2dLayerOptions& options :
        {square(3, 1), square(3, 2), square(1, 1), square(1, 2), square(7, 2), square(3, 1, 4)})
     for (const std::int64_t channels : {4, 36})
@@ -49,116 +50,116 @@ TEST_P(ConvNormOnDevice, FoldedEqualsUnfolded) {
           SCOPED_TRACE(fmt::format("{}x{} stride {} groups {} channels {} relu {} residual {}",
                                    options.kernel.y, options.kernel.x, options.window.stride.y,
                                    options.groups, channels, relu, has_residual));
-          Brick brick(channels, 20, options);
-          brick.to(GetParam());
-          brick.eval();
+          ConvNormModule block(channels, 20, options);
+          block.to(GetParam());
+          block.eval();
           const Tensor x = random_tensor({2, 13, 9, channels}, DType::f32, GetParam(), 1);
-          const Shape out = brick(x).shape();
+          const Shape out = block(x).shape();
           const Tensor residual = has_residual ? random_tensor(out, DType::f32, GetParam(), 2) : Tensor();
-          const Tensor plain = brick.forward(x, relu, residual);
-          EXPECT_TRUE(plain.requires_grad());  // so it was not folded
+          const Tensor unfolded = block.forward(x, relu, residual);
+          EXPECT_TRUE(unfolded.requires_grad());  // so it was not folded
           const NoGrad no_grad;
-          const Tensor fast = brick.forward(x, relu, residual);
+          const Tensor fast = block.forward(x, relu, residual);
           EXPECT_FALSE(fast.requires_grad());
-          EXPECT_LE(relative_error(values_of(fast), values_of(plain)), 1e-5);
+          EXPECT_LE(relative_error(values_of(fast), values_of(unfolded)), 1e-5);
         }
 }
 
-TEST_P(ConvNormOnDevice, FoldsAnewWhenValuesMayHaveChanged) {
-  Brick brick(5, 6, square(3, 1));
+TEST_P(ConvNormOnDevice, ChangedValues_AreFoldedAgain) {
+  ConvNormModule block(5, 6, square(3, 1));
   const Tensor x = random_tensor({2, 6, 7, 5}, DType::f32, cpu_device, 1);
-  const auto plain = [&] { return values_of(brick(x.to(brick.parameters()[0].tensor.device()))); };
-  brick.eval();
-  const auto first = folded(brick, x);
-  brick.load_state_dict(golden::hashed_state(brick, "other."));
-  EXPECT_GT(relative_error(folded(brick, x), first), 1e-2);
-  EXPECT_LE(relative_error(folded(brick, x), plain()), 1e-5);
+  const auto unfolded = [&] { return values_of(block(x.to(block.parameters()[0].tensor.device()))); };
+  block.eval();
+  const auto first = folded(block, x);
+  block.load_state_dict(golden::hashed_state(block, "other."));
+  EXPECT_GT(relative_error(folded(block, x), first), 1e-2);
+  EXPECT_LE(relative_error(folded(block, x), unfolded()), 1e-5);
 
-  brick.train();
-  const auto before = folded(brick, x);  // by the batch's statistics, moving the running ones
-  brick.eval();
-  const auto moved = folded(brick, x);
-  EXPECT_LE(relative_error(moved, plain()), 1e-5);
+  block.train();
+  const auto before = folded(block, x);  // with the batch's statistics, updating the running ones
+  block.eval();
+  const auto moved = folded(block, x);
+  EXPECT_LE(relative_error(moved, unfolded()), 1e-5);
   EXPECT_GT(relative_error(moved, before), 1e-3);
 
-  brick.train();  // an update in place, as an optimiser makes it
-  for (const auto& [name, parameter] : brick.parameters())
+  block.train();  // an update in place, like that of an optimizer
+  for (const auto& [name, parameter] : block.parameters())
     copy_into(parameter.detach(), multiply(parameter.detach(), 1.5));
-  brick.eval();
-  EXPECT_LE(relative_error(folded(brick, x), plain()), 1e-5);
-  EXPECT_GT(relative_error(folded(brick, x), moved), 1e-2);
+  block.eval();
+  EXPECT_LE(relative_error(folded(block, x), unfolded()), 1e-5);
+  EXPECT_GT(relative_error(folded(block, x), moved), 1e-2);
 
-  for (const auto& [name, parameter] : brick.parameters())  // told of by hand
+  for (const auto& [name, parameter] : block.parameters())  // reported by invalidate_caches()
     copy_into(parameter.detach(), multiply(parameter.detach(), 1.5));
-  EXPECT_GT(relative_error(folded(brick, x), plain()), 1e-2);
-  brick.drop_derived();
-  EXPECT_LE(relative_error(folded(brick, x), plain()), 1e-5);
+  EXPECT_GT(relative_error(folded(block, x), unfolded()), 1e-2);
+  block.invalidate_caches();
+  EXPECT_LE(relative_error(folded(block, x), unfolded()), 1e-5);
 
-  const auto here = folded(brick, x);
-  brick.to(GetParam());
-  EXPECT_LE(relative_error(folded(brick, x.to(GetParam())), here), 1e-5);
+  const auto here = folded(block, x);
+  block.to(GetParam());
+  EXPECT_LE(relative_error(folded(block, x.to(GetParam())), here), 1e-5);
 }
 
-TEST_P(ConvNormOnDevice, FoldsForTheDtypeOfItsImages) {
-  Brick brick(5, 6, square(3, 1));
-  brick.to(GetParam());
-  brick.eval();
+TEST_P(ConvNormOnDevice, Dtype_OfTheImagesDecides) {
+  ConvNormModule block(5, 6, square(3, 1));
+  block.to(GetParam());
+  block.eval();
   const Tensor x = random_tensor({2, 6, 7, 5}, DType::f32, GetParam(), 1);
-  const auto single = folded(brick, x);
+  const auto single = folded(block, x);
   {
     const NoGrad no_grad;
-    const Tensor half = brick(cast(x, DType::bf16));
+    const Tensor half = block(cast(x, DType::bf16));
     EXPECT_EQ(half.dtype(), DType::bf16);
     EXPECT_LE(relative_error(values_of(half), single), 2e-2);
   }
-  EXPECT_EQ(folded(brick, x), single);
+  EXPECT_EQ(folded(block, x), single);
 }
 
-TEST_P(ConvNormOnDevice, IsFoldedInTrainingOnlyWhereFrozenAndFixed) {
-  Brick brick(5, 6, square(3, 1));
-  brick.to(GetParam());
+TEST_P(ConvNormOnDevice, Training_FoldsOnlyWithFrozenWeightsAndStatistics) {
+  ConvNormModule block(5, 6, square(3, 1));
+  block.to(GetParam());
   const Tensor x = random_tensor({2, 6, 7, 5}, DType::f32, GetParam(), 1);
-  brick.eval();
-  const auto evaluated = folded(brick, x);
-  brick.train();
-  const auto statistics = [&] { return values_of(brick.buffers()[0].tensor); };
-  const auto begun = statistics();
-  brick.freeze();
-  const Tensor trained = brick(x);
+  block.eval();
+  const auto evaluated = folded(block, x);
+  block.train();
+  const auto statistics = [&] { return values_of(block.buffers()[0].tensor); };
+  const auto initial = statistics();
+  block.freeze();
+  const Tensor trained = block(x);
   EXPECT_FALSE(trained.requires_grad());
-  EXPECT_GT(relative_error(values_of(trained), evaluated), 1e-2);  // by the batch's statistics
-  EXPECT_NE(statistics(), begun);
+  EXPECT_GT(relative_error(values_of(trained), evaluated), 1e-2);  // with the batch's statistics
+  EXPECT_NE(statistics(), initial);
   const auto moved = statistics();
-  brick.norm().fix_statistics();
-  const auto fixed = values_of(brick(x));
+  block.norm().freeze_statistics();
+  const auto fixed = values_of(block(x));
   EXPECT_EQ(statistics(), moved);
-  brick.eval();
-  EXPECT_LE(relative_error(fixed, folded(brick, x)), 1e-6);
-  // A gradient that goes through a frozen brick still arrives.
+  block.eval();
+  EXPECT_LE(relative_error(fixed, folded(block, x)), 1e-6);
+  // Gradients still flow through a frozen block to its input.
   Tensor input = x.clone();
   input.set_requires_grad();
-  backward(sum(brick(input)));
+  backward(sum(block(input)));
   EXPECT_TRUE(input.grad().defined());
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, ConvNormOnDevice, testing::ValuesIn(test_devices()), device_name);
 
-TEST(ConvNorm, HasNoBiasButTheNorms) {
+TEST(ConvNorm, Bias_IsOnlyThatOfTheNorm) {
   ConvNorm layer(2, 3, {.bias = true});
   EXPECT_FALSE(layer.conv().bias().defined());
   EXPECT_EQ(layer.conv().state_dict().size(), 1U);
   EXPECT_EQ(layer.norm().state_dict().size(), 5U);
 }
 
-TEST(ConvNorm, RefusesAResidualOfAnotherShapeFoldedOrNot) {
-  Brick brick(2, 3, square(3, 1));
-  brick.eval();
+TEST(ConvNorm, ResidualOfAnotherShape_Throws) {
+  ConvNormModule block(2, 3, square(3, 1));
+  block.eval();
   const Tensor x = random_tensor({1, 4, 4, 2}, DType::f32, cpu_device, 1);
   const Tensor residual = random_tensor({1, 4, 4, 2}, DType::f32, cpu_device, 2);
-  EXPECT_EQ(error_text([&] { brick.forward(x, true, residual); }),
+  EXPECT_EQ(error_text([&] { block.forward(x, true, residual); }),
             "[batch_norm] expected a residual of shape [1, 4, 4, 3], got [1, 4, 4, 2]");
   const NoGrad no_grad;
-  EXPECT_EQ(error_text([&] { brick.forward(x, true, residual); }),
+  EXPECT_EQ(error_text([&] { block.forward(x, true, residual); }),
             "[conv2d] expected a residual of shape [1, 4, 4, 3], got [1, 4, 4, 2]");
 }
 

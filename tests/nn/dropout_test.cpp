@@ -8,7 +8,7 @@ namespace {
 
 class DropoutOnDevice : public testing::TestWithParam<Device> {};
 
-TEST_P(DropoutOnDevice, KeepsTheShareAndTheMean) {
+TEST_P(DropoutOnDevice, Training_DropsTheGivenFraction) {
   Dropout dropout(0.3, 5);
   dropout.to(GetParam());
   const Tensor x = ones({100, 1001}, DType::f32, GetParam());
@@ -22,7 +22,7 @@ TEST_P(DropoutOnDevice, KeepsTheShareAndTheMean) {
   EXPECT_NEAR(dropped / count, 0.3, 5 * std::sqrt(0.21 / count));
 }
 
-TEST_P(DropoutOnDevice, DrawsByStepLayerAndSeedTheSameOnEveryDevice) {
+TEST_P(DropoutOnDevice, Mask_DependsOnStepLayerAndSeedAndNotOnTheDevice) {
   const auto masks = [](std::uint64_t seed, std::uint32_t layer, Device device) {
     Dropout dropout(0.5, seed, layer);
     dropout.to(device);
@@ -37,7 +37,7 @@ TEST_P(DropoutOnDevice, DrawsByStepLayerAndSeedTheSameOnEveryDevice) {
   EXPECT_NE(masks(1, 1, GetParam()).first, first);
 }
 
-TEST_P(DropoutOnDevice, IsTheIdentityInEvaluationAndTakesUpWhereItsStateStands) {
+TEST_P(DropoutOnDevice, Evaluation_IsTheIdentity_State_ContinuesTheMasks) {
   Dropout dropout(0.5), resumed(0.5);
   dropout.to(GetParam());
   resumed.to(GetParam());
@@ -51,7 +51,7 @@ TEST_P(DropoutOnDevice, IsTheIdentityInEvaluationAndTakesUpWhereItsStateStands) 
   EXPECT_EQ(dropout.buffers()[0].tensor.item<std::int64_t>(), 2);
 }
 
-TEST_P(DropoutOnDevice, PassesTheGradientWhereItPassedTheValue) {
+TEST_P(DropoutOnDevice, Gradient_UsesTheSameMask) {
   Dropout dropout(0.5);
   dropout.to(GetParam());
   Tensor x = ones({33}, DType::f64, GetParam()).set_requires_grad();

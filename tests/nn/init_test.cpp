@@ -1,12 +1,14 @@
 #include "tandem/nn/init.h"
 
+#include <algorithm>
+
 #include "tests/ops/op_test.h"
 
 namespace tandem {
 namespace {
 
 struct Moments {
-  double mean = 0, variance = 0, greatest = 0;
+  double mean = 0, variance = 0, max_magnitude = 0;
 };
 
 Moments moments_of(const Tensor& tensor) {
@@ -14,7 +16,7 @@ Moments moments_of(const Tensor& tensor) {
   Moments moments;
   for (double value : values) {
     moments.mean += value / static_cast<double>(values.size());
-    moments.greatest = std::max(moments.greatest, std::abs(value));
+    moments.max_magnitude = std::max(moments.max_magnitude, std::abs(value));
   }
   for (double value : values)
     moments.variance += (value - moments.mean) * (value - moments.mean) / static_cast<double>(values.size());
@@ -23,7 +25,7 @@ Moments moments_of(const Tensor& tensor) {
 
 class Init : public testing::TestWithParam<Device> {};
 
-TEST_P(Init, HasTheVarianceAndTheBoundsOfItsName) {
+TEST_P(Init, Values_HaveTheExpectedVarianceAndBounds) {
   const Shape linear{200, 784}, kernel{64, 32, 3, 3};
   const auto expect = [&](Tensor (*f)(const Shape&, const RandomOptions&), const Shape& shape,
                           double variance, bool is_uniform) {
@@ -32,8 +34,8 @@ TEST_P(Init, HasTheVarianceAndTheBoundsOfItsName) {
     EXPECT_NEAR(moments.mean, 0, 5 * stddev / n);
     EXPECT_NEAR(moments.variance, variance, 8 * variance / n);
     const double bound = is_uniform ? std::sqrt(3.0) * stddev * (1 + 1e-6) : 7 * stddev;
-    EXPECT_LE(moments.greatest, bound);
-    EXPECT_GT(moments.greatest, (is_uniform ? 1.7 : 3.0) * stddev);
+    EXPECT_LE(moments.max_magnitude, bound);
+    EXPECT_GT(moments.max_magnitude, (is_uniform ? 1.7 : 3.0) * stddev);
   };
   expect(xavier_uniform, linear, 2.0 / (784 + 200), true);
   expect(xavier_normal, linear, 2.0 / (784 + 200), false);
@@ -43,7 +45,7 @@ TEST_P(Init, HasTheVarianceAndTheBoundsOfItsName) {
   expect(he_normal, kernel, 2.0 / (32 * 9), false);
 }
 
-TEST_P(Init, GivesTheSameBitsOnEveryDeviceAndOthersForEveryStreamAndSeed) {
+TEST_P(Init, Values_DependOnSeedAndStreamAndNotOnTheDevice) {
   for (auto f : {xavier_uniform, xavier_normal, he_uniform, he_normal}) {
     const auto values = [&](std::uint64_t seed, std::uint64_t stream, Device device) {
       const Tensor weights = f({5, 7}, {.seed = seed, .stream = stream, .device = device});
@@ -58,7 +60,7 @@ TEST_P(Init, GivesTheSameBitsOnEveryDeviceAndOthersForEveryStreamAndSeed) {
 
 INSTANTIATE_TEST_SUITE_P(Devices, Init, testing::ValuesIn(test_devices()), device_name);
 
-TEST(InitErrors, NameTheShape) {
+TEST(InitErrors, TooFewAxes_ErrorShowsTheShape) {
   EXPECT_EQ(error_text([] { he_normal({7}); }),
             "[he_normal] expected weights of shape (out, in, …), got [7]");
 }

@@ -1,20 +1,20 @@
-// Weights go to PyTorch and back: set TANDEM_INTERCHANGE_DIR to a folder (files are left there) on a machine
-// whose python3 has PyTorch. tests/golden/check_interchange.py is PyTorch's side.
+// Exchanges weights with PyTorch in both directions. Set TANDEM_INTERCHANGE_DIR to a folder, where the files
+// remain, on a machine whose python3 has PyTorch. tests/golden/check_interchange.py is PyTorch's side.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
-#include "tandem/files/spawn.h"
 #include "tandem/files/weights.h"
+#include "tandem/process/run_program.h"
 #include "tests/nn/resnet_case.h"
 
 namespace tandem {
 namespace {
 
-// What python3 says, "" where all is well.
+// The error of python3, or "".
 std::string run_python(std::vector<std::string> arguments, const std::filesystem::path& folder) {
   arguments.insert(arguments.begin(), {"/usr/bin/env", "python3"});
-  return spawn(arguments, {.folder = folder});
+  return run_program(arguments, {.folder = folder});
 }
 
 std::vector<double> logits_of(ResNet& model, const std::string& name, const Shape& shape) {
@@ -23,13 +23,13 @@ std::vector<double> logits_of(ResNet& model, const std::string& name, const Shap
   return values_of(model(golden::hashed(name, shape)));
 }
 
-TEST(Interchange, PyTorchReadsWhatTandemWritesAndTheOtherWay) {
+TEST(Interchange, WeightsAndLogits_AgreeWithPyTorchInBothDirections) {
   const char* given = std::getenv("TANDEM_INTERCHANGE_DIR");
   if (given == nullptr) GTEST_SKIP() << "TANDEM_INTERCHANGE_DIR is not set";
   const std::filesystem::path folder = std::filesystem::absolute(given);
   std::filesystem::create_directories(folder);
   ResNet model({.classes = 7, .seed = 3});
-  backward(sum(model(golden::hashed("a training step", {2, 64, 64, 3}))));  // statistics move
+  backward(sum(model(golden::hashed("a training step", {2, 64, 64, 3}))));  // updates the statistics
   const Shape shape{2, 71, 67, 3};
   const auto written = logits_of(model, "interchange", shape);
   std::vector<std::vector<double>> rows;
@@ -41,7 +41,7 @@ TEST(Interchange, PyTorchReadsWhatTandemWritesAndTheOtherWay) {
   std::ofstream(folder / "logits.json") << about;
 
   if (!run_python({"-c", "import torch"}, folder).empty())
-    GTEST_SKIP() << "no PyTorch; to be done elsewhere: check_interchange.py on the files in " << folder;
+    GTEST_SKIP() << "no PyTorch here; run check_interchange.py elsewhere on the files in " << folder;
   const auto script = std::filesystem::path(TANDEM_SOURCE_DIR) / "tests/golden/check_interchange.py";
   ASSERT_EQ(run_python({script, folder / "model.safetensors", folder / "logits.json", folder}, folder), "");
   for (const std::string name : {"resnet18", "resnet34"}) {

@@ -6,7 +6,7 @@
 namespace tandem {
 namespace {
 
-TEST(Linear, IsPyTorchsInLayoutAndNames) {
+TEST(Linear, LayoutAndNames_ArePyTorchs) {
   Linear layer(3, 2);
   EXPECT_EQ(layer.weight().shape(), (Shape{2, 3}));
   EXPECT_EQ(values_of(layer.bias()), (std::vector<double>{0, 0}));

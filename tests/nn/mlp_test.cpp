@@ -8,14 +8,14 @@
 namespace tandem {
 namespace {
 
-TEST(Activation, LayersAreTheFunctions) {
+TEST(Activation, Layers_ApplyTheFunctions) {
   const Tensor x = random_tensor({5}, DType::f32, cpu_device, 1);
   EXPECT_EQ(values_of(ActivationLayer(Activation::sigmoid)(x)), values_of(sigmoid(x)));
   EXPECT_EQ(values_of(ActivationLayer(Activation::tanh)(x)), values_of(tanh(x)));
   EXPECT_EQ(values_of(ActivationLayer(Activation::relu)(x)), values_of(relu(x)));
 }
 
-TEST(Mlp, IsLinearLayersWithActivationsBetween) {
+TEST(Mlp, Layers_AlternateLinearAndActivation) {
   const auto network = make_mlp(
       {.layers = {6, 5, 4, 3}, .activation = Activation::tanh, .dropout = 0.1, .sigmoid_output = true});
   ASSERT_EQ(network->size(), 8U);
@@ -28,7 +28,7 @@ TEST(Mlp, IsLinearLayersWithActivationsBetween) {
   EXPECT_EQ(make_mlp({.layers = {784, 10}})->size(), 1U);
 }
 
-TEST(Mlp, StartsFromTheSeedWithEveryLayerDifferent) {
+TEST(Mlp, InitialWeights_DependOnSeedAndLayer) {
   const auto weights = [](std::uint64_t seed) {
     std::vector<std::vector<double>> all;
     for (const auto& [name, tensor] : make_mlp({.layers = {8, 8, 8}, .seed = seed})->parameters())
@@ -43,7 +43,7 @@ TEST(Mlp, StartsFromTheSeedWithEveryLayerDifferent) {
   for (double value : first[0]) EXPECT_LE(std::abs(value), std::sqrt(6.0 / 16) + 1e-6);
 }
 
-TEST(Mlp, RefusesLayersThatMakeNoNetwork) {
+TEST(Mlp, InvalidLayers_Throw) {
   EXPECT_EQ(error_text([] { make_mlp({}); }),
             "[mlp] expected at least two layer sizes, such as 784,200,10, got none");
   EXPECT_EQ(error_text([] { make_mlp({.layers = {784}}); }),

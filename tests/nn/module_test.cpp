@@ -12,7 +12,7 @@
 namespace tandem {
 namespace {
 
-// A module with everything: a parameter, a buffer, children two deep.
+// A module with a parameter, a buffer and two levels of children.
 class Block : public Module {
  public:
   Block() {
@@ -38,7 +38,7 @@ std::vector<std::string> names_of(const NamedTensors& tensors) {
   return names;
 }
 
-TEST(Module, JoinsNamesByDotsInTheOrderOfRegistration) {
+TEST(Module, Names_AreJoinedByDotsInOrderOfRegistration) {
   const Block block;
   using Names = std::vector<std::string>;
   EXPECT_EQ(names_of(block.parameters()), (Names{"scale", "body.0.weight", "body.0.bias", "body.2.weight"}));
@@ -49,7 +49,7 @@ TEST(Module, JoinsNamesByDotsInTheOrderOfRegistration) {
   for (const auto& [name, tensor] : block.state_dict()) EXPECT_FALSE(tensor.requires_grad()) << name;
 }
 
-TEST(Module, TrainReachesEveryChildThereIsAndComes) {
+TEST(Module, Train_ReachesPresentAndFutureChildren) {
   Block block;
   EXPECT_TRUE(block.is_training() && block.body()[0].is_training());
   block.eval();
@@ -59,7 +59,7 @@ TEST(Module, TrainReachesEveryChildThereIsAndComes) {
   EXPECT_TRUE(block.body()[3].is_training());
 }
 
-TEST(Module, LoadsWhatAnotherOneSaved) {
+TEST(Module, LoadStateDict_CopiesAllValues) {
   Block from, to;
   for (const auto& [name, tensor] : from.state_dict()) {
     if (tensor.dtype() == DType::f32)
@@ -67,7 +67,7 @@ TEST(Module, LoadsWhatAnotherOneSaved) {
     else
       *tensor.data<std::int64_t>() = 41;
   }
-  const NamedTensors handles = to.parameters();  // an optimiser's
+  const NamedTensors handles = to.parameters();  // as an optimizer holds them
   NamedTensors state = from.state_dict();
   std::swap(state.front(), state.back());  // the order does not matter
   to.load_state_dict(state);
@@ -80,7 +80,7 @@ TEST(Module, LoadsWhatAnotherOneSaved) {
   EXPECT_TRUE(to.scale().requires_grad());
 }
 
-TEST(Module, SaysWhichNamesDoNotFitAndChangesNothing) {
+TEST(Module, LoadStateDict_Mismatch_ListsNamesAndChangesNothing) {
   Block block;
   NamedTensors state = block.state_dict();
   for (auto& [name, tensor] : state) tensor = ones(tensor.shape(), tensor.dtype());
@@ -106,10 +106,10 @@ TEST(Module, SaysWhichNamesDoNotFitAndChangesNothing) {
 
 class ModuleOnDevice : public testing::TestWithParam<Device> {};
 
-TEST_P(ModuleOnDevice, MovesAsAWholeAndGivesTheSameResult) {
+TEST_P(ModuleOnDevice, To_MovesEverythingAndGivesTheSameResult) {
   Block block;
   const Tensor x = random_tensor({4, 3}, DType::f32, cpu_device, 2);
-  block.scale().set_requires_grad(false);  // frozen, and stays so
+  block.scale().set_requires_grad(false);  // frozen, and stays frozen
   backward(sum(block(x)));
   const auto expected = values_of(block(x)), gradient = values_of(block.parameters()[1].tensor.grad());
   block.to(GetParam());
@@ -130,7 +130,7 @@ TEST_P(ModuleOnDevice, MovesAsAWholeAndGivesTheSameResult) {
 
 INSTANTIATE_TEST_SUITE_P(Devices, ModuleOnDevice, testing::ValuesIn(test_devices()), device_name);
 
-TEST(Sequential, IsTheCompositionOfItsModules) {
+TEST(Sequential, Forward_ComposesItsModules) {
   Sequential network;
   const Tensor x = random_tensor({2, 3}, DType::f32, cpu_device, 1);
   EXPECT_EQ(values_of(network(x)), values_of(x));
@@ -139,7 +139,7 @@ TEST(Sequential, IsTheCompositionOfItsModules) {
   EXPECT_EQ(network.size(), 2U);
   EXPECT_EQ(&network[0], &layer);
   EXPECT_EQ(values_of(network(x)), values_of(tanh(network[0](x))));
-  EXPECT_EQ(error_text([&] { network[2]; }), "[sequential] expected a module below 2, got 2");
+  EXPECT_EQ(error_text([&] { network[2]; }), "[sequential] expected an index below 2, got 2");
   EXPECT_EQ(error_text([&] { network.append(nullptr); }), "[sequential] expected a module, got none");
 }
 

@@ -1,5 +1,5 @@
-// What the tests of residual networks share: a network with the weights of a stored case, and comparison with
-// the norms and samples that are stored of every tensor.
+// Shared by the tests of residual networks: a network with the weights of a golden case, and comparison with
+// the norms and samples stored for every tensor.
 #pragma once
 
 #include <fmt/format.h>
@@ -27,7 +27,7 @@ inline std::vector<golden::Case> resnet_cases(const std::string& op) {
   return cases;
 }
 
-// Biases of batch norm are moved away from the kinks of ReLUs, as make_resnet.py says.
+// Moves the biases of batch norms away from the kinks of ReLUs, as make_resnet.py does.
 inline void nudge_biases(NamedTensors& state, const std::vector<float>& steps) {
   std::size_t next = 0;
   for (const auto& [name, tensor] : state) {
@@ -63,7 +63,7 @@ inline Tensor labels_of(const golden::Case& one, const Tensor& images) {
   return golden::step_labels(images.size(0), one.params.at("classes")).to(images.device());
 }
 
-// The greatest difference, relative to the greatest expected magnitude.
+// The maximum difference, relative to the maximum expected magnitude.
 inline double relative_error(const std::vector<double>& actual, const std::vector<double>& expected) {
   EXPECT_EQ(actual.size(), expected.size());
   double error = 0, scale = 0;
@@ -82,17 +82,18 @@ inline double norm_of(const std::vector<double>& values) {
   return std::sqrt(sum);
 }
 
-// Tensors in PyTorch's layout against "<prefix>_norms" and "<prefix>_samples"; gives the greatest error.
+// Compares tensors in PyTorch's layout with "<prefix>_norms" and "<prefix>_samples"; returns the maximum
+// error.
 inline double expect_summaries(const golden::Case& one, const std::string& prefix,
                                const NamedTensors& tensors, double tolerance) {
   const std::vector<std::string> names = one.params.at(prefix + "_names");
   const auto norms = one.array(prefix + "_norms").values<double>();
   const auto samples = one.array(prefix + "_samples").values<double>();
-  double worst = 0;
+  double max_error = 0;
   for (std::size_t i = 0; i < names.size(); ++i) {
     const auto found = std::ranges::find(tensors, names[i], &NamedTensor::name);
     if (found == tensors.end()) {
-      ADD_FAILURE() << "there is no " << names[i];
+      ADD_FAILURE() << "missing: " << names[i];
       continue;
     }
     const std::vector<double> values = values_of(found->tensor);
@@ -102,12 +103,12 @@ inline double expect_summaries(const golden::Case& one, const std::string& prefi
     const double error =
         std::max(relative_error(sampled, {first, first + 64}), relative_error({norm_of(values)}, {norms[i]}));
     EXPECT_LE(error, tolerance) << names[i];
-    worst = std::max(worst, error);
+    max_error = std::max(max_error, error);
   }
-  return worst;
+  return max_error;
 }
 
-// As PyTorch lays them out.
+// In PyTorch's layout.
 inline NamedTensors gradients_of(const Module& model) {
   NamedTensors gradients;
   for (const auto& [name, parameter] : model.parameters()) {
@@ -118,14 +119,14 @@ inline NamedTensors gradients_of(const Module& model) {
   return gradients;
 }
 
-// One training step without an update, and evaluation before it, against a stored one.
+// Compares evaluation and then one training step without an update with a golden case.
 inline void expect_step(Module& model, const golden::Case& one, Device device, double tolerance) {
   const Tensor x = images_of(one, device);
   const auto expected = [&](const char* key) { return one.array(key).values<double>(); };
   model.eval();
   EXPECT_LE(relative_error(values_of(model(x)), expected("evaluated")), tolerance);
   {
-    const NoGrad no_grad;  // the norms folded into the convolutions
+    const NoGrad no_grad;  // with the norms folded into the convolutions
     EXPECT_LE(relative_error(values_of(model(x)), expected("evaluated")), tolerance);
   }
   model.train();

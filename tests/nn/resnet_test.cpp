@@ -1,5 +1,5 @@
-// Residual networks against PyTorch's (tests/golden/make_resnet.py), and what Tandem promises beyond: state
-// dicts, frozen parts, bad input.
+// Residual networks compared with PyTorch (tests/golden/make_resnet.py); state dicts, frozen parts, bad
+// input.
 #include "tandem/nn/resnet.h"
 
 #include "tandem/ops/cast.h"
@@ -9,7 +9,7 @@
 namespace tandem {
 namespace {
 
-TEST(ResNet, HasTorchvisionsNamesAndShapes) {
+TEST(ResNet, StateDict_HasTorchvisionsNamesAndShapes) {
   const std::map<int, std::size_t> entries = {{18, 122}, {34, 218}, {50, 320}};
   for (const golden::Case& one : resnet_cases("names")) {
     SCOPED_TRACE(one.name);
@@ -26,7 +26,7 @@ TEST(ResNet, HasTorchvisionsNamesAndShapes) {
       EXPECT_EQ(tensor.dtype(), name.ends_with("tracked") ? DType::i64 : DType::f32) << name;
     }
     EXPECT_EQ(state.size(), entries.at(one.params.at("depth")));
-    EXPECT_EQ(actual.size(), state.size());  // no name twice
+    EXPECT_EQ(actual.size(), state.size());  // no duplicate names
     EXPECT_TRUE(actual == expected);
     for (const auto& [name, shape] : expected) {
       ASSERT_TRUE(actual.contains(name)) << name;
@@ -37,14 +37,14 @@ TEST(ResNet, HasTorchvisionsNamesAndShapes) {
 
 class ResNetOnDevice : public testing::TestWithParam<Device> {};
 
-TEST_P(ResNetOnDevice, StepEqualsPyTorchsGolden) {
+TEST_P(ResNetOnDevice, Step_EqualsPyTorch) {
   for (const golden::Case& one : resnet_cases("step")) {
     SCOPED_TRACE(one.name);
     expect_step(*resnet_of(one, GetParam()), one, GetParam(), 1e-4);
   }
 }
 
-TEST_P(ResNetOnDevice, LogitsOfResNet50EqualPyTorchsGolden) {
+TEST_P(ResNetOnDevice, ResNet50Logits_EqualPyTorch) {
   for (const golden::Case& one : resnet_cases("logits")) {
     const auto model = resnet_of(one, GetParam());
     model->eval();
@@ -54,12 +54,12 @@ TEST_P(ResNetOnDevice, LogitsOfResNet50EqualPyTorchsGolden) {
   }
 }
 
-TEST_P(ResNetOnDevice, FrozenBackboneGetsNoGradients) {
+TEST_P(ResNetOnDevice, FrozenBackbone_GetsNoGradients) {
   ResNet model({.classes = 3});
   model.freeze_backbone();
   model.to(GetParam());
   const Tensor x = random_tensor({2, 33, 40, 3}, DType::f32, GetParam(), 1);
-  const auto moved = [&] {
+  const auto batches_tracked = [&] {
     for (const auto& [name, buffer] : model.buffers())
       if (name.ends_with("num_batches_tracked")) return values_of(buffer).front();
     return -1.0;
@@ -73,8 +73,8 @@ TEST_P(ResNetOnDevice, FrozenBackboneGetsNoGradients) {
     }
   };
   train_once();
-  EXPECT_EQ(moved(), 1);  // statistics still move
-  model.fix_statistics();
+  EXPECT_EQ(batches_tracked(), 1);  // statistics are still updated
+  model.freeze_statistics();
   std::vector<std::vector<double>> before;
   for (const auto& [name, buffer] : model.buffers()) before.push_back(values_of(buffer));
   train_once();
@@ -83,10 +83,10 @@ TEST_P(ResNetOnDevice, FrozenBackboneGetsNoGradients) {
     EXPECT_EQ(values_of(buffers[i].tensor), before[i]) << buffers[i].name;
 }
 
-TEST_P(ResNetOnDevice, FoldedInferenceFollowsWhatIsLoadedTrainedAndMoved) {
+TEST_P(ResNetOnDevice, FoldedInference_FollowsLoadingTrainingAndMoving) {
   ResNet model({.classes = 4});
   const Tensor x = random_tensor({2, 40, 33, 3}, DType::f32, cpu_device, 2);
-  // Evaluation with gradients is not folded; without, it is.
+  // Evaluation is folded without gradients and unfolded with them.
   const auto expect_same = [&] {
     model.eval();
     const Device device = model.parameters().front().tensor.device();
@@ -95,14 +95,14 @@ TEST_P(ResNetOnDevice, FoldedInferenceFollowsWhatIsLoadedTrainedAndMoved) {
     EXPECT_LE(relative_error(values_of(model(x.to(device))), plain), 1e-5);
     return plain;
   };
-  const auto begun = expect_same();
+  const auto initial = expect_same();
   model.load_state_dict(golden::hashed_state(model, "first."));
   const auto loaded = expect_same();
-  EXPECT_GT(relative_error(loaded, begun), 1e-2);
+  EXPECT_GT(relative_error(loaded, initial), 1e-2);
   model.train();
   {
     const NoGrad no_grad;
-    model(x);  // moves the statistics
+    model(x);  // updates the statistics
   }
   EXPECT_GT(relative_error(expect_same(), loaded), 1e-3);
   model.to(GetParam());
@@ -111,7 +111,7 @@ TEST_P(ResNetOnDevice, FoldedInferenceFollowsWhatIsLoadedTrainedAndMoved) {
 
 INSTANTIATE_TEST_SUITE_P(Devices, ResNetOnDevice, testing::ValuesIn(test_devices()), device_name);
 
-TEST(ResNetCuda, Bf16IsCloseToF32) {
+TEST(ResNetCuda, Bf16_IsCloseToF32) {
   if (cuda_device_count() == 0) GTEST_SKIP() << "no GPU";
   for (const golden::Case& one : resnet_cases("step")) {
     SCOPED_TRACE(one.name);
@@ -127,7 +127,7 @@ TEST(ResNetCuda, Bf16IsCloseToF32) {
   }
 }
 
-TEST(ResNet, LoadsWhatAnotherOneSaved) {
+TEST(ResNet, LoadStateDict_OfAnotherInstance_GivesTheSameLogits) {
   ResNet from({.classes = 3, .seed = 5}), to({.classes = 3, .seed = 6});
   from.load_state_dict(golden::hashed_state(from, "saved."));
   to.load_state_dict(from.state_dict());
@@ -141,20 +141,21 @@ TEST(ResNet, LoadsWhatAnotherOneSaved) {
   EXPECT_EQ(values_of(from(x)), values_of(to(x)));
 }
 
-TEST(ResNet, DrawsItsWeightsFromTheSeed) {
+TEST(ResNet, InitialWeights_DependOnTheSeed) {
   const ResNet one({.classes = 2, .seed = 5}), same({.classes = 2, .seed = 5}),
       other({.classes = 2, .seed = 6});
   const auto a = one.state_dict(), b = same.state_dict(), c = other.state_dict();
   for (std::size_t i = 0; i < a.size(); ++i) {
     const auto first = values_of(a[i].tensor);
     EXPECT_TRUE(first == values_of(b[i].tensor)) << a[i].name;
-    EXPECT_EQ(first == values_of(c[i].tensor), a[i].tensor.rank() < 2) << a[i].name;  // norms begin alike
+    EXPECT_EQ(first == values_of(c[i].tensor), a[i].tensor.rank() < 2)
+        << a[i].name;  // norms have constant initial values
   }
   // No two layers of the same shape are the same.
   EXPECT_FALSE(values_of(one.parameters()[3].tensor) == values_of(one.parameters()[6].tensor));
 }
 
-TEST(ResNet, TakesImagesOfAnySize) {
+TEST(ResNet, Images_MayHaveAnySize) {
   ResNet model({.classes = 2, .channels = 1});
   model.eval();
   const NoGrad no_grad;
@@ -163,12 +164,12 @@ TEST(ResNet, TakesImagesOfAnySize) {
       EXPECT_TRUE(std::isfinite(value));
 }
 
-TEST(ResNet, RefusesWhatItCannotTake) {
+TEST(ResNet, InvalidInput_Throws) {
   EXPECT_EQ(error_text([] { ResNet({.depth = 20}); }), "[resnet] expected a depth of 18, 34 or 50, got 20");
   EXPECT_EQ(error_text([] { ResNet({.classes = 0}); }),
             "[linear] expected sizes of 1 or more, got 512 and 0");
   EXPECT_EQ(error_text([] { ResNet({.channels = 0}); }),
-            "[conv2d] expected sizes of 1 or more that 1 groups divide, got 0 and 64");
+            "[conv2d] expected channel counts of 1 or more divisible by 1 groups, got 0 and 64");
   ResNet model({.classes = 2});
   EXPECT_EQ(error_text([&] {
               model(ones({8, 8, 3}));
@@ -186,10 +187,7 @@ TEST(ResNet, RefusesWhatItCannotTake) {
               model(ones({1, 8, 8, 3}, DType::f64));
             }),
             "[conv2d] expected a weight of f64, got f32");
-  EXPECT_NE(error_text([&] {
-              model(ones({1, 8, 8, 3}));
-            }).find("more than one value a channel in training"),
-            std::string::npos);
+  EXPECT_NE(error_text([&] { model(ones({1, 8, 8, 3})); }).find("more than one value"), std::string::npos);
   EXPECT_NE(error_text([&] {
               model.load_state_dict(ResNet({.depth = 34}).state_dict());
             }).find("different: fc.weight (expected f32 [2, 512], got f32 [1000, 512])"),

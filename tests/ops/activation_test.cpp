@@ -1,5 +1,6 @@
 #include "tandem/ops/activation.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "tests/ops/golden_op.h"
@@ -18,7 +19,7 @@ double exact_sigmoid(double x) {
 
 class ActivationTest : public OpTest {};
 
-TEST_P(ActivationTest, EqualsTheFormulaForEveryShape) {
+TEST_P(ActivationTest, AnyShape_MatchesFormula) {
   for (const Shape& shape :
        {Shape{}, Shape{0}, Shape{1}, Shape{7}, Shape{17, 33}, Shape{257}, Shape{2, 0, 3}, Shape{100003}}) {
     const Tensor x = random_tensor(shape, dtype(), device(), 1, -9, 9);
@@ -37,7 +38,7 @@ TEST_P(ActivationTest, EqualsTheFormulaForEveryShape) {
   }
 }
 
-TEST_P(ActivationTest, KnowsTheSpecialValues) {
+TEST_P(ActivationTest, InfinityAndNan_MatchLimits) {
   const Tensor x = tensor_of({-inf, -1e30, 0, 1e30, inf, nan_value}, {6}, dtype(), device());
   expect_values(sigmoid(x), {0, 0, 0.5, 1, 1, nan_value}, 0);
   expect_values(tanh(x), {-1, -1, 0, 1, 1, nan_value}, 0);
@@ -47,7 +48,7 @@ TEST_P(ActivationTest, KnowsTheSpecialValues) {
   EXPECT_TRUE(std::isnan(rectified[5]));
 }
 
-TEST_P(ActivationTest, ReadsStridedInput) {
+TEST_P(ActivationTest, StridedInput_MatchesContiguous) {
   const Tensor x = random_tensor({6, 5}, dtype(), device(), 2);
   for (Function f : {Function(sigmoid), Function(tanh), Function(relu)})
     expect_values(f(x.transpose()), values_of(f(x.transpose().clone())), tolerance() * 0.1);
@@ -58,7 +59,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, ActivationTest,
 
 class ActivationGolden : public OpTest {};
 
-TEST_P(ActivationGolden, EqualsPyTorch) {
+TEST_P(ActivationGolden, MatchesPyTorch) {
   for (const auto& [name, function] :
        std::vector<std::pair<std::string, Function>>{{"sigmoid", sigmoid}, {"tanh", tanh}, {"relu", relu}})
     expect_golden(name, dtype(), device(), tolerance(),
@@ -70,7 +71,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, ActivationGolden, testing::ValuesIn(op_cases({
 
 class ActivationDevice : public testing::TestWithParam<Device> {};
 
-TEST_P(ActivationDevice, GradientsEqualCentralDifferences) {
+TEST_P(ActivationDevice, Gradients_MatchCentralDifferences) {
   for (const Shape& shape : {Shape{}, Shape{5}, Shape{3, 4}})
     for (Function f : {Function(sigmoid), Function(tanh), Function(relu)}) {
       expect_gradients([f](const auto& in) { return f(in[0]); },
@@ -82,14 +83,14 @@ TEST_P(ActivationDevice, GradientsEqualCentralDifferences) {
                    {random_tensor({4, 3}, DType::f64, GetParam(), 7)});
 }
 
-TEST_P(ActivationDevice, TheGradientOfReluAtZeroIsZero) {
+TEST_P(ActivationDevice, ReluGradientAtZero_IsZero) {
   Tensor x = tensor_of({-2, 0, 3}, {3}, DType::f32, GetParam()).set_requires_grad();
   backward(sum(relu(x)));
   expect_values(x.grad(), {0, 0, 1}, 0);
 }
 
-// The f32 versions are our own on the CPU: absolute and relative error, small and large arguments.
-TEST_P(ActivationDevice, SigmoidAndTanhAreAccurateInF32) {
+// The CPU has its own f32 implementations: check the relative error for small and large arguments.
+TEST_P(ActivationDevice, SigmoidAndTanhF32_AreAccurate) {
   std::vector<float> arguments;
   for (float x = -30; x < 30; x += 0.00137f) arguments.push_back(x);
   for (float x : {1e-38f, -1e-30f, 1e-9f, -1e-4f, 0.01f, 0.6249f, 0.625f, -0.6251f, 87.0f, -87.0f, 700.0f})
@@ -107,10 +108,10 @@ TEST_P(ActivationDevice, SigmoidAndTanhAreAccurateInF32) {
 
 INSTANTIATE_TEST_SUITE_P(Devices, ActivationDevice, testing::ValuesIn(test_devices()), device_name);
 
-TEST(Activation, NamesTheDtypesItTakes) {
+TEST(Activation, UnsupportedInput_ErrorNamesDtypes) {
   const Tensor x = tensor_of({1, 2}, {2}, DType::u8);
   EXPECT_EQ(error_text([&] { sigmoid(x); }), "[sigmoid] expected dtype f32 or f64 or bf16, got u8");
-  EXPECT_EQ(error_text([&] { relu(Tensor()); }), "[relu] expected a tensor, got an empty handle");
+  EXPECT_EQ(error_text([&] { relu(Tensor()); }), "[relu] expected a tensor, got an undefined one");
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ const std::vector<std::pair<Shape, Shape>> shape_pairs = {
     {{17, 5}, {5}}, {{17, 5}, {17, 1}},  {{4, 1}, {1, 7}},     {{2, 3, 4}, {3, 1}},
     {{257}, {257}}, {{1031, 7}, {1, 7}}, {{100003}, {100003}}, {{2, 0, 3}, {1, 3}}};
 
-TEST_P(ArithmeticTest, EqualsTheFormulaForEveryShape) {
+TEST_P(ArithmeticTest, AnyShape_MatchesFormula) {
   int seed = 0;
   for (const auto& [shape_a, shape_b] : shape_pairs) {
     const Tensor a = random_tensor(shape_a, dtype(), device(), ++seed, 1, 9);
@@ -33,15 +33,16 @@ TEST_P(ArithmeticTest, EqualsTheFormulaForEveryShape) {
       EXPECT_EQ(actual.device(), device());
       expect_values(actual, expected, tolerance());
     };
-    const bool whole = !is_floating(dtype());
+    const bool is_integer = !is_floating(dtype());
     expect_result(tensor_add, [](double x, double y) { return x + y; });
     expect_result(tensor_multiply, [](double x, double y) { return x * y; });
-    expect_result(divide, [whole](double x, double y) { return whole ? std::trunc(x / y) : x / y; });
+    expect_result(divide,
+                  [is_integer](double x, double y) { return is_integer ? std::trunc(x / y) : x / y; });
     if (dtype() != DType::u8) expect_result(subtract, [](double x, double y) { return x - y; });
   }
 }
 
-TEST_P(ArithmeticTest, ReadsStridedOperands) {
+TEST_P(ArithmeticTest, StridedOperands_MatchContiguous) {
   const Tensor a = random_tensor({6, 5}, dtype(), device(), 1, 1, 9);
   const Tensor b = random_tensor({5, 6}, dtype(), device(), 2, 1, 9);
   expect_values(add(a.transpose(), b), values_of(add(a.transpose().contiguous(), b)), 0);
@@ -56,7 +57,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, ArithmeticTest,
 
 class ArithmeticGolden : public OpTest {};
 
-TEST_P(ArithmeticGolden, EqualsPyTorch) {
+TEST_P(ArithmeticGolden, MatchesPyTorch) {
   for (const auto& [name, function] : std::vector<std::pair<std::string, Function>>{
            {"add", tensor_add}, {"sub", subtract}, {"mul", tensor_multiply}, {"div", divide}})
     expect_golden(name, dtype(), device(), tolerance(),
@@ -68,7 +69,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, ArithmeticGolden, testing::ValuesIn(op_cases({
 
 class ArithmeticGradient : public testing::TestWithParam<Device> {};
 
-TEST_P(ArithmeticGradient, EqualsCentralDifferences) {
+TEST_P(ArithmeticGradient, MatchesCentralDifferences) {
   for (const auto& [shape_a, shape_b] : std::vector<std::pair<Shape, Shape>>{
            {{3, 4}, {3, 4}}, {{3, 4}, {4}}, {{3, 1}, {1, 4}}, {{}, {2, 2}}, {{2, 3, 2}, {3, 1}}}) {
     const std::vector<Tensor> inputs = {random_tensor(shape_a, DType::f64, GetParam(), 1, 0.5, 2),
@@ -78,7 +79,7 @@ TEST_P(ArithmeticGradient, EqualsCentralDifferences) {
   }
 }
 
-TEST_P(ArithmeticGradient, GoesOnlyWhereItIsWanted) {
+TEST_P(ArithmeticGradient, OneOperandRequiresGrad_OtherGetsNone) {
   Tensor a = random_tensor({3}, DType::f64, GetParam(), 1).set_requires_grad();
   const Tensor b = random_tensor({3}, DType::f64, GetParam(), 2);
   backward(sum(multiply(a, b)));
@@ -86,7 +87,7 @@ TEST_P(ArithmeticGradient, GoesOnlyWhereItIsWanted) {
   EXPECT_FALSE(b.grad().defined());
 }
 
-TEST_P(ArithmeticGradient, AddsUpOverUsesAndCalls) {
+TEST_P(ArithmeticGradient, AccumulatesOverUsesAndBackwardCalls) {
   Tensor a = tensor_of({3}, {1}, DType::f64, GetParam()).set_requires_grad();
   backward(sum(add(multiply(a, a), a)));  // 2a + 1
   EXPECT_EQ(a.grad().item<double>(), 7);
@@ -96,20 +97,19 @@ TEST_P(ArithmeticGradient, AddsUpOverUsesAndCalls) {
 
 INSTANTIATE_TEST_SUITE_P(Devices, ArithmeticGradient, testing::ValuesIn(test_devices()), device_name);
 
-TEST(Arithmetic, NamesTheOperationAndTheValuesOfBadOperands) {
+TEST(Arithmetic, BadOperands_ErrorNamesOperationAndValues) {
   const Tensor a = random_tensor({2, 3}, DType::f32, cpu_device, 1),
                b = random_tensor({4}, DType::f32, cpu_device, 2);
   EXPECT_EQ(error_text([&] { add(a, b); }),
             "[add] expected shapes that broadcast together, got [2, 3] and [4]");
   const Tensor c = random_tensor({3}, DType::f64, cpu_device, 3);
   EXPECT_EQ(error_text([&] { multiply(a, c); }), "[multiply] expected tensors of one dtype, got f32 and f64");
-  EXPECT_EQ(error_text([&] { add(a, Tensor()); }), "[add] expected a tensor, got an empty handle");
+  EXPECT_EQ(error_text([&] { add(a, Tensor()); }), "[add] expected a tensor, got an undefined one");
 }
 
-TEST(Arithmetic, IntegerDivisionByZeroIsAnError) {
+TEST(Arithmetic, IntegerDivisionByZero_Throws) {
   const Tensor a = tensor_of({6, 7}, {2}, DType::i32), zero = tensor_of({2, 0}, {2}, DType::i32);
-  EXPECT_EQ(error_text([&] { divide(a, zero); }),
-            "[divide] expected integers other than 0 to divide by, got a 0");
+  EXPECT_EQ(error_text([&] { divide(a, zero); }), "[divide] expected integer divisors other than 0, got 0");
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ constexpr DType all_dtypes[] = {DType::f32, DType::f64, DType::bf16, DType::u8, 
 class CastTest : public OpTest {};
 
 // Small whole numbers are exact in every dtype.
-TEST_P(CastTest, KeepsSmallIntegersInEveryDtype) {
+TEST_P(CastTest, SmallIntegers_AreExactInEveryDtype) {
   for (const Shape& shape : {Shape{}, Shape{0}, Shape{1}, Shape{33}, Shape{17, 5}, Shape{70001}}) {
     std::vector<double> values;
     for (std::int64_t i = 0; i < shape.numel(); ++i) values.push_back(static_cast<double>(i % 101));
@@ -29,12 +29,12 @@ TEST_P(CastTest, KeepsSmallIntegersInEveryDtype) {
   }
 }
 
-TEST_P(CastTest, ToItsOwnDtypeIsTheTensorItself) {
+TEST_P(CastTest, SameDtype_ReturnsTheTensor) {
   const Tensor x = tensor_of({1, 2}, {2}, dtype(), device());
   EXPECT_EQ(cast(x, dtype()).bytes(), x.bytes());
 }
 
-TEST_P(CastTest, ReadsStridedInput) {
+TEST_P(CastTest, StridedInput_MatchesContiguous) {
   const Tensor x = random_tensor({6, 5}, dtype(), device(), 1, 0, 9);
   for (DType to : all_dtypes)
     expect_values(cast(x.transpose(), to), values_of(cast(x.transpose().clone(), to)), 0);
@@ -47,7 +47,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, CastTest,
 
 class CastFloats : public OpTest {};
 
-TEST_P(CastFloats, TruncateSaturateAndTurnNaNInto0) {
+TEST_P(CastFloats, ToInteger_TruncatesSaturatesAndMapsNanToZero) {
   // Every number here is exact in bf16.
   const Tensor x =
       tensor_of({nan_value, inf, -inf, 1e30, -1e30, 2.75, -2.75, -0.5, 255.0, 256.0, 300.0, -1.0}, {12},
@@ -71,13 +71,13 @@ TEST_P(CastFloats, TruncateSaturateAndTurnNaNInto0) {
       (I64{std::int64_t{1} << 31, -(std::int64_t{1} << 31), 1 << 30, high64, low64, std::int64_t{1} << 62}));
 }
 
-TEST_P(CastFloats, KeepNaNAndInfinityBetweenFloats) {
+TEST_P(CastFloats, BetweenFloats_KeepsNanAndInfinity) {
   const Tensor x = tensor_of({nan_value, inf, -inf}, {3}, dtype(), device());
   for (DType to : {DType::f32, DType::f64, DType::bf16})
     expect_values(cast(x, to), {nan_value, inf, -inf}, 0);
 }
 
-TEST_P(CastFloats, CastTheGradientBack) {
+TEST_P(CastFloats, Gradient_IsCastBack) {
   for (DType to : {DType::f32, DType::f64, DType::bf16}) {
     Tensor x = random_tensor({4}, dtype(), device(), 3).set_requires_grad();
     backward(cast(x, to), tensor_of({1, 2, 3, 4}, {4}, to, device()));
@@ -93,14 +93,14 @@ INSTANTIATE_TEST_SUITE_P(Devices, CastFloats,
 
 class CastDevice : public testing::TestWithParam<Device> {};
 
-TEST_P(CastDevice, KeepsTheLowBitsBetweenIntegers) {
+TEST_P(CastDevice, BetweenIntegers_KeepsLowBits) {
   const Tensor x =
       Tensor::from(std::vector<std::int64_t>{-1, 256, (std::int64_t{1} << 40) + 7}, {3}, GetParam());
   EXPECT_EQ(cast(x, DType::u8).to_vector<std::uint8_t>(), (std::vector<std::uint8_t>{255, 0, 7}));
   EXPECT_EQ(cast(x, DType::i32).to_vector<std::int32_t>(), (std::vector<std::int32_t>{-1, 256, 7}));
 }
 
-TEST_P(CastDevice, RoundsToTheNearestFloat) {
+TEST_P(CastDevice, ToFloat_RoundsToNearest) {
   const Tensor x = Tensor::from(std::vector<double>{1 + 0x1p-25, 1 + 0x1p-23, 1e300}, {3}, GetParam());
   EXPECT_EQ(cast(x, DType::f32).to_vector<float>(),
             (std::vector<float>{1.0f, 1 + 0x1p-23f, std::numeric_limits<float>::infinity()}));
@@ -110,8 +110,8 @@ TEST_P(CastDevice, RoundsToTheNearestFloat) {
 
 INSTANTIATE_TEST_SUITE_P(Devices, CastDevice, testing::ValuesIn(test_devices()), device_name);
 
-TEST(Cast, RefusesAnEmptyHandle) {
-  EXPECT_EQ(error_text([] { cast(Tensor(), DType::f32); }), "[cast] expected a tensor, got an empty handle");
+TEST(Cast, EmptyTensor_Throws) {
+  EXPECT_EQ(error_text([] { cast(Tensor(), DType::f32); }), "[cast] expected a tensor, got an undefined one");
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ const std::vector<Relation> relations = {{equal, [](double a, double b) { return
 
 class CompareTest : public OpTest {};
 
-TEST_P(CompareTest, EqualsTheRelationForEveryShape) {
+TEST_P(CompareTest, AnyShape_MatchesRelation) {
   std::uint32_t seed = 0;
   for (const auto& [shape_a, shape_b] : std::vector<std::pair<Shape, Shape>>{{{}, {}},
                                                                              {{0}, {1}},
@@ -56,7 +56,7 @@ TEST_P(CompareTest, EqualsTheRelationForEveryShape) {
   }
 }
 
-TEST_P(CompareTest, ReadsStridedOperands) {
+TEST_P(CompareTest, StridedOperands_MatchContiguous) {
   const Tensor a = random_tensor({6, 5}, dtype(), device(), 1, 0, 3);
   const Tensor b = random_tensor({5, 6}, dtype(), device(), 2, 0, 3);
   expect_values(less(a.transpose(), b), values_of(less(a.transpose().clone(), b)), 0);
@@ -69,7 +69,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, CompareTest,
 
 class CompareFloats : public OpTest {};
 
-TEST_P(CompareFloats, TreatsNaNAndInfinityAsNumPyDoes) {
+TEST_P(CompareFloats, NanAndInfinity_MatchNumPy) {
   const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
   const std::vector<double> left = {nan, nan, 1, inf, -inf, -0.0, inf}, right = {nan, 1, nan, inf, inf, 0, 1};
   const Tensor a = tensor_of(left, {7}, dtype(), device()), b = tensor_of(right, {7}, dtype(), device());
@@ -81,7 +81,7 @@ TEST_P(CompareFloats, TreatsNaNAndInfinityAsNumPyDoes) {
   }
 }
 
-TEST_P(CompareFloats, RecordNothing) {
+TEST_P(CompareFloats, HasNoGradient) {
   const Tensor a = random_tensor({3}, dtype(), device(), 1).set_requires_grad();
   EXPECT_FALSE(less(a, a).requires_grad());
 }
@@ -96,14 +96,14 @@ TEST(Compare, DistinguishesLargeIntegers) {
   EXPECT_EQ(less(a, b).item<std::uint8_t>(), 1);
 }
 
-TEST(Compare, NamesTheOperationAndTheValuesOfBadOperands) {
+TEST(Compare, BadOperands_ErrorNamesOperationAndValues) {
   const Tensor a = random_tensor({2, 3}, DType::f32, cpu_device, 1),
                b = random_tensor({4}, DType::f32, cpu_device, 2);
   EXPECT_EQ(error_text([&] { less_equal(a, b); }),
             "[less_equal] expected shapes that broadcast together, got [2, 3] and [4]");
   EXPECT_EQ(error_text([&] { greater(a, random_tensor({3}, DType::i32, cpu_device, 3)); }),
             "[greater] expected tensors of one dtype, got f32 and i32");
-  EXPECT_EQ(error_text([&] { equal(Tensor(), a); }), "[equal] expected a tensor, got an empty handle");
+  EXPECT_EQ(error_text([&] { equal(Tensor(), a); }), "[equal] expected a tensor, got an undefined one");
 }
 
 }  // namespace

@@ -7,7 +7,7 @@ namespace {
 
 class ConcatTest : public OpTest {};
 
-TEST_P(ConcatTest, JoinsAlongEveryAxis) {
+TEST_P(ConcatTest, ConcatenatesAlongAnyAxis) {
   const Tensor a = tensor_of({1, 2, 3, 4}, {2, 2}, dtype(), device());
   const Tensor b = tensor_of({5, 6}, {1, 2}, dtype(), device());
   const Tensor rows = concat({a, b}, 0);
@@ -19,7 +19,7 @@ TEST_P(ConcatTest, JoinsAlongEveryAxis) {
   expect_values(columns, {1, 2, 5, 1, 3, 3, 4, 6, 2, 4}, 0);
 }
 
-TEST_P(ConcatTest, TakesEmptyTensorsAndOne) {
+TEST_P(ConcatTest, AcceptsEmptyTensorsAndOneTensor) {
   const Tensor a = tensor_of({1, 2}, {2, 1}, dtype(), device()),
                none = tensor_of({}, {2, 0}, dtype(), device());
   expect_values(concat({none, a, none}, 1), {1, 2}, 0);
@@ -34,7 +34,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, ConcatTest,
 
 class ConcatGolden : public OpTest {};
 
-TEST_P(ConcatGolden, EqualsPyTorch) {
+TEST_P(ConcatGolden, MatchesPyTorch) {
   expect_golden("concat", dtype(), device(), tolerance(),
                 [](const golden::Case& one, const std::vector<Tensor>& in) {
                   return concat(in, one.params.at("axis").get<int>());
@@ -46,7 +46,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, ConcatGolden, testing::ValuesIn(op_cases({DTyp
 
 class ConcatDevice : public testing::TestWithParam<Device> {};
 
-TEST_P(ConcatDevice, GradientsEqualCentralDifferences) {
+TEST_P(ConcatDevice, Gradients_MatchCentralDifferences) {
   expect_gradients(
       [](const auto& in) {
         return concat({in[0], in[1].transpose(), in[0]}, 1);
@@ -54,7 +54,7 @@ TEST_P(ConcatDevice, GradientsEqualCentralDifferences) {
       {random_tensor({2, 3}, DType::f64, GetParam(), 1), random_tensor({4, 2}, DType::f64, GetParam(), 2)});
 }
 
-TEST_P(ConcatDevice, GivesAGradientOnlyWhereItIsWanted) {
+TEST_P(ConcatDevice, OneInputRequiresGrad_OthersGetNone) {
   Tensor a = random_tensor({2}, DType::f32, GetParam(), 1).set_requires_grad();
   const Tensor b = random_tensor({3}, DType::f32, GetParam(), 2);
   backward(concat({b, a}, 0), tensor_of({1, 2, 3, 4, 5}, {5}, DType::f32, GetParam()));
@@ -64,7 +64,7 @@ TEST_P(ConcatDevice, GivesAGradientOnlyWhereItIsWanted) {
 
 INSTANTIATE_TEST_SUITE_P(Devices, ConcatDevice, testing::ValuesIn(test_devices()), device_name);
 
-TEST(Concat, NamesTheValuesOfBadOperands) {
+TEST(Concat, BadOperands_ErrorNamesValues) {
   const Tensor a = random_tensor({2, 3}, DType::f32, cpu_device, 1);
   EXPECT_EQ(error_text([] { concat(std::span<const Tensor>(), 0); }),
             "[concat] expected at least one tensor, got none");
@@ -81,7 +81,10 @@ TEST(Concat, NamesTheValuesOfBadOperands) {
               concat({a, random_tensor({2, 3}, DType::f64, cpu_device, 1)}, 0);
             }),
             "[concat] expected tensors of one dtype, got f32 and f64");
-  EXPECT_EQ(error_text([&] { concat({a, Tensor()}, 0); }), "[concat] expected a tensor, got an empty handle");
+  EXPECT_EQ(error_text([&] {
+              concat({a, Tensor()}, 0);
+            }),
+            "[concat] expected a tensor, got an undefined one");
   EXPECT_EQ(error_text([&] { concat({random_tensor({}, DType::f32, cpu_device, 1)}, 0); }),
             "[concat] expected tensors of at least one axis, got shape []");
 }

@@ -1,18 +1,21 @@
-#include "tandem/ops/conv2d.h"
+#include "tandem/ops/conv/conv2d.h"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "tandem/core/parallel.h"
 #include "tandem/ops/cast.h"
-#include "tandem/ops/fixed_conv2d.h"
+#include "tandem/ops/conv/prepacked_conv.h"
+#include "tandem/ops/matmul.h"
 #include "tandem/tensor/tape.h"
 #include "tests/ops/golden_op.h"
 
 namespace tandem {
 namespace {
 
-YX pair_of(const nlohmann::json& numbers) {
-  return {numbers.at(0), numbers.at(1)};
+YX pair_of(const nlohmann::json& values) {
+  return {values.at(0).get<std::int64_t>(), values.at(1).get<std::int64_t>()};
 }
 
 Conv2dOptions options_of(const golden::Case& one) {
@@ -30,7 +33,7 @@ class Conv2dTest : public OpTest {
 };
 
 // The inputs of a case come in the order of their names: weight, x, and the bias where there is one.
-TEST_P(Conv2dTest, EqualsPyTorch) {
+TEST_P(Conv2dTest, OutputAndGradients_EqualPyTorch) {
   expect_golden(
       "conv2d", dtype(), device(), tolerance(),
       [](const golden::Case& one, const std::vector<Tensor>& in) {
@@ -39,31 +42,31 @@ TEST_P(Conv2dTest, EqualsPyTorch) {
       "conv");
 }
 
-TEST_P(Conv2dTest, FixedEqualsPyTorchWithResidualAndRelu) {
+TEST_P(Conv2dTest, Prepacked_WithResidualAndRelu_EqualsPyTorch) {
   for (const golden::Case& one : golden_cases("conv2d", "conv")) {
     SCOPED_TRACE(one.name);
     const Tensor x = golden_tensor(one, "x", dtype(), device());
     const Tensor bias =
         one.arrays.contains("zbias") ? golden_tensor(one, "zbias", dtype(), device()) : Tensor();
-    const FixedConv2d fixed =
-        fix_conv2d(golden_tensor(one, "weight", dtype(), device()), bias, options_of(one), dtype());
+    const detail::PrepackedConv2d prepacked = detail::prepack_conv2d(
+        golden_tensor(one, "weight", dtype(), device()), bias, options_of(one), dtype());
     std::vector<double> expected = one.array("expected").values<double>();
-    expect_values(conv2d(fixed, x), expected, tolerance());
+    expect_values(detail::prepacked_conv2d(prepacked, x), expected, tolerance());
     const Tensor residual = golden_tensor(one, "grad_out", dtype(), device());
     const std::vector<double> added = values_of(residual);
     for (std::size_t i = 0; i < expected.size(); ++i) expected[i] += added[i];
-    expect_values(conv2d(fixed, x, residual), expected, tolerance());
+    expect_values(detail::prepacked_conv2d(prepacked, x, residual), expected, tolerance());
     for (double& value : expected) value = std::max(value, 0.0);
-    expect_values(conv2d(fixed, x, residual, true), expected, tolerance());
+    expect_values(detail::prepacked_conv2d(prepacked, x, residual, true), expected, tolerance());
   }
 }
 
-TEST_P(Conv2dTest, ReadsViewsAndTakesNoImages) {
+TEST_P(Conv2dTest, ViewsAndEmptyBatches_AreAccepted) {
   const Tensor wide = random({2, 6, 5, 8}, 1), weight = random({4, 3, 3, 4}, 2);
   const Tensor view = wide.slice(3, 2, 6);
-  const Tensor turned = random({3, 3, 4, 4}, 3).permute({3, 0, 1, 2});
+  const Tensor permuted = random({3, 3, 4, 4}, 3).permute({3, 0, 1, 2});
   expect_values(conv2d(view, weight, Tensor()), values_of(conv2d(view.clone(), weight, Tensor())), 0);
-  expect_values(conv2d(view, turned, Tensor()), values_of(conv2d(view, turned.clone(), Tensor())), 0);
+  expect_values(conv2d(view, permuted, Tensor()), values_of(conv2d(view, permuted.clone(), Tensor())), 0);
   Tensor none = random({0, 6, 5, 4}, 1), kernel = weight.clone(), bias = random({4}, 4);
   for (Tensor* leaf : {&none, &kernel, &bias}) leaf->set_requires_grad();
   const Tensor y = conv2d(none, kernel, bias, {.window = {.stride = {2, 2}}});
@@ -71,7 +74,8 @@ TEST_P(Conv2dTest, ReadsViewsAndTakesNoImages) {
   backward(y, Tensor::empty(y.shape(), y.dtype(), y.device()));
   expect_values(kernel.grad(), std::vector<double>(144, 0.0), 0);
   expect_values(bias.grad(), {0, 0, 0, 0}, 0);
-  EXPECT_EQ(conv2d(fix_conv2d(weight, bias, {}, dtype()), none.detach()).numel(), 0);
+  EXPECT_EQ(
+      detail::prepacked_conv2d(detail::prepack_conv2d(weight, bias, {}, dtype()), none.detach()).numel(), 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, Conv2dTest, testing::ValuesIn(op_cases({DType::f32, DType::f64})),
@@ -79,7 +83,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, Conv2dTest, testing::ValuesIn(op_cases({DType:
 
 class Conv2dDevice : public testing::TestWithParam<Device> {};
 
-TEST_P(Conv2dDevice, GradientsEqualCentralDifferences) {
+TEST_P(Conv2dDevice, Gradients_EqualCentralDifferences) {
   const auto input = [](const Shape& shape, std::uint32_t seed) {
     return random_tensor(shape, DType::f64, GetParam(), seed);
   };
@@ -91,7 +95,7 @@ TEST_P(Conv2dDevice, GradientsEqualCentralDifferences) {
                    {input({1, 4, 3, 4}, 1), input({2, 3, 3, 2}, 2)});
 }
 
-TEST_P(Conv2dDevice, GradientsAreComputedOnlyWhereWanted) {
+TEST_P(Conv2dDevice, Gradients_ExistOnlyWhereRequired) {
   const auto input = [](const Shape& shape) { return random_tensor(shape, DType::f32, GetParam(), 1); };
   Tensor x = input({1, 4, 4, 2}), weight = input({3, 3, 3, 2}), bias = input({3});
   weight.set_requires_grad();
@@ -107,7 +111,7 @@ TEST_P(Conv2dDevice, GradientsAreComputedOnlyWhereWanted) {
   EXPECT_FALSE(conv2d(x, weight, bias).requires_grad());
 }
 
-TEST_P(Conv2dDevice, MasterWeightsInF32GoWithImagesInBf16) {
+TEST_P(Conv2dDevice, Bf16Images_WithF32Weights_GiveF32WeightGradients) {
   const auto input = [](const Shape& shape, DType dtype, std::uint32_t seed) {
     return random_tensor(shape, dtype, GetParam(), seed, -1, 1);
   };
@@ -131,13 +135,13 @@ TEST_P(Conv2dDevice, MasterWeightsInF32GoWithImagesInBf16) {
   // cuDNN rounds the sums to bf16 before they become f32.
   expect_values(weight.grad(), values_of(wide_weight.grad()), GetParam().is_cuda() ? 1e-2 : 1e-4);
   expect_values(bias.grad(), values_of(sum(cast(dy, DType::f64), {0, 1, 2})), 1e-5);
-  const FixedConv2d fixed = fix_conv2d(weight, bias, options, DType::bf16);
-  expect_values(conv2d(fixed, x), values_of(expected), 1e-2);
+  const detail::PrepackedConv2d prepacked = detail::prepack_conv2d(weight, bias, options, DType::bf16);
+  expect_values(detail::prepacked_conv2d(prepacked, x), values_of(expected), 1e-2);
 }
 
-// The result and both gradients of `x` and `weight` against those in f64.
-void expect_as_in_f64(const Tensor& x_values, const Tensor& weight_values, const Conv2dOptions& options,
-                      double tolerance) {
+// Compares the result and the gradients of `x` and `weight` with those in f64.
+void expect_equals_f64(const Tensor& x_values, const Tensor& weight_values, const Conv2dOptions& options,
+                       double tolerance) {
   Tensor x = x_values.clone().set_requires_grad(), weight = weight_values.clone().set_requires_grad();
   Tensor wide_x = cast(x_values, DType::f64).set_requires_grad();
   Tensor wide_weight = cast(weight_values, DType::f64).set_requires_grad();
@@ -148,12 +152,13 @@ void expect_as_in_f64(const Tensor& x_values, const Tensor& weight_values, const
   expect_values(y, values_of(expected), tolerance);
   expect_values(x.grad(), values_of(wide_x.grad()), tolerance);
   expect_values(weight.grad(), values_of(wide_weight.grad()), tolerance);
-  const FixedConv2d fixed = fix_conv2d(weight_values, {}, options, x_values.dtype());
-  expect_values(conv2d(fixed, x_values), values_of(expected), tolerance);
+  const detail::PrepackedConv2d prepacked =
+      detail::prepack_conv2d(weight_values, {}, options, x_values.dtype());
+  expect_values(detail::prepacked_conv2d(prepacked, x_values), values_of(expected), tolerance);
 }
 
-// As the first layer of every network of photographs: what tensor cores cannot take as it is.
-TEST_P(Conv2dDevice, FewChannelsAtStrideTwoInEveryPrecision) {
+// The first layer of photo networks: too few channels for tensor cores, so space-to-depth is used.
+TEST_P(Conv2dDevice, FewChannels_InEveryPrecision_EqualF64) {
   struct Case {
     std::int64_t kernel, padding, stride, height, width, channels;
   };
@@ -170,27 +175,27 @@ TEST_P(Conv2dDevice, FewChannelsAtStrideTwoInEveryPrecision) {
       const DType dtype = precision == MatmulPrecision::bf16 ? DType::bf16 : DType::f32;
       SCOPED_TRACE(fmt::format("kernel {} padding {} stride {} precision {}", kernel, padding, stride,
                                static_cast<int>(precision)));
-      expect_as_in_f64(input({2, height, width, channels}, dtype, 1),
-                       input({16, kernel, kernel, channels}, dtype, 2), options,
-                       precision == MatmulPrecision::fp32 ? 1e-5 : 1e-2);
+      expect_equals_f64(input({2, height, width, channels}, dtype, 1),
+                        input({16, kernel, kernel, channels}, dtype, 2), options,
+                        precision == MatmulPrecision::fp32 ? 1e-5 : 1e-2);
     }
   }
 }
 
-// Winograd's way on both devices.
-TEST_P(Conv2dDevice, ThreeByThreeWindowsOfManyChannels) {
+// The Winograd path on both devices.
+TEST_P(Conv2dDevice, Kernel3x3OfManyChannels_EqualsF64) {
   for (const std::int64_t size : {4, 7, 14, 19})
     for (const std::int64_t padding : {0, 1, 2}) {
       SCOPED_TRACE(fmt::format("size {} padding {}", size, padding));
-      expect_as_in_f64(random_tensor({3, size, size + 3, 24}, DType::f32, GetParam(), 1, -1, 1),
-                       random_tensor({20, 3, 3, 24}, DType::f32, GetParam(), 2, -1, 1),
-                       {.window = {.padding = {padding, padding}}}, 2e-5);
+      expect_equals_f64(random_tensor({3, size, size + 3, 24}, DType::f32, GetParam(), 1, -1, 1),
+                        random_tensor({20, 3, 3, 24}, DType::f32, GetParam(), 2, -1, 1),
+                        {.window = {.padding = {padding, padding}}}, 2e-5);
     }
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, Conv2dDevice, testing::ValuesIn(test_devices()), device_name);
 
-TEST(Conv2d, NamesWhatDoesNotFit) {
+TEST(Conv2d, InvalidArguments_ThrowErrorThatNamesThem) {
   const auto of = [](const Shape& shape, DType dtype = DType::f32) {
     return random_tensor(shape, dtype, cpu_device, 1);
   };
@@ -221,12 +226,13 @@ TEST(Conv2d, NamesWhatDoesNotFit) {
   EXPECT_EQ(error(x, weight, {}, {.window = {.padding = {std::int64_t{1} << 62, 0}}}),
             "[conv2d] expected sizes of at most 1073741824, got 4611686018427387904x0");
   EXPECT_EQ(error(of({1, 0, 4, 6}), weight, {}, {}), "[conv2d] expected images of at least 1x1, got 0x4");
-  EXPECT_EQ(error(x, Tensor(), {}, {}), "[conv2d] expected a tensor, got an empty handle");
-  EXPECT_EQ(error_text([&] {
-              conv2d(fix_conv2d(weight, {}, {}, DType::f32), x, of({1, 2, 2, 3}));
-            }),
-            "[conv2d] expected a residual of shape [1, 2, 2, 2], got [1, 2, 2, 3]");
-  EXPECT_EQ(error_text([&] { fix_conv2d(weight, of({5}), {}, DType::f32); }),
+  EXPECT_EQ(error(x, Tensor(), {}, {}), "[conv2d] expected a tensor, got an undefined one");
+  EXPECT_EQ(
+      error_text([&] {
+        detail::prepacked_conv2d(detail::prepack_conv2d(weight, {}, {}, DType::f32), x, of({1, 2, 2, 3}));
+      }),
+      "[conv2d] expected a residual of shape [1, 2, 2, 2], got [1, 2, 2, 3]");
+  EXPECT_EQ(error_text([&] { detail::prepack_conv2d(weight, of({5}), {}, DType::f32); }),
             "[conv2d] expected bias (2), got [5]");
 }
 

@@ -15,7 +15,7 @@ std::vector<double> magnitudes_of(const Tensor& image, const Tensor& kernel) {
 class CorrelateGolden : public testing::TestWithParam<StoredCase> {};
 
 // f64 within 1e-12, f32 within 1e-5 of Σ|products|.
-TEST_P(CorrelateGolden, EqualsSciPy) {
+TEST_P(CorrelateGolden, MatchesSciPy) {
   const StoredCase& one = GetParam();
   const Tensor image = one.tensor("image"), kernel = one.tensor("kernel");
   const Tensor actual = correlate(image, kernel, one.version);
@@ -34,8 +34,8 @@ class CorrelateTest : public testing::TestWithParam<VersionCase> {
   Tensor random(const Shape& shape, std::uint32_t seed) const {
     return random_tensor(shape, GetParam().dtype, GetParam().device(), seed);
   }
-  // Equals `reference` in f64 within the tolerance, and every pixel is written.
-  void expect_agreement(const Tensor& image, const Tensor& kernel) const {
+  // Checks that the result matches `reference` in f64 within the tolerance and that every pixel is written.
+  void expect_matches_reference(const Tensor& image, const Tensor& kernel) const {
     SCOPED_TRACE(image.shape().to_string() + " by " + kernel.shape().to_string());
     const auto expected = values_of(correlate(as_f64(image), as_f64(kernel), Version::reference));
     poison_next(image.shape(), image.dtype(), image.device());
@@ -45,57 +45,59 @@ class CorrelateTest : public testing::TestWithParam<VersionCase> {
     EXPECT_TRUE(actual.is_contiguous());
     expect_within(actual, expected, magnitudes_of(image, kernel), sum_tolerance(image.dtype()));
   }
-  void expect_agreement_of_all(const std::vector<Shape>& images, const std::vector<Shape>& kernels) const {
+  void expect_all_match_reference(const std::vector<Shape>& images, const std::vector<Shape>& kernels) const {
     std::uint32_t seed = 0;
     for (const Shape& image : images)
       for (const Shape& kernel : kernels) {
         const std::uint32_t first = ++seed, second = ++seed;
-        expect_agreement(random(image, first), random(kernel, second));
+        expect_matches_reference(random(image, first), random(kernel, second));
       }
   }
 };
 
-// Kernels larger than most of these images too.
-TEST_P(CorrelateTest, AgreesWithReferenceForSmallImages) {
-  expect_agreement_of_all(
+// Some kernels are larger than most of these images.
+TEST_P(CorrelateTest, SmallImages_MatchReference) {
+  expect_all_match_reference(
       {{0, 0}, {0, 5}, {5, 0}, {1, 1}, {1, 2}, {2, 1}, {3, 3}, {5, 7}, {4, 33}, {33, 4}, {16, 64}, {19, 66}},
       {{1, 1}, {1, 2},   {2, 1},  {2, 2},  {3, 3},  {4, 4},  {3, 5},   {5, 3},
        {5, 5}, {6, 6},   {7, 7},  {8, 8},  {8, 2},  {9, 9},  {1, 9},   {9, 1},
        {9, 2}, {10, 10}, {11, 3}, {3, 40}, {40, 3}, {16, 5}, {17, 17}, {65, 67}});
 }
 
-// Longer than a row of threads, or than a strip, in one direction.
-TEST_P(CorrelateTest, AgreesWithReferenceForLongImages) {
-  expect_agreement_of_all(
+// Longer than a row of threads or a strip in one direction.
+TEST_P(CorrelateTest, LongImages_MatchReference) {
+  expect_all_match_reference(
       {{1, 5000}, {5000, 1}, {2, 1025}, {700, 3}},
       {{1, 1}, {2, 2}, {3, 3}, {4, 3}, {5, 5}, {7, 7}, {9, 9}, {10, 10}, {11, 3}, {3, 40}});
 }
 
 // Around whole vectors, tiles and strips; more than one strip in both directions.
-TEST_P(CorrelateTest, AgreesWithReferenceForLargeImages) {
-  expect_agreement_of_all({{127, 129}, {128, 128}, {129, 127}, {255, 257}, {64, 512}, {70, 530}, {300, 1037}},
-                          {{1, 1}, {2, 2}, {3, 3}, {5, 5}, {4, 7}, {7, 7}, {9, 9}, {11, 3}});
-  expect_agreement_of_all({{300, 1036}, {257, 255}}, {{3, 3}, {6, 6}, {8, 9}});
-  expect_agreement_of_all({{129, 260}}, {{10, 10}, {3, 40}, {33, 33}});
+TEST_P(CorrelateTest, LargeImages_MatchReference) {
+  expect_all_match_reference(
+      {{127, 129}, {128, 128}, {129, 127}, {255, 257}, {64, 512}, {70, 530}, {300, 1037}},
+      {{1, 1}, {2, 2}, {3, 3}, {5, 5}, {4, 7}, {7, 7}, {9, 9}, {11, 3}});
+  expect_all_match_reference({{300, 1036}, {257, 255}}, {{3, 3}, {6, 6}, {8, 9}});
+  expect_all_match_reference({{129, 260}}, {{10, 10}, {3, 40}, {33, 33}});
 }
 
-TEST_P(CorrelateTest, AnchorsEvenKernelsAfterTheMiddle) {
+TEST_P(CorrelateTest, EvenKernel_IsAnchoredAfterTheCenter) {
   const Tensor image = tensor_of({1, 2, 3, 4}, {2, 2}, GetParam().dtype, GetParam().device());
   const Tensor kernel = tensor_of({1, 10, 100, 1000}, {2, 2}, GetParam().dtype, GetParam().device());
   expect_values(correlate(image, kernel, GetParam().version), {1000, 2100, 3010, 4321}, 0);
 }
 
-TEST_P(CorrelateTest, ReadsStridedOperands) {
+TEST_P(CorrelateTest, StridedOperands_MatchReference) {
   const Tensor image = random({131, 70}, 1), kernel = random({5, 8}, 2);
-  expect_agreement(image.transpose(), kernel);
-  expect_agreement(image, kernel.transpose());
-  expect_agreement(image.transpose(), kernel.transpose());
-  expect_agreement(image.slice(1, 3, 66), kernel.slice(1, 1, 4));
-  expect_agreement(image.slice(0, 1, 130), kernel.slice(0, 1, 4));
-  expect_agreement(random({1, 70}, 3).broadcast_view({40, 70}), random({1, 1}, 4).broadcast_view({3, 3}));
+  expect_matches_reference(image.transpose(), kernel);
+  expect_matches_reference(image, kernel.transpose());
+  expect_matches_reference(image.transpose(), kernel.transpose());
+  expect_matches_reference(image.slice(1, 3, 66), kernel.slice(1, 1, 4));
+  expect_matches_reference(image.slice(0, 1, 130), kernel.slice(0, 1, 4));
+  expect_matches_reference(random({1, 70}, 3).broadcast_view({40, 70}),
+                           random({1, 1}, 4).broadcast_view({3, 3}));
 }
 
-TEST_P(CorrelateTest, GivesTheSameBitsAgainAndForEveryTeam) {
+TEST_P(CorrelateTest, RepeatedWithAnyThreadCount_GivesSameBits) {
   for (const auto& [shape, kernel_shape] : std::vector<std::pair<Shape, Shape>>{
            {{301, 517}, {3, 3}}, {{77, 300}, {7, 5}}, {{50, 130}, {11, 3}}}) {
     SCOPED_TRACE(kernel_shape.to_string());
@@ -103,7 +105,7 @@ TEST_P(CorrelateTest, GivesTheSameBitsAgainAndForEveryTeam) {
     const auto once = bits_of(correlate(image, kernel, GetParam().version));
     EXPECT_EQ(bits_of(correlate(image, kernel, GetParam().version)), once);
     for (const int threads : {1, 2, 3, 7}) {
-      const TeamOf team(threads);
+      const ScopedThreadCount scope(threads);
       EXPECT_EQ(bits_of(correlate(image, kernel, GetParam().version)), once) << threads << " threads";
     }
     const ThreadLimit one(1);
@@ -111,7 +113,7 @@ TEST_P(CorrelateTest, GivesTheSameBitsAgainAndForEveryTeam) {
   }
 }
 
-TEST_P(CorrelateTest, OfAVersionHasNoGradient) {
+TEST_P(CorrelateTest, ExplicitVersion_HasNoGradient) {
   Tensor image = random({3, 3}, 1).set_requires_grad();
   const Tensor kernel = random({2, 2}, 2);
   EXPECT_FALSE(correlate(image, kernel, GetParam().version).requires_grad());
@@ -128,7 +130,7 @@ class CorrelateGradient : public testing::TestWithParam<Device> {
   }
 };
 
-TEST_P(CorrelateGradient, EqualsCentralDifferences) {
+TEST_P(CorrelateGradient, MatchesCentralDifferences) {
   for (const auto& [image, kernel] : std::vector<std::pair<Shape, Shape>>{{{1, 1}, {1, 1}},
                                                                           {{4, 5}, {3, 3}},
                                                                           {{5, 4}, {2, 2}},
@@ -142,9 +144,9 @@ TEST_P(CorrelateGradient, EqualsCentralDifferences) {
                    {random({3, 5}, 1), random({2, 4}, 2)});
 }
 
-// Correlation is linear in each operand, so ⟨g, correlate(u, k)⟩ = ⟨d image, u⟩ for every u, and so for the
-// kernel: a check of whole gradients where central differences would take too long.
-TEST_P(CorrelateGradient, IsTheAdjointForLargeImages) {
+// Correlation is linear in each operand, so ⟨g, correlate(u, k)⟩ = ⟨d image, u⟩ for every u, and likewise for
+// the kernel. This checks whole gradients where central differences would take too long.
+TEST_P(CorrelateGradient, LargeImages_IsTheAdjoint) {
   for (const auto& [image_shape, kernel_shape] : std::vector<std::pair<Shape, Shape>>{
            {{70, 530}, {3, 3}}, {{129, 127}, {4, 4}}, {{33, 257}, {8, 5}}, {{65, 66}, {12, 3}}}) {
     SCOPED_TRACE(kernel_shape.to_string());
@@ -158,7 +160,7 @@ TEST_P(CorrelateGradient, IsTheAdjointForLargeImages) {
   }
 }
 
-TEST_P(CorrelateGradient, IsComputedInF32Too) {
+TEST_P(CorrelateGradient, F32_MatchesF64) {
   const auto gradients = [&](DType dtype) {
     Tensor image = random_tensor({40, 133}, DType::f32, GetParam(), 1);
     Tensor kernel = random_tensor({6, 3}, DType::f32, GetParam(), 2);
@@ -173,7 +175,7 @@ TEST_P(CorrelateGradient, IsComputedInF32Too) {
   expect_values(kernel_f32, values_of(kernel_f64), 1e-5);
 }
 
-TEST_P(CorrelateGradient, GoesOnlyWhereItIsWanted) {
+TEST_P(CorrelateGradient, OneOperandRequiresGrad_OtherGetsNone) {
   for (const bool to_image : {true, false}) {
     Tensor image = random({4, 4}, 1), kernel = random({3, 3}, 2);
     (to_image ? image : kernel).set_requires_grad();
@@ -183,7 +185,7 @@ TEST_P(CorrelateGradient, GoesOnlyWhereItIsWanted) {
   }
 }
 
-TEST_P(CorrelateGradient, OfAnEmptyImageIsZero) {
+TEST_P(CorrelateGradient, EmptyImage_KernelGradientIsZero) {
   Tensor image = random({0, 4}, 1).set_requires_grad(), kernel = random({2, 3}, 2).set_requires_grad();
   poison_next(kernel.shape(), DType::f64, GetParam());
   backward(sum(correlate(image, kernel)));
@@ -191,12 +193,12 @@ TEST_P(CorrelateGradient, OfAnEmptyImageIsZero) {
   expect_values(kernel.grad(), {0, 0, 0, 0, 0, 0}, 0);
 }
 
-TEST_P(CorrelateGradient, ErrorsNameTheDevices) {
+TEST_P(CorrelateGradient, WrongDevice_ErrorNamesDevices) {
   const Tensor here = random({3, 3}, 1);
-  for (Version version : versions_foreign_to(GetParam()))
-    EXPECT_EQ(
-        error_text([&] { correlate(here, here, version); }),
-        fmt::format("[correlate] version {} does not run on {}", name_of(version), GetParam().to_string()));
+  for (Version version : unsupported_versions(GetParam()))
+    EXPECT_EQ(error_text([&] { correlate(here, here, version); }),
+              fmt::format("[correlate] expected a version that runs on {}, got {}", GetParam().to_string(),
+                          name_of(version)));
   if (!GetParam().is_cuda()) return;
   EXPECT_EQ(error_text([&] { correlate(here, here.cpu()); }),
             "[correlate] expected all tensors on the same device, got cuda:0 and cpu");
@@ -206,7 +208,7 @@ TEST_P(CorrelateGradient, ErrorsNameTheDevices) {
 
 INSTANTIATE_TEST_SUITE_P(Devices, CorrelateGradient, testing::ValuesIn(test_devices()), device_name);
 
-TEST(Correlate, NamesTheValuesOfBadOperands) {
+TEST(Correlate, BadOperands_ErrorNamesValues) {
   const auto tensor = [](const Shape& shape, DType dtype = DType::f32) {
     return random_tensor(shape, dtype, cpu_device, 1, 0, 9);
   };
@@ -231,7 +233,7 @@ TEST(Correlate, NamesTheValuesOfBadOperands) {
     EXPECT_EQ(error_text([&] { correlate(image, tensor(empty)); }),
               "[correlate] expected a kernel of at least 1x1, got " + empty.to_string());
   EXPECT_EQ(error_text([&] { correlate(Tensor(), image); }),
-            "[correlate] expected a tensor, got an empty handle");
+            "[correlate] expected a tensor, got an undefined one");
 }
 
 }  // namespace

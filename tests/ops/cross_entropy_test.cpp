@@ -1,5 +1,6 @@
 #include "tandem/ops/cross_entropy.h"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 
@@ -25,11 +26,11 @@ Expected by_definition(const Tensor& logits, const Tensor& labels, double smooth
   Expected expected{.loss = 0, .gradient = std::vector<double>(x.size())};
   for (std::size_t row = 0; row < rows; ++row) {
     const double* from = x.data() + row * classes;
-    const double greatest = *std::max_element(from, from + classes);
+    const double row_max = *std::max_element(from, from + classes);
     double sum = 0;
-    for (std::size_t c = 0; c < classes; ++c) sum += std::exp(from[c] - greatest);
+    for (std::size_t c = 0; c < classes; ++c) sum += std::exp(from[c] - row_max);
     for (std::size_t c = 0; c < classes; ++c) {
-      const double log_p = from[c] - greatest - std::log(sum);
+      const double log_p = from[c] - row_max - std::log(sum);
       const double target =
           smoothing / static_cast<double>(classes) + (static_cast<double>(c) == y[row] ? 1 - smoothing : 0);
       expected.loss -= target == 0 ? 0 : target * log_p / static_cast<double>(rows);
@@ -41,8 +42,8 @@ Expected by_definition(const Tensor& logits, const Tensor& labels, double smooth
 
 class CrossEntropyTest : public OpTest {};
 
-// Classes around vectors, blocks, warps and what a warp or a block of threads holds.
-TEST_P(CrossEntropyTest, EqualsTheDefinitionForEveryShape) {
+// Numbers of classes around the sizes of vectors, blocks, warps and what a warp keeps in registers.
+TEST_P(CrossEntropyTest, AnyShape_MatchesDefinition) {
   std::uint32_t seed = 0;
   for (const auto& [rows, classes] : {std::array{1, 1},
                                       {3, 2},
@@ -74,12 +75,12 @@ TEST_P(CrossEntropyTest, EqualsTheDefinitionForEveryShape) {
     }
 }
 
-TEST_P(CrossEntropyTest, ReadsViewsAndStandsGreatNumbers) {
+TEST_P(CrossEntropyTest, ViewsAndLargeLogits_MatchDefinition) {
   const Tensor wide = random_tensor({4, 6, 2}, dtype(), device(), 1);
   const Tensor view = wide.slice(2, 0, 1).reshape({4, 6});
-  const Tensor turned = random_tensor({6, 4}, dtype(), device(), 2).transpose();
+  const Tensor transposed = random_tensor({6, 4}, dtype(), device(), 2).transpose();
   const Tensor labels = tensor_of({0, 9, 5, 9, 2, 9, 3, 9}, {4, 2}, DType::i64, device()).slice(1, 0, 1);
-  for (const Tensor& x : {view, turned})
+  for (const Tensor& x : {view, transposed})
     expect_values(cross_entropy(x, labels.reshape({4})), {by_definition(x, labels, 0).loss}, tolerance());
   const auto loss_of = [&](const std::vector<double>& row, std::int64_t label) {
     return cross_entropy(tensor_of(row, {1, 3}, dtype(), device()),
@@ -92,7 +93,7 @@ TEST_P(CrossEntropyTest, ReadsViewsAndStandsGreatNumbers) {
   expect_values(loss_of({-infinity, -infinity, -infinity}, 1), {nan}, 0);
 }
 
-TEST_P(CrossEntropyTest, ABadLabelIsAnErrorOnTheCpuAndNanOnCuda) {
+TEST_P(CrossEntropyTest, LabelOutOfRange_ThrowsOnCpuAndGivesNanOnCuda) {
   for (const double bad : {-1.0, 3.0}) {
     Tensor x = tensor_of({1, 2, 3, 4, 5, 6}, {2, 3}, dtype(), device()).set_requires_grad();
     const Tensor labels = tensor_of({1, bad}, {2}, DType::i32, device());
@@ -115,7 +116,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, CrossEntropyTest,
 
 class CrossEntropyGradient : public testing::TestWithParam<Device> {};
 
-TEST_P(CrossEntropyGradient, EqualsCentralDifferences) {
+TEST_P(CrossEntropyGradient, MatchesCentralDifferences) {
   for (const double smoothing : {0.0, 0.2, 1.0})
     for (const auto& [rows, classes] : {std::array{1, 1}, {1, 5}, {4, 3}, {2, 33}, {1, 300}}) {
       const Tensor labels = random_tensor({rows}, DType::i64, GetParam(), 5, 0, classes);
@@ -126,7 +127,7 @@ TEST_P(CrossEntropyGradient, EqualsCentralDifferences) {
 
 INSTANTIATE_TEST_SUITE_P(Devices, CrossEntropyGradient, testing::ValuesIn(test_devices()), device_name);
 
-TEST_P(CrossEntropyTest, EqualsPyTorch) {
+TEST_P(CrossEntropyTest, MatchesPyTorch) {
   int count = 0;
   for (const golden::Case& one : golden::load("training")) {
     if (one.params.at("op") != "cross_entropy") continue;
@@ -145,7 +146,7 @@ TEST_P(CrossEntropyTest, EqualsPyTorch) {
   EXPECT_GE(count, 10);
 }
 
-TEST_P(CrossEntropyTest, EqualsPyTorchWithLabelSmoothing) {
+TEST_P(CrossEntropyTest, LabelSmoothing_MatchesPyTorch) {
   const auto cases = golden_cases("cross_entropy", "conv");
   EXPECT_GE(cases.size(), 25U);
   for (const golden::Case& one : cases)
@@ -156,7 +157,7 @@ TEST_P(CrossEntropyTest, EqualsPyTorchWithLabelSmoothing) {
     });
 }
 
-TEST(CrossEntropy, IsTheSameBitsForAnyNumberOfThreads) {
+TEST(CrossEntropy, AnyThreadCount_GivesSameBits) {
   const Tensor labels = random_tensor({3001}, DType::i64, cpu_device, 2, 0, 17);
   const auto loss_and_gradient = [&](int threads) {
     const ThreadLimit limit(threads);
@@ -170,7 +171,7 @@ TEST(CrossEntropy, IsTheSameBitsForAnyNumberOfThreads) {
   EXPECT_EQ(loss_and_gradient(1), loss_and_gradient(2));
 }
 
-TEST(CrossEntropy, NamesTheOperationAndTheValuesOfBadInput) {
+TEST(CrossEntropy, BadInput_ErrorNamesOperationAndValues) {
   const auto of = [](const Shape& shape, DType dtype) {
     return random_tensor(shape, dtype, cpu_device, 1, 0, 1);
   };
@@ -190,7 +191,7 @@ TEST(CrossEntropy, NamesTheOperationAndTheValuesOfBadInput) {
   EXPECT_EQ(error_text([&] { cross_entropy(x, labels, 1.5); }),
             "[cross_entropy] expected a label smoothing from 0 to 1, got 1.5");
   EXPECT_EQ(error_text([&] { cross_entropy(Tensor(), labels); }),
-            "[cross_entropy] expected a tensor, got an empty handle");
+            "[cross_entropy] expected a tensor, got an undefined one");
 }
 
 }  // namespace

@@ -12,8 +12,8 @@ Tensor indices_of(const std::vector<std::int64_t>& values, DType dtype, Device d
 
 class GatherTest : public OpTest {};
 
-// Widths that take every path: odd bytes, words, 16-byte pieces, long rows.
-TEST_P(GatherTest, PicksRowsOfEveryWidth) {
+// Widths that cover every code path: odd bytes, words, 16-byte vectors, long rows.
+TEST_P(GatherTest, AnyRowWidth_GathersRows) {
   for (std::int64_t width : {1, 2, 3, 4, 16, 33, 1000}) {
     const Tensor table = random_tensor({37, width}, dtype(), device(), 1, 0, 90);
     std::vector<std::int64_t> rows;
@@ -31,7 +31,7 @@ TEST_P(GatherTest, PicksRowsOfEveryWidth) {
   }
 }
 
-TEST_P(GatherTest, TakesAnyRankAndStrides) {
+TEST_P(GatherTest, AnyRankAndStrides_GathersRows) {
   const Tensor table = tensor_of({1, 2, 3, 4, 5, 6}, {2, 3}, dtype(), device());
   const Tensor indices = indices_of({2, 0, 1, 1}, DType::i64, device()).reshape({2, 2});
   const Tensor actual = gather_rows(table.transpose(), indices.transpose());
@@ -43,7 +43,7 @@ TEST_P(GatherTest, TakesAnyRankAndStrides) {
   expect_values(gather_rows(table.reshape({6}), indices), {3, 1, 2, 2}, 0);
 }
 
-TEST_P(GatherTest, TakesEmptyTensors) {
+TEST_P(GatherTest, EmptyTensors_GiveEmptyResult) {
   const Tensor table = random_tensor({3, 2}, dtype(), device(), 1, 0, 9);
   EXPECT_EQ(gather_rows(table, indices_of({}, DType::i64, device())).shape(), (Shape{0, 2}));
   const Tensor thin = random_tensor({3, 0}, dtype(), device(), 1);
@@ -57,7 +57,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, GatherTest,
 
 class GatherGolden : public OpTest {};
 
-TEST_P(GatherGolden, EqualsPyTorch) {
+TEST_P(GatherGolden, MatchesPyTorch) {
   expect_golden("gather_rows", dtype(), device(), tolerance(),
                 [&](const golden::Case& one, const std::vector<Tensor>& in) {
                   const golden::Array& indices = one.array("indices");
@@ -72,7 +72,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, GatherGolden, testing::ValuesIn(op_cases({DTyp
 
 class GatherDevice : public testing::TestWithParam<Device> {};
 
-TEST_P(GatherDevice, GradientsEqualCentralDifferences) {
+TEST_P(GatherDevice, Gradients_MatchCentralDifferences) {
   for (DType index_dtype : {DType::i64, DType::i32}) {
     const Tensor indices = indices_of({3, 0, 3, 1}, index_dtype, GetParam());
     expect_gradients([&](const auto& in) { return gather_rows(in[0], indices); },
@@ -82,8 +82,8 @@ TEST_P(GatherDevice, GradientsEqualCentralDifferences) {
   }
 }
 
-// Sums whose value depends on their order, the same every time and the same on every device.
-TEST_P(GatherDevice, TheGradientIsAddedInTheOrderOfTheIndices) {
+// The value of these sums depends on their order, which must be the same on every run and device.
+TEST_P(GatherDevice, Gradient_AccumulatesInIndexOrder) {
   constexpr std::int64_t count = 3000, rows = 7, width = 5;
   std::vector<std::int64_t> picks;
   for (std::int64_t i = 0; i < count; ++i) picks.push_back(i * i % rows);
@@ -101,7 +101,7 @@ TEST_P(GatherDevice, TheGradientIsAddedInTheOrderOfTheIndices) {
 
 INSTANTIATE_TEST_SUITE_P(Devices, GatherDevice, testing::ValuesIn(test_devices()), device_name);
 
-TEST(Gather, AnIndexOutsideTheTableIsAnErrorOnTheCpu) {
+TEST(Gather, IndexOutOfRange_ThrowsOnCpu) {
   const Tensor table = random_tensor({5, 2}, DType::f32, cpu_device, 1);
   EXPECT_EQ(error_text([&] {
               gather_rows(table, indices_of({0, 5}, DType::i64, cpu_device));
@@ -111,7 +111,7 @@ TEST(Gather, AnIndexOutsideTheTableIsAnErrorOnTheCpu) {
             "[gather_rows] expected indices of 0 or more and below 5, got -1 at position 0");
 }
 
-TEST(Gather, AnIndexOutsideTheTableGivesZerosOn_cuda) {
+TEST(Gather, IndexOutOfRange_GivesZerosOn_cuda) {
   if (cuda_device_count() == 0) GTEST_SKIP() << "no GPU";
   Tensor table = tensor_of({1, 2, 3, 4}, {2, 2}, DType::f32, cuda_device()).set_requires_grad();
   const Tensor rows = gather_rows(table, indices_of({1, 2, -1, 0}, DType::i64, cuda_device()));
@@ -120,7 +120,7 @@ TEST(Gather, AnIndexOutsideTheTableGivesZerosOn_cuda) {
   expect_values(table.grad(), {1, 1, 1, 1}, 0);
 }
 
-TEST(Gather, NamesTheValuesOfBadOperands) {
+TEST(Gather, BadOperands_ErrorNamesValues) {
   const Tensor table = random_tensor({5, 2}, DType::f32, cpu_device, 1);
   const Tensor indices = indices_of({0}, DType::i64, cpu_device);
   EXPECT_EQ(error_text([&] { gather_rows(table, table); }),
@@ -132,7 +132,7 @@ TEST(Gather, NamesTheValuesOfBadOperands) {
             }),
             "[gather_rows] expected a result of at most 8 axes, got 9");
   EXPECT_EQ(error_text([&] { gather_rows(Tensor(), indices); }),
-            "[gather_rows] expected a tensor, got an empty handle");
+            "[gather_rows] expected a tensor, got an undefined one");
 }
 
 }  // namespace

@@ -1,5 +1,4 @@
-// Holds operations against the stored results of PyTorch (tests/golden/ops.* and others): forward and
-// gradients.
+// Compares operations and their gradients with stored results of PyTorch (tests/golden/ops.* and others).
 #pragma once
 
 #include "tests/golden/golden.h"
@@ -20,7 +19,8 @@ inline Tensor golden_tensor(const golden::Case& one, const std::string& key, DTy
   return tensor_of(array.values<double>(), Shape(std::span<const std::int64_t>(array.shape)), dtype, device);
 }
 
-// f of the named inputs equals "expected", and backward() from "grad_out" gives "grad_<name>" for each.
+// Checks that f of the named inputs gives "expected" and that backward() from "grad_out" gives "grad_<name>"
+// for each input.
 inline void expect_golden(const golden::Case& one, const std::vector<std::string>& names, DType dtype,
                           Device device, double tolerance,
                           const std::function<Tensor(const std::vector<Tensor>&)>& f) {
@@ -36,8 +36,7 @@ inline void expect_golden(const golden::Case& one, const std::vector<std::string
     expect_values(inputs[i].grad(), one.array("grad_" + names[i]).values<double>(), tolerance);
 }
 
-// The same for every stored case of `op`, whose inputs are the arrays that have a gradient, in the order of
-// their names.
+// The same for every stored case of `op`. The inputs are the arrays with a gradient, ordered by name.
 inline void expect_golden(const std::string& op, DType dtype, Device device, double tolerance,
                           const std::function<Tensor(const golden::Case&, const std::vector<Tensor>&)>& f,
                           const std::string& file = "ops") {

@@ -12,7 +12,7 @@ namespace {
 
 class LinearTest : public OpTest {};
 
-TEST_P(LinearTest, IsAProductAndABias) {
+TEST_P(LinearTest, MatchesMatmulPlusBias) {
   for (const auto& [n, in, out] : {std::array{1, 1, 1}, {3, 5, 2}, {16, 784, 10}, {0, 4, 3}}) {
     const Tensor x = random_tensor({n, in}, dtype(), device(), 1, -1, 1);
     const Tensor weight = random_tensor({out, in}, dtype(), device(), 2, -1, 1);
@@ -28,7 +28,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, LinearTest,
 
 class LinearGradient : public testing::TestWithParam<Device> {};
 
-TEST_P(LinearGradient, EqualsCentralDifferences) {
+TEST_P(LinearGradient, MatchesCentralDifferences) {
   const auto input = [](const Shape& shape, std::uint32_t seed) {
     return random_tensor(shape, DType::f64, GetParam(), seed);
   };
@@ -38,7 +38,7 @@ TEST_P(LinearGradient, EqualsCentralDifferences) {
                    {input({1, 3}, 1), input({2, 3}, 2)});
 }
 
-TEST_P(LinearGradient, IsDenseAndComputedOnlyWhereItIsWanted) {
+TEST_P(LinearGradient, OnlyWeightRequiresGrad_GradIsDenseAndOthersGetNone) {
   const Tensor x = random_tensor({4, 3}, DType::f64, GetParam(), 1);
   Tensor weight = random_tensor({5, 3}, DType::f64, GetParam(), 2).set_requires_grad();
   const Tensor bias = random_tensor({5}, DType::f64, GetParam(), 3);
@@ -52,7 +52,7 @@ TEST_P(LinearGradient, IsDenseAndComputedOnlyWhereItIsWanted) {
 
 INSTANTIATE_TEST_SUITE_P(Devices, LinearGradient, testing::ValuesIn(test_devices()), device_name);
 
-TEST(Linear, NamesTheShapesThatDoNotFit) {
+TEST(Linear, ShapeMismatch_ErrorNamesShapes) {
   const auto of = [](const Shape& shape) { return random_tensor(shape, DType::f32, cpu_device, 1); };
   EXPECT_EQ(error_text([&] {
               linear(of({2, 3}), of({4, 5}), Tensor());
@@ -69,7 +69,7 @@ TEST(Linear, NamesTheShapesThatDoNotFit) {
   EXPECT_EQ(error_text([&] {
               linear(of({2, 3}), Tensor(), Tensor());
             }),
-            "[linear] expected a tensor, got an empty handle");
+            "[linear] expected a tensor, got an undefined one");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "tandem/core/parallel.h"
+#include "tandem/ops/blas.h"
 #include "tests/ops/golden_op.h"
 
 namespace tandem {
@@ -46,7 +47,7 @@ class MatmulTest : public OpTest {
   }
 };
 
-TEST_P(MatmulTest, EqualsTheFormulaForEveryShape) {
+TEST_P(MatmulTest, AnyShape_MatchesFormula) {
   for (const auto& [m, k, n] : {std::array{1, 1, 1},
                                 {3, 4, 5},
                                 {1, 300, 1},
@@ -63,13 +64,13 @@ TEST_P(MatmulTest, EqualsTheFormulaForEveryShape) {
     expect_product(random({m, k}, 1), random({k, n}, 2));
 }
 
-TEST_P(MatmulTest, AnInnerSizeOfZeroGivesZeros) {
+TEST_P(MatmulTest, InnerSizeZero_GivesZeros) {
   expect_values(matmul(random({2, 0}, 1), random({0, 3}, 2)), {0, 0, 0, 0, 0, 0}, 0);
   EXPECT_EQ(matmul(random({2, 3, 0}, 1), random({0, 4}, 2)).shape(), (Shape{2, 3, 4}));
   EXPECT_EQ(matmul(random({0, 3, 2}, 1), random({2, 4}, 2)).shape(), (Shape{0, 3, 4}));
 }
 
-TEST_P(MatmulTest, MultipliesBatches) {
+TEST_P(MatmulTest, Batches_MatchFormula) {
   expect_product(random({5, 3, 4}, 1), random({5, 4, 2}, 2));
   expect_product(random({3, 4}, 1), random({5, 4, 2}, 2));
   expect_product(random({5, 3, 4}, 1), random({4, 2}, 2));
@@ -78,7 +79,7 @@ TEST_P(MatmulTest, MultipliesBatches) {
   expect_product(random({40, 9, 8}, 1), random({40, 8, 7}, 2));
 }
 
-TEST_P(MatmulTest, ReadsTransposedOperandsAsTheyLie) {
+TEST_P(MatmulTest, TransposedOperands_MatchFormula) {
   const Tensor a = random({130, 67}, 1), b = random({45, 130}, 2);
   expect_product(a.transpose(), b.transpose());
   expect_product(a.transpose(), random({130, 20}, 3));
@@ -88,7 +89,7 @@ TEST_P(MatmulTest, ReadsTransposedOperandsAsTheyLie) {
   expect_product(random({4, 3, 6}, 1).transpose(0, 1), random({3, 6, 5}, 2));
 }
 
-TEST_P(MatmulTest, ReadsOtherViews) {
+TEST_P(MatmulTest, OtherViews_MatchFormula) {
   const Tensor a = random({20, 30}, 1), b = random({30, 40}, 2);
   expect_product(a.slice(1, 3, 20), b.slice(0, 5, 22));
   expect_product(a.slice(0, 2, 3), b.slice(1, 7, 8));
@@ -99,14 +100,14 @@ TEST_P(MatmulTest, ReadsOtherViews) {
   expect_product(random({1, 5}, 1).broadcast_view({4, 5}), random({5, 1}, 2).broadcast_view({5, 6}));
 }
 
-TEST_P(MatmulTest, AgreesForEveryThreadCount) {
+TEST_P(MatmulTest, OneThread_MatchesAllThreads) {
   const Tensor a = random({157, 300}, 1), b = random({300, 211}, 2);
   const auto threaded = values_of(matmul(a, b));
   const ThreadLimit one(1);
   expect_values(matmul(a, b), threaded, tolerance());
 }
 
-TEST_P(MatmulTest, EqualsPyTorch) {
+TEST_P(MatmulTest, MatchesPyTorch) {
   for (const golden::Case& one : golden_cases("matmul")) {
     const bool transpose_a = one.params.at("transpose_a"), transpose_b = one.params.at("transpose_b");
     expect_golden(one, {"a", "b"}, dtype(), device(), tolerance(), [&](const auto& in) {
@@ -120,7 +121,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, MatmulTest,
 
 class MatmulGradient : public testing::TestWithParam<Device> {};
 
-TEST_P(MatmulGradient, EqualsCentralDifferences) {
+TEST_P(MatmulGradient, MatchesCentralDifferences) {
   for (const auto& [a, b] : std::vector<std::pair<Shape, Shape>>{{{3, 4}, {4, 5}},
                                                                  {{1, 4}, {4, 1}},
                                                                  {{2, 3, 4}, {4, 2}},
@@ -134,14 +135,14 @@ TEST_P(MatmulGradient, EqualsCentralDifferences) {
       {random_tensor({4, 3}, DType::f64, GetParam(), 1), random_tensor({4, 5}, DType::f64, GetParam(), 2)});
 }
 
-TEST_P(MatmulGradient, OfAnEmptyInnerSizeIsEmpty) {
+TEST_P(MatmulGradient, InnerSizeZero_GradientIsEmpty) {
   Tensor a = random_tensor({2, 0}, DType::f64, GetParam(), 1).set_requires_grad();
   const Tensor b = random_tensor({0, 3}, DType::f64, GetParam(), 1);
   backward(sum(matmul(a, b)));
   EXPECT_EQ(a.grad().shape(), (Shape{2, 0}));
 }
 
-TEST_P(MatmulGradient, GoesOnlyWhereItIsWanted) {
+TEST_P(MatmulGradient, OneOperandRequiresGrad_OtherGetsNone) {
   Tensor a = random_tensor({2, 3}, DType::f64, GetParam(), 1).set_requires_grad();
   const Tensor b = random_tensor({3, 2}, DType::f64, GetParam(), 2);
   backward(sum(matmul(a, b)));
@@ -151,7 +152,7 @@ TEST_P(MatmulGradient, GoesOnlyWhereItIsWanted) {
 
 INSTANTIATE_TEST_SUITE_P(Devices, MatmulGradient, testing::ValuesIn(test_devices()), device_name);
 
-TEST(Matmul, PrecisionIsScoped) {
+TEST(Matmul, PrecisionScope_RestoresPrevious) {
   EXPECT_EQ(matmul_precision(), MatmulPrecision::fp32);
   {
     const MatmulPrecisionScope scope(MatmulPrecision::tf32);
@@ -168,7 +169,7 @@ TEST(Matmul, PrecisionIsScoped) {
   EXPECT_EQ(matmul_precision(), MatmulPrecision::fp32);
 }
 
-TEST(Matmul, NamesTheShapesThatDoNotFit) {
+TEST(Matmul, ShapeMismatch_ErrorNamesShapes) {
   const auto tensor = [](const Shape& shape, DType dtype = DType::f32) {
     return random_tensor(shape, dtype, cpu_device, 1);
   };
@@ -190,31 +191,40 @@ TEST(Matmul, NamesTheShapesThatDoNotFit) {
             "[matmul] expected a floating dtype, got i32");
 }
 
-TEST(Blas, WritesOneTriangleOfXTimesItsTranspose) {
+TEST(Blas, Syrk_WritesOneTriangle) {
   const std::vector<double> x = {1, 2, 3, 4, 5, 6};
   for (const bool lower : {true, false}) {
     std::vector<double> c(9, -1);
-    syrk_tile<double>(lower, 3, 2, x.data(), 2, c.data(), 3);
+    detail::syrk_tile<double>(lower, 3, 2, x.data(), 2, c.data(), 3);
     const std::vector<double> expected = lower ? std::vector<double>{5, -1, -1, 11, 25, -1, 17, 39, 61}
                                                : std::vector<double>{5, 11, 17, -1, 25, 39, -1, -1, 61};
     EXPECT_EQ(c, expected);
   }
 }
 
-TEST(Blas, AddsToWhatIsThere) {
+TEST(Blas, GemmWithBeta_AddsToC) {
   const std::vector<float> a = {1, 2, 3, 4}, b = {5, 6, 7, 8};
   std::vector<float> c(4, 1);
-  gemm_tile<float>(false, true, {2, 2, 2}, 2, a.data(), 2, b.data(), 2, 3, c.data(), 2);
+  detail::gemm_tile<float>({.size = {2, 2, 2},
+                            .a = {.data = a.data(), .leading_dimension = 2},
+                            .b = {.data = b.data(), .leading_dimension = 2, .transposed = true},
+                            .c = c.data(),
+                            .leading_dimension_c = 2,
+                            .alpha = 2,
+                            .beta = 3});
   EXPECT_EQ(c, (std::vector<float>{37, 49, 81, 109}));
 }
 
-TEST(Blas, RefusesSizesItCannotCount) {
+TEST(Blas, GemmSizeAboveInt32_Throws) {
   float value = 0;
-  EXPECT_NE(
-      error_text([&] {
-        gemm_tile<float>(false, false, {1, 1, std::int64_t{1} << 31}, 1, &value, 1, &value, 1, 0, &value, 1);
-      }).find("2147483648"),
-      std::string::npos);
+  EXPECT_NE(error_text([&] {
+              detail::gemm_tile<float>({.size = {1, 1, std::int64_t{1} << 31},
+                                        .a = {.data = &value, .leading_dimension = 1},
+                                        .b = {.data = &value, .leading_dimension = 1},
+                                        .c = &value,
+                                        .leading_dimension_c = 1});
+            }).find("2147483648"),
+            std::string::npos);
 }
 
 }  // namespace

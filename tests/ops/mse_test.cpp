@@ -10,7 +10,7 @@ namespace {
 
 class MseTest : public OpTest {};
 
-TEST_P(MseTest, EqualsPyTorch) {
+TEST_P(MseTest, MatchesPyTorch) {
   int count = 0;
   for (const golden::Case& one : golden::load("training")) {
     if (one.params.at("op") != "mse_loss") continue;
@@ -32,7 +32,7 @@ TEST_P(MseTest, EqualsPyTorch) {
   EXPECT_GE(count, 5);
 }
 
-TEST_P(MseTest, OneHotRowsHaveAOneAtTheLabel) {
+TEST_P(MseTest, OneHot_IsOneAtTheLabel) {
   for (const DType label_dtype : {DType::i32, DType::i64}) {
     const Tensor rows = one_hot(tensor_of({2, 0, 1, 2}, {4}, label_dtype, device()), 3, dtype());
     EXPECT_EQ(rows.dtype(), dtype());
@@ -47,7 +47,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, MseTest, testing::ValuesIn(op_cases({DType::f3
 
 class MseGradient : public testing::TestWithParam<Device> {};
 
-TEST_P(MseGradient, EqualsCentralDifferences) {
+TEST_P(MseGradient, MatchesCentralDifferences) {
   const auto input = [](const Shape& shape, std::uint32_t seed) {
     return random_tensor(shape, DType::f64, GetParam(), seed);
   };
@@ -60,12 +60,12 @@ TEST_P(MseGradient, EqualsCentralDifferences) {
 
 INSTANTIATE_TEST_SUITE_P(Devices, MseGradient, testing::ValuesIn(test_devices()), device_name);
 
-TEST(Mse, NamesTheOperationAndTheValuesOfBadInput) {
+TEST(Mse, BadInput_ErrorNamesOperationAndValues) {
   const auto of = [](const Shape& shape, DType dtype) { return random_tensor(shape, dtype, cpu_device, 1); };
   EXPECT_EQ(error_text([&] {
               mse_loss(of({2, 3}, DType::f32), of({3}, DType::f32));
             }),
-            "[mse_loss] expected two tensors of one shape, got [2, 3] and [3]");
+            "[mse_loss] expected two tensors of the same shape, got [2, 3] and [3]");
   EXPECT_EQ(error_text([&] { mse_loss(of({0}, DType::f32), of({0}, DType::f32)); }),
             "[mse_loss] expected at least one element, got shape [0]");
   EXPECT_EQ(error_text([&] { mse_loss(of({1}, DType::i32), of({1}, DType::i32)); }),

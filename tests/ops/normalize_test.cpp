@@ -7,10 +7,10 @@ namespace {
 
 class NormalizeTest : public OpTest {};
 
-TEST_P(NormalizeTest, IsPixelMinusMeanOverDeviation) {
-  PixelNorm norm = photo_norm;
+TEST_P(NormalizeTest, AnyChannelCount_MatchesFormula) {
+  PixelNorm norm = imagenet_norm;
   norm.mean[3] = 0.25f;
-  norm.deviation[3] = 2;
+  norm.stddev[3] = 2;
   for (const std::int64_t channels : {1, 2, 3, 4})
     for (const std::int64_t width : {1, 5, 67}) {
       const Shape shape{2, 3, width, channels};
@@ -19,7 +19,7 @@ TEST_P(NormalizeTest, IsPixelMinusMeanOverDeviation) {
       std::vector<double> expected;
       for (std::size_t i = 0; i < bytes.size(); ++i) {
         const std::size_t c = i % static_cast<std::size_t>(channels);
-        expected.push_back((bytes[i] / 255.0 - norm.mean[c]) / norm.deviation[c]);
+        expected.push_back((bytes[i] / 255.0 - norm.mean[c]) / norm.stddev[c]);
       }
       const Tensor out = normalize_images(Tensor::from(bytes, shape, device()), norm, dtype());
       EXPECT_EQ(out.shape(), shape);
@@ -31,7 +31,7 @@ TEST_P(NormalizeTest, IsPixelMinusMeanOverDeviation) {
 INSTANTIATE_TEST_SUITE_P(Devices, NormalizeTest, testing::ValuesIn(op_cases({DType::f32, DType::bf16})),
                          op_case_name);
 
-TEST(Normalize, NamesWhatDoesNotFit) {
+TEST(Normalize, TooManyChannels_ErrorNamesShape) {
   EXPECT_EQ(error_text([] {
               normalize_images(Tensor::empty({2, 3, 3, 5}, DType::u8), {});
             }),

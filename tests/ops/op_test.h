@@ -1,16 +1,18 @@
-// What every operation's test shares: one body over device × dtype, tolerances, random inputs, comparisons,
-// and the numerical gradient check. Tests of CUDA devices have `cuda` in their names and exist where there is
-// a GPU.
+// Shared by the tests of operations: parameterization over device × dtype, tolerances, random inputs,
+// comparisons and the numerical gradient check. CUDA tests have `cuda` in their names and are registered only
+// if there is a GPU.
 #pragma once
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "tandem/core/on_dtype.h"
 #include "tandem/ops/arithmetic.h"
 #include "tandem/ops/backward.h"
 #include "tandem/ops/reduce.h"
@@ -46,12 +48,12 @@ inline std::string device_name(const testing::TestParamInfo<Device>& info) {
   return info.param.is_cuda() ? "cuda" : "cpu";
 }
 
-// The same body for every device × dtype of the suite.
+// Base of suites that run for every device × dtype.
 class OpTest : public testing::TestWithParam<OpCase> {
  protected:
   Device device() const { return GetParam().device; }
   DType dtype() const { return GetParam().dtype; }
-  // Relative to the greatest expected magnitude: what this dtype can be asked for.
+  // The accuracy expected of this dtype, relative to the largest expected magnitude.
   double tolerance() const {
     switch (dtype()) {
       case DType::f64:
@@ -66,7 +68,7 @@ class OpTest : public testing::TestWithParam<OpCase> {
   }
 };
 
-// Row-major values as doubles, whatever the dtype.
+// Row-major values of any dtype, as doubles.
 inline std::vector<double> values_of(const Tensor& tensor) {
   std::vector<double> values;
   on_dtype(AllTypes{}, tensor.dtype(), "values_of", [&]<class T>() {
@@ -96,13 +98,14 @@ inline Tensor tensor_of(const std::vector<double>& values, const Shape& shape, D
 inline Tensor random_tensor(const Shape& shape, DType dtype, Device device, std::uint32_t seed,
                             double low = -2, double high = 2) {
   std::mt19937 generator(seed);
-  std::uniform_real_distribution<double> draw(low, high);
+  std::uniform_real_distribution<double> sample(low, high);
   std::vector<double> values(static_cast<std::size_t>(shape.numel()));
-  for (double& value : values) value = is_floating(dtype) ? draw(generator) : std::floor(draw(generator));
+  for (double& value : values) value = is_floating(dtype) ? sample(generator) : std::floor(sample(generator));
   return tensor_of(values, shape, dtype, device);
 }
 
-// Every element within tolerance × the greatest expected magnitude (at least 1); NaN equals NaN, ∞ equals ∞.
+// Checks that every element is within tolerance × the largest expected magnitude (at least 1). NaN equals
+// NaN, ∞ equals ∞.
 inline void expect_values(const Tensor& actual, const std::vector<double>& expected, double tolerance) {
   const std::vector<double> values = values_of(actual);
   ASSERT_EQ(values.size(), expected.size());
@@ -128,14 +131,14 @@ inline void expect_gradients(const std::function<Tensor(const std::vector<Tensor
   Tensor output = f(inputs);
   const Tensor weights = random_tensor(output.shape(), DType::f64, device, 99);
   backward(sum(multiply(output, weights)));
-  const auto loss_with = [&](std::size_t which, std::size_t element, double delta) {
-    std::vector<Tensor> moved;
+  const auto loss_with = [&](std::size_t input, std::size_t element, double delta) {
+    std::vector<Tensor> shifted;
     for (std::size_t k = 0; k < inputs.size(); ++k) {
       std::vector<double> values = inputs[k].to_vector<double>();
-      if (k == which) values[element] += delta;
-      moved.push_back(Tensor::from(values, inputs[k].shape(), device));
+      if (k == input) values[element] += delta;
+      shifted.push_back(Tensor::from(values, inputs[k].shape(), device));
     }
-    return sum(multiply(f(moved), weights)).item<double>();
+    return sum(multiply(f(shifted), weights)).item<double>();
   };
   constexpr double step = 1e-5;
   for (std::size_t k = 0; k < inputs.size(); ++k) {

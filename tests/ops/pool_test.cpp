@@ -1,4 +1,4 @@
-#include "tandem/ops/pool.h"
+#include "tandem/ops/conv/pool.h"
 
 #include <limits>
 
@@ -9,8 +9,8 @@
 namespace tandem {
 namespace {
 
-YX pair_of(const nlohmann::json& numbers) {
-  return {numbers.at(0), numbers.at(1)};
+YX pair_of(const nlohmann::json& values) {
+  return {values.at(0).get<std::int64_t>(), values.at(1).get<std::int64_t>()};
 }
 
 Window window_of(const golden::Case& one) {
@@ -21,7 +21,7 @@ Window window_of(const golden::Case& one) {
 
 class PoolGolden : public OpTest {};
 
-TEST_P(PoolGolden, EqualsPyTorch) {
+TEST_P(PoolGolden, OutputAndGradients_EqualPyTorch) {
   using Pool = Tensor (*)(const Tensor&, YX, const Window&);
   for (const auto& [name, pool] :
        {std::pair<const char*, Pool>{"max_pool2d", max_pool2d}, {"avg_pool2d", avg_pool2d}})
@@ -39,13 +39,13 @@ TEST_P(PoolGolden, EqualsPyTorch) {
       "conv");
 }
 
-// bf16 would make ties of values that are none.
+// Not in bf16: rounding would create ties.
 INSTANTIATE_TEST_SUITE_P(Devices, PoolGolden, testing::ValuesIn(op_cases({DType::f32, DType::f64})),
                          op_case_name);
 
 class PoolTest : public OpTest {};
 
-TEST_P(PoolTest, NanWinsAndOutsideNeverDoes) {
+TEST_P(PoolTest, MaxPool_NanWins_PaddingNeverDoes) {
   const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
   const Window window{.stride = {2, 2}, .padding = {1, 1}};
   const Tensor x = tensor_of({-5, -inf, nan, 7}, {1, 2, 2, 1}, dtype(), device());
@@ -56,7 +56,7 @@ TEST_P(PoolTest, NanWinsAndOutsideNeverDoes) {
   expect_values(low.grad(), {1, 0}, 0);
 }
 
-TEST_P(PoolTest, ReadsViewsAndTakesNoImages) {
+TEST_P(PoolTest, ViewsAndEmptyBatches_AreAccepted) {
   const Tensor wide = random_tensor({2, 5, 4, 6}, dtype(), device(), 1);
   const Tensor view = wide.slice(3, 1, 4);
   const Window window{.stride = {2, 2}, .padding = {1, 1}};
@@ -74,7 +74,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, PoolTest,
 
 class PoolDevice : public testing::TestWithParam<Device> {};
 
-TEST_P(PoolDevice, GradientsEqualCentralDifferences) {
+TEST_P(PoolDevice, Gradients_EqualCentralDifferences) {
   const Tensor x = random_tensor({2, 5, 4, 3}, DType::f64, GetParam(), 1);
   const Window window{.stride = {2, 1}, .padding = {1, 1}};
   expect_gradients([&](const auto& in) { return max_pool2d(in[0], {3, 2}, window); }, {x});
@@ -86,7 +86,13 @@ TEST_P(PoolDevice, GradientsEqualCentralDifferences) {
 
 INSTANTIATE_TEST_SUITE_P(Devices, PoolDevice, testing::ValuesIn(test_devices()), device_name);
 
-TEST(Pool, NamesWhatDoesNotFit) {
+TEST(Pool, WithoutWindow_StrideIsTheKernel) {
+  const Tensor x = random_tensor({2, 6, 7, 3}, DType::f32, cpu_device, 1);
+  expect_values(max_pool2d(x, 2), values_of(max_pool2d(x, {2, 2}, {.stride = {2, 2}})), 0);
+  expect_values(avg_pool2d(x, {3, 2}), values_of(avg_pool2d(x, {3, 2}, {.stride = {3, 2}})), 0);
+}
+
+TEST(Pool, InvalidArguments_ThrowErrorThatNamesThem) {
   const auto of = [](const Shape& shape, DType dtype = DType::f32) {
     return random_tensor(shape, dtype, cpu_device, 1);
   };
@@ -103,7 +109,7 @@ TEST(Pool, NamesWhatDoesNotFit) {
   EXPECT_EQ(error_text([&] {
               max_pool2d(of({1, 20, 20, 1}), {17, 16}, {});
             }),
-            "[max_pool2d] expected a kernel of at most 256 places, got 17x16");
+            "[max_pool2d] expected a kernel of at most 256 elements, got 17x16");
   EXPECT_EQ(error_text([&] {
               avg_pool2d(x, {5, 2}, {});
             }),
@@ -123,7 +129,7 @@ TEST(Pool, NamesWhatDoesNotFit) {
   EXPECT_EQ(error_text([&] {
               max_pool2d(Tensor(), {2, 2}, {});
             }),
-            "[max_pool2d] expected a tensor, got an empty handle");
+            "[max_pool2d] expected a tensor, got an undefined one");
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <numeric>
 
 #include "tandem/core/parallel.h"
+#include "tandem/core/philox.h"
+#include "tandem/ops/random_kernel.h"
 #include "tests/ops/op_test.h"
 
 namespace tandem {
@@ -28,7 +30,7 @@ class RandomFloats : public OpTest {
   }
 };
 
-TEST_P(RandomFloats, UniformHasItsBoundsMeanAndVariance) {
+TEST_P(RandomFloats, Uniform_HasExpectedBoundsMeanAndVariance) {
   const Tensor x = uniform({400, 250}, -1, 3, options());
   EXPECT_EQ(x.shape(), (Shape{400, 250}));
   EXPECT_EQ(x.dtype(), dtype());
@@ -40,8 +42,8 @@ TEST_P(RandomFloats, UniformHasItsBoundsMeanAndVariance) {
   EXPECT_NEAR(variance_of(values), 16.0 / 12, 0.02);
 }
 
-// Rounding must not reach the upper end, not even where the dtype has few numbers.
-TEST_P(RandomFloats, UniformStaysBelowHighWhenRounded) {
+// Rounding must not reach the upper bound, not even for dtypes with few values in the range.
+TEST_P(RandomFloats, UniformRounded_StaysBelowHigh) {
   for (const auto& [low, high] :
        std::vector<std::pair<double, double>>{{1, 2}, {100, 101}, {-1, 0}, {-2, -1}}) {
     const auto values = values_of(uniform({100000}, low, high, options()));
@@ -50,7 +52,7 @@ TEST_P(RandomFloats, UniformStaysBelowHighWhenRounded) {
   }
 }
 
-TEST_P(RandomFloats, NormalHasItsMomentsAndShares) {
+TEST_P(RandomFloats, Normal_HasExpectedMomentsAndQuantiles) {
   const auto values = values_of(normal({100000}, 2, 3, options()));
   EXPECT_NEAR(mean_of(values), 2, 0.05);
   EXPECT_NEAR(variance_of(values), 9, 0.2);
@@ -68,7 +70,7 @@ TEST_P(RandomFloats, NormalHasItsMomentsAndShares) {
   EXPECT_NEAR(within_two / 1e5, 0.9545, 0.01);
 }
 
-TEST_P(RandomFloats, NeighboursAreUncorrelated) {
+TEST_P(RandomFloats, Normal_NeighborsAreUncorrelated) {
   const auto values = values_of(normal({100000}, 0, 1, options()));
   for (std::size_t lag : {1, 2, 3, 4}) {
     double total = 0;
@@ -77,7 +79,7 @@ TEST_P(RandomFloats, NeighboursAreUncorrelated) {
   }
 }
 
-TEST_P(RandomFloats, AnElementDependsOnSeedStreamAndPlaceAlone) {
+TEST_P(RandomFloats, Element_DependsOnlyOnSeedStreamAndIndex) {
   const auto whole = values_of(uniform({1001}, 0, 1, options()));
   for (std::int64_t count : {1, 2, 3, 5, 1000}) {
     const auto part = values_of(uniform({count}, 0, 1, options()));
@@ -92,7 +94,7 @@ TEST_P(RandomFloats, AnElementDependsOnSeedStreamAndPlaceAlone) {
   EXPECT_NE(values_of(uniform({1001}, 0, 1, options(1, std::uint64_t{1} << 32))), whole);
 }
 
-TEST_P(RandomFloats, TheCpuGivesTheSameNumbers) {
+TEST_P(RandomFloats, CpuAndDevice_GiveSameNumbers) {
   RandomOptions here = options(5, 9), cpu = here;
   cpu.device = cpu_device;
   EXPECT_EQ(values_of(uniform({9973}, -0.3, 0.7, here)), values_of(uniform({9973}, -0.3, 0.7, cpu)));
@@ -102,7 +104,7 @@ TEST_P(RandomFloats, TheCpuGivesTheSameNumbers) {
                                         : 1e-2);
 }
 
-TEST_P(RandomFloats, EqualBoundsAndNoSpreadGiveAConstant) {
+TEST_P(RandomFloats, EqualBoundsOrZeroStddev_GivesConstant) {
   expect_values(uniform({9}, 2.5, 2.5, options()), std::vector<double>(9, 2.5), 0);
   expect_values(normal({9}, 2.5, 0, options()), std::vector<double>(9, 2.5), 0);
   EXPECT_EQ(uniform({0, 3}, 0, 1, options()).numel(), 0);
@@ -118,7 +120,7 @@ class RandomIntegers : public OpTest {
   }
 };
 
-TEST_P(RandomIntegers, TakeEveryValueEquallyOften) {
+TEST_P(RandomIntegers, EveryValue_IsEquallyFrequent) {
   const auto values = values_of(random_integers({60000}, 3, 9, options()));
   std::vector<int> counts(9, 0);
   for (double value : values) {
@@ -129,13 +131,13 @@ TEST_P(RandomIntegers, TakeEveryValueEquallyOften) {
   for (int value = 3; value < 9; ++value) EXPECT_NEAR(counts[value], 10000, 400) << value;
 }
 
-TEST_P(RandomIntegers, TheCpuGivesTheSameNumbers) {
+TEST_P(RandomIntegers, CpuAndDevice_GiveSameNumbers) {
   RandomIntegerOptions here = options(4), cpu = here;
   cpu.device = cpu_device;
   EXPECT_EQ(values_of(random_integers({997}, 0, 200, here)), values_of(random_integers({997}, 0, 200, cpu)));
 }
 
-TEST_P(RandomIntegers, OneValueIsAConstant) {
+TEST_P(RandomIntegers, RangeOfOne_GivesConstant) {
   expect_values(random_integers({5}, 7, 8, options()), std::vector<double>(5, 7), 0);
 }
 
@@ -144,8 +146,8 @@ INSTANTIATE_TEST_SUITE_P(Devices, RandomIntegers,
 
 class RandomDevice : public testing::TestWithParam<Device> {};
 
-// The rule the header states, spelled out from the generator.
-TEST_P(RandomDevice, TakesTheWordsTheHeaderNames) {
+// The mapping from Philox words to elements that random.h documents.
+TEST_P(RandomDevice, Element_UsesDocumentedPhiloxWords) {
   const auto f32 = uniform({11}, 0, 1, {.seed = 3, .stream = 8, .device = GetParam()}).to_vector<float>();
   for (std::uint64_t i = 0; i < f32.size(); ++i)
     EXPECT_EQ(f32[i], to_unit_float(random_block(3, 8, i / 4).word[i % 4]));
@@ -162,7 +164,7 @@ TEST_P(RandomDevice, TakesTheWordsTheHeaderNames) {
     EXPECT_EQ(static_cast<std::uint32_t>(i32[i]), to_below(random_block(3, 8, i / 4).word[i % 4], 1000));
 }
 
-TEST_P(RandomDevice, IntegersSpanTheWholeDtype) {
+TEST_P(RandomDevice, FullRangeIntegers_CoverTheDtype) {
   constexpr auto low = std::numeric_limits<std::int64_t>::min(),
                  high = std::numeric_limits<std::int64_t>::max();
   const auto wide = values_of(random_integers({20000}, low, high, {.seed = 1, .device = GetParam()}));
@@ -178,13 +180,13 @@ TEST_P(RandomDevice, IntegersSpanTheWholeDtype) {
 
 INSTANTIATE_TEST_SUITE_P(Devices, RandomDevice, testing::ValuesIn(test_devices()), device_name);
 
-TEST(Random, TheUpperHalfOfAProductIsExact) {
-  EXPECT_EQ(multiply_high(~std::uint64_t{0}, ~std::uint64_t{0}), ~std::uint64_t{0} - 1);
-  EXPECT_EQ(multiply_high(0x123456789abcdef0u, 0xfedcba9876543210u), 0x121fa00ad77d7422u);
-  EXPECT_EQ(multiply_high(std::uint64_t{1} << 63, 2), 1u);
+TEST(Random, MultiplyHigh_IsExact) {
+  EXPECT_EQ(detail::multiply_high(~std::uint64_t{0}, ~std::uint64_t{0}), ~std::uint64_t{0} - 1);
+  EXPECT_EQ(detail::multiply_high(0x123456789abcdef0u, 0xfedcba9876543210u), 0x121fa00ad77d7422u);
+  EXPECT_EQ(detail::multiply_high(std::uint64_t{1} << 63, 2), 1u);
 }
 
-TEST(Random, BadBoundsAreErrors) {
+TEST(Random, BadBounds_Throw) {
   EXPECT_EQ(error_text([] { uniform({2}, 2, 1); }), "[uniform] expected finite low <= high, got 2 and 1");
   const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
   EXPECT_EQ(error_text([&] { uniform({2}, nan, 1); }),

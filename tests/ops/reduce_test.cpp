@@ -13,16 +13,16 @@ namespace {
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// Axes to reduce, as offsets of a row-major tensor: outputs × elements in the order of the reduced axes.
+// The elements of each output, in row-major order of the reduced axes.
 std::vector<std::vector<double>> groups_of(const Tensor& x, const Dims& axes) {
-  std::vector<bool> goes(static_cast<std::size_t>(x.rank()), axes.rank() == 0);
+  std::vector<bool> is_reduced(static_cast<std::size_t>(x.rank()), axes.rank() == 0);
   for (std::int64_t axis : axes)
-    goes[static_cast<std::size_t>(normalize_axis(static_cast<int>(axis), x.rank(), "test"))] = true;
+    is_reduced[static_cast<std::size_t>(normalize_axis(static_cast<int>(axis), x.rank(), "test"))] = true;
   std::vector<std::int64_t> order;
   std::int64_t outputs = 1;
   for (int pass = 0; pass < 2; ++pass)
     for (int axis = 0; axis < x.rank(); ++axis)
-      if (goes[static_cast<std::size_t>(axis)] == (pass == 1)) {
+      if (is_reduced[static_cast<std::size_t>(axis)] == (pass == 1)) {
         order.push_back(axis);
         if (pass == 0) outputs *= x.shape()[axis];
       }
@@ -47,12 +47,12 @@ double sum_of(const std::vector<double>& values) {
   return total;
 }
 
-double index_of_greatest(const std::vector<double>& values) {
+double index_of_max(const std::vector<double>& values) {
   return static_cast<double>(std::max_element(values.begin(), values.end()) - values.begin());
 }
 
-// Rows, columns, everything to one, axes in the middle and apart; sizes 1, odd, around vectors, warps, teams
-// and chunks.
+// Rows, columns, all axes, middle axes and separated axes; sizes 1, odd, and around those of vectors, warps,
+// teams and chunks.
 const std::vector<std::pair<Shape, Dims>> reductions = {
     {{1}, {0}},          {{7}, {}},         {{31}, {0}},
     {{33}, {0}},         {{257}, {0}},      {{70001}, {}},
@@ -65,7 +65,7 @@ const std::vector<std::pair<Shape, Dims>> reductions = {
 
 class ReduceTest : public OpTest {};
 
-TEST_P(ReduceTest, EqualsTheFormulaForEveryShape) {
+TEST_P(ReduceTest, AnyShapeAndAxes_MatchFormula) {
   std::uint32_t seed = 0;
   for (const auto& [shape, axes] : reductions) {
     SCOPED_TRACE(shape.to_string() + " over " + axes.to_string());
@@ -74,16 +74,16 @@ TEST_P(ReduceTest, EqualsTheFormulaForEveryShape) {
     EXPECT_EQ(total.device(), device());
     EXPECT_EQ(total.dtype(), is_floating(dtype()) ? dtype() : DType::i64);
     expect_values(total, per_group(x, axes, sum_of), dtype() == DType::bf16 ? 4e-3 : tolerance());
-    const Tensor greatest = max(x, axes);
-    EXPECT_EQ(greatest.dtype(), dtype());
-    expect_values(greatest,
+    const Tensor maximum = max(x, axes);
+    EXPECT_EQ(maximum.dtype(), dtype());
+    expect_values(maximum,
                   per_group(x, axes, [](const auto& v) { return *std::max_element(v.begin(), v.end()); }), 0);
     if (axes.rank() == 1)
-      expect_values(argmax(x, static_cast<int>(axes[0])), per_group(x, axes, index_of_greatest), 0);
+      expect_values(argmax(x, static_cast<int>(axes[0])), per_group(x, axes, index_of_max), 0);
   }
 }
 
-TEST_P(ReduceTest, ReadsStridedTensors) {
+TEST_P(ReduceTest, StridedTensors_MatchContiguous) {
   const Tensor x = random_tensor({37, 20, 6}, dtype(), device(), 3, 0, 9);
   for (const Tensor& view : {x.transpose(0, 2), x.slice(1, 3, 16), x.permute({1, 2, 0}), x.slice(2, 2, 3)})
     for (const Dims& axes : {Dims{0}, Dims{1}, Dims{2}, Dims{0, 2}, Dims{}}) {
@@ -95,7 +95,7 @@ TEST_P(ReduceTest, ReadsStridedTensors) {
     }
 }
 
-TEST_P(ReduceTest, TakesTheFirstOfEqualElements) {
+TEST_P(ReduceTest, ArgmaxOfEqualElements_IsTheFirst) {
   for (const Shape& shape : {Shape{40001}, Shape{3, 257}, Shape{257, 3}, Shape{3}}) {
     const Tensor x = full(shape, 4, dtype(), device());
     expect_values(argmax(x, 0), std::vector<double>(static_cast<std::size_t>(x.numel() / x.size(0)), 0), 0);
@@ -103,7 +103,7 @@ TEST_P(ReduceTest, TakesTheFirstOfEqualElements) {
   }
 }
 
-TEST_P(ReduceTest, KeepsAxesOnRequest) {
+TEST_P(ReduceTest, KeepAxes_KeepsSizeOne) {
   const Tensor x = random_tensor({2, 3, 4}, dtype(), device(), 1, 0, 9);
   EXPECT_EQ(sum(x, {1}, {.keep_axes = true}).shape(), (Shape{2, 1, 4}));
   EXPECT_EQ(sum(x, {0, -1}, {.keep_axes = true}).shape(), (Shape{1, 3, 1}));
@@ -115,7 +115,7 @@ TEST_P(ReduceTest, KeepsAxesOnRequest) {
   EXPECT_EQ(max(x, {2}, {.keep_axes = true}).shape(), (Shape{2, 3, 1}));
 }
 
-TEST_P(ReduceTest, SumsNothingToZero) {
+TEST_P(ReduceTest, EmptySum_IsZero) {
   expect_values(sum(random_tensor({0, 3}, dtype(), device(), 1), {0}), {0, 0, 0}, 0);
   expect_values(sum(random_tensor({2, 0}, dtype(), device(), 1)), {0}, 0);
   EXPECT_EQ(sum(random_tensor({0, 3}, dtype(), device(), 1), {1}).shape(), Shape{0});
@@ -129,7 +129,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, ReduceTest,
 
 class FloatReduceTest : public OpTest {};
 
-TEST_P(FloatReduceTest, NanIsTheGreatest) {
+TEST_P(FloatReduceTest, NanIsTheMaximum) {
   const Tensor x = tensor_of({1, infinity, nan, 5, nan, 2, -infinity, -1, -infinity, -3, -4, -5}, {2, 6},
                              dtype(), device());
   expect_values(max(x, {1}), {nan, -1}, 0);
@@ -142,7 +142,7 @@ TEST_P(FloatReduceTest, NanIsTheGreatest) {
   expect_values(argmax(tensor_of(long_row, {70001}, dtype(), device()), 0), {60000}, 0);
 }
 
-TEST_P(FloatReduceTest, SumsWithoutLosingSmallNumbers) {
+TEST_P(FloatReduceTest, Sum_KeepsSmallTerms) {
   std::vector<double> values(100000, 0.0009765625);  // 2⁻¹⁰: every partial sum is exact in f64
   values[0] = 4096;
   const double total = 4096 + 99999 * 0.0009765625;
@@ -150,7 +150,7 @@ TEST_P(FloatReduceTest, SumsWithoutLosingSmallNumbers) {
                 dtype() == DType::bf16 ? 4e-3 : 1e-7);
 }
 
-TEST_P(FloatReduceTest, GivesTheSameBitsEveryTime) {
+TEST_P(FloatReduceTest, RepeatedWithAnyThreadCount_GivesSameBits) {
   const Tensor x = random_tensor({301, 5001}, dtype(), device(), 8);
   for (const Dims& axes : {Dims{0}, Dims{1}, Dims{}}) {
     const auto first = values_of(sum(x, axes));
@@ -160,7 +160,7 @@ TEST_P(FloatReduceTest, GivesTheSameBitsEveryTime) {
   }
 }
 
-TEST_P(FloatReduceTest, EqualsPyTorch) {
+TEST_P(FloatReduceTest, MatchesPyTorch) {
   for (const std::string op : {"sum", "mean"})
     for (const golden::Case& one : golden_cases(op)) {
       const std::vector<std::int64_t> axes = one.params.at("axes");
@@ -169,7 +169,7 @@ TEST_P(FloatReduceTest, EqualsPyTorch) {
         return op == "sum" ? sum(in[0], Dims(axes), options) : mean(in[0], Dims(axes), options);
       });
     }
-  if (dtype() == DType::bf16) return;  // rounding makes ties PyTorch did not see
+  if (dtype() == DType::bf16) return;  // rounding to bf16 creates ties that PyTorch did not have
   for (const golden::Case& one : golden_cases("argmax")) {
     SCOPED_TRACE(one.name);
     expect_values(argmax(golden_tensor(one, "x", dtype(), device()), one.params.at("axis")),
@@ -182,7 +182,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, FloatReduceTest,
 
 class ReduceGradient : public testing::TestWithParam<Device> {};
 
-TEST_P(ReduceGradient, EqualsCentralDifferences) {
+TEST_P(ReduceGradient, MatchesCentralDifferences) {
   for (const auto& [shape, axes] : std::vector<std::pair<Shape, Dims>>{
            {{7}, {}}, {{3, 4}, {0}}, {{3, 4}, {1}}, {{3, 4}, {}}, {{2, 3, 4}, {0, 2}}, {{2, 3, 4}, {-2}}})
     for (const bool keep : {false, true}) {
@@ -194,13 +194,13 @@ TEST_P(ReduceGradient, EqualsCentralDifferences) {
     }
 }
 
-TEST_P(ReduceGradient, OfMaxGoesToTheFirstGreatest) {
+TEST_P(ReduceGradient, Max_GoesToTheFirstMaximum) {
   Tensor x = tensor_of({1, 5, 5, 7, 7, 2}, {2, 3}, DType::f64, GetParam()).set_requires_grad();
   backward(max(x, {1}), tensor_of({10, 20}, {2}, DType::f64, GetParam()));
   expect_values(x.grad(), {0, 10, 0, 20, 0, 0}, 0);
 }
 
-TEST_P(ReduceGradient, OfSumToAddsWhatWasRepeated) {
+TEST_P(ReduceGradient, SumTo_MatchesCentralDifferences) {
   const std::vector<Tensor> inputs = {random_tensor({2, 3, 4}, DType::f64, GetParam(), 5)};
   for (const Shape& shape : {Shape{3, 1}, Shape{4}, Shape{1, 1}, Shape{2, 3, 4}, Shape{}})
     expect_gradients([&](const auto& in) { return sum_to(in[0], shape); }, inputs);
@@ -209,7 +209,7 @@ TEST_P(ReduceGradient, OfSumToAddsWhatWasRepeated) {
 
 INSTANTIATE_TEST_SUITE_P(Devices, ReduceGradient, testing::ValuesIn(test_devices()), device_name);
 
-TEST(Reduce, NamesTheOperationAndTheValuesOfBadInput) {
+TEST(Reduce, BadInput_ErrorNamesOperationAndValues) {
   const Tensor x = random_tensor({2, 0}, DType::f32, cpu_device, 1);
   EXPECT_EQ(error_text([&] { max(x, {1}); }),
             "[max] expected at least one element to reduce, got shape [2, 0]");
@@ -221,7 +221,7 @@ TEST(Reduce, NamesTheOperationAndTheValuesOfBadInput) {
             "[mean] expected a floating dtype, got i32");
   EXPECT_NE(error_text([&] { sum(x, {2}); }).find("[sum]"), std::string::npos);
   EXPECT_NE(error_text([&] { argmax(x, -3); }).find("[argmax]"), std::string::npos);
-  EXPECT_EQ(error_text([&] { sum(Tensor()); }), "[sum] expected a tensor, got an empty handle");
+  EXPECT_EQ(error_text([&] { sum(Tensor()); }), "[sum] expected a tensor, got an undefined one");
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ std::vector<double> mapped(const Tensor& x, F f) {
 
 class UnaryTest : public OpTest {};
 
-TEST_P(UnaryTest, EqualsTheFormula) {
+TEST_P(UnaryTest, AnyShape_MatchesFormula) {
   for (const Shape& shape : shapes) {
     const Tensor x = random_tensor(shape, dtype(), device(), 1, -3, 3);
     const Tensor positive = random_tensor(shape, dtype(), device(), 2, 0.1, 9);
@@ -38,7 +38,7 @@ TEST_P(UnaryTest, EqualsTheFormula) {
   }
 }
 
-TEST_P(UnaryTest, KnowsTheSpecialValues) {
+TEST_P(UnaryTest, InfinityAndNan_MatchLimits) {
   const Tensor x = tensor_of({-inf, -1e30, 0, inf, nan_value}, {5}, dtype(), device());
   expect_values(exp(x), {0, 0, 1, inf, nan_value}, 0);
   expect_values(log(x), {nan_value, nan_value, -inf, inf, nan_value}, 0);
@@ -54,7 +54,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, UnaryTest,
 
 class UnaryAllTypes : public OpTest {};
 
-TEST_P(UnaryAllTypes, SquareAndAbsoluteEqualTheFormula) {
+TEST_P(UnaryAllTypes, SquareAndAbsolute_MatchFormula) {
   const double low = dtype() == DType::u8 ? 0 : -12;
   for (const Shape& shape : shapes) {
     const Tensor x = random_tensor(shape, dtype(), device(), 3, low, 12);
@@ -72,7 +72,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, UnaryAllTypes,
 
 class UnaryDevice : public testing::TestWithParam<Device> {};
 
-TEST_P(UnaryDevice, GradientsEqualCentralDifferences) {
+TEST_P(UnaryDevice, Gradients_MatchCentralDifferences) {
   for (const Shape& shape : {Shape{}, Shape{5}, Shape{3, 4}})
     for (Function f : {Function(exp), Function(log), Function(sqrt), Function(square), Function(absolute)})
       expect_gradients([f](const auto& in) { return f(in[0]); },
@@ -82,27 +82,27 @@ TEST_P(UnaryDevice, GradientsEqualCentralDifferences) {
                      {random_tensor({4, 3}, DType::f64, GetParam(), 6, -2, -0.5)});
 }
 
-TEST_P(UnaryDevice, TheGradientOfAbsoluteAtZeroIsZero) {
+TEST_P(UnaryDevice, AbsoluteGradientAtZero_IsZero) {
   Tensor x = tensor_of({-2, 0, 3}, {3}, DType::f32, GetParam()).set_requires_grad();
   backward(sum(absolute(x)));
   expect_values(x.grad(), {-1, 0, 1}, 0);
 }
 
-TEST_P(UnaryDevice, IntegersWrapAround) {
-  const auto least = std::numeric_limits<std::int32_t>::min();
-  const Tensor x = Tensor::from(std::vector<std::int32_t>{least, 65536, 46341}, {3}, GetParam());
-  EXPECT_EQ(absolute(x).to_vector<std::int32_t>(), (std::vector<std::int32_t>{least, 65536, 46341}));
+TEST_P(UnaryDevice, Integers_WrapAround) {
+  const auto lowest = std::numeric_limits<std::int32_t>::min();
+  const Tensor x = Tensor::from(std::vector<std::int32_t>{lowest, 65536, 46341}, {3}, GetParam());
+  EXPECT_EQ(absolute(x).to_vector<std::int32_t>(), (std::vector<std::int32_t>{lowest, 65536, 46341}));
   EXPECT_EQ(square(x).to_vector<std::int32_t>(), (std::vector<std::int32_t>{0, 0, -2147479015}));
   const Tensor minus_one = Tensor::from(std::vector<std::int32_t>{-1}, {}, GetParam());
   EXPECT_EQ(divide(x, minus_one).to_vector<std::int32_t>(),
-            (std::vector<std::int32_t>{least, -65536, -46341}));
+            (std::vector<std::int32_t>{lowest, -65536, -46341}));
   EXPECT_EQ(add(x, x).to_vector<std::int32_t>(), (std::vector<std::int32_t>{0, 131072, 92682}));
   EXPECT_EQ(add(x, minus_one).to_vector<std::int32_t>(),
             (std::vector<std::int32_t>{std::numeric_limits<std::int32_t>::max(), 65535, 46340}));
 }
 
-// f32 exp is our own: held against f64 over its whole range, to a unit in the last place or two.
-TEST_P(UnaryDevice, ExpIsAccurateInF32) {
+// The CPU has its own f32 exp: compared with f64 over its whole range, within 2 ulp.
+TEST_P(UnaryDevice, ExpF32_IsWithinTwoUlp) {
   std::vector<float> arguments;
   for (float x = -104; x < 89; x += 0.0137f) arguments.push_back(x);
   for (float x : {88.722f, 88.723f, 88.73f, 1000.0f, -87.3f, -87.4f, -103.9f, -104.1f, -1000.0f, 1e-20f})
@@ -123,11 +123,11 @@ TEST_P(UnaryDevice, ExpIsAccurateInF32) {
 
 INSTANTIATE_TEST_SUITE_P(Devices, UnaryDevice, testing::ValuesIn(test_devices()), device_name);
 
-TEST(Unary, NamesTheDtypesItTakes) {
+TEST(Unary, UnsupportedInput_ErrorNamesDtypes) {
   const Tensor x = tensor_of({1, 2}, {2}, DType::i32);
   EXPECT_EQ(error_text([&] { exp(x); }), "[exp] expected dtype f32 or f64 or bf16, got i32");
   EXPECT_EQ(error_text([&] { log(x); }), "[log] expected dtype f32 or f64 or bf16, got i32");
-  EXPECT_EQ(error_text([&] { sqrt(Tensor()); }), "[sqrt] expected a tensor, got an empty handle");
+  EXPECT_EQ(error_text([&] { sqrt(Tensor()); }), "[sqrt] expected a tensor, got an undefined one");
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
-// What the tests of the three computations share: one body over every version that runs here, stored cases by
-// version, memory that shows what was not written, and comparisons bit by bit or relative to Σ|products|.
+// Shared by the tests of maximum, correlate and xxt: parameterization over every version that runs on this
+// machine and over stored cases, poisoned memory that reveals unwritten elements, and comparisons of bits or
+// relative to Σ|products|.
 #pragma once
 
 #include <cctype>
@@ -7,6 +8,7 @@
 #include <limits>
 #include <ostream>
 
+#include "tandem/core/on_dtype.h"
 #include "tandem/core/parallel.h"
 #include "tandem/ops/fill.h"
 #include "tandem/ops/version.h"
@@ -26,15 +28,15 @@ inline std::vector<Version> test_versions() {
   return versions;
 }
 
-// Those that `device` cannot run.
-inline std::vector<Version> versions_foreign_to(Device device) {
+// The versions that `device` cannot run.
+inline std::vector<Version> unsupported_versions(Device device) {
   std::vector<Version> versions;
   for (Version version : all_versions)
     if (backend_of(version) != device.backend) versions.push_back(version);
   return versions;
 }
 
-// Letters, digits and underscores, as names of test cases must be.
+// Replaces what gtest does not allow in test names.
 inline std::string identifier(std::string text) {
   for (char& letter : text)
     if (!std::isalnum(static_cast<unsigned char>(letter))) letter = '_';
@@ -99,12 +101,12 @@ inline std::string stored_case_name(const testing::TestParamInfo<StoredCase>& in
   return identifier(std::string(name_of(info.param.version)) + "_" + info.param.stored.name);
 }
 
-// Relative to Σ|products| of an element: a sum may be rounded in any order.
+// Relative to Σ|products| of an element, because versions sum in different orders.
 inline double sum_tolerance(DType dtype) {
   return dtype == DType::f64 ? 1e-12 : dtype == DType::f32 ? 1e-5 : 0;
 }
 
-// Every element within tolerance × its magnitude.
+// Checks that every element is within tolerance × its magnitude.
 inline void expect_within(const Tensor& actual, const std::vector<double>& expected,
                           const std::vector<double>& magnitudes, double tolerance) {
   const std::vector<double> values = values_of(actual);
@@ -114,7 +116,7 @@ inline void expect_within(const Tensor& actual, const std::vector<double>& expec
     ASSERT_NEAR(values[i], expected[i], tolerance * magnitudes[i]) << "element " << i;
 }
 
-// Exactly equal; NaN equals NaN.
+// Checks for exact equality; NaN equals NaN.
 inline void expect_same_values(const Tensor& actual, const Tensor& expected) {
   ASSERT_EQ(actual.shape(), expected.shape());
   ASSERT_EQ(actual.dtype(), expected.dtype());
@@ -142,8 +144,8 @@ inline Tensor absolute(const Tensor& tensor) {
   return tensor_of(values, tensor.shape(), DType::f64);
 }
 
-// Leaves NaN (77 for integers) in the block that the next tensor of this size gets from the pool: an element
-// that an operation does not write shows. Returns where the block is.
+// Fills the block that the next tensor of this size gets from the pool with NaN (77 for integers), which
+// reveals elements that an operation does not write. Returns the address of the block.
 inline const std::byte* poison_next(const Shape& shape, DType dtype, Device device) {
   const double value = is_floating(dtype) ? std::numeric_limits<double>::quiet_NaN() : 77;
   const Tensor filled =
@@ -151,12 +153,12 @@ inline const std::byte* poison_next(const Shape& shape, DType dtype, Device devi
   return filled.bytes();
 }
 
-// While it lives, the team has `count` threads, more than there are CPUs if need be.
-struct TeamOf {
-  explicit TeamOf(int count) { set_thread_count(count); }
-  ~TeamOf() { set_thread_count(usable_cpus()); }
-  TeamOf(const TeamOf&) = delete;
-  TeamOf& operator=(const TeamOf&) = delete;
+// Sets the number of threads until it is destroyed, if necessary to more than there are CPUs.
+struct ScopedThreadCount {
+  explicit ScopedThreadCount(int count) { set_thread_count(count); }
+  ~ScopedThreadCount() { set_thread_count(usable_cpus()); }
+  ScopedThreadCount(const ScopedThreadCount&) = delete;
+  ScopedThreadCount& operator=(const ScopedThreadCount&) = delete;
 };
 
 }  // namespace tandem

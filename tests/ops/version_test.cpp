@@ -1,11 +1,13 @@
 #include "tandem/ops/version.h"
 
+#include "tandem/device/buffer.h"
+#include "tandem/ops/version_kernel.h"
 #include "tests/ops/version_case.h"
 
 namespace tandem {
 namespace {
 
-TEST(Version, NamesGoThereAndBack) {
+TEST(Version, NameAndParse_RoundTrip) {
   const std::vector<std::string_view> names = {"reference", "parallel", "cuda-simple", "cuda"};
   std::size_t index = 0;
   for (Version version : all_versions) {
@@ -16,13 +18,13 @@ TEST(Version, NamesGoThereAndBack) {
   EXPECT_EQ(index, names.size());
 }
 
-TEST(Version, ParsingNamesTheChoices) {
-  const std::string start = "expected a version out of reference, parallel, cuda-simple, cuda, got ";
+TEST(Version, UnknownName_ErrorNamesChoices) {
+  const std::string start = "expected a version (reference, parallel, cuda-simple or cuda), got ";
   for (const std::string text : {"", "Cuda", "cuda_simple", "parallel ", "ref"})
     EXPECT_EQ(error_text([&] { parse_version(text); }), start + "'" + text + "'");
 }
 
-TEST(Version, KnowsItsBackend) {
+TEST(Version, BackendAndTunedVersion_Match) {
   EXPECT_EQ(backend_of(Version::reference), Backend::cpu);
   EXPECT_EQ(backend_of(Version::parallel), Backend::cpu);
   EXPECT_EQ(backend_of(Version::cuda_simple), Backend::cuda);
@@ -31,42 +33,42 @@ TEST(Version, KnowsItsBackend) {
   EXPECT_EQ(tuned_version(cuda_device(1)), Version::cuda);
 }
 
-TEST(Version, RunsOnlyOnItsBackend) {
-  EXPECT_NO_THROW(check_version("op", Version::reference, cpu_device));
-  EXPECT_NO_THROW(check_version("op", Version::parallel, cpu_device));
-  EXPECT_NO_THROW(check_version("op", Version::cuda_simple, cuda_device()));
-  EXPECT_NO_THROW(check_version("op", Version::cuda, cuda_device(3)));
-  EXPECT_EQ(error_text([] { check_version("op", Version::cuda, cpu_device); }),
-            "[op] version cuda does not run on cpu");
-  EXPECT_EQ(error_text([] { check_version("op", Version::cuda_simple, cpu_device); }),
-            "[op] version cuda-simple does not run on cpu");
-  EXPECT_EQ(error_text([] { check_version("op", Version::reference, cuda_device(3)); }),
-            "[op] version reference does not run on cuda:3");
-  EXPECT_EQ(error_text([] { check_version("op", Version::parallel, cuda_device()); }),
-            "[op] version parallel does not run on cuda:0");
+TEST(Version, WrongBackend_Throws) {
+  EXPECT_NO_THROW(detail::check_version("op", Version::reference, cpu_device));
+  EXPECT_NO_THROW(detail::check_version("op", Version::parallel, cpu_device));
+  EXPECT_NO_THROW(detail::check_version("op", Version::cuda_simple, cuda_device()));
+  EXPECT_NO_THROW(detail::check_version("op", Version::cuda, cuda_device(3)));
+  EXPECT_EQ(error_text([] { detail::check_version("op", Version::cuda, cpu_device); }),
+            "[op] expected a version that runs on cpu, got cuda");
+  EXPECT_EQ(error_text([] { detail::check_version("op", Version::cuda_simple, cpu_device); }),
+            "[op] expected a version that runs on cpu, got cuda-simple");
+  EXPECT_EQ(error_text([] { detail::check_version("op", Version::reference, cuda_device(3)); }),
+            "[op] expected a version that runs on cuda:3, got reference");
+  EXPECT_EQ(error_text([] { detail::check_version("op", Version::parallel, cuda_device()); }),
+            "[op] expected a version that runs on cuda:0, got parallel");
 }
 
 class OnVersion : public testing::TestWithParam<Version> {};
 
-TEST_P(OnVersion, CallsTheVersionThatWasAskedFor) {
+TEST_P(OnVersion, CallsTheGivenVersion) {
   std::vector<Version> called;
-  on_version(GetParam(), device_of(GetParam()), "op", [&]<Version V>() { called.push_back(V); });
+  detail::on_version(GetParam(), device_of(GetParam()), "op", [&]<Version V>() { called.push_back(V); });
   EXPECT_EQ(called, std::vector<Version>{GetParam()});
 }
 
-TEST_P(OnVersion, CallsNothingOnTheWrongDevice) {
+TEST_P(OnVersion, WrongDevice_CallsNothing) {
   const Device wrong = backend_of(GetParam()) == Backend::cuda ? cpu_device : cuda_device();
   bool called = false;
-  error_text([&] { on_version(GetParam(), wrong, "op", [&]<Version>() { called = true; }); });
+  error_text([&] { detail::on_version(GetParam(), wrong, "op", [&]<Version>() { called = true; }); });
   EXPECT_FALSE(called);
 }
 
 INSTANTIATE_TEST_SUITE_P(Versions, OnVersion, testing::ValuesIn(test_versions()), version_name);
 
-// The tests of the versions rely on it to see what was not written.
+// The tests of the versions rely on this to find unwritten elements.
 class Poison : public testing::TestWithParam<Device> {};
 
-TEST_P(Poison, LiesInTheNextTensorOfItsSize) {
+TEST_P(Poison, NextTensorOfTheSize_ReusesTheBlock) {
   const Device device = GetParam();
   const std::byte* poisoned = poison_next({37, 11}, DType::f32, device);
   const bool pool_keeps_blocks = pool_statistics(device).bytes_cached > 0;  // not under AddressSanitizer

@@ -19,7 +19,7 @@ void expect_symmetric_bits(const Tensor& result) {
 class XxtGolden : public testing::TestWithParam<StoredCase> {};
 
 // f64 within 1e-12, f32 within 1e-5 of Σ|products|; integers exact.
-TEST_P(XxtGolden, EqualsNumPy) {
+TEST_P(XxtGolden, MatchesNumPy) {
   const StoredCase& one = GetParam();
   const Tensor x = one.tensor("x");
   const Tensor actual = xxt(x, one.version);
@@ -37,8 +37,9 @@ class XxtTest : public testing::TestWithParam<VersionCase> {
   Tensor random(const Shape& shape, std::uint32_t seed) const {
     return random_tensor(shape, GetParam().dtype, GetParam().device(), seed, -50, 50);
   }
-  // Equals `reference` in f64 (which holds these integers exactly), is symmetric and written everywhere.
-  void expect_agreement(const Tensor& x) const {
+  // Checks that the result matches `reference` in f64 (exact for these integers), is symmetric and written
+  // everywhere.
+  void expect_matches_reference(const Tensor& x) const {
     SCOPED_TRACE(x.shape().to_string());
     const auto expected = values_of(xxt(as_f64(x), Version::reference));
     const Shape shape{x.size(0), x.size(0)};
@@ -51,22 +52,22 @@ class XxtTest : public testing::TestWithParam<VersionCase> {
   }
 };
 
-TEST_P(XxtTest, AgreesWithReferenceForEveryShape) {
+TEST_P(XxtTest, AnyShape_MatchesReference) {
   std::uint32_t seed = 0;
   for (const Shape& shape :
        std::vector<Shape>{{0, 0},    {0, 5},    {1, 1},    {1, 2},    {2, 1},    {3, 7},     {7, 3},
                           {1, 5000}, {1031, 1}, {63, 4},   {65, 3},   {64, 64},  {127, 128}, {128, 129},
                           {129, 15}, {129, 17}, {255, 64}, {257, 66}, {70, 530}, {300, 1037}})
-    expect_agreement(random(shape, ++seed));
+    expect_matches_reference(random(shape, ++seed));
 }
 
 // More tiles of 128 × 128 in the triangle than the largest GPU has multiprocessors.
-TEST_P(XxtTest, AgreesWithReferenceForManyTiles) {
-  expect_agreement(random({2052, 4}, 1));
-  expect_agreement(random({2049, 3}, 2));
+TEST_P(XxtTest, ManyTiles_MatchReference) {
+  expect_matches_reference(random({2052, 4}, 1));
+  expect_matches_reference(random({2049, 3}, 2));
 }
 
-TEST_P(XxtTest, OfNoColumnsIsZero) {
+TEST_P(XxtTest, NoColumns_GivesZeros) {
   for (const std::int64_t rows : {1, 3, 130}) {
     const Shape shape{rows, rows};
     poison_next(shape, GetParam().dtype, GetParam().device());
@@ -75,31 +76,31 @@ TEST_P(XxtTest, OfNoColumnsIsZero) {
   }
 }
 
-TEST_P(XxtTest, ReadsStridedOperands) {
+TEST_P(XxtTest, StridedOperands_MatchReference) {
   const Tensor x = random({70, 131}, 1);
-  expect_agreement(x.transpose());
-  expect_agreement(x.slice(1, 3, 40));
-  expect_agreement(x.slice(0, 5, 69));
-  expect_agreement(x.slice(0, 1, 60).transpose().slice(0, 2, 100));
-  expect_agreement(random({1, 9}, 2).broadcast_view({5, 9}));
+  expect_matches_reference(x.transpose());
+  expect_matches_reference(x.slice(1, 3, 40));
+  expect_matches_reference(x.slice(0, 5, 69));
+  expect_matches_reference(x.slice(0, 1, 60).transpose().slice(0, 2, 100));
+  expect_matches_reference(random({1, 9}, 2).broadcast_view({5, 9}));
 }
 
-// The triangle is cut into bands, one a thread.
-TEST_P(XxtTest, AgreesForEveryTeam) {
+// The triangle is split into one band per thread.
+TEST_P(XxtTest, AnyThreadCount_MatchesReference) {
   for (const int threads : {1, 2, 3, 7}) {
     SCOPED_TRACE(threads);
-    const TeamOf team(threads);
-    expect_agreement(random({257, 33}, 1));
-    expect_agreement(random({65, 5}, 2));
+    const ScopedThreadCount scope(threads);
+    expect_matches_reference(random({257, 33}, 1));
+    expect_matches_reference(random({65, 5}, 2));
   }
 }
 
-TEST_P(XxtTest, GivesTheSameBitsAgain) {
+TEST_P(XxtTest, Repeated_GivesSameBits) {
   const Tensor x = random({300, 257}, 1);
   EXPECT_EQ(bits_of(xxt(x, GetParam().version)), bits_of(xxt(x, GetParam().version)));
 }
 
-TEST_P(XxtTest, OfAVersionHasNoGradient) {
+TEST_P(XxtTest, ExplicitVersion_HasNoGradient) {
   Tensor x = random({3, 2}, 1);
   if (is_floating(x.dtype())) x.set_requires_grad();
   EXPECT_FALSE(xxt(x, GetParam().version).requires_grad());
@@ -112,7 +113,7 @@ INSTANTIATE_TEST_SUITE_P(Versions, XxtTest,
 
 class XxtVersion : public testing::TestWithParam<Version> {};
 
-TEST_P(XxtVersion, IntegersWrapAround) {
+TEST_P(XxtVersion, Integers_WrapAround) {
   const Tensor x = tensor_of({65536, 1, 46341, 0, 2147483647, 2}, {3, 2}, DType::i32, device_of(GetParam()));
   EXPECT_EQ(xxt(x, GetParam()).to_vector<std::int32_t>(),
             (std::vector<std::int32_t>{1, -1257963520, -65534, -1257963520, -2147479015, 2147437307, -65534,
@@ -131,8 +132,8 @@ std::string tf32_case_name(const testing::TestParamInfo<Tf32Case>& info) {
                      info.param.columns);
 }
 
-// Rows that are and are not whole tiles of 128, columns that are whole slices of 32, multiples of 4 (what the
-// copy engine can address) and neither; more tiles than multiprocessors.
+// Rows that are and are not whole tiles of 128, columns that are whole slices of 32, multiples of 4 (which
+// TMA can address) and neither; more tiles than multiprocessors.
 std::vector<Tf32Case> tf32_cases() {
   std::vector<Tf32Case> cases;
   for (Device device : test_devices())
@@ -155,7 +156,7 @@ std::vector<Tf32Case> tf32_cases() {
 
 class XxtTf32 : public testing::TestWithParam<Tf32Case> {};
 
-TEST_P(XxtTf32, StaysCloseAndSymmetricAndRepeats) {
+TEST_P(XxtTf32, IsAccurateSymmetricAndReproducible) {
   const auto [device, rows, columns] = GetParam();
   const Tensor x = random_tensor({rows, columns}, DType::f32, device, 1, -1, 1);
   const auto expected = values_of(xxt(as_f64(x), Version::reference));
@@ -177,15 +178,15 @@ INSTANTIATE_TEST_SUITE_P(Shapes, XxtTf32, testing::ValuesIn(tf32_cases()), tf32_
 
 class XxtGradient : public testing::TestWithParam<Device> {};
 
-TEST_P(XxtGradient, EqualsCentralDifferences) {
-  const auto plain = [](const std::vector<Tensor>& in) { return xxt(in[0]); };
+TEST_P(XxtGradient, MatchesCentralDifferences) {
+  const auto f = [](const std::vector<Tensor>& in) { return xxt(in[0]); };
   for (const Shape& shape : std::vector<Shape>{{1, 1}, {3, 4}, {4, 3}, {5, 1}, {1, 5}})
-    expect_gradients(plain, {random_tensor(shape, DType::f64, GetParam(), 1)});
+    expect_gradients(f, {random_tensor(shape, DType::f64, GetParam(), 1)});
   expect_gradients([](const auto& in) { return xxt(in[0].transpose().slice(0, 1, 4)); },
                    {random_tensor({3, 5}, DType::f64, GetParam(), 2)});
 }
 
-TEST_P(XxtGradient, OfNoRowsOrColumnsIsEmpty) {
+TEST_P(XxtGradient, NoRowsOrColumns_GradientIsEmpty) {
   for (const Shape& shape : std::vector<Shape>{{0, 3}, {3, 0}}) {
     Tensor x = random_tensor(shape, DType::f64, GetParam(), 1).set_requires_grad();
     backward(sum(xxt(x)));
@@ -193,7 +194,7 @@ TEST_P(XxtGradient, OfNoRowsOrColumnsIsEmpty) {
   }
 }
 
-TEST_P(XxtGradient, Tf32LeavesF64AndIntegersExact) {
+TEST_P(XxtGradient, Tf32_DoesNotAffectF64AndIntegers) {
   for (DType dtype : {DType::f64, DType::i32}) {
     const Tensor x = random_tensor({65, 40}, dtype, GetParam(), 1, -50, 50);
     EXPECT_EQ(bits_of(xxt(x, tuned_version(x.device()), MatmulPrecision::tf32)), bits_of(xxt(x)));
@@ -203,16 +204,17 @@ TEST_P(XxtGradient, Tf32LeavesF64AndIntegersExact) {
   EXPECT_EQ(bits_of(xxt(x, tuned_version(x.device()), MatmulPrecision::tf32)), bits_of(xxt(x)));
 }
 
-TEST_P(XxtGradient, ErrorsNameTheDevice) {
+TEST_P(XxtGradient, WrongDevice_ErrorNamesDevice) {
   const Tensor here = random_tensor({2, 3}, DType::f32, GetParam(), 1);
-  for (Version version : versions_foreign_to(GetParam()))
+  for (Version version : unsupported_versions(GetParam()))
     EXPECT_EQ(error_text([&] { xxt(here, version); }),
-              fmt::format("[xxt] version {} does not run on {}", name_of(version), GetParam().to_string()));
+              fmt::format("[xxt] expected a version that runs on {}, got {}", GetParam().to_string(),
+                          name_of(version)));
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, XxtGradient, testing::ValuesIn(test_devices()), device_name);
 
-TEST(Xxt, NamesTheValuesOfBadOperands) {
+TEST(Xxt, BadOperands_ErrorNamesValues) {
   const auto tensor = [](const Shape& shape, DType dtype = DType::f32) {
     return random_tensor(shape, dtype, cpu_device, 1, 0, 9);
   };
@@ -224,7 +226,7 @@ TEST(Xxt, NamesTheValuesOfBadOperands) {
                 xxt(tensor({2, 3}, dtype));
               }),
               fmt::format("[xxt] expected dtype f32 or f64 or i32, got {}", name_of(dtype)));
-  EXPECT_EQ(error_text([] { xxt(Tensor()); }), "[xxt] expected a tensor, got an empty handle");
+  EXPECT_EQ(error_text([] { xxt(Tensor()); }), "[xxt] expected a tensor, got an undefined one");
 }
 
 }  // namespace

@@ -11,8 +11,8 @@
 namespace tandem {
 namespace {
 
-// Every rule, by its options.
-std::vector<std::pair<std::string, UpdateOptions>> all_rules() {
+// Options that select each update rule.
+std::vector<std::pair<std::string, OptimizerOptions>> all_rules() {
   using enum OptimizerKind;
   return {{"sgd", {.kind = sgd, .weight_decay = 0.1}},
           {"momentum", {.kind = sgd, .momentum = 0.9, .weight_decay = 0.1}},
@@ -21,10 +21,10 @@ std::vector<std::pair<std::string, UpdateOptions>> all_rules() {
           {"adamw", {.kind = adamw, .weight_decay = 0.1}}};
 }
 
-// The textbook's formulas in f64 for one weight, independent of update_rule.h.
+// Textbook formulas in f64 for one weight, written independently of update_rule.h.
 struct Weight {
   double w = 0, first = 0, second = 0;
-  void step(const UpdateOptions& options, double lr, int t, double g) {
+  void step(const OptimizerOptions& options, double lr, int t, double g) {
     if (options.kind == OptimizerKind::adamw)
       w -= lr * options.weight_decay * w;
     else
@@ -42,7 +42,7 @@ struct Weight {
   }
 };
 
-// Sizes around the vector width, a chunk, several chunks; an empty one and a scalar.
+// Sizes around the vector width and one chunk, several chunks, empty, scalar.
 NamedTensors many_parameters(DType dtype, Device device) {
   NamedTensors parameters;
   std::uint32_t seed = 0;
@@ -68,7 +68,7 @@ std::vector<double> all_values(const NamedTensors& tensors) {
 
 class OptimizerTest : public OpTest {};
 
-TEST_P(OptimizerTest, FollowsTheFormulasForEveryElementOfEveryParameter) {
+TEST_P(OptimizerTest, Step_FollowsTheFormulasForEveryElement) {
   for (const auto& [name, options] : all_rules()) {
     SCOPED_TRACE(name);
     const NamedTensors parameters = many_parameters(dtype(), device());
@@ -96,7 +96,7 @@ TEST_P(OptimizerTest, FollowsTheFormulasForEveryElementOfEveryParameter) {
   }
 }
 
-TEST_P(OptimizerTest, LeavesAloneWhatHasNoGradient) {
+TEST_P(OptimizerTest, ParametersWithoutGradient_StayUnchanged) {
   const NamedTensors parameters = many_parameters(dtype(), device());
   for (const auto& [name, options] : all_rules()) {
     set_gradients(parameters, 5);
@@ -110,23 +110,23 @@ TEST_P(OptimizerTest, LeavesAloneWhatHasNoGradient) {
   }
 }
 
-TEST_P(OptimizerTest, ReadsGradientsThatAreViews) {
+TEST_P(OptimizerTest, Gradients_MayBeStridedViews) {
   const auto result = [&](const Tensor& gradient) {
     Tensor parameter = random_tensor({6, 5}, dtype(), device(), 1).set_requires_grad();
     parameter.set_grad(gradient);
     SGD({{"w", parameter}}, {.lr = 0.5}).step();
     return values_of(parameter);
   };
-  const Tensor turned = random_tensor({5, 6}, dtype(), device(), 2).transpose();
-  EXPECT_EQ(result(turned), result(turned.clone()));
-  // Dense, but not where 16 bytes begin.
+  const Tensor transposed = random_tensor({5, 6}, dtype(), device(), 2).transpose();
+  EXPECT_EQ(result(transposed), result(transposed.clone()));
+  // Contiguous, but not aligned to 16 bytes.
   const Tensor cut = random_tensor({31}, dtype(), device(), 3).slice(0, 1, 31).reshape({6, 5});
   EXPECT_EQ(result(cut), result(cut.clone()));
   const Tensor repeated = random_tensor({1}, dtype(), device(), 4).broadcast_view({6, 5});
   EXPECT_EQ(result(repeated), result(repeated.clone()));
 }
 
-TEST_P(OptimizerTest, GoesOnFromASavedStateWithTheSameBits) {
+TEST_P(OptimizerTest, SavedState_ContinuesWithTheSameBits) {
   for (const auto& [name, options] : all_rules()) {
     SCOPED_TRACE(name);
     NamedTensors whole = many_parameters(dtype(), device()), resumed = many_parameters(dtype(), device());
@@ -151,7 +151,7 @@ TEST_P(OptimizerTest, GoesOnFromASavedStateWithTheSameBits) {
   }
 }
 
-TEST_P(OptimizerTest, AllocatesNothingInTheSteadyState) {
+TEST_P(OptimizerTest, SteadyState_AllocatesNothing) {
   const NamedTensors parameters = many_parameters(dtype(), device());
   Adam optimizer(parameters);
   set_gradients(parameters, 1);
@@ -176,7 +176,7 @@ TEST_P(OptimizerTest, TakesMoreParametersThanOneLaunchHolds) {
 INSTANTIATE_TEST_SUITE_P(Devices, OptimizerTest, testing::ValuesIn(op_cases({DType::f32, DType::f64})),
                          op_case_name);
 
-TEST(Optimizer, GivesTheSameBitsForAnyNumberOfThreads) {
+TEST(Optimizer, AnyNumberOfThreads_GivesTheSameBits) {
   const auto run = [](int threads) {
     const ThreadLimit limit(threads);
     Tensor parameter = random_tensor({50001}, DType::f32, cpu_device, 1).set_requires_grad();
@@ -188,7 +188,7 @@ TEST(Optimizer, GivesTheSameBitsForAnyNumberOfThreads) {
   EXPECT_EQ(run(1), run(2));
 }
 
-TEST(Optimizer, NamesItsStateByTheParameters) {
+TEST(Optimizer, State_IsNamedAfterTheParameters) {
   const NamedTensors parameters{{"0.weight", ones({2, 3}).set_requires_grad()}};
   const auto names = [&](const Optimizer& optimizer) {
     std::string all;
@@ -200,7 +200,7 @@ TEST(Optimizer, NamesItsStateByTheParameters) {
   EXPECT_EQ(names(AdamW(parameters)), "0.weight.mean 0.weight.square step ");
 }
 
-TEST(Optimizer, CountsOnFromWhatItIsTold) {
+TEST(Optimizer, SetStepCount_ContinuesFromThere) {
   NamedTensors parameters{{"w", ones({2}).set_requires_grad()}};
   Adam optimizer(parameters);
   optimizer.set_step_count(41);
@@ -220,7 +220,7 @@ TEST(Optimizer, ZeroGradDropsGradientsWithoutWritingToThem) {
   EXPECT_EQ(values_of(gradient), before);
 }
 
-TEST(Optimizer, RefusesOptionsThatMakeNoSense) {
+TEST(Optimizer, InvalidOptions_Throw) {
   const NamedTensors one{{"w", ones({2}).set_requires_grad()}};
   EXPECT_EQ(error_text([&] { SGD(one, {.lr = -1}); }),
             "[optimizer] expected a finite learning rate of 0 or more, got -1");
@@ -241,14 +241,14 @@ TEST(Optimizer, RefusesOptionsThatMakeNoSense) {
   EXPECT_EQ(error_text([&] {
               SGD({{"w", ones({2, 3}).transpose()}});
             }),
-            "[optimizer] expected dense parameters, got a view for 'w'");
+            "[optimizer] expected contiguous parameters, got a strided view for 'w'");
   SGD plain(one);
   EXPECT_EQ(error_text([&] { plain.set_momentum(0.9); }),
-            "[optimizer] expected SGD to keep or lack momentum as it was made, got 0.9 after 0");
+            "[optimizer] expected momentum to stay zero or nonzero as at construction, got 0.9 after 0");
   EXPECT_EQ(error_text([&] { plain.apply(); }), "[optimizer] expected prepare_step() before apply()");
 }
 
-TEST(Optimizer, RefusesTheStateOfAnotherAndKeepsItsOwn) {
+TEST(Optimizer, StateOfAnotherOptimizer_ThrowsAndChangesNothing) {
   const NamedTensors one{{"w", ones({2}).set_requires_grad()}};
   Adam adam(one);
   SGD sgd(one, {.momentum = 0.9});

@@ -13,7 +13,7 @@ double rate_at_epoch(const ScheduleOptions& options, std::int64_t epoch) {
   return learning_rate_at(options, 1, epoch, 0, 100);
 }
 
-TEST(Schedule, ConstantStaysAndStepFallsBetweenEpochs) {
+TEST(Schedule, Constant_Stays_Step_FallsBetweenEpochs) {
   EXPECT_EQ(rate_at_epoch({}, 50), 1);
   const ScheduleOptions options{.kind = ScheduleKind::step, .step_size = 3, .gamma = 0.1};
   EXPECT_EQ(rate_at_epoch(options, 2), 1);
@@ -22,14 +22,14 @@ TEST(Schedule, ConstantStaysAndStepFallsBetweenEpochs) {
   EXPECT_DOUBLE_EQ(rate_at_epoch(options, 6), 0.01);
 }
 
-TEST(Schedule, CosineComesDownHalfAWave) {
+TEST(Schedule, Cosine_FollowsHalfAPeriod) {
   const ScheduleOptions options{.kind = ScheduleKind::cosine, .epochs = 10, .min_lr = 0.2};
   EXPECT_DOUBLE_EQ(rate_at_epoch(options, 0), 1);
   EXPECT_DOUBLE_EQ(rate_at_epoch(options, 5), 0.6);
   EXPECT_DOUBLE_EQ(rate_at_epoch(options, 10), 0.2);
 }
 
-TEST(Schedule, OneCycleRisesFallsAndStaysAtItsEnd) {
+TEST(Schedule, OneCycle_RisesFallsAndKeepsItsFinalRate) {
   const ScheduleOptions options{.kind = ScheduleKind::one_cycle, .epochs = 10};
   EXPECT_NEAR(rate_at_epoch(options, 0), 1.0 / 25, 1e-15);
   EXPECT_DOUBLE_EQ(learning_rate_at(options, 1, 2, 99, 100), 1);  // step 299 of 1000
@@ -41,18 +41,18 @@ TEST(Schedule, OneCycleRisesFallsAndStaysAtItsEnd) {
   EXPECT_EQ(momentum_at({}, 0.9, 0, 0, 100), 0.9);
 }
 
-TEST(Schedule, OneCycleOfFewStepsHasARateForEach) {
+TEST(Schedule, OneCycle_FewSteps_RateIsValid) {
   for (std::int64_t epochs : {1, 2, 3, 4, 10})
-    for (double share : {0.0, 0.1, 0.3, 1.0})
+    for (double fraction : {0.0, 0.1, 0.3, 1.0})
       for (std::int64_t epoch = 0; epoch < epochs; ++epoch) {
         const ScheduleOptions options{
-            .kind = ScheduleKind::one_cycle, .epochs = epochs, .start_share = share};
+            .kind = ScheduleKind::one_cycle, .epochs = epochs, .pct_start = fraction};
         const double rate = learning_rate_at(options, 1, epoch, 0, 1);
-        EXPECT_TRUE(rate > 0 && rate <= 1) << epochs << " epochs, share " << share << ": " << rate;
+        EXPECT_TRUE(rate > 0 && rate <= 1) << epochs << " epochs, pct_start " << fraction << ": " << rate;
       }
 }
 
-TEST(Schedule, WarmUpRisesInFrontOfAnyKind) {
+TEST(Schedule, WarmUp_ScalesTheFirstStepsOfAnyKind) {
   for (const ScheduleKind kind : {ScheduleKind::constant, ScheduleKind::step, ScheduleKind::cosine}) {
     const ScheduleOptions plain{.kind = kind, .epochs = 4, .step_size = 1};
     ScheduleOptions warm = plain;
@@ -65,7 +65,7 @@ TEST(Schedule, WarmUpRisesInFrontOfAnyKind) {
   }
 }
 
-TEST(Schedule, RefusesOptionsThatMakeNoSense) {
+TEST(Schedule, InvalidOptions_Throw) {
   check_schedule({});
   EXPECT_EQ(error_text([] { check_schedule({.epochs = 0}); }),
             "[schedule] expected at least one epoch, got 0");
@@ -75,11 +75,11 @@ TEST(Schedule, RefusesOptionsThatMakeNoSense) {
             "[schedule] expected a step size of 1 or more epochs, got 0");
   EXPECT_EQ(error_text([] { check_schedule({.gamma = -1}); }), "[schedule] expected a gamma above 0, got -1");
   EXPECT_EQ(error_text([] { check_schedule({.min_lr = -1}); }),
-            "[schedule] expected a least learning rate of 0 or more, got -1");
-  EXPECT_EQ(error_text([] { check_schedule({.start_share = 2}); }),
-            "[schedule] expected a rising share from 0 to 1, got 2");
+            "[schedule] expected a minimum learning rate of 0 or more, got -1");
+  EXPECT_EQ(error_text([] { check_schedule({.pct_start = 2}); }),
+            "[schedule] expected pct_start from 0 to 1, got 2");
   EXPECT_EQ(error_text([] { check_schedule({.div_factor = 0}); }),
-            "[schedule] expected factors above 0, got 0 and 10000");
+            "[schedule] expected div factors above 0, got 0 and 10000");
 }
 
 }  // namespace

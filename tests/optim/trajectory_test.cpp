@@ -1,5 +1,5 @@
-// Ten steps of training small perceptrons, held against PyTorch's (tests/golden/training.*): network, loss,
-// gradients, optimiser and schedule together.
+// Ten training steps of small perceptrons compared with PyTorch (tests/golden/training.*): network, loss,
+// gradients, optimizer and schedule together.
 #include <fmt/format.h>
 
 #include "tandem/nn/mlp.h"
@@ -28,16 +28,16 @@ ScheduleOptions schedule_of(const golden::Case& one) {
   return options;
 }
 
-UpdateOptions update_of(const golden::Case& one) {
+OptimizerOptions optimizer_options_of(const golden::Case& one) {
   const auto& stored = one.params.at("options");
   const std::string kind = one.params.at("optimizer");
-  UpdateOptions options{.kind = kind == "sgd"    ? OptimizerKind::sgd
-                                : kind == "adam" ? OptimizerKind::adam
-                                                 : OptimizerKind::adamw,
-                        .momentum = stored.value("momentum", 0.0),
-                        .nesterov = stored.value("nesterov", false),
-                        .weight_decay = stored.value("weight_decay", 0.0),
-                        .epsilon = stored.value("eps", 1e-8)};
+  OptimizerOptions options{.kind = kind == "sgd"    ? OptimizerKind::sgd
+                                   : kind == "adam" ? OptimizerKind::adam
+                                                    : OptimizerKind::adamw,
+                           .momentum = stored.value("momentum", 0.0),
+                           .nesterov = stored.value("nesterov", false),
+                           .weight_decay = stored.value("weight_decay", 0.0),
+                           .epsilon = stored.value("eps", 1e-8)};
   if (stored.contains("betas")) {
     options.beta1 = stored.at("betas").at(0);
     options.beta2 = stored.at("betas").at(1);
@@ -56,7 +56,7 @@ Tensor stored_tensor(const golden::Case& one, const std::string& key, DType dtyp
   return tensor_of(array.values<double>(), Shape(std::span<const std::int64_t>(array.shape)), dtype, device);
 }
 
-// The network of a case with its stored initial weights.
+// The network of a case, with its stored initial weights.
 std::unique_ptr<Sequential> network_of(const golden::Case& one, DType dtype, Device device) {
   auto network = make_mlp({.layers = one.params.at("layers"),
                            .activation = activation_of(one.params.at("activation")),
@@ -81,13 +81,13 @@ std::vector<golden::Case> trajectories() {
 
 class Trajectory : public OpTest {};
 
-TEST_P(Trajectory, EqualsPyTorchAfterEachOfTenSteps) {
+TEST_P(Trajectory, EveryStep_EqualsPyTorch) {
   const double allowed = dtype() == DType::f32 ? 1e-5 : 1e-11;
   for (const golden::Case& one : trajectories()) {
     SCOPED_TRACE(one.name);
     const auto network = network_of(one, dtype(), device());
     const double base_lr = one.params.at("options").at("lr");
-    Optimizer optimizer(network->parameters(), update_of(one), base_lr);
+    Optimizer optimizer(network->parameters(), optimizer_options_of(one), base_lr);
     const double base_momentum = optimizer.momentum();
     const ScheduleOptions schedule = schedule_of(one);
     const std::int64_t per_epoch = one.params.at("steps_per_epoch");
@@ -124,13 +124,13 @@ TEST_P(Trajectory, EqualsPyTorchAfterEachOfTenSteps) {
 INSTANTIATE_TEST_SUITE_P(Devices, Trajectory, testing::ValuesIn(op_cases({DType::f32, DType::f64})),
                          op_case_name);
 
-TEST(Schedule, EqualsPyTorchAtEveryStep) {
+TEST(Schedule, EveryStep_EqualsPyTorch) {
   for (const golden::Case& one : trajectories()) {
     const std::int64_t per_epoch = one.params.at("steps_per_epoch");
     const double base_lr = one.params.at("options").at("lr");
     const auto rates = one.array("rates").values<double>(), momenta = one.array("momenta").values<double>();
-    const UpdateOptions update = update_of(one);
-    const double momentum = update.kind == OptimizerKind::sgd ? update.momentum : update.beta1;
+    const OptimizerOptions options = optimizer_options_of(one);
+    const double momentum = options.kind == OptimizerKind::sgd ? options.momentum : options.beta1;
     for (std::int64_t step = 0; step < 10; ++step) {
       const auto i = static_cast<std::size_t>(step);
       EXPECT_NEAR(learning_rate_at(schedule_of(one), base_lr, step / per_epoch, step % per_epoch, per_epoch),

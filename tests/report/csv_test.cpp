@@ -9,7 +9,7 @@
 namespace tandem {
 namespace {
 
-TEST(Csv, QuotesOnlyWhatNeedsIt) {
+TEST(Csv, CsvField_QuotesOnlyWhereRequired) {
   EXPECT_EQ(csv_field("plain text"), "plain text");
   EXPECT_EQ(csv_field(""), "");
   EXPECT_EQ(csv_field("a,b"), "\"a,b\"");
@@ -18,7 +18,7 @@ TEST(Csv, QuotesOnlyWhatNeedsIt) {
   EXPECT_EQ(csv_field(" x"), "\" x\"");
 }
 
-TEST(Csv, ALineARowWithAbsentFiguresEmpty) {
+TEST(Csv, OneLinePerRow_AbsentFiguresEmpty) {
   StudyReport report = sample_report();
   report.rows.resize(2);
   report.rows[0].case_name = "image 3×3, kernel 1×1";

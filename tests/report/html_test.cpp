@@ -10,7 +10,7 @@
 namespace tandem {
 namespace {
 
-// The body is written as XML, too, so the same check serves.
+// The body is well-formed XML too, so the same check applies.
 std::string body_fault(const std::string& html) {
   const std::size_t from = html.find("<body>");
   const std::size_t to = html.find("</body>");
@@ -31,18 +31,18 @@ TEST(Html, IsOneSelfContainedWellFormedFile) {
   EXPECT_EQ(count(html, "http"), count(html, "http://www.w3.org/2000/svg"));
 }
 
-TEST(Html, ShowsEverythingOfAStudy) {
+TEST(Html, Study_ShowsAllParts) {
   const std::vector<StudyReport> reports{sample_report()};
   const std::string html = html_page(reports, "Report");
   for (const char* part :
        {"Some CPU", "Element-wise maximum", "C[i][j] = max(A[i][j], B[i][j]).", "1000×1000 i32", "5.00 µs",
-        "×500", "57.0 %", "width:57%", "Memory sets the pace.", "all versions agree"})
+        "×500", "57.0 %", "width:57%", "Memory bandwidth is the limit.", "all versions agree"})
     EXPECT_TRUE(contains(html, part)) << part;
   EXPECT_EQ(count(html, "<svg"), static_cast<int>(reports[0].plots.size()));
   EXPECT_EQ(count(html, "class=\"fastest\""), 2);
 }
 
-TEST(Html, ContentsOnlyForSeveralStudies) {
+TEST(Html, SeveralStudies_HaveContents) {
   const std::vector<StudyReport> reports{sample_report(), sample_report()};
   EXPECT_FALSE(contains(html_page(std::span(reports).first(1), "Report"), "<nav"));
   const std::string html = html_page(reports, "Report");
@@ -51,7 +51,7 @@ TEST(Html, ContentsOnlyForSeveralStudies) {
   EXPECT_EQ(count(html, "id=\"section-2\""), 1);
 }
 
-TEST(Html, MachineFactsAreRepeatedOnlyWhereTheyDiffer) {
+TEST(Html, MachineFacts_RepeatedOnlyWhenDifferent) {
   std::vector<StudyReport> reports{sample_report(), sample_report()};
   EXPECT_EQ(count(html_page(reports, "Report"), "<dl class=\"facts\">"), 1);
   reports[1].machine[0].value = "Another CPU";
@@ -60,7 +60,7 @@ TEST(Html, MachineFactsAreRepeatedOnlyWhereTheyDiffer) {
   EXPECT_TRUE(contains(html, "Another CPU"));
 }
 
-TEST(Html, WrongRowsCannotBeMissed) {
+TEST(Html, WrongRows_AreMarked) {
   std::vector<StudyReport> reports{sample_report()};
   reports[0].rows[1].agrees = false;
   const std::string html = html_page(reports, "Report");
@@ -70,7 +70,7 @@ TEST(Html, WrongRowsCannotBeMissed) {
   EXPECT_FALSE(contains(html, "✓"));
 }
 
-TEST(Html, AccuraciesAreNotSaidToAgree) {
+TEST(Html, AccuracyRows_NotCheckedForAgreement) {
   StudyReport report = sample_report();
   for (StudyRow& row : report.rows) row.accuracy = 0.5;
   const std::string page = html_page(std::vector{report}, "Report");
@@ -107,7 +107,7 @@ TEST(Html, EscapesEveryField) {
             2);
 }
 
-TEST(Html, ThePageShellEscapesItsTexts) {
+TEST(Html, PageShell_EscapesItsText) {
   const std::string evil = "<script>";
   const Page page{
       .title = evil,
@@ -123,12 +123,17 @@ TEST(Html, ThePageShellEscapesItsTexts) {
   EXPECT_TRUE(contains(html, "<p>markup</p>"));
 }
 
-TEST(Html, NothingMeasuredIsStillAPage) {
+TEST(Html, EmptyReport_IsStillAPage) {
   EXPECT_EQ(body_fault(html_page(std::span<const StudyReport>{}, "Report")), "");
   const std::vector<StudyReport> reports(1);
   const std::string html = html_page(reports, "Report");
   EXPECT_EQ(body_fault(html), "");
   EXPECT_FALSE(contains(html, "✓"));
+}
+
+TEST(EscapeHtml, MarkupCharactersAndControls) {
+  EXPECT_EQ(escape_html(R"(<a href="x">'&')"), "&lt;a href=&quot;x&quot;&gt;&#39;&amp;&#39;");
+  EXPECT_EQ(escape_html(std::string_view("a\0b", 3)), "a b");
 }
 
 }  // namespace

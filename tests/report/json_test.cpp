@@ -18,7 +18,7 @@ std::vector<std::string> keys(const Json& object) {
   return names;
 }
 
-TEST(ReportJson, HasExactlyTheKeysOfTheContract) {
+TEST(ReportJson, Row_HasExactlyTheSpecifiedKeys) {
   const Json study = Json::parse(to_json_text(sample_report()));
   EXPECT_EQ(keys(study), (std::vector<std::string>{"study", "machine", "rows"}));
   EXPECT_EQ(study["study"], "max");
@@ -33,13 +33,13 @@ TEST(ReportJson, HasExactlyTheKeysOfTheContract) {
   EXPECT_EQ(study["rows"][1]["threads"], 4);
 }
 
-TEST(ReportJson, LeavesOutAbsentFigures) {
+TEST(ReportJson, AbsentFigures_AreLeftOut) {
   const Json study = Json::parse(to_json_text(sample_report()));
   EXPECT_EQ(keys(study["rows"][0]), (std::vector<std::string>{"case", "version", "device", "median_ms",
                                                               "min_ms", "max_ms", "agrees"}));
 }
 
-TEST(ReportJson, ATrainingTellsItsSamplesAndItsEngine) {
+TEST(ReportJson, TrainingRow_HasSamplesAndEngine) {
   StudyReport report = sample_report();
   report.rows[0].samples_per_s = 1234.5;
   report.rows[0].engine = "perceptron on the CPU, 2 threads";
@@ -48,7 +48,7 @@ TEST(ReportJson, ATrainingTellsItsSamplesAndItsEngine) {
   EXPECT_EQ(row["engine"], "perceptron on the CPU, 2 threads");
 }
 
-TEST(ReportJson, RowsOfWorkersAndOfAccuraciesTellTheirOwn) {
+TEST(ReportJson, WorkerAndAccuracyRows_HaveTheirOwnKeys) {
   StudyReport report = sample_report();
   report.rows[0].workers = 4;
   report.rows[0].waited_ms = 12.5;
@@ -70,7 +70,7 @@ TEST(ReportJson, RowsOfWorkersAndOfAccuraciesTellTheirOwn) {
   EXPECT_EQ(rows[2]["lead_spread"], 0.5);
 }
 
-TEST(ReportJson, LeavesOutWhatIsNotFinite) {
+TEST(ReportJson, NonFiniteFigures_AreLeftOut) {
   StudyReport report = sample_report();
   report.rows[1].speedup = std::numeric_limits<double>::infinity();
   report.rows[1].max_error = std::numeric_limits<double>::quiet_NaN();
@@ -81,7 +81,7 @@ TEST(ReportJson, LeavesOutWhatIsNotFinite) {
   EXPECT_FALSE(contains(text, "null"));
 }
 
-TEST(ReportJson, NumbersReadBackExactly) {
+TEST(ReportJson, Numbers_RoundTripExactly) {
   StudyReport report = sample_report();
   for (const double value : {0.1, 1.0 / 3, 5e-324, 1.7976931348623157e308, 123456789.125}) {
     report.rows[0].median_ms = value;
@@ -89,7 +89,7 @@ TEST(ReportJson, NumbersReadBackExactly) {
   }
 }
 
-TEST(ReportJson, OddStringsStayValid) {
+TEST(ReportJson, UnusualStrings_StayValid) {
   StudyReport report = sample_report();
   report.rows[0].case_name = "quote \" slash \\ line\n ×";
   report.rows[0].version = "broken \xFF";
@@ -98,13 +98,13 @@ TEST(ReportJson, OddStringsStayValid) {
   EXPECT_EQ(row["version"], "broken \uFFFD");
 }
 
-TEST(ReportJson, FactsOfOneNameAreAllKept) {
+TEST(ReportJson, DuplicateFactNames_AreAllKept) {
   StudyReport report = sample_report();
   report.machine = {{"GPU", "first"}, {"GPU", "second"}};
   EXPECT_EQ(Json::parse(to_json_text(report))["machine"], (Json{{"GPU", "first"}, {"GPU 2", "second"}}));
 }
 
-TEST(ReportJson, SeveralStudiesAreAList) {
+TEST(ReportJson, SeveralStudies_AreAnArray) {
   const std::vector<StudyReport> reports{sample_report(), sample_report()};
   const Json all = Json::parse(to_json_text(reports));
   EXPECT_EQ(keys(all), (std::vector<std::string>{"studies"}));
@@ -112,7 +112,7 @@ TEST(ReportJson, SeveralStudiesAreAList) {
   EXPECT_EQ(all["studies"][1], Json::parse(to_json_text(reports[1])));
 }
 
-TEST(ReportJson, AnEmptyStudyHasEmptyParts) {
+TEST(ReportJson, EmptyStudy_HasEmptyParts) {
   const Json study = Json::parse(to_json_text(StudyReport{}));
   EXPECT_EQ(study["machine"], Json::object());
   EXPECT_EQ(study["rows"], Json::array());

@@ -34,8 +34,8 @@ Plot bar_plot(std::vector<double> y) {
   return plot;
 }
 
-// Well-formed, and every coordinate a number inside the picture.
-void expect_sound(const Plot& plot) {
+// Well-formed, with every coordinate inside the view box.
+void expect_valid_svg(const Plot& plot) {
   const std::string picture = svg(plot);
   EXPECT_EQ(xml_fault(picture), "") << picture;
   const std::vector<std::string> boxes = attribute_values(picture, "viewBox");
@@ -56,26 +56,26 @@ void expect_sound(const Plot& plot) {
       << picture;
 }
 
-TEST(XmlFault, SeesWhatIsBroken) {
+TEST(XmlFault, BrokenXml_IsReported) {
   EXPECT_EQ(xml_fault("<a b=\"c\"><d/>text &amp; more</a>"), "");
   for (const char* broken : {"", "text", "<a>", "<a></b>", "<a/><b/>", "<a b=c/>", "<a>&</a>", "<a b=\"<\"/>",
                              "<a b=\"1\" b=\"2\"/>", "<a", "<a>x > y</a>"})
     EXPECT_NE(xml_fault(broken), "") << broken;
 }
 
-TEST(Plot, LinesHaveAMarkAPointAndATitleEach) {
+TEST(Plot, Lines_HaveOneTitledMarkPerPoint) {
   const Plot plot = line_plot({1, 2, 4, 8}, {1, 1.9, 3.5, 6});
-  expect_sound(plot);
+  expect_valid_svg(plot);
   const std::string picture = svg(plot);
   EXPECT_EQ(count(picture, "<circle"), 4);
   EXPECT_EQ(count(picture, "<title>"), 4);
   EXPECT_TRUE(contains(picture, "<title>line, x 4: 3.50</title>")) << picture;
 }
 
-TEST(Plot, NothingToShowSaysSo) {
+TEST(Plot, NoData_SaysSo) {
   for (Plot plot :
        {Plot{}, line_plot({}, {}), line_plot({1, 2}, {nan, infinity}), bar_plot({}), bar_plot({nan})}) {
-    expect_sound(plot);
+    expect_valid_svg(plot);
     EXPECT_TRUE(contains(svg(plot), "nothing to show"));
   }
   Plot log = line_plot({1, 2}, {0, -5});
@@ -85,29 +85,29 @@ TEST(Plot, NothingToShowSaysSo) {
 
 TEST(Plot, OnePoint) {
   for (const double value : {0.0, 5.0, -5.0, 1e-200, 1e299}) {
-    expect_sound(line_plot({3}, {value}));
-    expect_sound(bar_plot({value}));
+    expect_valid_svg(line_plot({3}, {value}));
+    expect_valid_svg(bar_plot({value}));
     EXPECT_EQ(count(svg(line_plot({3}, {value})), "<circle"), 1);
   }
   Plot log = line_plot({3}, {7});
   log.log_x = log.log_y = true;
-  expect_sound(log);
+  expect_valid_svg(log);
 }
 
-TEST(Plot, LogAxesDropZerosAndNegatives) {
+TEST(Plot, LogAxes_DropNonPositiveValues) {
   Plot plot = line_plot({0, 1, -1, 10, 100}, {5, 5, 5, 0, 50});
   plot.log_x = plot.log_y = true;
-  expect_sound(plot);
+  expect_valid_svg(plot);
   EXPECT_EQ(count(svg(plot), "<circle"), 2);
   Plot bars = bar_plot({0, -1, 10, 1000});
   bars.log_y = true;
-  expect_sound(bars);
+  expect_valid_svg(bars);
   EXPECT_EQ(count(svg(bars), "<rect"), 2);
 }
 
-TEST(Plot, NotFiniteValuesLeaveAGap) {
+TEST(Plot, NonFiniteValues_LeaveAGap) {
   const Plot plot = line_plot({1, 2, 3, 4, 5}, {1, 2, nan, 2, 1});
-  expect_sound(plot);
+  expect_valid_svg(plot);
   const std::string picture = svg(plot);
   EXPECT_EQ(count(picture, "<circle"), 4);
   const std::vector<std::string> paths = attribute_values(picture, "d");
@@ -119,58 +119,58 @@ TEST(Plot, HugeRanges) {
   for (const bool log : {false, true}) {
     Plot plot = line_plot({1, 2, 3, 4}, {1e-299, 1, 1e150, 1e299});
     plot.log_y = log;
-    expect_sound(plot);
+    expect_valid_svg(plot);
     Plot bars = bar_plot({1e-299, 1, 1e299});
     bars.log_y = log;
-    expect_sound(bars);
+    expect_valid_svg(bars);
   }
-  expect_sound(line_plot({-1e300, 1e300}, {-1e300, 1e300}));
-  expect_sound(
+  expect_valid_svg(line_plot({-1e300, 1e300}, {-1e300, 1e300}));
+  expect_valid_svg(
       line_plot({1, 2}, {std::numeric_limits<double>::max(), std::numeric_limits<double>::denorm_min()}));
-  expect_sound(line_plot({1, 2, 3}, {1e15, 1e15 + 1, 1e15 + 2}));
+  expect_valid_svg(line_plot({1, 2, 3}, {1e15, 1e15 + 1, 1e15 + 2}));
 }
 
-TEST(Plot, BarsGrowWithTheirValuesAlsoBelowZero) {
-  expect_sound(bar_plot({-3, 4, -1}));
-  expect_sound(bar_plot({-3, -1}));
+TEST(Plot, Bars_ProportionalToValuesIncludingNegative) {
+  expect_valid_svg(bar_plot({-3, 4, -1}));
+  expect_valid_svg(bar_plot({-3, -1}));
   const std::vector<std::string> widths = attribute_values(svg(bar_plot({1, 2})), "width");
   ASSERT_EQ(widths.size(), 2u);
   EXPECT_NEAR(std::stod(widths[1]), 2 * std::stod(widths[0]), 0.2);
 }
 
-TEST(Plot, ALegendOnlyForSeveralSeries) {
+TEST(Plot, SeveralSeries_HaveALegend) {
   Plot plot = line_plot({1, 2}, {1, 2});
   EXPECT_FALSE(contains(svg(plot), ">line</text>"));
   plot.series.push_back({.name = "other", .x = {1, 2}, .y = {2, 3}, .dashed = true});
-  expect_sound(plot);
+  expect_valid_svg(plot);
   EXPECT_TRUE(contains(svg(plot), ">line</text>"));
   EXPECT_TRUE(contains(svg(plot), ">other</text>"));
   EXPECT_TRUE(contains(svg(plot), "plot-dashed"));
 }
 
-TEST(Plot, NamesAreEscapedAndLongOnesFit) {
+TEST(Plot, Names_EscapedAndShortened) {
   const std::string evil = "<script>alert('\"&')</script>";
   Plot plot = line_plot({1, 2}, {1, 2});
   plot.title = plot.x_label = plot.y_label = evil + std::string(300, 'w');
   for (int i = 0; i < 12; ++i)
     plot.series.push_back({.name = evil + std::string(100, 'n'), .x = {1, 2}, .y = {2, 3}});
-  expect_sound(plot);
+  expect_valid_svg(plot);
   EXPECT_FALSE(contains(svg(plot), "<script"));
   Plot bars = bar_plot({1, 2});
   bars.categories = {evil, std::string(200, 'c')};
   bars.series[0].name = evil;
-  expect_sound(bars);
+  expect_valid_svg(bars);
   EXPECT_FALSE(contains(svg(bars), "<script"));
 }
 
-TEST(Plot, MismatchedLengthsAreABug) {
+TEST(Plot, MismatchedLengths_ThrowInternalError) {
   EXPECT_THROW(svg(line_plot({1, 2}, {1})), InternalError);
   Plot bars = bar_plot({1, 2});
   bars.categories.pop_back();
   EXPECT_THROW(svg(bars), InternalError);
 }
 
-TEST(Plot, ManyPointsStaySmall) {
+TEST(Plot, ManyPoints_StaySmall) {
   std::vector<double> x;
   std::vector<double> y;
   for (int i = 0; i < 20000; ++i) {
@@ -178,14 +178,14 @@ TEST(Plot, ManyPointsStaySmall) {
     y.push_back(std::sin(i * 0.001));
   }
   const Plot plot = line_plot(x, y);
-  expect_sound(plot);
+  expect_valid_svg(plot);
   EXPECT_LT(svg(plot).size(), 300'000u);
 }
 
 TEST(StandardPlots, TimePeakCopiesAndThreads) {
   std::vector<StudyRow> rows = sample_report().rows;
   ASSERT_EQ(standard_plots(rows).size(), 3u);  // time, peak, copies: one thread count is no sweep
-  for (const Plot& plot : standard_plots(rows)) expect_sound(plot);
+  for (const Plot& plot : standard_plots(rows)) expect_valid_svg(plot);
   EXPECT_EQ(standard_plots(rows)[0].series.size(), 2u);
   EXPECT_TRUE(standard_plots(rows)[0].log_y);  // 2.5 ms beside 5 µs
   for (const int threads : {1, 2})
@@ -198,28 +198,28 @@ TEST(StandardPlots, TimePeakCopiesAndThreads) {
                     .threads = threads});
   const std::vector<Plot> plots = standard_plots(rows);
   ASSERT_EQ(plots.size(), 4u);
-  expect_sound(plots[3]);
+  expect_valid_svg(plots[3]);
   ASSERT_EQ(plots[3].series.size(), 2u);  // parallel and the ideal
   EXPECT_EQ(plots[3].series[0].y, (std::vector<double>{1, 2}));
   EXPECT_TRUE(standard_plots({}).empty());
 }
 
-TEST(Axis, LinearTicksAreNice) {
+TEST(Axis, LinearTicks_AreRound) {
   const Axis axis = linear_axis(0, 97, 6);
   EXPECT_EQ(axis.ticks, (std::vector<double>{0, 20, 40, 60, 80, 100}));
-  EXPECT_EQ(axis.place(50), 0.5);
+  EXPECT_EQ(axis.position(50), 0.5);
   const Axis negative = linear_axis(-0.3, 0.4, 6);
   EXPECT_LE(negative.low, -0.3);
   EXPECT_GE(negative.high, 0.4);
   EXPECT_LE(negative.ticks.size(), 9u);
 }
 
-TEST(Axis, LogTicksAreDecadesOrTheirParts) {
+TEST(Axis, LogTicks_AreDecadesOr125) {
   EXPECT_EQ(log_axis(0.5, 2000, 6).ticks, (std::vector<double>{0.1, 1, 10, 100, 1000, 10000}));
   EXPECT_EQ(log_axis(1, 16, 6).ticks, (std::vector<double>{1, 2, 5, 10, 20}));
   EXPECT_EQ(log_axis(1, 16, 6).high, 20);
   EXPECT_LE(log_axis(1e-300, 1e300, 6).ticks.size(), 7u);
-  EXPECT_NEAR(log_axis(1, 100, 6).place(10), 0.5, 1e-12);
+  EXPECT_NEAR(log_axis(1, 100, 6).position(10), 0.5, 1e-12);
 }
 
 }  // namespace

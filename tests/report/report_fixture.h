@@ -1,4 +1,4 @@
-// A small report with every field filled, and a check that markup is well-formed.
+// A small report with every field set, and a check for well-formed markup.
 #pragma once
 
 #include <cctype>
@@ -17,7 +17,7 @@ inline StudyReport sample_report() {
                      .machine = {{"CPU", "Some CPU"}, {"cores", "2"}},
                      .introduction = "C[i][j] = max(A[i][j], B[i][j]).",
                      .rows = {},
-                     .findings = {"Memory sets the pace."},
+                     .findings = {"Memory bandwidth is the limit."},
                      .plots = {}};
   for (const std::string case_name : {"1000×1000 i32", "33×7 f64"}) {
     report.rows.push_back({.case_name = case_name,
@@ -45,7 +45,7 @@ inline StudyReport sample_report() {
   return report;
 }
 
-// Empty when `xml` is one well-formed element (the part of XML Tandem writes), else what is wrong with it.
+// Empty when `xml` is one well-formed element (of the XML subset Tandem writes), else the error.
 inline std::string xml_fault(std::string_view xml) {
   std::vector<std::string> open;
   bool closed_root = false;
@@ -107,7 +107,7 @@ inline std::string xml_fault(std::string_view xml) {
   return closed_root ? "" : "no element";
 }
 
-// The values of every attribute of that name, in order.
+// The values of all attributes with that name, in order.
 inline std::vector<std::string> attribute_values(std::string_view xml, const std::string& name) {
   std::vector<std::string> values;
   const std::string start = " " + name + "=\"";

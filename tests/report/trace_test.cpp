@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// The objects of one kind ("M" or "X"), in their order.
+// The objects of one phase ("M" or "X"), in order.
 std::vector<Json> of_kind(const Json& trace, const std::string& kind) {
   std::vector<Json> found;
   for (const Json& object : trace.at("traceEvents"))
@@ -18,7 +18,7 @@ std::vector<Json> of_kind(const Json& trace, const std::string& kind) {
   return found;
 }
 
-TEST(Trace, ABarHasItsTrackItsTimesAndItsFacts) {
+TEST(Trace, Bar_HasTrackTimesAndArgs) {
   const std::vector<TraceEvent> events{
       {.track = "worker 1", .name = "augment", .begin_us = 12.5, .duration_us = 3.25},
       {.track = "trainer", .name = "wait", .begin_us = 20, .duration_us = 0, .args = {{"batch", "7"}}},
@@ -37,7 +37,7 @@ TEST(Trace, ABarHasItsTrackItsTimesAndItsFacts) {
   for (const Json& bar : bars) EXPECT_EQ(bar.at("pid"), bars[0].at("pid"));
 }
 
-TEST(Trace, EveryTrackIsNamedOnceAndStandsInItsOrder) {
+TEST(Trace, Tracks_NamedOnceInOrderOfAppearance) {
   const std::vector<TraceEvent> events{{.track = "b", .name = "1"},
                                        {.track = "a", .name = "2"},
                                        {.track = "b", .name = "3"},
@@ -53,7 +53,7 @@ TEST(Trace, EveryTrackIsNamedOnceAndStandsInItsOrder) {
   EXPECT_EQ(order, (std::vector<int>{1, 2, 3}));
 }
 
-TEST(Trace, NamesMayHoldAnything) {
+TEST(Trace, UnusualNames_RoundTrip) {
   const std::string odd = "quote \" backslash \\ newline \n tab \t nul-like \x01 ⌊x⌋";
   const std::vector<TraceEvent> events{{.track = odd, .name = odd, .args = {{odd, odd}}},
                                        {.track = "no \xff UTF-8", .name = "\xc3"}};
@@ -66,7 +66,7 @@ TEST(Trace, NamesMayHoldAnything) {
   EXPECT_EQ(bars[1].at("name"), "\xef\xbf\xbd");
 }
 
-TEST(Trace, TimesKeepTheirDigits) {
+TEST(Trace, Times_KeepFullPrecision) {
   const std::vector<TraceEvent> events{
       {.track = "t", .name = "late", .begin_us = 123456789012.125, .duration_us = 0.001}};
   const auto bars = of_kind(Json::parse(to_trace_text(events)), "X");
@@ -75,7 +75,7 @@ TEST(Trace, TimesKeepTheirDigits) {
   EXPECT_EQ(bars[0].at("dur"), 0.001);
 }
 
-TEST(Trace, LeavesOutWhatIsNotFinite) {
+TEST(Trace, NonFiniteTimes_AreLeftOut) {
   const double nan = std::numeric_limits<double>::quiet_NaN(),
                infinity = std::numeric_limits<double>::infinity();
   const std::vector<TraceEvent> events{{.track = "a", .name = "1", .begin_us = nan},
@@ -87,7 +87,7 @@ TEST(Trace, LeavesOutWhatIsNotFinite) {
   EXPECT_EQ(of_kind(trace, "M").size(), 2u);
 }
 
-TEST(Trace, NoEventsAreAnEmptyTimeline) {
+TEST(Trace, NoEvents_GiveAnEmptyTimeline) {
   const Json trace = Json::parse(to_trace_text({}));
   EXPECT_TRUE(trace.at("traceEvents").is_array());
   EXPECT_TRUE(trace.at("traceEvents").empty());

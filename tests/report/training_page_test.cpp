@@ -60,42 +60,42 @@ TEST(TrainingPage, IsOneSelfContainedWellFormedFile) {
   EXPECT_TRUE(contains(html, "name=\"viewport\""));
 }
 
-TEST(TrainingPage, ShowsEveryFigureOfTheRun) {
+TEST(TrainingPage, Run_ShowsEveryFigure) {
   const std::string html = training_page(sample_run());
   for (const char* part :
        {"<b>97.05 %</b>", "<b>15</b><span>wrong of 1,200 test images", "1 h 02 min", "1 min 15 s", "Seed",
         "tandem train digits --epochs 2", "0.1234", "92.13 %", "24,000", "validation accuracy",
-        "The weights kept are those of epoch 2", "cat taken for dog, 7 times"})
+        "The kept weights are those of epoch 2", "cat predicted as dog, 7 times"})
     EXPECT_TRUE(contains(html, part)) << part;
   EXPECT_EQ(count(html, "<svg"), 3);  // loss, accuracy, and a learning rate that changes
   EXPECT_EQ(count(html, "<tr class=\"best\">"), 1);
 }
 
-TEST(TrainingPage, PrecisionAndRecallComeFromTheConfusionMatrix) {
+TEST(TrainingPage, PrecisionAndRecall_MatchConfusionMatrix) {
   const std::string html = training_page(sample_run());
-  // cat: 90 of 100 images found, 90 of 95 answers right.
+  // cat: 90 of 100 images found, 90 of 95 predictions correct.
   EXPECT_TRUE(contains(html, "<tr><td>cat</td><td class=\"number\">100</td><td class=\"number\">90.00 %"));
   for (const char* part :
        {"94.74 %", "93.14 %", "99.70 %", "<td>dog (7)</td>", "<td>cat (5)</td>", "<td>–</td>"})
     EXPECT_TRUE(contains(html, part)) << part;
-  EXPECT_TRUE(contains(html, "title=\"dog taken for cat: 5 (5.00 %)\">5</td>"));
-  // The deepest red is the largest share of a row that went wrong, the deepest blue a row that went right.
-  EXPECT_TRUE(contains(html, "<td style=\"--s:0.55\" title=\"cat taken for dog"));
-  EXPECT_TRUE(contains(html, "<td class=\"right\" style=\"--s:0.50\" title=\"owl taken for owl"));
+  EXPECT_TRUE(contains(html, "title=\"dog predicted as cat: 5 (5.00 %)\">5</td>"));
+  // Deepest red: the largest wrong share of a row. Deepest blue: a row that is all correct.
+  EXPECT_TRUE(contains(html, "<td style=\"--s:0.55\" title=\"cat predicted as dog"));
+  EXPECT_TRUE(contains(html, "<td class=\"right\" style=\"--s:0.50\" title=\"owl predicted as owl"));
 }
 
-TEST(TrainingPage, PicturesAreEmbedded) {
+TEST(TrainingPage, Images_AreEmbedded) {
   const std::string html = training_page(sample_run());
   EXPECT_TRUE(contains(html, "base64,TWFu\""));
   EXPECT_TRUE(contains(html, "base64,TQ==\""));
-  EXPECT_TRUE(contains(html, "<b>cat</b> taken for <b>dog</b><span>99.87 % sure · image 41</span>"));
+  EXPECT_TRUE(contains(html, "<b>cat</b> predicted as <b>dog</b><span>99.87 % confidence · image 41</span>"));
   TrainingReport report = sample_run();
   report.mistakes[0].png = std::string("\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x1c\0\0\0\x1c", 24);
   report.mistakes[1].png = std::string("\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x01\0\0\0\x01\0", 24);
   EXPECT_EQ(count(training_page(report), "<img class=\"small\""), 1);  // 28 pixels wide, not 256
 }
 
-TEST(TrainingPage, OneEpochWithoutMistakesOrFiguresIsWhole) {
+TEST(TrainingPage, SparseReport_IsWellFormed) {
   TrainingReport report;
   report.title = "run";
   EXPECT_EQ(body_fault(training_page(report)), "");
@@ -104,9 +104,9 @@ TEST(TrainingPage, OneEpochWithoutMistakesOrFiguresIsWhole) {
   report.epochs = {{.epoch = 1, .train_loss = not_measured, .train_accuracy = 0.5, .learning_rate = 0.1}};
   std::string html = training_page(report);
   EXPECT_EQ(body_fault(html), "");
-  EXPECT_EQ(count(html, "<svg"), 1);  // nothing but the accuracy to draw
+  EXPECT_EQ(count(html, "<svg"), 1);  // only the accuracy curve
   EXPECT_FALSE(contains(html, "nan"));
-  EXPECT_FALSE(contains(html, "by heart"));
+  EXPECT_FALSE(contains(html, "overfit"));
 
   report.classes = {"no", "yes"};
   report.confusion = {3, 0, 0, 0};
@@ -116,7 +116,7 @@ TEST(TrainingPage, OneEpochWithoutMistakesOrFiguresIsWhole) {
   EXPECT_FALSE(contains(html, "nan"));
 }
 
-TEST(TrainingPage, ManyClassesAreShownByColour) {
+TEST(TrainingPage, ManyClasses_ShownByColor) {
   TrainingReport report;
   for (int i = 0; i < 100; ++i) report.classes.push_back("class " + std::to_string(i));
   report.confusion.assign(10000, 0);
@@ -126,10 +126,10 @@ TEST(TrainingPage, ManyClassesAreShownByColour) {
   EXPECT_EQ(body_fault(html), "");
   EXPECT_EQ(count(html, "class=\"confusion many\""), 1);
   EXPECT_EQ(count(html, "style=\"--s:"), 101);
-  EXPECT_TRUE(contains(html, "class 0 taken for class 7, 2 times"));
+  EXPECT_TRUE(contains(html, "class 0 predicted as class 7, 2 times"));
 }
 
-TEST(TrainingPage, TextOfTheUserIsEscaped) {
+TEST(TrainingPage, UserText_IsEscaped) {
   TrainingReport report = sample_run();
   const std::string bad = "<b>&\"x'";
   report.title = report.command = report.val_name = report.mistakes[0].truth = report.mistakes[0].predicted =
@@ -140,13 +140,13 @@ TEST(TrainingPage, TextOfTheUserIsEscaped) {
   EXPECT_FALSE(contains(html, bad));
 }
 
-TEST(TrainingPage, AMatrixOfAnotherSizeIsABug) {
+TEST(TrainingPage, ConfusionOfWrongSize_ThrowsInternalError) {
   TrainingReport report = sample_run();
   report.confusion.pop_back();
   EXPECT_THROW((void)training_page(report), InternalError);
 }
 
-TEST(EpochCsv, HasAColumnForEachFigure) {
+TEST(EpochCsv, OneColumnPerFigure) {
   const std::string header = epoch_csv_header();
   EXPECT_EQ(header,
             "epoch,train_loss,train_accuracy,val_loss,val_accuracy,learning_rate,seconds,samples_per_second,"

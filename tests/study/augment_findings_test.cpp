@@ -1,4 +1,4 @@
-// Curves whose means and spreads are known.
+// Learning curves with known means and spreads.
 #include "tandem/study/augment_findings.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ AugmentResult two_seeds() {
           .augmented_epoch = {.median_ms = 12.5, .min_ms = 12, .max_ms = 13}};
 }
 
-TEST(AugmentFindings, RowsHoldMeanSpreadAndLead) {
+TEST(AugmentFindings, Rows_HaveMeanSpreadAndLead) {
   const std::vector<StudyRow> rows = augment_rows(two_seeds());
   ASSERT_EQ(rows.size(), 10u);
   EXPECT_EQ(rows[0].case_name, "1,000 images, 2 seeds");
@@ -37,12 +37,12 @@ TEST(AugmentFindings, RowsHoldMeanSpreadAndLead) {
   for (const StudyRow& row : rows)
     if (row.in_table && row.version == "plain") shown.push_back(*row.epoch);
   EXPECT_EQ(shown, (std::vector<int>{1, 5}));
-  EXPECT_TRUE(agreement_sentences(rows).empty()) << "there is nothing to agree on";
+  EXPECT_TRUE(agreement_sentences(rows).empty()) << "accuracies are not checked for agreement";
   EXPECT_EQ(rows_by_case(rows)[0].rows.size(), 4u);
   EXPECT_EQ(rows_by_case(rows)[0].fastest, -1);
 }
 
-TEST(AugmentFindings, OneSeedHasNoSpread) {
+TEST(AugmentFindings, OneSeed_HasNoSpread) {
   AugmentResult result = two_seeds();
   result.augment_case.seeds = 1;
   result.plain.pop_back();
@@ -53,24 +53,26 @@ TEST(AugmentFindings, OneSeedHasNoSpread) {
   EXPECT_EQ(rows.back().case_name, "1,000 images, 1 seed");
 }
 
-TEST(AugmentFindings, SentencesSayWhoIsAheadAndSinceWhen) {
-  EXPECT_EQ(augment_finding(two_seeds()),
-            "1,000 images: 5 epochs of augmented images come to 92.00 % where plain ones come to 87.00 %: "
-            "+5.00 ± 1.41 points, ahead with 2 of 2 seeds, in the mean from epoch 3 on. The last fifth "
-            "brought the plain ones +2.00 points, the augmented ones +3.00.");
+TEST(AugmentFindings, Finding_SaysWhichIsBetterAndSinceWhen) {
+  EXPECT_EQ(
+      augment_finding(two_seeds()),
+      "1,000 images: after 5 epochs, training reaches 92.00 % with augmentation and 87.00 % without: "
+      "+5.00 ± 1.41 points, better with 2 of 2 seeds, on average from epoch 3 on. The last fifth of the "
+      "epochs changed the accuracy by +2.00 points without augmentation and +3.00 with.");
   AugmentResult behind = two_seeds();
   std::swap(behind.plain, behind.augmented);
-  EXPECT_NE(augment_finding(behind).find("-5.00 ± 1.41 points, ahead with 0 of 2 seeds."), std::string::npos);
+  EXPECT_NE(augment_finding(behind).find("-5.00 ± 1.41 points, better with 0 of 2 seeds."),
+            std::string::npos);
 }
 
-TEST(AugmentFindings, NamesTheSchedule) {
+TEST(AugmentFindings, DecayingRate_IsInTheName) {
   AugmentResult result = two_seeds();
   result.augment_case.schedule = ScheduleKind::cosine;
-  EXPECT_EQ(augment_rows(result)[0].case_name, "1,000 images, falling rate, 2 seeds");
-  EXPECT_EQ(augment_plot(result).title, "1,000 images, falling rate");
+  EXPECT_EQ(augment_rows(result)[0].case_name, "1,000 images, decaying rate, 2 seeds");
+  EXPECT_EQ(augment_plot(result).title, "1,000 images, decaying rate");
 }
 
-TEST(AugmentFindings, PlotShowsBothMeans) {
+TEST(AugmentFindings, Plot_ShowsBothMeans) {
   const Plot plot = augment_plot(two_seeds());
   EXPECT_EQ(plot.title, "1,000 images");
   ASSERT_EQ(plot.series.size(), 2u);

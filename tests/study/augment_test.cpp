@@ -2,13 +2,13 @@
 
 #include <gtest/gtest.h>
 
-#include "tandem/data/digits.h"
+#include "tandem/data/synthetic/digits.h"
 #include "tests/core/error_text.h"
 
 namespace tandem {
 namespace {
 
-TEST(StudyAugment, PlainAndAugmentedDifferInTheImagesOnly) {
+TEST(StudyAugment, PlainAndAugmented_DifferOnlyInImages) {
   const DataSplit data = digits_split(300, 100);
   const AugmentResult result =
       compare_augmentation(data, {.images = 100, .epochs = 3, .seeds = 4}, {.devices = {cpu_device}});
@@ -16,7 +16,7 @@ TEST(StudyAugment, PlainAndAugmentedDifferInTheImagesOnly) {
   for (const auto* curves : {&result.plain, &result.augmented}) {
     ASSERT_EQ(curves->size(), 4u);
     for (const AugmentResult::Curve& curve : *curves) EXPECT_EQ(curve.size(), 3u);
-    EXPECT_NE((*curves)[0], (*curves)[1]) << "another seed, other images";
+    EXPECT_NE((*curves)[0], (*curves)[1]) << "another seed uses other images";
   }
   EXPECT_NE(result.plain, result.augmented);
   const AugmentResult again =
@@ -25,7 +25,7 @@ TEST(StudyAugment, PlainAndAugmentedDifferInTheImagesOnly) {
   EXPECT_EQ(result.augmented, again.augmented);
 }
 
-TEST(StudyAugment, ReportsWhatItWasAskedFor) {
+TEST(StudyAugment, Options_AreRespected) {
   const StudyReport report =
       study_augment({.quick = true, .devices = {cpu_device}, .epochs = 1, .seeds = 1, .data = "digits"});
   EXPECT_EQ(report.study, "augment");
@@ -36,7 +36,7 @@ TEST(StudyAugment, ReportsWhatItWasAskedFor) {
   EXPECT_EQ(report.plots.size(), 2u);
 }
 
-TEST(StudyAugment, UnknownDataIsAnError) {
+TEST(StudyAugment, UnknownData_Throws) {
   EXPECT_EQ(
       error_text([] { study_augment({.data = "nowhere"}); }),
       "[train] expected digits, mnist, fashion-mnist, plates or a folder with idx files or photographs, "

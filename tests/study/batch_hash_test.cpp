@@ -27,7 +27,7 @@ BatchHashes hashes_of(const std::vector<Loaded>& images, const std::vector<std::
   return hashes;
 }
 
-TEST(BatchHashes, DoNotDependOnTheBlocks) {
+TEST(BatchHashes, BlockSizes_DoNotChangeHashes) {
   const ImageSet set = small_set(50);
   const std::vector<Loaded> images = expected_epoch(set, plan, test_recipe(), 0);
   const BatchHashes one = hashes_of(images, {50});
@@ -39,17 +39,17 @@ TEST(BatchHashes, DoNotDependOnTheBlocks) {
   loaded.add(loader, {0, 0, 12});
   loaded.add(loader, {0, 12, 50});
   EXPECT_EQ(loaded.batches(), one.batches());
-  EXPECT_EQ(loaded.all(), one.all());
+  EXPECT_EQ(loaded.combined(), one.combined());
 }
 
-TEST(BatchHashes, SeeEveryBit) {
+TEST(BatchHashes, AnyBitFlip_ChangesHash) {
   const std::vector<Loaded> images = expected_epoch(small_set(50), plan, test_recipe(), 0);
   const BatchHashes expected = hashes_of(images, {50});
   const auto difference = [&](auto&& change) {
     std::vector<Loaded> changed = images;
     change(changed);
     const BatchHashes got = hashes_of(changed, {50});
-    EXPECT_NE(got.all(), expected.all());
+    EXPECT_NE(got.combined(), expected.combined());
     return first_difference(expected.batches(), got.batches());
   };
   EXPECT_EQ(difference([](auto& all) { all[9].pixels[107] ^= 1; }), 2);

@@ -19,54 +19,54 @@ DeterminismOptions options_for(const Recipe& recipe) {
   return options;
 }
 
-TEST(Determinism, HoldsForEveryWayToAugment) {
+TEST(Determinism, EveryConfiguration_GivesSameBatches) {
   const Recipe cubic = compose({random_rotate({-30, 30}, Interpolation::cubic)});
   for (const Recipe& recipe : {test_recipe(), Recipe{}, cubic}) {
     const std::vector<DeterminismRow> rows = verify_determinism(small_set(1200), options_for(recipe));
     const auto gpus = static_cast<std::size_t>(cuda_device_count());
     ASSERT_EQ(rows.size(), 6 + (gpus == 0 ? 1 : 2 * gpus));
     EXPECT_TRUE(is_deterministic(rows));
-    EXPECT_EQ(rows[0].what, "no workers");
-    EXPECT_EQ(rows[3].what, "3 threads");
-    EXPECT_EQ(rows[4].what, "3 processes");
-    EXPECT_EQ(rows[5].what, "3 threads, resumed halfway");
+    EXPECT_EQ(rows[0].label, "no workers");
+    EXPECT_EQ(rows[3].label, "3 threads");
+    EXPECT_EQ(rows[4].label, "3 processes");
+    EXPECT_EQ(rows[5].label, "3 threads, resumed halfway");
     for (std::size_t i = 0; i < 6; ++i) {
-      EXPECT_EQ(rows[i].hash, rows[0].hash) << rows[i].what;
+      EXPECT_EQ(rows[i].hash, rows[0].hash) << rows[i].label;
       EXPECT_EQ(rows[i].batches, 172 + 21) << "an epoch and an eighth";
       EXPECT_GT(rows[i].images_per_s, 0);
     }
-    EXPECT_EQ(rows[6].left_out.empty(), gpus > 0);
+    EXPECT_EQ(rows[6].skip_reason.empty(), gpus > 0);
   }
 }
 
-TEST(Determinism, HoldsForPhotographsDecodedOrNotAndForBadOnes) {
+TEST(Determinism, Photographs_DecodedOrBad_GiveSameBatches) {
   const PhotoFolder folder(40, {3, 8, 21});
   std::string hash;
   for (const bool decoded : {true, false}) {
     const std::vector<DeterminismRow> rows =
-        verify_determinism(folder.store(decoded), training_photos(8), options_for({}));
+        verify_determinism(folder.store(decoded), training_photo_recipe(8), options_for({}));
     ASSERT_EQ(rows.size(), 7u);
     EXPECT_TRUE(is_deterministic(rows));
     EXPECT_EQ(rows[0].batches, 6 + 1);
-    EXPECT_EQ(rows[4].what, "3 processes");
-    EXPECT_FALSE(rows[6].left_out.empty());
+    EXPECT_EQ(rows[4].label, "3 processes");
+    EXPECT_FALSE(rows[6].skip_reason.empty());
     if (decoded) hash = rows[0].hash;
     EXPECT_EQ(rows[5].hash, hash);
   }
-  const auto other = verify_determinism(folder.store(true), training_photos(9), options_for({}));
+  const auto other = verify_determinism(folder.store(true), training_photo_recipe(9), options_for({}));
   EXPECT_NE(other[0].hash, hash);
 }
 
-TEST(Determinism, OneBatchIsEnough) {
+TEST(Determinism, SingleBatch_Works) {
   DeterminismOptions options = options_for(test_recipe());
   options.workers = 1;
   const std::vector<DeterminismRow> rows = verify_determinism(small_set(5), options);
   EXPECT_TRUE(is_deterministic(rows));
   EXPECT_EQ(rows[0].batches, 2);
-  EXPECT_EQ(rows[2].what, "2 threads");
+  EXPECT_EQ(rows[2].label, "2 threads");
 }
 
-TEST(Determinism, TheHashIsOfTheDraws) {
+TEST(Determinism, Seed_ChangesTheHash) {
   const ImageSet set = small_set(40);
   DeterminismOptions options = options_for(test_recipe());
   const std::string hash = verify_determinism(set, options)[0].hash;
@@ -74,42 +74,42 @@ TEST(Determinism, TheHashIsOfTheDraws) {
   EXPECT_NE(verify_determinism(set, options)[0].hash, hash);
 }
 
-TEST(Determinism, TextNamesTheBatchThatDiffers) {
-  std::vector<DeterminismRow> rows{{.what = "no workers",
-                                    .left_out = {},
+TEST(Determinism, Text_NamesTheDifferingBatch) {
+  std::vector<DeterminismRow> rows{{.label = "no workers",
+                                    .skip_reason = {},
                                     .batches = 15,
                                     .images_per_s = 12345,
                                     .hash = "0123456789abcdefXX"},
-                                   {.what = "2 threads",
-                                    .left_out = {},
+                                   {.label = "2 threads",
+                                    .skip_reason = {},
                                     .batches = 15,
                                     .images_per_s = 1,
                                     .hash = "f",
                                     .same = false,
                                     .first_difference = 12},
-                                   {.what = "augmented on cuda:0",
-                                    .left_out = {},
+                                   {.label = "augmented on cuda:0",
+                                    .skip_reason = {},
                                     .batches = 15,
                                     .images_per_s = 1,
                                     .hash = "e",
                                     .same = true,
                                     .first_difference = 0,
-                                    .greatest_difference = 1},
-                                   {.what = "on a GPU", .left_out = "there is none"}};
+                                    .max_pixel_difference = 1},
+                                   {.label = "on a GPU", .skip_reason = "there is none"}};
   EXPECT_FALSE(is_deterministic(rows));
   const std::string text = determinism_text(rows, 10, {.width = 120});
   for (const char* part :
        {"12,345", "0123456789abcdef  same", "DIFFERENT from batch 3 of epoch 2 on", "within 1 level",
-        "Not run on a GPU: there is none.", "1 of 3 ways give other batches than no workers do."})
+        "Not run on a GPU: there is none.", "1 of 3 configurations give different batches than no workers."})
     EXPECT_NE(text.find(part), std::string::npos) << part << '\n' << text;
-  rows[1].greatest_difference = 7;
+  rows[1].max_pixel_difference = 7;
   EXPECT_NE(determinism_text(rows, 10, {.width = 120}).find("of epoch 2 on, by up to 7 levels"),
             std::string::npos);
   rows[1].same = true;
   EXPECT_NE(determinism_text(rows, 10).find("Every batch is the same"), std::string::npos);
 }
 
-TEST(Determinism, NeedsAWorker) {
+TEST(Determinism, ZeroWorkers_Throws) {
   DeterminismOptions options = options_for({});
   options.workers = 0;
   EXPECT_EQ(error_text([&] { verify_determinism(small_set(5), options); }),

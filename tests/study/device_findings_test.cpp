@@ -1,4 +1,4 @@
-// Sentences and plots about trainings made up here.
+// Findings and plots for synthetic rows.
 #include "tandem/study/device_findings.h"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@ namespace {
 
 using Sentences = std::vector<std::string>;
 
-// Of a network the CPU needs 100 ms for an epoch, cuda:0 what makes the speed-up.
+// Adds rows where an epoch takes 100 ms on the CPU and 100 ms / speedup on cuda:0.
 void add(std::vector<StudyRow>& rows, const std::string& network, int batch, double speedup,
          double copy_ms = 1) {
   StudyRow cpu{.case_name = network + " batch " + std::to_string(batch),
@@ -28,14 +28,14 @@ void add(std::vector<StudyRow>& rows, const std::string& network, int batch, dou
   rows.push_back(cuda);
 }
 
-TEST(DeviceFindings, NoRowsNoSentencesNoPlots) {
+TEST(DeviceFindings, NoRows_GiveNoFindingsOrPlots) {
   EXPECT_EQ(device_findings({}), Sentences{});
   EXPECT_TRUE(device_plots({}).empty());
 }
 
-TEST(DeviceFindings, WhereTheGpuBeginsToWin) {
+TEST(DeviceFindings, Crossover_IsReportedPerBatchSize) {
   std::vector<StudyRow> rows;
-  add(rows, "784,200,10", 16, 2);  // not in order of size: sorted by weights
+  add(rows, "784,200,10", 16, 2);  // not in order of size; the findings sort by weights
   add(rows, "784,32,10", 16, 0.5);
   add(rows, "784,1024,10", 16, 20);
   add(rows, "784,32,10", 128, 1);
@@ -44,38 +44,42 @@ TEST(DeviceFindings, WhereTheGpuBeginsToWin) {
   add(rows, "784,200,10", 512, 0.8);
   add(rows, "784,32,10", 1024, 3);
   add(rows, "784,200,10", 1024, 0.9);
-  EXPECT_EQ(device_findings(rows).front(),
-            "Where cuda:0 begins to win: at batch 16 from 784,200,10 on, at batch 128 with every network, at "
-            "batch 512 nowhere, at batch 1024 only with 784,32,10. It has from 0.40 times the CPU's speed "
-            "(784,32,10 batch 512) to 20 times the CPU's speed (784,1024,10 batch 16).");
+  EXPECT_EQ(
+      device_findings(rows).front(),
+      "Where cuda:0 becomes faster: at batch 16 from 784,200,10 on, at batch 128 with every network, at "
+      "batch 512 in no case, at batch 1024 only with 784,32,10. Its speed ranges from 0.40 times the CPU's "
+      "speed (784,32,10 batch 512) to 20 times the CPU's speed (784,1024,10 batch 16).");
 }
 
-TEST(DeviceFindings, WinningEverywhereAndNowhere) {
+TEST(DeviceFindings, GpuFasterEverywhereOrNowhere_IsReported) {
   std::vector<StudyRow> rows;
   add(rows, "784,32,10", 16, 2);
   EXPECT_EQ(device_findings(rows).front(),
-            "cuda:0 wins in every case: 2.0 times the CPU's speed (784,32,10 batch 16).");
+            "cuda:0 is faster in every case: 2.0 times the CPU's speed (784,32,10 batch 16).");
   rows.clear();
   add(rows, "784,32,10", 16, 0.5);
   add(rows, "784,200,10", 16, 0.25);
-  EXPECT_EQ(device_findings(rows).front(),
-            "cuda:0 wins nowhere here: from 0.25 times the CPU's speed (784,200,10 batch 16) to 0.50 times "
-            "the CPU's speed (784,32,10 batch 16).");
+  EXPECT_EQ(
+      device_findings(rows).front(),
+      "cuda:0 is faster in no case: from 0.25 times the CPU's speed (784,200,10 batch 16) to 0.50 times "
+      "the CPU's speed (784,32,10 batch 16).");
 }
 
-TEST(DeviceFindings, WhatTheCopyCosts) {
+TEST(DeviceFindings, CopyCost_IsReported) {
   std::vector<StudyRow> rows;
   add(rows, "784,32,10", 16, 4, 10);
-  EXPECT_EQ(device_findings(rows)[1],
-            "Copying the images to cuda:0 takes 10.0 ms, once for a whole training: as long as 0.4 of the "
-            "shortest epochs (784,32,10 batch 16). It changes the winner of not even one epoch.");
+  EXPECT_EQ(
+      device_findings(rows)[1],
+      "Copying the images to cuda:0 takes 10.0 ms, once per training run: as long as 0.4 of the shortest "
+      "epochs (784,32,10 batch 16). It does not make the CPU faster for even one epoch.");
   rows.clear();
   add(rows, "784,32,10", 16, 4, 80);
   add(rows, "784,200,10", 16, 2, 80);
-  EXPECT_EQ(device_findings(rows)[1],
-            "Copying the images to cuda:0 takes 80.0 ms, once for a whole training: as long as 3.2 of the "
-            "shortest epochs (784,32,10 batch 16). With it, the CPU would win a training of one epoch on "
-            "784,32,10 batch 16 and 784,200,10 batch 16.");
+  EXPECT_EQ(
+      device_findings(rows)[1],
+      "Copying the images to cuda:0 takes 80.0 ms, once per training run: as long as 3.2 of the shortest "
+      "epochs (784,32,10 batch 16). Including it, the CPU is faster for one epoch of "
+      "784,32,10 batch 16 and 784,200,10 batch 16.");
 }
 
 std::vector<StudyRow> cpu_rows() {
@@ -90,17 +94,17 @@ std::vector<StudyRow> cpu_rows() {
   return rows;
 }
 
-TEST(DeviceFindings, WhatBatchesBuyWhereThereIsOnlyTheCpu) {
+TEST(DeviceFindings, CpuOnly_ReportsGainFromBatchSize) {
   EXPECT_EQ(device_findings(cpu_rows()),
-            Sentences{"On cpu a batch of 1024 instead of 16 makes an epoch 2.0 times as fast with 784,32,10 "
+            Sentences{"On cpu, batch size 1024 instead of 16 makes an epoch 2.0 times as fast with 784,32,10 "
                       "and 12 times as fast with 784,200,10."});
 }
 
-TEST(DeviceFindings, WhichEngineRan) {
+TEST(DeviceFindings, Engines_AreListed) {
   std::vector<StudyRow> rows = cpu_rows();
   for (StudyRow& row : rows) row.engine = "perceptron on the CPU, 2 threads";
   rows[2].engine = "perceptron on the CPU, 1 thread";
-  EXPECT_EQ(device_findings(rows).back(), "Engine of every case on cpu: perceptron on the CPU.");
+  EXPECT_EQ(device_findings(rows).back(), "Engine for all cases on cpu: perceptron on the CPU.");
   rows[3].engine = "operations one by one on the CPU, 2 threads";
   const Sentences findings = device_findings(rows);
   ASSERT_EQ(findings.size(), 3u);
@@ -108,14 +112,14 @@ TEST(DeviceFindings, WhichEngineRan) {
   EXPECT_EQ(findings[2], "Engine “operations one by one on the CPU”: 784,200,10 batch 1024.");
 }
 
-TEST(DeviceFindings, AWrongRowIsNotCompared) {
+TEST(DeviceFindings, WrongRow_IsIgnored) {
   std::vector<StudyRow> rows;
   add(rows, "784,32,10", 16, 2);
   rows[1].agrees = false;
   EXPECT_EQ(device_findings(rows), Sentences{});
 }
 
-TEST(DevicePlots, TheCrossoverHasALineABatchSize) {
+TEST(DevicePlots, Crossover_HasOneLinePerBatchSize) {
   std::vector<StudyRow> rows;
   add(rows, "784,200,10", 16, 2);
   add(rows, "784,32,10", 16, 0.5);
@@ -134,10 +138,10 @@ TEST(DevicePlots, TheCrossoverHasALineABatchSize) {
   EXPECT_EQ(plots[1].series.size(), 4u);  // two devices, two batch sizes
 }
 
-TEST(DevicePlots, WithoutAGpuThereIsNoCrossover) {
+TEST(DevicePlots, CpuOnly_HasNoCrossoverPlot) {
   const std::vector<Plot> plots = device_plots(cpu_rows());
   ASSERT_FALSE(plots.empty());
-  EXPECT_EQ(plots[0].title, "Samples trained in a second");
+  EXPECT_EQ(plots[0].title, "Training throughput");
 }
 
 }  // namespace

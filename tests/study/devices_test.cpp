@@ -1,4 +1,4 @@
-// The check of agreement on made-up weights, and the study itself on tiny networks.
+// The agreement check on synthetic weights, and the study itself on tiny networks.
 #include "tandem/study/devices.h"
 
 #include <gtest/gtest.h>
@@ -16,29 +16,29 @@ using Parameters = std::vector<std::vector<float>>;
 const Parameters start{{1, 2, 3}, {0, 0}};
 const TrainedWeights expected{.loss = 4, .parameters = {{1, 2.5f, 3}, {0.25f, -0.125f}}};
 
-TEST(TrainingError, IsZeroForTheSame) {
+TEST(TrainingError, EqualWeights_GiveZero) {
   EXPECT_EQ(training_error(start, expected, expected), 0);
 }
 
-TEST(TrainingError, IsRelativeToTheWayATensorWent) {
+TEST(TrainingError, Error_IsRelativeToChangeOfTensor) {
   TrainedWeights result = expected;
-  result.parameters[0][2] = 3.125f;  // of a tensor whose weights went 0.5 at the most
+  result.parameters[0][2] = 3.125f;  // the maximum change of this tensor is 0.5
   EXPECT_EQ(training_error(start, expected, result), 0.25);
-  result.parameters[1][0] = 0.375f;  // of one that went 0.25
+  result.parameters[1][0] = 0.375f;  // the maximum change of this tensor is 0.25
   EXPECT_EQ(training_error(start, expected, result), 0.5);
 }
 
-TEST(TrainingError, AStepLeftOutIsOne) {
+TEST(TrainingError, SkippedStep_GivesOne) {
   EXPECT_EQ(training_error(start, expected, {.loss = 4, .parameters = start}), 1);
 }
 
-TEST(TrainingError, CountsTheLoss) {
+TEST(TrainingError, LossDifference_Counts) {
   TrainedWeights result = expected;
   result.loss = 5;
   EXPECT_EQ(training_error(start, expected, result), 0.25);
 }
 
-TEST(TrainingError, WhatIsNotFiniteIsInfinite) {
+TEST(TrainingError, NonFiniteValues_GiveInfinity) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (const std::size_t tensor : {0u, 1u}) {
     TrainedWeights result = expected;
@@ -51,7 +51,7 @@ TEST(TrainingError, WhatIsNotFiniteIsInfinite) {
   EXPECT_TRUE(std::isinf(training_error(start, {.loss = 4, .parameters = start}, expected)));
 }
 
-TEST(StudyDevices, EveryDeviceAgreesAndIsMeasured) {
+TEST(StudyDevices, EveryDevice_AgreesAndIsMeasured) {
   const std::vector<std::string> cases{"784,8,10 batch 256", "784,10 batch 1000", "784,20,20,10 batch 500"};
   const StudyReport report = study_devices({.quick = true, .cases = cases});
   EXPECT_EQ(report.study, "devices");
@@ -70,11 +70,11 @@ TEST(StudyDevices, EveryDeviceAgreesAndIsMeasured) {
   }
   EXPECT_FALSE(report.plots.empty());
   if (cuda_device_count() == 0) {
-    EXPECT_EQ(report.findings.front(), "There is only the CPU here: " + why_no_cuda() + ".");
+    EXPECT_EQ(report.findings.front(), "No GPU was measured: " + why_no_cuda() + ".");
   }
 }
 
-TEST(StudyDevices, TrainsTheConvolutionalNetworkToo) {
+TEST(StudyDevices, ConvolutionalNetwork_AgreesAndIsMeasured) {
   const StudyReport report = study_devices({.quick = true, .cases = {"cnn batch 32"}});
   for (const StudyRow& row : report.rows) {
     EXPECT_TRUE(row.agrees) << row.device << " " << row.max_error.value_or(0);
@@ -83,7 +83,7 @@ TEST(StudyDevices, TrainsTheConvolutionalNetworkToo) {
   }
 }
 
-TEST(StudyDevices, ACaseTooLargeForTheMachineIsRefused) {
+TEST(StudyDevices, CaseTooLargeForMemory_Throws) {
   const std::string text =
       error_text([] { study_devices({.quick = true, .cases = {"784,4000000,4000000,10 batch 16"}}); });
   EXPECT_EQ(text.find("[study devices] case \"784,4000000,4000000,10 batch 16\" needs about "), 0u) << text;

@@ -1,4 +1,4 @@
-// Sentences about rows made up here.
+// Findings for synthetic rows.
 #include "tandem/study/findings.h"
 
 #include <gtest/gtest.h>
@@ -9,85 +9,82 @@ namespace {
 using Sentences = std::vector<std::string>;
 
 StudyRow row(const char* version, double ms, std::optional<double> with_copies_ms = {}) {
-  StudyRow made{.case_name = "8x8 f32", .version = version, .device = "cpu", .median_ms = ms};
-  made.with_copies_ms = with_copies_ms;
-  return made;
+  StudyRow result{.case_name = "8x8 f32", .version = version, .device = "cpu", .median_ms = ms};
+  result.with_copies_ms = with_copies_ms;
+  return result;
 }
 
-TEST(Findings, NoRowsNoSentences) {
+TEST(Findings, NoRows_GiveNoFindings) {
   EXPECT_EQ(general_findings({}), Sentences{});
 }
 
-TEST(Findings, WhatTheCpuGains) {
+TEST(Findings, CpuGain_IsReported) {
   EXPECT_EQ(
       general_findings({row("reference", 30), row("parallel", 2)}),
       Sentences{
-          "With SIMD and all cores the CPU is 15 times as fast as with plain loops on one core (8x8 f32)."});
+          "With SIMD and all cores the CPU is 15 times as fast as with scalar loops on one core (8x8 f32)."});
 }
 
-TEST(Findings, ASmallDifferenceIsNone) {
+TEST(Findings, SmallDifference_IsAboutAsFast) {
   for (const double ms : {0.98, 1.02})
     EXPECT_EQ(
         general_findings({row("reference", 1), row("parallel", ms)}),
         Sentences{
-            "With SIMD and all cores the CPU is about as fast as with plain loops on one core (8x8 f32)."});
+            "With SIMD and all cores the CPU is about as fast as with scalar loops on one core (8x8 f32)."});
 }
 
-TEST(Findings, WhatTheCpuLoses) {
+TEST(Findings, CpuLoss_IsReported) {
   EXPECT_EQ(
       general_findings({row("reference", 1), row("parallel", 4)}),
-      Sentences{"Here SIMD and all cores do not pay: 4 ms, where plain loops on one core need 1 (8x8 f32)."});
+      Sentences{"SIMD and all cores do not help here: 4 ms, scalar loops on one core need 1 (8x8 f32)."});
 }
 
-TEST(Findings, TheGpuWinsEvenWithCopies) {
+TEST(Findings, GpuFasterWithCopies_IsReported) {
   EXPECT_EQ(
       general_findings(
           {row("reference", 80), row("parallel", 40), row("cuda-simple", 2.5, 9), row("cuda", 2, 8)}),
       (Sentences{
-          "With SIMD and all cores the CPU is 2.0 times as fast as with plain loops on one core (8x8 f32).",
-          "On data that is already there, the GPU is 20 times as fast as the CPU with all cores (8x8 f32).",
-          "The tuned kernel is 1.2 times as fast as the simple one: that is what the shape of the launch and "
-          "of "
-          "the memory accesses is worth (8x8 f32).",
-          "With the copies to the GPU and back it takes 8 ms instead of 2: 75 % of the time is copying, and "
-          "the "
-          "GPU still wins, 5.0 times the CPU's speed (8x8 f32)."}));
+          "With SIMD and all cores the CPU is 2.0 times as fast as with scalar loops on one core (8x8 f32).",
+          "With data already on the device, the GPU is 20 times as fast as the CPU with all cores (8x8 f32).",
+          "The tuned kernel is 1.2 times as fast as the simple one: the effect of launch configuration and "
+          "memory access pattern (8x8 f32).",
+          "Including the copies to the GPU and back it takes 8 ms instead of 2: 75 % of the time is copying, "
+          "and the GPU is still faster, 5.0 times the CPU's speed (8x8 f32)."}));
 }
 
-TEST(Findings, TheCopiesCostTheGpuTheRace) {
+TEST(Findings, GpuSlowerWithCopies_IsReported) {
   const Sentences findings = general_findings({row("reference", 8), row("parallel", 4), row("cuda", 1, 10)});
   ASSERT_EQ(findings.size(), 3u);
-  EXPECT_EQ(
-      findings[2],
-      "With the copies to the GPU and back it takes 10 ms instead of 1: 90 % of the time is copying, and the "
-      "GPU loses to the CPU, which needs 4 ms (8x8 f32).");
+  EXPECT_EQ(findings[2],
+            "Including the copies to the GPU and back it takes 10 ms instead of 1: 90 % of the time is "
+            "copying, and the GPU is slower than the CPU, which needs 4 ms (8x8 f32).");
 }
 
-TEST(Findings, TheGpuLosesEvenWithoutCopies) {
+TEST(Findings, GpuSlowerWithoutCopies_IsReported) {
   const Sentences findings = general_findings({row("reference", 2), row("parallel", 1), row("cuda", 4)});
   ASSERT_EQ(findings.size(), 2u);
-  EXPECT_EQ(
-      findings[1],
-      "Even on data that is already there, the GPU loses to the CPU with all cores: it needs 4 ms, the CPU "
-      "1 (8x8 f32).");
+  EXPECT_EQ(findings[1],
+            "Even with data already on the device, the GPU is slower than the CPU with all cores: it needs 4 "
+            "ms, the CPU 1 (8x8 f32).");
 }
 
-TEST(Findings, AMissingReferenceIsTold) {
+TEST(Findings, MissingReference_IsReported) {
   StudyRow other = row("parallel", 2);
   other.case_name = "9x9 f32";
   EXPECT_EQ(
       general_findings({row("parallel", 1), other}),
-      Sentences{"The reference was not run on 8x8 f32, 9x9 f32: no speed-up is shown there, and results were "
-                "checked against exact values of some hundred elements and against each other."});
+      Sentences{
+          "The reference was not run on 8x8 f32, 9x9 f32. No speed-up is shown there; results were checked "
+          "against exact values of a few hundred elements and against each other."});
 }
 
-TEST(Findings, AWrongRowIsNotCompared) {
+TEST(Findings, WrongRow_IsIgnored) {
   StudyRow wrong = row("parallel", 0);
   wrong.agrees = false;
   EXPECT_EQ(general_findings({row("reference", 3), wrong}), Sentences{});
 }
 
-TEST(Findings, ASweepComparesTheFewestAndTheMostThreads) {
+TEST(Findings, ThreadSweep_ComparesFewestAndMost) {
   std::vector<StudyRow> rows{row("reference", 20), row("parallel", 5), row("parallel", 10),
                              row("parallel", 6)};
   rows[1].threads = 4;
@@ -96,29 +93,30 @@ TEST(Findings, ASweepComparesTheFewestAndTheMostThreads) {
   const Sentences findings = general_findings(rows);
   ASSERT_EQ(findings.size(), 2u);
   EXPECT_EQ(findings[1],
-            "With 4 threads parallel is 2.0 times as fast as with 1: 50 % of what the threads could give "
+            "With 4 threads parallel is 2.0 times as fast as with 1: 50 % of linear scaling "
             "(8x8 f32).");
 }
 
-TEST(Findings, ASweepThatDoesNotPaySaysSo) {
+TEST(Findings, ThreadSweepThatIsSlower_SaysSo) {
   std::vector<StudyRow> rows{row("reference", 20), row("parallel", 1), row("parallel", 4)};
   rows[1].threads = 1;
   rows[2].threads = 2;
   EXPECT_EQ(
       general_findings(rows),
       (Sentences{
-          "With SIMD and 1 thread the CPU is 20 times as fast as with plain loops on one core (8x8 f32).",
-          "With 2 threads parallel is slower than with 1, 4 ms against 1: the work is too small to share, "
+          "With SIMD and 1 thread the CPU is 20 times as fast as with scalar loops on one core (8x8 f32).",
+          "With 2 threads parallel is slower than with 1, 4 ms versus 1: the work is too small to split, "
           "or the cores were busy (8x8 f32)."}));
 }
 
-TEST(Findings, SpeakOfTheLastCaseWithTheMostRows) {
+TEST(Findings, SeveralCases_UseTheLastWithMostRows) {
   std::vector<StudyRow> rows{row("reference", 4), row("parallel", 2), row("reference", 9), row("parallel", 3),
                              row("parallel", 1)};
   rows[2].case_name = rows[3].case_name = "second";
   rows[4].case_name = "third";
-  EXPECT_EQ(general_findings(rows).front(),
-            "With SIMD and all cores the CPU is 3.0 times as fast as with plain loops on one core (second).");
+  EXPECT_EQ(
+      general_findings(rows).front(),
+      "With SIMD and all cores the CPU is 3.0 times as fast as with scalar loops on one core (second).");
 }
 
 }  // namespace

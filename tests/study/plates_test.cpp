@@ -7,27 +7,35 @@
 #include <numeric>
 
 #include "tandem/core/error.h"
+#include "tandem/data/image_folder.h"
+#include "tandem/train/metrics.h"
 #include "tests/image/test_files.h"
 
 namespace tandem {
 namespace {
 
 PlatesFlow small_flow() {
-  return {.of_each_kind = 7, .fresh = 10, .side = 64, .image_size = 32, .epochs = 2, .batch_size = 4};
+  return {.images_per_class = 7,
+          .test_images = 10,
+          .photo_size = 64,
+          .image_size = 32,
+          .epochs = 2,
+          .batch_size = 4};
 }
 
-TEST(StudyPlates, FlowGoesFromAFolderToPredictions) {
+TEST(StudyPlates, Flow_FromFolderToPredictions) {
   const TempFolder folder;
   const PlatesFlow flow = small_flow();
   write_flow_plates(folder.path(), flow);
   const FlowResult result = run_plates_flow(folder.path(), flow, cpu_device);
-  EXPECT_EQ(result.train, 10) << "numbers 1 to 5 of each kind";
-  EXPECT_EQ(result.validation, 4) << "numbers 0 and 6 of each kind";
+  EXPECT_EQ(result.train, 10) << "images 1 to 5 of each class";
+  EXPECT_EQ(result.validation, 4) << "images 0 and 6 of each class";
   EXPECT_TRUE(result.file_agrees);
   ASSERT_EQ(result.predictions.size(), 10u);
-  for (const std::int32_t seen : result.predictions) EXPECT_TRUE(seen == 0 || seen == 1);
-  EXPECT_GE(result.accuracy, 0);
-  EXPECT_LE(result.accuracy, 1);
+  for (const std::int32_t predicted : result.predictions) EXPECT_TRUE(predicted == 0 || predicted == 1);
+  const std::vector<std::int32_t> labels = scan_image_folder(folder.path() / "test").labels;
+  EXPECT_EQ(std::ranges::count(labels, 1), 5);
+  EXPECT_DOUBLE_EQ(result.accuracy, accuracy(labels, result.predictions));
   ASSERT_EQ(result.epoch_ms.size(), 2u);
   ASSERT_EQ(result.validation_accuracy.size(), 2u);
 
@@ -44,7 +52,7 @@ TEST(StudyPlates, FlowGoesFromAFolderToPredictions) {
                 result[FlowPhase::update] + result[FlowPhase::evaluate],
             epochs * (1 + 1e-6));
 
-  // The same again: nothing depends on chance but the times.
+  // A second run gives the same results; only the times vary.
   const TempFolder other;
   write_flow_plates(other.path(), flow);
   const FlowResult again = run_plates_flow(other.path(), flow, cpu_device);
@@ -52,7 +60,7 @@ TEST(StudyPlates, FlowGoesFromAFolderToPredictions) {
   EXPECT_EQ(again.validation_accuracy, result.validation_accuracy);
 }
 
-TEST(StudyPlates, WeightsThatAreNotThereAreAnError) {
+TEST(StudyPlates, MissingWeights_Throw) {
   const TempFolder folder;
   PlatesFlow flow = small_flow();
   flow.pretrained = folder.path() / "none.pth";
@@ -60,9 +68,9 @@ TEST(StudyPlates, WeightsThatAreNotThereAreAnError) {
   EXPECT_THROW(run_plates_flow(folder.path(), flow, cpu_device), Error);
 }
 
-// As a GPU's would be, so that what is said of two devices can be tested anywhere.
-FlowResult made_up(Device device, double scale) {
-  FlowResult result{.device = device, .engine = "made up", .train = 34, .validation = 8};
+// Synthetic results, so that findings about two devices can be tested without a GPU.
+FlowResult synthetic_result(Device device, double scale) {
+  FlowResult result{.device = device, .engine = "synthetic", .train = 34, .validation = 8};
   for (std::size_t i = 0; i < flow_phase_count; ++i) result.phase_ms[i] = scale * static_cast<double>(i + 1);
   result[FlowPhase::copy] = device.is_cuda() ? 5 : 0;
   result.total_ms = std::accumulate(result.phase_ms.begin(), result.phase_ms.end(), 0.0);
@@ -81,10 +89,11 @@ const StudyRow& row_of(const std::vector<StudyRow>& rows, const std::string& nam
   return *found;
 }
 
-TEST(PlatesFindings, RowsHoldTheWholeAnEpochAndThePhasesOfEachDevice) {
-  const std::vector<FlowResult> results{made_up(cpu_device, 100), made_up(cuda_device(), 10)};
+TEST(PlatesFindings, Rows_HaveFlowEpochAndPhasesPerDevice) {
+  const std::vector<FlowResult> results{synthetic_result(cpu_device, 100),
+                                        synthetic_result(cuda_device(), 10)};
   const std::vector<StudyRow> rows = plates_rows(results);
-  EXPECT_EQ(rows.size(), 2 * (2 + flow_phase_count) - 1) << "the CPU copies nothing";
+  EXPECT_EQ(rows.size(), 2 * (2 + flow_phase_count) - 1) << "there is no copy on the CPU";
   const StudyRow whole = row_of(rows, "whole flow", "cuda:0");
   EXPECT_EQ(whole.version, "cuda");
   EXPECT_TRUE(whole.agrees);
@@ -99,11 +108,11 @@ TEST(PlatesFindings, RowsHoldTheWholeAnEpochAndThePhasesOfEachDevice) {
   EXPECT_EQ(row_of(rows, "forward", "cpu").median_ms, 400);
   EXPECT_DOUBLE_EQ(*row_of(rows, "forward", "cuda:0").speedup, 10);
   EXPECT_FALSE(row_of(rows, "copy", "cuda:0").speedup);
-  EXPECT_FALSE(row_of(rows, "whole flow", "cpu").max_error) << "it is what others are compared with";
+  EXPECT_FALSE(row_of(rows, "whole flow", "cpu").max_error) << "it is the reference";
 }
 
-TEST(PlatesFindings, OtherPredictionsThanTheFirstDevicesAreWrong) {
-  std::vector<FlowResult> results{made_up(cpu_device, 100), made_up(cuda_device(), 10)};
+TEST(PlatesFindings, DifferingPredictions_AreWrong) {
+  std::vector<FlowResult> results{synthetic_result(cpu_device, 100), synthetic_result(cuda_device(), 10)};
   for (std::size_t i = 0; i < 3; ++i) results[1].predictions[i] ^= 1;
   EXPECT_TRUE(row_of(plates_rows(results), "whole flow", "cuda:0").agrees) << "3 of 100 may differ";
   results[1].predictions[3] ^= 1;
@@ -118,33 +127,35 @@ TEST(PlatesFindings, OtherPredictionsThanTheFirstDevicesAreWrong) {
   EXPECT_EQ(differing_share(results[0], results[1]), 1);
 }
 
-TEST(PlatesFindings, AFileThatGivesOtherOutputsIsWrong) {
-  std::vector<FlowResult> results{made_up(cpu_device, 100)};
+TEST(PlatesFindings, FileWithDifferentOutputs_IsWrong) {
+  std::vector<FlowResult> results{synthetic_result(cpu_device, 100)};
   results[0].file_agrees = false;
   EXPECT_FALSE(row_of(plates_rows(results), "whole flow", "cpu").agrees);
   const std::vector<std::string> findings = plates_findings(results);
   EXPECT_EQ(
-      std::ranges::count(findings, "The model's file gives other outputs than the model trained on cpu."), 1);
+      std::ranges::count(findings, "The model file gives different outputs than the model trained on cpu."),
+      1);
 }
 
-TEST(PlatesFindings, SentencesSayWhatItTookAndWhereTheTimeGoes) {
-  std::vector<FlowResult> results{made_up(cpu_device, 100), made_up(cuda_device(), 10)};
+TEST(PlatesFindings, Findings_ReportTotalsAndPhases) {
+  std::vector<FlowResult> results{synthetic_result(cpu_device, 100), synthetic_result(cuda_device(), 10)};
   results[1].predictions[0] ^= 1;
   const std::vector<std::string> findings = plates_findings(results);
   ASSERT_EQ(findings.size(), 5u);
   EXPECT_EQ(
       findings[0],
-      "3 epochs over 34 photographs, each judged by 8, and 100 predictions take 4.20 s on cpu; 425 ms on "
+      "3 epochs over 34 photographs, each validated on 8, and 100 predictions take 4.20 s on cpu; 425 ms on "
       "cuda:0, 9.9 times as fast.");
   EXPECT_EQ(
       findings[1],
       "Where the time goes on cpu: other 21 %, predict 19 %, evaluate 17 %, update 14 %, backward 12 %.");
-  EXPECT_EQ(findings[3], "cpu and cuda:0 see 99.0 % of the fresh plates alike (at least 97 % must be).");
-  EXPECT_EQ(findings[4], "Fresh plates told right: 90.0 % on cpu, 90.0 % on cuda:0.");
+  EXPECT_EQ(findings[3], "cpu and cuda:0 agree on 99.0 % of the test plates (required: 97 %).");
+  EXPECT_EQ(findings[4], "Accuracy on the test plates: 90.0 % on cpu, 90.0 % on cuda:0.");
 }
 
-TEST(PlatesFindings, PlotsHaveASeriesADevice) {
-  const std::vector<FlowResult> results{made_up(cpu_device, 100), made_up(cuda_device(), 10)};
+TEST(PlatesFindings, Plots_HaveOneSeriesPerDevice) {
+  const std::vector<FlowResult> results{synthetic_result(cpu_device, 100),
+                                        synthetic_result(cuda_device(), 10)};
   const std::vector<Plot> plots = plates_plots(results);
   ASSERT_EQ(plots.size(), 3u);
   ASSERT_EQ(plots[0].series.size(), 2u);

@@ -1,4 +1,4 @@
-// Case names, and the studies themselves on tiny cases.
+// Case parsing, and the studies themselves on tiny cases.
 #include "tandem/study/studies.h"
 
 #include <fmt/format.h>
@@ -9,7 +9,7 @@
 namespace tandem {
 namespace {
 
-TEST(ParseCase, ReadsSizesTypeAndKernel) {
+TEST(ParseCase, ValidText_GivesSizesTypeAndKernel) {
   const CaseName plain = parse_case(find_study("max"), "4096x512 i32");
   EXPECT_EQ(plain.rows, 4096);
   EXPECT_EQ(plain.columns, 512);
@@ -21,7 +21,7 @@ TEST(ParseCase, ReadsSizesTypeAndKernel) {
   EXPECT_EQ(kernel.kernel_columns, 11);
 }
 
-TEST(ParseCase, EveryExampleIsACase) {
+TEST(ParseCase, EveryExample_IsValid) {
   for (const Study& study : all_studies())
     if (study.kind == CaseKind::none)
       EXPECT_EQ(error_text([&] { check_case(study, "3x3 f32"); }),
@@ -30,7 +30,7 @@ TEST(ParseCase, EveryExampleIsACase) {
       EXPECT_NO_THROW(check_case(study, study.example)) << study.name;
 }
 
-TEST(ParseCase, SaysWhatItExpected) {
+TEST(ParseCase, InvalidText_ThrowsWithExpected) {
   for (const char* text :
        {"", "10", "10x", "10x10", "10x10 ", "x10 i32", "0x10 i32", "-1x10 i32", "10x10  i32", "10x10 i32 ",
         "10x10 i32 3x3", " 10x10 i32", "1e3x10 i32", "10×10 i32", "99999999999999999999x1 i32"})
@@ -41,21 +41,20 @@ TEST(ParseCase, SaysWhatItExpected) {
               "[study correlation] expected a case such as \"1024x1024 f32 3x3\", got \"" +
                   std::string(text) + "\"");
   EXPECT_EQ(error_text([] { parse_case(find_study("max"), "10x10 bf16"); }),
-            "[study max] expected a type out of f32, f64, u8, i32, i64, got bf16");
+            "[study max] expected one of the types f32, f64, u8, i32, i64, got bf16");
   EXPECT_EQ(error_text([] { parse_case(find_study("xxt"), "10x10 i32"); }),
-            "[study xxt] expected a type out of f32, tf32, f64, got i32");
+            "[study xxt] expected one of the types f32, tf32, f64, got i32");
   EXPECT_EQ(error_text([] { parse_case(find_study("correlation"), "10x10 i32 3x3"); }),
-            "[study correlation] expected a type out of f32, f64, got i32");
+            "[study correlation] expected one of the types f32, f64, got i32");
 }
 
-TEST(FindStudy, AnUnknownNameIsAnError) {
+TEST(FindStudy, UnknownName_Throws) {
   EXPECT_EQ(find_study("xxt").name, "xxt");
-  EXPECT_EQ(
-      error_text([] { find_study("XXT"); }),
-      "expected a study out of max, xxt, correlation, devices, workers, augment, plates, all, got 'XXT'");
+  EXPECT_EQ(error_text([] { find_study("XXT"); }),
+            "expected one of max, xxt, correlation, devices, workers, augment, plates, all, got 'XXT'");
 }
 
-// Every version that runs here, on sizes around nothing in particular.
+// Checks every version that can run here on arbitrary small sizes.
 void expect_agreement(const char* study, const std::vector<std::string>& cases) {
   const StudyReport report = find_study(study).run({.quick = true, .cases = cases});
   EXPECT_EQ(report.study, study);

@@ -1,8 +1,9 @@
-// run_case() on computations made for the test: right ones, wrong ones, slow ones.
+// run_case() on synthetic computations: correct, wrong and slow ones.
 #include "tandem/study/study_case.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -13,7 +14,7 @@
 namespace tandem {
 namespace {
 
-// Twelve ones on the CPU, where `change` may spoil the result of a version.
+// Twelve ones; `change` may corrupt the result of a version.
 StudyCase ones(const std::function<void(std::vector<double>&, Version)>& change) {
   return {.name = "ones",
           .inputs = {zeros({12}, DType::f64)},
@@ -31,7 +32,7 @@ StudyCase ones(const std::function<void(std::vector<double>&, Version)>& change)
 
 const StudyOptions on_cpu{.quick = true, .devices = {cpu_device}};
 
-TEST(RunCase, RightVersionsAgreeAndAreMeasured) {
+TEST(RunCase, CorrectVersions_AgreeAndAreMeasured) {
   const std::vector<StudyRow> rows = run_case(ones([](auto&, Version) {}), on_cpu);
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0].version, "reference");
@@ -54,7 +55,7 @@ TEST(RunCase, RightVersionsAgreeAndAreMeasured) {
   EXPECT_EQ(rows[0].speedup, 1);
 }
 
-TEST(RunCase, AWrongVersionIsMarkedAndNotMeasured) {
+TEST(RunCase, WrongVersion_IsMarkedAndNotMeasured) {
   const std::vector<StudyRow> rows = run_case(ones([](std::vector<double>& values, Version version) {
                                                 if (version == Version::parallel) values.back() = 1.5;
                                               }),
@@ -68,7 +69,7 @@ TEST(RunCase, AWrongVersionIsMarkedAndNotMeasured) {
   EXPECT_FALSE(rows[1].share_of_peak);
 }
 
-TEST(RunCase, AWrongReferenceDoesNotMakeTheOthersWrong) {
+TEST(RunCase, WrongReference_DoesNotAffectOthers) {
   const std::vector<StudyRow> rows = run_case(ones([](std::vector<double>& values, Version version) {
                                                 if (version == Version::reference) values[0] = 2;
                                               }),
@@ -78,7 +79,7 @@ TEST(RunCase, AWrongReferenceDoesNotMakeTheOthersWrong) {
   EXPECT_FALSE(rows[1].speedup);
 }
 
-TEST(RunCase, WhatIsNoNumberIsWrong) {
+TEST(RunCase, NonFiniteResult_IsWrong) {
   for (const double bad :
        {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
     const std::vector<StudyRow> rows = run_case(ones([bad](std::vector<double>& values, Version version) {
@@ -90,7 +91,7 @@ TEST(RunCase, WhatIsNoNumberIsWrong) {
   }
 }
 
-TEST(RunCase, AResultOfAnotherSizeIsWrong) {
+TEST(RunCase, ResultOfDifferentSize_IsWrong) {
   const std::vector<StudyRow> rows = run_case(ones([](std::vector<double>& values, Version version) {
                                                 if (version == Version::reference) values.resize(5);
                                               }),
@@ -99,7 +100,7 @@ TEST(RunCase, AResultOfAnotherSizeIsWrong) {
   EXPECT_TRUE(rows[1].agrees);
 }
 
-TEST(RunCase, AnErrorWithinTheToleranceAgrees) {
+TEST(RunCase, ErrorWithinTolerance_Agrees) {
   const std::vector<StudyRow> rows = run_case(ones([](std::vector<double>& values, Version version) {
                                                 if (version == Version::parallel) values[7] += 5e-7;
                                               }),
@@ -108,18 +109,18 @@ TEST(RunCase, AnErrorWithinTheToleranceAgrees) {
   EXPECT_NEAR(*rows[1].max_error, 5e-7, 1e-12);
 }
 
-TEST(RunCase, AVersionThatBeatsTheCopyIsThePeak) {
+TEST(RunCase, VersionFasterThanCopy_BecomesPeak) {
   StudyCase fast = ones([](auto&, Version) {});
-  fast.bytes = std::int64_t{1} << 20;  // it says that it moves more than it does
-  double greatest = 0;
+  fast.bytes = std::int64_t{1} << 20;  // claims to move more than it does
+  double max_share = 0;
   for (const StudyRow& row : run_case(fast, on_cpu)) {
     EXPECT_LE(*row.share_of_peak, 1);
-    greatest = std::max(greatest, *row.share_of_peak * row.median_ms / row.min_ms);
+    max_share = std::max(max_share, *row.share_of_peak * row.median_ms / row.min_ms);
   }
-  EXPECT_NEAR(greatest, 1, 1e-9);
+  EXPECT_NEAR(max_share, 1, 1e-9);
 }
 
-TEST(RunCase, ASlowReferenceIsLeftOut) {
+TEST(RunCase, SlowReference_IsSkipped) {
   StudyCase slow = ones([](auto&, Version) {});
   slow.reference_steps = std::int64_t{1} << 40;
   const std::vector<StudyRow> rows = run_case(slow, on_cpu);
@@ -129,40 +130,40 @@ TEST(RunCase, ASlowReferenceIsLeftOut) {
   EXPECT_FALSE(rows[0].speedup);
 }
 
-TEST(RunCase, WithoutAReferenceExactValuesFindTheError) {
+TEST(RunCase, NoReference_ExactValuesFindTheError) {
   StudyCase slow = ones([](std::vector<double>& values, Version) { values[6] = 1.25; });
   slow.reference_steps = std::int64_t{1} << 40;
   EXPECT_FALSE(run_case(slow, on_cpu)[0].agrees);
 }
 
-TEST(RunCase, SweepsThreadCountsAndSetsThemBack) {
+TEST(RunCase, ThreadSweep_RestoresThreadCount) {
   const int before = thread_count();
-  std::vector<int> seen;
+  std::vector<int> observed;
   StudyOptions options = on_cpu;
   options.cores = {1, 3};
-  const std::vector<StudyRow> rows = run_case(ones([&seen](auto&, Version version) {
+  const std::vector<StudyRow> rows = run_case(ones([&observed](auto&, Version version) {
                                                 if (version == Version::parallel)
-                                                  seen.push_back(thread_count());
+                                                  observed.push_back(thread_count());
                                               }),
                                               options);
   ASSERT_EQ(rows.size(), 3u);
   EXPECT_FALSE(rows[0].threads);
   EXPECT_EQ(rows[1].threads, 1);
   EXPECT_EQ(rows[2].threads, 3);
-  EXPECT_EQ(seen.front(), before);  // looks at the result's shape
-  EXPECT_EQ(seen.at(1), 1);
-  EXPECT_EQ(seen.back(), 3);
+  EXPECT_EQ(observed.front(), before);  // this call determines the shape of the result
+  EXPECT_EQ(observed.at(1), 1);
+  EXPECT_EQ(observed.back(), 3);
   EXPECT_EQ(thread_count(), before);
 }
 
-TEST(RunCase, NothingToRunIsAnError) {
+TEST(RunCase, NothingToRun_Throws) {
   StudyOptions options = on_cpu;
   options.versions = {Version::cuda, Version::cuda_simple};
   EXPECT_EQ(error_text([&] { run_case(ones([](auto&, Version) {}), options); }),
-            "[study] case \"ones\": none of the versions asked for (cuda, cuda-simple) can run here");
+            "[study] case \"ones\": none of the requested versions (cuda, cuda-simple) can run here");
 }
 
-TEST(CheckFits, RefusesWhatNoMachineHolds) {
+TEST(CheckFits, TooLargeForMemory_Throws) {
   check_fits("max", "small", 1e3);
   const std::string error = error_text([] { check_fits("max", "1000000000x1000000000 i32", 3e18); });
   EXPECT_EQ(

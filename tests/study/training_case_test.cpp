@@ -1,4 +1,4 @@
-// Cases of the study of devices as text, and what they count.
+// Parsing of devices-study cases and their operation counts.
 #include "tandem/study/training_case.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 namespace tandem {
 namespace {
 
-TEST(TrainingCase, ReadsLayersAndBatch) {
+TEST(TrainingCase, ValidText_GivesLayersAndBatch) {
   const TrainingCase parsed = parse_training_case("784,1024,512,10 batch 128");
   EXPECT_EQ(parsed.layers, (std::vector<std::int64_t>{784, 1024, 512, 10}));
   EXPECT_EQ(parsed.batch_size, 128);
@@ -19,14 +19,14 @@ TEST(TrainingCase, ReadsLayersAndBatch) {
   EXPECT_EQ(parse_training_case("784,10 batch 60000").layers.size(), 2u);
 }
 
-TEST(TrainingCase, CountsWeightsAndOperations) {
+TEST(TrainingCase, Counts_WeightsAndOperations) {
   const TrainingCase parsed = parse_training_case("784,200,10 batch 16");
   EXPECT_EQ(parsed.weights(), 158800);
   // Forward and gradient of the weights in both layers, gradient of the inputs in the second only.
   EXPECT_EQ(parsed.operations(), 2 * (156800 * 2 + 2000 * 3));
 }
 
-TEST(TrainingCase, KnowsTheConvolutionalNetwork) {
+TEST(TrainingCase, Cnn_CountsMatchTheModel) {
   const TrainingCase parsed = parse_training_case("cnn batch 128");
   EXPECT_TRUE(parsed.is_convolutional());
   EXPECT_EQ(parsed.name(), "cnn batch 128");
@@ -40,7 +40,7 @@ TEST(TrainingCase, KnowsTheConvolutionalNetwork) {
   EXPECT_EQ(parsed.operations(), 2 * (2 * first + 3 * others));
 }
 
-TEST(TrainingCase, SaysWhatItExpected) {
+TEST(TrainingCase, InvalidText_ThrowsWithExpected) {
   for (const char* text : {"",
                            "784",
                            "784,200,10",
@@ -72,7 +72,7 @@ TEST(TrainingCase, SaysWhatItExpected) {
             "[study devices] expected a batch size from 1 to 60000, got 60001");
 }
 
-TEST(JoinCases, APartWithoutASpaceGoesOn) {
+TEST(JoinCases, PartWithoutSpace_IsContinued) {
   using Words = std::vector<std::string>;
   EXPECT_EQ(join_cases({}), Words{});
   EXPECT_EQ(join_cases({"9x9 f32", "3x3 f64"}), (Words{"9x9 f32", "3x3 f64"}));

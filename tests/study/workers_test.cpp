@@ -2,13 +2,13 @@
 
 #include <gtest/gtest.h>
 
-#include "tandem/data/loader.h"
+#include "tandem/data/loader/loader.h"
 #include "tandem/study/worker_findings.h"
 
 namespace tandem {
 namespace {
 
-TEST(StudyWorkers, EveryNumberAndKindGivesTheSameBatches) {
+TEST(StudyWorkers, EveryWorkerCountAndKind_GivesSameBatches) {
   const StudyReport report =
       study_workers({.quick = true, .devices = {cpu_device}, .program = TANDEM_PROGRAM});
   std::size_t plain = 0, loading = 0, training = 0;

@@ -1,7 +1,11 @@
 #include "tandem/tensor/tensor.h"
 
-#include <limits>
+#include <cstdint>
+#include <functional>
 #include <numeric>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "tandem/ops/fill.h"
 #include "tandem/tensor/copy.h"
@@ -12,7 +16,7 @@
 namespace tandem {
 namespace {
 
-// 0, 1, 2, … in the given shape.
+// The values 0, 1, 2, ... in the given shape.
 Tensor counting(const Shape& shape, Device device, DType dtype = DType::f32) {
   std::vector<double> values(static_cast<std::size_t>(shape.numel()));
   std::iota(values.begin(), values.end(), 0.0);
@@ -24,7 +28,7 @@ class TensorTest : public testing::TestWithParam<Device> {
   Device device() const { return GetParam(); }
 };
 
-TEST_P(TensorTest, KeepsWhatItWasMadeFrom) {
+TEST_P(TensorTest, From_HasShapeDtypeDeviceAndValues) {
   const std::vector<float> values = {1, 2, 3, 4, 5, 6};
   const Tensor x = Tensor::from(values, {2, 3}, device());
   EXPECT_TRUE(x.defined());
@@ -39,13 +43,13 @@ TEST_P(TensorTest, KeepsWhatItWasMadeFrom) {
   EXPECT_EQ(x.to_vector<float>(), values);
 }
 
-TEST_P(TensorTest, ReadsOneElement) {
+TEST_P(TensorTest, Item_ReturnsTheOneElement) {
   EXPECT_EQ(Tensor::from(std::vector<std::int64_t>{7}, {}, device()).item<std::int64_t>(), 7);
   EXPECT_EQ(Tensor::from(std::vector<std::uint8_t>{9}, {1, 1}, device()).item<std::uint8_t>(), 9);
   EXPECT_EQ(counting({2, 3}, device()).slice(0, 1, 2).slice(1, 2, 3).item<float>(), 5);
 }
 
-TEST_P(TensorTest, HandlesShareMemoryAndClonesDoNot) {
+TEST_P(TensorTest, Copy_SharesMemory_CloneDoesNot) {
   const Tensor x = counting({4}, device());
   const Tensor same = x, other = x.clone();
   clear(x);
@@ -54,7 +58,7 @@ TEST_P(TensorTest, HandlesShareMemoryAndClonesDoNot) {
   EXPECT_EQ(x.contiguous().bytes(), x.bytes());
 }
 
-TEST_P(TensorTest, ReshapesWithoutCopying) {
+TEST_P(TensorTest, Reshape_Contiguous_SharesMemory) {
   const Tensor x = counting({2, 6}, device());
   for (const Dims& sizes : {Dims{12}, Dims{3, 4}, Dims{-1, 4}, Dims{3, -1}, Dims{2, 2, -1}, Dims{-1}}) {
     const Tensor y = x.reshape(sizes);
@@ -67,13 +71,13 @@ TEST_P(TensorTest, ReshapesWithoutCopying) {
   EXPECT_EQ(counting({}, device()).reshape({1, 1}).shape(), (Shape{1, 1}));
 }
 
-TEST_P(TensorTest, ReshapeCopiesWhereAViewCannotSayIt) {
+TEST_P(TensorTest, Reshape_NonContiguous_Copies) {
   const Tensor x = counting({2, 3}, device()).transpose();
   expect_values(x.reshape({6}), {0, 3, 1, 4, 2, 5}, 0);
   EXPECT_NE(x.reshape({6}).bytes(), x.bytes());
 }
 
-TEST_P(TensorTest, PermutesAndTransposes) {
+TEST_P(TensorTest, PermuteAndTranspose_ReorderAxes) {
   const Tensor x = counting({2, 3, 4}, device());
   const Tensor y = x.permute({2, 0, 1});
   EXPECT_EQ(y.shape(), (Shape{4, 2, 3}));
@@ -91,7 +95,7 @@ TEST_P(TensorTest, PermutesAndTransposes) {
   EXPECT_EQ(x.transpose(0, 2).shape(), (Shape{4, 3, 2}));
 }
 
-TEST_P(TensorTest, Slices) {
+TEST_P(TensorTest, Slice_SelectsARange) {
   const Tensor x = counting({4, 3}, device());
   expect_values(x.slice(0, 1, 3), {3, 4, 5, 6, 7, 8}, 0);
   expect_values(x.slice(1, 1, 3), {1, 2, 4, 5, 7, 8, 10, 11}, 0);
@@ -101,7 +105,7 @@ TEST_P(TensorTest, Slices) {
   EXPECT_FALSE(x.slice(1, 1, 3).is_contiguous());
 }
 
-TEST_P(TensorTest, RepeatsInABroadcastView) {
+TEST_P(TensorTest, BroadcastView_RepeatsAxesOfSizeOne) {
   const Tensor x = tensor_of({1, 2}, {2, 1}, DType::i32, device());
   const Tensor y = x.broadcast_view({2, 2, 3});
   EXPECT_EQ(y.strides(), (Dims{0, 1, 0}));
@@ -109,7 +113,7 @@ TEST_P(TensorTest, RepeatsInABroadcastView) {
   expect_values(y.contiguous(), values_of(y), 0);
 }
 
-TEST_P(TensorTest, CopiesThroughStridesOfEveryElementSize) {
+TEST_P(TensorTest, CopyInto_AnyStridesAndElementSize_Copies) {
   for (DType dtype : {DType::u8, DType::bf16, DType::f32, DType::f64}) {
     const Tensor x = counting({13, 7}, device(), dtype);
     Tensor to = zeros({7, 20}, dtype, device());
@@ -122,7 +126,7 @@ TEST_P(TensorTest, CopiesThroughStridesOfEveryElementSize) {
   expect_values(large.transpose().contiguous().transpose(), values_of(large), 0);
 }
 
-TEST_P(TensorTest, EmptyShapesAreHarmless) {
+TEST_P(TensorTest, EmptyShape_AllOperationsWork) {
   const Tensor x = Tensor::empty({3, 0}, DType::f32, device());
   EXPECT_TRUE(x.defined());
   EXPECT_TRUE(x.is_contiguous());
@@ -137,7 +141,7 @@ TEST_P(TensorTest, EmptyShapesAreHarmless) {
   EXPECT_EQ(Tensor::empty({big, 0, big}, DType::f64, device()).clone().numel(), 0);
 }
 
-TEST_P(TensorTest, MovesBetweenDevicesWithItsStrides) {
+TEST_P(TensorTest, To_OtherDevice_KeepsStrides) {
   const Tensor x = counting({4, 3}, cpu_device).transpose().slice(0, 1, 3);
   const Tensor there = x.to(device());
   EXPECT_EQ(there.device(), device());
@@ -147,7 +151,7 @@ TEST_P(TensorTest, MovesBetweenDevicesWithItsStrides) {
   EXPECT_EQ(there.to(device()).bytes(), there.bytes());
 }
 
-TEST_P(TensorTest, GradientsFlowThroughViews) {
+TEST_P(TensorTest, Views_AreDifferentiable) {
   const auto through = [&](const std::function<Tensor(const Tensor&)>& view) {
     expect_gradients([&](const auto& in) { return view(in[0]); },
                      {random_tensor({4, 6}, DType::f64, device(), 1)});
@@ -162,13 +166,13 @@ TEST_P(TensorTest, GradientsFlowThroughViews) {
   through([](const Tensor& x) { return x.to(cpu_device).to(x.device()); });
 }
 
-TEST_P(TensorTest, ASliceOfNothingStillGetsItsGradient) {
+TEST_P(TensorTest, EmptySlice_HasZeroGradient) {
   Tensor x = counting({3}, device()).set_requires_grad();
   backward(sum(x.slice(0, 1, 1)));
   expect_values(x.grad(), {0, 0, 0}, 0);
 }
 
-TEST_P(TensorTest, NothingIsRecordedUnderNoGradOrAfterDetach) {
+TEST_P(TensorTest, NoGradAndDetach_RecordNothing) {
   Tensor x = counting({3}, device()).set_requires_grad();
   {
     const NoGrad no_grad;
@@ -185,16 +189,17 @@ TEST_P(TensorTest, NothingIsRecordedUnderNoGradOrAfterDetach) {
   expect_values(x.grad(), {0, 1, 2}, 0);
 }
 
-TEST_P(TensorTest, ATapeIsUsedOnce) {
+TEST_P(TensorTest, Backward_SecondTimeOnSameTape_Throws) {
   Tensor x = counting({2}, device()).set_requires_grad();
   const Tensor y = multiply(x, x), loss = sum(y);
   backward(loss);
   EXPECT_EQ(error_text([&] { backward(sum(y)); }),
-            "[backward] the tape behind 'multiply' was used up by an earlier backward()");
+            "[backward] expected a tape that was not used before, got one that an earlier backward() freed "
+            "(at 'multiply')");
   expect_values(x.grad(), {0, 2}, 0);
 }
 
-TEST_P(TensorTest, AFreshTapeAddsToTheGradient) {
+TEST_P(TensorTest, Backward_Repeated_AccumulatesGradients) {
   Tensor x = counting({2}, device()).set_requires_grad();
   for (int i = 0; i < 3; ++i) backward(sum(multiply(x, x)));
   expect_values(x.grad(), {0, 6}, 0);
@@ -206,7 +211,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, TensorTest, testing::ValuesIn(test_devices()),
 
 class PermuteGolden : public OpTest {};
 
-TEST_P(PermuteGolden, EqualsPyTorch) {
+TEST_P(PermuteGolden, MatchesPyTorch) {
   expect_golden("permute", dtype(), device(), 0, [](const golden::Case& one, const std::vector<Tensor>& in) {
     const auto axes = one.params.at("axes").get<std::vector<std::int64_t>>();
     return in[0].permute(Dims(std::span<const std::int64_t>(axes)));
@@ -216,8 +221,8 @@ TEST_P(PermuteGolden, EqualsPyTorch) {
 INSTANTIATE_TEST_SUITE_P(Devices, PermuteGolden, testing::ValuesIn(op_cases({DType::f32, DType::f64})),
                          op_case_name);
 
-// The chain is taken apart in a loop; by recursion it would need a stack frame or more for every link.
-TEST(Tape, ALongChainIsDestroyedWithoutRecursion) {
+// Recursive destruction of this chain would overflow the stack.
+TEST(Tape, LongChain_IsDestroyedWithoutRecursion) {
   Tensor x = counting({1}, cpu_device).set_requires_grad();
   const Tensor one = counting({1}, cpu_device);
   Tensor y = x;
@@ -227,7 +232,7 @@ TEST(Tape, ALongChainIsDestroyedWithoutRecursion) {
   EXPECT_TRUE(x.requires_grad());
 }
 
-TEST(Tape, ALongChainCanBeWalkedBack) {
+TEST(Tape, LongChain_BackwardSucceeds) {
   Tensor x = counting({1}, cpu_device).set_requires_grad();
   Tensor y = x;
   for (int i = 0; i < 20'000; ++i) y = y.reshape({1});
@@ -235,7 +240,7 @@ TEST(Tape, ALongChainCanBeWalkedBack) {
   EXPECT_EQ(x.grad().item<float>(), 1);
 }
 
-TEST(Tape, ARepeatedInputIsCountedForEveryUse) {
+TEST(Tape, RepeatedInput_GradientsAreSummed) {
   Tensor x = tensor_of({3}, {1}, DType::f64).set_requires_grad();
   Tensor y = x;
   for (int i = 0; i < 10; ++i) y = add(y, y);  // 2¹⁰ paths
@@ -243,17 +248,18 @@ TEST(Tape, ARepeatedInputIsCountedForEveryUse) {
   EXPECT_EQ(x.grad().item<double>(), 1024);
 }
 
-TEST(Tape, BackwardNamesWhatItNeeds) {
+TEST(Tape, Backward_InvalidArguments_Throw) {
   const Tensor x = counting({2}, cpu_device);
   EXPECT_EQ(error_text([&] { backward(x); }), "[backward] expected a loss of one element, got shape [2]");
-  EXPECT_EQ(error_text([&] { backward(x.slice(0, 0, 1)); }),
-            "[backward] expected a result that depends on a tensor that requires a gradient");
+  EXPECT_EQ(
+      error_text([&] { backward(x.slice(0, 0, 1)); }),
+      "[backward] expected a result that depends on a tensor with requires_grad, got one that does not");
   const Tensor leaf = counting({2}, cpu_device).set_requires_grad();
   EXPECT_EQ(error_text([&] { backward(leaf, counting({3}, cpu_device)); }),
             "[backward] expected a gradient of shape [2], got [3]");
 }
 
-TEST(Tape, OnlyAFloatingLeafCanRequireAGradient) {
+TEST(Tape, SetRequiresGrad_NotAFloatingLeaf_Throws) {
   EXPECT_EQ(error_text([] { counting({2}, cpu_device, DType::i32).set_requires_grad(); }),
             "[requires_grad] expected a floating dtype, got i32");
   Tensor x = counting({1}, cpu_device).set_requires_grad();
@@ -268,7 +274,7 @@ TEST(Tape, OnlyAFloatingLeafCanRequireAGradient) {
   EXPECT_EQ(error_text([&] { x.set_grad(y); }), "[grad] expected a tensor that requires a gradient");
 }
 
-TEST(Tensor, BadArgumentsAreNamed) {
+TEST(Tensor, Views_InvalidArguments_Throw) {
   const Tensor x = counting({2, 3}, cpu_device);
   EXPECT_EQ(error_text([&] { x.reshape({4}); }),
             "[reshape] expected a shape of 6 elements, got [4] for [2, 3]");
@@ -303,13 +309,13 @@ TEST(Tensor, BadArgumentsAreNamed) {
             "[broadcast] expected a shape that broadcasts to [3], got [2, 3]");
 }
 
-TEST(Tensor, ReadingTheWrongThingIsAnError) {
+TEST(Tensor, Read_WrongDtypeOrSize_Throws) {
   const Tensor x = counting({2, 3}, cpu_device);
   EXPECT_EQ(error_text([&] { x.to_vector<double>(); }), "[tensor] expected to read f64, got a tensor of f32");
   EXPECT_EQ(error_text([&] { x.item<float>(); }),
             "[tensor] expected a tensor of 1 element, got shape [2, 3]");
-  EXPECT_EQ(error_text([] { Tensor().item<float>(); }), "[tensor] expected a tensor, got an empty handle");
-  EXPECT_EQ(error_text([] { Tensor().clone(); }), "[clone] expected a tensor, got an empty handle");
+  EXPECT_EQ(error_text([] { Tensor().item<float>(); }), "[tensor] expected a tensor, got an undefined one");
+  EXPECT_EQ(error_text([] { Tensor().clone(); }), "[clone] expected a tensor, got an undefined one");
   EXPECT_EQ(error_text([] {
               Tensor::from(std::vector<float>{1, 2}, {3});
             }),
@@ -317,7 +323,7 @@ TEST(Tensor, ReadingTheWrongThingIsAnError) {
   EXPECT_THROW(x.data<double>(), InternalError);
 }
 
-TEST(Tensor, SizesThatOverflowAreRefusedBeforeMemoryIsTaken) {
+TEST(Tensor, Empty_SizeOverflow_ThrowsBeforeAllocating) {
   const std::int64_t big = std::int64_t{1} << 31;
   EXPECT_EQ(error_text([&] {
               Tensor::empty({big, big}, DType::f64);
@@ -329,27 +335,27 @@ TEST(Tensor, SizesThatOverflowAreRefusedBeforeMemoryIsTaken) {
             std::string::npos);
 }
 
-TEST(Layout, MergesAxesThatRunOn) {
-  const auto dense = make_layout<2>({2, 3, 4}, {Dims{12, 4, 1}, Dims{12, 4, 1}});
+TEST(Layout, MakeLayout_MergesAdjacentAxes) {
+  const auto dense = detail::make_layout<2>({2, 3, 4}, {Dims{12, 4, 1}, Dims{12, 4, 1}});
   EXPECT_EQ(dense.rank, 1);
   EXPECT_EQ(dense.sizes[0], 24);
   EXPECT_TRUE(dense.all_dense());
-  const auto half = make_layout<2>({2, 3, 4}, {Dims{12, 4, 1}, Dims{20, 4, 1}});
+  const auto half = detail::make_layout<2>({2, 3, 4}, {Dims{12, 4, 1}, Dims{20, 4, 1}});
   EXPECT_EQ(half.rank, 2);
   EXPECT_EQ(half.sizes[1], 12);
   EXPECT_FALSE(half.is_dense(1));
   EXPECT_EQ(half.offsets(13)[1], 21);
-  const auto scalar = make_layout<1>({}, {Dims{}});
+  const auto scalar = detail::make_layout<1>({}, {Dims{}});
   EXPECT_EQ(scalar.numel, 1);
   EXPECT_TRUE(scalar.all_dense());
 }
 
-TEST(Layout, RunsCoverAnyPart) {
-  const auto layout = make_layout<1>({3, 5}, {Dims{7, 1}});
+TEST(Layout, ForEachRun_CoversAnyRange) {
+  const auto layout = detail::make_layout<1>({3, 5}, {Dims{7, 1}});
   for (std::int64_t begin = 0; begin <= 15; ++begin)
     for (std::int64_t end = begin; end <= 15; ++end) {
       std::int64_t next = begin;
-      for_each_run(layout, begin, end, [&](const auto& offset, std::int64_t count) {
+      detail::for_each_run(layout, begin, end, [&](const auto& offset, std::int64_t count) {
         for (std::int64_t i = 0; i < count; ++i, ++next) EXPECT_EQ(offset[0] + i, next / 5 * 7 + next % 5);
       });
       EXPECT_EQ(next, end);

@@ -1,5 +1,5 @@
-// Steps of the CPU's engine take no memory from the host's allocator either. This file replaces the global
-// operator new of its test program by one that counts; the sanitizers want to keep their own.
+// Steps of the CPU engine do not allocate on the host heap either. This file replaces the global operator new
+// of its test program by one that counts; not with sanitizers, which need their own.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -8,7 +8,7 @@
 
 #include "tandem/nn/mlp.h"
 #include "tandem/ops/random.h"
-#include "tandem/train/engine.h"
+#include "tandem/train/engines/engine.h"
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
@@ -31,23 +31,23 @@ void operator delete(void* memory, std::size_t) noexcept {
 namespace tandem {
 namespace {
 
-TEST(Allocation, StepsOfThePerceptronOnTheCpuTakeNone) {
+TEST(Allocation, PerceptronStepsOnCpu_AllocateNothing) {
   ImageSet images;
   images.images = random_integers({20000, 28, 28, 1}, 0, 256, {.seed = 1, .dtype = DType::u8});
   images.labels = random_integers({20000}, 0, 10, {.seed = 2, .dtype = DType::i32});
   images.classes.resize(10);
   const auto model = make_mlp({.layers = {784, 16, 10}});
   Optimizer optimizer(model->parameters(), {}, 0.1);
-  StoredImages source(images, {.samples = 20000, .batch_size = 16});
+  InMemorySource source(images, {.samples = 20000, .batch_size = 16});
   const auto engine = make_engine({.model = *model, .optimizer = optimizer, .source = source});
   engine->run(0, 0, 1250);
-  const auto taken_by = [&](std::int64_t steps) {
+  const auto allocations_of = [&](std::int64_t steps) {
     const std::int64_t before = allocations.load();
     engine->run(1, 0, steps);
     return allocations.load() - before;
   };
-  EXPECT_GT(allocations.load(), 0);
-  EXPECT_EQ(taken_by(1000), taken_by(10));
+  EXPECT_GT(allocations.load(), 0) << "the counting operator new is not in use";
+  EXPECT_EQ(allocations_of(1000), allocations_of(10));
 }
 
 }  // namespace

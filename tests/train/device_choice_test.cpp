@@ -2,13 +2,13 @@
 
 #include <gtest/gtest.h>
 
-#include "tandem/data/digits.h"
+#include "tandem/data/synthetic/digits.h"
 #include "tests/core/error_text.h"
 
 namespace tandem {
 namespace {
 
-TEST(DeviceChoice, SaysWhy) {
+TEST(DeviceChoice, Auto_GivesReasonWithRates) {
   const ImageSet images = make_digits(50, 1);
   const DeviceChoice choice = choose_device({.layers = {784, 8, 10}}, images);
   if (cuda_device_count() == 0) {
@@ -21,7 +21,7 @@ TEST(DeviceChoice, SaysWhy) {
   }
 }
 
-TEST(DeviceChoice, TakesWhatIsAskedFor) {
+TEST(DeviceChoice, NamedDevice_IsUsed) {
   const ImageSet images = make_digits(50, 1);
   EXPECT_EQ(choose_device({.device = "cpu"}, images).device, cpu_device);
   const std::string missing = "cuda:" + std::to_string(cuda_device_count());

@@ -1,18 +1,20 @@
-// The engines of perceptrons against the general one, which goes through the tape.
-#include "tandem/train/engine.h"
+// The perceptron engines against ModuleEngine, which uses the autograd tape.
+#include "tandem/train/engines/engine.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
 
 #include "tandem/core/parallel.h"
 #include "tandem/device/buffer.h"
+#include "tandem/device/on_backend.h"
 #include "tandem/nn/mlp.h"
 #include "tandem/ops/random.h"
-#include "tandem/train/mlp_engine.h"
-#include "tandem/train/module_engine.h"
+#include "tandem/train/engines/mlp_engine.h"
+#include "tandem/train/engines/module_engine.h"
 #include "tests/device/device_cases.h"
 
 namespace tandem {
@@ -23,15 +25,15 @@ struct Case {
   std::vector<std::int64_t> layers;
   Activation activation = Activation::sigmoid;
   LossKind loss = LossKind::cross_entropy;
-  UpdateOptions rule;
+  OptimizerOptions rule;
   std::int64_t batch = 16;
   double learning_rate = 0.1;
   double label_smoothing = 0;
 };
 
-// Everything a task refers to.
-struct Rig {
-  Rig(const Case& c, Device device, std::int64_t samples = 200)
+// Owns everything that a task refers to.
+struct TaskFixture {
+  TaskFixture(const Case& c, Device device, std::int64_t samples = 200)
       : model(make_mlp({.layers = c.layers,
                         .activation = c.activation,
                         .sigmoid_output = c.loss == LossKind::mse,
@@ -43,8 +45,8 @@ struct Rig {
     images.classes.resize(static_cast<std::size_t>(c.layers.back()));
     model->to(device);
     optimizer = std::make_unique<Optimizer>(model->parameters(), c.rule, c.learning_rate);
-    source = std::make_unique<StoredImages>(images,
-                                            BatchPlan{.samples = samples, .batch_size = c.batch, .seed = 7});
+    source = std::make_unique<InMemorySource>(
+        images, BatchPlan{.samples = samples, .batch_size = c.batch, .seed = 7});
     task =
         std::make_unique<TrainingTask>(TrainingTask{.model = *model,
                                                     .optimizer = *optimizer,
@@ -75,10 +77,10 @@ struct Rig {
 };
 
 std::vector<Case> cases() {
-  const UpdateOptions momentum{.momentum = 0.9, .weight_decay = 1e-3};
-  const UpdateOptions nesterov{.momentum = 0.8, .nesterov = true};
-  const UpdateOptions adam{.kind = OptimizerKind::adam};
-  const UpdateOptions adamw{.kind = OptimizerKind::adamw, .weight_decay = 0.05};
+  const OptimizerOptions momentum{.momentum = 0.9, .weight_decay = 1e-3};
+  const OptimizerOptions nesterov{.momentum = 0.8, .nesterov = true};
+  const OptimizerOptions adam{.kind = OptimizerKind::adam};
+  const OptimizerOptions adamw{.kind = OptimizerKind::adamw, .weight_decay = 0.05};
   return {
       {.name = "sgd", .layers = {784, 200, 10}},
       {.name = "tanh_momentum",
@@ -117,11 +119,11 @@ class EngineOf : public testing::TestWithParam<Parameter> {
   }
 };
 
-TEST_P(EngineOf, TrainsAsTheTapeDoes) {
-  Rig expected(c(), device()), got(c(), device());
+TEST_P(EngineOf, Training_EqualsAutograd) {
+  TaskFixture expected(c(), device()), got(c(), device());
   ModuleEngine general(*expected.task);
   const auto fast = fast_engine(*got.task);
-  if (!fast) GTEST_SKIP() << "this network has no engine of its own on " << device().to_string();
+  if (!fast) GTEST_SKIP() << "no special engine for this network on " << device().to_string();
   const std::int64_t steps = got.task->batches().steps();
   StepSums expected_sums, sums;
   for (std::int64_t epoch = 0; epoch < 2; ++epoch) {
@@ -136,21 +138,21 @@ TEST_P(EngineOf, TrainsAsTheTapeDoes) {
   EXPECT_EQ(got.optimizer->step_count(), expected.optimizer->step_count());
   const auto a = got.weights(), b = expected.weights();
   ASSERT_EQ(a.size(), b.size());
-  // Adam divides by the root of a square that may be next to nothing.
+  // Adam divides by the root of a mean square that may be close to 0.
   const double tolerance = c().rule.kind == OptimizerKind::sgd ? 2e-5 : 2e-3;
   for (std::size_t i = 0; i < a.size(); ++i)
     ASSERT_NEAR(a[i], b[i], tolerance * (1 + std::abs(static_cast<double>(b[i])))) << i;
 }
 
-TEST_P(EngineOf, StepsCanBeCutAnywhere) {
-  Rig whole(c(), device()), cut(c(), device());
+TEST_P(EngineOf, StepsDividedIntoRuns_GiveSameBits) {
+  TaskFixture whole(c(), device()), cut(c(), device());
   const std::int64_t steps = whole.task->batches().steps();
   const auto engine = make_engine(*whole.task);
   StepSums sums = engine->run(1, 0, steps);
   engine->store();
   StepSums pieces;
   for (std::int64_t first = 0; first < steps;) {
-    // A new engine each time: what one holds, the next takes over.
+    // A new engine each time, which loads what the previous one has stored.
     const auto next = make_engine(*cut.task);
     const std::int64_t count = std::min<std::int64_t>(1 + first, steps - first);
     pieces += next->run(1, first, count);
@@ -162,13 +164,13 @@ TEST_P(EngineOf, StepsCanBeCutAnywhere) {
   EXPECT_NEAR(sums.loss, pieces.loss, 1e-9 * std::abs(sums.loss));
 }
 
-TEST_P(EngineOf, ThreadsDoNotChangeTheBits) {
+TEST_P(EngineOf, ThreadCount_DoesNotChangeBits) {
   if (device().is_cuda()) GTEST_SKIP();
   std::vector<float> first;
   for (const int threads : {1, 2, 3, 5}) {
     const ThreadLimit limit(threads);
     set_thread_count(threads);
-    Rig run(c(), device());
+    TaskFixture run(c(), device());
     const auto engine = fast_engine(*run.task);
     engine->run(0, 0, run.task->batches().steps());
     engine->store();
@@ -178,10 +180,10 @@ TEST_P(EngineOf, ThreadsDoNotChangeTheBits) {
   set_thread_count(usable_cpus());
 }
 
-TEST_P(EngineOf, AllocatesNothingWhenItRuns) {
-  Rig run(c(), device());
+TEST_P(EngineOf, SteadyState_AllocatesNothing) {
+  TaskFixture run(c(), device());
   const auto engine = fast_engine(*run.task);
-  if (!engine) GTEST_SKIP() << "this network has no engine of its own on " << device().to_string();
+  if (!engine) GTEST_SKIP() << "no special engine for this network on " << device().to_string();
   const std::int64_t steps = run.task->batches().steps();
   engine->run(0, 0, steps);
   const std::int64_t before = pool_statistics(device()).system_allocations;
@@ -196,9 +198,9 @@ INSTANTIATE_TEST_SUITE_P(Cases, EngineOf,
                                   (std::get<1>(tested.param).is_cuda() ? "_cuda" : "_cpu");
                          });
 
-TEST(PerceptronShape, KnowsAPerceptron) {
+TEST(FindMlpShape, Perceptron_IsRecognized) {
   const auto shape = [](const MlpOptions& options, LossKind loss) {
-    return perceptron_shape(*make_mlp(options), loss);
+    return find_mlp_shape(*make_mlp(options), loss);
   };
   EXPECT_EQ(shape({.layers = {8, 4, 3}, .activation = Activation::tanh}, LossKind::cross_entropy)->sizes,
             (std::vector<std::int64_t>{8, 4, 3}));

@@ -1,10 +1,11 @@
-#include "tandem/train/evaluate.h"
+#include "tandem/train/evaluator.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "tandem/data/digits.h"
+#include "tandem/data/synthetic/digits.h"
 #include "tandem/train/model_file.h"
 #include "tandem/train/predict.h"
 #include "tandem/train/training_state.h"
@@ -13,8 +14,8 @@
 namespace tandem {
 namespace {
 
-// More images than are evaluated at once, by a network whose dropout must rest meanwhile.
-TEST(Evaluate, EqualsOneImageAtATime) {
+// More images than one batch, and a network whose dropout must be off in evaluation.
+TEST(Evaluate, ManyImages_EqualOneAtATime) {
   const ImageSet set = make_digits(2100, 4);
   const std::unique_ptr<Module> model = make_model({.layers = {784, 6, 10}, .dropout = 0.5}, 3);
   const Evaluation all = evaluate(*model, set, LossKind::cross_entropy);
@@ -23,14 +24,14 @@ TEST(Evaluate, EqualsOneImageAtATime) {
   ASSERT_EQ(all.predictions.size(), 2100u);
   ASSERT_EQ(all.outputs.size(), 21000u);
   const std::vector<std::int32_t> labels = set.labels.to_vector<std::int32_t>();
-  const std::vector<float> shares = probabilities(all.outputs, 10, LossKind::cross_entropy);
-  double loss = 0, right = 0;
+  const std::vector<float> probability = probabilities(all.outputs, 10, LossKind::cross_entropy);
+  double loss = 0, correct = 0;
   for (std::size_t i = 0; i < labels.size(); ++i) {
-    loss -= std::log(shares[10 * i + static_cast<std::size_t>(labels[i])]);
-    right += all.predictions[i] == labels[i];
+    loss -= std::log(probability[10 * i + static_cast<std::size_t>(labels[i])]);
+    correct += all.predictions[i] == labels[i];
   }
   EXPECT_NEAR(all.loss, loss / 2100, 1e-4);
-  EXPECT_EQ(all.accuracy, right / 2100);
+  EXPECT_EQ(all.accuracy, correct / 2100);
   for (const std::int64_t i : {0, 2047, 2048, 2099}) {
     const Evaluation one = evaluate(*model, set.slice(i, i + 1), LossKind::cross_entropy);
     for (std::size_t c = 0; c < 10; ++c)
@@ -38,13 +39,13 @@ TEST(Evaluate, EqualsOneImageAtATime) {
   }
 }
 
-TEST(Evaluate, NothingHasNoAccuracy) {
+TEST(Evaluate, EmptySet_GivesNaN) {
   const std::unique_ptr<Module> model = make_model({.layers = {784, 10}}, 3);
   EXPECT_TRUE(std::isnan(evaluate(*model, ImageSet{}, LossKind::mse).accuracy));
   EXPECT_TRUE(std::isnan(Evaluator(*model, ImageSet{}, LossKind::mse).run().accuracy));
 }
 
-TEST(Evaluate, ProbabilitiesAddUpToOne) {
+TEST(Evaluate, Probabilities_SumToOne) {
   EXPECT_EQ(probabilities({0, 0, 0, 0}, 2, LossKind::cross_entropy), (std::vector<float>(4, 0.5f)));
   EXPECT_EQ(probabilities({0.25f, 0.25f, 0.75f, 0.25f}, 2, LossKind::mse),
             (std::vector<float>{0.5f, 0.5f, 0.75f, 0.25f}));
@@ -52,8 +53,9 @@ TEST(Evaluate, ProbabilitiesAddUpToOne) {
 
 class EvaluatorOnDevice : public testing::TestWithParam<Device> {};
 
-// What it says is what evaluate() says, which computes all of it anew, before and after it.
-void expect_alike(Evaluator& evaluator, Module& model, const ImageSet& set, const TrainingTask& task) {
+// Expects the bits of evaluate(), which captures nothing, before and after a run of the evaluator.
+void expect_same_as_evaluate(Evaluator& evaluator, Module& model, const ImageSet& set,
+                             const TrainingTask& task) {
   const auto plain = [&] { return evaluate(model, set, task.loss, task.input); };
   const Evaluation before = plain(), replayed = evaluator.run(), after = plain();
   EXPECT_EQ(replayed.outputs, before.outputs);
@@ -64,8 +66,8 @@ void expect_alike(Evaluator& evaluator, Module& model, const ImageSet& set, cons
   EXPECT_EQ(replayed.classes, before.classes);
 }
 
-TEST_P(EvaluatorOnDevice, EqualsEvaluateWhateverBecomesOfTheModel) {
-  const ImageSet images = make_digits(20, 3), judged = make_digits(11, 4);
+TEST_P(EvaluatorOnDevice, ChangedModel_EqualsEvaluate) {
+  const ImageSet images = make_digits(20, 3), tested = make_digits(11, 4);
   for (const char* const name : {"cnn", "mlp"})
     for (const bool frozen : {false, true}) {
       SCOPED_TRACE(fmt::format("{} frozen {}", name, frozen));
@@ -73,12 +75,12 @@ TEST_P(EvaluatorOnDevice, EqualsEvaluateWhateverBecomesOfTheModel) {
           .model = name, .layers = {784, 12, 10}, .batch_size = 8, .learning_rate = 0.05, .freeze = frozen};
       TrainingState state(options, images, GetParam());
       Module& model = state.model();
-      Evaluator evaluator(model, judged, options.loss, state.task().input);
+      Evaluator evaluator(model, tested, options.loss, state.task().input);
       std::vector<double> losses;
-      for (std::int64_t epoch = 0; epoch < 5; ++epoch) {  // statistics move, also of what is frozen
+      for (std::int64_t epoch = 0; epoch < 5; ++epoch) {  // running statistics change, also in frozen layers
         state.engine().run(epoch, 0, 3);
         state.engine().store();
-        expect_alike(evaluator, model, judged, state.task());
+        expect_same_as_evaluate(evaluator, model, tested, state.task());
         EXPECT_TRUE(model.is_training());
         losses.push_back(evaluator.run().loss);
       }
@@ -88,34 +90,34 @@ TEST_P(EvaluatorOnDevice, EqualsEvaluateWhateverBecomesOfTheModel) {
       for (const NamedTensor& each : TrainingState(options, images, cpu_device).model().state_dict())
         others.push_back({each.name, each.tensor.clone()});
       model.load_state_dict(others);
-      expect_alike(evaluator, model, judged, state.task());
+      expect_same_as_evaluate(evaluator, model, tested, state.task());
       model.to(cpu_device);
-      expect_alike(evaluator, model, judged, state.task());
+      expect_same_as_evaluate(evaluator, model, tested, state.task());
       model.to(GetParam());
-      for (int i = 0; i < 4; ++i) expect_alike(evaluator, model, judged, state.task());
+      for (int i = 0; i < 4; ++i) expect_same_as_evaluate(evaluator, model, tested, state.task());
     }
 }
 
-TEST_P(EvaluatorOnDevice, JudgesSeveralBatches) {
+TEST_P(EvaluatorOnDevice, SeveralBatches_EqualEvaluate) {
   const ImageSet set = make_digits(2100, 4);
   TrainingState state({.layers = {784, 6, 10}}, set, GetParam());
   Evaluator evaluator(state.model(), set, LossKind::cross_entropy, state.task().input);
-  for (int i = 0; i < 4; ++i) expect_alike(evaluator, state.model(), set, state.task());
+  for (int i = 0; i < 4; ++i) expect_same_as_evaluate(evaluator, state.model(), set, state.task());
 }
 
-TEST_P(EvaluatorOnDevice, KeepsToThePrecision) {
+TEST_P(EvaluatorOnDevice, ChangedPrecision_EqualsEvaluate) {
   const ImageSet images = make_digits(9, 3);
   TrainingState state({.model = "cnn"}, images, GetParam());
   Evaluator evaluator(state.model(), images, LossKind::cross_entropy, state.task().input);
   for (const MatmulPrecision precision : {MatmulPrecision::fp32, MatmulPrecision::tf32}) {
     const MatmulPrecisionScope scope(precision);
-    for (int i = 0; i < 4; ++i) expect_alike(evaluator, state.model(), images, state.task());
+    for (int i = 0; i < 4; ++i) expect_same_as_evaluate(evaluator, state.model(), images, state.task());
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, EvaluatorOnDevice, testing::ValuesIn(test_devices()), device_name);
 
-TEST(Predict, RowsAreCsv) {
+TEST(Predict, PredictionsAsCsv) {
   const std::vector<std::string> classes{"a,b", "c"};
   std::vector<Prediction> rows{{.path = "x \"y\".png", .chosen = 1, .probabilities = {0.25f, 0.75f}}};
   EXPECT_EQ(predictions_csv(rows, classes),

@@ -38,7 +38,7 @@ class EventFileTest : public testing::Test {
   fs::path folder_;
 };
 
-// Decodes as a reader of its own would: lengths and checksums, then the fields of a scalar.
+// An independent reader: lengths and checksums, then the fields of a scalar.
 struct Scalar {
   std::string tag;
   std::int64_t step = 0;
@@ -72,7 +72,7 @@ std::vector<std::string> messages_of(const std::string& file) {
   return messages;
 }
 
-// Knows steps and lengths below 128 only.
+// Handles only steps and lengths below 128.
 Scalar scalar_of(const std::string& message) {
   Scalar scalar;
   EXPECT_EQ(message[0], 0x09);
@@ -92,7 +92,7 @@ Scalar scalar_of(const std::string& message) {
   return scalar;
 }
 
-TEST(Crc32c, MatchesTheKnownVectors) {  // RFC 3720, B.4, and the usual check value
+TEST(Crc32c, KnownVectors_Match) {  // RFC 3720, B.4, and the usual check value
   EXPECT_EQ(crc32c(""), 0u);
   EXPECT_EQ(crc32c("123456789"), 0xE3069283u);
   EXPECT_EQ(crc32c(std::string(32, '\0')), 0x8A9136AAu);
@@ -106,7 +106,7 @@ TEST(Crc32c, MatchesTheKnownVectors) {  // RFC 3720, B.4, and the usual check va
   EXPECT_EQ(crc32c(down), 0x113FDB5Cu);
 }
 
-TEST(EventMessages, HaveTheBytesProtobufPrescribes) {
+TEST(EventMessages, BytesMatchProtobuf) {
   // field 1, fixed64: 1.5; field 3, bytes: 13 letters
   EXPECT_EQ(version_event(1.5), bytes({0x09, 0, 0, 0, 0, 0, 0, 0xF8, 0x3F, 0x1A, 0x0D}) + "brain.Event:2");
   // field 1, fixed64: 1.5; field 2, varint: 300; field 5: Summary { field 1: Value { tag "loss", 0.5f } }
@@ -118,7 +118,7 @@ TEST(EventMessages, HaveTheBytesProtobufPrescribes) {
             bytes({0x10, 0x00, 0x2A, 0xD3, 0x01, 0x0A, 0xD0, 0x01, 0x0A}));
 }
 
-TEST(EventMessages, ARecordIsLengthAndChecksums) {
+TEST(EventMessages, Record_HasLengthAndChecksums) {
   // The CRC of eight bytes 09 00 … and of "123456789" (0xE3069283 rotated right by 15, plus 0xA282EAD8).
   const std::string record = event_record("123456789");
   ASSERT_EQ(record.size(), 25u);
@@ -127,18 +127,18 @@ TEST(EventMessages, ARecordIsLengthAndChecksums) {
   EXPECT_EQ(record.substr(21), bytes({0xE5, 0xB0, 0x8A, 0xC7}));
 }
 
-// How every file that TensorFlow writes begins: a version event of 24 bytes.
-TEST_F(EventFileTest, BeginsAsTensorFlowsDo) {
+// Every file written by TensorFlow starts with a version event of 24 bytes.
+TEST_F(EventFileTest, NewFile_StartsLikeTensorFlows) {
   EventFile file(path());
   EXPECT_EQ(content().substr(0, 13), bytes({0x18, 0, 0, 0, 0, 0, 0, 0, 0xA3, 0x7F, 0x4B, 0x22, 0x09}));
 }
 
-TEST_F(EventFileTest, HoldsItsVersionThenTheScalars) {
+TEST_F(EventFileTest, File_HasVersionThenScalars) {
   {
     EventFile file(path());
     file.scalar("loss/train", 1, 0.25, 1000.5);
     file.scalar("accuracy/val", 2, 0.97, 1001);
-    EXPECT_EQ(messages_of(content()).size(), 3u);  // written through at once
+    EXPECT_EQ(messages_of(content()).size(), 3u);  // flushed at once
   }
   const auto messages = messages_of(content());
   ASSERT_EQ(messages.size(), 3u);
@@ -147,14 +147,14 @@ TEST_F(EventFileTest, HoldsItsVersionThenTheScalars) {
   EXPECT_EQ(scalar_of(messages[2]), (Scalar{"accuracy/val", 2, 0.97f, 1001}));
 }
 
-TEST_F(EventFileTest, GoesOnAfterAResume) {
+TEST_F(EventFileTest, Reopened_Appends) {
   EventFile(path()).scalar("loss", 1, 0.5, 10);
   const std::string before = content();
   EventFile(path()).scalar("loss", 2, 0.25, 11);
   EXPECT_EQ(content(), before + event_record(scalar_event("loss", 2, 0.25, 11)));
 }
 
-TEST_F(EventFileTest, StepsThatAResumedRunRepeatsAreCutOff) {
+TEST_F(EventFileTest, LaterSteps_AreCutOffOnResume) {
   {
     EventFile file(path());
     for (int step = 1; step <= 5; ++step) file.scalar("loss", step, 0.5, 10);
@@ -166,7 +166,7 @@ TEST_F(EventFileTest, StepsThatAResumedRunRepeatsAreCutOff) {
   EXPECT_EQ(scalar_of(messages[4]), (Scalar{"loss", 4, 0.125f, 20}));
 }
 
-TEST_F(EventFileTest, AHalfWrittenEndIsCutOffWhereverItBreaks) {
+TEST_F(EventFileTest, IncompleteRecord_IsCutOff) {
   EventFile(path()).scalar("loss", 1, 0.5, 10);
   const std::string whole = content();
   const std::string next = event_record(scalar_event("loss", 2, 0.25, 11));
@@ -176,14 +176,14 @@ TEST_F(EventFileTest, AHalfWrittenEndIsCutOffWhereverItBreaks) {
     EXPECT_EQ(content(), whole) << length;
   }
   const std::size_t version = messages_of(whole)[0].size() + 16;
-  for (std::size_t length = 0; length < version; ++length) {  // killed in its very first write
+  for (std::size_t length = 0; length < version; ++length) {  // killed during its first write
     put(whole.substr(0, length));
     EventFile file(path());
     EXPECT_EQ(messages_of(content()).size(), 1u) << length;
   }
 }
 
-TEST_F(EventFileTest, AFlippedBitEndsWhatIsKept) {
+TEST_F(EventFileTest, FlippedBit_CutsOffTheRest) {
   EventFile(path()).scalar("loss", 1, 0.5, 10);
   const std::string whole = content();
   std::string broken = whole + event_record(scalar_event("loss", 2, 0.25, 11));
@@ -193,7 +193,7 @@ TEST_F(EventFileTest, AFlippedBitEndsWhatIsKept) {
   EXPECT_EQ(content(), whole);
 }
 
-TEST_F(EventFileTest, AForeignFileIsLeftAlone) {
+TEST_F(EventFileTest, ForeignFile_IsNotChanged) {
   const std::string foreign = "epoch,train_loss,train_accuracy,val_loss,val_accuracy\n1,2,3,4,5\n";
   put(foreign);
   EXPECT_EQ(error_text([&] { EventFile file(path()); }),
@@ -201,7 +201,7 @@ TEST_F(EventFileTest, AForeignFileIsLeftAlone) {
   EXPECT_EQ(content(), foreign);
 }
 
-TEST_F(EventFileTest, APlaceThatCannotBeWrittenIsNamed) {
+TEST_F(EventFileTest, UnwritablePath_IsNamed) {
   const fs::path nowhere = folder_ / "none" / "events";
   EXPECT_EQ(error_text([&] { EventFile file(nowhere); }),
             "[events] cannot write " + nowhere.string() + ": No such file or directory");

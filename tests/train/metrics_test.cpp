@@ -21,7 +21,7 @@ TEST(Metrics, ConfusionCountsTruthByPrediction) {
                InternalError);
 }
 
-TEST(Metrics, AccuracyIsTheSameFromBoth) {
+TEST(Metrics, Accuracy_FromPredictionsAndFromConfusion) {
   EXPECT_DOUBLE_EQ(accuracy(labels, predictions), 0.5);
   EXPECT_DOUBLE_EQ(accuracy(confusion_matrix(labels, predictions, 3)), 0.5);
   EXPECT_TRUE(std::isnan(accuracy(std::vector<std::int32_t>{}, std::vector<std::int32_t>{})));
@@ -34,7 +34,7 @@ TEST(Metrics, PrecisionAndRecallByClass) {
   ASSERT_EQ(metrics.size(), 4u);
   EXPECT_EQ(metrics[0].images, 3);
   EXPECT_EQ(metrics[0].predicted, 3);
-  EXPECT_EQ(metrics[0].right, 2);
+  EXPECT_EQ(metrics[0].correct, 2);
   EXPECT_DOUBLE_EQ(metrics[0].precision, 2.0 / 3);
   EXPECT_DOUBLE_EQ(metrics[0].recall, 2.0 / 3);
   EXPECT_DOUBLE_EQ(metrics[1].precision, 0.5);
@@ -44,7 +44,7 @@ TEST(Metrics, PrecisionAndRecallByClass) {
   EXPECT_TRUE(std::isnan(metrics[3].recall));
 }
 
-TEST(Metrics, TopKCountsLabelsAmongTheLargest) {
+TEST(Metrics, TopK_CountsLabelsAmongTheLargest) {
   const std::vector<float> logits{3,  1,  2,   // 2 is second
                                   -1, -2, -3,  // 2 is third
                                   0,  5,  4};  // 1 is first
@@ -56,14 +56,14 @@ TEST(Metrics, TopKCountsLabelsAmongTheLargest) {
   EXPECT_TRUE(std::isnan(top_k_accuracy({}, {}, 1)));
 }
 
-TEST(Metrics, OfEqualLogitsTheEarlierIsLarger) {
+TEST(Metrics, TopK_TiesGoToLowerIndex) {
   const std::vector<float> logits{7, 7, 7};
   for (std::int32_t label = 0; label < 3; ++label)
     for (int k = 1; k <= 3; ++k)
       EXPECT_EQ(top_k_accuracy(logits, std::vector{label}, k), label < k ? 1 : 0) << label << " " << k;
 }
 
-TEST(Metrics, NotANumberIsNeverRight) {
+TEST(Metrics, TopK_NaNIsNeverCorrect) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<float> logits{nan, 0, 1};
   EXPECT_EQ(top_k_accuracy(logits, std::vector<std::int32_t>{0}, 3), 0);

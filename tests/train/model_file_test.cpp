@@ -24,7 +24,7 @@ ModelInfo small_info() {
           .accuracy = 0.1 + 0.2};
 }
 
-TEST(ModelFile, ComesBackWhole) {
+TEST(ModelFile, SavedModel_RoundTrips) {
   const TempFolder folder;
   const ModelInfo info = small_info();
   const std::unique_ptr<Module> module = make_model(info.architecture, 5);
@@ -51,7 +51,7 @@ TEST(ModelFile, ComesBackWhole) {
   }
 }
 
-TEST(ModelFile, TrustsNothing) {
+TEST(ModelFile, InconsistentMetadata_IsAnError) {
   const TempFolder folder;
   const ModelInfo info = small_info();
   save_model(folder / "m.safetensors", *make_model(info.architecture, 5), info);

@@ -1,11 +1,12 @@
-#include "tandem/train/module_engine.h"
+#include "tandem/train/engines/module_engine.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 
-#include "tandem/data/digits.h"
+#include "tandem/data/synthetic/digits.h"
 #include "tandem/nn/mlp.h"
 #include "tandem/ops/arithmetic.h"
 #include "tandem/ops/backward.h"
@@ -38,7 +39,7 @@ std::vector<float> weights(const TrainingState& state) {
   return all;
 }
 
-TEST(ModuleEngine, HowManyStepsAreRunAtOnceChangesNothing) {
+TEST(ModuleEngine, StepsDividedIntoRuns_GiveSameBits) {
   const ImageSet images = make_digits(100, 3);
   TrainingState whole(small_options(), images, cpu_device), parts(small_options(), images, cpu_device);
   ModuleEngine one(whole.task()), two(parts.task());
@@ -53,8 +54,8 @@ TEST(ModuleEngine, HowManyStepsAreRunAtOnceChangesNothing) {
   EXPECT_NEAR(all.loss, sums.loss, 1e-9);
 }
 
-// The same steps written out by hand, with the numbers fast engines use.
-TEST(ModuleEngine, EqualsTheStepsByHand) {
+// The same steps written as a plain loop, with the hyperparameters that the other engines use.
+TEST(ModuleEngine, Steps_EqualPlainLoop) {
   TrainOptions options = small_options();
   options.dropout = 0;
   const ImageSet images = make_digits(40, 3);
@@ -68,9 +69,9 @@ TEST(ModuleEngine, EqualsTheStepsByHand) {
     const Tensor x =
         multiply(cast(gather_rows(images.images.reshape({40, 784}), order), DType::f32), 1.0f / 255.0f);
     backward(compute_loss(task.loss, task.model.forward(x), gather_rows(images.labels, order)));
-    const UpdateNumbers<float> numbers = numbers_of_step(task, 1, step);
-    EXPECT_EQ(numbers.momentum, static_cast<float>(momentum_at(task.schedule, 0.9, 1, step, 3)));
-    task.optimizer.set_learning_rate(numbers.rate);
+    const detail::StepHyperparameters<float> hyperparameters = hyperparameters_at(task, 1, step);
+    EXPECT_EQ(hyperparameters.momentum, static_cast<float>(momentum_at(task.schedule, 0.9, 1, step, 3)));
+    task.optimizer.set_learning_rate(hyperparameters.rate);
     task.optimizer.set_momentum(momentum_at(task.schedule, 0.9, 1, step, 3));
     task.optimizer.step();
     task.optimizer.zero_grad();
@@ -79,19 +80,21 @@ TEST(ModuleEngine, EqualsTheStepsByHand) {
   EXPECT_NE(weights(state), weights(TrainingState(options, images, cpu_device)));
 }
 
-TEST(ModuleEngine, NumbersOfAStepCountOverEpochs) {
+TEST(ModuleEngine, StepHyperparameters_CountStepsOverEpochs) {
   TrainOptions options = small_options();
   options.momentum = 0;
   options.optimizer = OptimizerKind::adam;
   options.schedule = ScheduleKind::constant;
   TrainingState state(options, make_digits(40, 3), cpu_device);
-  const UpdateNumbers<float> numbers = numbers_of_step(state.task(), 2, 1);  // 3 steps an epoch: the eighth
-  const UpdateNumbers<float> expected = update_numbers<float>(options.update_options(), 0.1, 8);
-  EXPECT_EQ(numbers.rate, expected.rate);
-  EXPECT_EQ(numbers.root_scale, expected.root_scale);
+  const detail::StepHyperparameters<float> got =
+      hyperparameters_at(state.task(), 2, 1);  // 3 steps per epoch: the eighth
+  const detail::StepHyperparameters<float> expected =
+      detail::step_hyperparameters<float>(options.update_options(), 0.1, 8);
+  EXPECT_EQ(got.rate, expected.rate);
+  EXPECT_EQ(got.root_scale, expected.root_scale);
 }
 
-TEST(ModuleEngine, ALossThatIsNotFiniteIsTold) {
+TEST(ModuleEngine, NonFiniteLoss_IsReturned) {
   TrainOptions options = small_options();
   options.activation = Activation::relu;
   options.learning_rate = 1e30;
@@ -99,7 +102,7 @@ TEST(ModuleEngine, ALossThatIsNotFiniteIsTold) {
   EXPECT_FALSE(std::isfinite(ModuleEngine(state.task()).run(0, 0, 7).loss));
 }
 
-TEST(ModuleEngine, RandomBatchesMayBeMoreThanTheData) {
+TEST(ModuleEngine, RandomBatches_MayExceedTheData) {
   TrainOptions options = small_options();
   options.batches_per_epoch = 9;
   TrainingState state(options, make_digits(40, 3), cpu_device);
@@ -108,9 +111,9 @@ TEST(ModuleEngine, RandomBatchesMayBeMoreThanTheData) {
 
 class ModuleEngineOnDevice : public testing::TestWithParam<Device> {};
 
-// An engine of its own for every step replays nothing. Batches of 8, 8 and 4, judged in between, with layers
-// that fold their norms in evaluation only, and in training too.
-TEST_P(ModuleEngineOnDevice, StepsThatAreReplayedGiveTheSameBits) {
+// A new engine for every step replays nothing. Batches of 8, 8 and 4 with evaluations in between, and layers
+// that fold their norms in evaluation only or in training too.
+TEST_P(ModuleEngineOnDevice, ReplayedSteps_GiveSameBits) {
   const ImageSet images = make_digits(20, 3);
   for (const bool frozen : {false, true})
     for (const bool fixed : {false, true}) {
@@ -124,7 +127,7 @@ TEST_P(ModuleEngineOnDevice, StepsThatAreReplayedGiveTheSameBits) {
                                  .freeze_bn = fixed};
       TrainingState kept(options, images, GetParam()), fresh(options, images, GetParam());
       ModuleEngine engine(kept.task());
-      const auto judge = [&](TrainingState& state) {
+      const auto evaluated = [&](TrainingState& state) {
         return evaluate(state.model(), images, LossKind::cross_entropy, state.task().input).outputs;
       };
       for (std::int64_t epoch = 0; epoch < options.epochs; ++epoch) {
@@ -135,13 +138,13 @@ TEST_P(ModuleEngineOnDevice, StepsThatAreReplayedGiveTheSameBits) {
         EXPECT_EQ(sums.correct, by_step.correct);
         EXPECT_NEAR(sums.loss, by_step.loss, 1e-9);
         EXPECT_EQ(weights(kept), weights(fresh)) << epoch;
-        EXPECT_EQ(judge(kept), judge(fresh)) << epoch;
+        EXPECT_EQ(evaluated(kept), evaluated(fresh)) << epoch;
       }
     }
 }
 
-// Two steps with images mixed by hand, and a loss that weighs both labels.
-TEST_P(ModuleEngineOnDevice, MixesImagesAndLabels) {
+// Against two steps with images mixed in the test and a loss that weights both labels.
+TEST_P(ModuleEngineOnDevice, Mix_BlendsImagesAndLabels) {
   const ImageSet images = make_digits(20, 3);
   for (const MixRecipe& mix : {MixRecipe{.mixup = 0.4}, MixRecipe{.cutmix = 1}})
     for (const bool frozen : {false, true}) {
@@ -157,33 +160,33 @@ TEST_P(ModuleEngineOnDevice, MixesImagesAndLabels) {
 
       const TrainingTask& task = by_hand.task();
       const ImageSet here = images.to(GetParam());
-      double least_share = 1;
+      double min_share = 1;
       for (std::int64_t step = 0; step < 2; ++step) {
         const std::int64_t rows = task.batches().rows(step);
         const Tensor order = Tensor::empty({rows}, DType::i32, GetParam());
         fill_order(task.batches(), 0, step * 12, order);
-        const MixDraw draw = draw_mix(mix, 28, 28, options.seed, 0, step);
-        least_share = std::min(least_share, draw.own);
+        const MixArguments draw = sample_mix(mix, 28, 28, options.seed, 0, step);
+        min_share = std::min(min_share, draw.label_weight);
         const Tensor mixed = Tensor::empty({rows, 28, 28, 1}, DType::u8, GetParam());
         mix_batch(draw, here.images, order, mixed);
         const Tensor labels = gather_rows(here.labels, order);
         const Tensor others = concat({labels.slice(0, rows - 1, rows), labels.slice(0, 0, rows - 1)}, 0);
         const Tensor outputs = task.model.forward(network_input(mixed, task.input));
-        backward(add(multiply(compute_loss(task.loss, outputs, labels), draw.own),
-                     multiply(compute_loss(task.loss, outputs, others), 1 - draw.own)));
+        backward(add(multiply(compute_loss(task.loss, outputs, labels), draw.label_weight),
+                     multiply(compute_loss(task.loss, outputs, others), 1 - draw.label_weight)));
         task.optimizer.step();
         task.optimizer.zero_grad();
       }
-      EXPECT_LT(least_share, 0.999);
+      EXPECT_LT(min_share, 0.999);
       const std::vector<float> got = weights(state), expected = weights(by_hand);
       for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], expected[i], 1e-4) << i;
       EXPECT_NE(got, weights(TrainingState(options, images, GetParam())));
     }
 }
 
-// Seven steps of a frozen network, the last of 4 images: four at once and what is left, against one by one,
-// where each batch goes through the network alone.
-TEST_P(ModuleEngineOnDevice, FeaturesOfSeveralStepsComeToTheSameAsOneByOne) {
+// Seven steps of a frozen network, the last of 4 images: features of four steps and of the rest at once,
+// against one step at a time.
+TEST_P(ModuleEngineOnDevice, FeaturesOfSeveralSteps_EqualOneByOne) {
   const ImageSet images = make_digits(100, 3);
   for (const bool fixed : {false, true}) {
     const TrainOptions options{.model = "cnn",

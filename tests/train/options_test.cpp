@@ -14,14 +14,14 @@ std::string table_error(const std::string& text) {
   });
 }
 
-std::string flag_error(const char* key, const std::string& text) {
+std::string field_error(const char* key, const std::string& text) {
   return error_text([&] {
     TrainOptions options;
-    train_field(key).set(options, flag_value(train_field(key), text));
+    train_field(key).set(options, parse_field_value(train_field(key), text));
   });
 }
 
-TEST(TrainOptions, ComeBackFromTheirFile) {
+TEST(TrainOptions, WrittenToFile_RoundTrip) {
   TrainOptions options{
       .data = "a \"folder\"", .layers = {9, 7, 5, 3}, .learning_rate = 0.1 + 0.2, .seed = 77};
   options.activation = Activation::tanh;
@@ -36,17 +36,17 @@ TEST(TrainOptions, ComeBackFromTheirFile) {
   EXPECT_FALSE(differing_keys(TrainOptions{}, options).empty());
 }
 
-TEST(TrainOptions, EveryFieldIsInTheFileAndCanBeGivenAsAFlag) {
+TEST(TrainOptions, EveryField_RoundTripsAsText) {
   TrainOptions best;
   apply_preset(best, "best");
   TrainOptions rebuilt;
   for (const TrainField& field : train_fields())
-    field.set(rebuilt, flag_value(field, plain_text(field.get(best))));
+    field.set(rebuilt, parse_field_value(field, plain_text(field.get(best))));
   EXPECT_EQ(differing_keys(rebuilt, best), std::vector<std::string>{});
   EXPECT_EQ(to_table(best).entries.size(), train_fields().size());
 }
 
-TEST(TrainOptions, WhatTheFileDoesNotNameStays) {
+TEST(TrainOptions, KeysMissingInFile_KeepTheirValues) {
   TrainOptions options{.epochs = 3};
   apply_table(options, parse_toml("# a run\nlr = 1\nlayers = [4, 2]\n", "run.toml"));
   EXPECT_EQ(options.epochs, 3);
@@ -54,7 +54,7 @@ TEST(TrainOptions, WhatTheFileDoesNotNameStays) {
   EXPECT_EQ(options.layers, (std::vector<std::int64_t>{4, 2}));
 }
 
-TEST(TrainOptions, ErrorsOfTheFileSayWhere) {
+TEST(TrainOptions, ErrorsInFile_NameTheLine) {
   EXPECT_EQ(table_error("epochs = 3\nlearnrate = 0.1\n").substr(0, 57),
             "[config] run.toml:2: unknown key 'learnrate', expected on");
   EXPECT_EQ(table_error("\nepochs = 0"),
@@ -69,37 +69,38 @@ TEST(TrainOptions, ErrorsOfTheFileSayWhere) {
             "got '784'");
 }
 
-TEST(TrainOptions, ErrorsOfFlags) {
-  EXPECT_EQ(flag_error("activation", "swish"), "expected one of sigmoid, tanh, relu, got 'swish'");
-  EXPECT_EQ(flag_error("layers", "784,,10"),
+TEST(TrainOptions, BadFieldValues_AreErrors) {
+  EXPECT_EQ(field_error("activation", "swish"), "expected one of sigmoid, tanh, relu, got 'swish'");
+  EXPECT_EQ(field_error("layers", "784,,10"),
             "expected two or more sizes from 1 to 16777216, such as 784,200,10, got '784,,10'");
-  EXPECT_EQ(flag_error("lr", "0"), "expected a number above 0, got '0.0'");
-  EXPECT_EQ(flag_error("lr", "nan"), "expected a number above 0, got 'nan'");
-  EXPECT_EQ(flag_error("dropout", "1"), "expected a number of 0 or more and below 1, got '1.0'");
-  EXPECT_EQ(flag_error("batch_size", "many"), "expected a whole number from 1 to 1048576, got 'many'");
-  EXPECT_EQ(flag_error("device", "gpu"), "expected auto, cpu, cuda or a device such as cuda:1, got 'gpu'");
-  EXPECT_EQ(flag_error("model", "vgg"), "expected one of mlp, cnn, resnet18, resnet34, resnet50, got 'vgg'");
-  EXPECT_EQ(flag_error("image_size", "7"), "expected a whole number from 8 to 4096, got '7'");
-  EXPECT_EQ(flag_error("on_bad_image", "ignore"), "expected one of skip, fail, got 'ignore'");
-  EXPECT_EQ(flag_error("seed", "-1"), "expected a whole number of 0 or more, got '-1'");
+  EXPECT_EQ(field_error("lr", "0"), "expected a number above 0, got '0.0'");
+  EXPECT_EQ(field_error("lr", "nan"), "expected a number above 0, got 'nan'");
+  EXPECT_EQ(field_error("dropout", "1"), "expected a number of 0 or more and below 1, got '1.0'");
+  EXPECT_EQ(field_error("batch_size", "many"), "expected a whole number from 1 to 1048576, got 'many'");
+  EXPECT_EQ(field_error("device", "gpu"), "expected auto, cpu, cuda or a device such as cuda:1, got 'gpu'");
+  EXPECT_EQ(field_error("model", "vgg"), "expected one of mlp, cnn, resnet18, resnet34, resnet50, got 'vgg'");
+  EXPECT_EQ(field_error("image_size", "7"), "expected a whole number from 8 to 4096, got '7'");
+  EXPECT_EQ(field_error("on_bad_image", "ignore"), "expected one of skip, fail, got 'ignore'");
+  EXPECT_EQ(field_error("seed", "-1"), "expected a whole number of 0 or more, got '-1'");
 }
 
-TEST(TrainOptions, WhatDoesNotGoTogether) {
+TEST(TrainOptions, IncompatibleValues_AreErrors) {
   EXPECT_EQ(error_text([] { check_options({.loss = LossKind::mse, .label_smoothing = 0.1}); }),
-            "[train] label smoothing goes with --loss cross-entropy, not with mse");
+            "[train] label_smoothing requires loss cross-entropy, got mse");
   EXPECT_EQ(error_text([] { check_options({.optimizer = OptimizerKind::adam, .momentum = 0.9}); }),
-            "[train] momentum and Nesterov go with --optimizer sgd");
+            "[train] momentum and nesterov require optimizer sgd");
   EXPECT_EQ(error_text([] { check_options({.nesterov = true}); }),
-            "[train] expected --momentum above 0 for --nesterov");
+            "[train] expected momentum above 0 with nesterov, got 0");
   EXPECT_EQ(error_text([] { check_options({.freeze = true}); }),
-            "[train] --pretrained, --freeze and --freeze-bn go with --model cnn and resnet, not with mlp");
+            "[train] pretrained, freeze and freeze_bn require model cnn or resnet, got mlp");
   EXPECT_EQ(error_text([] { check_options({.model = "cnn", .dropout = 0.5}); }),
-            "[train] --loss mse and --dropout go with --model mlp, not with cnn");
-  EXPECT_EQ(error_text([] { check_options({.model = "cnn", .pretrained = "auto"}); }),
-            "[train] expected --pretrained PATH for cnn: only for resnets there are weights to fetch");
+            "[train] loss mse and dropout require model mlp, got cnn");
+  EXPECT_EQ(
+      error_text([] { check_options({.model = "cnn", .pretrained = "auto"}); }),
+      "[train] expected a file or none as pretrained for cnn, got auto: only resnets have published weights");
 }
 
-TEST(TrainOptions, NetworksWithConvolutionsHaveDefaultsOfTheirOwn) {
+TEST(TrainOptions, Defaults_DependOnTheModel) {
   EXPECT_EQ(differing_keys(default_options("mlp", false), {}), std::vector<std::string>{});
   const TrainOptions cnn = default_options("cnn", false), resnet = default_options("resnet34", true);
   EXPECT_EQ(cnn.optimizer, OptimizerKind::adam);
@@ -107,21 +108,21 @@ TEST(TrainOptions, NetworksWithConvolutionsHaveDefaultsOfTheirOwn) {
   EXPECT_EQ(cnn.augment, "none");
   EXPECT_EQ(resnet.model, "resnet34");
   EXPECT_EQ(resnet.epochs, 25);
-  EXPECT_EQ(resnet.photo_recipe(), training_photos(224));
+  EXPECT_EQ(resnet.photo_recipe(), training_photo_recipe(224));
   check_options(resnet);
 }
 
-TEST(TrainOptions, PlatesAreFewAndSeenOften) {
+TEST(TrainOptions, PlatesDefaults_ManyEpochsOfSmallBatches) {
   const TrainOptions plates = plates_options("cnn");
   EXPECT_EQ(plates.model, "cnn");
   EXPECT_EQ(plates.image_size, 64);
   EXPECT_EQ(plates.batch_size, 8);
   EXPECT_EQ(plates.epochs, 100);
-  EXPECT_EQ(plates.photo_recipe().crop_scale.least, 0.35);
+  EXPECT_EQ(plates.photo_recipe().crop_scale.min, 0.35);
   check_options(plates);
 }
 
-TEST(TrainOptions, RecipesOfBothKinds) {
+TEST(TrainOptions, Augment_AcceptsBothKindsOfRecipe) {
   TrainOptions options;
   const auto set = [&](const char* text) {
     train_field("augment").set(options, TomlValue(std::string(text)));
@@ -132,16 +133,16 @@ TEST(TrainOptions, RecipesOfBothKinds) {
   set("none");
   options.image_size = 32;
   options.eval_crop = true;
-  EXPECT_EQ(options.photo_recipe(), evaluation_photos(32, true));
+  EXPECT_EQ(options.photo_recipe(), evaluation_photo_recipe(32, true));
   set("digits");
   EXPECT_EQ(error_text([&] { options.photo_recipe(); }),
             "[train] expected a recipe for photographs, such as photo or 'crop, flip 0.5', got '" +
                 options.augment + "'");
-  EXPECT_NE(flag_error("augment", "crop 2 3").find("[augment] crop"), std::string::npos);
-  EXPECT_NE(flag_error("augment", "twist").find("[augment] expected operations as"), std::string::npos);
+  EXPECT_NE(field_error("augment", "crop 2 3").find("[augment] crop"), std::string::npos);
+  EXPECT_NE(field_error("augment", "twist").find("[augment] expected operations such as"), std::string::npos);
 }
 
-TEST(TrainOptions, DifferencesAreNamed) {
+TEST(TrainOptions, DifferingKeys_NamesKeysAndValues) {
   EXPECT_EQ(differing_keys({.epochs = 5, .learning_rate = 0.25}, {.epochs = 3}),
             (std::vector<std::string>{"epochs (5, was 3)", "lr (0.25, was 0.5)"}));
 }

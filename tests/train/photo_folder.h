@@ -1,4 +1,4 @@
-// A folder of tiny photographs a network can tell apart: reddish and bluish noise.
+// A folder of tiny photographs that a network can classify: reddish and bluish noise.
 #pragma once
 
 #include <filesystem>
@@ -20,14 +20,14 @@ inline Image tinted(bool red, unsigned number, std::int64_t height = 24, std::in
   return image;
 }
 
-// FOLDER/<first> and FOLDER/<second> with so many files each.
+// FOLDER/<first> and FOLDER/<second> with `count` files each.
 inline void write_photos(const std::filesystem::path& folder, unsigned count, unsigned first_number = 0,
                          const std::string& first = "blue", const std::string& second = "red") {
   for (const bool red : {false, true}) {
-    const std::filesystem::path place = folder / (red ? second : first);
-    std::filesystem::create_directories(place);
+    const std::filesystem::path class_folder = folder / (red ? second : first);
+    std::filesystem::create_directories(class_folder);
     for (unsigned i = first_number; i < first_number + count; ++i)
-      save_png(place / ("photo " + std::to_string(100 + i) + ".png"), tinted(red, i));
+      save_png(class_folder / ("photo " + std::to_string(100 + i) + ".png"), tinted(red, i));
   }
 }
 

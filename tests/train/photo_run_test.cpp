@@ -1,7 +1,8 @@
-// Training on folders of photographs: what is found in them, what is learnt, that it can stop and go on with
-// the same bits, and what becomes of files that are no images.
+// Training on folders of photographs: finding the files, learning, stopping and resuming with the same bits,
+// and files that are not images.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
 
 #include "tandem/files/safetensors.h"
@@ -39,13 +40,13 @@ class PhotoRun : public testing::Test {
   TrainOptions options_;
 };
 
-TEST_F(PhotoRun, LearnsFromAFolderOfClasses) {
+TEST_F(PhotoRun, FolderOfClasses_Learns) {
   write_photos(folder_ / "photos", 13);
   options_.epochs = 4;
   std::vector<std::string> messages;
   const TrainResult result =
       run("run", false, {.on_message = [&](const std::string& line) { messages.push_back(line); }});
-  EXPECT_EQ(messages.at(0), "Photographs 0, 6, 12, … of each class judge the epochs: 6 of 26");
+  EXPECT_EQ(messages.at(0), "Validation: photographs 0, 6, 12, … of each class, 6 of 26");
   EXPECT_EQ(messages.at(1), "Data: photos, 20 training and 6 validation images, 16x16 RGB, 2 classes");
   EXPECT_EQ(result.tested_on, "validation");
   EXPECT_EQ(result.test_accuracy, 1);
@@ -54,22 +55,22 @@ TEST_F(PhotoRun, LearnsFromAFolderOfClasses) {
 
   Model model = load_model(folder_ / "run/best.safetensors");
   EXPECT_EQ(model.info.classes, (std::vector<std::string>{"blue", "red"}));
-  EXPECT_EQ(model.info.norm, photo_norm);
+  EXPECT_EQ(model.info.norm, imagenet_norm);
   EXPECT_EQ(model.info.transform, "resize");
-  EXPECT_EQ(model.info.photo_recipe(), evaluation_photos(16));
+  EXPECT_EQ(model.info.photo_recipe(), evaluation_photo_recipe(16));
   EXPECT_EQ(model.info.accuracy, 1);
-  const EvaluationReport judged = evaluate_model(model, "");
-  EXPECT_EQ(judged.images, 6);
-  EXPECT_EQ(judged.accuracy, 1);
+  const EvaluationReport validated = evaluate_model(model, "");
+  EXPECT_EQ(validated.images, 6);
+  EXPECT_EQ(validated.accuracy, 1);
   EXPECT_EQ(evaluate_model(model, options_.data).images, 26);
 
   const std::string page = get_bytes(folder_ / "run/report.html");
-  for (const char* const words : {"The surest answers", "validation accuracy", "What it confuses",
-                                  "blue/photo 1", "data:image/png", "cnn with 2 classes"})
+  for (const char* const words : {"Most confident correct predictions", "validation accuracy",
+                                  "Confusion matrix", "blue/photo 1", "data:image/png", "cnn with 2 classes"})
     EXPECT_NE(page.find(words), std::string::npos) << words;
 }
 
-TEST_F(PhotoRun, TrainAndValAndTest) {
+TEST_F(PhotoRun, SplitFolder_FindsTrainValAndTest) {
   write_photos(folder_ / "photos/train", 4);
   write_photos(folder_ / "photos/val", 2, 10);
   options_.limit = 3;
@@ -81,34 +82,34 @@ TEST_F(PhotoRun, TrainAndValAndTest) {
   EXPECT_EQ(table.path(2), path("photos/train/blue/photo 101.png"));
   EXPECT_EQ(data.validation.count(), 4);
   EXPECT_FALSE(data.held_out);
-  EXPECT_EQ(data.judged_on + data.tested_on, "validationvalidation");
+  EXPECT_EQ(data.validated_on + data.tested_on, "validationvalidation");
   options_.limit = 0;
 
-  // A test folder with one of the classes only: its label is found by the name.
+  // A test folder with only one of the classes: labels are found by class name.
   save_png(folder_ / "x.png", tinted(true, 50));
   std::filesystem::create_directories(folder_ / "photos/test/red");
   std::filesystem::rename(folder_ / "x.png", folder_ / "photos/test/red/x.png");
   data = load_training_data(options_, {});
   EXPECT_TRUE(data.held_out);
-  EXPECT_EQ(data.judged_on, "validation");
+  EXPECT_EQ(data.validated_on, "validation");
   EXPECT_EQ(data.tested_on, "test");
   EXPECT_EQ(data.test.labels.to_vector<std::int32_t>(), std::vector<std::int32_t>{1});
   EXPECT_EQ(data.test_names, std::vector<std::string>{path("photos/test/red/x.png")});
   std::filesystem::remove_all(folder_ / "photos/val");
   data = load_training_data(options_, {});
-  EXPECT_EQ(data.judged_on, "test");
+  EXPECT_EQ(data.validated_on, "test");
   EXPECT_EQ(data.validation.count(), 1);
 }
 
-TEST_F(PhotoRun, StopsAnywhereAndGoesOnWithTheSameBits) {
+TEST_F(PhotoRun, StoppedAnywhere_ResumesWithSameBits) {
   write_photos(folder_ / "photos", 9);
   options_.augment = "crop, flip, jitter 0.2 0.2 0.2 0.1";
   options_.freeze_bn = true;
   const TrainResult whole = run("whole");
   for (const int stop_at : {2, 3}) {
     const std::string name = "stopped" + std::to_string(stop_at);
-    int looks = stop_at;
-    ASSERT_EQ(run(name, false, {.stop_signal = [&] { return --looks == 0 ? SIGTERM : 0; }}).stopped_by,
+    int polls = stop_at;
+    ASSERT_EQ(run(name, false, {.stop_signal = [&] { return --polls == 0 ? SIGTERM : 0; }}).stopped_by,
               SIGTERM);
     options_.workers = "0";
     const TrainResult resumed = run(name, true);
@@ -120,17 +121,17 @@ TEST_F(PhotoRun, StopsAnywhereAndGoesOnWithTheSameBits) {
   }
 }
 
-// Of a page: the confusion matrix and the pictures with what was said of them.
-std::string judgement_in(const std::filesystem::path& report) {
+// The part of a report with the confusion matrix and the classified images.
+std::string evaluation_in(const std::filesystem::path& report) {
   const std::string page = get_bytes(report);
-  const std::size_t begin = page.find("<h2>What it confuses");
+  const std::size_t begin = page.find("<h2>Confusion matrix");
   EXPECT_NE(begin, std::string::npos);
   return page.substr(std::min(begin, page.size()));
 }
 
-TEST_F(PhotoRun, TheBestEpochIsJudgedOnce) {
+TEST_F(PhotoRun, BestEpoch_IsEvaluatedOnce) {
   write_photos(folder_ / "photos", 9);
-  options_.learning_rate = 1e-12;  // nothing is learnt: the first epoch stays the best
+  options_.learning_rate = 1e-12;  // nothing is learned: the first epoch stays the best
   const auto spoil = [&](const EpochRecord& record) {
     if (record.epoch == 2) put_bytes(folder_ / "whole/best.safetensors", "not read again");
   };
@@ -139,7 +140,7 @@ TEST_F(PhotoRun, TheBestEpochIsJudgedOnce) {
   EXPECT_EQ(whole.test_loss, whole.epochs[0].val_loss);
   EXPECT_EQ(whole.test_accuracy, whole.epochs[0].val_accuracy);
 
-  // After a resume there is only the file.
+  // After a resume the evaluation must be repeated with the saved model.
   int signal = 0;
   ASSERT_EQ(
       run("stopped", false,
@@ -150,10 +151,10 @@ TEST_F(PhotoRun, TheBestEpochIsJudgedOnce) {
   EXPECT_EQ(resumed.best_epoch, 1);
   EXPECT_EQ(resumed.test_loss, whole.test_loss);
   EXPECT_EQ(resumed.test_accuracy, whole.test_accuracy);
-  EXPECT_TRUE(judgement_in(folder_ / "stopped/report.html") == judgement_in(folder_ / "whole/report.html"));
+  EXPECT_TRUE(evaluation_in(folder_ / "stopped/report.html") == evaluation_in(folder_ / "whole/report.html"));
 }
 
-TEST_F(PhotoRun, BadImagesAreLeftOutAndListed) {
+TEST_F(PhotoRun, UnreadableImages_AreSkippedAndListed) {
   write_photos(folder_ / "photos/train", 6);
   write_photos(folder_ / "photos/val", 2, 10);
   const std::string good = get_bytes(folder_ / "photos/train/red/photo 101.png");
@@ -180,12 +181,12 @@ TEST_F(PhotoRun, BadImagesAreLeftOutAndListed) {
   EXPECT_NE(error_text([&] { run("strict"); }).find("cut \"short\""), std::string::npos);
 }
 
-TEST_F(PhotoRun, FoldersThatAreNoData) {
+TEST_F(PhotoRun, FoldersWithoutData_AreErrors) {
   std::filesystem::create_directories(folder_ / "photos");
   EXPECT_EQ(run_error(), "[folder] " + path("photos") + ": expected a folder for each class in it, got none");
   write_photos(folder_ / "photos", 1);
   EXPECT_EQ(run_error(), "[photos] " + path("photos") +
-                             ": class 'blue' has one image only: expected one for training and one for "
+                             ": class 'blue' has only one image: expected one for training and one for "
                              "validation");
   std::filesystem::create_directories(folder_ / "photos/green");
   EXPECT_NE(run_error().find("class 'green' has no images"), std::string::npos);
@@ -198,7 +199,7 @@ TEST_F(PhotoRun, FoldersThatAreNoData) {
                              "beside train/)");
   write_photos(folder_ / "photos/val", 1, 0, "blue", "green");
   EXPECT_EQ(run_error(), "[photos] " + path("photos/val") +
-                             ": class 'green' is not one of the 2 that are known: blue, red");
+                             ": class 'green' is not one of the 2 known classes: blue, red");
   std::filesystem::remove_all(folder_ / "photos/val/green");
   for (const char* const name : {"100", "101"})
     for (const char* const kind : {"red", "blue"})
@@ -208,7 +209,7 @@ TEST_F(PhotoRun, FoldersThatAreNoData) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "run"));
 }
 
-TEST_F(PhotoRun, WhatDoesNotGoWithPhotographs) {
+TEST_F(PhotoRun, OptionsForOtherData_AreErrors) {
   write_photos(folder_ / "photos", 3);
   options_.augment = "rotate -9 9";
   EXPECT_EQ(
@@ -220,19 +221,22 @@ TEST_F(PhotoRun, WhatDoesNotGoWithPhotographs) {
             "[train] expected layers from 768 inputs (16x16 RGB images) to 2 classes, got 784,200,10");
   options_.model = "cnn";
   options_.validation = 2;
-  EXPECT_NE(run_error().find("--validation is for images of one size"), std::string::npos);
+  EXPECT_EQ(
+      run_error(),
+      "[train] expected validation = 0 for photographs, which are validated on val/ or every 6th image, "
+      "got 2");
   options_.validation = 0;
   options_.limit = 5;
-  EXPECT_EQ(run_error(), "[train] expected --limit of at most 4 training images of photos, got 5");
+  EXPECT_EQ(run_error(), "[train] expected limit of at most 4 training images of photos, got 5");
 }
 
-TEST_F(PhotoRun, PlatesNeedNoFiles) {
+TEST_F(PhotoRun, Plates_NeedNoFiles) {
   options_.data = "plates";
   options_.limit = 4;
   const TrainingData data = load_training_data(options_, {});
   EXPECT_EQ(data.train.classes, (std::vector<std::string>{"clean", "dirty"}));
   EXPECT_EQ(data.train.count(), 4);
-  EXPECT_EQ(data.train.photos->table().place(3).height, 480);
+  EXPECT_EQ(data.train.photos->table().location(3).height, 480);
   EXPECT_EQ(data.train.photos->table().label(3), 1);
   EXPECT_EQ(data.validation.count(), 200);
   EXPECT_EQ(data.validation.images.size(1), 16);
@@ -240,11 +244,11 @@ TEST_F(PhotoRun, PlatesNeedNoFiles) {
   EXPECT_FALSE(is_photo_data("no such folder"));
 }
 
-TEST_F(PhotoRun, PretrainedWeights) {
+TEST_F(PhotoRun, PretrainedWeights_AreLoadedOrRejected) {
   write_photos(folder_ / "photos", 3);
   options_.epochs = 1;
   options_.freeze = options_.freeze_bn = true;
-  // Of three classes, without counts of batches.
+  // For three classes, without num_batches_tracked.
   const auto save = [&](const std::unique_ptr<Module>& module, bool spoil = false) {
     TensorFile file{.metadata = {}, .tensors = module->state_dict()};
     std::erase_if(file.tensors, [](const NamedTensor& named) { return named.name.ends_with("tracked"); });
@@ -269,9 +273,8 @@ TEST_F(PhotoRun, PretrainedWeights) {
 
   save(make_model({.model = "resnet18", .channels = 3, .classes = 2}, 9));
   const std::string other = error_text([&] { run("other"); });
-  EXPECT_NE(
-      other.find("weights.safetensors: not the weights of such a model: [load_state_dict] expected the "),
-      std::string::npos)
+  EXPECT_NE(other.find("weights.safetensors: not the weights of this model: [load_state_dict] expected the "),
+            std::string::npos)
       << other;
   EXPECT_NE(other.find("missing: conv2.weight"), std::string::npos) << other;
   EXPECT_NE(other.find("unexpected: layer1"), std::string::npos) << other;

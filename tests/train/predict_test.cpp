@@ -1,4 +1,4 @@
-// Predictions for photographs: rows, errors, the sheet.
+// Predictions for photographs: results, errors and the contact sheet.
 #include "tandem/train/predict.h"
 
 #include <gtest/gtest.h>
@@ -14,21 +14,21 @@
 namespace tandem {
 namespace {
 
-// It has learnt nothing.
+// With random weights.
 Model photo_model() {
   Model model{.info = {.architecture = {.model = "cnn", .channels = 3, .classes = 2},
                        .classes = {"blue", "red"},
                        .height = 16,
                        .width = 16,
                        .channels = 3,
-                       .norm = photo_norm,
-                       .transform = "centre 18"},
+                       .norm = imagenet_norm,
+                       .transform = "center 18"},
               .module = nullptr};
   model.module = make_model(model.info.architecture, 3);
   return model;
 }
 
-TEST(PredictPhotos, ARowAnImageAndAnErrorForABadOne) {
+TEST(PredictPhotos, Paths_GivePredictionsAndErrors) {
   const TempFolder folder;
   write_photos(folder / "photos", 2);
   put_bytes(folder / "photos/red/a\n\"b\".jpg", "no image");
@@ -42,14 +42,14 @@ TEST(PredictPhotos, ARowAnImageAndAnErrorForABadOne) {
   EXPECT_FALSE(rows[2].error.empty());
   EXPECT_EQ(rows[5].error, "no such file");
 
-  // As one image at a time by the model's own transform.
+  // The same as a single image with the model's transform.
   const std::filesystem::path file = rows[4].path;
-  const MadePhotos made = make_photos({&file, 1}, evaluation_photos(16, true));
-  const std::vector<float> shares =
-      probabilities(outputs_of(*model.module, made.images, model.info.input()).to_vector<float>(), 2,
+  const DecodedImages made = load_photos({&file, 1}, evaluation_photo_recipe(16, true));
+  const std::vector<float> expected =
+      probabilities(compute_outputs(*model.module, made.images, model.info.input()).to_vector<float>(), 2,
                     LossKind::cross_entropy);
-  for (std::size_t i = 0; i < 2; ++i) EXPECT_NEAR(rows[4].probabilities[i], shares[i], 1e-5);
-  EXPECT_EQ(rows[4].chosen, shares[1] > shares[0] ? 1u : 0u);
+  for (std::size_t i = 0; i < 2; ++i) EXPECT_NEAR(rows[4].probabilities[i], expected[i], 1e-5);
+  EXPECT_EQ(rows[4].chosen, expected[1] > expected[0] ? 1u : 0u);
 
   const auto json = nlohmann::json::parse(predictions_json(rows, model.info.classes));
   ASSERT_EQ(json.size(), 6u);
@@ -63,7 +63,7 @@ TEST(PredictPhotos, ARowAnImageAndAnErrorForABadOne) {
   EXPECT_GT(sheet.height, 224);
 }
 
-TEST(PredictPhotos, EvalFindsClassesByName) {
+TEST(PredictPhotos, Evaluation_FindsClassesByName) {
   const TempFolder folder;
   write_photos(folder / "photos/val", 2);
   put_bytes(folder / "photos/val/red/z.png", "no image");
@@ -77,19 +77,19 @@ TEST(PredictPhotos, EvalFindsClassesByName) {
   std::filesystem::rename(folder / "photos/val/red", folder / "photos/val/green");
   EXPECT_EQ(error_text([&] { evaluate_model(model, (folder / "photos").string()); }),
             "[photos] " + (folder / "photos/val").string() +
-                ": class 'green' is not one of the 2 that are known: blue, red");
+                ": class 'green' is not one of the 2 known classes: blue, red");
   EXPECT_EQ(error_text([&] { evaluate_model(model, "nowhere"); }),
             "[eval] expected plates or a folder of photographs, got 'nowhere'");
 }
 
-TEST(PredictPhotos, TheModelFileCarriesTheTransform) {
+TEST(PredictPhotos, ModelFile_ContainsTransform) {
   const TempFolder folder;
   const Model model = photo_model();
   save_model(folder / "m.safetensors", *model.module, model.info);
   const Model loaded = load_model(folder / "m.safetensors");
-  EXPECT_EQ(loaded.info.transform, "centre 18");
-  EXPECT_EQ(loaded.info.photo_recipe(), evaluation_photos(16, true));
-  EXPECT_EQ(loaded.info.norm, photo_norm);
+  EXPECT_EQ(loaded.info.transform, "center 18");
+  EXPECT_EQ(loaded.info.photo_recipe(), evaluation_photo_recipe(16, true));
+  EXPECT_EQ(loaded.info.norm, imagenet_norm);
   ModelInfo bad = model.info;
   bad.transform = "twist 3";
   save_model(folder / "m.safetensors", *model.module, bad);

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "tandem/report/text.h"
+#include "tandem/text/utf8.h"
 
 namespace tandem {
 namespace {
@@ -17,7 +17,7 @@ const ProgressState sample{.epoch = 3,
                            .samples_per_second = 26120,
                            .loss = 0.08321};
 
-TEST(ProgressText, BarShowsEverythingWhereThereIsRoom) {
+TEST(ProgressText, Bar_WideTerminal_ShowsEverything) {
   EXPECT_EQ(progress_bar_text(sample, {.width = 100}),
             "Epoch 3/15 ━━━━━━━━━━━━━━━━━━━━━━━━────────────────  62 %  26.1k/s  loss 0.0832  0:29 left");
 }
@@ -44,7 +44,7 @@ TEST(ProgressText, BarIsEmptyAtTheStartAndFullAtTheEnd) {
   EXPECT_NE(progress_bar_text(state, {.width = 100}).find("100 %"), std::string::npos);
 }
 
-TEST(ProgressText, WhatIsNotKnownIsLeftOut) {
+TEST(ProgressText, UnknownFigures_AreOmitted) {
   const ProgressState state{.epoch = 1, .epochs = 2, .position = 0, .total = 0};
   EXPECT_EQ(progress_bar_text(state, {.width = 30}), "Epoch 1/2 ──────────────   0 %");
   EXPECT_EQ(progress_line_text(state), "Epoch 1/2: 0 of 0 samples (0 %).");
@@ -55,12 +55,12 @@ TEST(ProgressText, WhatIsNotKnownIsLeftOut) {
   EXPECT_EQ(progress_bar_text(stuck, {.width = 100}).find("loss"), std::string::npos);
 }
 
-TEST(ProgressText, ColourOnlyWhenAsked) {
+TEST(ProgressText, Color_OnlyIfEnabled) {
   EXPECT_EQ(progress_bar_text(sample, {.width = 100}).find('\x1b'), std::string::npos);
-  EXPECT_NE(progress_bar_text(sample, {.width = 100, .colour = true}).find("\x1b[32m━"), std::string::npos);
+  EXPECT_NE(progress_bar_text(sample, {.width = 100, .color = true}).find("\x1b[32m━"), std::string::npos);
 }
 
-TEST(ProgressText, LineIsASentence) {
+TEST(ProgressText, Line_HasAllFigures) {
   EXPECT_EQ(progress_line_text(sample),
             "Epoch 3/15: 37,200 of 60,000 samples (62 %), 26.1k samples/s, loss 0.0832, 0:29 left.");
   ProgressState slow = sample;
@@ -82,13 +82,13 @@ struct Recorder {
 
   ProgressOutput output(bool terminal) {
     return {.terminal = terminal,
-            .colour = false,
+            .color = false,
             .width = [this] { return columns; },
             .write = [this](std::string_view text) { writes.emplace_back(text); }};
   }
 };
 
-TEST(Progress, TheBarIsRedrawnAtMostTenTimesASecond) {
+TEST(Progress, Bar_IsRedrawnAtMostTenTimesPerSecond) {
   Recorder recorder;
   Progress progress(recorder.output(true));
   for (int ms = 0; ms < 1000; ++ms) progress.update(sample, 5 + ms / 1000.0);
@@ -100,7 +100,7 @@ TEST(Progress, TheBarIsRedrawnAtMostTenTimesASecond) {
   }
 }
 
-TEST(Progress, TheBarFollowsTheWindowAndLeavesItsLastColumnFree) {
+TEST(Progress, Bar_FollowsWindowWidth) {
   Recorder recorder;
   Progress progress(recorder.output(true));
   for (const int columns : {120, 70, 40, 10, 1}) {
@@ -111,7 +111,7 @@ TEST(Progress, TheBarFollowsTheWindowAndLeavesItsLastColumnFree) {
   EXPECT_EQ(recorder.writes.size(), 5u);
 }
 
-TEST(Progress, NothingIsLeftOnTheTerminal) {
+TEST(Progress, Bar_IsErasedAtTheEnd) {
   Recorder recorder;
   {
     Progress progress(recorder.output(true));
@@ -119,7 +119,7 @@ TEST(Progress, NothingIsLeftOnTheTerminal) {
     progress.clear();
     ASSERT_EQ(recorder.writes.size(), 2u);
     EXPECT_EQ(recorder.writes[1], "\r\x1b[K");
-    progress.clear();  // nothing to take off
+    progress.clear();  // nothing to erase
     EXPECT_EQ(recorder.writes.size(), 2u);
     progress.update(sample, 1);
   }
@@ -127,7 +127,7 @@ TEST(Progress, NothingIsLeftOnTheTerminal) {
   EXPECT_EQ(recorder.writes[3], "\r\x1b[K");
 }
 
-TEST(Progress, ALogGetsALineEveryTenSeconds) {
+TEST(Progress, Log_GetsALineEveryTenSeconds) {
   Recorder recorder;
   {
     Progress progress(recorder.output(false));
@@ -136,17 +136,17 @@ TEST(Progress, ALogGetsALineEveryTenSeconds) {
   EXPECT_EQ(recorder.writes, (std::vector<std::string>(3, progress_line_text(sample) + "\n")));
 }
 
-TEST(Progress, AnUnusedOneWritesNothing) {
+TEST(Progress, Unused_WritesNothing) {
   Recorder recorder;
   { Progress progress(recorder.output(true)); }
   { Progress progress(recorder.output(false)); }
   EXPECT_TRUE(recorder.writes.empty());
 }
 
-TEST(Progress, StderrThatIsNoTerminalGetsNoColour) {
+TEST(Progress, Stderr_NoTerminal_NoColor) {
   const ProgressOutput output = stderr_progress();
   EXPECT_GT(output.width(), 0);
-  EXPECT_TRUE(output.terminal || !output.colour);
+  EXPECT_TRUE(output.terminal || !output.color);
 }
 
 }  // namespace

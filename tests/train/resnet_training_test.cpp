@@ -1,5 +1,5 @@
-// Ten steps of residual networks against PyTorch's (tests/golden/make_resnet.py): Adam and SGD with StepLR,
-// the whole network and the last layer alone.
+// Ten training steps of residual networks against PyTorch (tests/golden/make_resnet.py): Adam and SGD with
+// StepLR, for the whole network and for the last layer only.
 #include "tandem/optim/optimizer.h"
 #include "tandem/optim/schedule.h"
 #include "tests/nn/resnet_case.h"
@@ -8,12 +8,12 @@ namespace tandem {
 namespace {
 
 Optimizer optimizer_of(const golden::Case& one, const ResNet& model) {
-  NamedTensors moving;
+  NamedTensors trainable;
   for (const NamedTensor& parameter : model.parameters())
-    if (parameter.tensor.requires_grad()) moving.push_back(parameter);
+    if (parameter.tensor.requires_grad()) trainable.push_back(parameter);
   const double lr = one.params.at("lr");
-  if (one.params.at("optimizer") == "adam") return Adam(moving, {.lr = lr});
-  return SGD(moving, {.lr = lr, .momentum = 0.9});
+  if (one.params.at("optimizer") == "adam") return Adam(trainable, {.lr = lr});
+  return SGD(trainable, {.lr = lr, .momentum = 0.9});
 }
 
 std::vector<double> samples_of(const NamedTensors& tensors, const std::string& name) {
@@ -30,39 +30,40 @@ std::vector<double> difference(std::vector<double> a, const std::vector<double>&
   return a;
 }
 
-// A whole network ends near PyTorch's only as far as ReLUs keep their sides and, for Adam, as gradients are
-// more than rounding (make_resnet.py has the numbers). So each tensor is held as a whole, and to how far it
-// went; the running statistics, which see all that the layers below them did, less strictly.
-void expect_alike(const golden::Case& one, const NamedTensors& begun, const NamedTensors& state) {
+// The weights of a whole network stay close to PyTorch's only while no ReLU input changes its sign and, for
+// Adam, while gradients are larger than rounding errors (make_resnet.py has the figures). So the error is
+// bounded per tensor, relative to its norm and to how far it moved; less strictly for running statistics,
+// which accumulate the errors of all layers below them.
+void expect_close(const golden::Case& one, const NamedTensors& initial, const NamedTensors& state) {
   const std::vector<std::string> names = one.params.at("state_names");
   const auto stored = one.array("state_samples").values<double>();
-  double worst_weight = 0, worst_statistic = 0, worst_way = 0;
+  double worst_weight = 0, worst_statistic = 0, worst_move = 0;
   for (std::size_t i = 0; i < names.size(); ++i) {
     const auto first = stored.begin() + static_cast<std::ptrdiff_t>(64 * i);
     const std::vector<double> expected(first, first + 64);
     const double error = norm_of(difference(samples_of(state, names[i]), expected));
-    const double way = norm_of(difference(expected, samples_of(begun, names[i])));
-    EXPECT_LE(error, 0.2 * way) << names[i] << " went another way";
+    const double move = norm_of(difference(expected, samples_of(initial, names[i])));
+    EXPECT_LE(error, 0.2 * move) << names[i] << " moved in another direction";
     const bool is_statistic = names[i].find("running") != std::string::npos;
     EXPECT_LE(error, (is_statistic ? 1e-3 : 1e-4) * norm_of(expected)) << names[i];
     double& worst = is_statistic ? worst_statistic : worst_weight;
     worst = std::max(worst, error / norm_of(expected));
-    worst_way = std::max(worst_way, error / way);
+    worst_move = std::max(worst_move, error / move);
   }
-  testing::Test::RecordProperty(one.name, fmt::format("weights {:.1e}, statistics {:.1e}, way {:.1e}",
-                                                      worst_weight, worst_statistic, worst_way));
+  testing::Test::RecordProperty(one.name, fmt::format("weights {:.1e}, statistics {:.1e}, move {:.1e}",
+                                                      worst_weight, worst_statistic, worst_move));
 }
 
 class ResNetTraining : public testing::TestWithParam<Device> {};
 
-TEST_P(ResNetTraining, TenStepsEqualPyTorchsGolden) {
+TEST_P(ResNetTraining, TenSteps_EqualPyTorchGolden) {
   for (const golden::Case& one : resnet_cases("training")) {
     SCOPED_TRACE(one.name);
     const auto model = resnet_of(one, GetParam());
     if (one.params.at("frozen")) model->freeze_backbone();
-    if (one.params.at("fixed")) model->fix_statistics();
-    NamedTensors begun = model->state_dict();
-    for (NamedTensor& each : begun) each.tensor = each.tensor.clone();
+    if (one.params.at("fixed")) model->freeze_statistics();
+    NamedTensors initial = model->state_dict();
+    for (NamedTensor& each : initial) each.tensor = each.tensor.clone();
     Optimizer optimizer = optimizer_of(one, *model);
     const ScheduleOptions schedule{
         .kind = ScheduleKind::step, .step_size = one.params.at("step_size"), .gamma = one.params.at("gamma")};
@@ -81,7 +82,7 @@ TEST_P(ResNetTraining, TenStepsEqualPyTorchsGolden) {
       optimizer.step();
     }
     if (one.params.at("whole"))
-      expect_alike(one, begun, model->state_dict());
+      expect_close(one, initial, model->state_dict());
     else
       RecordProperty(one.name,
                      fmt::format("{:.1e}", expect_summaries(one, "state", model->state_dict(), 1e-4)));

@@ -18,7 +18,7 @@ class RunFolderTest : public testing::Test {
   TempFolder folder_;
 };
 
-TEST_F(RunFolderTest, AreNumbered) {
+TEST_F(RunFolderTest, EmptyPath_IsNumbered) {
   EXPECT_EQ(make_run_folder("", "mnist", "mlp").path, "runs/mnist-mlp-1");
   EXPECT_EQ(make_run_folder("", "mnist", "mlp").path, "runs/mnist-mlp-2");
   EXPECT_EQ(make_run_folder("", "digits", "mlp").path, "runs/digits-mlp-1");
@@ -26,19 +26,19 @@ TEST_F(RunFolderTest, AreNumbered) {
   EXPECT_TRUE(std::filesystem::is_directory("a/b"));
   put_bytes("file", "x");
   EXPECT_EQ(error_text([] { make_run_folder("file/run", "mnist", "mlp"); }),
-            "[train] cannot make the folder file/run: Not a directory");
+            "[train] cannot create the folder file/run: Not a directory");
 }
 
-TEST_F(RunFolderTest, WhatWasHalfWrittenGoes) {
+TEST_F(RunFolderTest, TemporaryFiles_AreRemoved) {
   const RunFolder folder = make_run_folder("run", "", "");
   for (const char* name : {"run/.tandem-17-0.tmp", "run/last.ckpt", "run/notes.tmp"}) put_bytes(name, "x");
-  remove_half_written(folder);
+  remove_temporary_files(folder);
   EXPECT_FALSE(std::filesystem::exists("run/.tandem-17-0.tmp"));
   EXPECT_TRUE(std::filesystem::exists("run/last.ckpt"));
   EXPECT_TRUE(std::filesystem::exists("run/notes.tmp"));
 }
 
-TEST_F(RunFolderTest, ACheckpointComesBackBitForBit) {
+TEST_F(RunFolderTest, Checkpoint_RoundTripsBitForBit) {
   const TrainOptions options{.layers = {784, 5, 10}, .dropout = 0.5, .momentum = 0.9};
   const ImageSet images = make_digits(64, 2);
   const RunFolder folder = make_run_folder("run", "", "");
@@ -80,7 +80,7 @@ TEST_F(RunFolderTest, ACheckpointComesBackBitForBit) {
   EXPECT_EQ(position.best()->epoch, 1);
 }
 
-TEST_F(RunFolderTest, NumbersThatAreNotFiniteAreNoticed) {
+TEST_F(RunFolderTest, NonFiniteState_IsDetected) {
   TrainingState state({.layers = {784, 5, 10}, .momentum = 0.9}, make_digits(64, 2), cpu_device);
   EXPECT_TRUE(is_finite(state));
   const Tensor momentum = state.optimizer().state().front().tensor;

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tandem/data/digits.h"
+#include "tandem/data/synthetic/digits.h"
 #include "tandem/image/encode_png.h"
 #include "tests/train/photo_folder.h"
 #include "tests/train/small_run.h"
@@ -10,15 +10,15 @@
 namespace tandem {
 namespace {
 
-// Every second image is taken for the class after its own; the later in the set, the surer.
+// Every second image is predicted as the class after its own; confidence increases with the index.
 Evaluation half_wrong(const ImageSet& test) {
   Evaluation tested{.classes = std::ssize(test.classes)};
   const std::vector<std::int32_t> labels = test.labels.to_vector<std::int32_t>();
   for (std::size_t i = 0; i < labels.size(); ++i) {
-    const auto said = static_cast<std::int32_t>((labels[i] + static_cast<int>(i % 2)) % tested.classes);
-    tested.predictions.push_back(said);
+    const auto predicted = static_cast<std::int32_t>((labels[i] + static_cast<int>(i % 2)) % tested.classes);
+    tested.predictions.push_back(predicted);
     for (std::int32_t c = 0; c < tested.classes; ++c)
-      tested.outputs.push_back(c == said ? 1 + 0.01f * static_cast<float>(i) : 0);
+      tested.outputs.push_back(c == predicted ? 1 + 0.01f * static_cast<float>(i) : 0);
   }
   return tested;
 }
@@ -41,28 +41,28 @@ TrainingReport report_of(const TrainOptions& options, const TrainingData& data) 
                      .command = ""});
 }
 
-// Images from `last` down, every second one.
-void expect_pictures(const std::vector<JudgedImage>& images, const ImageSet& test, std::size_t count,
-                     std::int64_t last, bool right) {
+// Expects every second image, from `last` downwards.
+void expect_pictures(const std::vector<ClassifiedImage>& images, const ImageSet& test, std::size_t count,
+                     std::int64_t last, bool correct) {
   ASSERT_EQ(images.size(), count);
   EXPECT_GT(images.front().probability, images.back().probability);
   for (std::size_t k = 0; k < count; ++k) {
     EXPECT_EQ(images[k].png, png_of(test, last - 2 * static_cast<std::int64_t>(k))) << k;
-    EXPECT_EQ(images[k].truth == images[k].predicted, right) << k;
+    EXPECT_EQ(images[k].truth == images[k].predicted, correct) << k;
   }
 }
 
-TEST(RunReport, ShowsTheSurestMistakesFirst) {
+TEST(RunReport, Mistakes_MostConfidentFirst) {
   const TrainOptions options;
   TrainingData data;
   data.train = data.test = make_digits(101, 3);
   const TrainingReport report = report_of(options, data);
   expect_pictures(report.mistakes, data.test, 32, 99, false);
   EXPECT_EQ(report.mistakes[0].name, "image 99");
-  EXPECT_TRUE(report.surest.empty());
+  EXPECT_TRUE(report.most_confident.empty());
 }
 
-TEST(RunReport, ShowsPhotographsBothWays) {
+TEST(RunReport, Photographs_ShowsMistakesAndCorrectOnes) {
   const TempFolder folder;
   write_photos(folder / "photos/train", 2);
   write_photos(folder / "photos/val", 14, 10);
@@ -73,7 +73,7 @@ TEST(RunReport, ShowsPhotographsBothWays) {
   ASSERT_EQ(data.test.count(), 28);
   const TrainingReport report = report_of(options, data);
   expect_pictures(report.mistakes, data.test, 12, 27, false);
-  expect_pictures(report.surest, data.test, 12, 26, true);
+  expect_pictures(report.most_confident, data.test, 12, 26, true);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A data set small enough to train in milliseconds, and weights to compare.
+// A data set small enough to train in milliseconds, and comparison of the resulting weights.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tandem/data/digits.h"
+#include "tandem/data/synthetic/digits.h"
 #include "tandem/files/checkpoint.h"
 #include "tandem/files/idx.h"
 #include "tandem/ops/cast.h"
@@ -33,7 +33,7 @@ inline void write_small_digits(const std::filesystem::path& folder) {
   write_split(folder, digits.slice(0, 300), digits.slice(300, 400));
 }
 
-// All tensors of a checkpoint but those that hold times.
+// The f32 tensors of a checkpoint, by name: all but those that hold times.
 inline std::vector<std::pair<std::string, std::vector<float>>> weights_of(const TensorFile& file) {
   std::vector<std::pair<std::string, std::vector<float>>> all;
   for (const auto& [name, tensor] : file.tensors)

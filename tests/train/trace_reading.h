@@ -1,4 +1,4 @@
-// Traces read back: their bars, and what must hold of those of any run.
+// Reads traces back and checks what must hold for the spans of any run.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -73,7 +73,7 @@ inline std::vector<ReadBar> bars_named(const ReadTrace& trace, const std::string
   return found;
 }
 
-// Bars of a track stand one after another, none before the trace began.
+// The spans of a track do not overlap, and none starts before the trace.
 inline void expect_apart(const ReadTrace& trace) {
   constexpr double rounding_us = 1e-3;
   std::map<std::string, std::vector<ReadBar>> tracks;

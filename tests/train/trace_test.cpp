@@ -1,4 +1,4 @@
-// The timeline of a run: every step and every block of images is on it once, and its bars stand apart.
+// The timeline of a run contains every step and every block of images once, in spans that do not overlap.
 #include <csignal>
 
 #include "tandem/train/trainer.h"
@@ -33,7 +33,7 @@ class RunTrace : public testing::Test {
   TrainOptions options_;
 };
 
-TEST_F(RunTrace, HasEveryStepAndEveryBlockOnce) {
+TEST_F(RunTrace, Run_HasEveryStepAndBlockOnce) {
   std::vector<std::string> messages;
   run("trace.json", {.on_message = [&](const std::string& line) { messages.push_back(line); }});
   const ReadTrace trace = read_trace(folder_ / "trace.json");
@@ -48,7 +48,7 @@ TEST_F(RunTrace, HasEveryStepAndEveryBlockOnce) {
   EXPECT_EQ(bars_named(trace, "trainer", "evaluate").size(), 3u);  // the last for the report
   EXPECT_EQ(bars_named(trace, "trainer", "save checkpoint").size(), 2u);
   EXPECT_GE(bars_named(trace, "trainer", "save best model").size(), 1u);
-  // A block is waited for only until it is there, and used after it was filled.
+  // The trainer waits for a block until it is filled, and uses it after that.
   for (const ReadBar& filled : bars_named(trace, "worker", "augment")) {
     for (const ReadBar& used : bars_named(trace, "trainer", "steps"))
       if (used.epoch == filled.epoch && (used.first - 1) * batch + 1 == filled.first) {
@@ -62,7 +62,7 @@ TEST_F(RunTrace, HasEveryStepAndEveryBlockOnce) {
   EXPECT_TRUE(messages.back().starts_with("Trace: " + (folder_ / "trace.json").string())) << messages.back();
 }
 
-TEST_F(RunTrace, ShowsWhatTheTrainerAugmentsItself) {
+TEST_F(RunTrace, NoWorkers_TrainerAugments) {
   options_.workers = "0";
   run("trace.json");
   const ReadTrace trace = read_trace(folder_ / "trace.json");
@@ -72,8 +72,8 @@ TEST_F(RunTrace, ShowsWhatTheTrainerAugmentsItself) {
   expect_covered(bars_named(trace, "trainer", "augment"), epochs, images);
 }
 
-TEST_F(RunTrace, IsWrittenWhenASignalStopsTheRun) {
-  const auto stop = [looks = 0]() mutable { return ++looks == 3 ? SIGTERM : 0; };
+TEST_F(RunTrace, StoppedBySignal_IsWritten) {
+  const auto stop = [polls = 0]() mutable { return ++polls == 3 ? SIGTERM : 0; };
   ASSERT_EQ(run("stopped.json", {.stop_signal = stop}).stopped_by, SIGTERM);
   ReadTrace trace = read_trace(folder_ / "stopped.json");
   expect_apart(trace);
@@ -89,7 +89,7 @@ TEST_F(RunTrace, IsWrittenWhenASignalStopsTheRun) {
   expect_covered(all, epochs, steps);
 }
 
-TEST_F(RunTrace, ChangesNothing) {
+TEST_F(RunTrace, Tracing_DoesNotChangeBits) {
   train(options_, {.folder = folder_ / "plain"});
   run("trace.json");
   expect_same_weights(folder_ / "plain", folder_ / "run");
@@ -97,7 +97,7 @@ TEST_F(RunTrace, ChangesNothing) {
     EXPECT_NE(entry.path().extension(), ".json");
 }
 
-TEST_F(RunTrace, AFolderThatIsNotThereIsToldAtOnceUnlessItIsTheRuns) {
+TEST_F(RunTrace, MissingFolder_FailsAtStartUnlessItIsTheRunFolder) {
   EXPECT_EQ(error_text([&] { run("none/trace.json"); }),
             "[train] cannot write " + (folder_ / "none/trace.json").string() + ": No such file or directory");
   EXPECT_FALSE(std::filesystem::exists(folder_ / "run"));
@@ -109,7 +109,7 @@ TEST_F(RunTrace, AFolderThatIsNotThereIsToldAtOnceUnlessItIsTheRuns) {
 // Augmented on the GPU, on the CPU, or not at all.
 class RunTraceCuda : public RunTrace, public testing::WithParamInterface<std::string> {};
 
-TEST_P(RunTraceCuda, HasTheGpusBarsOnTheSameClock) {
+TEST_P(RunTraceCuda, GpuSpans_AreOnTheSameClock) {
   if (cuda_device_count() == 0) GTEST_SKIP() << why_no_cuda();
   options_.device = "cuda:0";
   if (GetParam() == "none")
@@ -130,14 +130,14 @@ TEST_P(RunTraceCuda, HasTheGpusBarsOnTheSameClock) {
     expect_covered(bars_named(trace, "cuda:0", GetParam() == "gpu" ? "augment" : "order images"), epochs,
                    images);
   }
-  // One clock: the GPU is at work while the trainer is.
+  // One clock: GPU spans lie within the time of the trainer's.
   double begin = 1e300, end = 0;
   for (const ReadBar& bar : trace.bars) {
     if (bar.track != "trainer") continue;
     begin = std::min(begin, bar.begin_us);
     end = std::max(end, bar.end_us);
   }
-  constexpr double slack_us = 1e5;  // the GPU's first work comes before the trainer's first bar
+  constexpr double slack_us = 1e5;  // the GPU's first work precedes the trainer's first span
   for (const ReadBar& bar : trace.bars) {
     if (!bar.track.starts_with("cuda")) continue;
     EXPECT_GE(bar.begin_us, begin - slack_us) << bar.track << ' ' << bar.name;

@@ -1,9 +1,9 @@
-// The loop as a library: what it learns, that it can stop anywhere and go on with the same bits, and what it
-// does with bad input.
+// The training loop: it learns, can stop anywhere and resume with the same bits, and rejects bad input.
 #include "tandem/train/trainer.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
 
 #include "tandem/files/read_file.h"
@@ -19,7 +19,7 @@ class Trainer : public testing::Test {
  protected:
   Trainer() {
     write_small_digits(folder_ / "data");
-    // Everything a checkpoint must hold is in use.
+    // Uses everything that a checkpoint must contain.
     options_ = {.data = (folder_ / "data").string(),
                 .layers = {784, 16, 10},
                 .dropout = 0.2,
@@ -47,7 +47,7 @@ class Trainer : public testing::Test {
   TrainOptions options_;
 };
 
-TEST_F(Trainer, LearnsAndLeavesARunFolder) {
+TEST_F(Trainer, Digits_LearnsAndWritesRunFolder) {
   options_ = {.data = "digits", .layers = {784, 32, 10}, .epochs = 6, .learning_rate = 0.3, .limit = 2000};
   std::vector<std::string> messages;
   std::vector<int> epochs;
@@ -57,7 +57,7 @@ TEST_F(Trainer, LearnsAndLeavesARunFolder) {
            .on_progress = [](const ProgressState& state) { EXPECT_LE(state.position, state.total); },
            .on_epoch = [&](const EpochRecord& record) { epochs.push_back(record.epoch); }});
   EXPECT_EQ(epochs, (std::vector<int>{1, 2, 3, 4, 5, 6}));
-  EXPECT_EQ(messages.at(0), "Data: digits, 2,000 training and 10,000 test images, 28x28 grey, 10 classes");
+  EXPECT_EQ(messages.at(0), "Data: digits, 2,000 training and 10,000 test images, 28x28 gray, 10 classes");
   EXPECT_GT(result.test_accuracy, 0.78);
   EXPECT_LT(result.epochs.back().train_loss, result.epochs.front().train_loss / 2);
   EXPECT_EQ(result.test_accuracy, result.epochs.back().val_accuracy);
@@ -72,7 +72,7 @@ TEST_F(Trainer, LearnsAndLeavesARunFolder) {
   EXPECT_GT(std::filesystem::file_size(folder.events()), 100u);
   const std::string page = get_bytes(folder.report());
   EXPECT_NE(page.find("mlp on digits"), std::string::npos);
-  EXPECT_NE(page.find("data:image/png"), std::string::npos);  // its mistakes
+  EXPECT_NE(page.find("data:image/png"), std::string::npos);  // pictures of its mistakes
 
   Model model = load_model(folder.best());
   EXPECT_EQ(model.info.epoch, result.best_epoch);
@@ -81,7 +81,7 @@ TEST_F(Trainer, LearnsAndLeavesARunFolder) {
   EXPECT_EQ(evaluate(*model.module, test, LossKind::cross_entropy).accuracy, model.info.accuracy);
 }
 
-TEST_F(Trainer, TheSameSeedGivesTheSameBits) {
+TEST_F(Trainer, SameSeed_GivesSameBits) {
   run("a");
   run("b");
   expect_same_weights(folder_ / "a", folder_ / "b");
@@ -91,18 +91,18 @@ TEST_F(Trainer, TheSameSeedGivesTheSameBits) {
             weights_of(read_checkpoint(folder_ / "c/last.ckpt")));
 }
 
-// Stops after some looks at the signals, twice, and compares with a run that never stopped.
+// Stops twice, each time after a number of polls, and compares with a run that never stopped.
 void stop_and_compare(const TrainOptions& options, const TempFolder& folder) {
-  const auto run = [&](const std::string& name, bool resume, int looks) {
-    const auto signal = [&looks] { return --looks == 0 ? SIGTERM : 0; };
+  const auto run = [&](const std::string& name, bool resume, int polls) {
+    const auto signal = [&polls] { return --polls == 0 ? SIGTERM : 0; };
     return train(options, {.folder = folder / name, .resume = resume}, {.stop_signal = signal});
   };
   const TrainResult whole = run("whole", false, 0);
-  for (const int looks : {1, 2, 3, 4, 5}) {
-    const std::string name = "stopped" + std::to_string(looks);
-    ASSERT_EQ(run(name, false, looks).stopped_by, SIGTERM);
+  for (const int polls : {1, 2, 3, 4, 5}) {
+    const std::string name = "stopped" + std::to_string(polls);
+    ASSERT_EQ(run(name, false, polls).stopped_by, SIGTERM);
     EXPECT_FALSE(std::filesystem::exists(folder / (name + "/report.html")));
-    run(name, true, looks + 2);
+    run(name, true, polls + 2);
     const TrainResult resumed = run(name, true, 0);
     expect_same_weights(folder / "whole", folder / name);
     ASSERT_EQ(resumed.epochs.size(), whole.epochs.size());
@@ -118,12 +118,12 @@ void stop_and_compare(const TrainOptions& options, const TempFolder& folder) {
   }
 }
 
-TEST_F(Trainer, StopsAnywhereAndGoesOnWithTheSameBits) {
+TEST_F(Trainer, StoppedAnywhere_ResumesWithSameBits) {
   stop_and_compare(options_, folder_);
 }
 
-// Without dropout an engine of its own trains the perceptron; Adam needs the number of the step.
-TEST_F(Trainer, StopsAnywhereInAFastEngineToo) {
+// Without dropout the perceptron has its own engine; Adam needs the step count.
+TEST_F(Trainer, StoppedInPerceptronEngine_ResumesWithSameBits) {
   options_ = {.data = options_.data, .layers = {784, 16, 10}, .epochs = 4, .batch_size = 7, .device = "cpu"};
   options_.optimizer = OptimizerKind::adam;
   options_.learning_rate = 0.01;
@@ -131,22 +131,22 @@ TEST_F(Trainer, StopsAnywhereInAFastEngineToo) {
   stop_and_compare(options_, folder_);
 }
 
-// The recipe by its name, which a checkpoint has spelled out.
-TEST_F(Trainer, StopsAnywhereOnAugmentedImagesToo) {
+// The recipe is given by name; the checkpoint stores its operations.
+TEST_F(Trainer, StoppedWithAugmentation_ResumesWithSameBits) {
   options_.augment = "digits";
   options_.workers = "2";
   stop_and_compare(options_, folder_);
 }
 
-TEST_F(Trainer, ANetworkWithConvolutionsStopsAnywhereToo) {
+TEST_F(Trainer, StoppedCnn_ResumesWithSameBits) {
   TrainOptions options = default_options("cnn", false);
   options.data = options_.data;
   options.limit = 40;
   options.epochs = 2;
   options.batch_size = 16;
   options.device = "cpu";
-  const auto run = [&](const std::string& name, bool resume, int looks) {
-    const auto signal = [&looks] { return --looks == 0 ? SIGTERM : 0; };
+  const auto run = [&](const std::string& name, bool resume, int polls) {
+    const auto signal = [&polls] { return --polls == 0 ? SIGTERM : 0; };
     return train(options, {.folder = folder_ / name, .resume = resume}, {.stop_signal = signal});
   };
   const TrainResult whole = run("whole", false, 0);
@@ -154,13 +154,13 @@ TEST_F(Trainer, ANetworkWithConvolutionsStopsAnywhereToo) {
   EXPECT_EQ(run("stopped", true, 0).epochs.back().val_loss, whole.epochs.back().val_loss);
   expect_same_weights(folder_ / "whole", folder_ / "stopped");
   Model best = load_model(folder_ / "whole/best.safetensors");
-  EXPECT_FALSE(best.info.takes_photos());
+  EXPECT_FALSE(best.info.expects_photos());
   EXPECT_EQ(best.info.norm, PixelNorm{});
   const TrainingData data = load_training_data(options, {});
   EXPECT_EQ(evaluate(*best.module, data.test, options.loss, best.info.input()).accuracy, best.info.accuracy);
 }
 
-TEST_F(Trainer, WhoAugmentsChangesNoBit) {
+TEST_F(Trainer, WorkerCount_DoesNotChangeBits) {
   run("plain");
   options_.augment = "rotate -9 9 cubic, noise 0 0.2";
   options_.workers = "0";
@@ -179,7 +179,7 @@ TEST_F(Trainer, WhoAugmentsChangesNoBit) {
             std::string::npos);
 }
 
-TEST_F(Trainer, SavesOnRequestAndNowAndThen) {
+TEST_F(Trainer, SavesOnRequestAndPeriodically) {
   int saves = 0;
   const auto count_saves = [&](const ProgressState&) {
     std::error_code none;
@@ -187,19 +187,19 @@ TEST_F(Trainer, SavesOnRequestAndNowAndThen) {
   };
   run("often", false, {.on_progress = count_saves}, 0);
   EXPECT_GT(saves, 0);
-  bool asked = false;
+  bool requested = false;
   options_.epochs = 1;
-  run("asked", false,
+  run("requested", false,
       {.on_progress =
            [&](const ProgressState&) {
              std::error_code none;
-             EXPECT_TRUE(!asked || std::filesystem::exists(folder_ / "asked/last.ckpt", none));
+             EXPECT_TRUE(!requested || std::filesystem::exists(folder_ / "requested/last.ckpt", none));
            },
-       .save_requested = [&, looks = 0]() mutable { return asked = ++looks >= 2; }});
-  EXPECT_TRUE(asked);
+       .save_requested = [&, polls = 0]() mutable { return requested = ++polls >= 2; }});
+  EXPECT_TRUE(requested);
 }
 
-TEST_F(Trainer, ResumesAFinishedRunAndAnEmptyOne) {
+TEST_F(Trainer, ResumeOfEmptyOrFinishedRun_Works) {
   const TrainResult fresh = run("run", true);
   const auto written = std::filesystem::last_write_time(folder_ / "run/last.ckpt");
   const TrainResult again = run("run", true);
@@ -208,7 +208,7 @@ TEST_F(Trainer, ResumesAFinishedRunAndAnEmptyOne) {
   EXPECT_EQ(again.epochs.size(), 4u);
 }
 
-TEST_F(Trainer, MoreEpochsWhereNoRateDependsOnThem) {
+TEST_F(Trainer, ResumeWithMoreEpochs_ConstantSchedule_SameBits) {
   options_.schedule = ScheduleKind::constant;
   run("whole");
   options_.epochs = 2;
@@ -218,7 +218,7 @@ TEST_F(Trainer, MoreEpochsWhereNoRateDependsOnThem) {
   expect_same_weights(folder_ / "whole", folder_ / "parts");
 }
 
-TEST_F(Trainer, HeldOutImagesJudgeTheEpochs) {
+TEST_F(Trainer, HeldOutImages_AreTheValidationSet) {
   options_.validation = 60;
   options_.limit = 200;
   const TrainResult result = run("run");
@@ -231,16 +231,16 @@ TEST_F(Trainer, HeldOutImagesJudgeTheEpochs) {
   EXPECT_EQ(evaluate(*best.module, data.test, options_.loss).accuracy, result.test_accuracy);
 }
 
-TEST_F(Trainer, StopsEarlyOnRequest) {
+TEST_F(Trainer, EarlyStopping_StopsAfterEpochsWithoutProgress) {
   options_.schedule = ScheduleKind::constant;
-  options_.learning_rate = 1e-12;  // nothing is learnt: the first epoch stays the best
+  options_.learning_rate = 1e-12;  // nothing is learned: the first epoch stays the best
   options_.early_stopping = 2;
   options_.epochs = 50;
   EXPECT_EQ(run("run").epochs.size(), 3u);
   EXPECT_EQ(run("run", true).best_epoch, 1);
 }
 
-TEST_F(Trainer, SquaredErrorAndAdamWork) {
+TEST_F(Trainer, SquaredErrorWithAdam_Learns) {
   options_ = {.data = options_.data, .layers = {784, 16, 10}, .loss = LossKind::mse, .epochs = 8};
   options_.optimizer = OptimizerKind::adam;
   options_.learning_rate = 0.01;
@@ -249,16 +249,15 @@ TEST_F(Trainer, SquaredErrorAndAdamWork) {
   EXPECT_GT(result.epochs.back().train_accuracy, 0.4);
 }
 
-TEST_F(Trainer, AFolderThatIsInUseIsRefused) {
+TEST_F(Trainer, RunFolderInUse_IsRefused) {
   run("run");
   EXPECT_EQ(run_error("run"),
-            "[train] " + path("run") +
-                " is not empty: give another --out, or --resume to go on with the run in it");
+            "[train] " + path("run") + " is not empty: choose another run folder, or resume the run in it");
   put_bytes(folder_ / "file", "x");
   EXPECT_EQ(run_error("file"), "[train] " + path("file") + " is not a folder");
 }
 
-TEST_F(Trainer, ACheckpointOfAnotherRunIsRefused) {
+TEST_F(Trainer, CheckpointOfAnotherConfiguration_IsRefused) {
   run("run");
   const std::string before = get_bytes(folder_ / "run/last.ckpt");
   options_.layers = {784, 20, 10};
@@ -269,7 +268,7 @@ TEST_F(Trainer, ACheckpointOfAnotherRunIsRefused) {
   EXPECT_EQ(get_bytes(folder_ / "run/last.ckpt"), before);
 }
 
-TEST_F(Trainer, ADamagedCheckpointIsRefused) {
+TEST_F(Trainer, DamagedCheckpoint_IsRefused) {
   run("run");
   const std::string good = get_bytes(folder_ / "run/last.ckpt");
   put_bytes(folder_ / "run/last.ckpt", good.substr(0, good.size() / 2));
@@ -285,14 +284,14 @@ TEST_F(Trainer, ADamagedCheckpointIsRefused) {
   EXPECT_EQ(run("run", true).epochs.size(), 4u);
 }
 
-TEST_F(Trainer, ALossThatIsNotFiniteKeepsTheLastGoodCheckpoint) {
+TEST_F(Trainer, NonFiniteLoss_KeepsLastGoodCheckpoint) {
   options_.activation = Activation::relu;
   options_.schedule = ScheduleKind::step;  // the rate explodes after the second epoch
   options_.step_size = 2;
   options_.gamma = 1e35;
   const std::string text = run_error("run");
   EXPECT_EQ(text.substr(0, 31), "[train] the loss is not finite ");
-  EXPECT_NE(text.find("of epoch 3: try a lower --lr (the last good checkpoint is kept in " +
+  EXPECT_NE(text.find("of epoch 3: try a lower learning rate (the last good checkpoint is " +
                       path("run/last.ckpt") + ")"),
             std::string::npos)
       << text;
@@ -300,12 +299,12 @@ TEST_F(Trainer, ALossThatIsNotFiniteKeepsTheLastGoodCheckpoint) {
   run("good");
   expect_same_weights(folder_ / "good", folder_ / "run");
   options_.learning_rate = 1e35;
-  EXPECT_NE(run_error("bad").find("of epoch 1: try a lower --lr (no checkpoint was saved before it)"),
+  EXPECT_NE(run_error("bad").find("of epoch 1: try a lower learning rate (no checkpoint was saved before)"),
             std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(folder_ / "bad/best.safetensors"));
 }
 
-TEST_F(Trainer, AFullDiskLeavesTheOldCheckpoint) {
+TEST_F(Trainer, FullDisk_KeepsOldCheckpoint) {
   options_.schedule = ScheduleKind::constant;
   run("run");
   const std::string before = get_bytes(folder_ / "run/last.ckpt");
@@ -319,7 +318,7 @@ TEST_F(Trainer, AFullDiskLeavesTheOldCheckpoint) {
   expect_same_weights(folder_ / "run", folder_ / "whole");
 }
 
-TEST_F(Trainer, ALogThatCannotBeWrittenEndsTheRun) {
+TEST_F(Trainer, UnwritableLog_IsAnError) {
   const auto fill_disk = [&](const EpochRecord& record) {
     if (record.epoch != 1) return;
     std::filesystem::remove(folder_ / "run/log.csv");
@@ -329,7 +328,7 @@ TEST_F(Trainer, ALogThatCannotBeWrittenEndsTheRun) {
             "[train] cannot write " + path("run/log.csv") + ": No space left on device");
 }
 
-TEST_F(Trainer, DataThatDoesNotFit) {
+TEST_F(Trainer, DataThatDoesNotFit_IsAnError) {
   options_.augment = "photo";
   EXPECT_EQ(
       run_error("run").substr(0, 108),
@@ -338,13 +337,13 @@ TEST_F(Trainer, DataThatDoesNotFit) {
   options_.augment = "none";
   options_.layers = {100, 16, 10};
   EXPECT_EQ(run_error("run"),
-            "[train] expected layers from 784 inputs (28x28 grey images) to 10 classes, got 100,16,10");
+            "[train] expected layers from 784 inputs (28x28 gray images) to 10 classes, got 100,16,10");
   options_.layers = {784, 16, 10};
   options_.limit = 301;
-  EXPECT_EQ(run_error("run"), "[train] expected --limit of at most 300 training images of data, got 301");
+  EXPECT_EQ(run_error("run"), "[train] expected limit of at most 300 training images of data, got 301");
   options_.limit = 0;
   options_.validation = 300;
-  EXPECT_EQ(run_error("run"), "[train] expected --validation below the 300 training images of data, got 300");
+  EXPECT_EQ(run_error("run"), "[train] expected validation below the 300 training images of data, got 300");
   options_.data = "cifar";
   EXPECT_EQ(
       run_error("run"),

@@ -3,33 +3,37 @@
 #include <gtest/gtest.h>
 
 #include "tandem/core/error.h"
+#include "tandem/device/on_backend.h"
 
 namespace tandem {
 namespace {
 
-TEST(WarmStart, TheCpuIsAwake) {
-  EXPECT_FALSE(begin_to_wake({.device = "cpu"}).valid());
+TEST(WarmStart, Cpu_NothingToInitialize) {
+  EXPECT_FALSE(start_warm_up({.device = "cpu"}).valid());
 }
 
-TEST(WarmStart, AGpuThatIsNotThereIsNoErrorYet) {
-  std::future<void> waking = begin_to_wake({.device = "cuda:99"});
-  ASSERT_EQ(waking.valid(), has_cuda);
+TEST(WarmStart, MissingGpu_ErrorIsDeferredToGet) {
+  std::future<void> warm_up = start_warm_up({.device = "cuda:99"});
+  ASSERT_EQ(warm_up.valid(), has_cuda);
   if (!has_cuda) return;
-  waking.wait();
-  EXPECT_THROW(waking.get(), Error);
+  warm_up.wait();
+  EXPECT_THROW(warm_up.get(), Error);
 }
 
-TEST(WarmStart, WhatAutoMayChooseIsWokenWhereItIs) {
-  std::future<void> waking = begin_to_wake({.model = "resnet18", .device = "auto"});
-  if (waking.valid()) waking.get();
+TEST(WarmStart, AutoDevice_InitializesWithoutErrorOnAnyMachine) {
+  std::future<void> warm_up = start_warm_up({.model = "resnet18", .device = "auto"});
+  ASSERT_EQ(warm_up.valid(), has_cuda);
+  if (!has_cuda) return;
+  EXPECT_NO_THROW(warm_up.get());
 }
 
-TEST(WarmStart, WakesTheLibrariesInEveryPrecision_cuda) {
+TEST(WarmStart, EveryPrecision_InitializesLibraries_cuda) {
   if (cuda_device_count() == 0) GTEST_SKIP() << why_no_cuda();
   for (const MatmulPrecision precision :
        {MatmulPrecision::fp32, MatmulPrecision::tf32, MatmulPrecision::bf16})
     for (const char* const model : {"mlp", "resnet18"})
-      begin_to_wake({.model = model, .device = "cuda", .precision = precision}).get();
+      EXPECT_NO_THROW(start_warm_up({.model = model, .device = "cuda", .precision = precision}).get())
+          << model;
 }
 
 }  // namespace

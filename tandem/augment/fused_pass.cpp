@@ -1,0 +1,167 @@
+#include "tandem/augment/fused_pass.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "tandem/augment/spline.h"
+
+namespace tandem::detail {
+namespace {
+
+// The interpolators write all channels of the pixel at a coordinate inside the image.
+struct Nearest {
+  const std::uint8_t* image;
+  ImageSize size;
+  int fraction;
+
+  void operator()(std::int64_t column, std::int64_t row, std::uint8_t* out) const {
+    const std::int64_t half = std::int64_t{1} << (fraction - 1);
+    const std::int64_t x = (column + half) >> fraction, y = (row + half) >> fraction;
+    const std::uint8_t* pixel = image + (y * size.width + x) * size.channels;
+    std::copy(pixel, pixel + size.channels, out);
+  }
+};
+
+struct Linear {
+  const std::uint8_t* image;
+  ImageSize size;
+  int fraction;
+
+  void operator()(std::int64_t column, std::int64_t row, std::uint8_t* out) const {
+    const auto weight = [&](std::int64_t c) {
+      return static_cast<std::int32_t>(c >> (fraction - weight_bits) & ((1 << weight_bits) - 1));
+    };
+    const std::int64_t x = column >> fraction, y = row >> fraction;
+    const std::int32_t right = weight(column), down = weight(row);
+    // A neighbor beyond the border has weight 0, so the pixel itself is read instead.
+    const std::int64_t next = x + 1 < size.width ? size.channels : 0;
+    const std::int64_t below = y + 1 < size.height ? std::int64_t{size.width} * size.channels : 0;
+    const std::uint8_t* pixel = image + (y * size.width + x) * size.channels;
+    for (int c = 0; c < size.channels; ++c, ++pixel)
+      out[c] = static_cast<std::uint8_t>(
+          interpolate_levels(pixel[0], pixel[next], pixel[below], pixel[below + next], right, down));
+  }
+};
+
+struct Cubic {
+  const float* coefficients;
+  ImageSize size;
+  int fraction;
+
+  void operator()(std::int64_t column, std::int64_t row, std::uint8_t* out) const {
+    const double one = 1.0 / static_cast<double>(std::int64_t{1} << fraction);
+    const auto across = spline_taps<float>(static_cast<double>(column) * one, size.width);
+    const auto down = spline_taps<float>(static_cast<double>(row) * one, size.height);
+    for (int c = 0; c < size.channels; ++c) {
+      const float level = spline_value(coefficients + c, size.width, size.channels, across, down);
+      out[c] = static_cast<std::uint8_t>(std::clamp(std::lround(level), 0L, 255L));
+    }
+  }
+};
+
+// Rows of 16 to 32 bytes, such as those of digits, are copied by two vectors, which may overlap: faster than
+// a call of memcpy.
+constexpr std::size_t half_row = 16;
+bool is_short(std::size_t bytes) {
+  return bytes >= half_row && bytes <= 2 * half_row;
+}
+void copy_row(std::uint8_t* to, const std::uint8_t* from, std::size_t bytes) {
+  if (!is_short(bytes)) {
+    std::memcpy(to, from, bytes);
+    return;
+  }
+  std::memcpy(to, from, half_row);
+  std::memcpy(to + bytes - half_row, from + bytes - half_row, half_row);
+}
+
+// Applies shifts and skews.
+void move_rows(const SampledStep* moves, int count, const ImageSize& size, const std::uint8_t* in,
+               std::uint8_t* out) {
+  const std::size_t pixel = static_cast<std::size_t>(size.channels);
+  const std::size_t bytes = static_cast<std::size_t>(size.width) * pixel;
+  for (int y = 0; y < size.height; ++y) {
+    const RowMove move = row_move(moves, count, size, y);
+    std::uint8_t* const row = out + std::int64_t{y} * size.width * size.channels;
+    const std::uint8_t* const from =
+        in + (std::int64_t{move.row} * size.width + move.begin + move.offset) * size.channels;
+    if (is_short(bytes)) {
+      std::memset(row, 0, half_row);
+      std::memset(row + bytes - half_row, 0, half_row);
+    } else {
+      std::memset(row, 0, move.begin * pixel);
+      std::memset(row + move.end * pixel, 0, (size.width - move.end) * pixel);
+    }
+    copy_row(row + move.begin * pixel, from, (move.end - move.begin) * pixel);
+  }
+}
+
+template <class Interpolator>
+void rotate_rows(const FusedPassParams& params, const Interpolator& interpolate) {
+  const ImageSize& size = params.size;
+  const RotateMap& map = params.steps[params.pass.rotation].map;
+  const std::int64_t max_column = std::int64_t{size.width - 1} << map.fraction;
+  const std::int64_t max_row = std::int64_t{size.height - 1} << map.fraction;
+  const int first = params.pass.rotation + 1;
+  std::memset(params.out, 0, static_cast<std::size_t>(size.bytes()));
+  for (int y = 0; y < size.height; ++y) {
+    const RowMove move = row_move(params.steps + first, params.pass.moves_end - first, size, y);
+    std::uint8_t* out = params.out + (std::int64_t{y} * size.width + move.begin) * size.channels;
+    for (int x = move.begin; x < move.end; ++x, out += size.channels) {
+      const std::int64_t column = map.column(x + move.offset, move.row);
+      const std::int64_t row = map.row(x + move.offset, move.row);
+      if (column >= 0 && column <= max_column && row >= 0 && row <= max_row) interpolate(column, row, out);
+    }
+  }
+}
+
+void rotate_image(const FusedPassParams& params, AugmentScratch& scratch) {
+  const SampledStep& step = params.steps[params.pass.rotation];
+  const std::uint8_t* source = moved_source(params, scratch);
+  switch (step.interpolation) {
+    case Interpolation::nearest:
+      return rotate_rows(params, Nearest{source, params.size, step.map.fraction});
+    case Interpolation::linear:
+      return rotate_rows(params, Linear{source, params.size, step.map.fraction});
+    case Interpolation::cubic:
+      scratch.coefficients.assign(source, source + params.size.bytes());
+      spline_coefficients(scratch.coefficients.data(), params.size);
+      return rotate_rows(params, Cubic{scratch.coefficients.data(), params.size, step.map.fraction});
+  }
+}
+
+void add_noise(std::int32_t noise, const RandomKey& key, std::uint8_t* out, std::int64_t bytes) {
+  for (std::int64_t first = 0; first < bytes; first += 8) {
+    const Words4 block = key.block(static_cast<std::uint32_t>(1 + first / 8));
+    const auto count = static_cast<std::uint32_t>(std::min<std::int64_t>(bytes - first, 8));
+    for (std::uint32_t i = 0; i < count; ++i)
+      out[first + i] = static_cast<std::uint8_t>(noisy_level(out[first + i], noise, noise_bits(block, i)));
+  }
+}
+
+}  // namespace
+
+const std::uint8_t* moved_source(const FusedPassParams& params, AugmentScratch& scratch) {
+  const FusedPass& pass = params.pass;
+  if (pass.begin == pass.rotation) return params.in;
+  scratch.moved.resize(static_cast<std::size_t>(params.size.bytes()));
+  move_rows(params.steps + pass.begin, pass.rotation - pass.begin, params.size, params.in,
+            scratch.moved.data());
+  return scratch.moved.data();
+}
+
+void move_and_rotate(const FusedPassParams& params, AugmentScratch& scratch) {
+  const FusedPass& pass = params.pass;
+  if (pass.has_rotation())
+    rotate_image(params, scratch);
+  else
+    move_rows(params.steps + pass.begin, pass.moves_end - pass.begin, params.size, params.in, params.out);
+}
+
+void run_fused_pass(const FusedPassParams& params, AugmentScratch& scratch) {
+  move_and_rotate(params, scratch);
+  for (int i = params.pass.moves_end; i < params.pass.end; ++i)
+    add_noise(params.steps[i].noise, key_of(params, i), params.out, params.size.bytes());
+}
+
+}  // namespace tandem::detail

@@ -1,0 +1,11 @@
+// run_fused_pass() with the same bits in SIMD: linear rotation of small images with one channel, and noise
+// for all images. Everything else uses the scalar code of fused_pass.h.
+#pragma once
+
+#include "tandem/augment/fused_pass.h"
+
+namespace tandem::detail {
+
+void run_fused_pass_simd(const FusedPassParams& params, AugmentScratch& scratch);
+
+}  // namespace tandem::detail

@@ -1,0 +1,22 @@
+// Free host memory: of the machine, within the limits of this process's cgroups, and the minimum of both.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+namespace tandem {
+
+// MemAvailable of /proc/meminfo, or the size of the physical memory when there is no such file.
+std::int64_t available_host_bytes();
+
+// Bytes left before this process reaches the memory limit of a cgroup. Reclaimable page cache counts as free.
+// Returns the maximum std::int64_t when there is no limit.
+std::int64_t cgroup_free_bytes();
+// The same for a given text of /proc/self/cgroup and a given root in place of /sys/fs/cgroup, for tests.
+std::int64_t cgroup_free_bytes(const std::string& membership, const std::filesystem::path& root);
+
+// The minimum of the two: how much this process can still allocate.
+std::int64_t free_host_bytes();
+
+}  // namespace tandem

@@ -1,0 +1,39 @@
+// The samples of an epoch by position, where some cannot be used: an unusable sample is replaced by the next
+// one in the order of its pass.
+#pragma once
+
+#include <cstdint>
+
+#include "tandem/data/batches_kernel.h"
+
+namespace tandem {
+
+class BlockOrder {
+ public:
+  BlockOrder(const BatchPlan& plan, std::int64_t epoch)
+      : order_(detail::sample_order(plan, epoch)), shuffle_(order_.samples, order_.seed, order_.epoch) {}
+
+  // The sample at a position of the epoch.
+  std::int32_t at(std::int64_t position) { return order_(position, shuffle_, pass_); }
+
+  // The position whose sample replaces an unusable one at `position`: the next of the pass, cyclically.
+  std::int64_t after(std::int64_t position) const {
+    const std::int64_t pass = position / order_.samples;
+    return pass * order_.samples + (position + 1) % order_.samples;
+  }
+
+  // The first usable sample from `position` on; −1 when there is none in the pass.
+  template <class IsUnusable>
+  std::int32_t first_usable(std::int64_t position, IsUnusable&& is_unusable) {
+    for (std::uint32_t tried = 0; tried < order_.samples; ++tried, position = after(position))
+      if (const std::int32_t sample = at(position); !is_unusable(sample)) return sample;
+    return -1;
+  }
+
+ private:
+  detail::SampleOrder order_;
+  Shuffle shuffle_;
+  std::int64_t pass_ = 0;
+};
+
+}  // namespace tandem

@@ -1,0 +1,281 @@
+// Posts jobs in order, waits for the first one and returns its block.
+#include "tandem/data/loader/loader.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <limits>
+
+#include "tandem/core/check.h"
+#include "tandem/core/clock.h"
+#include "tandem/core/parallel.h"
+
+namespace tandem {
+namespace {
+
+constexpr int max_workers = 1024, max_prefetch = 4096;
+
+// Blocks are whole batches: large enough that synchronization costs nothing compared with filling a block,
+// small enough that the ring stays in the caches and the first block is ready soon.
+std::int64_t images_in_block(const BatchPlan& plan, std::int64_t image_bytes) {
+  constexpr std::int64_t wanted_images = 512, max_bytes = 4 << 20;
+  const std::int64_t fitting = std::min(wanted_images, max_bytes / std::max<std::int64_t>(image_bytes, 1));
+  const std::int64_t batches = std::clamp<std::int64_t>(fitting / plan.batch_size, 1, plan.steps());
+  return batches * plan.batch_size;
+}
+
+void check_options(const LoaderOptions& options) {
+  check(options.workers >= 0 && options.workers <= max_workers, "[loader] expected 0 to {} workers, got {}",
+        max_workers, options.workers);
+  check(options.prefetch >= 0 && options.prefetch <= max_prefetch,
+        "[loader] expected prefetch from 0 to {} blocks, got {}", max_prefetch, options.prefetch);
+  check(options.worker_timeout_s > 0 && std::isfinite(options.worker_timeout_s),
+        "[loader] expected a worker timeout of more than 0 seconds, got {}", options.worker_timeout_s);
+  check(options.epochs >= 0, "[loader] expected 0 or more epochs, got {}", options.epochs);
+  check(
+      options.workers == 0 || options.kind == WorkerKind::thread || !std::getenv(worker_marker),
+      "[loader] expected the program to call run_worker() when it is started as a worker, but it loads data");
+}
+
+// By default two blocks per worker, but no more than a gigabyte when blocks are large.
+int prefetch_depth(const LoaderOptions& options, std::int64_t block_bytes) {
+  constexpr std::int64_t max_bytes = std::int64_t{1} << 30;
+  if (options.prefetch > 0) return options.prefetch;
+  if (options.workers == 0) return 0;
+  const std::int64_t fitting = max_bytes / std::max<std::int64_t>(block_bytes, 1);
+  return static_cast<int>(
+      std::clamp<std::int64_t>(fitting, options.workers + 1, std::max(2 * options.workers, 4)));
+}
+
+RingSetup sized_setup(const BatchPlan& plan, const ImageSize& size, const LoaderOptions& options) {
+  const std::int64_t block_images = images_in_block(plan, size.bytes());
+  return {.plan = plan,
+          .image = size,
+          .slots = prefetch_depth(options, block_images * size.bytes()) + 2,
+          .workers = std::max(options.workers, 1),
+          .cpus = options.cpus,
+          .block_images = block_images};
+}
+
+RingSetup ring_setup(const PhotoStore& photos, const BatchPlan& plan, const PhotoRecipe& recipe,
+                     const LoaderOptions& options) {
+  check_batch_plan(plan);
+  check_photo_recipe(recipe);
+  check(plan.samples <= photos.table().count(), "[loader] expected {} photographs, got {}", plan.samples,
+        photos.table().count());
+  RingSetup setup =
+      sized_setup(plan, {.height = recipe.height, .width = recipe.width, .channels = 3}, options);
+  setup.photos = true;
+  setup.photo = recipe;
+  setup.fail_on_bad_photo = photos.on_bad_image() == OnBadImage::fail;
+  return setup;
+}
+
+RingSetup ring_setup(const ImageSet& images, const BatchPlan& plan, const Recipe& recipe,
+                     const LoaderOptions& options) {
+  check_image_set(images, "loader");
+  check(!images.images.device().is_cuda(), "[loader] expected images on the cpu, got images on {}",
+        images.images.device().to_string());
+  check_batch_plan(plan);
+  check(plan.samples <= images.count(), "[loader] expected {} images, got {}", plan.samples, images.count());
+  for (int axis = 1; axis < 4; ++axis)
+    check(images.images.size(axis) <= std::numeric_limits<std::int32_t>::max(),
+          "[loader] expected smaller images, got {}", images.images.shape().to_string());
+  const ImageSize size{static_cast<int>(images.images.size(1)), static_cast<int>(images.images.size(2)),
+                       static_cast<int>(images.images.size(3))};
+  RingSetup setup = sized_setup(plan, size, options);
+  setup.recipe = recipe;
+  return setup;
+}
+
+}  // namespace
+
+Loader::Loader(const ImageSet& images, const BatchPlan& plan, const Recipe& recipe,
+               const LoaderOptions& options)
+    : options_(options) {
+  check_options(options);
+  state_ = std::make_shared<const SharedLoaderState>(images, ring_setup(images, plan, recipe, options));
+  start();
+}
+
+Loader::Loader(std::shared_ptr<const PhotoStore> photos, const BatchPlan& plan, const PhotoRecipe& recipe,
+               const LoaderOptions& options)
+    : options_(options) {
+  check_options(options);
+  const RingSetup setup = ring_setup(*photos, plan, recipe, options);
+  state_ = std::make_shared<const SharedLoaderState>(std::move(photos), setup);
+  start();
+}
+
+void Loader::start() {
+  uses_.resize(static_cast<std::size_t>(slots()), Use::free);
+  if (options_.workers == 0) {
+    reader_ = state_->make_reader();
+    return;
+  }
+  pool_ = std::make_unique<WorkerPool>(
+      state_, WorkerPoolOptions{.kind = options_.kind,
+                                .timeout_s = options_.worker_timeout_s,
+                                .program = options_.program.empty() ? "/proc/self/exe" : options_.program,
+                                .on_message = options_.on_message,
+                                .before_sample = options_.before_sample});
+}
+
+Loader::~Loader() = default;
+
+BlockJob Loader::job_at(std::int64_t epoch, std::int64_t first) const {
+  if (options_.epochs > 0 && epoch >= options_.epochs) return {};
+  const std::int64_t end = (first / block_images() + 1) * block_images();
+  return {epoch, first, std::min(end, state_->ring.setup().plan.positions()) - first};
+}
+
+void Loader::advance() {
+  const std::int64_t end = next_.first + next_.count;
+  next_ = end < state_->ring.setup().plan.positions() ? job_at(next_.epoch, end) : job_at(next_.epoch + 1, 0);
+}
+
+void Loader::restart_at(std::int64_t epoch, std::int64_t first) {
+  for (const int slot : prefetched_) uses_[static_cast<std::size_t>(slot)] = Use::abandoned;
+  prefetched_.clear();
+  next_ = job_at(epoch, first);
+}
+
+// Posts the next jobs to all free slots. An abandoned slot that a worker has claimed is free once it is done.
+void Loader::post_free_slots() {
+  const Ring& ring = state_->ring;
+  for (int slot = 0; slot < slots(); ++slot) {
+    Use& use = uses_[static_cast<std::size_t>(slot)];
+    if (use == Use::abandoned) {
+      if (ring.word(slot).state == SlotState::done) {
+        ring.free(slot);
+        use = Use::free;
+      } else if (ring.withdraw(slot)) {
+        use = Use::free;
+      }
+    }
+    if (use != Use::free || next_.count == 0) continue;
+    ring.post(slot, next_);
+    use = Use::prefetched;
+    prefetched_.push_back(slot);
+    advance();
+    if (!pool_) return;  // without workers one job at a time, filled by acquire()
+    pool_->announce(slot);
+  }
+}
+
+LoadedBlock Loader::acquire(std::int64_t epoch, std::int64_t first) {
+  const Ring& ring = state_->ring;
+  expect(epoch >= 0 && first >= 0 && first < ring.setup().plan.positions() &&
+         (options_.epochs == 0 || epoch < options_.epochs));
+  const BlockJob follows = prefetched_.empty() ? next_ : ring.slot(prefetched_.front()).job;
+  if (follows.count == 0 || follows.epoch != epoch || follows.first != first) restart_at(epoch, first);
+  if (prefetched_.empty()) post_free_slots();
+  if (pool_)
+    wait_for_front();
+  else
+    fill_on_this_thread();
+  const int slot = prefetched_.front();
+  prefetched_.pop_front();
+  uses_[static_cast<std::size_t>(slot)] = Use::acquired;
+  const Slot& from = ring.slot(slot);
+  const LoadedBlock block{.epoch = from.job.epoch,
+                          .first = from.job.first,
+                          .count = from.job.count,
+                          .images = ring.images(slot),
+                          .samples = ring.samples(slot),
+                          .labels = ring.labels(slot),
+                          .slot = slot,
+                          .worker = static_cast<int>(ring.word(slot).worker),
+                          .claimed_ns = from.claimed_ns,
+                          .done_ns = from.done_ns};
+  if (pool_) pool_->clear_suspects({block.samples, static_cast<std::size_t>(block.count)});
+  if (pool_ && options_.timeline)
+    options_.timeline->add({TrackKind::worker, block.worker}, "augment", block.claimed_ns, block.done_ns,
+                           {"positions", block.epoch, block.first, block.count});
+  ++statistics_.blocks;
+  statistics_.images += block.count;
+  return block;
+}
+
+void Loader::wait_for_front() {
+  const Ring& ring = state_->ring;
+  const auto is_done = [&] {
+    return !prefetched_.empty() && ring.word(prefetched_.front()).state == SlotState::done;
+  };
+  pool_->poll(std::chrono::milliseconds(0));
+  if (is_done()) return;
+  const BlockJob job = prefetched_.empty() ? next_ : ring.slot(prefetched_.front()).job;
+  const TimelineSpan span(options_.timeline, "wait for images",
+                          {"positions", job.epoch, job.first, job.count});
+  const Stopwatch waiting;
+  // Poll regularly even without events: a hung worker sends none.
+  const std::chrono::milliseconds tick(std::clamp(std::lround(options_.worker_timeout_s * 250), 1L, 100L));
+  while (!is_done()) {
+    expect(!prefetched_.empty() || std::find(uses_.begin(), uses_.end(), Use::abandoned) != uses_.end());
+    pool_->poll(tick);
+    if (prefetched_.empty()) post_free_slots();
+  }
+  statistics_.waited_ms += waiting.elapsed_ms();
+}
+
+void Loader::fill_on_this_thread() {
+  expect(!prefetched_.empty());
+  const Stopwatch filling;
+  const int slot = prefetched_.front();
+  const Ring& ring = state_->ring;
+  const BlockJob& job = ring.slot(slot).job;
+  const TimelineSpan span(options_.timeline, "augment", {"positions", job.epoch, job.first, job.count});
+  const WorkerTask task{.ring = ring, .reader = reader_.get(), .before_sample = options_.before_sample};
+  expect(ring.claim(slot, 0));
+  try {
+    fill_slot(task, slot);
+  } catch (const std::exception& error) {
+    const std::int32_t sample = ring.status(0).sample.load();
+    ring.reclaim(0);
+    fail("[loader] {}: {}", state_->describe(sample), error.what());
+  }
+  expect(ring.finish(slot, 0));
+  statistics_.waited_ms += filling.elapsed_ms();
+}
+
+void Loader::release(const LoadedBlock& block) {
+  Use& use = uses_[static_cast<std::size_t>(block.slot)];
+  expect(use == Use::acquired);
+  state_->ring.free(block.slot);
+  use = Use::free;
+  if (pool_) post_free_slots();
+}
+
+LoaderStatistics Loader::statistics() const {
+  LoaderStatistics all = statistics_;
+  if (pool_) all.replaced_workers = pool_->replaced();
+  const auto skip = [&](std::int32_t sample, const std::string& reason) {
+    all.skipped.push_back({sample, state_->describe(sample), reason});
+  };
+  for (const std::int32_t sample : state_->ring.crashing()) skip(sample, "crashed every worker that read it");
+  if (state_->photos)
+    for (const BadSample& bad : state_->photos->bad())
+      if (bad.sample < state_->ring.setup().plan.samples) skip(bad.sample, bad.reason);
+  for (const BadSample& bad : state_->ring.bad()) skip(bad.sample, bad.reason);
+  return all;
+}
+
+std::vector<pid_t> Loader::worker_pids() const {
+  return pool_ ? pool_->pids() : std::vector<pid_t>{};
+}
+
+int default_worker_count() {
+  int count = usable_cpus();
+  if (const char* text = std::getenv("SLURM_CPUS_PER_TASK")) {
+    int given = 0;
+    const auto [end, error] = std::from_chars(text, text + std::strlen(text), given);
+    if (error == std::errc() && *end == 0 && given > 0) count = given;
+  }
+  return std::clamp(count, 2, max_workers);
+}
+
+}  // namespace tandem

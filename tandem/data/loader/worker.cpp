@@ -1,0 +1,237 @@
+// The loop of a worker, and the main function of a process worker.
+#include "tandem/data/loader/worker.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <iterator>
+#include <string_view>
+
+#include "tandem/core/check.h"
+#include "tandem/core/parallel.h"
+#include "tandem/data/loader/block_order.h"
+#include "tandem/process/shared_memory.h"
+
+namespace tandem {
+namespace {
+
+// The label of an unreadable image where the plan does not shuffle.
+constexpr std::int32_t no_label = -1;
+
+// Samples that are not tried: those that crashed workers, and photographs known to be bad before the first
+// epoch. A photograph a worker found bad later is tried again: whether its crop can be decoded depends on the
+// sampled crop, and the image at a position must not depend on which worker read what before.
+class SkippedSamples {
+ public:
+  SkippedSamples(const Ring& ring, const SampleReader& reader)
+      : reader_(reader), crashing_(ring.crashing()) {}
+
+  bool operator()(std::int32_t sample) const {
+    return std::find(crashing_.begin(), crashing_.end(), sample) != crashing_.end() ||
+           reader_.is_missing(sample);
+  }
+
+ private:
+  const SampleReader& reader_;
+  std::span<const std::int32_t> crashing_;
+};
+
+// Records a photograph that could not be decoded.
+void report_bad(const Ring& ring, std::int32_t sample, const std::string& reason) {
+  check(!ring.setup().fail_on_bad_photo, "{}", reason);
+  check(ring.add_bad(sample, reason),
+        "expected photographs that can be read, but this is the {}th that cannot: {}", max_bad + 1, reason);
+}
+
+// Binds this thread to the last `count` of its CPUs; 0: leaves it unbound. The threads of a trainer on the
+// CPU meet at a barrier every few microseconds, and a worker on one of their CPUs would delay all of them.
+void bind_to_last_cpus(int count) {
+  cpu_set_t allowed, kept;
+  if (count <= 0 || sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return;
+  CPU_ZERO(&kept);
+  for (unsigned cpu = CPU_SETSIZE; cpu-- > 0 && count > 0;) {
+    if (!CPU_ISSET(cpu, &allowed)) continue;
+    CPU_SET(cpu, &kept);
+    --count;
+  }
+  sched_setaffinity(0, sizeof(kept), &kept);
+}
+
+// Reads the index of the next posted slot; false at the end of the jobs. Workers share the pipe without a
+// lock: tokens are written and read whole, so the kernel never splits one.
+bool next_token(int jobs, std::int32_t& token) {
+  ssize_t got;
+  do got = ::read(jobs, &token, sizeof(token));
+  while (got < 0 && errno == EINTR);
+  if (got < 0) fail("[worker] cannot read jobs: {}", errno_message(errno));
+  return got == sizeof(token);
+}
+
+// False: the trainer is gone.
+bool notify_trainer(const PipeQueue& results, std::int32_t slot) try {
+  results.put(std::as_bytes(std::span(&slot, 1)));
+  return true;
+} catch (const Error&) {
+  return false;
+}
+
+int parse_argument(const std::string& text) {
+  int number = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  check(error == std::errc() && end == text.data() + text.size() && number >= 0,
+        "[worker] expected to be started by a loader, got the argument '{}'", text);
+  return number;
+}
+
+// The kernel kills this process when its parent ends, however it ends. The parent may have ended before
+// prctl() took effect, hence the check.
+void die_with_parent(pid_t parent) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(1);
+}
+
+// Reads the data of a process worker: photographs, or labels followed by images.
+std::unique_ptr<SampleReader> reader_for(const RingSetup& setup, std::span<const std::byte> data) {
+  if (setup.photos) {
+    const PhotoTable photos = PhotoTable::attach(data);
+    check(photos.count() >= setup.plan.samples, "[worker] expected {} photographs, got {}",
+          setup.plan.samples, photos.count());
+    return make_photo_reader(setup, photos);
+  }
+  const std::int64_t label_bytes = 4 * setup.plan.samples;
+  check(static_cast<std::int64_t>(data.size()) >= label_bytes + setup.plan.samples * setup.image.bytes(),
+        "[worker] expected {} images, got {} bytes", setup.plan.samples, data.size());
+  return make_array_reader(setup, reinterpret_cast<const std::uint8_t*>(data.data() + label_bytes),
+                           reinterpret_cast<const std::int32_t*>(data.data()));
+}
+
+}  // namespace
+
+std::string describe_sample(std::int32_t sample) {
+  return fmt::format("sample {} of the training images", sample);
+}
+
+bool fill_slot(const WorkerTask& task, int slot) {
+  const Ring& ring = task.ring;
+  const RingSetup& setup = ring.setup();
+  const BlockJob job = ring.slot(slot).job;
+  const std::int64_t image_bytes = setup.image.bytes();
+  WorkerStatus& status = ring.status(task.worker);
+  std::uint64_t progress = status.progress.load(std::memory_order_relaxed);
+  std::uint8_t* out = ring.images(slot);
+  std::int32_t *samples = ring.samples(slot), *labels = ring.labels(slot);
+  BlockOrder order(setup.plan, job.epoch);
+  const SkippedSamples is_skipped(ring, *task.reader);
+  std::string reason;
+  std::int32_t next = order.at(job.first);
+  for (std::int64_t i = 0; i < job.count; ++i, out += image_bytes) {
+    std::int64_t position = job.first + i;
+    std::int32_t sample = next;
+    if (i + 1 < job.count) task.reader->prefetch(next = order.at(position + 1));
+    for (std::int64_t tried = 0;; sample = order.at(position = order.after(position))) {
+      if (ring.stopped()) return false;
+      samples[i] = sample;
+      if (!is_skipped(sample)) {
+        status.sample.store(sample, std::memory_order_release);
+        status.progress.store(++progress, std::memory_order_release);
+        if (task.before_sample) task.before_sample(sample);
+        labels[i] = task.reader->label(sample);
+        const RandomKey key{.seed = setup.plan.seed,
+                            .epoch = static_cast<std::uint32_t>(job.epoch),
+                            .sample = static_cast<std::uint32_t>(sample)};
+        if (task.reader->read(key, out, reason)) break;
+        report_bad(ring, sample, reason);
+      }
+      if (!setup.plan.shuffle) {
+        labels[i] = no_label;
+        std::memset(out, 0, static_cast<std::size_t>(image_bytes));
+        break;
+      }
+      check(++tried < setup.plan.samples,
+            "expected photographs that can be read, got none in {} files, the last: {}", setup.plan.samples,
+            reason);
+    }
+  }
+  status.sample.store(-1, std::memory_order_release);
+  return true;
+}
+
+void run_worker_loop(const WorkerTask& task) {
+  bind_to_last_cpus(task.ring.setup().cpus);
+  const ThreadLimit one_thread(1);
+  const Ring& ring = task.ring;
+  ring.status(task.worker).ready.store(1, std::memory_order_release);
+  try {
+    for (std::int32_t slot = 0; next_token(task.jobs, slot) && !ring.stopped();) {
+      if (slot < 0 || slot >= ring.setup().slots || !ring.claim(slot, task.worker)) continue;
+      if (!fill_slot(task, slot)) return;
+      if (ring.finish(slot, task.worker) && !notify_trainer(*task.results, slot)) return;
+    }
+  } catch (const std::exception& error) {
+    ring.report_failure(ring.status(task.worker).sample.load(), error.what());
+    notify_trainer(*task.results, -1);
+  }
+}
+
+std::vector<std::string> worker_arguments(const WorkerFiles& files, int worker) {
+  std::vector<std::string> arguments{"worker"};
+  for (const int argument : {static_cast<int>(::getpid()), worker, files.ring, files.data, files.jobs,
+                             files.results.write, files.results.lock})
+    arguments.push_back(std::to_string(argument));
+  return arguments;
+}
+
+// This process's environment, without the variables that make libraries start or bind threads when they are
+// loaded.
+std::vector<std::string> worker_environment() {
+  constexpr std::string_view dropped[] = {
+      "OMP_NUM_THREADS=", "OPENBLAS_NUM_THREADS=", "OMP_PROC_BIND=", "OMP_PLACES=", "GOMP_CPU_AFFINITY="};
+  std::vector<std::string> all;
+  for (char** entry = environ; *entry; ++entry) {
+    const std::string_view text = *entry;
+    if (std::none_of(std::begin(dropped), std::end(dropped),
+                     [&](std::string_view name) { return text.starts_with(name); }))
+      all.emplace_back(text);
+  }
+  all.emplace_back("OMP_NUM_THREADS=1");
+  all.emplace_back("OPENBLAS_NUM_THREADS=1");
+  all.emplace_back(std::string(worker_marker) + "=1");
+  return all;
+}
+
+int run_worker(const std::vector<std::string>& arguments, const BeforeSample& before_sample) try {
+  check(arguments.size() == 8, "[worker] expected to be started by a loader, got {} arguments",
+        arguments.size());
+  std::vector<int> values;
+  for (std::size_t i = 1; i < arguments.size(); ++i) values.push_back(parse_argument(arguments[i]));
+  die_with_parent(values[0]);
+  const int worker = values[1];
+  const SharedMemory memory(Descriptor(values[2]), SharedMemory::Access::read_write);
+  const SharedMemory data(Descriptor(values[3]), SharedMemory::Access::read);
+  const Descriptor jobs(values[4]);
+  const PipeQueue results(PipeQueueEnds{.write = values[5], .lock = values[6]});
+  const Ring ring = Ring::attach(memory.bytes());
+  const RingSetup& setup = ring.setup();
+  check(worker < setup.workers, "[worker] expected a worker index below {}, got {}", setup.workers, worker);
+  const std::unique_ptr<SampleReader> reader = reader_for(setup, data.bytes());
+  run_worker_loop({.ring = ring,
+                   .reader = reader.get(),
+                   .worker = worker,
+                   .jobs = jobs.get(),
+                   .results = &results,
+                   .before_sample = before_sample});
+  return 0;
+} catch (const std::exception& error) {
+  fmt::print(stderr, "tandem: error: {}\n", error.what());
+  return 1;
+}
+
+}  // namespace tandem

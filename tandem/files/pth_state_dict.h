@@ -1,0 +1,70 @@
+// Reads a state dict from an unpickled torch.save: finds the dictionary of tensors and copies each tensor
+// from its storage.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tandem/files/pth_storage.h"
+#include "tandem/files/safetensors.h"
+#include "tandem/files/unpickle.h"
+
+namespace tandem {
+
+// Whether the name is on the closed list of names that a pickle of weights may call or import.
+bool is_supported_name(std::string_view name);
+
+// Throws an Error that lists the calls of the pickle that are not on the closed list.
+void check_calls(const Pickle& pickle, const std::string& name);
+
+// The persistent id of a storage.
+struct StorageId {
+  const StorageType* type = nullptr;
+  std::string_view key;
+  std::uint64_t bytes = 0;
+};
+
+using StorageData = std::map<std::string, std::string_view, std::less<>>;  // by key
+
+class StateDictReader {
+ public:
+  // `pickle` and `name` must outlive the reader. `file_size` bounds the total size of the tensors.
+  StateDictReader(const Pickle& pickle, std::uint64_t file_size, const std::string& name);
+
+  // The storages that the pickle refers to, without duplicates.
+  std::vector<StorageId> storage_ids() const;
+  TensorFile read(const StorageData& storages);
+
+ private:
+  using Id = std::uint32_t;  // index into Pickle::values
+  using Entries = std::vector<std::pair<std::string, Id>>;
+
+  const PickleValue& at(Id id) const { return pickle_.at(id); }
+  void require(bool condition, const char* what) const;
+
+  std::int64_t read_count(Id id, const char* what) const;  // an integer of 0 or more
+  bool is_dict(Id id) const;
+  // Entries with text keys, in order of insertion; a repeated key keeps its last value.
+  Entries entries_of(Id id) const;
+  // The entries of the dictionary that holds the tensors. Adds the names of entries outside it to `ignored`.
+  Entries find_state_dict(std::vector<std::string>& ignored) const;
+  // The _rebuild_tensor call of a tensor or parameter; nothing for other values.
+  std::optional<Id> rebuild_call(Id id) const;
+  bool is_tensor(Id id) const { return rebuild_call(id).has_value(); }
+  StorageId read_storage_id(const PickleValue& persistent) const;
+  Dims read_dims(Id id, const std::string& tensor, const char* what) const;
+  StorageView read_view(const PickleValue& arguments, const std::string& tensor, std::uint64_t numel) const;
+  Tensor read_tensor(Id id, const std::string& tensor, const StorageData& storages);
+
+  const Pickle& pickle_;
+  const std::string& name_;
+  std::uint64_t budget_;  // bytes left for tensors
+};
+
+}  // namespace tandem

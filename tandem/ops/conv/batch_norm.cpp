@@ -1,0 +1,440 @@
+#include "tandem/ops/conv/batch_norm.h"
+
+#include <cmath>
+#include <vector>
+
+#include "tandem/core/check.h"
+#include "tandem/core/on_dtype.h"
+#include "tandem/core/parallel.h"
+#include "tandem/core/simd.h"
+#include "tandem/device/on_backend.h"
+#include "tandem/ops/bf16_scratch.h"
+#include "tandem/ops/conv/batch_norm_kernel.h"
+#include "tandem/ops/elementwise.h"
+#include "tandem/tensor/tape.h"
+
+namespace tandem {
+namespace detail {
+namespace {
+
+// Sums are computed in blocks of rows that fit the L1 cache: in the compute type within a block, in f64 over
+// blocks. The blocks depend only on the shape, so the bits do not depend on the number of threads.
+struct RowBlocks {
+  std::int64_t rows;
+  std::int64_t channels;
+  std::int64_t block;  // rows per block
+  std::int64_t count;  // of blocks
+
+  explicit RowBlocks(const BatchNormPlan& plan)
+      : rows(plan.rows),
+        channels(plan.channels),
+        block(std::clamp<std::int64_t>(8192 / plan.channels, 4, 256)),
+        count((plan.rows + block - 1) / block) {}
+  std::int64_t first(std::int64_t b) const { return b * block; }
+  std::int64_t size(std::int64_t b) const { return std::min(block, rows - b * block); }
+};
+
+// Calls f(block) for every block, in parallel, compiled for the vectors of this CPU.
+template <class F>
+void for_each_block(const RowBlocks& blocks, const F& f) {
+  const std::int64_t work = blocks.block * blocks.channels;
+  parallel_for(blocks.count, std::max<std::int64_t>(8192 / work, 1),
+               [&](std::int64_t begin, std::int64_t end) {
+                 with_simd([&]<std::size_t>() __attribute__((always_inline)) {
+                   for (std::int64_t b = begin; b < end; ++b) f(b);
+                 });
+               });
+}
+
+struct Moments {
+  std::vector<double> mean;
+  std::vector<double> variance;  // biased
+};
+
+// Two passes over each block while it is in cache: its mean, then the squared deviations from it. Blocks are
+// combined exactly: Σ (x − mean)² = Σ over blocks of (Σ (x − block mean)² + n · (block mean − mean)²).
+template <class T, class C = ComputeType<T>>
+Moments moments_of(const BatchNormPlan& plan, const T* x) {
+  const RowBlocks blocks(plan);
+  const std::int64_t channels = plan.channels;
+  const Buffer means_buffer = make_scratch<C>(blocks.count * channels),
+               squares_buffer = make_scratch<C>(blocks.count * channels);
+  C *const means = as<C>(means_buffer), *const squares = as<C>(squares_buffer);
+  for_each_block(
+      blocks, [&](std::int64_t b) __attribute__((always_inline)) {
+        const T* const from = x + blocks.first(b) * channels;
+        C* __restrict mean = means + b * channels;
+        C* __restrict square = squares + b * channels;
+        const std::int64_t size = blocks.size(b);
+        for (std::int64_t c = 0; c < channels; ++c) mean[c] = square[c] = C{0};
+        for (std::int64_t r = 0; r < size; ++r)
+          for (std::int64_t c = 0; c < channels; ++c) mean[c] += convert<C>(from[r * channels + c]);
+        const C inverse_count = C{1} / static_cast<C>(size);
+        for (std::int64_t c = 0; c < channels; ++c) mean[c] *= inverse_count;
+        for (std::int64_t r = 0; r < size; ++r)
+          for (std::int64_t c = 0; c < channels; ++c) {
+            const C deviation = convert<C>(from[r * channels + c]) - mean[c];
+            square[c] += deviation * deviation;
+          }
+      });
+  Moments moments{std::vector<double>(static_cast<std::size_t>(channels)),
+                  std::vector<double>(static_cast<std::size_t>(channels))};
+  double *const mean = moments.mean.data(), *const variance = moments.variance.data();
+  const double inverse_count = 1.0 / static_cast<double>(plan.rows);
+  parallel_for(channels, 64, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t b = 0; b < blocks.count; ++b)
+      for (std::int64_t c = begin; c < end; ++c)
+        mean[c] += static_cast<double>(means[b * channels + c]) * static_cast<double>(blocks.size(b));
+    for (std::int64_t c = begin; c < end; ++c) mean[c] *= inverse_count;
+    for (std::int64_t b = 0; b < blocks.count; ++b)
+      for (std::int64_t c = begin; c < end; ++c) {
+        const double difference = static_cast<double>(means[b * channels + c]) - mean[c];
+        variance[c] += static_cast<double>(squares[b * channels + c]) +
+                       difference * difference * static_cast<double>(blocks.size(b));
+      }
+    for (std::int64_t c = begin; c < end; ++c) variance[c] *= inverse_count;
+  });
+  return moments;
+}
+
+template <class T, class C = ComputeType<T>>
+void normalize_batch(const BatchNormPlan& plan, const BatchNormForward& args) {
+  const std::int64_t channels = plan.channels;
+  const T* const x = reinterpret_cast<const T*>(args.x);
+  const T* const residual = reinterpret_cast<const T*>(args.residual);
+  C* const mean = reinterpret_cast<C*>(args.mean);
+  C* const inverse = reinterpret_cast<C*>(args.inverse_deviation);
+  C* const running_mean = reinterpret_cast<C*>(args.running_mean);
+  C* const running_variance = reinterpret_cast<C*>(args.running_variance);
+  const double epsilon = plan.options.epsilon, momentum = plan.options.momentum;
+  if (plan.options.training) {
+    if (args.batches_tracked) ++*args.batches_tracked;
+    const Moments moments = moments_of<T>(plan, x);
+    const double unbiased = static_cast<double>(plan.rows) / static_cast<double>(plan.rows - 1);
+    for (std::int64_t c = 0; c < channels; ++c) {
+      const auto i = static_cast<std::size_t>(c);
+      mean[c] = static_cast<C>(moments.mean[i]);
+      inverse[c] = static_cast<C>(1 / std::sqrt(moments.variance[i] + epsilon));
+      running_mean[c] =
+          static_cast<C>((1 - momentum) * static_cast<double>(running_mean[c]) + momentum * moments.mean[i]);
+      running_variance[c] = static_cast<C>((1 - momentum) * static_cast<double>(running_variance[c]) +
+                                           momentum * unbiased * moments.variance[i]);
+    }
+  } else {
+    for (std::int64_t c = 0; c < channels; ++c) {
+      mean[c] = running_mean[c];
+      inverse[c] = static_cast<C>(1 / std::sqrt(static_cast<double>(running_variance[c]) + epsilon));
+    }
+  }
+  const Buffer scale_buffer = make_scratch<C>(channels);
+  C* const scale = as<C>(scale_buffer);
+  const C* const bias = reinterpret_cast<const C*>(args.bias);
+  for (std::int64_t c = 0; c < channels; ++c)
+    scale[c] = inverse[c] * reinterpret_cast<const C*>(args.weight)[c];
+  const RowBlocks blocks(plan);
+  for_each_block(
+      blocks, [&](std::int64_t b) __attribute__((always_inline)) {
+        for (std::int64_t r = blocks.first(b); r < blocks.first(b) + blocks.size(b); ++r) {
+          const T* __restrict from = x + r * channels;
+          T* __restrict to = reinterpret_cast<T*>(args.y) + r * channels;
+          const auto row = [&](auto epilogue) __attribute__((always_inline)) {
+            for (std::int64_t c = 0; c < channels; ++c)
+              to[c] = convert<T>(epilogue((convert<C>(from[c]) - mean[c]) * scale[c] + bias[c], c));
+          };
+          const auto rectify = [](C value) __attribute__((always_inline)) {
+            return value < 0 ? C{0} : value;
+          };
+          const T* __restrict added = residual ? residual + r * channels : nullptr;
+          if (residual && plan.options.relu)
+            row([&](C value, std::int64_t c)
+                    __attribute__((always_inline)) { return rectify(value + convert<C>(added[c])); });
+          else if (residual)
+            row([&](C value, std::int64_t c)
+                    __attribute__((always_inline)) { return value + convert<C>(added[c]); });
+          else if (plan.options.relu)
+            row([&](C value, std::int64_t) __attribute__((always_inline)) { return rectify(value); });
+          else
+            row([&](C value, std::int64_t) __attribute__((always_inline)) { return value; });
+        }
+      });
+}
+
+// Σ g and Σ g · x̂ over the rows, where g is dy after the gradient of the ReLU.
+template <class T, class C = ComputeType<T>>
+struct GradientSums {
+  std::vector<double> g;
+  std::vector<double> product;
+
+  GradientSums(const BatchNormPlan& plan, const BatchNormBackward& args, bool with_product)
+      : g(static_cast<std::size_t>(plan.channels)), product(static_cast<std::size_t>(plan.channels)) {
+    const RowBlocks blocks(plan);
+    const std::int64_t channels = plan.channels;
+    const Buffer sums_buffer = make_scratch<C>(2 * blocks.count * channels);
+    C* const sums = as<C>(sums_buffer);
+    const C* const mean = reinterpret_cast<const C*>(args.mean);
+    const C* const inverse = reinterpret_cast<const C*>(args.inverse_deviation);
+    for_each_block(
+        blocks, [&](std::int64_t b) __attribute__((always_inline)) {
+          C* __restrict sum = sums + 2 * b * channels;
+          C* __restrict block_product = sum + channels;
+          for (std::int64_t c = 0; c < channels; ++c) sum[c] = block_product[c] = C{0};
+          for (std::int64_t r = blocks.first(b); r < blocks.first(b) + blocks.size(b); ++r) {
+            const T* __restrict dy = reinterpret_cast<const T*>(args.dy) + r * channels;
+            const T* __restrict x =
+                with_product ? reinterpret_cast<const T*>(args.x) + r * channels : nullptr;
+            const T* __restrict y =
+                plan.options.relu ? reinterpret_cast<const T*>(args.y) + r * channels : nullptr;
+            const auto row = [&](auto gradient) __attribute__((always_inline)) {
+              if (x)
+                for (std::int64_t c = 0; c < channels; ++c) {
+                  const C value = gradient(c);
+                  sum[c] += value;
+                  block_product[c] += value * (convert<C>(x[c]) - mean[c]);
+                }
+              else
+                for (std::int64_t c = 0; c < channels; ++c) sum[c] += gradient(c);
+            };
+            if (y)
+              row([&](std::int64_t c) __attribute__((always_inline)) {
+                return convert<C>(y[c]) <= 0 ? C{0} : convert<C>(dy[c]);
+              });
+            else
+              row([&](std::int64_t c) __attribute__((always_inline)) { return convert<C>(dy[c]); });
+          }
+        });
+    parallel_for(channels, 64, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t b = 0; b < blocks.count; ++b)
+        for (std::int64_t c = begin; c < end; ++c) {
+          g[static_cast<std::size_t>(c)] += static_cast<double>(sums[2 * b * channels + c]);
+          product[static_cast<std::size_t>(c)] += static_cast<double>(sums[(2 * b + 1) * channels + c]);
+        }
+      for (std::int64_t c = begin; c < end && with_product; ++c)
+        product[static_cast<std::size_t>(c)] *= static_cast<double>(inverse[c]);
+    });
+  }
+};
+
+// dx = scale · (g − mean of g − x̂ · mean of g · x̂). The last two terms are the gradients through the batch's
+// mean and variance.
+template <class T, class C = ComputeType<T>>
+void batch_gradient(const BatchNormPlan& plan, const BatchNormBackward& args) {
+  const std::int64_t channels = plan.channels;
+  const bool through_statistics = plan.options.training && args.dx;  // the mean and the variance depend on x
+  const Buffer factors = make_scratch<C>(4 * channels);
+  C* const scale = as<C>(factors);
+  C* const slope = scale + channels;
+  C* const center = slope + channels;
+  C* const offset = center + channels;
+  const C* const weight = reinterpret_cast<const C*>(args.weight);
+  const C* const mean = reinterpret_cast<const C*>(args.mean);
+  const C* const inverse = reinterpret_cast<const C*>(args.inverse_deviation);
+  if (args.dx)
+    for (std::int64_t c = 0; c < channels; ++c) scale[c] = weight[c] * inverse[c];
+  if (through_statistics || args.dweight || args.dbias) {
+    const GradientSums<T> sums(plan, args, through_statistics || args.dweight);
+    for (std::int64_t c = 0; c < channels; ++c) {
+      const double sum_g = sums.g[static_cast<std::size_t>(c)];
+      const double sum_product = sums.product[static_cast<std::size_t>(c)];
+      if (args.dweight) reinterpret_cast<C*>(args.dweight)[c] = static_cast<C>(sum_product);
+      if (args.dbias) reinterpret_cast<C*>(args.dbias)[c] = static_cast<C>(sum_g);
+      if (!through_statistics) continue;
+      const double inverse_count = 1.0 / static_cast<double>(plan.rows);
+      slope[c] = static_cast<C>(static_cast<double>(inverse[c]) * sum_product * inverse_count);
+      center[c] = mean[c];
+      offset[c] = static_cast<C>(sum_g * inverse_count);
+    }
+  }
+  if (!args.dx && !args.dresidual) return;
+  const RowBlocks blocks(plan);
+  for_each_block(
+      blocks, [&](std::int64_t b) __attribute__((always_inline)) {
+        for (std::int64_t r = blocks.first(b); r < blocks.first(b) + blocks.size(b); ++r) {
+          const std::int64_t at = r * channels;
+          const T* __restrict dy = reinterpret_cast<const T*>(args.dy) + at;
+          const T* __restrict x = through_statistics ? reinterpret_cast<const T*>(args.x) + at : nullptr;
+          const T* __restrict y = plan.options.relu ? reinterpret_cast<const T*>(args.y) + at : nullptr;
+          T* __restrict dx = args.dx ? reinterpret_cast<T*>(args.dx) + at : nullptr;
+          T* __restrict dresidual = args.dresidual ? reinterpret_cast<T*>(args.dresidual) + at : nullptr;
+          const auto row = [&](auto gradient) __attribute__((always_inline)) {
+            if (dresidual)
+              for (std::int64_t c = 0; c < channels; ++c) dresidual[c] = convert<T>(gradient(c));
+            if (dx && through_statistics)
+              for (std::int64_t c = 0; c < channels; ++c)
+                dx[c] = convert<T>(scale[c] *
+                                   (gradient(c) - offset[c] - (convert<C>(x[c]) - center[c]) * slope[c]));
+            else if (dx)
+              for (std::int64_t c = 0; c < channels; ++c) dx[c] = convert<T>(scale[c] * gradient(c));
+          };
+          if (y)
+            row([&](std::int64_t c) __attribute__((always_inline)) {
+              return convert<C>(y[c]) <= 0 ? C{0} : convert<C>(dy[c]);
+            });
+          else
+            row([&](std::int64_t c) __attribute__((always_inline)) { return convert<C>(dy[c]); });
+        }
+      });
+}
+
+}  // namespace
+
+template <>
+void batch_norm_kernel<Backend::cpu>(const BatchNormPlan& plan, const BatchNormForward& args, StreamView) {
+  on_dtype(FloatTypes{}, plan.dtype, "batch_norm", [&]<class T>() {
+    for (std::int64_t batch = 0; batch < plan.batches(); ++batch) {
+      const std::int64_t first = batch * plan.batch_rows();
+      const auto offset = static_cast<std::ptrdiff_t>(first * plan.channels) * std::ptrdiff_t{sizeof(T)};
+      BatchNormPlan batch_plan = plan;
+      if (plan.options.training) batch_plan.rows = std::min(plan.batch_rows(), plan.rows - first);
+      BatchNormForward batch_args = args;  // each batch updates the running statistics of the one before
+      batch_args.y += offset;
+      batch_args.x += offset;
+      if (batch_args.residual) batch_args.residual += offset;
+      normalize_batch<T>(batch_plan, batch_args);
+    }
+  });
+}
+
+template <>
+void batch_norm_gradient_kernel<Backend::cpu>(const BatchNormPlan& plan, const BatchNormBackward& args,
+                                              StreamView) {
+  on_dtype(FloatTypes{}, plan.dtype, "batch_norm", [&]<class T>() { batch_gradient<T>(plan, args); });
+}
+
+namespace {
+
+void check_parameter(const char* name, const Tensor& parameter, const Tensor& x) {
+  common_device("batch_norm", {&x, &parameter});
+  const DType dtype = x.dtype() == DType::bf16 ? DType::f32 : x.dtype();
+  check(parameter.dtype() == dtype && parameter.rank() == 1 && parameter.size(0) == x.size(-1),
+        "[batch_norm] expected {} ({}) of {}, got {} of {}", name, x.size(-1), name_of(dtype),
+        parameter.shape().to_string(), name_of(parameter.dtype()));
+}
+
+void check_arguments(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                     const BatchNormStatistics& statistics, const Tensor& residual) {
+  common_device("batch_norm", {&x});
+  check(is_floating(x.dtype()), "[batch_norm] expected a floating dtype, got {}", name_of(x.dtype()));
+  check(x.rank() >= 2 && x.size(-1) > 0, "[batch_norm] expected x (…, channels) of at least two axes, got {}",
+        x.shape().to_string());
+  check_parameter("weight", weight, x);
+  check_parameter("bias", bias, x);
+  const auto& [running_mean, running_variance, batches_tracked] = statistics;
+  check_parameter("running mean", running_mean, x);
+  check_parameter("running variance", running_variance, x);
+  check(running_mean.is_contiguous() && running_variance.is_contiguous(),
+        "[batch_norm] expected contiguous running statistics, got strides {} and {}",
+        running_mean.strides().to_string(), running_variance.strides().to_string());
+  if (batches_tracked.defined()) {
+    common_device("batch_norm", {&x, &batches_tracked});
+    check(batches_tracked.dtype() == DType::i64 && batches_tracked.numel() == 1,
+          "[batch_norm] expected batches_tracked of one element in i64, got {} {}",
+          name_of(batches_tracked.dtype()), batches_tracked.shape().to_string());
+  }
+  if (!residual.defined()) return;
+  common_device("batch_norm", {&x, &residual});
+  common_dtype("batch_norm", {&x, &residual});
+  check(residual.shape() == x.shape(), "[batch_norm] expected a residual of shape {}, got {}",
+        x.shape().to_string(), residual.shape().to_string());
+}
+
+// What the gradient needs. Handles are empty where no requested gradient needs them.
+struct SavedForBackward {
+  BatchNormPlan plan;
+  Tensor x;
+  Tensor y;
+  Tensor weight;
+  Tensor mean;
+  Tensor inverse_deviation;
+  Tensor bias;
+  bool x_grad;
+  bool weight_grad;
+  bool bias_grad;
+  bool residual_grad;
+};
+
+Gradients gradients_of(const SavedForBackward& saved, const Tensor& g) {
+  const Tensor dy = g.contiguous();
+  const Device device = g.device();
+  const DType parameter_dtype = saved.plan.dtype == DType::bf16 ? DType::f32 : saved.plan.dtype;
+  const auto empty_if = [&](bool wanted, const Shape& shape, DType dtype) {
+    return wanted ? Tensor::empty(shape, dtype, device) : Tensor();
+  };
+  const Tensor dx = empty_if(saved.x_grad, dy.shape(), dy.dtype());
+  const Tensor dresidual = empty_if(saved.residual_grad && saved.plan.options.relu, dy.shape(), dy.dtype());
+  const Tensor dweight = empty_if(saved.weight_grad, {saved.plan.channels}, parameter_dtype);
+  const Tensor dbias = empty_if(saved.bias_grad, {saved.plan.channels}, parameter_dtype);
+  const BatchNormBackward args{.dx = dx.bytes(),
+                               .dresidual = dresidual.bytes(),
+                               .dweight = dweight.bytes(),
+                               .dbias = dbias.bytes(),
+                               .dy = dy.bytes(),
+                               .x = saved.x.bytes(),
+                               .y = saved.y.bytes(),
+                               .weight = saved.weight.bytes(),
+                               .mean = saved.mean.bytes(),
+                               .inverse_deviation = saved.inverse_deviation.bytes(),
+                               .bias = saved.bias.bytes()};
+  if (args.dx || args.dresidual || args.dweight || args.dbias)
+    on_backend(device, "batch_norm",
+               [&]<Backend B>() { batch_norm_gradient_kernel<B>(saved.plan, args, current_stream(device)); });
+  return {dx, dweight, dbias, saved.residual_grad && !saved.plan.options.relu ? dy : dresidual};
+}
+
+}  // namespace
+}  // namespace detail
+
+Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                  BatchNormStatistics& running_statistics, const BatchNormOptions& options,
+                  const Tensor& residual) {
+  using namespace detail;
+  check_arguments(x, weight, bias, running_statistics, residual);
+  const Device device = x.device();
+  const BatchNormPlan plan{
+      .rows = x.numel() / x.size(-1), .channels = x.size(-1), .dtype = x.dtype(), .options = options};
+  check(!options.training || (plan.rows > 1 && (plan.rows - 1) % plan.batch_rows() > 0),
+        "[batch_norm] expected more than one value per channel in training, got x {}", x.shape().to_string());
+  const Tensor dense = x.detach().contiguous();
+  const Tensor scale = weight.detach().contiguous();
+  const Tensor shift = bias.detach().contiguous();
+  const Tensor added = residual.defined() ? residual.detach().contiguous() : Tensor();
+  const Tensor mean = Tensor::empty({plan.batches(), plan.channels}, scale.dtype(), device);
+  const Tensor inverse_deviation = Tensor::empty(mean.shape(), scale.dtype(), device);
+  Tensor y = Tensor::empty(x.shape(), x.dtype(), device);
+  if (plan.rows == 0) return y;
+  const Tensor& batches_tracked = running_statistics.batches_tracked;
+  const BatchNormForward args{
+      .y = y.bytes(),
+      .x = dense.bytes(),
+      .residual = added.bytes(),
+      .weight = scale.bytes(),
+      .bias = shift.bytes(),
+      .running_mean = running_statistics.mean.bytes(),
+      .running_variance = running_statistics.variance.bytes(),
+      .mean = mean.bytes(),
+      .inverse_deviation = inverse_deviation.bytes(),
+      .batches_tracked = batches_tracked.defined() ? batches_tracked.data<std::int64_t>() : nullptr};
+  on_backend(device, "batch_norm",
+             [&]<Backend B>() { batch_norm_kernel<B>(plan, args, current_stream(device)); });
+  const bool x_grad = wants_grad(x), weight_grad = wants_grad(weight), bias_grad = wants_grad(bias);
+  const bool residual_grad = residual.defined() && wants_grad(residual);
+  if (!x_grad && !weight_grad && !bias_grad && !residual_grad) return y;
+  check(plan.batches() == 1,
+        "[batch_norm] expected one batch where gradients are required, got {} ghost batches", plan.batches());
+  const bool needs_x = weight_grad || (x_grad && options.training);
+  SavedForBackward saved{.plan = plan,
+                         .x = needs_x ? dense : Tensor(),
+                         .y = options.relu ? y.detach() : Tensor(),
+                         .weight = x_grad ? scale : Tensor(),
+                         .mean = needs_x ? mean : Tensor(),
+                         .inverse_deviation = x_grad || weight_grad ? inverse_deviation : Tensor(),
+                         .bias = x_grad && needs_x && options.relu && !residual.defined() ? shift : Tensor(),
+                         .x_grad = x_grad,
+                         .weight_grad = weight_grad,
+                         .bias_grad = bias_grad,
+                         .residual_grad = residual_grad};
+  record(y, "batch_norm", {&x, &weight, &bias, &residual},
+         [saved = std::move(saved)](const Tensor& g) { return gradients_of(saved, g); });
+  return y;
+}
+
+}  // namespace tandem

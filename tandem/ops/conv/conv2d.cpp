@@ -1,0 +1,192 @@
+#include "tandem/ops/conv/conv2d.h"
+
+#include "tandem/core/check.h"
+#include "tandem/core/on_dtype.h"
+#include "tandem/device/on_backend.h"
+#include "tandem/ops/bf16_scratch.h"
+#include "tandem/ops/cast.h"
+#include "tandem/ops/conv/conv2d_kernel.h"
+#include "tandem/ops/conv/im2col_conv.h"
+#include "tandem/ops/conv/window_kernel.h"
+#include "tandem/ops/conv/winograd.h"
+#include "tandem/ops/reduce.h"
+#include "tandem/tensor/copy.h"
+#include "tandem/tensor/tape.h"
+
+namespace tandem {
+namespace detail {
+namespace {
+
+Conv2dPlan as_f32(Conv2dPlan plan) {
+  plan.dtype = DType::f32;
+  return plan;
+}
+
+using CpuTypes = TypeList<float, double>;
+
+}  // namespace
+
+template <>
+void conv2d_kernel<Backend::cpu>(const Conv2dPlan& plan, std::byte* y, const std::byte* x,
+                                 const std::byte* weight, const std::byte* bias, StreamView stream) {
+  if (plan.dtype == DType::bf16) {
+    const Conv2dSizes sizes = sizes_of(plan);
+    const Buffer wide_x = to_f32(x, sizes.x), wide_weight = to_f32(weight, sizes.weight),
+                 wide_bias = to_f32(bias, plan.filters), wide_y = make_scratch<float>(sizes.y);
+    conv2d_kernel<Backend::cpu>(as_f32(plan), wide_y.data(), wide_x.data(), wide_weight.data(),
+                                wide_bias.data(), stream);
+    return to_bf16(y, wide_y, sizes.y);
+  }
+  if (is_winograd_profitable(plan)) {
+    const Buffer transformed = make_scratch<float>(winograd_weight_size(plan));
+    transform_winograd_weight(plan, as<float>(transformed), reinterpret_cast<const float*>(weight));
+    return winograd_conv2d(plan, reinterpret_cast<float*>(y), reinterpret_cast<const float*>(x),
+                           as<float>(transformed), {.bias = reinterpret_cast<const float*>(bias)});
+  }
+  on_dtype(CpuTypes{}, plan.dtype, "conv2d", [&]<class T>() {
+    const Buffer packed = make_scratch<T>(im2col_weight_size<T>(plan));
+    pack_im2col_weight(plan, as<T>(packed), reinterpret_cast<const T*>(weight));
+    im2col_conv2d<T>(plan, reinterpret_cast<T*>(y), reinterpret_cast<const T*>(x), as<T>(packed),
+                     {.bias = reinterpret_cast<const T*>(bias)});
+  });
+}
+
+template <>
+void conv2d_input_gradient_kernel<Backend::cpu>(const Conv2dPlan& plan, std::byte* dx, const std::byte* dy,
+                                                const std::byte* weight, StreamView stream) {
+  if (plan.dtype == DType::bf16) {
+    const Conv2dSizes sizes = sizes_of(plan);
+    const Buffer wide_dy = to_f32(dy, sizes.y), wide_weight = to_f32(weight, sizes.weight),
+                 wide_dx = make_scratch<float>(sizes.x);
+    conv2d_input_gradient_kernel<Backend::cpu>(as_f32(plan), wide_dx.data(), wide_dy.data(),
+                                               wide_weight.data(), stream);
+    return to_bf16(dx, wide_dx, sizes.x);
+  }
+  if (is_winograd_profitable(plan))
+    return winograd_input_gradient(plan, reinterpret_cast<float*>(dx), reinterpret_cast<const float*>(dy),
+                                   reinterpret_cast<const float*>(weight));
+  on_dtype(CpuTypes{}, plan.dtype, "conv2d", [&]<class T>() {
+    im2col_input_gradient(plan, reinterpret_cast<T*>(dx), reinterpret_cast<const T*>(dy),
+                          reinterpret_cast<const T*>(weight));
+  });
+}
+
+template <>
+void conv2d_weight_gradient_kernel<Backend::cpu>(const Conv2dPlan& plan, std::byte* dweight,
+                                                 const std::byte* dy, const std::byte* x, StreamView stream) {
+  if (plan.dtype == DType::bf16) {
+    const Conv2dSizes sizes = sizes_of(plan);
+    const Buffer wide_dy = to_f32(dy, sizes.y), wide_x = to_f32(x, sizes.x);
+    return conv2d_weight_gradient_kernel<Backend::cpu>(as_f32(plan), dweight, wide_dy.data(), wide_x.data(),
+                                                       stream);
+  }
+  if (is_winograd_profitable(plan))
+    return winograd_weight_gradient(plan, reinterpret_cast<float*>(dweight),
+                                    reinterpret_cast<const float*>(dy), reinterpret_cast<const float*>(x));
+  on_dtype(CpuTypes{}, plan.dtype, "conv2d", [&]<class T>() {
+    im2col_weight_gradient(plan, reinterpret_cast<T*>(dweight), reinterpret_cast<const T*>(dy),
+                           reinterpret_cast<const T*>(x));
+  });
+}
+
+Conv2dPlan conv2d_plan(const Tensor& x, const Shape& weight, const Conv2dOptions& options) {
+  check(is_floating(x.dtype()), "[conv2d] expected a floating dtype, got {}", name_of(x.dtype()));
+  check(x.rank() == 4 && weight.rank() == 4,
+        "[conv2d] expected x (n, height, width, channels) and weight (out, kernel y, kernel x, channels / "
+        "groups), got {} and {}",
+        x.shape().to_string(), weight.to_string());
+  const std::int64_t channels = x.size(3), filters = weight[0], groups = options.groups;
+  check(groups >= 1 && channels >= 1 && filters >= 1 && channels % groups == 0 && filters % groups == 0,
+        "[conv2d] expected groups that divide the channels and the filters, got {} groups of {} channels and "
+        "{} filters",
+        groups, channels, filters);
+  check(weight[3] == channels / groups,
+        "[conv2d] expected a weight of {} channels for x {} in {} groups, got weight {}", channels / groups,
+        x.shape().to_string(), groups, weight.to_string());
+  const YX in{x.size(1), x.size(2)}, kernel{weight[1], weight[2]};
+  check(in.y >= 1 && in.x >= 1, "[conv2d] expected images of at least 1x1, got {}x{}", in.y, in.x);
+  return {.images = x.size(0),
+          .channels = channels,
+          .filters = filters,
+          .groups = groups,
+          .in = in,
+          .kernel = kernel,
+          .out = window_output_size("conv2d", in, kernel, options.window),
+          .window = options.window,
+          .dtype = x.dtype(),
+          .precision = matmul_precision()};
+}
+
+namespace {
+
+// Images in bf16 also accept an f32 weight and bias.
+void check_parameter(const char* name, const Tensor& x, const Tensor& parameter) {
+  check(parameter.dtype() == x.dtype() || (x.dtype() == DType::bf16 && parameter.dtype() == DType::f32),
+        "[conv2d] expected a {} of {}{}, got {}", name, name_of(x.dtype()),
+        x.dtype() == DType::bf16 ? " or f32" : "", name_of(parameter.dtype()));
+}
+
+Tensor input_gradient(const Conv2dPlan& plan, const Tensor& g, const Tensor& weight) {
+  Tensor dx = Tensor::empty({plan.images, plan.in.y, plan.in.x, plan.channels}, plan.dtype, g.device());
+  if (dx.numel() > 0)
+    on_backend(g.device(), "conv2d", [&]<Backend B>() {
+      conv2d_input_gradient_kernel<B>(plan, dx.bytes(), g.bytes(), weight.bytes(),
+                                      current_stream(g.device()));
+    });
+  return dx;
+}
+
+Tensor weight_gradient(const Conv2dPlan& plan, const Tensor& g, const Tensor& x) {
+  Tensor dweight = Tensor::empty({plan.filters, plan.kernel.y, plan.kernel.x, plan.channels / plan.groups},
+                                 plan.dtype == DType::bf16 ? DType::f32 : plan.dtype, g.device());
+  if (plan.images == 0)
+    clear(dweight);
+  else
+    on_backend(g.device(), "conv2d", [&]<Backend B>() {
+      conv2d_weight_gradient_kernel<B>(plan, dweight.bytes(), g.bytes(), x.bytes(),
+                                       current_stream(g.device()));
+    });
+  return dweight;
+}
+
+}  // namespace
+}  // namespace detail
+
+Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dOptions& options) {
+  using namespace detail;
+  const Device device = common_device("conv2d", {&x, &weight});
+  const Conv2dPlan plan = conv2d_plan(x, weight.shape(), options);
+  check_parameter("weight", x, weight);
+  if (bias.defined()) {
+    common_device("conv2d", {&x, &bias});
+    check_parameter("bias", x, bias);
+    check(bias.rank() == 1 && bias.size(0) == plan.filters, "[conv2d] expected bias ({}), got {}",
+          plan.filters, bias.shape().to_string());
+  }
+  const Tensor images = x.detach().contiguous();
+  const Tensor filters = cast(weight.detach(), plan.dtype).contiguous();
+  const Tensor added_bias = bias.defined() ? cast(bias.detach(), plan.dtype).contiguous() : Tensor();
+  Tensor y = Tensor::empty({plan.images, plan.out.y, plan.out.x, plan.filters}, plan.dtype, device);
+  if (y.numel() > 0)
+    on_backend(device, "conv2d", [&]<Backend B>() {
+      conv2d_kernel<B>(plan, y.bytes(), images.bytes(), filters.bytes(), added_bias.bytes(),
+                       current_stream(device));
+    });
+  const bool x_grad = wants_grad(x);
+  const bool weight_grad = wants_grad(weight);
+  const bool bias_grad = bias.defined() && wants_grad(bias);
+  if (x_grad || weight_grad || bias_grad)
+    record(
+        y, "conv2d", {&x, &weight, &bias},
+        [plan, images = weight_grad ? images : Tensor(), filters = x_grad ? filters : Tensor(), bias_grad,
+         weight_dtype = weight.dtype(), bias_dtype = bias_grad ? bias.dtype() : plan.dtype](const Tensor& g) {
+          const Tensor dy = g.contiguous();
+          return Gradients{
+              filters.defined() ? input_gradient(plan, dy, filters) : Tensor(),
+              images.defined() ? cast(weight_gradient(plan, dy, images), weight_dtype) : Tensor(),
+              bias_grad ? sum(cast(dy, bias_dtype), {0, 1, 2}) : Tensor()};
+        });
+  return y;
+}
+
+}  // namespace tandem

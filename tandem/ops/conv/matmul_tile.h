@@ -1,0 +1,198 @@
+// The matrix product inside the CPU convolutions: a tile of a few rows × two vectors of sums that stays in
+// registers along the whole inner dimension. The right factor is packed into panels, [inner][two vectors], so
+// that the inner loop reads memory sequentially. The order of every sum is the same in every tile, which
+// keeps the bits independent of how the work is split.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "tandem/core/simd.h"
+
+namespace tandem::detail {
+
+// Rows are packed in groups of row_group; inner sizes are padded with zeros to a multiple of inner_multiple.
+inline constexpr std::int64_t row_group = 8;
+inline constexpr std::int64_t inner_multiple = 4;
+
+constexpr std::int64_t ceil_div(std::int64_t count, std::int64_t divisor) {
+  return (count + divisor - 1) / divisor;
+}
+constexpr std::int64_t round_up(std::int64_t count, std::int64_t multiple) {
+  return ceil_div(count, multiple) * multiple;
+}
+
+// Columns of a panel for vectors of `bytes`.
+template <class T, std::size_t bytes>
+inline constexpr std::int64_t panel_columns = static_cast<std::int64_t>(2 * bytes / sizeof(T));
+
+// Columns of a panel for the widest vectors of this CPU.
+template <class T>
+std::int64_t native_panel_columns() {
+  std::int64_t columns = 0;
+  with_simd([&]<std::size_t bytes>() __attribute__((always_inline)) { columns = panel_columns<T, bytes>; });
+  return columns;
+}
+
+// Rows of a tile: with 32 vector registers, the sums of eight rows fit beside the operands, else four. Never
+// more than a panel has columns.
+#if defined(__aarch64__)
+inline constexpr bool has_32_registers = true;
+#else
+inline constexpr bool has_32_registers = false;
+#endif
+template <class T, std::size_t bytes>
+inline constexpr int tile_rows = (has_32_registers || bytes == 64) && panel_columns<T, bytes> >= 8 ? 8 : 4;
+
+template <class T>
+struct QuadOf {
+  typedef T type __attribute__((vector_size(4 * sizeof(T))));
+};
+template <class T>
+using Quad = typename QuadOf<T>::type;
+
+// Transposes a 4 × 4 block whose rows are four vectors.
+template <class V>
+[[gnu::always_inline]] inline void transpose_4x4(V* rows) {
+  const V a = __builtin_shufflevector(rows[0], rows[1], 0, 4, 1, 5);
+  const V b = __builtin_shufflevector(rows[0], rows[1], 2, 6, 3, 7);
+  const V c = __builtin_shufflevector(rows[2], rows[3], 0, 4, 1, 5);
+  const V d = __builtin_shufflevector(rows[2], rows[3], 2, 6, 3, 7);
+  rows[0] = __builtin_shufflevector(a, c, 0, 1, 4, 5);
+  rows[1] = __builtin_shufflevector(a, c, 2, 3, 6, 7);
+  rows[2] = __builtin_shufflevector(b, d, 0, 1, 4, 5);
+  rows[3] = __builtin_shufflevector(b, d, 2, 3, 6, 7);
+}
+
+// The layout of a row group of the left factor. NEON: [inner][row], because multiplying by one lane of a
+// register is free and loads are scarce. Elsewhere: [row][inner], because a broadcast load costs no more than
+// a plain one.
+template <std::size_t bytes>
+inline constexpr bool is_inner_major = bytes == 16 && has_32_registers;
+
+// Repacks a row group from [row][inner] to [inner][row].
+template <class T>
+[[gnu::always_inline]] inline void to_inner_major(T* __restrict to, const T* __restrict rows,
+                                                  std::int64_t inner) {
+  if constexpr (sizeof(T) == 4) {
+    for (std::int64_t r = 0; r < row_group; r += 4)
+      for (std::int64_t k = 0; k < inner; k += 4) {
+        Quad<T> block[4];
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; ++i)
+          block[i] = *reinterpret_cast<const Vector<T, 16>*>(rows + (r + i) * inner + k);
+        transpose_4x4(block);
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; ++i)
+          *reinterpret_cast<Vector<T, 16>*>(to + (k + i) * row_group + r) = block[i];
+      }
+  } else {
+    for (std::int64_t k = 0; k < inner; ++k)
+      for (std::int64_t r = 0; r < row_group; ++r) to[k * row_group + r] = rows[r * inner + k];
+  }
+}
+
+// Applied to the sums before they are stored: relu(sum + bias + residual). Pointers may be null.
+template <class T>
+struct RowEpilogue {
+  const T* bias = nullptr;
+  const T* residual = nullptr;
+  bool relu = false;
+
+  // The epilogue for the results from this channel and output element on.
+  [[gnu::always_inline]] RowEpilogue offset_by(std::int64_t channel, std::int64_t element) const {
+    return {bias ? bias + channel : nullptr, residual ? residual + element : nullptr, relu};
+  }
+};
+
+// Stores the first `count` lanes of a vector of sums.
+template <std::size_t bytes, class T, class V>
+[[gnu::always_inline]] inline void write_lanes(T* to, V sums, std::int64_t count,
+                                               const RowEpilogue<T>& epilogue) {
+  constexpr std::int64_t lanes = bytes / sizeof(T);
+  using Memory = Vector<T, bytes>;
+  if (count >= lanes) {
+    if (epilogue.bias) sums += *reinterpret_cast<const Memory*>(epilogue.bias);
+    if (epilogue.residual) sums += *reinterpret_cast<const Memory*>(epilogue.residual);
+    if (epilogue.relu) sums = sums < 0 ? V{} : sums;
+    *reinterpret_cast<Memory*>(to) = sums;
+  } else {
+    for (std::int64_t i = 0; i < count; ++i) {
+      T value = sums[i];
+      if (epilogue.bias) value += epilogue.bias[i];
+      if (epilogue.residual) value += epilogue.residual[i];
+      to[i] = epilogue.relu && value < 0 ? T{0} : value;
+    }
+  }
+}
+
+template <class T, std::size_t bytes>
+struct ProductTile {
+  static constexpr int rows = tile_rows<T, bytes>;
+  static constexpr std::int64_t lanes = bytes / sizeof(T), columns = panel_columns<T, bytes>;
+  using Memory = Vector<T, bytes>;                    // unaligned, in memory
+  typedef T Sum __attribute__((vector_size(bytes)));  // in a register
+
+  Sum sum[rows][2] = {};
+
+  [[gnu::always_inline]] void load(const T* from, std::int64_t stride) {
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 2
+      for (int v = 0; v < 2; ++v) sum[r][v] = *reinterpret_cast<const Memory*>(from + r * stride + v * lanes);
+  }
+  [[gnu::always_inline]] void store(T* to, std::int64_t stride) const {
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 2
+      for (int v = 0; v < 2; ++v) *reinterpret_cast<Memory*>(to + r * stride + v * lanes) = sum[r][v];
+  }
+
+  // Accumulates rows [first, first + rows) of a row group in the layout that is_inner_major selects.
+  [[gnu::always_inline]] void add_group(const T* group, std::int64_t first, const T* panel,
+                                        std::int64_t inner) {
+    if constexpr (is_inner_major<bytes>) {
+      add_columns(group + first, row_group, panel, inner);
+    } else {
+      const T* const a = group + first * inner;
+      for (std::int64_t k = 0; k < inner; ++k, panel += columns) {
+        const Sum b0 = *reinterpret_cast<const Memory*>(panel);
+        const Sum b1 = *reinterpret_cast<const Memory*>(panel + lanes);
+#pragma GCC unroll 8
+        for (int r = 0; r < rows; ++r) {
+          sum[r][0] += b0 * a[r * inner + k];
+          sum[r][1] += b1 * a[r * inner + k];
+        }
+      }
+    }
+  }
+
+  // sum(r, ·) += Σ over k of a[k · stride + r] · panel[k].
+  [[gnu::always_inline]] void add_columns(const T* a, std::int64_t stride, const T* panel,
+                                          std::int64_t inner) {
+    for (std::int64_t k = 0; k < inner; ++k, a += stride, panel += columns) {
+      const Sum b0 = *reinterpret_cast<const Memory*>(panel);
+      const Sum b1 = *reinterpret_cast<const Memory*>(panel + lanes);
+      if constexpr (bytes == 16) {
+        Sum x[rows / lanes];
+#pragma GCC unroll 4
+        for (int i = 0; i < rows / static_cast<int>(lanes); ++i)
+          x[i] = *reinterpret_cast<const Memory*>(a + i * lanes);
+#pragma GCC unroll 8
+        for (int r = 0; r < rows; ++r) {
+          sum[r][0] += b0 * x[r / static_cast<int>(lanes)][r % static_cast<int>(lanes)];
+          sum[r][1] += b1 * x[r / static_cast<int>(lanes)][r % static_cast<int>(lanes)];
+        }
+      } else {
+#pragma GCC unroll 8
+        for (int r = 0; r < rows; ++r) {
+          sum[r][0] += b0 * a[r];
+          sum[r][1] += b1 * a[r];
+        }
+      }
+    }
+  }
+};
+
+}  // namespace tandem::detail

@@ -1,0 +1,358 @@
+#include "tandem/ops/conv/pool.h"
+
+#include <limits>
+
+#include "tandem/core/check.h"
+#include "tandem/core/on_dtype.h"
+#include "tandem/core/parallel.h"
+#include "tandem/core/simd.h"
+#include "tandem/device/on_backend.h"
+#include "tandem/device/stream.h"
+#include "tandem/ops/conv/pool_kernel.h"
+#include "tandem/ops/conv/window_kernel.h"
+#include "tandem/ops/elementwise.h"
+#include "tandem/tensor/copy.h"
+#include "tandem/tensor/tape.h"
+
+namespace tandem {
+namespace detail {
+namespace {
+
+// Channels are processed in blocks whose accumulators fit registers and the L1 cache.
+constexpr std::int64_t channel_block = 64;
+
+struct Span {
+  std::int64_t begin, end;
+};
+
+// Calls f(image, y, x) for every pixel of images of `size`, in parallel.
+template <class F>
+void for_each_pixel(std::int64_t images, YX size, std::int64_t channels, const F& f) {
+  parallel_for(images * size.y * size.x, std::max<std::int64_t>(4096 / channels, 1),
+               [&](std::int64_t begin, std::int64_t end) {
+                 with_simd([&]<std::size_t>() __attribute__((always_inline)) {
+                   for (std::int64_t pixel = begin; pixel < end; ++pixel)
+                     f(pixel / size.x / size.y, pixel / size.x % size.y, pixel % size.x);
+                 });
+               });
+}
+
+template <class T, class C>
+[[gnu::always_inline]] inline void store(T* to, const C* from, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) to[i] = convert<T>(from[i]);
+}
+
+// One axis of a sliding window.
+struct Axis {
+  std::int64_t in, kernel, stride, padding, dilation, out;
+
+  // The taps of output `o` that lie inside the image.
+  Span taps(std::int64_t o) const {
+    const std::int64_t first = o * stride - padding;
+    return {first >= 0 ? 0 : (-first + dilation - 1) / dilation,
+            std::min(kernel, (in - first + dilation - 1) / dilation)};
+  }
+  // The outputs whose windows span position i. With dilation, not all of them have a tap there.
+  Span outputs(std::int64_t i) const {
+    const std::int64_t extent = dilation * (kernel - 1), at = i + padding;
+    return {at <= extent ? 0 : (at - extent + stride - 1) / stride, std::min(out, at / stride + 1)};
+  }
+};
+
+Axis vertical_axis(const PoolPlan& plan) {
+  return {plan.in.y, plan.kernel.y, plan.window.stride.y, plan.window.padding.y, plan.window.dilation.y,
+          plan.out.y};
+}
+Axis horizontal_axis(const PoolPlan& plan) {
+  return {plan.in.x, plan.kernel.x, plan.window.stride.x, plan.window.padding.x, plan.window.dilation.x,
+          plan.out.x};
+}
+
+template <class T>
+void max_pool(const PoolPlan& plan, T* y, std::uint8_t* argmax, const T* x) {
+  using C = ComputeType<T>;
+  const Axis vertical = vertical_axis(plan), horizontal = horizontal_axis(plan);
+  for_each_pixel(
+      plan.images, plan.out, plan.channels,
+      [&](std::int64_t image, std::int64_t row, std::int64_t column) __attribute__((always_inline)) {
+        const Span rows = vertical.taps(row), columns = horizontal.taps(column);
+        const std::int64_t pixel = (image * plan.out.y + row) * plan.out.x + column;
+        for (std::int64_t c = 0; c < plan.channels; c += channel_block) {
+          const std::int64_t count = std::min(channel_block, plan.channels - c);
+          C best[channel_block];
+          std::int32_t best_tap[channel_block];
+          const auto first_tap = static_cast<std::int32_t>(rows.begin * plan.kernel.x + columns.begin);
+          for (std::int64_t i = 0; i < channel_block; ++i)
+            best[i] = -std::numeric_limits<C>::infinity(), best_tap[i] = first_tap;
+          for (std::int64_t ky = rows.begin; ky < rows.end; ++ky)
+            for (std::int64_t kx = columns.begin; kx < columns.end; ++kx) {
+              const std::int64_t from_y = row * vertical.stride - vertical.padding + ky * vertical.dilation;
+              const std::int64_t from_x =
+                  column * horizontal.stride - horizontal.padding + kx * horizontal.dilation;
+              const T* from = x + ((image * plan.in.y + from_y) * plan.in.x + from_x) * plan.channels + c;
+              const auto tap = static_cast<std::int32_t>(ky * plan.kernel.x + kx);
+              for (std::int64_t i = 0; i < count; ++i) {
+                const C value = convert<C>(from[i]);
+                const bool wins = (value > best[i]) | (value != value);
+                best[i] = wins ? value : best[i];
+                best_tap[i] = wins ? tap : best_tap[i];
+              }
+            }
+          store(y + pixel * plan.channels + c, best, count);
+          if (argmax)
+            for (std::int64_t i = 0; i < count; ++i)
+              argmax[pixel * plan.channels + c + i] = static_cast<std::uint8_t>(best_tap[i]);
+        }
+      });
+}
+
+// Every pixel of x gathers from the windows that contain it, so no two threads write to the same element.
+template <class T>
+void max_pool_gradient(const PoolPlan& plan, T* dx, const T* dy, const std::uint8_t* argmax) {
+  using C = ComputeType<T>;
+  const Axis vertical = vertical_axis(plan), horizontal = horizontal_axis(plan);
+  for_each_pixel(
+      plan.images, plan.in, plan.channels,
+      [&](std::int64_t image, std::int64_t row, std::int64_t column) __attribute__((always_inline)) {
+        const Span rows = vertical.outputs(row), columns = horizontal.outputs(column);
+        const std::int64_t pixel = (image * plan.in.y + row) * plan.in.x + column;
+        for (std::int64_t c = 0; c < plan.channels; c += channel_block) {
+          const std::int64_t count = std::min(channel_block, plan.channels - c);
+          C sum[channel_block] = {};
+          for (std::int64_t oy = rows.begin; oy < rows.end; ++oy)
+            for (std::int64_t ox = columns.begin; ox < columns.end; ++ox) {
+              const std::int64_t ky = row + vertical.padding - oy * vertical.stride;
+              const std::int64_t kx = column + horizontal.padding - ox * horizontal.stride;
+              if (ky % vertical.dilation != 0 || kx % horizontal.dilation != 0) continue;
+              const auto tap = static_cast<std::int32_t>(ky / vertical.dilation * plan.kernel.x +
+                                                         kx / horizontal.dilation);
+              const std::int64_t from = ((image * plan.out.y + oy) * plan.out.x + ox) * plan.channels + c;
+              for (std::int64_t i = 0; i < count; ++i)
+                sum[i] += argmax[from + i] == tap ? convert<C>(dy[from + i]) : C{0};
+            }
+          store(dx + pixel * plan.channels + c, sum, count);
+        }
+      });
+}
+
+// Which positions of an axis each output of average pooling covers, and the inverse.
+struct Regions {
+  Axis axis;
+  bool adaptive;
+
+  Span positions(std::int64_t o) const {
+    if (adaptive) return {o * axis.in / axis.out, ((o + 1) * axis.in + axis.out - 1) / axis.out};
+    const std::int64_t first = o * axis.stride - axis.padding;
+    return {std::max<std::int64_t>(first, 0), std::min(first + axis.kernel, axis.in)};
+  }
+  Span outputs(std::int64_t i) const {
+    if (adaptive) return {i * axis.out / axis.in, ((i + 1) * axis.out + axis.in - 1) / axis.in};
+    return axis.outputs(i);
+  }
+  // What the sum is divided by; padding counts.
+  std::int64_t size(std::int64_t o) const {
+    if (!adaptive) return axis.kernel;
+    const Span span = positions(o);
+    return span.end - span.begin;
+  }
+};
+
+template <class T>
+void avg_pool(const PoolPlan& plan, bool adaptive, T* y, const T* x) {
+  using C = ComputeType<T>;
+  const Regions vertical{vertical_axis(plan), adaptive}, horizontal{horizontal_axis(plan), adaptive};
+  for_each_pixel(
+      plan.images, plan.out, plan.channels,
+      [&](std::int64_t image, std::int64_t row, std::int64_t column) __attribute__((always_inline)) {
+        const Span rows = vertical.positions(row), columns = horizontal.positions(column);
+        const auto size = static_cast<C>(vertical.size(row) * horizontal.size(column));
+        const std::int64_t pixel = (image * plan.out.y + row) * plan.out.x + column;
+        for (std::int64_t c = 0; c < plan.channels; c += channel_block) {
+          const std::int64_t count = std::min(channel_block, plan.channels - c);
+          C sum[channel_block] = {};
+          for (std::int64_t from_y = rows.begin; from_y < rows.end; ++from_y)
+            for (std::int64_t from_x = columns.begin; from_x < columns.end; ++from_x) {
+              const T* from = x + ((image * plan.in.y + from_y) * plan.in.x + from_x) * plan.channels + c;
+              for (std::int64_t i = 0; i < count; ++i) sum[i] += convert<C>(from[i]);
+            }
+          for (std::int64_t i = 0; i < count; ++i) sum[i] /= size;
+          store(y + pixel * plan.channels + c, sum, count);
+        }
+      });
+}
+
+template <class T>
+void avg_pool_gradient(const PoolPlan& plan, bool adaptive, T* dx, const T* dy) {
+  using C = ComputeType<T>;
+  const Regions vertical{vertical_axis(plan), adaptive}, horizontal{horizontal_axis(plan), adaptive};
+  for_each_pixel(
+      plan.images, plan.in, plan.channels,
+      [&](std::int64_t image, std::int64_t row, std::int64_t column) __attribute__((always_inline)) {
+        const Span rows = vertical.outputs(row), columns = horizontal.outputs(column);
+        const std::int64_t pixel = (image * plan.in.y + row) * plan.in.x + column;
+        for (std::int64_t c = 0; c < plan.channels; c += channel_block) {
+          const std::int64_t count = std::min(channel_block, plan.channels - c);
+          C sum[channel_block] = {};
+          for (std::int64_t oy = rows.begin; oy < rows.end; ++oy)
+            for (std::int64_t ox = columns.begin; ox < columns.end; ++ox) {
+              const T* from = dy + ((image * plan.out.y + oy) * plan.out.x + ox) * plan.channels + c;
+              const auto share =
+                  static_cast<C>(1.0 / static_cast<double>(vertical.size(oy) * horizontal.size(ox)));
+              for (std::int64_t i = 0; i < count; ++i) sum[i] += convert<C>(from[i]) * share;
+            }
+          store(dx + pixel * plan.channels + c, sum, count);
+        }
+      });
+}
+
+}  // namespace
+
+template <>
+void max_pool2d_kernel<Backend::cpu>(const PoolPlan& plan, std::byte* y, std::uint8_t* argmax,
+                                     const std::byte* x, StreamView) {
+  on_dtype(FloatTypes{}, plan.dtype, "max_pool2d", [&]<class T>() {
+    max_pool(plan, reinterpret_cast<T*>(y), argmax, reinterpret_cast<const T*>(x));
+  });
+}
+
+template <>
+void max_pool2d_gradient_kernel<Backend::cpu>(const PoolPlan& plan, std::byte* dx, const std::byte* dy,
+                                              const std::uint8_t* argmax, StreamView) {
+  on_dtype(FloatTypes{}, plan.dtype, "max_pool2d", [&]<class T>() {
+    max_pool_gradient(plan, reinterpret_cast<T*>(dx), reinterpret_cast<const T*>(dy), argmax);
+  });
+}
+
+template <>
+void avg_pool2d_kernel<Backend::cpu>(const PoolPlan& plan, bool adaptive, std::byte* y, const std::byte* x,
+                                     StreamView) {
+  on_dtype(FloatTypes{}, plan.dtype, "avg_pool2d", [&]<class T>() {
+    avg_pool(plan, adaptive, reinterpret_cast<T*>(y), reinterpret_cast<const T*>(x));
+  });
+}
+
+template <>
+void avg_pool2d_gradient_kernel<Backend::cpu>(const PoolPlan& plan, bool adaptive, std::byte* dx,
+                                              const std::byte* dy, StreamView) {
+  on_dtype(FloatTypes{}, plan.dtype, "avg_pool2d", [&]<class T>() {
+    avg_pool_gradient(plan, adaptive, reinterpret_cast<T*>(dx), reinterpret_cast<const T*>(dy));
+  });
+}
+
+namespace {
+
+void check_images(const char* op, const Tensor& x) {
+  common_device(op, {&x});
+  check(is_floating(x.dtype()), "[{}] expected a floating dtype, got {}", op, name_of(x.dtype()));
+  check(x.rank() == 4 && x.size(1) > 0 && x.size(2) > 0 && x.size(3) > 0,
+        "[{}] expected images (n, height, width, channels) with no size of 0 but n, got {}", op,
+        x.shape().to_string());
+}
+
+PoolPlan pool_plan(const char* op, const Tensor& x, YX kernel, const Window& window) {
+  check_images(op, x);
+  const YX in{x.size(1), x.size(2)};
+  const YX out = window_output_size(op, in, kernel, window);
+  check(window.padding.y <= kernel.y / 2 && window.padding.x <= kernel.x / 2,
+        "[{}] expected a padding of at most half the kernel {}x{}, got {}x{}", op, kernel.y, kernel.x,
+        window.padding.y, window.padding.x);
+  return {.images = x.size(0),
+          .channels = x.size(3),
+          .in = in,
+          .kernel = kernel,
+          .out = out,
+          .window = window,
+          .dtype = x.dtype()};
+}
+
+Shape output_shape(const PoolPlan& plan) {
+  return {plan.images, plan.out.y, plan.out.x, plan.channels};
+}
+Shape image_shape(const PoolPlan& plan) {
+  return {plan.images, plan.in.y, plan.in.x, plan.channels};
+}
+
+Tensor average(const char* op, const Tensor& x, const PoolPlan& plan, bool adaptive) {
+  const Device device = x.device();
+  const Tensor images = x.detach().contiguous();
+  Tensor y = Tensor::empty(output_shape(plan), plan.dtype, device);
+  if (plan.images > 0)
+    on_backend(device, op, [&]<Backend B>() {
+      avg_pool2d_kernel<B>(plan, adaptive, y.bytes(), images.bytes(), current_stream(device));
+    });
+  if (wants_grad(x))
+    record(y, op, {&x}, [op, plan, adaptive](const Tensor& g) {
+      const Tensor dy = g.contiguous();
+      Tensor dx = Tensor::empty(image_shape(plan), plan.dtype, g.device());
+      if (plan.images > 0)
+        on_backend(g.device(), op, [&]<Backend B>() {
+          avg_pool2d_gradient_kernel<B>(plan, adaptive, dx.bytes(), dy.bytes(), current_stream(g.device()));
+        });
+      return Gradients{dx};
+    });
+  return y;
+}
+
+}  // namespace
+}  // namespace detail
+
+Tensor max_pool2d(const Tensor& x, YX kernel, const Window& window) {
+  using namespace detail;
+  constexpr const char* op = "max_pool2d";
+  const PoolPlan plan = pool_plan(op, x, kernel, window);
+  check(kernel.y <= 256 && kernel.x <= 256 && kernel.y * kernel.x <= 256,
+        "[max_pool2d] expected a kernel of at most 256 elements, got {}x{}", kernel.y, kernel.x);
+  const Device device = x.device();
+  const Tensor images = x.detach().contiguous();
+  Tensor y = Tensor::empty(output_shape(plan), plan.dtype, device);
+  const Tensor argmax = wants_grad(x) ? Tensor::empty(output_shape(plan), DType::u8, device) : Tensor();
+  if (plan.images > 0)
+    on_backend(device, op, [&]<Backend B>() {
+      max_pool2d_kernel<B>(plan, y.bytes(), reinterpret_cast<std::uint8_t*>(argmax.bytes()), images.bytes(),
+                           current_stream(device));
+    });
+  if (argmax.defined())
+    record(y, op, {&x}, [plan, argmax](const Tensor& g) {
+      const Tensor dy = g.contiguous();
+      Tensor dx = Tensor::empty(image_shape(plan), plan.dtype, g.device());
+      if (plan.images > 0)
+        on_backend(g.device(), op, [&]<Backend B>() {
+          max_pool2d_gradient_kernel<B>(plan, dx.bytes(), dy.bytes(), argmax.data<std::uint8_t>(),
+                                        current_stream(g.device()));
+        });
+      return Gradients{dx};
+    });
+  return y;
+}
+
+Tensor max_pool2d(const Tensor& x, YX kernel) {
+  return max_pool2d(x, kernel, {.stride = kernel});
+}
+
+Tensor avg_pool2d(const Tensor& x, YX kernel, const Window& window) {
+  using namespace detail;
+  const PoolPlan plan = pool_plan("avg_pool2d", x, kernel, window);
+  check(window.dilation == YX{1, 1}, "[avg_pool2d] expected no dilation, got {}x{}", window.dilation.y,
+        window.dilation.x);
+  return average("avg_pool2d", x, plan, false);
+}
+
+Tensor avg_pool2d(const Tensor& x, YX kernel) {
+  return avg_pool2d(x, kernel, {.stride = kernel});
+}
+
+Tensor adaptive_avg_pool2d(const Tensor& x, YX out) {
+  using namespace detail;
+  constexpr const char* op = "adaptive_avg_pool2d";
+  check_images(op, x);
+  check(out.y >= 1 && out.x >= 1, "[adaptive_avg_pool2d] expected a result of at least 1x1, got {}x{}", out.y,
+        out.x);
+  const PoolPlan plan{.images = x.size(0),
+                      .channels = x.size(3),
+                      .in = {x.size(1), x.size(2)},
+                      .out = out,
+                      .dtype = x.dtype()};
+  return average(op, x, plan, true);
+}
+
+}  // namespace tandem

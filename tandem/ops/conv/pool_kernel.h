@@ -1,0 +1,41 @@
+// The pooling kernels behind pool.h.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tandem/core/dtype.h"
+#include "tandem/device/stream.h"
+#include "tandem/ops/conv/window.h"
+
+namespace tandem::detail {
+
+// Sizes are > 0.
+struct PoolPlan {
+  std::int64_t images = 0;
+  std::int64_t channels = 0;
+  YX in = {};
+  YX kernel = {};
+  YX out = {};
+  Window window = {};
+  DType dtype = DType::f32;
+};
+
+// argmax: for each output, the kernel element it came from (y · kernel.x + x), saved for the gradient; may be
+// null. One byte each, so kernels have at most 256 elements.
+template <Backend B>
+void max_pool2d_kernel(const PoolPlan& plan, std::byte* y, std::uint8_t* argmax, const std::byte* x,
+                       StreamView stream);
+template <Backend B>
+void max_pool2d_gradient_kernel(const PoolPlan& plan, std::byte* dx, const std::byte* dy,
+                                const std::uint8_t* argmax, StreamView stream);
+
+// adaptive: plan.kernel and plan.window are ignored; regions follow from plan.in and plan.out.
+template <Backend B>
+void avg_pool2d_kernel(const PoolPlan& plan, bool adaptive, std::byte* y, const std::byte* x,
+                       StreamView stream);
+template <Backend B>
+void avg_pool2d_gradient_kernel(const PoolPlan& plan, bool adaptive, std::byte* dx, const std::byte* dy,
+                                StreamView stream);
+
+}  // namespace tandem::detail

@@ -1,0 +1,112 @@
+#include "tandem/ops/conv/prepacked_conv.h"
+
+#include "tandem/core/check.h"
+#include "tandem/core/on_dtype.h"
+#include "tandem/device/on_backend.h"
+#include "tandem/ops/bf16_scratch.h"
+#include "tandem/ops/cast.h"
+#include "tandem/ops/conv/im2col_conv.h"
+#include "tandem/ops/conv/winograd.h"
+
+namespace tandem::detail {
+namespace {
+
+// A plan for the smallest images: the layout of the packed weight does not depend on the image size.
+Conv2dPlan weight_plan(const Tensor& weight, const Conv2dOptions& options, DType dtype) {
+  const Window& window = options.window;
+  const std::int64_t height = window.dilation.y * (weight.size(1) - 1) + 1,
+                     width = window.dilation.x * (weight.size(2) - 1) + 1;
+  const Tensor x = Tensor::empty({0, height, width, weight.size(3) * options.groups}, dtype);
+  Conv2dPlan plan = conv2d_plan(x, weight.shape(), options);
+  plan.images = 1;
+  return plan;
+}
+
+// The CPU computes bf16 in f32, so the packed weight is f32 too.
+Tensor pack_weight(const Tensor& weight, const Conv2dOptions& options) {
+  const Tensor wide = weight.dtype() == DType::bf16 ? cast(weight, DType::f32) : weight;
+  const Conv2dPlan plan = weight_plan(wide, options, wide.dtype());
+  if (is_winograd_applicable(plan)) {
+    Tensor transformed = Tensor::empty({winograd_weight_size(plan)}, DType::f32);
+    transform_winograd_weight(plan, transformed.data<float>(), wide.data<float>());
+    return transformed;
+  }
+  return on_dtype(TypeList<float, double>{}, wide.dtype(), "conv2d", [&]<class T>() {
+    Tensor packed = Tensor::empty({im2col_weight_size<T>(plan)}, wide.dtype());
+    pack_im2col_weight(plan, packed.data<T>(), wide.data<T>());
+    return packed;
+  });
+}
+
+}  // namespace
+
+PrepackedConv2d prepack_conv2d(const Tensor& weight, const Tensor& bias, const Conv2dOptions& options,
+                               DType dtype) {
+  const Device device = common_device("conv2d", {&weight});
+  check(is_floating(dtype) && is_floating(weight.dtype()),
+        "[conv2d] expected a floating dtype of images and weight, got {} and {}", name_of(dtype),
+        name_of(weight.dtype()));
+  check(weight.rank() == 4, "[conv2d] expected weight (out, kernel y, kernel x, channels / groups), got {}",
+        weight.shape().to_string());
+  PrepackedConv2d conv{.options = options, .weight = cast(weight.detach(), dtype).contiguous()};
+  if (bias.defined()) {
+    common_device("conv2d", {&weight, &bias});
+    check(bias.rank() == 1 && bias.size(0) == weight.size(0), "[conv2d] expected bias ({}), got {}",
+          weight.size(0), bias.shape().to_string());
+    conv.bias = cast(bias.detach(), dtype == DType::f64 ? DType::f64 : DType::f32).contiguous();
+  }
+  if (!device.is_cuda()) conv.packed = pack_weight(conv.weight, options);
+  return conv;
+}
+
+template <>
+void prepacked_conv2d_kernel<Backend::cpu>(const Conv2dPlan& plan, std::byte* y, const std::byte* x,
+                                           const PrepackedConv2d& conv, const Conv2dEpilogue& epilogue,
+                                           StreamView stream) {
+  if (plan.dtype == DType::bf16) {
+    const Conv2dSizes sizes = sizes_of(plan);
+    const Buffer wide_x = to_f32(x, sizes.x), wide_residual = to_f32(epilogue.residual, sizes.y),
+                 wide_y = make_scratch<float>(sizes.y);
+    Conv2dPlan wide = plan;
+    wide.dtype = DType::f32;
+    prepacked_conv2d_kernel<Backend::cpu>(
+        wide, wide_y.data(), wide_x.data(), conv,
+        {.bias = epilogue.bias, .residual = wide_residual.data(), .relu = epilogue.relu}, stream);
+    return to_bf16(y, wide_y, sizes.y);
+  }
+  on_dtype(TypeList<float, double>{}, plan.dtype, "conv2d", [&]<class T>() {
+    const RowEpilogue<T> row_epilogue{.bias = reinterpret_cast<const T*>(epilogue.bias),
+                                      .residual = reinterpret_cast<const T*>(epilogue.residual),
+                                      .relu = epilogue.relu};
+    const T* weight = conv.packed.data<T>();
+    if constexpr (std::same_as<T, float>)
+      if (is_winograd_applicable(plan))
+        return winograd_conv2d(plan, reinterpret_cast<float*>(y), reinterpret_cast<const float*>(x), weight,
+                               row_epilogue);
+    im2col_conv2d<T>(plan, reinterpret_cast<T*>(y), reinterpret_cast<const T*>(x), weight, row_epilogue);
+  });
+}
+
+Tensor prepacked_conv2d(const PrepackedConv2d& conv, const Tensor& x, const Tensor& residual, bool relu) {
+  const Device device = common_device("conv2d", {&x, &conv.weight});
+  common_dtype("conv2d", {&x, &conv.weight});
+  const Conv2dPlan plan = conv2d_plan(x, conv.weight.shape(), conv.options);
+  const Tensor images = x.detach().contiguous();
+  Tensor y = Tensor::empty({plan.images, plan.out.y, plan.out.x, plan.filters}, plan.dtype, device);
+  Tensor added;
+  if (residual.defined()) {
+    common_device("conv2d", {&x, &residual});
+    common_dtype("conv2d", {&x, &residual});
+    check(residual.shape() == y.shape(), "[conv2d] expected a residual of shape {}, got {}",
+          y.shape().to_string(), residual.shape().to_string());
+    added = residual.detach().contiguous();
+  }
+  const Conv2dEpilogue epilogue{.bias = conv.bias.bytes(), .residual = added.bytes(), .relu = relu};
+  if (y.numel() > 0)
+    on_backend(device, "conv2d", [&]<Backend B>() {
+      prepacked_conv2d_kernel<B>(plan, y.bytes(), images.bytes(), conv, epilogue, current_stream(device));
+    });
+  return y;
+}
+
+}  // namespace tandem::detail

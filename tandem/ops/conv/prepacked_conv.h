@@ -1,0 +1,29 @@
+// Convolution with constant weights, for inference and for frozen layers. The weights are packed once into
+// the layout the fastest algorithm needs (on the CPU, the Winograd transform for 3×3 windows), and bias,
+// residual and ReLU are fused. No gradients.
+#pragma once
+
+#include "tandem/ops/conv/conv2d_kernel.h"
+
+namespace tandem::detail {
+
+struct PrepackedConv2d {
+  Conv2dOptions options;
+  Tensor weight;  // in the dtype of the images
+  Tensor packed;  // the weight as the CPU algorithm needs it; an empty handle on CUDA
+  Tensor bias;    // f32 (f64 for f64), or an empty handle
+};
+
+// `dtype` is the dtype of the images. weight is as for conv2d(); bias is (out) or an empty handle.
+PrepackedConv2d prepack_conv2d(const Tensor& weight, const Tensor& bias, const Conv2dOptions& options,
+                               DType dtype);
+
+// relu(conv2d(x) + bias + residual); residual has the shape of the result or is an empty handle.
+Tensor prepacked_conv2d(const PrepackedConv2d& conv, const Tensor& x, const Tensor& residual = {},
+                        bool relu = false);
+
+template <Backend B>
+void prepacked_conv2d_kernel(const Conv2dPlan& plan, std::byte* y, const std::byte* x,
+                             const PrepackedConv2d& conv, const Conv2dEpilogue& epilogue, StreamView stream);
+
+}  // namespace tandem::detail

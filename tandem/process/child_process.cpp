@@ -1,0 +1,60 @@
+// pidfd and waitpid.
+#include "tandem/process/child_process.h"
+
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include <cerrno>
+#include <csignal>
+#include <utility>
+
+#include "tandem/core/check.h"
+#include "tandem/process/launch.h"
+
+namespace tandem {
+
+ChildProcess::ChildProcess(const std::string& program, const std::vector<std::string>& arguments,
+                           const std::vector<std::string>& environment, const std::vector<int>& fds) {
+  const LaunchResult result =
+      launch(program, arguments, {.fds = fds, .environment = environment, .own_group = true});
+  check(result.error == 0, "[process] cannot start {}: {}", program, errno_message(result.error));
+  pid_ = result.pid;
+#ifdef SYS_pidfd_open
+  // The child is not reaped yet, so its pid cannot have been reused.
+  end_ = Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
+  if (end_) ::fcntl(end_.get(), F_SETFD, FD_CLOEXEC);
+#endif
+}
+
+ChildProcess::~ChildProcess() {
+  if (pid_ < 0) return;
+  kill();
+  while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+ChildProcess::ChildProcess(ChildProcess&& other) noexcept
+    : pid_(std::exchange(other.pid_, -1)), end_(std::move(other.end_)) {}
+
+ChildProcess& ChildProcess::operator=(ChildProcess&& other) noexcept {
+  std::swap(pid_, other.pid_);
+  std::swap(end_, other.end_);
+  return *this;
+}
+
+void ChildProcess::kill() const {
+  if (pid_ > 0) ::kill(pid_, SIGKILL);
+}
+
+std::optional<std::string> ChildProcess::ended() {
+  if (pid_ < 0) return "is gone";
+  int status = 0;
+  const pid_t found = ::waitpid(pid_, &status, WNOHANG);
+  if (found == 0 || (found < 0 && errno == EINTR)) return std::nullopt;
+  pid_ = -1;  // reaped here, or (ECHILD) by the kernel because this process ignores SIGCHLD
+  end_.reset();
+  return found > 0 ? describe_exit(status) : "is gone";
+}
+
+}  // namespace tandem

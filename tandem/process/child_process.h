@@ -1,0 +1,40 @@
+// ChildProcess: a running program that is killed and reaped with its owner.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tandem/process/descriptor.h"
+
+namespace tandem {
+
+class ChildProcess {
+ public:
+  ChildProcess() = default;
+  // Starts `program` without standard input and output, in a process group of its own, so that Ctrl-C in the
+  // terminal reaches this process only. `arguments` begins with argv[0]; `environment` holds "NAME=value";
+  // `fds` keep their numbers, all other descriptors are expected to be close-on-exec. Error when the program
+  // cannot be started.
+  ChildProcess(const std::string& program, const std::vector<std::string>& arguments,
+               const std::vector<std::string>& environment, const std::vector<int>& fds);
+  ~ChildProcess();
+  ChildProcess(ChildProcess&& other) noexcept;
+  ChildProcess& operator=(ChildProcess&& other) noexcept;
+
+  pid_t pid() const { return pid_; }
+  // Becomes readable when the process ends. −1 where the kernel has no pidfd, or none was left: then ended()
+  // must be called from time to time.
+  int end_fd() const { return end_.get(); }
+  void kill() const;
+  // How the process ended ("was ended by signal 9"), once it has; does not wait.
+  std::optional<std::string> ended();
+
+ private:
+  pid_t pid_ = -1;
+  Descriptor end_;
+};
+
+}  // namespace tandem

@@ -1,0 +1,25 @@
+// Formats numbers for people: three significant digits and a fitting unit. A value that is not finite is
+// shown as "–".
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace tandem {
+
+// What a number measures. Times are given in milliseconds and shown in ns to s; the ratio 12.3 is shown as
+// ×12.3, the share 0.873 as 87.3 %.
+enum class Unit { none, milliseconds, ratio, share };
+
+std::string format_number(double value, Unit unit = Unit::none);
+
+// An integer with thousands separators: "60,000".
+std::string format_count(std::int64_t count);
+
+// "410–452 µs", or "177 µs–12.3 ms" when the two ends need different units.
+std::string format_ms_range(double low_ms, double high_ms);
+
+// An axis tick label without needless digits: "20 µs", "×10", "50 %", "16k".
+std::string format_tick(double value, Unit unit = Unit::none);
+
+}  // namespace tandem

@@ -1,0 +1,93 @@
+// The perceptron on the CPU, trained without the autograd tape: fixed buffers and a fixed sequence of phases,
+// run by a team of threads with barriers between them. A step allocates nothing.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tandem/core/team.h"
+#include "tandem/nn/loss.h"
+#include "tandem/ops/activation.h"
+#include "tandem/optim/update_rule.h"
+#include "tandem/tensor/tensor.h"
+
+namespace tandem {
+
+struct MlpShape {
+  std::vector<std::int64_t> sizes;  // from the inputs to the classes
+  Activation activation = Activation::sigmoid;
+  LossKind loss = LossKind::cross_entropy;
+
+  std::size_t layers() const { return sizes.size() - 1; }
+};
+
+// Pointers to a weight matrix or bias and to its optimizer states (null if the optimizer has none).
+struct ParameterState {
+  float *value = nullptr, *first = nullptr, *second = nullptr;
+};
+
+// One batch: pointers to its images (rows of bytes), and their labels.
+struct MlpBatch {
+  std::int64_t rows = 0;
+  const std::uint8_t* const* images = nullptr;
+  const std::int32_t* labels = nullptr;
+};
+
+class CpuMlp {
+ public:
+  CpuMlp(const MlpShape& shape, std::int64_t batch_size, const OptimizerOptions& rule, double label_smoothing,
+         float pixel_scale, int max_threads);
+
+  // Copies weights (out, in) and biases (out) of a layer, in the layout of a state dict.
+  void load(std::size_t layer, const ParameterState& weight, const ParameterState& bias);
+  void store(std::size_t layer, const ParameterState& weight, const ParameterState& bias) const;
+
+  // All members of a team call these together. load_batch() unpacks the pixels and starts a run of steps;
+  // step() also unpacks `next`. With many threads and a small batch, each thread unpacks its own copy, so
+  // that no pixel moves between cores; otherwise the threads share one copy.
+  void load_batch(const TeamMember& member, const MlpBatch& batch, int parity);
+  void step(const TeamMember& member, const MlpBatch& batch, const MlpBatch* next, int parity,
+            const detail::StepHyperparameters<float>& hyperparameters);
+
+  // Sums over the rows of the last step.
+  double loss_sum() const { return loss_sum_; }
+  std::int64_t correct() const { return correct_; }
+
+ private:
+  struct Layer {
+    std::int64_t in = 0, out = 0;
+    Tensor memory;  // holds all of the following
+    ParameterState weight, bias;
+    float* activation = nullptr;  // [block][row][16]; logits in the last layer
+    float* gradient = nullptr;    // the same shape, with respect to the pre-activations
+  };
+
+  float* input_of(const TeamMember& member, int parity) const {
+    return inputs_[static_cast<std::size_t>(own_inputs_ ? member.index : parity)].data<float>();
+  }
+  template <class F>
+  void for_each_weight(const Layer& layer, F&& f) const;
+  void forward(const TeamMember& member, std::size_t index, const float* in, std::int64_t rows);
+  void finish(const TeamMember& member, const float* in, const MlpBatch& batch, std::int64_t rows);
+  void row_gradient(std::int64_t row, std::int64_t rows, const MlpBatch& batch);
+  void backward(const TeamMember& member, std::size_t index, std::int64_t rows);
+  void update(const TeamMember& member, const float* in, const MlpBatch& batch, std::int64_t rows,
+              const detail::StepHyperparameters<float>& hyperparameters);
+  const float* strip_of(const TeamMember& member, const Layer& layer, std::int64_t input_block) const;
+
+  MlpShape shape_;
+  OptimizerOptions rule_;
+  double label_smoothing_;
+  float pixel_scale_;
+  std::vector<Layer> layers_;
+  bool own_inputs_ = false;     // whether each thread has its own copy of the batch
+  std::vector<Tensor> inputs_;  // one per thread, or two that alternate
+  Tensor strips_;               // one transposed strip of weights per thread
+  std::int64_t strip_floats_ = 0;
+  std::vector<double> row_losses_;
+  std::vector<std::int8_t> row_correct_;
+  double loss_sum_ = 0;
+  std::int64_t correct_ = 0;
+};
+
+}  // namespace tandem

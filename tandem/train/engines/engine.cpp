@@ -1,0 +1,39 @@
+#include "tandem/train/engines/engine.h"
+
+#include <utility>
+
+#include "tandem/device/on_backend.h"
+#include "tandem/train/engines/mlp_engine.h"
+#include "tandem/train/engines/module_engine.h"
+
+namespace tandem {
+
+std::unique_ptr<Engine> make_engine(const TrainingTask& task) {
+  auto fast =
+      on_backend(task.source.device(), "train", [&]<Backend B>() { return make_mlp_engine<B>(task); });
+  return fast ? std::move(fast) : std::make_unique<ModuleEngine>(task);
+}
+
+detail::StepHyperparameters<float> hyperparameters_at(const TrainingTask& task, std::int64_t epoch,
+                                                      std::int64_t step) {
+  const std::int64_t steps = task.batches().steps();
+  OptimizerOptions options = task.optimizer.options();
+  const double momentum = momentum_at(task.schedule, task.optimizer.momentum(), epoch, step, steps);
+  if (options.kind != OptimizerKind::sgd)
+    options.beta1 = momentum;
+  else if (options.momentum != 0)
+    options.momentum = momentum;
+  return detail::step_hyperparameters<float>(
+      options, learning_rate_at(task.schedule, task.learning_rate, epoch, step, steps),
+      epoch * steps + step + 1);
+}
+
+void fill_step_hyperparameters(const TrainingTask& task, std::int64_t epoch, std::int64_t first,
+                               std::int64_t count,
+                               std::vector<detail::StepHyperparameters<float>>& hyperparameters) {
+  hyperparameters.clear();
+  for (std::int64_t i = 0; i < count; ++i)
+    hyperparameters.push_back(hyperparameters_at(task, epoch, first + i));
+}
+
+}  // namespace tandem

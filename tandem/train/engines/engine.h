@@ -1,0 +1,81 @@
+// An implementation of the training step. All engines train the same model on the same batches with the same
+// optimizer; they differ in speed and in rounding. The choice depends on the task only, never on a
+// measurement, so that a run can be repeated and resumed bit for bit.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tandem/augment/mix.h"
+#include "tandem/data/loader/batch_source.h"
+#include "tandem/nn/loss.h"
+#include "tandem/nn/module.h"
+#include "tandem/ops/matmul.h"
+#include "tandem/optim/optimizer.h"
+#include "tandem/optim/schedule.h"
+#include "tandem/optim/update_rule.h"
+#include "tandem/train/image_input.h"
+
+namespace tandem {
+
+// What to train and how. The model, the optimizer and the source are on one device.
+struct TrainingTask {
+  Module& model;
+  Optimizer& optimizer;
+  BatchSource& source;
+  ScheduleOptions schedule;
+  double learning_rate = 0.1;  // base rate of the schedule
+  LossKind loss = LossKind::cross_entropy;
+  double label_smoothing = 0;
+  MatmulPrecision precision = MatmulPrecision::fp32;
+  ImageInput input = {};
+  MixRecipe mix = {};
+
+  const BatchPlan& batches() const { return source.plan(); }
+};
+
+// Sums over the samples of the steps that were run.
+struct StepSums {
+  double loss = 0;  // not finite if that of any step was not
+  std::int64_t correct = 0, samples = 0;
+
+  StepSums& operator+=(const StepSums& other) {
+    loss += other.loss;
+    correct += other.correct;
+    samples += other.samples;
+    return *this;
+  }
+};
+
+class Engine {
+ public:
+  virtual ~Engine() = default;
+
+  // Runs `count` steps of an epoch from step `first` on and waits for them. Dividing an epoch into several
+  // calls gives the same bits, as long as each starts at a multiple of stride().
+  virtual StepSums run(std::int64_t epoch, std::int64_t first, std::int64_t count) = 0;
+  virtual std::int64_t stride() const { return 1; }
+
+  // Copies weights and states to the model and the optimizer: an engine may keep its own copy between runs.
+  virtual void store() = 0;
+
+  // For logs: "perceptron on the CPU, 2 threads".
+  virtual std::string description() const = 0;
+
+ protected:
+  Engine() = default;
+};
+
+// The fastest engine for the task.
+std::unique_ptr<Engine> make_engine(const TrainingTask& task);
+
+// The hyperparameters of one step, and of `count` steps.
+detail::StepHyperparameters<float> hyperparameters_at(const TrainingTask& task, std::int64_t epoch,
+                                                      std::int64_t step);
+void fill_step_hyperparameters(const TrainingTask& task, std::int64_t epoch, std::int64_t first,
+                               std::int64_t count,
+                               std::vector<detail::StepHyperparameters<float>>& hyperparameters);
+
+}  // namespace tandem

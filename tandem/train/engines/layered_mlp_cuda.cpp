@@ -1,0 +1,296 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+
+#include "tandem/device/cuda.h"
+#include "tandem/device/graph.h"
+#include "tandem/ops/cublas_compute_type.cuh"
+#include "tandem/optim/fused_update.h"
+#include "tandem/tensor/copy.h"
+#include "tandem/train/engines/layered_mlp.h"
+#include "tandem/train/engines/layered_mlp_kernel.h"
+#include "tandem/train/engines/mlp_engine.h"
+
+namespace tandem {
+namespace {
+
+class LayeredEngine : public Engine {
+ public:
+  LayeredEngine(const TrainingTask& task, const MlpShape& shape)
+      : task_(task),
+        shape_(shape),
+        layers_(layer_states(task)),
+        stream_(task.source.device()),
+        side_stream_(task.source.device()),
+        join_(task.source.device()) {
+    const Device device = task.source.device();
+    const std::int64_t batch = task.batches().batch_size;
+    const auto make = [&](std::int64_t count, DType dtype = DType::f32) {
+      return Tensor::empty({count}, dtype, device);
+    };
+    max_steps_ =
+        std::min<std::int64_t>(task.batches().steps(), std::max<std::int64_t>(1, max_positions / batch));
+    block_ = make(sizeof(detail::LayeredBlock), DType::u8);
+    hyperparameters_ = make(max_steps_ * detail::step_hyperparameter_count);
+    cursor_ = make(1, DType::i64);
+    scalars_ = make(4);
+    row_losses_ = make(batch);
+    row_correct_ = make(batch, DType::i32);
+    loss_sum_ = make(1, DType::f64);
+    correct_ = make(1, DType::i64);
+    for (std::size_t i = 0; i < shape.layers(); ++i) forks_.emplace_back(device);
+    for (const std::int64_t size : shape.sizes) activations_.push_back(make(batch * size));
+    for (std::size_t i = 1; i + 1 < shape.sizes.size(); ++i)
+      gradients_.push_back(make(batch * shape.sizes[i]));
+    step_ = {.batch = batch,
+             .rows = batch,
+             .pixels = shape.sizes.front(),
+             .classes = shape.sizes.back(),
+             .pixel_scale = task.input.pixel_scale,
+             .activation = shape.activation,
+             .loss = shape.loss,
+             .label_smoothing = static_cast<float>(task.label_smoothing),
+             .block = reinterpret_cast<const detail::LayeredBlock*>(block_.data<std::uint8_t>()),
+             .hyperparameters =
+                 reinterpret_cast<const detail::StepHyperparameters<float>*>(hyperparameters_.data<float>()),
+             .cursor = cursor_.data<std::int64_t>(),
+             .scalars = scalars_.data<float>(),
+             .row_losses = row_losses_.data<float>(),
+             .row_correct = row_correct_.data<std::int32_t>(),
+             .loss_sum = loss_sum_.data<double>(),
+             .correct = correct_.data<std::int64_t>()};
+  }
+
+  StepSums run(std::int64_t epoch, std::int64_t first, std::int64_t count) override {
+    Event ready(stream_.view().device);  // wait for pending work on the model
+    ready.record(current_stream(stream_.view().device));
+    ready.block_stream(stream_);
+    const StreamScope scope(stream_);
+    clear(loss_sum_);
+    clear(correct_);
+    StepSums sums;
+    for (const std::int64_t end = first + count; first < end;) {
+      const std::int64_t steps = prepare(epoch, first, std::min(end - first, max_steps_));
+      for (std::int64_t step = first; step < first + steps; ++step) {
+        compute(task_.batches().rows(step));
+        sums.samples += task_.batches().rows(step);
+      }
+      first += steps;
+    }
+    task_.optimizer.set_step_count(task_.optimizer.step_count() + count);
+    sums.loss = loss_sum_.to_vector<double>()[0];
+    sums.correct = correct_.to_vector<std::int64_t>()[0];
+    return sums;
+  }
+
+  void store() override {}  // trains the model's own weights
+
+  std::string description() const override {
+    return fmt::format("perceptron layer by layer on {}, captured as a graph",
+                       stream_.view().device.to_string());
+  }
+
+ private:
+  static constexpr std::int64_t max_positions = 1 << 20;
+
+  // Uploads the images and hyperparameters of the next steps. Returns the number of steps, at most
+  // `max_count`.
+  std::int64_t prepare(std::int64_t epoch, std::int64_t first, std::int64_t max_count) {
+    const std::int64_t batch = task_.batches().batch_size;
+    const SourceBlock taken = task_.source.next_block(epoch, first * batch, max_count * batch);
+    const std::int64_t steps = (taken.count + batch - 1) / batch;
+    const detail::LayeredBlock block{
+        .images = taken.images, .samples = taken.samples, .labels = taken.labels};
+    const std::span bytes(reinterpret_cast<const std::uint8_t*>(&block), sizeof(block));
+    copy_into(block_, Tensor::from(bytes, {sizeof(block)}, stream_.view().device));
+    fill_step_hyperparameters(task_, epoch, first, steps, host_hyperparameters_);
+    copy_into(hyperparameters_.slice(0, 0, steps * detail::step_hyperparameter_count),
+              to_device(host_hyperparameters_, stream_.view().device));
+    clear(cursor_);
+    return steps;
+  }
+
+  void compute(std::int64_t rows) {
+    if (rows != task_.batches().batch_size) {
+      detail::LayeredStep step = step_;
+      step.rows = rows;
+      return start(step);
+    }
+    if (!warmed_up_) {  // cuBLAS allocates memory in its first calls, which cannot be captured
+      warmed_up_ = true;
+      return start(step_);
+    }
+    if (!graph_.captured()) graph_.capture(stream_, [this] { start(step_); });
+    graph_.replay(stream_);
+  }
+
+  void start(const detail::LayeredStep& step) {
+    forward(step);
+    backward(step);
+    detail::finish_step_cuda(step, stream_);
+  }
+
+  float* activation(std::size_t i) const { return activations_[i].data<float>(); }
+  // Of the pre-activations; that of the last layer overwrites the logits.
+  float* gradient(std::size_t layer) const {
+    return layer + 1 == layers_.size() ? activation(layer + 1) : gradients_[layer].data<float>();
+  }
+  bool has_small_output() const {
+    const std::size_t last = layers_.size() - 1;
+    return last > 0 && detail::is_small_output(shape_.sizes[last], shape_.sizes[last + 1]);
+  }
+  detail::OutputLayer output_layer() const {
+    const std::size_t last = layers_.size() - 1;
+    return {.width = shape_.sizes[last],
+            .hidden = activation(last),
+            .hidden_bias = last > 0 ? layers_[last - 1].bias.value : nullptr,
+            .weight = layers_[last].weight.value,
+            .bias = layers_[last].bias.value,
+            .logits = activation(last + 1)};
+  }
+
+  void forward(const detail::LayeredStep& step) {
+    const std::size_t last = layers_.size() - 1;
+    const bool small_output = has_small_output();
+    detail::load_batch_cuda(step, activation(0), stream_);
+    for (std::size_t i = 0; i <= last; ++i) {
+      if (i == last && small_output) break;
+      const std::int64_t in = shape_.sizes[i], out = shape_.sizes[i + 1];
+      // Z (rows × out) = A · Wᵀ
+      multiply(main, {.op_a = CUBLAS_OP_T,
+                      .op_b = CUBLAS_OP_N,
+                      .m = out,
+                      .n = step.rows,
+                      .k = in,
+                      .a = layers_[i].weight.value,
+                      .lda = in,
+                      .b = activation(i),
+                      .ldb = in,
+                      .c = activation(i + 1),
+                      .ldc = out});
+      if (i < last && !(small_output && i + 1 == last))
+        detail::bias_activation_cuda(step, activation(i + 1), layers_[i].bias.value, out, stream_);
+    }
+    if (small_output)
+      detail::output_layer_cuda(step, output_layer(), stream_);
+    else
+      detail::output_gradient_cuda(step, activation(last + 1), layers_[last].bias.value, stream_);
+  }
+
+  // The chain of gradients runs on the main stream. A layer's weights are updated on the side stream as soon
+  // as the chain no longer reads them, which uses multiprocessors that a single product leaves idle. The
+  // first layer's update ends the chain, so it stays on the main stream, in parallel with the remaining
+  // updates.
+  void backward(const detail::LayeredStep& step) {
+    const std::size_t last = layers_.size() - 1;
+    const bool small_output = has_small_output();
+    for (std::size_t i = last + 1; i-- > 0;) {
+      const std::int64_t in = shape_.sizes[i], out = shape_.sizes[i + 1];
+      const bool through_output = small_output && i == last;
+      if (through_output)
+        detail::hidden_gradient_cuda(step, output_layer(), gradient(last - 1), stream_);
+      else if (i > 0)  // G · W: the gradient before this layer
+        multiply(main, {.op_a = CUBLAS_OP_N,
+                        .op_b = CUBLAS_OP_N,
+                        .m = in,
+                        .n = step.rows,
+                        .k = out,
+                        .a = layers_[i].weight.value,
+                        .lda = in,
+                        .b = gradient(i),
+                        .ldb = out,
+                        .c = gradient(i - 1),
+                        .ldc = in});
+      const Lane lane = i == 0 ? main : side;
+      if (lane == side) {
+        forks_[i].record(stream_);
+        forks_[i].block_stream(side_stream_);
+      }
+      if (i == last)
+        detail::activation_gradient_cuda(step, gradient(last), nullptr, layers_[last].bias.value, out,
+                                         lane == main ? stream_ : side_stream_);
+      // W (out × in) ← shrink · W − rate · Gᵀ · A
+      multiply(lane, {.op_a = CUBLAS_OP_N,
+                      .op_b = CUBLAS_OP_T,
+                      .m = in,
+                      .n = out,
+                      .k = step.rows,
+                      .alpha = StepScalar::minus_rate,
+                      .a = activation(i),
+                      .lda = in,
+                      .b = gradient(i),
+                      .ldb = out,
+                      .beta = StepScalar::shrink,
+                      .c = layers_[i].weight.value,
+                      .ldc = in});
+      if (i > 0 && !through_output)
+        detail::activation_gradient_cuda(step, gradient(i - 1), activation(i), layers_[i - 1].bias.value, in,
+                                         stream_);
+    }
+    if (last > 0) {
+      join_.record(side_stream_);
+      join_.block_stream(stream_);
+    }
+  }
+
+  using StepScalar = detail::StepScalar;
+  // C = alpha · op(A) · op(B) + beta · C for cuBLAS, which is column-major: a row-major matrix is its
+  // transpose there.
+  struct Product {
+    cublasOperation_t op_a = CUBLAS_OP_N;
+    cublasOperation_t op_b = CUBLAS_OP_N;
+    std::int64_t m = 0;
+    std::int64_t n = 0;
+    std::int64_t k = 0;
+    StepScalar alpha = StepScalar::one;
+    const float* a = nullptr;
+    std::int64_t lda = 0;
+    const float* b = nullptr;
+    std::int64_t ldb = 0;
+    StepScalar beta = StepScalar::zero;
+    float* c = nullptr;
+    std::int64_t ldc = 0;
+  };
+  enum Lane { main, side };
+  void multiply(Lane lane, const Product& p) {
+    const auto scalar = [&](StepScalar which) { return step_.scalars + static_cast<int>(which); };
+    const cublasHandle_t handle = cublas_handle(lane == main ? stream_ : side_stream_, lane);
+    cublas_check(cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_DEVICE), "cublasSetPointerMode");
+    const cublasStatus_t status = cublasGemmEx(
+        handle, p.op_a, p.op_b, static_cast<int>(p.m), static_cast<int>(p.n), static_cast<int>(p.k),
+        scalar(p.alpha), p.a, CUDA_R_32F, static_cast<int>(p.lda), p.b, CUDA_R_32F, static_cast<int>(p.ldb),
+        scalar(p.beta), p.c, CUDA_R_32F, static_cast<int>(p.ldc),
+        detail::cublas_compute_type(task_.precision), CUBLAS_GEMM_DEFAULT);
+    cublas_check(cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_HOST), "cublasSetPointerMode");
+    cublas_check(status, "cublasGemmEx");
+  }
+
+  TrainingTask task_;
+  MlpShape shape_;
+  std::vector<LayerState> layers_;
+  std::int64_t max_steps_ = 0;
+  Tensor block_, hyperparameters_, cursor_, scalars_, row_losses_, row_correct_, loss_sum_, correct_;
+  std::vector<Tensor> activations_;  // the input first, the logits last
+  std::vector<Tensor> gradients_;    // of the hidden layers' pre-activations
+  std::vector<detail::StepHyperparameters<float>> host_hyperparameters_;
+  detail::LayeredStep step_;
+  Stream stream_, side_stream_;
+  std::vector<Event> forks_;  // one per layer
+  Event join_;
+  Graph graph_;
+  bool warmed_up_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Engine> make_layered_engine(const TrainingTask& task, const MlpShape& shape) {
+  const OptimizerOptions& optimizer = task.optimizer.options();
+  constexpr std::int64_t max_size = 1 << 20;
+  const bool small_sizes =
+      std::all_of(shape.sizes.begin(), shape.sizes.end(), [](std::int64_t size) { return size <= max_size; });
+  if (optimizer.kind != OptimizerKind::sgd || optimizer.momentum != 0 || !small_sizes) return nullptr;
+  return std::make_unique<LayeredEngine>(task, shape);
+}
+
+}  // namespace tandem

@@ -1,0 +1,255 @@
+#include "tandem/train/engines/mlp_engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <span>
+#include <utility>
+
+#include "tandem/core/check.h"
+#include "tandem/core/clock.h"
+#include "tandem/core/parallel.h"
+#include "tandem/nn/activation.h"
+#include "tandem/nn/linear.h"
+#include "tandem/nn/sequential.h"
+#include "tandem/optim/fused_update.h"
+
+namespace tandem {
+
+std::optional<MlpShape> find_mlp_shape(Module& model, LossKind loss) {
+  auto* const sequence = dynamic_cast<Sequential*>(&model);
+  if (!sequence) return std::nullopt;
+  std::size_t modules = sequence->size();
+  const auto activation_at = [&](std::size_t i) { return dynamic_cast<ActivationLayer*>(&(*sequence)[i]); };
+  if (loss == LossKind::mse) {
+    if (modules == 0 || !activation_at(modules - 1)) return std::nullopt;
+    if (activation_at(--modules)->activation() != Activation::sigmoid) return std::nullopt;
+  }
+  if (modules % 2 == 0) return std::nullopt;
+  MlpShape shape{.loss = loss};
+  for (std::size_t i = 0; i < modules; ++i) {
+    if (i % 2 == 1) {
+      const auto* const layer = activation_at(i);
+      if (!layer || (i > 1 && layer->activation() != shape.activation)) return std::nullopt;
+      shape.activation = layer->activation();
+      continue;
+    }
+    const auto* const linear = dynamic_cast<Linear*>(&(*sequence)[i]);
+    if (!linear || !linear->bias().defined() || linear->weight().dtype() != DType::f32) return std::nullopt;
+    if (shape.sizes.empty()) shape.sizes.push_back(linear->weight().size(1));
+    shape.sizes.push_back(linear->weight().size(0));
+  }
+  return shape;
+}
+
+std::vector<LayerState> layer_states(const TrainingTask& task) {
+  const NamedTensors parameters = task.model.parameters(), states = task.optimizer.state();
+  const auto per_parameter = static_cast<std::size_t>(task.optimizer.options().state_count());
+  const auto values_of = [&](std::size_t i) {
+    ParameterState values{.value = parameters[i].tensor.data<float>()};
+    if (per_parameter > 0) values.first = states[i * per_parameter].tensor.data<float>();
+    if (per_parameter > 1) values.second = states[i * per_parameter + 1].tensor.data<float>();
+    return values;
+  };
+  std::vector<LayerState> layers;
+  for (std::size_t i = 0; i + 1 < parameters.size(); i += 2)
+    layers.push_back({.weight = values_of(i), .bias = values_of(i + 1)});
+  return layers;
+}
+
+Tensor to_device(const std::vector<detail::StepHyperparameters<float>>& hyperparameters, Device device) {
+  const auto count = static_cast<std::int64_t>(hyperparameters.size()) * detail::step_hyperparameter_count;
+  const auto* const floats = reinterpret_cast<const float*>(hyperparameters.data());
+  return Tensor::from(std::span(floats, static_cast<std::size_t>(count)), {count}, device);
+}
+
+namespace {
+
+// Finds the fastest number of threads by timing real steps, whose results do not depend on it. Measures again
+// from time to time, and when steps become slow: the load of the machine changes, and a thread without a CPU
+// of its own delays all others at every barrier.
+class ThreadTuner {
+ public:
+  explicit ThreadTuner(int max_threads) : max_threads_(std::max(max_threads, 1)) {
+    for (int threads = max_threads_; threads > 1; threads = (threads + 1) / 2)
+      candidates_.push_back({threads});
+    candidates_.push_back({1});
+    restart();
+  }
+
+  int max_threads() const { return max_threads_; }
+  // The next steps(remaining) steps must run with threads() threads; then record() takes their duration.
+  int threads() const { return candidates_[settled() ? 0 : next_].threads; }
+  std::int64_t steps(std::int64_t remaining) const {
+    return settled() ? remaining : std::min(remaining, trial_steps_);
+  }
+  void record(std::int64_t steps, double elapsed_ms) {
+    const double step_ms = elapsed_ms / static_cast<double>(steps);
+    if (settled()) return watch(steps, elapsed_ms);
+    if (std::exchange(cold_, false)) {  // the first steps fill the caches and start the threads
+      trial_steps_ = static_cast<std::int64_t>(std::clamp(trial_ms / step_ms, 1.0, 64.0));
+      return;
+    }
+    candidates_[next_].step_ms = std::min(candidates_[next_].step_ms, step_ms);
+    if (++next_ == active_) finish_round();
+  }
+
+ private:
+  static constexpr int rounds = 4;
+  static constexpr double trial_ms = 1.5, max_settled_ms = 3000, window_ms = 150, max_slowdown = 2;
+  struct Candidate {
+    int threads = 1;
+    double step_ms = std::numeric_limits<double>::infinity();
+  };
+
+  // Compares the mean over a window, because a single slow step means nothing.
+  void watch(std::int64_t steps, double elapsed_ms) {
+    settled_ms_ += elapsed_ms;
+    window_ms_ += elapsed_ms;
+    window_steps_ += steps;
+    if (window_ms_ < window_ms) return;
+    const double step_ms = window_ms_ / static_cast<double>(window_steps_);
+    window_ms_ = 0;
+    window_steps_ = 0;
+    if (settled_ms_ > max_settled_ms || step_ms > max_slowdown * candidates_.front().step_ms) restart();
+  }
+
+  bool settled() const { return active_ == 1 || round_ == rounds; }
+  void restart() {  // with all threads first
+    std::sort(candidates_.begin(), candidates_.end(),
+              [](const Candidate& a, const Candidate& b) { return a.threads > b.threads; });
+    for (Candidate& candidate : candidates_) candidate.step_ms = Candidate().step_ms;
+    active_ = candidates_.size();
+    next_ = 0;
+    round_ = 0;
+    cold_ = true;
+    trial_steps_ = 2;
+    settled_ms_ = 0;
+    window_ms_ = 0;
+    window_steps_ = 0;
+  }
+  // Sorts the fastest first and drops candidates that are much slower.
+  void finish_round() {
+    const auto end = candidates_.begin() + static_cast<std::ptrdiff_t>(active_);
+    std::sort(candidates_.begin(), end,
+              [](const Candidate& a, const Candidate& b) { return a.step_ms < b.step_ms; });
+    const double max_ms = 1.5 * candidates_.front().step_ms;
+    active_ = static_cast<std::size_t>(std::count_if(
+        candidates_.begin(), end, [&](const Candidate& candidate) { return candidate.step_ms <= max_ms; }));
+    next_ = 0;
+    ++round_;
+  }
+
+  int max_threads_;
+  std::vector<Candidate> candidates_;
+  std::size_t active_ = 0, next_ = 0;
+  int round_ = 0;
+  bool cold_ = true;
+  std::int64_t trial_steps_ = 2;
+  double settled_ms_ = 0, window_ms_ = 0;
+  std::int64_t window_steps_ = 0;
+};
+
+class CpuMlpEngine : public Engine {
+ public:
+  CpuMlpEngine(const TrainingTask& task, const MlpShape& shape)
+      : task_(task),
+        tuner_(thread_count() - task.source.reserved_cpus()),
+        network_(shape, task.batches().batch_size, task.optimizer.options(), task.label_smoothing,
+                 task.input.pixel_scale, tuner_.max_threads()) {
+    const std::vector<LayerState> layers = layer_states(task);
+    for (std::size_t i = 0; i < layers.size(); ++i) network_.load(i, layers[i].weight, layers[i].bias);
+    for (Slot& slot : slots_) slot.images.resize(static_cast<std::size_t>(task.batches().batch_size));
+  }
+
+  StepSums run(std::int64_t epoch, std::int64_t first, std::int64_t count) override {
+    StepSums sums;
+    while (count > 0) {
+      const std::int64_t batch = task_.batches().batch_size;
+      const SourceBlock block = task_.source.next_block(epoch, first * batch, tuner_.steps(count) * batch);
+      const std::int64_t steps = (block.count + batch - 1) / batch;
+      const Stopwatch watch;
+      sums += run_with(tuner_.threads(), block, epoch, first, steps);
+      tuner_.record(steps, watch.elapsed_ms());
+      first += steps;
+      count -= steps;
+    }
+    return sums;
+  }
+
+  void store() override {
+    const std::vector<LayerState> layers = layer_states(task_);
+    for (std::size_t i = 0; i < layers.size(); ++i) network_.store(i, layers[i].weight, layers[i].bias);
+  }
+
+  std::string description() const override {
+    return fmt::format("perceptron on the CPU, {} thread{}", tuner_.threads(),
+                       tuner_.threads() == 1 ? "" : "s");
+  }
+
+ private:
+  struct Slot {  // one batch, filled by one thread while the others still process the previous one
+    std::vector<const std::uint8_t*> images;
+    MlpBatch batch;
+  };
+
+  // The block contains exactly the images of these steps.
+  StepSums run_with(int threads, const SourceBlock& block, std::int64_t epoch, std::int64_t first,
+                    std::int64_t count) {
+    fill_step_hyperparameters(task_, epoch, first, count, hyperparameters_);
+    const BatchPlan& plan = task_.batches();
+    const std::uint8_t* const images = block.images;
+    const std::int32_t* const samples = block.samples;
+    const std::int32_t* const labels = block.labels;
+    const std::int64_t image_size = task_.source.image_size();
+    const auto fill = [&](std::int64_t step) {
+      Slot& slot = slots_[step % 2];
+      const std::int64_t begin = (step - first) * plan.batch_size;
+      slot.batch = {.rows = plan.rows(step), .images = slot.images.data(), .labels = labels + begin};
+      for (std::int64_t row = 0; row < slot.batch.rows; ++row)
+        slot.images[static_cast<std::size_t>(row)] = images + samples[begin + row] * image_size;
+    };
+    StepSums sums;
+    fill(first);
+    run_team(threads, [&](const TeamMember& member) {
+      network_.load_batch(member, slots_[first % 2].batch, static_cast<int>(first % 2));
+      if (member.index == 0 && count > 1) fill(first + 1);
+      member.arrive_and_wait();
+      for (std::int64_t step = first; step < first + count; ++step) {
+        const bool more = step + 1 < first + count;
+        network_.step(member, slots_[step % 2].batch, more ? &slots_[(step + 1) % 2].batch : nullptr,
+                      static_cast<int>(step % 2), hyperparameters_[static_cast<std::size_t>(step - first)]);
+        if (member.index != 0) continue;
+        sums.loss += network_.loss_sum();
+        sums.correct += network_.correct();
+        sums.samples += slots_[step % 2].batch.rows;
+        if (step + 2 < first + count) fill(step + 2);
+      }
+    });
+    task_.optimizer.set_step_count(task_.optimizer.step_count() + count);
+    return sums;
+  }
+
+  TrainingTask task_;
+  ThreadTuner tuner_;
+  CpuMlp network_;
+  Slot slots_[2];
+  std::vector<detail::StepHyperparameters<float>> hyperparameters_;
+};
+
+}  // namespace
+
+template <>
+std::unique_ptr<Engine> make_mlp_engine<Backend::cpu>(const TrainingTask& task) {
+  const auto shape = find_mlp_shape(task.model, task.loss);
+  if (!shape || shape->sizes.front() != task.source.image_size()) return nullptr;
+  // Larger weights do not fit in the caches, and a BLAS that packs its operands is faster.
+  constexpr std::int64_t max_weights = 1 << 20;
+  std::int64_t weights = 0;
+  for (std::size_t i = 0; i < shape->layers(); ++i) weights += shape->sizes[i] * shape->sizes[i + 1];
+  if (weights > max_weights) return nullptr;
+  return std::make_unique<CpuMlpEngine>(task, *shape);
+}
+
+}  // namespace tandem

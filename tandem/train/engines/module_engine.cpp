@@ -1,0 +1,224 @@
+// Sums are kept on the device until the end of run(), so that no step waits for the host.
+#include "tandem/train/engines/module_engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tandem/augment/mix_kernel.h"
+#include "tandem/core/check.h"
+#include "tandem/core/parallel.h"
+#include "tandem/device/driver.h"
+#include "tandem/device/on_backend.h"
+#include "tandem/nn/batch_norm.h"
+#include "tandem/ops/arithmetic.h"
+#include "tandem/ops/backward.h"
+#include "tandem/ops/cast.h"
+#include "tandem/ops/compare.h"
+#include "tandem/ops/fill.h"
+#include "tandem/ops/gather_kernel.h"
+#include "tandem/ops/reduce.h"
+#include "tandem/tensor/copy.h"
+#include "tandem/tensor/tape.h"
+
+namespace tandem {
+namespace {
+
+// Enough images per forward pass to keep a device busy.
+constexpr std::int64_t feature_batch = 64;
+
+}  // namespace
+
+ModuleEngine::ModuleEngine(const TrainingTask& task) : task_(task) {
+  check_batch_plan(task_.batches());
+  check_schedule(task_.schedule);
+  const Device device = task_.source.device();
+  const std::int64_t batch = task_.batches().batch_size;
+  auto* const network = dynamic_cast<BackboneModel*>(&task_.model);
+  if (network && network->is_backbone_frozen()) {
+    frozen_ = network;
+    stride_ = std::clamp<std::int64_t>(feature_batch / batch, 1, task_.batches().steps());
+  }
+  const std::int64_t rows = stride_ * batch;
+  images_ = Tensor::empty({rows, task_.source.image_size()}, DType::u8, device);
+  labels_ = Tensor::empty({rows}, DType::i32, device);
+  if (!task_.mix.empty()) {
+    check_mix_recipe(task_.mix);
+    mixed_labels_ = Tensor::empty({rows}, DType::i32, device);
+    label_weight_ = Tensor::empty({}, DType::f32, device);
+  }
+  if (frozen_) {
+    features_ = Tensor::empty({rows, frozen_->feature_count()}, DType::f32, device);
+    step_.features = Tensor::empty({batch, frozen_->feature_count()}, DType::f32, device);
+    step_.labels = Tensor::empty({batch}, DType::i32, device);
+    step_.mixed_labels = Tensor::empty({batch}, DType::i32, device);
+  }
+  loss_ = zeros({}, DType::f64, device);
+  correct_ = zeros({}, DType::i64, device);
+  if (device.is_cuda()) stream_.emplace(device);
+}
+
+StepSums ModuleEngine::run(std::int64_t epoch, std::int64_t first, std::int64_t count) {
+  std::optional<StreamScope> scope;
+  if (stream_) {  // wait for pending work on the model
+    Event ready(task_.source.device());
+    ready.record(current_stream(task_.source.device()));
+    ready.block_stream(*stream_);
+    scope.emplace(*stream_);
+  }
+  const MatmulPrecisionScope precision(task_.precision);
+  task_.model.train();
+  clear(loss_);
+  clear(correct_);
+  StepSums sums;
+  const BatchPlan& batches = task_.batches();
+  for (const std::int64_t end = first + count; first < end;) {
+    const std::int64_t next = std::min((first / stride_ + 1) * stride_, end);
+    const std::int64_t rows = (next - 1 - first) * batches.batch_size + batches.rows(next - 1);
+    load(epoch, first, rows);
+    if (frozen_) run_captured(feature_runners_, rows, &ModuleEngine::compute_features);
+    for (std::int64_t at = 0; first < next; ++first, at += batches.batch_size) {
+      prepare(epoch, first, at);
+      run_captured(step_runners_, batches.rows(first), &ModuleEngine::compute_step);
+    }
+    sums.samples += rows;
+  }
+  sums.loss = loss_.item<double>();
+  sums.correct = correct_.item<std::int64_t>();
+  return sums;
+}
+
+void ModuleEngine::load(std::int64_t epoch, std::int64_t first, std::int64_t rows) {
+  const std::int64_t batch = task_.batches().batch_size;
+  for (std::int64_t done = 0; done < rows;) {
+    const SourceBlock block = task_.source.next_block(epoch, first * batch + done, rows - done);
+    if (task_.mix.empty())
+      copy_block(block, done);
+    else
+      copy_mixed_block(block, done, epoch, first + done / batch);
+    done += block.count;
+  }
+}
+
+void ModuleEngine::copy_block(const SourceBlock& block, std::int64_t to) {
+  const StreamView stream = current_stream(task_.source.device());
+  const std::int64_t size = task_.source.image_size();
+  on_backend(stream.device, "train", [&]<Backend B>() {
+    detail::gather_rows_kernel<B>({.dtype = DType::i32,
+                                   .data = reinterpret_cast<const std::byte*>(block.samples),
+                                   .count = block.count,
+                                   .table_rows = block.image_count},
+                                  images_.bytes() + to * size,
+                                  reinterpret_cast<const std::byte*>(block.images), size, stream);
+    copy_bytes<B>(labels_.data<std::int32_t>() + to, block.labels,
+                  static_cast<std::size_t>(block.count) * sizeof(std::int32_t), stream);
+  });
+}
+
+MixArguments ModuleEngine::mix_of(std::int64_t epoch, std::int64_t step) const {
+  return sample_mix(task_.mix, static_cast<int>(task_.input.height), static_cast<int>(task_.input.width),
+                    task_.batches().seed, epoch, step);
+}
+
+// Per batch: each image is mixed with the previous one, the first with the last.
+void ModuleEngine::copy_mixed_block(const SourceBlock& block, std::int64_t to, std::int64_t epoch,
+                                    std::int64_t first) {
+  const StreamView stream = current_stream(task_.source.device());
+  constexpr std::size_t label_bytes = sizeof(std::int32_t);
+  for (std::int64_t at = 0; at < block.count; ++first) {
+    const std::int64_t rows = task_.batches().rows(first);
+    const detail::MixBatch batch{.arguments = mix_of(epoch, first),
+                                 .images = block.images,
+                                 .image_count = block.image_count,
+                                 .samples = block.samples + at,
+                                 .out = images_.data<std::uint8_t>() + (to + at) * task_.source.image_size(),
+                                 .count = rows,
+                                 .height = static_cast<std::int32_t>(task_.input.height),
+                                 .width = static_cast<std::int32_t>(task_.input.width),
+                                 .channels = static_cast<std::int32_t>(task_.input.channels)};
+    const std::int32_t* const labels = block.labels + at;
+    std::int32_t* const mixed_labels = mixed_labels_.data<std::int32_t>() + to + at;
+    on_backend(stream.device, "train", [&]<Backend B>() {
+      detail::mix_kernel<B>(batch, stream);
+      copy_bytes<B>(labels_.data<std::int32_t>() + to + at, labels,
+                    static_cast<std::size_t>(rows) * label_bytes, stream);
+      copy_bytes<B>(mixed_labels + 1, labels, static_cast<std::size_t>(rows - 1) * label_bytes, stream);
+      copy_bytes<B>(mixed_labels, labels + rows - 1, label_bytes, stream);
+    });
+    at += rows;
+  }
+}
+
+void ModuleEngine::prepare(std::int64_t epoch, std::int64_t step, std::int64_t begin) {
+  const std::int64_t steps = task_.batches().steps(), rows = task_.batches().rows(step);
+  const auto select = [&](const Tensor& to, const Tensor& from) {
+    copy_into(to.slice(0, 0, rows), from.slice(0, begin, begin + rows));
+  };
+  const bool mixed = !task_.mix.empty();
+  if (frozen_) select(step_.features, features_);
+  if (frozen_) select(step_.labels, labels_);
+  if (frozen_ && mixed) select(step_.mixed_labels, mixed_labels_);
+  if (mixed)
+    copy_into(label_weight_, full({}, mix_of(epoch, step).label_weight, DType::f32, label_weight_.device()));
+  Optimizer& optimizer = task_.optimizer;
+  optimizer.set_learning_rate(learning_rate_at(task_.schedule, task_.learning_rate, epoch, step, steps));
+  if (optimizer.options().state_count() > 0)
+    optimizer.set_momentum(momentum_at(task_.schedule, optimizer.momentum(), epoch, step, steps));
+  optimizer.prepare_step();
+}
+
+void ModuleEngine::run_captured(GraphRunners& runners, std::int64_t rows,
+                                void (ModuleEngine::*work)(std::int64_t)) {
+  if (!stream_) return (this->*work)(rows);
+  runners.try_emplace(rows, task_.source.device()).first->second.run([&] {
+    // Derived tensors (folded norms) computed in a capture live in the graph's memory: drop them on both
+    // sides.
+    task_.model.invalidate_caches();
+    (this->*work)(rows);
+    task_.model.invalidate_caches();
+  });
+}
+
+Tensor ModuleEngine::network_images(std::int64_t rows) const {
+  // On the CPU bf16 is no faster than f32.
+  const bool use_bf16 = task_.precision == MatmulPrecision::bf16 && stream_;
+  return network_input(images_.slice(0, 0, rows), task_.input, use_bf16 ? DType::bf16 : DType::f32);
+}
+
+void ModuleEngine::compute_features(std::int64_t rows) {
+  const NoGrad no_grad;
+  const GhostBatches separate(task_.batches().batch_size);
+  copy_into(features_.slice(0, 0, rows), frozen_->features(network_images(rows)));
+}
+
+void ModuleEngine::compute_step(std::int64_t rows) {
+  const auto of_step = [&](const Tensor& selected, const Tensor& loaded) {
+    return (frozen_ ? selected : loaded).slice(0, 0, rows);
+  };
+  const Tensor labels = of_step(step_.labels, labels_);
+  const Tensor outputs =
+      frozen_ ? frozen_->head(step_.features.slice(0, 0, rows)) : task_.model.forward(network_images(rows));
+  Tensor loss = compute_loss(task_.loss, outputs, labels, task_.label_smoothing);
+  if (!task_.mix.empty()) {
+    const Tensor other =
+        compute_loss(task_.loss, outputs, of_step(step_.mixed_labels, mixed_labels_), task_.label_smoothing);
+    loss = add(other, multiply(subtract(loss, other), label_weight_));
+  }
+  backward(loss);
+  task_.optimizer.apply();
+  task_.optimizer.zero_grad();
+
+  const NoGrad no_grad;
+  const Tensor is_correct = equal(argmax(outputs.detach(), 1), cast(labels, DType::i64));
+  copy_into(correct_, add(correct_, sum(is_correct)));
+  copy_into(loss_, add(loss_, multiply(cast(loss.detach(), DType::f64), static_cast<double>(rows))));
+}
+
+std::string ModuleEngine::description() const {
+  const Device device = task_.source.device();
+  if (device.is_cuda()) return "operations captured as graphs on " + device.to_string();
+  return fmt::format("operations one by one on the CPU, {} thread{}", thread_count(),
+                     thread_count() == 1 ? "" : "s");
+}
+
+}  // namespace tandem

@@ -1,0 +1,58 @@
+// The engine for any model: each step runs Module::forward, the autograd tape and the fused optimizer. If
+// only the last layer of a network is trained, the features of several steps are computed at once. On CUDA
+// steps are captured as graphs, one per number of rows, and replayed.
+#pragma once
+
+#include <map>
+#include <optional>
+
+#include "tandem/device/graph_runner.h"
+#include "tandem/device/stream.h"
+#include "tandem/nn/backbone_model.h"
+#include "tandem/train/engines/engine.h"
+
+namespace tandem {
+
+class ModuleEngine : public Engine {
+ public:
+  explicit ModuleEngine(const TrainingTask& task);
+
+  StepSums run(std::int64_t epoch, std::int64_t first, std::int64_t count) override;
+  std::int64_t stride() const override { return stride_; }
+  void store() override {}  // it works on the model itself
+  std::string description() const override;
+
+ private:
+  using GraphRunners = std::map<std::int64_t, GraphRunner>;  // by number of rows
+
+  // Copies the images and labels of `rows` positions, from step `first` on, into images_ and labels_.
+  void load(std::int64_t epoch, std::int64_t first, std::int64_t rows);
+  void copy_block(const SourceBlock& block, std::int64_t to);
+  void copy_mixed_block(const SourceBlock& block, std::int64_t to, std::int64_t epoch, std::int64_t first);
+  MixArguments mix_of(std::int64_t epoch, std::int64_t step) const;
+  // Selects the rows of one step from those loaded, starting at row `begin`, and sets its hyperparameters.
+  void prepare(std::int64_t epoch, std::int64_t step, std::int64_t begin);
+  // Runs `work`, on CUDA through a captured graph.
+  void run_captured(GraphRunners& runners, std::int64_t rows, void (ModuleEngine::*work)(std::int64_t));
+  // Device work that is the same for all steps with the same number of rows.
+  Tensor network_images(std::int64_t rows) const;
+  void compute_features(std::int64_t rows);
+  void compute_step(std::int64_t rows);
+
+  TrainingTask task_;
+  BackboneModel* frozen_ = nullptr;  // the model, if only its last layer is trained
+  std::int64_t stride_ = 1;
+  Tensor images_, labels_;  // of `stride_` steps: u8, one image per row; i32
+  Tensor mixed_labels_;     // mixup and cutmix: the labels of the images mixed in
+  Tensor features_;         // of a frozen backbone
+  struct {
+    Tensor features, labels, mixed_labels;
+  } step_;                        // the rows of one step, if the backbone is frozen
+  Tensor label_weight_;           // f32: weight of labels_; mixed_labels_ have the rest
+  Tensor loss_;                   // f64, summed over samples since run() began
+  Tensor correct_;                // i64
+  std::optional<Stream> stream_;  // CUDA: all steps are ordered on it
+  GraphRunners feature_runners_, step_runners_;
+};
+
+}  // namespace tandem

@@ -1,0 +1,24 @@
+// The result of a training run.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tandem/report/training_report.h"
+
+namespace tandem {
+
+/// What train() returns. Figures that were not measured are NaN (`not_measured`).
+struct TrainResult {
+  std::filesystem::path folder;  ///< the run folder
+  int stopped_by = 0;  ///< the signal that stopped the run early, or 0; if not 0, nothing was tested
+  std::vector<EpochRecord> epochs;      ///< one record per finished epoch
+  int best_epoch = 0;                   ///< from 1: the epoch whose weights are in best.safetensors; 0: none
+  double test_accuracy = not_measured;  ///< from 0 to 1
+  double test_loss = not_measured;      ///< mean over the test images
+  std::string tested_on = "test";       ///< name of the set that the test figures were measured on
+  double seconds = 0;                   ///< duration of the whole run, including the time before a resume
+};
+
+}  // namespace tandem

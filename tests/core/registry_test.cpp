@@ -1,0 +1,51 @@
+#include "tandem/core/registry.h"
+
+#include <gtest/gtest.h>
+
+namespace tandem {
+namespace {
+
+struct Row {
+  std::string name;
+  std::string summary;
+};
+
+std::string error_of(const auto& f) {
+  try {
+    f();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Registry, Get_KnownName_ReturnsItsRow) {
+  Registry<Row> registry("animal");
+  registry.add({"cat", "meows"});
+  const Row* const first = registry.find("cat");
+  for (int i = 0; i < 100; ++i) registry.add({"dog" + std::to_string(i), "barks"});
+  EXPECT_EQ(&registry.get("cat"), first);  // rows do not move
+  EXPECT_EQ(registry.get("dog7").summary, "barks");
+}
+
+TEST(Registry, Get_UnknownName_ErrorListsTheNamesInOrder) {
+  Registry<Row> registry("animal");
+  registry.add({"dog", ""});
+  registry.add({"cat", ""});
+  EXPECT_EQ(registry.find("cow"), nullptr);
+  EXPECT_EQ(error_of([&] { registry.get("cow"); }), "[animal] expected one of dog, cat, got 'cow'");
+}
+
+TEST(Registry, Add_EmptyOrTakenName_IsAnError) {
+  Registry<Row> registry("animal");
+  registry.add({"dog", ""});
+  EXPECT_EQ(error_of([&] { registry.add({"", ""}); }), "[animal] expected a name, got ''");
+  EXPECT_EQ(error_of([&] {
+              registry.add({"dog", ""});
+            }),
+            "[animal] expected a new name, got 'dog', which is registered already");
+  EXPECT_EQ(registry.names(), std::vector<std::string>{"dog"});
+}
+
+}  // namespace
+}  // namespace tandem
