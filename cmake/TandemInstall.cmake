@@ -1,11 +1,27 @@
-# cmake --install: the library, its headers, the program and a CMake package, so that another project can say
-# find_package(tandem) and link tandem::tandem (examples/use-from-cmake does). The prefix can be moved.
+# cmake --install: the library, its public headers, the program and a CMake package, so that another project can use
+# find_package(tandem) and link tandem::tandem (see examples/). The prefix is relocatable.
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tandem)
 install(TARGETS tandem EXPORT tandem-targets)
 install(TARGETS tandem_app RUNTIME)
-install(DIRECTORY tandem/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tandem
-  FILES_MATCHING PATTERN "*.h" PATTERN "*.cuh")
+# Public are the umbrella headers (tandem/nn.h, …) and what they list; tests/architecture checks that these include
+# nothing else.
+file(GLOB umbrella_headers CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} tandem/*.h)
+set(public_headers ${umbrella_headers})
+foreach(umbrella IN LISTS umbrella_headers)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${umbrella})
+  file(STRINGS ${umbrella} listed REGEX "^#include \"tandem/[a-z0-9_/]+\\.h\"$")
+  foreach(line IN LISTS listed)
+    string(REGEX REPLACE "^#include \"(.*)\"$" "\\1" header ${line})
+    list(APPEND public_headers ${header})
+  endforeach()
+endforeach()
+list(REMOVE_DUPLICATES public_headers)
+foreach(header IN LISTS public_headers)
+  get_filename_component(folder ${header} DIRECTORY)
+  install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${folder})
+endforeach()
+
 install(EXPORT tandem-targets NAMESPACE tandem:: DESTINATION ${package_dir})
 configure_package_config_file(cmake/tandem-config.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/tandem-config.cmake
   INSTALL_DESTINATION ${package_dir})
@@ -14,13 +30,33 @@ write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/tandem-config-versi
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tandem-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/tandem-config-version.cmake
   cmake/TandemBlas.cmake cmake/TandemCudnn.cmake DESTINATION ${package_dir})
 
-# Installs, moves the prefix, and builds and runs the example against it, with the compiler and flags of this build.
+# The reference documentation of the public headers; a warning is an error.
+find_program(TANDEM_DOXYGEN doxygen)
+if(TANDEM_DOXYGEN)
+  set(doxygen_inputs)
+  foreach(header IN LISTS public_headers)
+    string(APPEND doxygen_inputs " \"${CMAKE_CURRENT_SOURCE_DIR}/${header}\"")
+  endforeach()
+  configure_file(docs/Doxyfile.in ${CMAKE_CURRENT_BINARY_DIR}/Doxyfile @ONLY)
+  add_custom_target(docs COMMAND ${TANDEM_DOXYGEN} ${CMAKE_CURRENT_BINARY_DIR}/Doxyfile
+    WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} COMMENT "Reference documentation in ${CMAKE_CURRENT_BINARY_DIR}/reference"
+    VERBATIM)
+endif()
+
+# Installs to a prefix and moves it; then each example is built and run against it, as a project of its own, with the
+# compiler and flags of this build.
 if(TANDEM_TESTS)
-  add_test(NAME Install.ExampleBuildsAndRunsAgainstAMovedPrefix
-    COMMAND ${CMAKE_COMMAND} -DBUILD_DIR=${CMAKE_CURRENT_BINARY_DIR}
-      -DEXAMPLE_DIR=${CMAKE_CURRENT_SOURCE_DIR}/examples/use-from-cmake
-      -DCONFIG=$<CONFIG> -DCXX=${CMAKE_CXX_COMPILER} -DSANITIZE=${TANDEM_SANITIZE}
-      -DGENERATOR=${CMAKE_GENERATOR} -P ${CMAKE_CURRENT_SOURCE_DIR}/tests/install/install_test.cmake)
-  set_tests_properties(Install.ExampleBuildsAndRunsAgainstAMovedPrefix PROPERTIES
-    RESOURCE_LOCK install TIMEOUT 300)
+  set(install_test ${CMAKE_COMMAND} -DBUILD_DIR=${CMAKE_CURRENT_BINARY_DIR} -DCONFIG=$<CONFIG>
+    -DCXX=${CMAKE_CXX_COMPILER} -DCUDA=${CMAKE_CUDA_COMPILER} -DSANITIZE=${TANDEM_SANITIZE} -DGENERATOR=${CMAKE_GENERATOR})
+  add_test(NAME Install.Prefix_IsRelocatable
+    COMMAND ${install_test} -P ${CMAKE_CURRENT_SOURCE_DIR}/tests/install/install_test.cmake)
+  set_tests_properties(Install.Prefix_IsRelocatable PROPERTIES FIXTURES_SETUP installed_prefix TIMEOUT 120)
+  file(GLOB examples CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}/examples examples/*/CMakeLists.txt)
+  foreach(example IN LISTS examples)
+    get_filename_component(example ${example} DIRECTORY)
+    add_test(NAME Examples.${example}
+      COMMAND ${install_test} -DEXAMPLE=${example} -DEXAMPLES_DIR=${CMAKE_CURRENT_SOURCE_DIR}/examples
+        -P ${CMAKE_CURRENT_SOURCE_DIR}/tests/install/example_test.cmake)
+    set_tests_properties(Examples.${example} PROPERTIES FIXTURES_REQUIRED installed_prefix TIMEOUT 300 COST 500)
+  endforeach()
 endif()

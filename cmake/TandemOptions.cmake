@@ -10,6 +10,7 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
 option(TANDEM_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(TANDEM_BENCH "Build the benchmarks" OFF)
+option(TANDEM_WERROR "Treat warnings as errors, as ./run-tests does" OFF)
 set(TANDEM_SANITIZE "" CACHE STRING "Sanitizers, as in -fsanitize= (address,undefined or thread)")
 
 # CUDA is used if nvcc is found; -DTANDEM_CUDA=ON|OFF overrides this.
@@ -46,13 +47,17 @@ if(TANDEM_CCACHE)
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${TANDEM_CCACHE})
 endif()
 
+if(TANDEM_WERROR)
+  set(werror -Werror)
+  set(cuda_werror -Werror=all-warnings)
+endif()
 add_library(tandem_options INTERFACE)
 target_compile_options(tandem_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
-    -Wno-missing-field-initializers -Werror -fno-math-errno>
+    -Wno-missing-field-initializers ${werror} -fno-math-errno>
   $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-psabi>
   $<$<COMPILE_LANGUAGE:CUDA>:${TANDEM_CUDA_TARGETS} --expt-relaxed-constexpr --extended-lambda
-    -Xcompiler=-Wall,-Wextra -Werror=all-warnings>)
+    -Xcompiler=-Wall,-Wextra ${cuda_werror}>)
 if(TANDEM_SANITIZE)
   target_compile_options(tandem_options INTERFACE
     -fsanitize=${TANDEM_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g)

@@ -61,10 +61,10 @@ must() {
   die "failed: $1 (full log: $2)"
 }
 
-# build PRESET [TARGET]: configures and builds; with nothing to do this takes about a second.
+# build PRESET [TARGET [CMAKE OPTIONS…]]: configures and builds; with nothing to do this takes about a second.
 build() {
   local preset=$1 target=${2:-all}
-  must "Configuring $preset" "$logs/configure-$preset.log" cmake -S "$root" --preset "$preset"
+  must "Configuring $preset" "$logs/configure-$preset.log" cmake -S "$root" --preset "$preset" "${@:3}"
   must "Building $preset" "$logs/build-$preset.log" \
     cmake --build "$root/build/$preset" --parallel "$(job_count)" --target "$target"
 }

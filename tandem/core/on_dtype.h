@@ -22,8 +22,8 @@ namespace detail {
 [[noreturn]] void throw_unsupported_dtype(std::string_view op, DType dtype, const DType* allowed, int count);
 }  // namespace detail
 
-/// Calls f.operator()<T>() with the C++ type of `dtype`. Throws Error, naming `op`, when it is not in the
-/// list: on_dtype(FloatTypes{}, x.dtype(), "relu", [&]<class T>() { ... }).
+/// Calls `f.operator()<T>()` with the C++ type of `dtype`. Throws Error, naming `op`, when it is not in the
+/// list: `on_dtype(FloatTypes{}, x.dtype(), "relu", [&]<class T>() { ... })`.
 template <class... Ts, class F>
 auto on_dtype(TypeList<Ts...>, DType dtype, std::string_view op, F&& f) {
   using Result = decltype(f.template operator()<std::tuple_element_t<0, std::tuple<Ts...>>>());

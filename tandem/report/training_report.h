@@ -3,27 +3,13 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <vector>
 
+#include "tandem/report/epoch_record.h"
 #include "tandem/report/fact.h"
 
 namespace tandem {
-
-inline constexpr double not_measured = std::numeric_limits<double>::quiet_NaN();
-
-struct EpochRecord {
-  int epoch = 0;  // from 1
-  double train_loss = not_measured;
-  double train_accuracy = not_measured;
-  double val_loss = not_measured;
-  double val_accuracy = not_measured;
-  double learning_rate = not_measured;
-  double seconds = not_measured;
-  double samples_per_second = not_measured;
-  double waited_seconds = not_measured;  // the part of `seconds` spent waiting for images
-};
 
 struct ClassifiedImage {
   std::string png;    // bytes of a PNG file

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tandem/report/training_report.h"
+#include "tandem/report/epoch_record.h"
 
 namespace tandem {
 

@@ -50,6 +50,16 @@ TEST(Architecture, EverySource_HasAHeader) {
 TEST(Architecture, EveryHeader_HasPragmaOnce) {
   EXPECT_EQ(join_lines(headers_without_pragma_once(repository())), "");
 }
+TEST(Architecture, UmbrellaHeaders_ListTheirRoom) {
+  EXPECT_GE(public_headers(repository()).size(), 50U);
+  EXPECT_EQ(join_lines(umbrella_violations(repository())), "");
+}
+TEST(Architecture, PublicHeaders_IncludeOnlyPublicHeaders) {
+  EXPECT_EQ(join_lines(public_include_violations(repository())), "");
+}
+TEST(Architecture, KernelHeaders_DeclareInDetail) {
+  EXPECT_EQ(join_lines(kernel_namespace_violations(repository())), "");
+}
 TEST(Architecture, Sources_DefineNoMacros) {
   EXPECT_EQ(join_lines(macros(repository())), "");
 }
@@ -219,6 +229,38 @@ TEST_F(SyntheticTree, FileOverTheMaximum_IsReported) {
   write("tandem/ops/fits.h", lines);
   write("tandem/ops/long.h", lines + "\n");
   EXPECT_EQ(join_lines(long_files(tree())), "tandem/ops/long.h: 601 lines, the maximum is 600\n");
+}
+
+TEST_F(SyntheticTree, PublicHeaderIncludesInternalOne_IsReported) {
+  write("tandem/tandem.h", "#pragma once\n#include \"tandem/nn.h\"\n");
+  write("tandem/nn.h", "#pragma once\n#include \"tandem/nn/linear.h\"\n");
+  write("tandem/nn/linear.h", "#pragma once\n#include \"tandem/nn/secret.h\"\n");
+  write("tandem/nn/secret.h", "#pragma once\n");
+  EXPECT_EQ(join_lines(umbrella_violations(tree())), "");
+  EXPECT_EQ(join_lines(public_include_violations(tree())),
+            "tandem/nn/linear.h:2: a public header includes the internal tandem/nn/secret.h\n");
+}
+
+TEST_F(SyntheticTree, SourceIncludesUmbrella_IsReported) {
+  write("tandem/nn.h", "#pragma once\n");
+  write("tandem/nn/linear.cpp", "#include \"tandem/nn.h\"\n");
+  EXPECT_EQ(join_lines(public_include_violations(tree())),
+            "tandem/nn/linear.cpp:1: includes the umbrella header tandem/nn.h\n");
+}
+
+TEST_F(SyntheticTree, UmbrellaListsAnotherRoomOrIsNotListed_IsReported) {
+  write("tandem/tandem.h", "#pragma once\n");
+  write("tandem/nn.h", "#pragma once\n#include \"tandem/ops/add.h\"\n");
+  EXPECT_EQ(join_lines(umbrella_violations(tree())),
+            "tandem/nn.h:2: lists tandem/ops/add.h\ntandem/tandem.h does not list tandem/nn.h\n");
+}
+
+TEST_F(SyntheticTree, KernelHeaderPublicOrOutsideDetail_IsReported) {
+  write("tandem/ops.h", "#pragma once\n#include \"tandem/ops/add_kernel.h\"\n");
+  write("tandem/ops/add_kernel.h", "#pragma once\nnamespace tandem {\n}\n");
+  EXPECT_EQ(join_lines(kernel_namespace_violations(tree())),
+            "tandem/ops/add_kernel.h: a kernel header is public\n"
+            "tandem/ops/add_kernel.h:2: a kernel header must declare in tandem::detail\n");
 }
 
 TEST_F(SyntheticTree, Macro_IsReported) {

@@ -50,10 +50,16 @@ inline std::string resolve(const SourceFile& file, const Include& include) {
   return relative.lexically_normal().generic_string();
 }
 
+// tandem/nn.h lists the public headers of tandem/nn; tandem/tandem.h lists the umbrella headers.
+inline bool is_umbrella(std::string_view path) {
+  return path.starts_with("tandem/") && path.ends_with(".h") && path.find('/', 7) == std::string_view::npos;
+}
+
 inline Violations unknown_rooms(const Sources& files) {
   Violations found;
   for (const auto& file : files)
-    if (!find_room(file.room())) found.push_back(file.path + ": is not in a known room");
+    if (!is_umbrella(file.path) && !find_room(file.room()))
+      found.push_back(file.path + ": is not in a known room");
   return found;
 }
 
@@ -206,6 +212,74 @@ inline Violations long_files(const Sources& files) {
     if (file.code.size() > max_lines)
       found.push_back(file.path + ": " + std::to_string(file.code.size()) + " lines, the maximum is " +
                       std::to_string(max_lines));
+  return found;
+}
+
+// The public headers: what the umbrella headers list.
+inline std::set<std::string> public_headers(const Sources& files) {
+  std::set<std::string> all;
+  for (const auto& file : files)
+    if (is_umbrella(file.path))
+      for (const auto& include : file.includes)
+        if (include.quoted && !is_umbrella(include.target)) all.insert(include.target);
+  return all;
+}
+
+// An umbrella header lists headers of its own room only, and tandem.h lists every umbrella header.
+inline Violations umbrella_violations(const Sources& files) {
+  Violations found;
+  std::set<std::string> umbrellas, listed;
+  for (const auto& file : files) {
+    if (!is_umbrella(file.path)) continue;
+    const bool is_root = file.path == "tandem/tandem.h";
+    if (!is_root) umbrellas.insert(file.path);
+    for (const auto& include : file.includes) {
+      const std::string folder = file.path.substr(0, file.path.size() - 2) + "/";
+      if (is_root) listed.insert(include.target);
+      if (is_root ? !is_umbrella(include.target) : !include.target.starts_with(folder))
+        found.push_back(location(file, include.line) + "lists " + include.target);
+    }
+  }
+  for (const auto& umbrella : umbrellas)
+    if (!listed.contains(umbrella)) found.push_back("tandem/tandem.h does not list " + umbrella);
+  return found;
+}
+
+// A user sees the public headers and nothing else: they include public headers only. Nobody inside the
+// library includes an umbrella header, which would make every edit rebuild everything.
+inline Violations public_include_violations(const Sources& files) {
+  const auto visible = public_headers(files);
+  Violations found;
+  for (const auto& file : files) {
+    if (is_umbrella(file.path)) continue;
+    for (const auto& include : file.includes) {
+      if (!include.quoted) continue;
+      if (visible.contains(file.path) && !visible.contains(include.target))
+        found.push_back(location(file, include.line) + "a public header includes the internal " +
+                        include.target);
+      if (is_umbrella(include.target))
+        found.push_back(location(file, include.line) + "includes the umbrella header " + include.target);
+    }
+  }
+  return found;
+}
+
+inline bool is_kernel_header(const SourceFile& file) {
+  return file.extension() == ".cuh" || (file.extension() == ".h" && file.stem().ends_with("_kernel"));
+}
+
+// Kernels, functors and layouts are internal: their headers are never public and declare in tandem::detail.
+inline Violations kernel_namespace_violations(const Sources& files) {
+  const auto visible = public_headers(files);
+  Violations found;
+  for (const auto& file : files) {
+    if (!is_kernel_header(file)) continue;
+    if (visible.contains(file.path)) found.push_back(file.path + ": a kernel header is public");
+    for (std::size_t i = 0; i < file.code.size(); ++i)
+      if (file.code[i].starts_with("namespace tandem") &&
+          !file.code[i].starts_with("namespace tandem::detail"))
+        found.push_back(location(file, i + 1) + "a kernel header must declare in tandem::detail");
+  }
   return found;
 }
 

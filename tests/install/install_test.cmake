@@ -1,17 +1,10 @@
-# Run by ctest with cmake -P: install this build, move the prefix, use it from outside. Fails when a step fails,
-# or when the package names a path of the machine that built it.
+# Run by ctest with cmake -P: installs this build and moves the prefix. Fails when a step fails, when the package names
+# a path of the machine that built it, or when an internal header is installed. Leaves ${BUILD_DIR}/install-test/moved
+# for the examples (example_test.cmake).
+include(${CMAKE_CURRENT_LIST_DIR}/step.cmake)
 set(work ${BUILD_DIR}/install-test)
 file(REMOVE_RECURSE ${work})
 file(MAKE_DIRECTORY ${work})
-
-function(step)
-  execute_process(COMMAND ${ARGV} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
-  if(NOT status EQUAL 0)
-    list(JOIN ARGV " " command)
-    message(FATAL_ERROR "failed: ${command}\n${output}")
-  endif()
-  set(output "${output}" PARENT_SCOPE)
-endfunction()
 
 step(${CMAKE_COMMAND} --install ${BUILD_DIR} --config ${CONFIG} --prefix ${work}/first)
 file(RENAME ${work}/first ${work}/moved)
@@ -25,16 +18,13 @@ foreach(package_file IN LISTS package_files)
   endif()
 endforeach()
 
-# Code built with a sanitizer must be linked with it.
-if(SANITIZE)
-  set(flags -DCMAKE_CXX_FLAGS=-fsanitize=${SANITIZE})
-endif()
-step(${CMAKE_COMMAND} -S ${EXAMPLE_DIR} -B ${work}/example -G ${GENERATOR} -DCMAKE_BUILD_TYPE=${CONFIG}
-  -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_PREFIX_PATH=${work}/moved ${flags})
-step(${CMAKE_COMMAND} --build ${work}/example)
-step(${work}/example/use-tandem)
-if(NOT output MATCHES "Tandem: \\[3, 2\\] on cpu: 1 4 2 5 3 6\nrefused: ")
-  message(FATAL_ERROR "the example printed: ${output}")
+file(GLOB_RECURSE headers RELATIVE ${work}/moved/include ${work}/moved/include/*)
+foreach(header IN LISTS headers)
+  if(header MATCHES "_kernel\\.h$|\\.cuh$|layout\\.h$|driver\\.h$")
+    message(FATAL_ERROR "an internal header is installed: ${header}")
+  endif()
+endforeach()
+if(NOT "tandem/tandem.h" IN_LIST headers)
+  message(FATAL_ERROR "tandem/tandem.h is not installed")
 endif()
 step(${work}/moved/bin/tandem --help)
-file(REMOVE_RECURSE ${work})

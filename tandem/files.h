@@ -1,0 +1,10 @@
+// Weight and data formats, the download cache. This header lists the public headers of tandem/files.
+#pragma once
+
+#include "tandem/files/cache.h"
+#include "tandem/files/fetch.h"
+#include "tandem/files/idx.h"
+#include "tandem/files/inspect.h"
+#include "tandem/files/pth.h"
+#include "tandem/files/safetensors.h"
+#include "tandem/files/weights.h"

@@ -1,0 +1,8 @@
+// 8-bit images on the host: decode, resize, encode, contact sheets. This header lists the public headers of tandem/image.
+#pragma once
+
+#include "tandem/image/contact_sheet.h"
+#include "tandem/image/decode.h"
+#include "tandem/image/encode_png.h"
+#include "tandem/image/image.h"
+#include "tandem/image/resize.h"

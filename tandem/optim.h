@@ -1,0 +1,6 @@
+// Optimizers and learning-rate schedules. This header lists the public headers of tandem/optim.
+#pragma once
+
+#include "tandem/optim/optimizer.h"
+#include "tandem/optim/optimizer_options.h"
+#include "tandem/optim/schedule.h"

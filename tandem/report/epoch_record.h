@@ -1,0 +1,24 @@
+// What was measured in one epoch of a training run.
+#pragma once
+
+#include <limits>
+
+namespace tandem {
+
+/// The value of a figure that was not measured.
+inline constexpr double not_measured = std::numeric_limits<double>::quiet_NaN();
+
+/// Losses are means over samples; accuracies are fractions from 0 to 1.
+struct EpochRecord {
+  int epoch = 0;  ///< from 1
+  double train_loss = not_measured;
+  double train_accuracy = not_measured;
+  double val_loss = not_measured;
+  double val_accuracy = not_measured;
+  double learning_rate = not_measured;  ///< of the last step
+  double seconds = not_measured;        ///< of training, without validation
+  double samples_per_second = not_measured;
+  double waited_seconds = not_measured;  ///< the part of `seconds` spent waiting for images
+};
+
+}  // namespace tandem

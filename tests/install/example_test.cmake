@@ -1,0 +1,20 @@
+# Run by ctest with cmake -P after install_test.cmake: builds and runs one example against the moved prefix, in an empty
+# folder of its own.
+include(${CMAKE_CURRENT_LIST_DIR}/step.cmake)
+set(work ${BUILD_DIR}/install-test/${EXAMPLE})
+file(REMOVE_RECURSE ${work})
+file(MAKE_DIRECTORY ${work}/run)
+
+# Code built with a sanitizer must be linked with it.
+if(SANITIZE)
+  set(flags -DCMAKE_CXX_FLAGS=-fsanitize=${SANITIZE})
+endif()
+if(CUDA)
+  list(APPEND flags -DCMAKE_CUDA_COMPILER=${CUDA})
+endif()
+step(${CMAKE_COMMAND} -S ${EXAMPLES_DIR}/${EXAMPLE} -B ${work}/build -G ${GENERATOR} -DCMAKE_BUILD_TYPE=${CONFIG}
+  -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_PREFIX_PATH=${BUILD_DIR}/install-test/moved ${flags})
+step(${CMAKE_COMMAND} --build ${work}/build)
+step(${CMAKE_COMMAND} -E chdir ${work}/run ${work}/build/${EXAMPLE})
+message("${output}")
+file(REMOVE_RECURSE ${work})
