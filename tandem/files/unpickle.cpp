@@ -19,24 +19,11 @@ constexpr std::size_t max_values = 4'000'000, max_name_bytes = 512;
 using Kind = PickleKind;
 using Id = std::uint32_t;
 
-class Unpickler {
- public:
-  Unpickler(std::string_view bytes, const std::string& name) : in_(bytes, name), name_(name) {}
+// The values made so far and the two stacks of the pickle machine.
+class PickleStack {
+ protected:
+  PickleStack(std::string_view bytes, const std::string& name) : in_(bytes, name), name_(name) {}
 
-  Pickle run() {
-    while (true) {
-      const Opcode opcode = in_.read_opcode();
-      if (opcode == Opcode::STOP) break;
-      if (!run_number(opcode) && !run_text(opcode) && !run_container(opcode) && !run_memo(opcode))
-        run_call(opcode);
-    }
-    in_.require(stack_.size() == 1 && marks_.empty());
-    result_.root = stack_.back();
-    result_.size = in_.position();
-    return std::move(result_);
-  }
-
- private:
   Id add(PickleValue value) {
     check(result_.values.size() < max_values, "[pickle] {}: more than {} values", name_, max_values);
     result_.values.push_back(std::move(value));
@@ -72,6 +59,31 @@ class Unpickler {
   void push_items(Kind kind, std::vector<Id> items) { push({.kind = kind, .items = std::move(items)}); }
   PickleValue& value(Id id) { return result_.values[id]; }
 
+  PickleCursor in_;
+  const std::string& name_;
+  Pickle result_;
+  std::vector<Id> stack_;
+  std::vector<std::size_t> marks_;  // stack sizes
+};
+
+class Unpickler : private PickleStack {
+ public:
+  Unpickler(std::string_view bytes, const std::string& name) : PickleStack(bytes, name) {}
+
+  Pickle run() {
+    while (true) {
+      const Opcode opcode = in_.read_opcode();
+      if (opcode == Opcode::STOP) break;
+      if (!run_number(opcode) && !run_text(opcode) && !run_container(opcode) && !run_memo(opcode))
+        run_call(opcode);
+    }
+    in_.require(stack_.size() == 1 && marks_.empty());
+    result_.root = stack_.back();
+    result_.size = in_.position();
+    return std::move(result_);
+  }
+
+ private:
   // An integer of any length, little-endian, two's complement.
   void push_long(std::string_view raw) {
     if (raw.size() > 8) return push_text(Kind::big_integer, raw);
@@ -379,11 +391,6 @@ class Unpickler {
     push({.kind = Kind::call, .callee = callee, .arguments = arguments});
   }
 
-  PickleCursor in_;
-  const std::string& name_;
-  Pickle result_;
-  std::vector<Id> stack_;
-  std::vector<std::size_t> marks_;  // stack sizes
   std::unordered_map<std::uint64_t, Id> memo_;
   std::unordered_map<std::string, std::uint32_t> name_indices_;
 };
