@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include <ostream>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,10 @@ DType parse_dtype(std::string_view name) {
   for (DType dtype : {DType::f32, DType::f64, DType::bf16, DType::u8, DType::i32, DType::i64})
     if (name_of(dtype) == name) return dtype;
   fail("expected one of the dtypes f32, f64, bf16, u8, i32, i64, got '{}'", name);
+}
+
+std::ostream& operator<<(std::ostream& out, DType dtype) {
+  return out << name_of(dtype);
 }
 
 void detail::throw_unsupported_dtype(std::string_view op, DType dtype, const DType* allowed, int count) {

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <iosfwd>
 #include <string_view>
 
 namespace tandem {
@@ -52,6 +53,9 @@ constexpr std::string_view name_of(DType dtype) {
   constexpr std::string_view names[] = {"f32", "f64", "bf16", "u8", "i32", "i64"};
   return names[static_cast<int>(dtype)];
 }
+
+/// Writes name_of().
+std::ostream& operator<<(std::ostream& out, DType dtype);
 
 /// True for f32, f64 and bf16.
 constexpr bool is_floating(DType dtype) {

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <ostream>
 
 #include "tandem/core/check.h"
 
@@ -28,6 +29,10 @@ std::string Dims::to_string() const {
 
 bool operator==(const Dims& a, const Dims& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end());
+}
+
+std::ostream& operator<<(std::ostream& out, const Dims& dims) {
+  return out << dims.to_string();
 }
 
 Shape::Shape(const Dims& sizes) : Dims(sizes) {

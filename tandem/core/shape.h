@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <iosfwd>
 #include <span>
 #include <string>
 
@@ -15,6 +16,8 @@ inline constexpr int max_rank = 8;
 class Dims {
  public:
   Dims() = default;
+  /// One dimension, so that sum(x, 1) and x.reshape(-1) need no braces.
+  Dims(std::int64_t value) : values_{value}, rank_(1) {}
   Dims(std::initializer_list<std::int64_t> values) : Dims(std::span(values.begin(), values.size())) {}
   /// Throws Error for more than max_rank values.
   explicit Dims(std::span<const std::int64_t> values);
@@ -29,6 +32,8 @@ class Dims {
   std::string to_string() const;  ///< "[2, 3]"
 
   friend bool operator==(const Dims& a, const Dims& b);
+  /// Writes to_string().
+  friend std::ostream& operator<<(std::ostream& out, const Dims& dims);
 
  protected:
   std::int64_t values_[max_rank] = {};

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <ostream>
 #include <system_error>
 
 #include "tandem/core/check.h"
@@ -13,6 +14,16 @@ namespace tandem {
 
 std::string Device::to_string() const {
   return is_cuda() ? fmt::format("cuda:{}", index) : "cpu";
+}
+
+std::ostream& operator<<(std::ostream& out, const Device& device) {
+  return out << device.to_string();
+}
+
+std::vector<Device> all_devices() {
+  std::vector<Device> devices{cpu_device};
+  for (int index = 0; index < cuda_device_count(); ++index) devices.push_back(cuda_device(index));
+  return devices;
 }
 
 Device default_device() {

@@ -1,8 +1,10 @@
 // Devices. A Backend is a kind of processor; a Device is one processor of that kind.
 #pragma once
 
+#include <iosfwd>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tandem {
 
@@ -19,6 +21,9 @@ struct Device {
   friend bool operator==(const Device&, const Device&) = default;
 };
 
+/// Writes to_string().
+std::ostream& operator<<(std::ostream& out, const Device& device);
+
 /// The CPU.
 inline constexpr Device cpu_device{};
 
@@ -29,6 +34,9 @@ inline Device cuda_device(int index = 0) {
 
 /// The first GPU, or the CPU when no GPU can be used.
 Device default_device();
+
+/// The CPU and every GPU that can be used.
+std::vector<Device> all_devices();
 
 /// Parses "cpu", "cuda" (the first GPU) or "cuda:N". Throws Error for any other text. Does not check that the
 /// device exists.

@@ -7,7 +7,7 @@
 namespace tandem {
 
 /// Applies a sigmoid, tanh or ReLU element by element.
-class ActivationLayer : public Module {
+class ActivationLayer : public StatelessModule {
  public:
   explicit ActivationLayer(Activation activation) : activation_(activation) {}
 
@@ -16,6 +16,24 @@ class ActivationLayer : public Module {
 
  private:
   Activation activation_;
+};
+
+/// relu() as a module.
+class ReLU : public ActivationLayer {
+ public:
+  ReLU() : ActivationLayer(Activation::relu) {}
+};
+
+/// sigmoid() as a module.
+class Sigmoid : public ActivationLayer {
+ public:
+  Sigmoid() : ActivationLayer(Activation::sigmoid) {}
+};
+
+/// tanh() as a module.
+class Tanh : public ActivationLayer {
+ public:
+  Tanh() : ActivationLayer(Activation::tanh) {}
 };
 
 }  // namespace tandem

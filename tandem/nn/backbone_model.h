@@ -4,11 +4,12 @@
 
 #include <cstdint>
 
+#include "tandem/nn/linear.h"
 #include "tandem/nn/module.h"
 
 namespace tandem {
 
-/// Base class of classifiers whose backbone can be frozen.
+/// Base class of classifiers whose backbone can be frozen and whose head, a linear layer, can be replaced.
 class BackboneModel : public Module {
  public:
   Tensor forward(const Tensor& x) final { return head(features(x)); }
@@ -16,24 +17,32 @@ class BackboneModel : public Module {
   /// (n, height, width, channels) → (n, feature_count()) in f32.
   virtual Tensor features(const Tensor& x) = 0;
   /// (n, feature_count()) → logits (n, classes) in f32.
-  virtual Tensor head(const Tensor& features) = 0;
-  virtual std::int64_t feature_count() const = 0;
+  Tensor head(const Tensor& features) { return head_.forward(features); }
+  std::int64_t feature_count() const { return head_.weight().size(1); }
+
+  /// The last layer.
+  Linear& head_layer() { return head_; }
+  /// Replaces the last layer, for example to train for other classes: set_head(Linear(feature_count(), 2)).
+  /// It is moved to the device of the model. Construct optimizers afterwards: they hold the old head. Throws
+  /// Error unless the layer takes feature_count() inputs in f32.
+  void set_head(Linear head);
 
   /// Freezes all parameters but those of the head. Batch norms still update their running statistics in
   /// training unless freeze_statistics() is called too.
-  void freeze_backbone() {
-    freeze_features();
-    frozen_ = true;
-  }
-  bool is_backbone_frozen() const { return frozen_; }
+  void freeze_backbone();
+  /// True when no parameter but those of the head requires a gradient.
+  bool is_backbone_frozen() const;
   /// Makes all batch norms use their running statistics, also in training.
   virtual void freeze_statistics() = 0;
 
  protected:
-  virtual void freeze_features() = 0;
+  /// A head with random weights from its own stream of the seed. The model registers head_layer().
+  BackboneModel(std::int64_t features, std::int64_t classes, std::uint64_t seed);
 
  private:
-  bool frozen_ = false;
+  bool is_head(const Tensor& parameter) const;
+
+  Linear head_;
 };
 
 }  // namespace tandem

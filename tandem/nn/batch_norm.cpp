@@ -1,5 +1,7 @@
 #include "tandem/nn/batch_norm.h"
 
+#include <utility>
+
 #include "tandem/core/check.h"
 #include "tandem/ops/fill.h"
 
@@ -32,6 +34,18 @@ BatchNorm::BatchNorm(std::int64_t channels, double momentum, double epsilon)
   add_buffer("running_mean", statistics_.mean);
   add_buffer("running_var", statistics_.variance);
   add_buffer("num_batches_tracked", statistics_.batches_tracked);
+}
+
+BatchNorm::BatchNorm(BatchNorm&& other) noexcept
+    : Module(),
+      weight_(std::move(other.weight_)),
+      bias_(std::move(other.bias_)),
+      statistics_(std::move(other.statistics_)),
+      momentum_(other.momentum_),
+      epsilon_(other.epsilon_),
+      frozen_(other.frozen_) {
+  take_registrations(
+      other, {&weight_, &bias_, &statistics_.mean, &statistics_.variance, &statistics_.batches_tracked});
 }
 
 Tensor BatchNorm::forward(const Tensor& x, const Tensor& residual, bool relu) {

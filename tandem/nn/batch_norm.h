@@ -28,6 +28,8 @@ class BatchNorm : public Module {
  public:
   explicit BatchNorm(std::int64_t channels, double momentum = 0.1, double epsilon = 1e-5);
 
+  BatchNorm(BatchNorm&& other) noexcept;
+
   Tensor forward(const Tensor& x) override { return forward(x, {}, false); }
   /// normalized + residual, then ReLU if `relu`. The residual may be an undefined tensor.
   Tensor forward(const Tensor& x, const Tensor& residual, bool relu);

@@ -14,9 +14,7 @@ constexpr int stages = 3, layers_in_stage = 2;
 }  // namespace
 
 Cnn::Cnn(const CnnOptions& options)
-    : options_(options),
-      head_(options.width << (stages - 1), options.classes,
-            {.random = {.seed = options.seed, .stream = 1001}}) {
+    : BackboneModel(options.width << (stages - 1), options.classes, options.seed), options_(options) {
   std::int64_t in = options.channels;
   for (int i = 0; i < stages * layers_in_stage; ++i) {
     const std::int64_t out = options.width << (i / layers_in_stage);
@@ -29,7 +27,7 @@ Cnn::Cnn(const CnnOptions& options)
     add_child("bn" + number, layers_.back()->norm());
     in = out;
   }
-  add_child("fc", head_);
+  add_child("fc", head_layer());
 }
 
 Tensor Cnn::features(const Tensor& x) {
@@ -42,13 +40,6 @@ Tensor Cnn::features(const Tensor& x) {
   }
   y = adaptive_avg_pool2d(y, {1, 1});
   return cast(y.reshape({y.size(0), y.size(3)}), DType::f32);
-}
-
-void Cnn::freeze_features() {
-  for (const auto& layer : layers_) {
-    layer->conv().freeze();
-    layer->norm().freeze();
-  }
 }
 
 void Cnn::freeze_statistics() {

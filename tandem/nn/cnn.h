@@ -8,7 +8,6 @@
 
 #include "tandem/nn/backbone_model.h"
 #include "tandem/nn/conv_norm.h"
-#include "tandem/nn/linear.h"
 
 namespace tandem {
 
@@ -25,18 +24,13 @@ class Cnn : public BackboneModel {
   explicit Cnn(const CnnOptions& options = {});
 
   Tensor features(const Tensor& x) override;
-  Tensor head(const Tensor& features) override { return head_.forward(features); }
-  std::int64_t feature_count() const override { return head_.weight().size(1); }
   void freeze_statistics() override;
+  /// As given to the constructor.
   const CnnOptions& options() const { return options_; }
-
- protected:
-  void freeze_features() override;
 
  private:
   CnnOptions options_;
   std::vector<std::unique_ptr<ConvNorm>> layers_;  // conv1, bn1, conv2, …
-  Linear head_;
 };
 
 }  // namespace tandem

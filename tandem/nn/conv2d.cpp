@@ -1,6 +1,7 @@
 #include "tandem/nn/conv2d.h"
 
 #include <cmath>
+#include <utility>
 
 #include "tandem/core/check.h"
 #include "tandem/ops/fill.h"
@@ -23,6 +24,11 @@ Conv2d::Conv2d(std::int64_t in, std::int64_t out, const Conv2dLayerOptions& opti
   if (!options.bias) return;
   bias_ = zeros({out}, options.random.dtype, options.random.device);
   add_parameter("bias", bias_);
+}
+
+Conv2d::Conv2d(Conv2d&& other) noexcept
+    : Module(), options_(other.options_), weight_(std::move(other.weight_)), bias_(std::move(other.bias_)) {
+  take_registrations(other, {&weight_, &bias_});
 }
 
 Tensor Conv2d::forward(const Tensor& x) {

@@ -22,6 +22,8 @@ class Conv2d : public Module {
  public:
   Conv2d(std::int64_t in, std::int64_t out, const Conv2dLayerOptions& options = {});
 
+  Conv2d(Conv2d&& other) noexcept;
+
   /// (n, height, width, in) → (n, height', width', out)
   Tensor forward(const Tensor& x) override;
 

@@ -1,11 +1,36 @@
 #include "tandem/nn/dropout.h"
 
+#include <utility>
+
 #include "tandem/core/check.h"
 #include "tandem/ops/arithmetic.h"
 #include "tandem/ops/dropout_mask.h"
 #include "tandem/ops/fill.h"
+#include "tandem/ops/random_key.h"
 
 namespace tandem {
+namespace {
+
+// Default streams count up from 2⁶³, so their lower half is as distinct as a layer number can be.
+std::uint32_t layer_of(const detail::RandomKey& key) {
+  return static_cast<std::uint32_t>(key.stream);
+}
+
+}  // namespace
+
+Dropout::Dropout(double probability) : Dropout(probability, detail::random_key({}, {})) {}
+
+Dropout::Dropout(double probability, const detail::RandomKey& key)
+    : Dropout(probability, key.seed, layer_of(key)) {}
+
+Dropout::Dropout(Dropout&& other) noexcept
+    : Module(),
+      probability_(other.probability_),
+      seed_(other.seed_),
+      layer_(other.layer_),
+      step_(std::move(other.step_)) {
+  take_registrations(other, {&step_});
+}
 
 Dropout::Dropout(double probability, std::uint64_t seed, std::uint32_t layer)
     : probability_(probability), seed_(seed), layer_(layer), step_(zeros({}, DType::i64)) {

@@ -18,6 +18,10 @@ class Linear : public Module {
  public:
   Linear(std::int64_t in, std::int64_t out, const LinearOptions& options = {});
 
+  Linear(Linear&& other) noexcept;
+  /// Replaces weight and bias; optimizers that hold the old ones throw Error at their next step.
+  Linear& operator=(Linear&& other) noexcept;
+
   /// (n, in) → (n, out)
   Tensor forward(const Tensor& x) override;
 

@@ -23,4 +23,12 @@ Tensor compute_loss(LossKind loss, const Tensor& outputs, const Tensor& labels, 
   return mse_loss(outputs, one_hot(labels, outputs.size(-1), outputs.dtype()));
 }
 
+Tensor CrossEntropyLoss::operator()(const Tensor& logits, const Tensor& labels) const {
+  return cross_entropy(logits, labels, label_smoothing);
+}
+
+Tensor MSELoss::operator()(const Tensor& prediction, const Tensor& target) const {
+  return mse_loss(prediction, target);
+}
+
 }  // namespace tandem

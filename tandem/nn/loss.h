@@ -1,4 +1,4 @@
-// Loss functions for classifiers, selected at run time.
+// Loss functions as objects, and the losses of classifiers, selected at run time.
 #pragma once
 
 #include <string_view>
@@ -18,5 +18,16 @@ LossKind parse_loss(std::string_view name);
 /// The mean loss of a batch. outputs (n, classes) are logits for cross_entropy and sigmoid outputs for mse;
 /// labels (n) are class indices. Throws Error for label smoothing with mse.
 Tensor compute_loss(LossKind loss, const Tensor& outputs, const Tensor& labels, double label_smoothing = 0);
+
+/// cross_entropy() as an object: CrossEntropyLoss loss{.label_smoothing = 0.1}; loss(net(images), labels).
+struct CrossEntropyLoss {
+  double label_smoothing = 0;
+  Tensor operator()(const Tensor& logits, const Tensor& labels) const;
+};
+
+/// mse_loss() as an object.
+struct MSELoss {
+  Tensor operator()(const Tensor& prediction, const Tensor& target) const;
+};
 
 }  // namespace tandem

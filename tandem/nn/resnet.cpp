@@ -105,10 +105,9 @@ class ResNetBlock : public Module {
 };
 
 ResNet::ResNet(const ResNetOptions& options)
-    : options_(options),
-      stem_(options.channels, 64, conv_options(7, 2, {.seed = options.seed, .stream = 1000})),
-      head_(512 * expansion(options.depth), options.classes,
-            {.random = {.seed = options.seed, .stream = 1001}}) {
+    : BackboneModel(512 * expansion(options.depth), options.classes, options.seed),
+      options_(options),
+      stem_(options.channels, 64, conv_options(7, 2, {.seed = options.seed, .stream = 1000})) {
   add_child("conv1", stem_.conv());
   add_child("bn1", stem_.norm());
   StreamCounter streams(options.seed);
@@ -126,7 +125,7 @@ ResNet::ResNet(const ResNetOptions& options)
     add_child("layer" + std::to_string(stage + 1), *container);
     stages_.push_back(std::move(container));
   }
-  add_child("fc", head_);
+  add_child("fc", head_layer());
 }
 
 ResNet::~ResNet() = default;
@@ -139,12 +138,6 @@ Tensor ResNet::features(const Tensor& x) {
   for (const auto& block : blocks_) y = block->forward(y);
   y = adaptive_avg_pool2d(y, {1, 1});
   return cast(y.reshape({y.size(0), y.size(3)}), DType::f32);
-}
-
-void ResNet::freeze_features() {
-  stem_.conv().freeze();
-  stem_.norm().freeze();
-  for (const auto& block : blocks_) block->freeze();
 }
 
 void ResNet::freeze_statistics() {

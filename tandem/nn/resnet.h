@@ -8,7 +8,6 @@
 
 #include "tandem/nn/backbone_model.h"
 #include "tandem/nn/conv_norm.h"
-#include "tandem/nn/linear.h"
 
 namespace tandem {
 
@@ -29,21 +28,16 @@ class ResNet : public BackboneModel {
   ~ResNet() override;
 
   Tensor features(const Tensor& x) override;
-  Tensor head(const Tensor& features) override { return head_.forward(features); }
-  std::int64_t feature_count() const override { return head_.weight().size(1); }
   void freeze_statistics() override;
 
+  /// As given to the constructor.
   const ResNetOptions& options() const { return options_; }
-
- protected:
-  void freeze_features() override;
 
  private:
   ResNetOptions options_;
   ConvNorm stem_;
   std::vector<std::unique_ptr<Module>> stages_;  // named layer1 … layer4
   std::vector<std::unique_ptr<ResNetBlock>> blocks_;
-  Linear head_;
 };
 
 }  // namespace tandem

@@ -6,6 +6,10 @@
 
 namespace tandem {
 
+Sequential::Sequential(Sequential&& other) noexcept : Module(), modules_(std::move(other.modules_)) {
+  take_registrations(other, {});
+}
+
 void Sequential::append(std::unique_ptr<Module> module) {
   check(module != nullptr, "[sequential] expected a module, got none");
   add_child(std::to_string(modules_.size()), *module);

@@ -1,6 +1,7 @@
 #include "tandem/ops/arithmetic.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "tandem/core/check.h"
 #include "tandem/core/on_dtype.h"
@@ -55,8 +56,47 @@ void check_divisors(const Tensor& b) {
 }
 
 // A scalar tensor, which broadcasts to any shape.
-Tensor scalar_like(const Tensor& tensor, double value) {
+Tensor scalar_like(const Tensor& tensor, double value, const char* name) {
+  common_device(name, {&tensor});
+  check(is_floating(tensor.dtype()) || value == std::trunc(value),
+        "[{}] expected a scalar without a fraction for a tensor of {}, got {}", name, name_of(tensor.dtype()),
+        value);
   return full({}, value, tensor.dtype(), tensor.device());
+}
+
+// True when the memory of both, from the first to the last element, has a common byte.
+bool overlap(const Tensor& a, const Tensor& b) {
+  const auto end_of = [](const Tensor& x) {
+    std::int64_t last = 0;
+    for (int axis = 0; axis < x.rank(); ++axis) last += (x.shape()[axis] - 1) * x.strides()[axis];
+    return x.bytes() + (last + 1) * static_cast<std::int64_t>(size_of(x.dtype()));
+  };
+  return a.numel() > 0 && b.numel() > 0 && a.bytes() < end_of(b) && b.bytes() < end_of(a);
+}
+
+// a = a op b. Every element is read before it is written, by the same thread, so `a` may be operand and
+// result of the kernel; an operand that overlaps `a` differently is copied first.
+Tensor& compute_in_place(detail::Arithmetic operation, const char* name, Tensor& a, const Tensor& b) {
+  const Device device = common_device(name, {&a, &b});
+  const DType dtype = common_dtype(name, {&a, &b});
+  check(!wants_grad(a) && !wants_grad(b),
+        "[{}] expected tensors that require no gradient, or a NoGrad scope: in-place operations are not "
+        "recorded",
+        name);
+  check(broadcast_shapes(a.shape(), b.shape(), name) == a.shape(),
+        "[{}] expected an operand that broadcasts to {}, got {}", name, a.shape().to_string(),
+        b.shape().to_string());
+  for (int axis = 0; axis < a.rank(); ++axis)
+    check(a.strides()[axis] != 0 || a.shape()[axis] <= 1,
+          "[{}] expected a tensor whose elements have their own memory, got a broadcast view", name);
+  const bool same = a.bytes() == b.bytes() && a.shape() == b.shape() && a.strides() == b.strides();
+  const Tensor operand = (!same && overlap(a, b) ? b.detach().clone() : b).broadcast_view(a.shape());
+  const auto layout = detail::make_layout<3>(a.shape(), {a.strides(), a.strides(), operand.strides()});
+  on_backend(device, name, [&]<Backend B>() {
+    detail::arithmetic_kernel<B>(operation, dtype, layout, a.bytes(), a.bytes(), operand.bytes(),
+                                 current_stream(device));
+  });
+  return a;
 }
 
 }  // namespace
@@ -112,15 +152,65 @@ Tensor divide(const Tensor& a, const Tensor& b) {
 }
 
 Tensor add(const Tensor& a, double b) {
-  return add(a, scalar_like(a, b));
+  return add(a, scalar_like(a, b, "add"));
+}
+
+Tensor subtract(const Tensor& a, double b) {
+  return subtract(a, scalar_like(a, b, "subtract"));
+}
+
+Tensor subtract(double a, const Tensor& b) {
+  return subtract(scalar_like(b, a, "subtract"), b);
 }
 
 Tensor multiply(const Tensor& a, double b) {
-  return multiply(a, scalar_like(a, b));
+  return multiply(a, scalar_like(a, b, "multiply"));
+}
+
+Tensor divide(const Tensor& a, double b) {
+  return divide(a, scalar_like(a, b, "divide"));
+}
+
+Tensor divide(double a, const Tensor& b) {
+  return divide(scalar_like(b, a, "divide"), b);
 }
 
 Tensor negate(const Tensor& a) {
   return multiply(a, -1);
+}
+
+Tensor& Tensor::operator+=(const Tensor& b) {
+  return compute_in_place(detail::Arithmetic::add, "+=", *this, b);
+}
+
+Tensor& Tensor::operator-=(const Tensor& b) {
+  return compute_in_place(detail::Arithmetic::subtract, "-=", *this, b);
+}
+
+Tensor& Tensor::operator*=(const Tensor& b) {
+  return compute_in_place(detail::Arithmetic::multiply, "*=", *this, b);
+}
+
+Tensor& Tensor::operator/=(const Tensor& b) {
+  common_device("/=", {this, &b});
+  check_divisors(b);
+  return compute_in_place(detail::Arithmetic::divide, "/=", *this, b);
+}
+
+Tensor& Tensor::operator+=(double b) {
+  return *this += scalar_like(*this, b, "+=");
+}
+
+Tensor& Tensor::operator-=(double b) {
+  return *this -= scalar_like(*this, b, "-=");
+}
+
+Tensor& Tensor::operator*=(double b) {
+  return *this *= scalar_like(*this, b, "*=");
+}
+
+Tensor& Tensor::operator/=(double b) {
+  return *this /= scalar_like(*this, b, "/=");
 }
 
 }  // namespace tandem

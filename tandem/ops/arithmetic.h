@@ -17,10 +17,14 @@ Tensor multiply(const Tensor& a, const Tensor& b);
 /// unspecified values on CUDA.
 Tensor divide(const Tensor& a, const Tensor& b);
 
-/// a + b for a scalar b, which is converted to the dtype of a.
+/// The same with a scalar, which is converted to the dtype of the tensor. Throws Error for a scalar with a
+/// fraction and a tensor of integers: cast() it first.
 Tensor add(const Tensor& a, double b);
-/// a · b for a scalar b, which is converted to the dtype of a.
+Tensor subtract(const Tensor& a, double b);
+Tensor subtract(double a, const Tensor& b);
 Tensor multiply(const Tensor& a, double b);
+Tensor divide(const Tensor& a, double b);
+Tensor divide(double a, const Tensor& b);
 /// −a.
 Tensor negate(const Tensor& a);
 
@@ -39,6 +43,36 @@ inline Tensor operator*(const Tensor& a, const Tensor& b) {
 /// divide(a, b).
 inline Tensor operator/(const Tensor& a, const Tensor& b) {
   return divide(a, b);
+}
+
+/// Operators with a scalar: A * 2, 1 - A.
+inline Tensor operator+(const Tensor& a, double b) {
+  return add(a, b);
+}
+inline Tensor operator+(double a, const Tensor& b) {
+  return add(b, a);
+}
+inline Tensor operator-(const Tensor& a, double b) {
+  return subtract(a, b);
+}
+inline Tensor operator-(double a, const Tensor& b) {
+  return subtract(a, b);
+}
+inline Tensor operator*(const Tensor& a, double b) {
+  return multiply(a, b);
+}
+inline Tensor operator*(double a, const Tensor& b) {
+  return multiply(b, a);
+}
+inline Tensor operator/(const Tensor& a, double b) {
+  return divide(a, b);
+}
+inline Tensor operator/(double a, const Tensor& b) {
+  return divide(a, b);
+}
+/// negate(a).
+inline Tensor operator-(const Tensor& a) {
+  return negate(a);
 }
 
 }  // namespace tandem

@@ -17,7 +17,12 @@ void accumulate(Tensor& into, const Tensor& gradient) {
 
 }  // namespace
 
+void Tensor::backward() const {
+  tandem::backward(*this);
+}
+
 void backward(const Tensor& loss) {
+  check(loss.defined(), "[backward] expected a tensor, got an undefined one");
   check(loss.numel() == 1, "[backward] expected a loss of one element, got shape {}",
         loss.shape().to_string());
   backward(loss, ones(loss.shape(), loss.dtype(), loss.device()));
@@ -36,7 +41,7 @@ void backward(const Tensor& result, const Tensor& gradient) {
   while (!pending.empty()) {
     const auto [node, node_gradient] = std::move(pending.extract(std::prev(pending.end())).mapped());
     if (node->inputs.empty()) {
-      accumulate(node->grad, node_gradient);
+      if (node->requires_grad) accumulate(node->grad, node_gradient);  // it may have been frozen since
       continue;
     }
     check(static_cast<bool>(node->backward),

@@ -5,9 +5,9 @@
 
 namespace tandem {
 
-/// Adds d loss / d leaf to grad() of every leaf that requires a gradient. Consumes the tape: saved tensors
-/// are freed as soon as they have been used, so a second call for the same result throws Error. Also throws
-/// Error unless `loss` has one element and depends on a leaf that requires a gradient.
+/// Also loss.backward(). Adds d loss / d leaf to grad() of every leaf that requires a gradient. Consumes the
+/// tape: saved tensors are freed as soon as they have been used, so a second call for the same result throws
+/// Error. Also throws Error unless `loss` has one element and depends on a leaf that requires a gradient.
 void backward(const Tensor& loss);
 
 /// The same for a result of any shape, given its gradient, which must have the same shape.

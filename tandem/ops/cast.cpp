@@ -3,6 +3,7 @@
 #include "tandem/core/on_dtype.h"
 #include "tandem/device/on_backend.h"
 #include "tandem/ops/cast_kernel.h"
+#include "tandem/ops/elementwise.h"
 #include "tandem/tensor/tape.h"
 
 namespace tandem::detail {

@@ -2,6 +2,7 @@
 
 #include "tandem/core/on_dtype.h"
 #include "tandem/device/on_backend.h"
+#include "tandem/ops/cast.h"
 #include "tandem/ops/compare_kernel.h"
 #include "tandem/ops/elementwise.h"
 
@@ -28,6 +29,8 @@ enum class Order { given, swapped };
 Tensor compute(detail::Comparison comparison, const char* name, const Tensor& a, const Tensor& b,
                Order order = Order::given) {
   const Device device = common_device(name, {&a, &b});
+  if (a.dtype() != b.dtype() && !is_floating(a.dtype()) && !is_floating(b.dtype()))
+    return compute(comparison, name, cast(a, DType::i64), cast(b, DType::i64), order);
   const DType dtype = common_dtype(name, {&a, &b});
   const Shape shape = broadcast_shapes(a.shape(), b.shape(), name);
   const Tensor left = (order == Order::given ? a : b).broadcast_view(shape);

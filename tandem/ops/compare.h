@@ -1,6 +1,7 @@
 // Element-wise comparisons with broadcasting. The result is u8: 1 where the relation holds, 0 elsewhere. NaN
 // is unequal to everything, including itself, and every ordering with it is false. No gradient. All throw
-// Error unless both operands have the same dtype and device and their shapes broadcast.
+// Error unless both operands are on one device, have the same dtype or are both integers, and their shapes
+// broadcast.
 #pragma once
 
 #include "tandem/tensor/tensor.h"

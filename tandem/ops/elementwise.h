@@ -3,30 +3,17 @@
 // in f32. Functors are named types with a constexpr call operator, so that both backends share them.
 #pragma once
 
-#include <concepts>
 #include <cstdint>
 #include <type_traits>
 #include <utility>
 
+#include "tandem/core/convert.h"
 #include "tandem/core/dtype.h"
 #include "tandem/core/parallel.h"
 #include "tandem/core/simd.h"
 #include "tandem/tensor/layout.h"
 
 namespace tandem::detail {
-
-// A value of one dtype as another.
-template <class To, class From>
-constexpr To convert(From value) {
-  if constexpr (std::same_as<To, From>)
-    return value;
-  else if constexpr (std::same_as<To, BFloat16>)
-    return BFloat16(static_cast<float>(value));
-  else if constexpr (std::same_as<From, BFloat16>)
-    return static_cast<To>(static_cast<float>(value));
-  else
-    return static_cast<To>(value);
-}
 
 // One run of the innermost axis. `step` holds the strides of the output and the inputs; testing for known
 // strides lets the compiler vectorize.

@@ -27,6 +27,10 @@ void fill_kernel<Backend::cpu>(DType dtype, std::byte* out, std::int64_t count, 
 
 namespace tandem {
 
+Tensor empty(const Shape& shape, DType dtype, Device device) {
+  return Tensor::empty(shape, dtype, device);
+}
+
 Tensor full(const Shape& shape, double value, DType dtype, Device device) {
   on_dtype(AllTypes{}, dtype, "full", [&]<class T>() {
     if constexpr (std::integral<T>)  // 2^63 itself does not fit i64, hence the strict upper bound
@@ -50,6 +54,30 @@ Tensor zeros(const Shape& shape, DType dtype, Device device) {
 
 Tensor ones(const Shape& shape, DType dtype, Device device) {
   return full(shape, 1, dtype, device);
+}
+
+Tensor empty(const Shape& shape, Device device) {
+  return empty(shape, DType::f32, device);
+}
+
+Tensor full(const Shape& shape, double value, Device device) {
+  return full(shape, value, DType::f32, device);
+}
+
+Tensor zeros(const Shape& shape, Device device) {
+  return zeros(shape, DType::f32, device);
+}
+
+Tensor ones(const Shape& shape, Device device) {
+  return ones(shape, DType::f32, device);
+}
+
+Tensor zeros_like(const Tensor& x) {
+  return zeros(x.shape(), x.dtype(), common_device("zeros_like", {&x}));
+}
+
+Tensor ones_like(const Tensor& x) {
+  return ones(x.shape(), x.dtype(), common_device("ones_like", {&x}));
 }
 
 }  // namespace tandem

@@ -11,6 +11,7 @@
 #include "tandem/core/parallel.h"
 #include "tandem/device/on_backend.h"
 #include "tandem/ops/random_kernel.h"
+#include "tandem/ops/random_key.h"
 
 namespace tandem::detail {
 
@@ -66,8 +67,9 @@ double previous(DType dtype, double value) {
 }  // namespace
 
 Tensor uniform(const Shape& shape, double low, double high, const RandomOptions& options) {
+  const detail::RandomKey key = detail::random_key(options.seed, options.stream);
   detail::RandomFill fill{
-      .distribution = detail::Distribution::uniform, .seed = options.seed, .stream = options.stream};
+      .distribution = detail::Distribution::uniform, .seed = key.seed, .stream = key.stream};
   fill.low = rounded_to(options.dtype, low, "uniform");
   fill.high = rounded_to(options.dtype, high, "uniform");
   check(low <= high && std::isfinite(fill.high - fill.low),
@@ -79,9 +81,10 @@ Tensor uniform(const Shape& shape, double low, double high, const RandomOptions&
 Tensor normal(const Shape& shape, double mean, double stddev, const RandomOptions& options) {
   check(std::isfinite(mean) && std::isfinite(stddev) && stddev >= 0,
         "[normal] expected a finite mean and a finite stddev of 0 or more, got {} and {}", mean, stddev);
+  const detail::RandomKey key = detail::random_key(options.seed, options.stream);
   const detail::RandomFill fill{.distribution = detail::Distribution::normal,
-                                .seed = options.seed,
-                                .stream = options.stream,
+                                .seed = key.seed,
+                                .stream = key.stream,
                                 .mean = mean,
                                 .stddev = stddev};
   return random_tensor(shape, fill, options.dtype, options.device, "normal");
@@ -97,10 +100,11 @@ Tensor random_integers(const Shape& shape, std::int64_t low, std::int64_t high,
                    "[random_integers] expected bounds that fit {}, got {} and {}", name_of(options.dtype),
                    low, high);
            });
+  const detail::RandomKey key = detail::random_key(options.seed, options.stream);
   const detail::RandomFill fill{
       .distribution = detail::Distribution::integers,
-      .seed = options.seed,
-      .stream = options.stream,
+      .seed = key.seed,
+      .stream = key.stream,
       .integer_low = low,
       .integer_range = static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low)};
   return random_tensor(shape, fill, options.dtype, options.device, "random_integers");

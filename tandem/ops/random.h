@@ -5,31 +5,38 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "tandem/tensor/tensor.h"
 
 namespace tandem {
 
-/// Options of uniform() and normal().
+/// Sets the seed for random numbers that are sampled without a seed or a stream, and starts their streams
+/// anew: the same calls in the same order then give the same values. The seed is 0 when the program starts.
+/// Thread-safe; which thread gets which stream depends on the order of their calls.
+void manual_seed(std::uint64_t seed);
+
+/// Options of uniform() and normal(). Without a seed and a stream, every call gets a stream of its own, which
+/// no explicit stream below 2⁶³ shares. If one of them is given, the other is 0 by default.
 struct RandomOptions {
-  std::uint64_t seed = 0;
-  std::uint64_t stream = 0;  ///< streams of one seed are independent
+  std::optional<std::uint64_t> seed = {};
+  std::optional<std::uint64_t> stream = {};  ///< streams of one seed are independent
   DType dtype = DType::f32;
   Device device = cpu_device;
 };
 
 /// Uniform in [low, high), where both are first rounded to the dtype; constant if low == high. f32, f64 or
 /// bf16. Throws Error unless low <= high and both are finite.
-Tensor uniform(const Shape& shape, double low, double high, const RandomOptions& options = {});
+Tensor uniform(const Shape& shape, double low = 0, double high = 1, const RandomOptions& options = {});
 
 /// Normally distributed, by the Box-Muller transform: elements 2k and 2k + 1 use one pair of uniform numbers.
 /// f32, f64 or bf16. Throws Error unless mean and stddev are finite and stddev >= 0.
-Tensor normal(const Shape& shape, double mean, double stddev, const RandomOptions& options = {});
+Tensor normal(const Shape& shape, double mean = 0, double stddev = 1, const RandomOptions& options = {});
 
-/// Options of random_integers().
+/// Options of random_integers(); seed and stream as in RandomOptions.
 struct RandomIntegerOptions {
-  std::uint64_t seed = 0;
-  std::uint64_t stream = 0;
+  std::optional<std::uint64_t> seed = {};
+  std::optional<std::uint64_t> stream = {};
   DType dtype = DType::i64;
   Device device = cpu_device;
 };

@@ -50,6 +50,8 @@ void unary_kernel<Backend::cpu>(Unary function, DType dtype, const Layout<2>& la
       return run(Square{}, AllTypes{});
     case Unary::absolute:
       return run(Absolute{}, AllTypes{});
+    case Unary::sign:
+      return run(Sign{}, AllTypes{});
   }
 }
 
@@ -116,6 +118,10 @@ Tensor square(const Tensor& x) {
 
 Tensor absolute(const Tensor& x) {
   return compute(detail::Unary::absolute, x);
+}
+
+Tensor sign(const Tensor& x) {
+  return compute(detail::Unary::sign, x);
 }
 
 }  // namespace tandem

@@ -40,6 +40,8 @@ void unary_kernel<Backend::cuda>(Unary function, DType dtype, const Layout<2>& l
       return run(Square{}, AllTypes{});
     case Unary::absolute:
       return run(Absolute{}, AllTypes{});
+    case Unary::sign:
+      return run(Sign{}, AllTypes{});
   }
 }
 

@@ -1,5 +1,5 @@
-// Element-wise functions of one operand. exp, log and sqrt throw Error for integer dtypes; square and
-// absolute accept every dtype, and integers wrap around on overflow.
+// Element-wise functions of one operand. exp, log and sqrt throw Error for integer dtypes; square,
+// absolute and sign accept every dtype, and integers wrap around on overflow.
 #pragma once
 
 #include "tandem/tensor/tensor.h"
@@ -16,5 +16,7 @@ Tensor sqrt(const Tensor& x);
 Tensor square(const Tensor& x);
 /// |x|; the gradient at 0 is 0.
 Tensor absolute(const Tensor& x);
+/// −1, 0 or 1; NaN for NaN. The gradient is 0.
+Tensor sign(const Tensor& x);
 
 }  // namespace tandem

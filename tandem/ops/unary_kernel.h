@@ -12,10 +12,10 @@
 
 namespace tandem::detail {
 
-enum class Unary { exp, log, sqrt, square, absolute };
+enum class Unary { exp, log, sqrt, square, absolute, sign };
 
 constexpr const char* name_of(Unary function) {
-  constexpr const char* names[] = {"exp", "log", "sqrt", "square", "absolute"};
+  constexpr const char* names[] = {"exp", "log", "sqrt", "square", "absolute", "sign"};
   return names[static_cast<int>(function)];
 }
 
@@ -45,6 +45,16 @@ struct Absolute {
       return x < 0 ? Subtract{}(T{0}, x) : x;
     else
       return x;
+  }
+};
+
+struct Sign {
+  template <class T>
+  constexpr T operator()(T x) const {
+    if (x > T{0}) return T{1};
+    if constexpr (std::is_signed_v<T>)
+      if (x < T{0}) return T{-1};
+    return x == T{0} ? T{0} : x;  // NaN stays NaN
   }
 };
 
@@ -79,6 +89,13 @@ struct AbsoluteGradient {
   }
 };
 
+struct SignGradient {
+  template <class T>
+  constexpr T operator()(T, T) const {
+    return T{0};
+  }
+};
+
 // Calls f with the gradient functor of `function`.
 template <class F>
 void on_unary_gradient(Unary function, F&& f) {
@@ -93,6 +110,8 @@ void on_unary_gradient(Unary function, F&& f) {
       return f(SquareGradient{});
     case Unary::absolute:
       return f(AbsoluteGradient{});
+    case Unary::sign:
+      return f(SignGradient{});
   }
 }
 

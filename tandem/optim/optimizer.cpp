@@ -11,6 +11,7 @@
 #include "tandem/nn/copy_named.h"
 #include "tandem/ops/fill.h"
 #include "tandem/optim/fused_update.h"
+#include "tandem/tensor/tape.h"
 
 namespace tandem {
 namespace {
@@ -89,6 +90,12 @@ Optimizer::Optimizer(Optimizer&&) noexcept = default;
 Optimizer& Optimizer::operator=(Optimizer&&) noexcept = default;
 
 void Optimizer::prepare_step() {
+  for (const auto& [name, parameter] : parameters_)
+    check(!parameter.node() || !parameter.node()->replaced,
+          "[optimizer] expected the parameters of the model, got '{}', which the model has replaced: "
+          "construct the "
+          "optimizer after moving the model to a device or replacing a layer",
+          name);
   ++step_count_;
   const Device device = hyperparameters_.device();
   on_backend(device, "optimizer", [&]<Backend B>() {

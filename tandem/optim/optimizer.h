@@ -29,7 +29,8 @@ class Optimizer {
   Optimizer& operator=(const Optimizer&) = delete;
 
   /// Updates every parameter that has a gradient; gradients are only read. All parameters share one step
-  /// count for Adam's bias correction. Throws Error if a gradient has another shape, dtype or device.
+  /// count for Adam's bias correction. Throws Error if a gradient has another shape, dtype or device, and if
+  /// a module has replaced a parameter since, as Module::to() does.
   void step() {
     prepare_step();
     apply();

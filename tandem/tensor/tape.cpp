@@ -29,6 +29,10 @@ Node::~Node() {
   }
 }
 
+bool Tensor::requires_grad() const {
+  return node_ && node_->requires_grad;
+}
+
 bool wants_grad(const Tensor& tensor) {
   return is_recording && tensor.requires_grad();
 }
@@ -37,7 +41,7 @@ void record(Tensor& output, const char* name, std::span<const Tensor* const> inp
             BackwardFunction backward) {
   auto node = std::make_shared<Node>();
   node->name = name;
-  for (const Tensor* input : inputs) node->inputs.push_back(input->node());
+  for (const Tensor* input : inputs) node->inputs.push_back(input->requires_grad() ? input->node() : nullptr);
   node->backward = std::move(backward);
   output.set_node(std::move(node));
 }

@@ -27,6 +27,8 @@ struct Node {
   std::vector<std::shared_ptr<Node>> inputs;  ///< null where no gradient is needed
   BackwardFunction backward;                  ///< empty in a leaf
   Tensor grad;                                ///< the accumulated gradient of a leaf
+  bool requires_grad = true;                  ///< false in a frozen leaf; shared by all handles of the leaf
+  bool replaced = false;                      ///< the leaf was a parameter that its module has replaced
 
   Node();
   ~Node();  ///< destroys long chains without recursion

@@ -3,6 +3,8 @@
 #include <cstring>
 
 #include "tandem/core/check.h"
+#include "tandem/core/convert.h"
+#include "tandem/core/on_dtype.h"
 #include "tandem/device/buffer.h"
 #include "tandem/device/driver.h"
 #include "tandem/device/on_backend.h"
@@ -28,7 +30,45 @@ std::int64_t extent(const Shape& shape, const Dims& strides) {
   return shape.numel() == 0 ? 0 : last + 1;
 }
 
+// Host values of one dtype as another, by the rules of cast().
+void convert_values(std::byte* to, DType to_dtype, const std::byte* from, DType from_dtype,
+                    std::int64_t count) {
+  on_dtype(AllTypes{}, to_dtype, "tensor", [&]<class To>() {
+    on_dtype(AllTypes{}, from_dtype, "tensor", [&]<class From>() {
+      const From* const values = reinterpret_cast<const From*>(from);
+      To* const results = reinterpret_cast<To*>(to);
+      for (std::int64_t i = 0; i < count; ++i)
+        results[i] = detail::Cast<To>{}(detail::convert<ComputeType<From>>(values[i]));
+    });
+  });
+}
+
+Tensor from_doubles(const std::vector<double>& values, const Shape& shape, DType dtype, Device device) {
+  const Tensor host = Tensor::empty(shape, dtype);
+  convert_values(host.bytes(), dtype, reinterpret_cast<const std::byte*>(values.data()), DType::f64,
+                 shape.numel());
+  return host.to(device);
+}
+
+void check_defined(const Tensor& tensor, const char* op) {
+  check(tensor.defined(), "[{}] expected a tensor, got an undefined one", op);
+}
+
 }  // namespace
+
+Tensor::Tensor(std::initializer_list<double> values, DType dtype, Device device)
+    : Tensor(from_doubles(values, {static_cast<std::int64_t>(values.size())}, dtype, device)) {}
+
+Tensor::Tensor(std::initializer_list<std::initializer_list<double>> rows, DType dtype, Device device) {
+  const std::size_t columns = rows.size() > 0 ? rows.begin()->size() : 0;
+  std::vector<double> values;
+  for (const auto& row : rows) {
+    check(row.size() == columns, "[tensor] expected rows of {} values, got one of {}", columns, row.size());
+    values.insert(values.end(), row.begin(), row.end());
+  }
+  *this = from_doubles(values, {static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(columns)},
+                       dtype, device);
+}
 
 Tensor Tensor::empty(const Shape& shape, DType dtype, Device device) {
   require_available(device);
@@ -53,13 +93,19 @@ Tensor Tensor::from_bytes(std::span<const std::byte> bytes, const Shape& shape, 
 }
 
 void Tensor::copy_to_host(std::span<std::byte> to, DType dtype) const {
-  check(defined(), "[tensor] expected a tensor, got an undefined one");
-  check(dtype == dtype_, "[tensor] expected to read {}, got a tensor of {}", name_of(dtype), name_of(dtype_));
-  check(to.size() == bytes_of(shape_, dtype_), "[tensor] expected a tensor of {} element, got shape {}",
+  check_defined(*this, "tensor");
+  check(to.size() == bytes_of(shape_, dtype), "[tensor] expected a tensor of {} element, got shape {}",
         to.size() / size_of(dtype), shape_.to_string());
   if (to.empty()) return;
   const Tensor host = detach().contiguous().cpu();
-  std::memcpy(to.data(), host.bytes(), to.size());
+  if (dtype == dtype_)
+    std::memcpy(to.data(), host.bytes(), to.size());
+  else
+    convert_values(to.data(), dtype, host.bytes(), dtype_, numel());
+}
+
+void Tensor::throw_wrong_dtype(DType dtype) const {
+  fail("[data] expected a tensor of {}, got {}", name_of(dtype), name_of(dtype_));
 }
 
 Device Tensor::device() const {
@@ -88,6 +134,7 @@ Tensor Tensor::view(const Shape& shape, const Dims& strides, std::int64_t offset
 }
 
 Tensor Tensor::reshape(const Dims& sizes) const {
+  check_defined(*this, "reshape");
   Dims inferred = sizes;
   std::int64_t known = 1;
   int unknown_axis = -1;
@@ -112,6 +159,7 @@ Tensor Tensor::reshape(const Dims& sizes) const {
 }
 
 Tensor Tensor::permute(const Dims& axes) const {
+  check_defined(*this, "permute");
   check(axes.rank() == rank(), "[permute] expected {} axes for shape {}, got {}", rank(), shape_.to_string(),
         axes.to_string());
   Dims sizes = Dims::filled(rank(), 0), strides = sizes, inverse = Dims::filled(rank(), -1);
@@ -129,6 +177,7 @@ Tensor Tensor::permute(const Dims& axes) const {
 }
 
 Tensor Tensor::transpose(int axis_a, int axis_b) const {
+  check_defined(*this, "transpose");
   Dims axes = Dims::filled(rank(), 0);
   for (int i = 0; i < rank(); ++i) axes[i] = i;
   std::swap(axes[normalize_axis(axis_a, rank(), "transpose")],
@@ -137,6 +186,7 @@ Tensor Tensor::transpose(int axis_a, int axis_b) const {
 }
 
 Tensor Tensor::slice(int axis, std::int64_t begin, std::int64_t end) const {
+  check_defined(*this, "slice");
   axis = normalize_axis(axis, rank(), "slice");
   check(0 <= begin && begin <= end && end <= shape_[axis],
         "[slice] expected 0 <= begin <= end <= {} on axis {}, got {} and {}", shape_[axis], axis, begin, end);
@@ -148,6 +198,28 @@ Tensor Tensor::slice(int axis, std::int64_t begin, std::int64_t end) const {
       Tensor whole = Tensor::empty(original, g.dtype(), g.device());
       clear(whole);
       copy_into(whole.slice(axis, begin, end), g);
+      return Gradients{whole};
+    });
+  return result;
+}
+
+Tensor Tensor::operator[](std::int64_t index) const {
+  check_defined(*this, "index");
+  check(rank() > 0, "[index] expected a tensor of one axis or more, got a scalar");
+  check(index >= -shape_[0] && index < shape_[0], "[index] expected an index from {} to {}, got {}",
+        -shape_[0], shape_[0] - 1, index);
+  if (index < 0) index += shape_[0];
+  Dims sizes = Dims::filled(rank() - 1, 0), strides = sizes;
+  for (int axis = 1; axis < rank(); ++axis) {
+    sizes[axis - 1] = shape_[axis];
+    strides[axis - 1] = strides_[axis];
+  }
+  Tensor result = view(Shape(sizes), strides, offset_ + index * strides_[0]);
+  if (wants_grad(*this))
+    record(result, "index", {this}, [original = shape_, index](const Tensor& g) {
+      const Tensor whole = Tensor::empty(original, g.dtype(), g.device());
+      clear(whole);
+      copy_into(whole[index], g);
       return Gradients{whole};
     });
   return result;
@@ -167,7 +239,7 @@ Tensor Tensor::contiguous() const {
 }
 
 Tensor Tensor::clone() const {
-  check(defined(), "[clone] expected a tensor, got an undefined one");
+  check_defined(*this, "clone");
   Tensor result = empty(shape_, dtype_, device());
   copy_into(result, *this);
   if (wants_grad(*this)) record(result, "clone", {this}, [](const Tensor& g) { return Gradients{g}; });
@@ -177,6 +249,7 @@ Tensor Tensor::clone() const {
 Tensor Tensor::to(Device device) const {
   const Device here = this->device();
   if (device == here) return *this;
+  check_defined(*this, "to");
   require_available(device);
   // The memory that the tensor spans is copied as a whole, and the strides are kept.
   const std::int64_t spanned = extent(shape_, strides_);
@@ -198,12 +271,15 @@ Tensor Tensor::to(Device device) const {
 }
 
 Tensor& Tensor::set_requires_grad(bool value) {
+  check_defined(*this, "requires_grad");
   check(!value || is_floating(dtype_), "[requires_grad] expected a floating dtype, got {}", name_of(dtype_));
   check(!node_ || node_->inputs.empty(),
         "[requires_grad] expected a leaf, got the result of '{}'; detach() it first",
         node_ ? node_->name : "");
   if (value && !node_) node_ = std::make_shared<Node>();
-  if (!value) node_.reset();
+  if (!node_) return *this;
+  node_->requires_grad = value;
+  if (!value) node_->grad = Tensor();
   return *this;
 }
 

@@ -4,8 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <iosfwd>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -28,6 +30,12 @@ class Tensor {
  public:
   /// An undefined tensor.
   Tensor() = default;
+  /// A vector of these values: Tensor({1., 2., 3.}), Tensor({0, 2}, DType::i64). Values are converted as by
+  /// cast().
+  Tensor(std::initializer_list<double> values, DType dtype = DType::f32, Device device = cpu_device);
+  /// A matrix, row by row: Tensor({{1., 2.}, {3., 4.}}). Throws Error when the rows differ in length.
+  Tensor(std::initializer_list<std::initializer_list<double>> rows, DType dtype = DType::f32,
+         Device device = cpu_device);
 
   /// A row-major tensor of uninitialized memory.
   static Tensor empty(const Shape& shape, DType dtype, Device device = cpu_device);
@@ -53,10 +61,11 @@ class Tensor {
   Device device() const;       ///< the CPU for an undefined tensor
   bool is_contiguous() const;  ///< row-major without gaps
 
-  /// A pointer to the first element, in device memory. T must match the dtype.
+  /// A pointer to the first element, in device memory. Throws Error when T does not match the dtype.
   template <class T>
   T* data() const {
-    expect(dtype_of<T> == dtype_);
+    if (dtype_of<T> != dtype_) [[unlikely]]
+      throw_wrong_dtype(dtype_of<T>);
     return reinterpret_cast<T*>(bytes());
   }
   /// The same, untyped. Null when there are no elements.
@@ -71,6 +80,8 @@ class Tensor {
   Tensor transpose(int axis_a = -2, int axis_b = -1) const;
   /// A view of the indices [begin, end) of one axis. Differentiable.
   Tensor slice(int axis, std::int64_t begin, std::int64_t end) const;
+  /// A view of one index of the first axis, without that axis; −1 is the last. Differentiable.
+  Tensor operator[](std::int64_t index) const;
   /// A view that repeats axes of size 1 with stride 0. Not differentiable.
   Tensor broadcast_view(const Shape& shape) const;
 
@@ -78,18 +89,20 @@ class Tensor {
   Tensor contiguous() const;
   /// This tensor if it is on `device`, otherwise a copy there. Synchronizes with the host. Differentiable.
   Tensor to(Device device) const;
+  /// The same for a name: x.to("cuda:0"). Throws Error when there is no such device.
+  Tensor to(std::string_view device) const { return to(parse_device(device)); }
   Tensor cpu() const { return to(cpu_device); }
   /// A contiguous copy. Differentiable.
   Tensor clone() const;
 
-  /// The elements in row-major order, copied to the host. Throws Error when T does not match the dtype.
+  /// The elements in row-major order, copied to the host and converted to T as by cast().
   template <class T>
   std::vector<T> to_vector() const {
     std::vector<T> values(static_cast<std::size_t>(numel()));
     copy_to_host(std::as_writable_bytes(std::span(values)), dtype_of<T>);
     return values;
   }
-  /// The value of a tensor of one element. Throws Error when there are more, or T does not match the dtype.
+  /// The value of a tensor of one element, converted to T as by cast(). Throws Error when there are more.
   template <class T>
   T item() const {
     T value{};
@@ -97,10 +110,27 @@ class Tensor {
     return value;
   }
 
+  /// In-place arithmetic on the elements, which copies and views of this handle share; defined in
+  /// ops/arithmetic.cpp. The operand is broadcast to this shape. Nothing is recorded: throws Error when this
+  /// tensor or the operand requires a gradient and there is no NoGrad, and for other dtypes, devices or
+  /// shapes.
+  Tensor& operator+=(const Tensor& b);
+  Tensor& operator-=(const Tensor& b);
+  Tensor& operator*=(const Tensor& b);
+  Tensor& operator/=(const Tensor& b);
+  Tensor& operator+=(double b);
+  Tensor& operator-=(double b);
+  Tensor& operator*=(double b);
+  Tensor& operator/=(double b);
+
+  /// backward(*this) of ops/backward.h, where it is defined: loss.backward().
+  void backward() const;
+
   /// True for a leaf marked by set_requires_grad() and for results computed from one.
-  bool requires_grad() const { return node_ != nullptr; }
-  /// Marks a leaf, so that backward() accumulates its gradient in grad(). Throws Error for an integer dtype
-  /// or the result of a recorded operation.
+  bool requires_grad() const;
+  /// Marks a leaf, so that backward() accumulates its gradient in grad(). Copies of a marked handle share the
+  /// mark: `false` freezes them all and drops their gradient, `true` marks them again. Throws Error for an
+  /// integer dtype or the result of a recorded operation.
   Tensor& set_requires_grad(bool value = true);
   /// The accumulated gradient; undefined before the first backward().
   Tensor grad() const;
@@ -109,13 +139,14 @@ class Tensor {
   /// A tensor that shares the memory but not the tape.
   Tensor detach() const;
 
-  /// The node on the autograd tape (tape.h); null when no gradient is required.
+  /// The node on the autograd tape (tape.h); null when no gradient was ever required.
   const std::shared_ptr<Node>& node() const { return node_; }
   void set_node(std::shared_ptr<Node> node) { node_ = std::move(node); }
 
  private:
   static Tensor from_bytes(std::span<const std::byte> bytes, const Shape& shape, DType dtype, Device device);
   void copy_to_host(std::span<std::byte> to, DType dtype) const;
+  [[noreturn]] void throw_wrong_dtype(DType dtype) const;
   Tensor view(const Shape& shape, const Dims& strides, std::int64_t offset) const;
 
   Shape shape_;
@@ -125,6 +156,10 @@ class Tensor {
   std::shared_ptr<Buffer> buffer_;
   std::shared_ptr<Node> node_;
 };
+
+/// Writes values, shape, dtype and device. Of more than 200 elements only the ends of each axis are written,
+/// with … between them; only those are copied from the device.
+std::ostream& operator<<(std::ostream& out, const Tensor& tensor);
 
 /// The device of all tensors. Throws Error when they differ:
 /// "[add] expected all tensors on the same device, got cuda:0 and cpu".

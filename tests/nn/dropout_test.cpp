@@ -1,6 +1,7 @@
 #include "tandem/nn/dropout.h"
 
 #include "tandem/ops/fill.h"
+#include "tandem/ops/random.h"
 #include "tests/ops/op_test.h"
 
 namespace tandem {
@@ -38,7 +39,7 @@ TEST_P(DropoutOnDevice, Mask_DependsOnStepLayerAndSeedAndNotOnTheDevice) {
 }
 
 TEST_P(DropoutOnDevice, Evaluation_IsTheIdentity_State_ContinuesTheMasks) {
-  Dropout dropout(0.5), resumed(0.5);
+  Dropout dropout(0.5, 3, 2), resumed(0.5, 3, 2);
   dropout.to(GetParam());
   resumed.to(GetParam());
   const Tensor x = random_tensor({40}, DType::f32, GetParam(), 1);
@@ -49,6 +50,20 @@ TEST_P(DropoutOnDevice, Evaluation_IsTheIdentity_State_ContinuesTheMasks) {
   dropout.train();
   EXPECT_EQ(values_of(dropout(x)), values_of(resumed(x)));
   EXPECT_EQ(dropout.buffers()[0].tensor.item<std::int64_t>(), 2);
+}
+
+TEST_P(DropoutOnDevice, DefaultLayers_NeverShareAMask) {
+  const Tensor x = ones({64}, GetParam());
+  const auto mask_of_new_layer = [&] {
+    Dropout layer(0.5);
+    layer.to(GetParam());
+    return values_of(layer(x));
+  };
+  manual_seed(11);
+  const auto first = mask_of_new_layer(), second = mask_of_new_layer();
+  EXPECT_NE(first, second);
+  manual_seed(11);
+  EXPECT_EQ(mask_of_new_layer(), first);
 }
 
 TEST_P(DropoutOnDevice, Gradient_UsesTheSameMask) {

@@ -6,7 +6,8 @@ namespace tandem {
 namespace {
 
 using Function = Tensor (*)(const Tensor&, const Tensor&);
-constexpr Function tensor_add = add, tensor_multiply = multiply;
+constexpr Function tensor_add = add, tensor_subtract = subtract, tensor_multiply = multiply,
+                   tensor_divide = divide;
 
 class ArithmeticTest : public OpTest {};
 
@@ -36,9 +37,9 @@ TEST_P(ArithmeticTest, AnyShape_MatchesFormula) {
     const bool is_integer = !is_floating(dtype());
     expect_result(tensor_add, [](double x, double y) { return x + y; });
     expect_result(tensor_multiply, [](double x, double y) { return x * y; });
-    expect_result(divide,
+    expect_result(tensor_divide,
                   [is_integer](double x, double y) { return is_integer ? std::trunc(x / y) : x / y; });
-    if (dtype() != DType::u8) expect_result(subtract, [](double x, double y) { return x - y; });
+    if (dtype() != DType::u8) expect_result(tensor_subtract, [](double x, double y) { return x - y; });
   }
 }
 
@@ -59,7 +60,7 @@ class ArithmeticGolden : public OpTest {};
 
 TEST_P(ArithmeticGolden, MatchesPyTorch) {
   for (const auto& [name, function] : std::vector<std::pair<std::string, Function>>{
-           {"add", tensor_add}, {"sub", subtract}, {"mul", tensor_multiply}, {"div", divide}})
+           {"add", tensor_add}, {"sub", tensor_subtract}, {"mul", tensor_multiply}, {"div", tensor_divide}})
     expect_golden(name, dtype(), device(), tolerance(),
                   [&](const golden::Case&, const std::vector<Tensor>& in) { return function(in[0], in[1]); });
 }
@@ -74,9 +75,21 @@ TEST_P(ArithmeticGradient, MatchesCentralDifferences) {
            {{3, 4}, {3, 4}}, {{3, 4}, {4}}, {{3, 1}, {1, 4}}, {{}, {2, 2}}, {{2, 3, 2}, {3, 1}}}) {
     const std::vector<Tensor> inputs = {random_tensor(shape_a, DType::f64, GetParam(), 1, 0.5, 2),
                                         random_tensor(shape_b, DType::f64, GetParam(), 2, 0.5, 2)};
-    for (Function f : {tensor_add, Function(subtract), tensor_multiply, Function(divide)})
+    for (Function f : {tensor_add, tensor_subtract, tensor_multiply, tensor_divide})
       expect_gradients([f](const auto& in) { return f(in[0], in[1]); }, inputs);
   }
+}
+
+TEST_P(ArithmeticGradient, Scalars_MatchCentralDifferences) {
+  using Scalar = Tensor (*)(const Tensor&);
+  for (const Scalar f :
+       {Scalar([](const Tensor& a) { return a + 2; }), Scalar([](const Tensor& a) { return 2 + a; }),
+        Scalar([](const Tensor& a) { return a - 2; }), Scalar([](const Tensor& a) { return 2 - a; }),
+        Scalar([](const Tensor& a) { return a * 3; }), Scalar([](const Tensor& a) { return 3 * a; }),
+        Scalar([](const Tensor& a) { return a / 4; }), Scalar([](const Tensor& a) { return 4 / a; }),
+        Scalar([](const Tensor& a) { return -a; })})
+    expect_gradients([f](const auto& in) { return f(in[0]); },
+                     {random_tensor({3, 4}, DType::f64, GetParam(), 1, 0.5, 2)});
 }
 
 TEST_P(ArithmeticGradient, OneOperandRequiresGrad_OtherGetsNone) {
@@ -96,6 +109,31 @@ TEST_P(ArithmeticGradient, AccumulatesOverUsesAndBackwardCalls) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, ArithmeticGradient, testing::ValuesIn(test_devices()), device_name);
+
+TEST(Arithmetic, ScalarOperators_MatchFormula) {
+  const Tensor a({1., 2., -4.});
+  expect_values(a + 1, {2, 3, -3}, 0);
+  expect_values(1 + a, {2, 3, -3}, 0);
+  expect_values(a - 1, {0, 1, -5}, 0);
+  expect_values(1 - a, {0, -1, 5}, 0);
+  expect_values(a * 2, {2, 4, -8}, 0);
+  expect_values(2 * a, {2, 4, -8}, 0);
+  expect_values(a / 2, {0.5, 1, -2}, 0);
+  expect_values(2 / a, {2, 1, -0.5}, 0);
+  expect_values(-a, {-1, -2, 4}, 0);
+  const Tensor counts({5, 7}, DType::i64);
+  expect_values(1 - counts * 2, {-9, -13}, 0);
+  EXPECT_EQ((counts / 2).dtype(), DType::i64);
+  expect_values(counts / 2, {2, 3}, 0);
+}
+
+TEST(Arithmetic, ScalarWithFractionOnIntegers_Throws) {
+  const Tensor counts({5, 7}, DType::i64);
+  EXPECT_EQ(error_text([&] { counts * 0.5; }),
+            "[multiply] expected a scalar without a fraction for a tensor of i64, got 0.5");
+  EXPECT_EQ(error_text([&] { counts / 0; }), "[divide] expected integer divisors other than 0, got 0");
+  EXPECT_EQ(error_text([] { Tensor() * 2; }), "[multiply] expected a tensor, got an undefined one");
+}
 
 TEST(Arithmetic, BadOperands_ErrorNamesOperationAndValues) {
   const Tensor a = random_tensor({2, 3}, DType::f32, cpu_device, 1),

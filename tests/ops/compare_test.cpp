@@ -96,6 +96,16 @@ TEST(Compare, DistinguishesLargeIntegers) {
   EXPECT_EQ(less(a, b).item<std::uint8_t>(), 1);
 }
 
+TEST(Compare, IntegersOfDifferentTypes_CompareByValue) {
+  const Tensor a = Tensor::from(std::vector<std::int32_t>{-1, 2, 3}, {3});
+  const Tensor b = Tensor::from(std::vector<std::int64_t>{-1, (std::int64_t{1} << 32) + 2, 2}, {3});
+  const Tensor c = Tensor::from(std::vector<std::uint8_t>{255, 2, 3}, {3});
+  expect_values(equal(a, b), {1, 0, 0}, 0);
+  expect_values(less(a, b), {0, 1, 0}, 0);
+  expect_values(greater(b, a), {0, 1, 0}, 0);
+  expect_values(equal(c, a), {0, 1, 1}, 0);
+}
+
 TEST(Compare, BadOperands_ErrorNamesOperationAndValues) {
   const Tensor a = random_tensor({2, 3}, DType::f32, cpu_device, 1),
                b = random_tensor({4}, DType::f32, cpu_device, 2);

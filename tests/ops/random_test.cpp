@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <thread>
+#include <vector>
 
 #include "tandem/core/parallel.h"
 #include "tandem/core/philox.h"
@@ -21,6 +23,48 @@ double variance_of(const std::vector<double>& values) {
   double total = 0;
   for (double value : values) total += (value - mean) * (value - mean);
   return total / static_cast<double>(values.size());
+}
+
+TEST(RandomDefaults, EveryCallGetsItsOwnNumbers) {
+  EXPECT_NE(values_of(uniform({20})), values_of(uniform({20})));
+  EXPECT_NE(values_of(normal({20})), values_of(normal({20})));
+  EXPECT_NE(values_of(random_integers({20}, 0, 1000)), values_of(random_integers({20}, 0, 1000)));
+  const RandomOptions only_dtype{.dtype = DType::f64};
+  EXPECT_NE(values_of(uniform({20}, 0, 1, only_dtype)), values_of(uniform({20}, 0, 1, only_dtype)));
+}
+
+TEST(RandomDefaults, ManualSeed_RepeatsTheSequence) {
+  manual_seed(7);
+  const auto first = values_of(uniform({20})), second = values_of(normal({20}));
+  manual_seed(7);
+  EXPECT_EQ(values_of(uniform({20})), first);
+  EXPECT_EQ(values_of(normal({20})), second);
+  manual_seed(8);
+  EXPECT_NE(values_of(uniform({20})), first);
+}
+
+TEST(RandomDefaults, ExplicitSeedOrStream_FixesTheNumbersAndLeavesTheSequence) {
+  const auto numbers = [](const RandomOptions& options) { return values_of(uniform({20}, 0, 1, options)); };
+  manual_seed(7);
+  const auto first = numbers({}), second = numbers({});
+  manual_seed(7);
+  EXPECT_EQ(numbers({}), first);
+  EXPECT_EQ(numbers({.seed = 1}), numbers({.seed = 1, .stream = 0}));
+  EXPECT_EQ(numbers({.stream = 3}), numbers({.seed = 0, .stream = 3}));
+  EXPECT_EQ(numbers({}), second);
+}
+
+TEST(RandomDefaults, Threads_NeverShareAStream) {
+  manual_seed(7);
+  std::vector<std::vector<double>> values(64);
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      for (std::size_t i = t; i < values.size(); i += 4) values[i] = values_of(uniform({8}));
+    });
+  for (std::thread& thread : threads) thread.join();
+  std::sort(values.begin(), values.end());
+  EXPECT_EQ(std::adjacent_find(values.begin(), values.end()), values.end());
 }
 
 class RandomFloats : public OpTest {

@@ -47,6 +47,7 @@ TEST_P(UnaryTest, InfinityAndNan_MatchLimits) {
                 {inf, 9, 0, inf, nan_value}, 0);
   expect_values(absolute(tensor_of({-inf, -3, 0, inf, nan_value}, {5}, dtype(), device())),
                 {inf, 3, 0, inf, nan_value}, 0);
+  expect_values(sign(x), {-1, -1, 0, 1, nan_value}, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, UnaryTest,
@@ -54,12 +55,13 @@ INSTANTIATE_TEST_SUITE_P(Devices, UnaryTest,
 
 class UnaryAllTypes : public OpTest {};
 
-TEST_P(UnaryAllTypes, SquareAndAbsolute_MatchFormula) {
+TEST_P(UnaryAllTypes, SquareAbsoluteAndSign_MatchFormula) {
   const double low = dtype() == DType::u8 ? 0 : -12;
   for (const Shape& shape : shapes) {
     const Tensor x = random_tensor(shape, dtype(), device(), 3, low, 12);
     expect_values(square(x), mapped(x, [](double v) { return v * v; }), tolerance());
     expect_values(absolute(x), mapped(x, [](double v) { return std::abs(v); }), 0);
+    expect_values(sign(x), mapped(x, [](double v) { return v > 0 ? 1.0 : v < 0 ? -1.0 : 0.0; }), 0);
   }
   const Tensor x = random_tensor({6, 5}, dtype(), device(), 4, low, 12);
   expect_values(square(x.transpose()), values_of(square(x.transpose().clone())), 0);
@@ -86,6 +88,12 @@ TEST_P(UnaryDevice, AbsoluteGradientAtZero_IsZero) {
   Tensor x = tensor_of({-2, 0, 3}, {3}, DType::f32, GetParam()).set_requires_grad();
   backward(sum(absolute(x)));
   expect_values(x.grad(), {-1, 0, 1}, 0);
+}
+
+TEST_P(UnaryDevice, SignGradient_IsZero) {
+  Tensor x = tensor_of({-2, 0, 3}, {3}, DType::f32, GetParam()).set_requires_grad();
+  backward(sum(sign(x)));
+  expect_values(x.grad(), {0, 0, 0}, 0);
 }
 
 TEST_P(UnaryDevice, Integers_WrapAround) {
