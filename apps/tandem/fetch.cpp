@@ -1,6 +1,4 @@
 // tandem fetch: downloads a data set or pretrained weights into the cache.
-#include "tandem/files/fetch.h"
-
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -9,6 +7,7 @@
 #include <string>
 
 #include "apps/tandem/command.h"
+#include "tandem/data/dataset_registry.h"
 
 namespace tandem {
 namespace {
@@ -40,7 +39,7 @@ void add_fetch_command(CLI::App& app, Action& action) {
       "          tandem fetch resnet18 --from resnet18-f37072fd.pth\n"
       "The cache is $TANDEM_CACHE, else $XDG_CACHE_HOME/tandem, else ~/.cache/tandem.");
   auto flags = std::make_shared<Flags>();
-  command->add_option("DATA", flags->data_set, "mnist, fashion-mnist, resnet18, resnet34 or resnet50")
+  command->add_option("DATA", flags->data_set, fetchable_names())
       ->required()
       ->type_name("")
       ->check(usage_check([](const std::string& name) { fetch_source(name); }));

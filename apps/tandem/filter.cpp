@@ -6,6 +6,7 @@
 
 #include "apps/tandem/command.h"
 #include "tandem/augment/photo_filter.h"
+#include "tandem/core/check.h"
 #include "tandem/core/write_file.h"
 #include "tandem/image/decode.h"
 #include "tandem/image/encode_png.h"
@@ -31,8 +32,16 @@ int run(const Flags& flags) {
   else if (!flags.kernel.empty())
     save_png(flags.output, apply_filter(photo, parse_filter(flags.kernel, flags.gradient), device));
   else
-    save_png(flags.output, apply_filter(photo, builtin_filter(flags.filter), device));
+    save_png(flags.output, apply_filter(photo, builtin_filters().get(flags.filter), device));
   return 0;
+}
+
+// "sobel1 (edges), ring (blur), all (sheet)"
+std::string filter_help() {
+  std::string text;
+  for (const PhotoFilter& filter : builtin_filters().rows())
+    text += fmt::format("{} ({}), ", filter.name, filter.summary);
+  return text + "all (sheet)";
 }
 
 }  // namespace
@@ -47,12 +56,11 @@ void add_filter_command(CLI::App& app, Action& action) {
   command->add_option("PHOTO", flags->photo, "Image file, or the word example for a built-in test photograph")
       ->required()
       ->type_name("");
-  auto* filter = command
-                     ->add_option("--filter", flags->filter,
-                                  "sobel1, sobel2, sobel3, sobel4 (edges), ring (blur), all (sheet)")
+  auto* filter = command->add_option("--filter", flags->filter, filter_help())
                      ->type_name("NAME")
                      ->check(usage_check([](const std::string& name) {
-                       if (name != "all") builtin_filter(name);
+                       check(name == "all" || builtin_filters().find(name),
+                             "expected one of {}, all, got '{}'", builtin_filters().list(), name);
                      }));
   auto* kernel = command->add_option("--kernel", flags->kernel, "Custom kernel, rows separated by semicolons")
                      ->type_name("NUMBERS")

@@ -9,6 +9,7 @@
 
 #include "apps/tandem/command.h"
 #include "apps/tandem/terminal.h"
+#include "tandem/core/check.h"
 #include "tandem/core/write_file.h"
 #include "tandem/report/html.h"
 #include "tandem/report/json.h"
@@ -47,7 +48,7 @@ int run(const Flags& flags) {
     if (!path.empty()) check_writable("study", path);
   const TextStyle style = terminal_style(stdout);
   std::vector<StudyReport> reports;
-  for (const Study& study : all_studies()) {
+  for (const Study& study : studies().rows()) {
     if (flags.name != "all" && flags.name != study.name) continue;
     fmt::print(stderr, "Running study {}: {} …\n", study.name, study.summary);
     reports.push_back(study.run(options));
@@ -70,39 +71,40 @@ int run(const Flags& flags) {
 
 void add_study_command(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("study", "Check and measure every version of a computation");
-  command->footer(
-      "Studies: max (element-wise maximum), xxt (X·Xᵀ), correlation (2-D correlation),\n"
-      "devices (the same training on each device), workers (augmentation with 1, 2, 4, … workers),\n"
-      "augment (training with and without augmentation), plates (transfer learning), all.\n"
-      "The exit status is 1 when a version disagrees.\n"
-      "Example: tandem study correlation --cores 1,2,4 --html report.html");
+  std::string list = "Studies:\n";
+  for (const Study& study : studies().rows()) list += fmt::format("  {:<12} {}\n", study.name, study.summary);
+  command->footer(list +
+                  "The exit status is 1 when a version disagrees.\n"
+                  "Example: tandem study correlation --cores 1,2,4 --html report.html");
   auto flags = std::make_shared<Flags>();
-  command->add_option("NAME", flags->name, "max, xxt, correlation, devices, workers, augment, plates or all")
+  command->add_option("NAME", flags->name, studies().list() + " or all")
       ->required()
       ->type_name("")
       ->check(usage_check([](const std::string& name) {
-        if (name != "all") find_study(name);
+        check(name == "all" || studies().find(name), "expected one of {}, all, got '{}'", studies().list(),
+              name);
       }));
   command->add_flag("--quick", flags->quick, "Small cases, few repetitions: seconds instead of minutes");
   command->add_option("--device", flags->device, "auto (every device), cpu, cuda or cuda:N")
       ->type_name("DEVICE")
       ->check(device_check());
-  command->add_option("--versions", flags->versions, "Some of reference,parallel,cuda-simple,cuda")
-      ->type_name("NAMES")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->check(usage_check([](const std::string& name) { parse_version(name); }));
+  auto* versions =
+      command->add_option("--versions", flags->versions, "Some of reference,parallel,cuda-simple,cuda")
+          ->type_name("NAMES")
+          ->delimiter(',')
+          ->allow_extra_args(false)
+          ->check(usage_check([](const std::string& name) { parse_version(name); }));
   command
       ->add_option("--cases", flags->cases,
                    "Cases, such as \"10x10 i32,4096x512 i32\" or \"784,200,10 batch 16\"")
       ->type_name("CASES")
       ->delimiter(',')
       ->allow_extra_args(false);
-  command->add_option("--cores", flags->cores, "Thread counts for `parallel`, such as 1,2,4,8")
-      ->type_name("COUNTS")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->check(whole_number_check(1, 4096));
+  auto* cores = command->add_option("--cores", flags->cores, "Thread counts for `parallel`, such as 1,2,4,8")
+                    ->type_name("COUNTS")
+                    ->delimiter(',')
+                    ->allow_extra_args(false)
+                    ->check(whole_number_check(1, 4096));
   command->add_option("--seed", flags->seed, "Seed of the random inputs, 1 by default")
       ->type_name("N")
       ->check(whole_number_check(0, std::numeric_limits<std::int64_t>::max()));
@@ -114,7 +116,7 @@ void add_study_command(CLI::App& app, Action& action) {
                     ->check(whole_number_check(1, 1000));
   auto* data = command
                    ->add_option("--data", flags->data,
-                                "augment: mnist (default, if cached), digits, fashion-mnist, PATH")
+                                "augment: mnist (default, if cached), another data set or a PATH")
                    ->type_name("DATA");
   auto* pretrained = command
                          ->add_option("--pretrained", flags->pretrained,
@@ -123,26 +125,17 @@ void add_study_command(CLI::App& app, Action& action) {
   command->add_option("--json", flags->json, "Write the measurements as JSON")->type_name("FILE");
   command->add_option("--html", flags->html, "Write a report with plots as one offline HTML file")
       ->type_name("FILE");
-  command->callback([flags, epochs, seeds, data, pretrained, &action] {
+  command->callback([flags, versions, cores, epochs, seeds, data, pretrained, &action] {
     if (flags->name == "all" && !flags->cases.empty()) throw CLI::ExcludesError("--cases", "the study all");
     const std::string study = "the study " + flags->name;
-    if (flags->name == "devices" || flags->name == "workers" || flags->name == "augment" ||
-        flags->name == "plates") {
-      if (!flags->versions.empty()) throw CLI::ExcludesError("--versions", study);
-      if (!flags->cores.empty()) throw CLI::ExcludesError("--cores", study);
+    for (const CLI::Option* option : {versions, cores, epochs, seeds, data, pretrained}) {
+      if (option->empty() || flags->name == "all") continue;
+      if (!studies().get(flags->name).reads(option->get_single_name()))
+        throw CLI::ExcludesError(option->get_name(), study);
     }
-    const auto only_of = [&](std::initializer_list<const CLI::Option*> options,
-                             std::initializer_list<const char*> studies) {
-      if (flags->name == "all" || std::ranges::find(studies, flags->name) != studies.end()) return;
-      for (const CLI::Option* option : options)
-        if (!option->empty()) throw CLI::ExcludesError(option->get_name(), study);
-    };
-    only_of({seeds, data}, {"augment"});
-    only_of({epochs}, {"augment", "plates"});
-    only_of({pretrained}, {"plates"});
     flags->cases = join_cases(flags->cases);
     for (const std::string& text : flags->cases)
-      as_usage("--cases", [&] { check_case(find_study(flags->name), text); });
+      as_usage("--cases", [&] { check_case(studies().get(flags->name), text); });
     action = [flags] { return run(*flags); };
   });
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "apps/tandem/command.h"
+#include "tandem/data/dataset_registry.h"
 #include "tandem/train/photo_data.h"
 #include "tandem/train/run_folder.h"
 #include "tandem/train/signals.h"
@@ -65,7 +66,11 @@ TrainOptions to_options(const Flags& flags, const RunOptions& run) {
   base.model.clear();
   const TrainOptions given = set_options(flags, run, base);
   const bool photographs = is_photo_data(given.data);
-  const std::string model = !given.model.empty() ? given.model : photographs ? "resnet18" : "mlp";
+  const DatasetRow* const named = datasets().find(given.data);
+  const std::string model = !given.model.empty() ? given.model
+                            : named              ? named->default_model
+                            : photographs        ? "resnet18"
+                                                 : "mlp";
   check(flags.preset.empty() || model == "mlp", "[train] --preset {} expects --model mlp, got {}",
         flags.preset, model);
   const bool plates = given.data == "plates" && given.pretrained == "none" && model != "mlp";

@@ -8,6 +8,7 @@
 
 #include "apps/tandem/command.h"
 #include "apps/tandem/terminal.h"
+#include "tandem/data/dataset_registry.h"
 #include "tandem/data/loader/loader.h"
 #include "tandem/study/determinism.h"
 #include "tandem/text/format_number.h"
@@ -55,7 +56,7 @@ void add_verify_determinism_command(CLI::App& app, Action& action) {
       "Example: tandem verify-determinism mnist --workers 8");
   auto flags = std::make_shared<Flags>();
   flags->options.workers = default_worker_count();
-  command->add_option("DATA", flags->train.data, "digits, mnist, fashion-mnist, plates or a folder")
+  command->add_option("DATA", flags->train.data, datasets().list() + " or a folder")
       ->required()
       ->type_name("");
   command->add_option("--from", flags->train.from, "Folder or archive that contains the data set")

@@ -10,6 +10,7 @@
 
 #include "tandem/nn/mlp.h"
 #include "tandem/ops/random.h"
+#include "tandem/optim/fused_optimizer.h"
 #include "tandem/train/engines/engine.h"
 #include "tandem/train/engines/module_engine.h"
 
@@ -50,7 +51,7 @@ void train(benchmark::State& state, const Network& network, Device device, const
   images.classes.resize(10);
   const auto model = make_mlp({.layers = network.layers});
   model->to(device);
-  Optimizer optimizer(model->parameters(), {}, 0.1);
+  FusedOptimizer optimizer(model->parameters(), {}, 0.1);
   InMemorySource source(images, {.samples = samples, .batch_size = batch});
   const TrainingTask task{
       .model = *model, .optimizer = optimizer, .source = source, .precision = variant.precision};

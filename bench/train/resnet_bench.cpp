@@ -9,6 +9,7 @@
 #include "tandem/device/stream.h"
 #include "tandem/nn/resnet.h"
 #include "tandem/ops/random.h"
+#include "tandem/optim/fused_optimizer.h"
 #include "tandem/tensor/tape.h"
 #include "tandem/train/engines/engine.h"
 
@@ -41,7 +42,7 @@ void train(benchmark::State& state, Device device, const Precision& precision, b
   NamedTensors parameters;
   for (const NamedTensor& each : model.parameters())
     if (each.tensor.requires_grad()) parameters.push_back(each);
-  Optimizer optimizer(parameters, {.momentum = 0.9}, 1e-4);
+  FusedOptimizer optimizer(parameters, {.momentum = 0.9}, 1e-4);
   InMemorySource source(images, {.samples = 2 * batch, .batch_size = batch, .batches_per_epoch = steps});
   const TrainingTask task{
       .model = model,

@@ -16,9 +16,17 @@
 namespace tandem {
 namespace {
 
-PhotoFilter make_filter(std::string name, std::string_view kernel, bool gradient) {
-  PhotoFilter filter = parse_filter(kernel, gradient);
+PhotoFilter edges(std::string name, std::string_view kernel) {
+  PhotoFilter filter = parse_filter(kernel, true);
   filter.name = std::move(name);
+  filter.summary = "edges";
+  return filter;
+}
+
+PhotoFilter blur(std::string name, std::string_view kernel) {
+  PhotoFilter filter = parse_filter(kernel, false);
+  filter.name = std::move(name);
+  filter.summary = "blur";
   return filter;
 }
 
@@ -42,21 +50,16 @@ Image to_image(const Tensor& response) {
 
 }  // namespace
 
-std::span<const PhotoFilter> builtin_filters() {
-  static const std::vector<PhotoFilter> filters = {
-      make_filter("sobel1", "1 0 -1; 2 0 -2; 1 0 -1", true),
-      make_filter("sobel2", "3 0 -3; 10 0 -10; 3 0 -3", true),
-      make_filter("sobel3", "1 0 -1; 2 0 -2; 1 0 -1; 2 0 -2; 1 0 -1", true),
-      make_filter("sobel4", "1 0 0 0 -1; 2 0 0 0 -2; 1 0 0 0 -1; 2 0 0 0 -2; 1 0 0 0 -1", true),
-      make_filter("ring", "1 1 1; 1 0 1; 1 1 1", false),
-  };
+const Registry<PhotoFilter>& builtin_filters() {
+  static const Registry<PhotoFilter> filters(
+      "filter", {
+                    edges("sobel1", "1 0 -1; 2 0 -2; 1 0 -1"),
+                    edges("sobel2", "3 0 -3; 10 0 -10; 3 0 -3"),
+                    edges("sobel3", "1 0 -1; 2 0 -2; 1 0 -1; 2 0 -2; 1 0 -1"),
+                    edges("sobel4", "1 0 0 0 -1; 2 0 0 0 -2; 1 0 0 0 -1; 2 0 0 0 -2; 1 0 0 0 -1"),
+                    blur("ring", "1 1 1; 1 0 1; 1 1 1"),
+                });
   return filters;
-}
-
-const PhotoFilter& builtin_filter(std::string_view name) {
-  for (const PhotoFilter& filter : builtin_filters())
-    if (filter.name == name) return filter;
-  fail("[filter] expected sobel1, sobel2, sobel3, sobel4, ring or all, got '{}'", name);
 }
 
 PhotoFilter parse_filter(std::string_view text, bool gradient) {
@@ -96,7 +99,8 @@ PhotoFilter parse_filter(std::string_view text, bool gradient) {
   }
   if (row_length > 0) end_row();  // a trailing semicolon does not begin a row
   check(columns > 0, "[filter] expected a kernel such as \"1 0 -1; 2 0 -2; 1 0 -1\", got '{}'", text);
-  return {.name = "kernel", .kernel = Tensor::from(values, {rows, columns}), .gradient = gradient};
+  return {
+      .name = "kernel", .summary = "", .kernel = Tensor::from(values, {rows, columns}), .gradient = gradient};
 }
 
 Tensor filter_response(const Tensor& gray, const PhotoFilter& filter) {
@@ -113,7 +117,7 @@ Image apply_filter(const Image& photo, const PhotoFilter& filter, Device device)
 Image filter_sheet(const Image& photo, Device device) {
   const Tensor gray = to_tensor(to_gray(photo), device);
   std::vector<LabeledImage> images = {{photo, "photograph"}};
-  for (const PhotoFilter& filter : builtin_filters())
+  for (const PhotoFilter& filter : builtin_filters().rows())
     images.push_back({to_image(filter_response(gray, filter)), filter.name});
   return contact_sheet(images, {.columns = 3});
 }

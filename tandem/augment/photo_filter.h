@@ -3,10 +3,10 @@
 // result is scaled so that its minimum is black and its maximum white.
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
 
+#include "tandem/core/registry.h"
 #include "tandem/device/device.h"
 #include "tandem/image/image.h"
 #include "tandem/tensor/tensor.h"
@@ -15,14 +15,13 @@ namespace tandem {
 
 struct PhotoFilter {
   std::string name;
+  std::string summary;
   Tensor kernel;  // f32, on the CPU
   bool gradient = false;
 };
 
 // sobel1, sobel2, sobel3, sobel4 (gradients) and ring (blur).
-std::span<const PhotoFilter> builtin_filters();
-// Throws Error for an unknown name.
-const PhotoFilter& builtin_filter(std::string_view name);
+const Registry<PhotoFilter>& builtin_filters();
 
 // Parses "1 0 -1; 2 0 -2; 1 0 -1": semicolons separate rows, spaces or commas separate numbers. Throws Error
 // for any other text.

@@ -3,9 +3,12 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <deque>
+#include <initializer_list>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tandem/core/error.h"
@@ -19,7 +22,9 @@ template <class Row>
 class Registry {
  public:
   /// `what` names a row in error texts: "model".
-  explicit Registry(std::string what) : what_(std::move(what)) {}
+  explicit Registry(std::string what, std::initializer_list<Row> rows = {}) : what_(std::move(what)) {
+    for (const Row& row : rows) add(row);
+  }
 
   /// Throws Error when the name is empty or taken.
   const Row& add(Row row) {
@@ -57,6 +62,13 @@ class Registry {
   std::string list() const {
     std::string text;
     for (const Row& row : rows_) text += (text.empty() ? "" : ", ") + std::string(row.name);
+    return text;
+  }
+  /// "mlp, cnn or resnet18"
+  std::string choices() const {
+    std::string text;
+    for (std::size_t i = 0; i < rows_.size(); ++i)
+      text += (i == 0 ? "" : i + 1 == rows_.size() ? " or " : ", ") + std::string(rows_[i].name);
     return text;
   }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tandem/data/image_set.h"
+#include "tandem/files/fetch.h"
 
 namespace tandem {
 
@@ -14,5 +15,9 @@ namespace tandem {
 /// CPU. Throws Error for another name, a file that cannot be read, counts or sizes that do not match, and
 /// labels outside 0 … 9. The files need not be the published ones.
 DataSplit load_mnist(const std::string& name, const std::filesystem::path& folder);
+
+/// Where the published files come from.
+FetchSource mnist_source();
+FetchSource fashion_mnist_source();
 
 }  // namespace tandem

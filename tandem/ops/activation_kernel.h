@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include "tandem/core/error.h"
 #include "tandem/device/stream.h"
 #include "tandem/ops/activation.h"
 #include "tandem/tensor/layout.h"
@@ -15,10 +16,17 @@ template <Backend B>
 void activation_kernel(Activation activation, DType dtype, const Layout<2>& layout, std::byte* out,
                        const std::byte* x, StreamView stream);
 
-// The gradient of x, given the gradient g of the result and the result y. Layout operands: out, g, y.
+// The gradient of x, given the gradient g of the result and `kept`: the result y, or x where
+// gradient_needs_input(). Layout operands: out, g, kept.
 template <Backend B>
 void activation_gradient_kernel(Activation activation, DType dtype, const Layout<3>& layout, std::byte* out,
-                                const std::byte* g, const std::byte* y, StreamView stream);
+                                const std::byte* g, const std::byte* kept, StreamView stream);
+
+// Each backend has its own exponential functions: activation.cpp and activation.cu define these two.
+template <Backend B>
+struct Sigmoid;
+template <Backend B>
+struct Tanh;
 
 struct Relu {
   template <class T>
@@ -27,36 +35,47 @@ struct Relu {
   }
 };
 
-struct SigmoidGradient {
+// Most gradients need only the result, so the tape does not keep the input.
+struct GradientOfResult {
+  static constexpr bool needs_input = false;
+};
+struct GradientOfInput {
+  static constexpr bool needs_input = true;
+};
+
+struct SigmoidGradient : GradientOfResult {
   template <class T>
   constexpr T operator()(T g, T y) const {
     return g * y * (1 - y);
   }
 };
-struct TanhGradient {
+struct TanhGradient : GradientOfResult {
   template <class T>
   constexpr T operator()(T g, T y) const {
     return g * ((1 - y) * (1 + y));
   }
 };
-struct ReluGradient {
+struct ReluGradient : GradientOfResult {
   template <class T>
   constexpr T operator()(T g, T y) const {
     return y <= 0 ? T{0} : g;
   }
 };
 
-// Calls f with the gradient functor of `activation`.
-template <class F>
-void on_activation_gradient(Activation activation, F&& f) {
+// Calls f with the functors of `activation`: the function and its gradient. A missing case is a warning of
+// the compiler, and an expect() at run time.
+template <Backend B, class F>
+auto on_activation(Activation activation, F&& f) {
   switch (activation) {
     case Activation::sigmoid:
-      return f(SigmoidGradient{});
+      return f(Sigmoid<B>{}, SigmoidGradient{});
     case Activation::tanh:
-      return f(TanhGradient{});
+      return f(Tanh<B>{}, TanhGradient{});
     case Activation::relu:
-      return f(ReluGradient{});
+      break;
   }
+  expect(activation == Activation::relu);
+  return f(Relu{}, ReluGradient{});
 }
 
 }  // namespace tandem::detail

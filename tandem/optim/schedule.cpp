@@ -27,7 +27,50 @@ bool is_positive(double value) {
   return std::isfinite(value) && value > 0;
 }
 
+double constant_rate(const ScheduleOptions&, double base_lr, const SchedulePosition&) {
+  return base_lr;
+}
+
+double step_rate(const ScheduleOptions& options, double base_lr, const SchedulePosition& at) {
+  const std::int64_t reductions = at.epoch / options.step_size;
+  return base_lr * std::pow(options.gamma, static_cast<double>(reductions));
+}
+
+double cosine_rate(const ScheduleOptions& options, double base_lr, const SchedulePosition& at) {
+  return cosine_anneal(base_lr, options.min_lr,
+                       static_cast<double>(at.epoch) / static_cast<double>(options.epochs));
+}
+
+double one_cycle_rate(const ScheduleOptions& options, double base_lr, const SchedulePosition& at) {
+  const double start = base_lr / options.div_factor;
+  return anneal_two_phases(options, at.run_step(), options.epochs * at.steps_per_epoch, start, base_lr,
+                           start / options.final_div_factor);
+}
+
+double one_cycle_momentum(const ScheduleOptions& options, const SchedulePosition& at) {
+  return anneal_two_phases(options, at.run_step(), options.epochs * at.steps_per_epoch, options.max_momentum,
+                           options.min_momentum, options.max_momentum);
+}
+
+const ScheduleRow& row_of(ScheduleKind kind) {
+  const ScheduleRow& row = schedules().rows()[static_cast<std::size_t>(kind)];
+  expect(row.kind == kind);
+  return row;
+}
+
 }  // namespace
+
+const Registry<ScheduleRow>& schedules() {
+  static const Registry<ScheduleRow> rows(
+      "schedule", {
+                      {"constant", "the same rate throughout", ScheduleKind::constant, constant_rate},
+                      {"step", "a reduction every few epochs", ScheduleKind::step, step_rate},
+                      {"cosine", "half a cosine over the run", ScheduleKind::cosine, cosine_rate},
+                      {"one-cycle", "up, then down, with momentum the other way", ScheduleKind::one_cycle,
+                       one_cycle_rate, one_cycle_momentum},
+                  });
+  return rows;
+}
 
 void check_schedule(const ScheduleOptions& options) {
   check(options.epochs > 0, "[schedule] expected at least one epoch, got {}", options.epochs);
@@ -47,37 +90,18 @@ void check_schedule(const ScheduleOptions& options) {
 
 double learning_rate_at(const ScheduleOptions& options, double base_lr, std::int64_t epoch, std::int64_t step,
                         std::int64_t steps_per_epoch) {
-  const std::int64_t run_step = epoch * steps_per_epoch + step;
-  double rate = base_lr;
-  switch (options.kind) {
-    case ScheduleKind::constant:
-      break;
-    case ScheduleKind::step: {
-      const std::int64_t reductions = epoch / options.step_size;
-      rate = base_lr * std::pow(options.gamma, static_cast<double>(reductions));
-      break;
-    }
-    case ScheduleKind::cosine:
-      rate = cosine_anneal(base_lr, options.min_lr,
-                           static_cast<double>(epoch) / static_cast<double>(options.epochs));
-      break;
-    case ScheduleKind::one_cycle: {
-      const double start = base_lr / options.div_factor;
-      rate = anneal_two_phases(options, run_step, options.epochs * steps_per_epoch, start, base_lr,
-                               start / options.final_div_factor);
-      break;
-    }
-  }
-  if (run_step < options.warmup_steps)
-    rate *= static_cast<double>(run_step + 1) / static_cast<double>(options.warmup_steps);
+  const SchedulePosition at{.epoch = epoch, .step = step, .steps_per_epoch = steps_per_epoch};
+  double rate = row_of(options.kind).rate(options, base_lr, at);
+  if (at.run_step() < options.warmup_steps)
+    rate *= static_cast<double>(at.run_step() + 1) / static_cast<double>(options.warmup_steps);
   return rate;
 }
 
 double momentum_at(const ScheduleOptions& options, double base_momentum, std::int64_t epoch,
                    std::int64_t step, std::int64_t steps_per_epoch) {
-  if (options.kind != ScheduleKind::one_cycle) return base_momentum;
-  return anneal_two_phases(options, epoch * steps_per_epoch + step, options.epochs * steps_per_epoch,
-                           options.max_momentum, options.min_momentum, options.max_momentum);
+  const auto momentum = row_of(options.kind).momentum;
+  return momentum ? momentum(options, {.epoch = epoch, .step = step, .steps_per_epoch = steps_per_epoch})
+                  : base_momentum;
 }
 
 }  // namespace tandem

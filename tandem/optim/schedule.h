@@ -4,6 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+
+#include "tandem/core/registry.h"
 
 namespace tandem {
 
@@ -26,6 +29,28 @@ struct ScheduleOptions {
   double min_momentum = 0.85;     ///< one_cycle: momentum at the highest rate
   double max_momentum = 0.95;     ///< one_cycle: momentum at the start and the end
 };
+
+/// The position of one step. Epochs count from 0; steps count from 0 within each epoch.
+struct SchedulePosition {
+  std::int64_t epoch = 0;
+  std::int64_t step = 0;
+  std::int64_t steps_per_epoch = 1;
+
+  std::int64_t run_step() const { return epoch * steps_per_epoch + step; }
+};
+
+/// One kind of schedule. `rate` gives the learning rate before the warm-up; `momentum` is null for a schedule
+/// that leaves it alone.
+struct ScheduleRow {
+  std::string name;
+  std::string summary;
+  ScheduleKind kind = ScheduleKind::constant;
+  double (*rate)(const ScheduleOptions& options, double base_lr, const SchedulePosition& at) = nullptr;
+  double (*momentum)(const ScheduleOptions& options, const SchedulePosition& at) = nullptr;
+};
+
+/// The schedules by name, in the order of ScheduleKind.
+const Registry<ScheduleRow>& schedules();
 
 /// Throws Error for options out of range: counts below 1, factors that are not positive and finite.
 void check_schedule(const ScheduleOptions& options);

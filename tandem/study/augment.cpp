@@ -6,8 +6,8 @@
 
 #include "tandem/core/check.h"
 #include "tandem/core/clock.h"
+#include "tandem/data/dataset_registry.h"
 #include "tandem/data/mnist.h"
-#include "tandem/files/fetch.h"
 #include "tandem/study/machine_report.h"
 #include "tandem/text/format_number.h"
 #include "tandem/train/device_choice.h"

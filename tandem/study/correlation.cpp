@@ -27,7 +27,7 @@ double exact_pixel(const Tensor& image, const Tensor& kernel, std::int64_t eleme
 }
 
 StudyCase make_case(const std::string& name, const StudyOptions& options) {
-  const CaseName parsed = parse_case(find_study("correlation"), name);
+  const CaseName parsed = parse_case(studies().get("correlation"), name);
   check_fits("correlation", name,
              2.0 * static_cast<double>(parsed.rows) * static_cast<double>(parsed.columns) +
                  static_cast<double>(parsed.kernel_rows) * static_cast<double>(parsed.kernel_columns));

@@ -14,6 +14,7 @@
 #include "tandem/nn/cnn.h"
 #include "tandem/nn/mlp.h"
 #include "tandem/ops/random.h"
+#include "tandem/optim/fused_optimizer.h"
 #include "tandem/study/device_findings.h"
 #include "tandem/study/machine_report.h"
 #include "tandem/study/measure.h"
@@ -94,7 +95,7 @@ class Training {
   }
 
   std::unique_ptr<Module> model_;
-  Optimizer optimizer_;
+  FusedOptimizer optimizer_;
   InMemorySource source_;
   TrainingTask task_;
   std::unique_ptr<Engine> engine_;

@@ -14,7 +14,7 @@ namespace tandem {
 namespace {
 
 StudyCase make_case(const std::string& name, const StudyOptions& options) {
-  const CaseName parsed = parse_case(find_study("max"), name);
+  const CaseName parsed = parse_case(studies().get("max"), name);
   check_fits("max", name, 3.0 * static_cast<double>(parsed.rows) * static_cast<double>(parsed.columns));
   const DType dtype = parse_dtype(parsed.type);
   const Shape shape{parsed.rows, parsed.columns};

@@ -19,7 +19,7 @@ struct StudyOptions {
   std::uint64_t seed = 1;
   std::int64_t epochs = 0;  // for the augment and plates studies; 0: their default
   std::int64_t seeds = 0;   // for the augment study; 0: its default
-  std::string data;         // mnist, fashion-mnist, digits or a folder; empty: mnist if cached, else digits
+  std::string data;         // a data set of one image size or a folder; empty: mnist if cached, else digits
   // Weights for the plates study: a file, "none", or "auto": the cached weights, if any.
   std::string pretrained = "auto";
   std::string program;  // executable for process workers, as in LoaderOptions

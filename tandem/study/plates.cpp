@@ -23,6 +23,7 @@
 #include "tandem/nn/resnet.h"
 #include "tandem/ops/backward.h"
 #include "tandem/ops/random.h"
+#include "tandem/optim/fused_optimizer.h"
 #include "tandem/study/machine_report.h"
 #include "tandem/text/format_number.h"
 #include "tandem/train/engines/engine.h"

@@ -15,31 +15,49 @@
 #include "tandem/study/xxt.h"
 
 namespace tandem {
-namespace {
 
-constexpr Study studies[] = {
-    {"max", "element-wise maximum of two matrices", "f32, f64, u8, i32, i64", "1000x1000 i32",
-     CaseKind::matrix, study_max},
-    {"xxt", "matrix product X·Xᵀ", "f32, tf32, f64", "1000x1000 f32", CaseKind::matrix, study_xxt},
-    {"correlation", "weighted sum of the neighbors of every pixel", "f32, f64", "1024x1024 f32 3x3",
-     CaseKind::kernel, study_correlation},
-    {"devices", "the same training on each device", "", "784,200,10 batch 16", CaseKind::training,
-     study_devices},
-    {"workers", "augmentation with 1, 2, 4, … threads and processes", "", "", CaseKind::none, study_workers},
-    {"augment", "training with and without augmentation", "", "", CaseKind::none, study_augment},
-    {"plates", "transfer learning on photographs", "", "", CaseKind::none, study_plates},
-};
-
-}  // namespace
-
-std::span<const Study> all_studies() {
-  return studies;
-}
-
-const Study& find_study(std::string_view name) {
-  for (const Study& study : studies)
-    if (study.name == name) return study;
-  fail("expected one of max, xxt, correlation, devices, workers, augment, plates, all, got '{}'", name);
+const Registry<Study>& studies() {
+  static const Registry<Study> rows("study",
+                                    {
+                                        {.name = "max",
+                                         .summary = "element-wise maximum of two matrices",
+                                         .types = "f32, f64, u8, i32, i64",
+                                         .example = "1000x1000 i32",
+                                         .kind = CaseKind::matrix,
+                                         .options = {"versions", "cores"},
+                                         .run = study_max},
+                                        {.name = "xxt",
+                                         .summary = "matrix product X·Xᵀ",
+                                         .types = "f32, tf32, f64",
+                                         .example = "1000x1000 f32",
+                                         .kind = CaseKind::matrix,
+                                         .options = {"versions", "cores"},
+                                         .run = study_xxt},
+                                        {.name = "correlation",
+                                         .summary = "weighted sum of the neighbors of every pixel",
+                                         .types = "f32, f64",
+                                         .example = "1024x1024 f32 3x3",
+                                         .kind = CaseKind::kernel,
+                                         .options = {"versions", "cores"},
+                                         .run = study_correlation},
+                                        {.name = "devices",
+                                         .summary = "the same training on each device",
+                                         .example = "784,200,10 batch 16",
+                                         .kind = CaseKind::training,
+                                         .run = study_devices},
+                                        {.name = "workers",
+                                         .summary = "augmentation with 1, 2, 4, … threads and processes",
+                                         .run = study_workers},
+                                        {.name = "augment",
+                                         .summary = "training with and without augmentation",
+                                         .options = {"epochs", "seeds", "data"},
+                                         .run = study_augment},
+                                        {.name = "plates",
+                                         .summary = "transfer learning on photographs",
+                                         .options = {"epochs", "pretrained"},
+                                         .run = study_plates},
+                                    });
+  return rows;
 }
 
 void check_case(const Study& study, std::string_view text) {

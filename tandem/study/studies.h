@@ -1,12 +1,13 @@
 // The registry of studies. Each study picks inputs, checks that every version agrees, measures, and reports.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "tandem/core/registry.h"
 #include "tandem/report/study_report.h"
 #include "tandem/study/options.h"
 
@@ -21,19 +22,20 @@ enum class CaseKind {
 };
 
 struct Study {
-  std::string_view name;
-  std::string_view summary;
-  std::string_view types;    // allowed types of a case: "f32, f64"
-  std::string_view example;  // an example case: "1000x1000 f32"
-  CaseKind kind = CaseKind::matrix;
-  StudyReport (*run)(const StudyOptions& options);
+  std::string name;
+  std::string summary;
+  std::string types;    // allowed types of a case: "f32, f64"
+  std::string example;  // an example case: "1000x1000 f32"
+  CaseKind kind = CaseKind::none;
+  // Members of StudyOptions that the study reads, of those that not all studies do.
+  std::vector<std::string> options;
+  StudyReport (*run)(const StudyOptions& options) = nullptr;
+
+  bool reads(std::string_view option) const { return std::ranges::find(options, option) != options.end(); }
 };
 
 // In display order.
-std::span<const Study> all_studies();
-
-// Throws Error for an unknown name.
-const Study& find_study(std::string_view name);
+const Registry<Study>& studies();
 
 // Throws Error if the text is not a case of that study.
 void check_case(const Study& study, std::string_view text);

@@ -11,6 +11,7 @@
 #include "tandem/data/loader/augmented_source.h"
 #include "tandem/data/synthetic/digits.h"
 #include "tandem/nn/mlp.h"
+#include "tandem/optim/fused_optimizer.h"
 #include "tandem/study/batch_hash.h"
 #include "tandem/study/machine_report.h"
 #include "tandem/study/measure.h"
@@ -55,7 +56,7 @@ class Training {
 
   std::unique_ptr<BatchSource> source_;
   std::unique_ptr<Module> model_;
-  Optimizer optimizer_;
+  FusedOptimizer optimizer_;
   TrainingTask task_;
   std::unique_ptr<Engine> engine_;
   std::int64_t epoch_ = 0;

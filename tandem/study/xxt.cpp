@@ -12,7 +12,7 @@ namespace tandem {
 namespace {
 
 StudyCase make_case(const std::string& name, const StudyOptions& options) {
-  const CaseName parsed = parse_case(find_study("xxt"), name);
+  const CaseName parsed = parse_case(studies().get("xxt"), name);
   check_fits("xxt", name,
              (static_cast<double>(parsed.rows) + static_cast<double>(parsed.columns)) *
                  static_cast<double>(parsed.rows));

@@ -10,9 +10,7 @@
 #include "tandem/core/check.h"
 #include "tandem/files/safetensors.h"
 #include "tandem/files/safetensors_parts.h"
-#include "tandem/nn/cnn.h"
-#include "tandem/nn/mlp.h"
-#include "tandem/nn/resnet.h"
+#include "tandem/nn/model_registry.h"
 
 namespace tandem {
 namespace {
@@ -100,17 +98,14 @@ ModelInfo read_info(const Metadata& metadata) {
   ModelInfo info;
   Architecture& architecture = info.architecture;
   architecture.model = metadata.text("model");
-  const auto known = model_names();
-  metadata.need(std::ranges::find(known, architecture.model) != known.end(),
-                "expected one of the models {}, got '{}'", fmt::join(known, ", "), architecture.model);
+  metadata.need(models().find(architecture.model) != nullptr,
+                "'{}' is not a model this program knows (known: {}): register_model() it first",
+                architecture.model, models().list());
   if (architecture.expects_flat_input()) architecture.layers = metadata.sizes("layers");
   const std::string& activation = metadata.text("activation");
-  const auto all = {Activation::sigmoid, Activation::tanh, Activation::relu};
-  const auto* found =
-      std::find_if(all.begin(), all.end(), [&](Activation a) { return activation == name_of(a); });
-  metadata.need(found != all.end(), "expected sigmoid, tanh or relu as tandem.activation, got '{}'",
-                activation);
-  architecture.activation = *found;
+  metadata.need(activations().find(activation) != nullptr,
+                "expected one of {} as tandem.activation, got '{}'", activations().list(), activation);
+  architecture.activation = parse_activation(activation);
   const std::string& loss = metadata.text("loss");
   metadata.need(loss == "cross-entropy" || loss == "mse",
                 "expected cross-entropy or mse as tandem.loss, got '{}'", loss);
@@ -168,34 +163,6 @@ void check_weights(const Metadata& metadata, const Architecture& architecture, c
 }
 
 }  // namespace
-
-std::string Architecture::to_string() const {
-  if (!expects_flat_input()) return fmt::format("{} with {} classes", model, classes);
-  return fmt::format("{} {} {}", model, fmt::join(layers, ","), name_of(activation));
-}
-
-std::span<const std::string_view> model_names() {
-  static constexpr std::string_view names[] = {"mlp", "cnn", "resnet18", "resnet34", "resnet50"};
-  return names;
-}
-
-std::unique_ptr<Module> make_model(const Architecture& architecture, std::uint64_t seed) {
-  const std::string& name = architecture.model;
-  if (architecture.expects_flat_input())
-    return make_mlp({.layers = architecture.layers,
-                     .activation = architecture.activation,
-                     .dropout = architecture.dropout,
-                     .sigmoid_output = architecture.loss == LossKind::mse,
-                     .seed = seed});
-  if (name == "cnn")
-    return std::make_unique<Cnn>(
-        CnnOptions{.classes = architecture.classes, .channels = architecture.channels, .seed = seed});
-  expect(name.starts_with("resnet"));
-  return std::make_unique<ResNet>(ResNetOptions{.depth = std::stoi(name.substr(6)),
-                                                .classes = architecture.classes,
-                                                .channels = architecture.channels,
-                                                .seed = seed});
-}
 
 ImageInput ModelInfo::input() const {
   return {.flat = architecture.expects_flat_input(),

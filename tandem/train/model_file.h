@@ -6,37 +6,16 @@
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "tandem/augment/photo_recipe.h"
 #include "tandem/core/write_file.h"
-#include "tandem/nn/loss.h"
+#include "tandem/nn/architecture.h"
 #include "tandem/nn/module.h"
-#include "tandem/ops/activation.h"
 #include "tandem/train/image_input.h"
 
 namespace tandem {
-
-// Everything needed to construct a network.
-struct Architecture {
-  std::string model = "mlp";
-  std::vector<std::int64_t> layers;        // mlp only: sizes from input to output
-  std::int64_t channels = 0, classes = 0;  // other models: image channels and number of classes
-  Activation activation = Activation::sigmoid;
-  LossKind loss = LossKind::cross_entropy;  // mse: the outputs are sigmoids
-  double dropout = 0;
-
-  bool expects_flat_input() const { return model == "mlp"; }
-  std::string to_string() const;  // "mlp 784,200,10 sigmoid", "resnet18 with 2 classes"
-};
-
-// The known models: mlp, cnn, resnet18, resnet34, resnet50.
-std::span<const std::string_view> model_names();
-
-std::unique_ptr<Module> make_model(const Architecture& architecture, std::uint64_t seed);
 
 struct ModelInfo {
   Architecture architecture;
@@ -66,8 +45,8 @@ void save_model(const std::filesystem::path& path, const NamedTensors& weights, 
 // The same in two steps (core/write_file.h).
 PendingFile start_model(const std::filesystem::path& path, const NamedTensors& weights,
                         const ModelInfo& info);
-// Throws Error for a damaged file, one without Tandem's metadata, or weights that do not match the stated
-// architecture; the text then names the tensors and shapes that differ.
+// Throws Error for a damaged file, one without Tandem's metadata or of a model that is not in models(), or
+// weights that do not match the stated architecture; the text then names the tensors and shapes that differ.
 Model load_model(const std::filesystem::path& path);
 
 }  // namespace tandem

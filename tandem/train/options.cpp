@@ -12,8 +12,10 @@
 
 #include "tandem/augment/recipe.h"
 #include "tandem/core/check.h"
+#include "tandem/data/dataset_registry.h"
 #include "tandem/files/read_file.h"
-#include "tandem/train/model_file.h"
+#include "tandem/nn/model_registry.h"
+#include "tandem/optim/optimizer_registry.h"
 
 namespace tandem {
 namespace {
@@ -120,6 +122,34 @@ TrainField choice(const char* key, T TrainOptions::*member, Names<T> names, cons
           }};
 }
 
+// The texts of a registry, which stay valid: fields point to them.
+template <class Row>
+const char* choices_of(const Registry<Row>& registry) {
+  static const std::string text = registry.choices();
+  return text.c_str();
+}
+template <class Row, class T>
+Names<T> names_of(const Registry<Row>& registry, T Row::*member) {
+  Names<T> names;
+  for (const Row& row : registry.rows()) names.emplace_back(row.name.c_str(), row.*member);
+  return names;
+}
+
+// The name of a row, which may be registered after the table of fields was made.
+template <class Row>
+TrainField registered(const char* key, std::string TrainOptions::*member, const Registry<Row>& registry) {
+  return {key,
+          TrainField::Kind::text,
+          "NAME",
+          choices_of(registry),
+          [member](const TrainOptions& options) { return TomlValue(options.*member); },
+          [member, &registry](TrainOptions& options, const TomlValue& value) {
+            check(registry.find(text_in(value)) != nullptr, "expected one of {}, got {}", registry.list(),
+                  quoted(value));
+            options.*member = text_in(value);
+          }};
+}
+
 TrainField layer_sizes() {
   return {
       "layers",
@@ -170,11 +200,6 @@ void worker_count(const std::string& given) {
   check(given == "auto" || (whole && count >= 0 && count <= max_workers),
         "expected auto or a whole number from 0 to {}, got '{}'", max_workers, given);
 }
-void known_model(const std::string& given) {
-  const auto known = model_names();
-  check(std::ranges::find(known, given) != known.end(), "expected one of {}, got '{}'",
-        fmt::join(known, ", "), given);
-}
 void known_device(const std::string& given) {
   if (given == "auto") return;
   try {
@@ -196,17 +221,20 @@ TrainField augmentation() {
           }};
 }
 
+const char* data_help() {
+  static const std::string text = datasets().list() + ", or a folder";
+  return text.c_str();
+}
+
 std::vector<TrainField> make_fields() {
   using O = TrainOptions;
   return {
-      text("data", &O::data, "DATA", "digits, mnist, fashion-mnist, plates, or a folder", nonempty_text),
+      text("data", &O::data, "DATA", data_help(), nonempty_text),
       text("from", &O::from, "PATH", "Folder or archive that holds the data set's files", any_text),
-      text("model", &O::model, "NAME", "mlp, cnn, resnet18, resnet34 or resnet50", known_model),
+      registered("model", &O::model, models()),
       layer_sizes(),
-      choice("activation", &O::activation,
-             Names<Activation>{
-                 {"sigmoid", Activation::sigmoid}, {"tanh", Activation::tanh}, {"relu", Activation::relu}},
-             "sigmoid, tanh or relu"),
+      choice("activation", &O::activation, names_of(activations(), &ActivationRow::activation),
+             choices_of(activations())),
       real("dropout", &O::dropout, 0, false, 1, "Probability of dropping a hidden value in training"),
       choice("loss", &O::loss,
              Names<LossKind>{{"cross-entropy", LossKind::cross_entropy}, {"mse", LossKind::mse}},
@@ -217,19 +245,11 @@ std::vector<TrainField> make_fields() {
       integer("batches_per_epoch", &O::batches_per_epoch, 0, std::int64_t{1} << 31,
               "Random batches per epoch; 0: all of the data"),
       real("lr", &O::learning_rate, 0, true, infinity, "Learning rate"),
-      choice("optimizer", &O::optimizer,
-             Names<OptimizerKind>{
-                 {"sgd", OptimizerKind::sgd}, {"adam", OptimizerKind::adam}, {"adamw", OptimizerKind::adamw}},
-             "sgd, adam or adamw"),
-      real("momentum", &O::momentum, 0, false, 1, "Momentum of sgd"),
+      registered("optimizer", &O::optimizer, optimizers()),
+      real("momentum", &O::momentum, 0, false, 1, "Momentum, of an optimizer that has it"),
       flag("nesterov", &O::nesterov, "Nesterov momentum"),
       real("weight_decay", &O::weight_decay, 0, false, infinity, "Weight decay"),
-      choice("schedule", &O::schedule,
-             Names<ScheduleKind>{{"constant", ScheduleKind::constant},
-                                 {"step", ScheduleKind::step},
-                                 {"cosine", ScheduleKind::cosine},
-                                 {"one-cycle", ScheduleKind::one_cycle}},
-             "constant, step, cosine or one-cycle"),
+      choice("schedule", &O::schedule, names_of(schedules(), &ScheduleRow::kind), choices_of(schedules())),
       integer("step_size", &O::step_size, 1, max_count, "Epochs between reductions, for schedule step"),
       real("gamma", &O::gamma, 0, true, infinity, "Factor of each reduction, for schedule step"),
       real("min_lr", &O::min_lr, 0, false, infinity, "Final learning rate of schedule cosine"),
@@ -289,7 +309,7 @@ ScheduleOptions TrainOptions::schedule_options() const {
 }
 
 OptimizerOptions TrainOptions::update_options() const {
-  return {.kind = optimizer, .momentum = momentum, .nesterov = nesterov, .weight_decay = weight_decay};
+  return {.momentum = momentum, .nesterov = nesterov, .weight_decay = weight_decay};
 }
 
 LoaderOptions TrainOptions::loader_options() const {
@@ -384,12 +404,11 @@ TrainOptions default_options(const std::string& model, bool photographs) {
   TrainOptions options;
   options.model = model;
   if (photographs) options.augment = normalize_recipe("photo");
-  if (model == "mlp") return options;
-  const bool small = model == "cnn";
-  options.optimizer = OptimizerKind::adam;
-  options.learning_rate = 1e-3;
-  options.batch_size = small ? 64 : 32;
-  options.epochs = small ? 10 : 25;
+  const TrainingDefaults& defaults = models().get(model).defaults;
+  options.optimizer = defaults.optimizer;
+  options.learning_rate = defaults.learning_rate;
+  options.batch_size = defaults.batch_size;
+  options.epochs = defaults.epochs;
   return options;
 }
 
@@ -416,7 +435,7 @@ void apply_preset(TrainOptions& options, const std::string& name) {
   options.label_smoothing = 0.05;
   options.epochs = 40;
   options.batch_size = 128;
-  options.optimizer = OptimizerKind::sgd;
+  options.optimizer = "sgd";
   options.learning_rate = 0.2;
   options.momentum = 0.9;
   options.nesterov = true;
@@ -429,20 +448,24 @@ void check_options(const TrainOptions& options) {
   check_schedule(options.schedule_options());
   check(options.loss == LossKind::cross_entropy || options.label_smoothing == 0,
         "[train] label_smoothing requires loss cross-entropy, got mse");
-  check(options.optimizer == OptimizerKind::sgd || (options.momentum == 0 && !options.nesterov),
-        "[train] momentum and nesterov require optimizer sgd");
+  const OptimizerRow& optimizer = optimizers().get(options.optimizer);
+  check(optimizer.has_momentum || options.momentum == 0,
+        "[train] expected no momentum with optimizer {}, which has none, got {}", optimizer.name,
+        options.momentum);
+  check(optimizer.has_nesterov || !options.nesterov, "[train] expected no nesterov with optimizer {}",
+        optimizer.name);
   check(!options.nesterov || options.momentum > 0, "[train] expected momentum above 0 with nesterov, got {}",
         options.momentum);
-  const bool is_mlp = options.model == "mlp";
-  check(!is_mlp || (!options.freeze && !options.freeze_bn && options.pretrained == "none"),
-        "[train] pretrained, freeze and freeze_bn require model cnn or resnet, got mlp");
-  check(is_mlp || (options.loss == LossKind::cross_entropy && options.dropout == 0),
+  const bool is_flat = models().get(options.model).flat_input;
+  check(!is_flat || (!options.freeze && !options.freeze_bn && options.pretrained == "none"),
+        "[train] pretrained, freeze and freeze_bn require a model of images, got {}", options.model);
+  check(is_flat || (options.loss == LossKind::cross_entropy && options.dropout == 0),
         "[train] loss mse and dropout require model mlp, got {}", options.model);
-  check(!is_mlp || options.mix_recipe().empty(),
-        "[train] mixup and cutmix require model cnn or resnet, got mlp");
+  check(!is_flat || options.mix_recipe().empty(),
+        "[train] mixup and cutmix require a model of images, got {}", options.model);
   check_mix_recipe(options.mix_recipe());
-  check(options.pretrained != "auto" || options.model.starts_with("resnet"),
-        "[train] expected a file or none as pretrained for {}, got auto: only resnets have published weights",
+  check(options.pretrained != "auto" || has_weights(options.model),
+        "[train] expected a file or none as pretrained for {}, got auto: no weights are published for it",
         options.model);
 }
 

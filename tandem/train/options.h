@@ -19,16 +19,16 @@
 #include "tandem/nn/loss.h"
 #include "tandem/ops/activation.h"
 #include "tandem/ops/matmul.h"
-#include "tandem/optim/optimizer.h"
+#include "tandem/optim/optimizer_options.h"
 #include "tandem/optim/schedule.h"
 
 namespace tandem {
 
 struct TrainOptions {
-  // digits, mnist, fashion-mnist, plates, a folder with the four idx files, or a folder of photographs
+  // a name of datasets(), a folder with the four idx files, or a folder of photographs
   std::string data = "digits";
   std::string from;           // folder or archive with the data set's files, if the cache does not have them
-  std::string model = "mlp";  // one of model_names()
+  std::string model = "mlp";  // one of models()
   std::vector<std::int64_t> layers = {784, 200, 10};
   Activation activation = Activation::sigmoid;
   double dropout = 0;
@@ -39,7 +39,7 @@ struct TrainOptions {
   std::int64_t batch_size = 16;
   std::int64_t batches_per_epoch = 0;  // 0: all of the data
   double learning_rate = 0.5;
-  OptimizerKind optimizer = OptimizerKind::sgd;
+  std::string optimizer = "sgd";  // one of optimizers()
   double momentum = 0;
   bool nesterov = false;
   double weight_decay = 0;

@@ -10,6 +10,7 @@
 #include "tandem/core/check.h"
 #include "tandem/core/host_memory.h"
 #include "tandem/core/parallel.h"
+#include "tandem/data/dataset_registry.h"
 #include "tandem/data/image_folder.h"
 #include "tandem/data/synthetic/plates.h"
 #include "tandem/text/utf8.h"
@@ -218,8 +219,8 @@ TrainingData load_plates(const TrainOptions& options) {
 }  // namespace
 
 bool is_photo_data(const std::string& data) {
-  if (data == "plates") return true;
-  if (data == "digits" || data == "mnist" || data == "fashion-mnist" || !is_folder(data)) return false;
+  if (const DatasetRow* const row = datasets().find(data)) return row->is_photographs();
+  if (!is_folder(data)) return false;
   std::error_code error;
   for (fs::directory_iterator entry(data, error), end; !error && entry != end; entry.increment(error))
     if (entry->path().filename().native().find("-ubyte") != std::string::npos) return false;

@@ -5,9 +5,8 @@
 #include <filesystem>
 
 #include "tandem/core/check.h"
+#include "tandem/data/dataset_registry.h"
 #include "tandem/data/mnist.h"
-#include "tandem/data/synthetic/digits.h"
-#include "tandem/files/fetch.h"
 #include "tandem/train/photo_data.h"
 
 namespace tandem {
@@ -15,15 +14,11 @@ namespace tandem {
 DataSplit load_split(const std::string& data, const std::string& from, const MessageFunction& on_message,
                      std::int64_t digits) {
   namespace fs = std::filesystem;
-  if (data == "digits") return digits_split(digits);
-  if (data == "mnist" || data == "fashion-mnist")
-    return load_mnist(data, fetch_dataset(data, {.from = from, .on_message = on_message}));
+  if (datasets().find(data)) return load_dataset(data, {.from = from, .on_message = on_message}, digits);
   std::error_code ignored;
-  check(
-      fs::is_directory(data, ignored),
-      "[train] expected digits, mnist, fashion-mnist, plates or a folder with idx files or photographs, got "
-      "'{}'",
-      data);
+  check(fs::is_directory(data, ignored),
+        "[train] expected one of {} or a folder with idx files or photographs, got '{}'", datasets().list(),
+        data);
   DataSplit split = load_mnist("mnist", data);
   const fs::path folder = fs::path(data).lexically_normal();
   split.name = (folder.has_filename() ? folder : folder.parent_path()).filename().string();

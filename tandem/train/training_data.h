@@ -15,8 +15,8 @@ namespace tandem {
 
 using MessageFunction = std::function<void(const std::string& line)>;
 
-// Loads the split named `data`: mnist and fashion-mnist are downloaded if they are not cached, digits are
-// rendered (`digits` training images), anything else is a folder with the four idx files.
+// Loads the split named `data`, a row of datasets(): fetched if it is not cached, or rendered (`digits`
+// training images). Anything else is a folder with the four idx files.
 DataSplit load_split(const std::string& data, const std::string& from, const MessageFunction& on_message,
                      std::int64_t digits = 60000);
 

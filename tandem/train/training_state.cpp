@@ -10,6 +10,8 @@
 #include "tandem/data/loader/photo_source.h"
 #include "tandem/data/loader/traced_source.h"
 #include "tandem/nn/backbone_model.h"
+#include "tandem/nn/model_registry.h"
+#include "tandem/optim/optimizer_registry.h"
 
 namespace tandem {
 namespace {
@@ -104,10 +106,11 @@ TrainingState::TrainingState(std::unique_ptr<Module> model, const TrainOptions& 
                              const TrainingImages& images, Device device, const MessageFunction& on_message,
                              Timeline* timeline)
     : model_(moved_to(std::move(model), device)),
-      optimizer_(trainable_parameters(*model_), options.update_options(), options.learning_rate),
+      optimizer_(make_optimizer(options.optimizer, trainable_parameters(*model_), options.update_options(),
+                                options.learning_rate)),
       source_(source_of(options, images, device, on_message, timeline)),
       task_{.model = *model_,
-            .optimizer = optimizer_,
+            .optimizer = *optimizer_,
             .source = *source_,
             .schedule = options.schedule_options(),
             .learning_rate = options.learning_rate,
@@ -131,7 +134,7 @@ void check_model_fits_data(const TrainOptions& options, const TrainingImages& im
           "got one for photographs: '{}'",
           options.augment);
   if (!architecture_of(options, images).expects_flat_input()) {
-    constexpr std::int64_t min_side = 8;
+    const std::int64_t min_side = models().get(options.model).min_side;
     check(std::min(images.height, images.width) >= min_side && images.channels <= max_image_channels,
           "[train] expected images of {0}x{0} or more with at most {1} channels for {2}, got {3}", min_side,
           max_image_channels, options.model, image_description(images));

@@ -31,14 +31,14 @@ class TrainingState {
 
   Module& model() { return *model_; }
   const Module& model() const { return *model_; }
-  Optimizer& optimizer() { return optimizer_; }
+  Optimizer& optimizer() { return *optimizer_; }
   const TrainingTask& task() const { return task_; }
   // Created on first use: load a checkpoint before that.
   Engine& engine();
 
  private:
   std::unique_ptr<Module> model_;
-  Optimizer optimizer_;
+  std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<BatchSource> source_;
   TrainingTask task_;
   std::unique_ptr<Engine> engine_;

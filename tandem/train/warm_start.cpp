@@ -1,6 +1,7 @@
 #include "tandem/train/warm_start.h"
 
 #include "tandem/device/on_backend.h"
+#include "tandem/nn/model_registry.h"
 #include "tandem/ops/conv/conv2d.h"
 #include "tandem/ops/fill.h"
 #include "tandem/ops/matmul.h"
@@ -51,8 +52,9 @@ void warm_up(Device device, bool convolves, MatmulPrecision precision) {
 
 std::future<void> start_warm_up(const TrainOptions& options) {
   if (!has_cuda || options.device == "cpu") return {};
-  return std::async(std::launch::async, [name = options.device, convolves = options.model != "mlp",
-                                         precision = options.precision] {
+  const ModelRow* const model = models().find(options.model);
+  const bool convolves = !model || !model->flat_input;
+  return std::async(std::launch::async, [name = options.device, convolves, precision = options.precision] {
     if (name != "auto")
       warm_up(parse_device(name), convolves, precision);
     else if (cuda_device_count() > 0)

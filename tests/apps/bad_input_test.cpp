@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tandem/data/dataset_registry.h"
 #include "tandem/device/device.h"
 #include "tandem/image/encode_png.h"
 #include "tandem/image/example_photo.h"
@@ -105,8 +106,8 @@ TEST_F(BadInput, VerifyDeterminism) {
   expect_usage(command, {"digits", "--augment", "noise 0 nan"},
                "--augment: noise: expected a fraction of full scale from 0 to 1, got 0 to nan");
   expect_failure(1, {command, "nowhere"},
-                 "[train] expected digits, mnist, fashion-mnist, plates or a folder with idx files or "
-                 "photographs, got 'nowhere'");
+                 "[train] expected one of " + datasets().list() +
+                     " or a folder with idx files or photographs, got 'nowhere'");
 }
 
 TEST_F(BadInput, UsageOfFilter) {
@@ -118,7 +119,7 @@ TEST_F(BadInput, UsageOfFilter) {
   expect_usage("filter", {"photo.png", "-o", "out.png", "--filter", "ring", "--gradient"},
                "--gradient requires --kernel");
   expect_usage("filter", {"photo.png", "-o", "out.png", "--filter", "sobel9"},
-               "--filter: expected sobel1, sobel2, sobel3, sobel4, ring or all, got 'sobel9'");
+               "--filter: expected one of sobel1, sobel2, sobel3, sobel4, ring, all, got 'sobel9'");
   expect_usage("filter", {"photo.png", "-o", "out.png", "--kernel", "1 2; 3"},
                "--kernel: expected kernel rows of equal length, got 2 and 1 numbers");
   expect_usage("filter", {"photo.png", "-o", "out.png", "--kernel", "1 a"},

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "tandem/data/dataset_registry.h"
 #include "tests/apps/program.h"
 
 namespace tandem {
@@ -29,10 +30,8 @@ class FetchCommand : public testing::Test {
 
 TEST_F(FetchCommand, Usage) {
   expect_failure(2, {"fetch"}, "DATA is required (see tandem fetch --help)");
-  expect_failure(
-      2, {"fetch", "cifar"},
-      "DATA: expected one of mnist, fashion-mnist, resnet18, resnet34, resnet50, got 'cifar' (see tandem "
-      "fetch --help)");
+  expect_failure(2, {"fetch", "cifar"},
+                 "DATA: expected one of " + fetchable_names() + ", got 'cifar' (see tandem fetch --help)");
 }
 
 TEST_F(FetchCommand, WrongFiles_AreErrors) {

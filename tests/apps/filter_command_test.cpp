@@ -29,7 +29,7 @@ class FilterCommand : public testing::Test {
 };
 
 TEST_F(FilterCommand, NamedFilter_WritesPngOfSameSize) {
-  for (const PhotoFilter& filter : builtin_filters()) {
+  for (const PhotoFilter& filter : builtin_filters().rows()) {
     const Image image = filtered({"--filter", filter.name});
     EXPECT_EQ(image, apply_filter(photo_, filter)) << filter.name;
   }
@@ -54,14 +54,15 @@ TEST_F(FilterCommand, Jpeg_IsRotatedByExifOrientation) {
   const ProgramResult result =
       run_program({"filter", jpeg, "--filter", "sobel1", "-o", "out.png"}, folder_.path());
   EXPECT_EQ(result.status, 0) << result.err;
-  EXPECT_EQ(load_image(folder_ / "out.png"), apply_filter(photo, builtin_filter("sobel1")));
+  EXPECT_EQ(load_image(folder_ / "out.png"), apply_filter(photo, builtin_filters().get("sobel1")));
 }
 
 TEST_F(FilterCommand, Example_NeedsNoFile) {
   const ProgramResult result =
       run_program({"filter", "example", "--filter", "ring", "-o", "out.png"}, folder_.path());
   EXPECT_EQ(result.status, 0) << result.err;
-  EXPECT_EQ(load_image(folder_ / "out.png"), apply_filter(example_photo(640, 960), builtin_filter("ring")));
+  EXPECT_EQ(load_image(folder_ / "out.png"),
+            apply_filter(example_photo(640, 960), builtin_filters().get("ring")));
 }
 
 TEST_F(FilterCommand, UnusualFileNames_Work) {
@@ -70,17 +71,18 @@ TEST_F(FilterCommand, UnusualFileNames_Work) {
     const ProgramResult result = run_program(
         {"filter", "./" + name + ".jpg", "--filter", "ring", "-o", "./" + name + ".png"}, folder_.path());
     EXPECT_EQ(result.status, 0) << result.err;
-    EXPECT_EQ(load_image(folder_ / (name + ".png")), apply_filter(photo_, builtin_filter("ring"))) << name;
+    EXPECT_EQ(load_image(folder_ / (name + ".png")), apply_filter(photo_, builtin_filters().get("ring")))
+        << name;
   }
 }
 
 TEST_F(FilterCommand, ExistingOutput_IsReplaced) {
   put_bytes(folder_ / "out.png", "old");
-  EXPECT_EQ(filtered({"--filter", "ring"}), apply_filter(photo_, builtin_filter("ring")));
+  EXPECT_EQ(filtered({"--filter", "ring"}), apply_filter(photo_, builtin_filters().get("ring")));
   const ProgramResult result =
       run_program({"filter", "photo.png", "--filter", "ring", "-o", "photo.png"}, folder_.path());
   EXPECT_EQ(result.status, 0) << result.err;
-  EXPECT_EQ(load_image(folder_ / "photo.png"), apply_filter(photo_, builtin_filter("ring")));
+  EXPECT_EQ(load_image(folder_ / "photo.png"), apply_filter(photo_, builtin_filters().get("ring")));
 }
 
 }  // namespace

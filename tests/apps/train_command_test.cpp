@@ -9,6 +9,7 @@
 #include <random>
 
 #include "tandem/image/encode_png.h"
+#include "tandem/ops/activation.h"
 #include "tandem/text/utf8.h"
 #include "tests/apps/program.h"
 #include "tests/train/small_run.h"
@@ -150,7 +151,7 @@ TEST_F(TrainCommand, Flags_OverrideFileAndFileOverridesPreset) {
 TEST_F(TrainCommand, BadInput) {
   expect_usage({"train", "--epochs", "0"}, "--epochs: expected a whole number from 1 to 16777216, got '0'");
   expect_usage({"train", "--activation", "swish"},
-               "--activation: expected one of sigmoid, tanh, relu, got 'swish'");
+               "--activation: expected one of " + activations().list() + ", got 'swish'");
   expect_usage({"train", "--preset", "worst"}, "--preset: expected best, got 'worst'");
   expect_usage({"train", "--save-every", "-1"}, "--save-every: expected seconds of 0 or more, got '-1'");
   expect_usage({"train", "data", "--color", "2"}, "The following arguments were not expected: 2 --color");

@@ -92,12 +92,12 @@ void expect_image(const Image& image, const Image& gray, const std::vector<doubl
 class PhotoFilterTest : public testing::TestWithParam<Device> {};
 
 TEST_P(PhotoFilterTest, EveryBuiltInFilter_EqualsItsDefinition) {
-  ASSERT_EQ(builtin_filters().size(), std::size(definitions));
+  ASSERT_EQ(builtin_filters().rows().size(), std::size(definitions));
   for (const Definition& definition : definitions)
     for (const auto& [height, width] : sizes) {
       SCOPED_TRACE(testing::Message() << definition.name << " on " << height << "x" << width);
       const Image gray = noise(height, width, 1);
-      const PhotoFilter& filter = builtin_filter(definition.name);
+      const PhotoFilter& filter = builtin_filters().get(definition.name);
       EXPECT_EQ(filter.gradient, definition.gradient);
       expect_image(apply_filter(gray, filter, GetParam()), gray,
                    response(gray, definition.kernel, definition.gradient));
@@ -148,7 +148,7 @@ TEST_P(PhotoFilterTest, ConstantResponse_IsBlack) {
 TEST_P(PhotoFilterTest, ColorPhoto_IsConvertedToGray) {
   const Image photo = noise(11, 8, 3);
   const Image gray = to_gray(photo);
-  for (const PhotoFilter& filter : builtin_filters())
+  for (const PhotoFilter& filter : builtin_filters().rows())
     EXPECT_EQ(apply_filter(photo, filter, GetParam()), apply_filter(gray, filter, GetParam()));
 }
 
@@ -156,7 +156,8 @@ TEST_P(PhotoFilterTest, Sheet_ShowsThePhotoAndEveryFilter) {
   const Image photo = example_photo(40, 60);
   std::vector<LabeledImage> images = {{photo, "photograph"}};
   for (const Definition& definition : definitions)
-    images.push_back({apply_filter(photo, builtin_filter(definition.name), GetParam()), definition.name});
+    images.push_back(
+        {apply_filter(photo, builtin_filters().get(definition.name), GetParam()), definition.name});
   EXPECT_EQ(filter_sheet(photo, GetParam()), contact_sheet(images, {.columns = 3}));
 }
 
@@ -194,8 +195,8 @@ TEST(ParseFilter, InvalidText_Throws) {
 }
 
 TEST(BuiltinFilter, UnknownName_Throws) {
-  EXPECT_EQ(error_text([] { builtin_filter("Sobel1"); }),
-            "[filter] expected sobel1, sobel2, sobel3, sobel4, ring or all, got 'Sobel1'");
+  EXPECT_EQ(error_text([] { builtin_filters().get("Sobel1"); }),
+            "[filter] expected one of sobel1, sobel2, sobel3, sobel4, ring, got 'Sobel1'");
 }
 
 }  // namespace

@@ -47,5 +47,13 @@ TEST(Registry, Add_EmptyOrTakenName_IsAnError) {
   EXPECT_EQ(registry.names(), std::vector<std::string>{"dog"});
 }
 
+TEST(Registry, Choices_JoinsTheNamesAsASentenceDoes) {
+  const Registry<Row> three("animal", {{"cat", ""}, {"dog", ""}, {"cow", ""}});
+  EXPECT_EQ(three.choices(), "cat, dog or cow");
+  EXPECT_EQ(three.list(), "cat, dog, cow");
+  EXPECT_EQ(Registry<Row>("animal", {{"cat", ""}}).choices(), "cat");
+  EXPECT_EQ(Registry<Row>("animal").choices(), "");
+}
+
 }  // namespace
 }  // namespace tandem

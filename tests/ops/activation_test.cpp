@@ -114,5 +114,19 @@ TEST(Activation, UnsupportedInput_ErrorNamesDtypes) {
   EXPECT_EQ(error_text([&] { relu(Tensor()); }), "[relu] expected a tensor, got an undefined one");
 }
 
+TEST(Activation, Rows_AreInTheOrderOfTheEnumAndApplyTheirFunction) {
+  const Tensor x = random_tensor({40}, DType::f32, cpu_device, 3);
+  for (std::size_t i = 0; i < activations().rows().size(); ++i) {
+    const ActivationRow& row = activations().rows()[i];
+    EXPECT_EQ(row.activation, static_cast<Activation>(i));
+    EXPECT_EQ(name_of(row.activation), row.name);
+    EXPECT_EQ(parse_activation(row.name), row.activation);
+    EXPECT_EQ(values_of(row.apply(x)), values_of(activate(row.activation, x))) << row.name;
+  }
+  EXPECT_EQ(activations().list().find("sigmoid, tanh, relu"), 0u);
+  EXPECT_EQ(error_text([] { parse_activation("swish"); }),
+            "[activation] expected one of " + activations().list() + ", got 'swish'");
+}
+
 }  // namespace
 }  // namespace tandem

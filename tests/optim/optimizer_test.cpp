@@ -1,4 +1,4 @@
-#include "tandem/optim/optimizer.h"
+#include "tandem/optim/fused_optimizer.h"
 
 #include <fmt/format.h>
 
@@ -74,7 +74,7 @@ TEST_P(OptimizerTest, Step_FollowsTheFormulasForEveryElement) {
     const NamedTensors parameters = many_parameters(dtype(), device());
     std::vector<Weight> expected;
     for (double value : all_values(parameters)) expected.push_back({.w = value});
-    Optimizer optimizer(parameters, options, 0.1);
+    FusedOptimizer optimizer(parameters, options, 0.1);
     for (int t = 1; t <= 4; ++t) {
       set_gradients(parameters, static_cast<std::uint32_t>(100 * t));
       std::vector<double> gradients;
@@ -101,7 +101,7 @@ TEST_P(OptimizerTest, ParametersWithoutGradient_StayUnchanged) {
   for (const auto& [name, options] : all_rules()) {
     set_gradients(parameters, 5);
     for (std::size_t i = 0; i < parameters.size(); i += 2) parameters[i].tensor.set_grad(Tensor());
-    Optimizer optimizer(parameters, options, 0.1);
+    FusedOptimizer optimizer(parameters, options, 0.1);
     std::vector<std::vector<double>> before;
     for (const auto& [parameter_name, parameter] : parameters) before.push_back(values_of(parameter));
     optimizer.step();
@@ -130,8 +130,8 @@ TEST_P(OptimizerTest, SavedState_ContinuesWithTheSameBits) {
   for (const auto& [name, options] : all_rules()) {
     SCOPED_TRACE(name);
     NamedTensors whole = many_parameters(dtype(), device()), resumed = many_parameters(dtype(), device());
-    Optimizer first(whole, options, 0.05);
-    const auto run = [](Optimizer& optimizer, const NamedTensors& parameters, std::uint32_t from,
+    FusedOptimizer first(whole, options, 0.05);
+    const auto run = [](FusedOptimizer& optimizer, const NamedTensors& parameters, std::uint32_t from,
                         std::uint32_t to) {
       for (std::uint32_t step = from; step < to; ++step) {
         set_gradients(parameters, 31 * step);
@@ -139,7 +139,7 @@ TEST_P(OptimizerTest, SavedState_ContinuesWithTheSameBits) {
       }
     };
     run(first, whole, 0, 3);
-    Optimizer second(resumed, options, 0.05);
+    FusedOptimizer second(resumed, options, 0.05);
     for (std::size_t i = 0; i < whole.size(); ++i)
       copy_into(resumed[i].tensor.detach(), whole[i].tensor.detach());
     second.load_state(first.state());

@@ -82,5 +82,11 @@ TEST(Schedule, InvalidOptions_Throw) {
             "[schedule] expected div factors above 0, got 0 and 10000");
 }
 
+TEST(Schedules, Rows_AreInTheOrderOfTheirKinds) {
+  EXPECT_EQ(schedules().list(), "constant, step, cosine, one-cycle");
+  for (std::size_t i = 0; i < schedules().rows().size(); ++i)
+    EXPECT_EQ(schedules().rows()[i].kind, static_cast<ScheduleKind>(i));
+}
+
 }  // namespace
 }  // namespace tandem

@@ -6,7 +6,7 @@
 #include "tandem/ops/cross_entropy.h"
 #include "tandem/ops/mse.h"
 #include "tandem/ops/one_hot.h"
-#include "tandem/optim/optimizer.h"
+#include "tandem/optim/fused_optimizer.h"
 #include "tandem/optim/schedule.h"
 #include "tests/golden/golden.h"
 #include "tests/ops/op_test.h"
@@ -87,7 +87,7 @@ TEST_P(Trajectory, EveryStep_EqualsPyTorch) {
     SCOPED_TRACE(one.name);
     const auto network = network_of(one, dtype(), device());
     const double base_lr = one.params.at("options").at("lr");
-    Optimizer optimizer(network->parameters(), optimizer_options_of(one), base_lr);
+    FusedOptimizer optimizer(network->parameters(), optimizer_options_of(one), base_lr);
     const double base_momentum = optimizer.momentum();
     const ScheduleOptions schedule = schedule_of(one);
     const std::int64_t per_epoch = one.params.at("steps_per_epoch");

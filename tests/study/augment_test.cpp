@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tandem/data/dataset_registry.h"
 #include "tandem/data/synthetic/digits.h"
 #include "tests/core/error_text.h"
 
@@ -37,10 +38,9 @@ TEST(StudyAugment, Options_AreRespected) {
 }
 
 TEST(StudyAugment, UnknownData_Throws) {
-  EXPECT_EQ(
-      error_text([] { study_augment({.data = "nowhere"}); }),
-      "[train] expected digits, mnist, fashion-mnist, plates or a folder with idx files or photographs, "
-      "got 'nowhere'");
+  EXPECT_EQ(error_text([] { study_augment({.data = "nowhere"}); }),
+            "[train] expected one of " + datasets().list() +
+                " or a folder with idx files or photographs, got 'nowhere'");
 }
 
 }  // namespace

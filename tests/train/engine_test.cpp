@@ -44,7 +44,7 @@ struct TaskFixture {
         random_integers({samples}, 0, c.layers.back(), {.seed = 6, .dtype = DType::i32, .device = device});
     images.classes.resize(static_cast<std::size_t>(c.layers.back()));
     model->to(device);
-    optimizer = std::make_unique<Optimizer>(model->parameters(), c.rule, c.learning_rate);
+    optimizer = std::make_unique<FusedOptimizer>(model->parameters(), c.rule, c.learning_rate);
     source = std::make_unique<InMemorySource>(
         images, BatchPlan{.samples = samples, .batch_size = c.batch, .seed = 7});
     task =
@@ -71,7 +71,7 @@ struct TaskFixture {
 
   ImageSet images;
   std::unique_ptr<Sequential> model;
-  std::unique_ptr<Optimizer> optimizer;
+  std::unique_ptr<FusedOptimizer> optimizer;
   std::unique_ptr<BatchSource> source;
   std::unique_ptr<TrainingTask> task;
 };
@@ -197,21 +197,6 @@ INSTANTIATE_TEST_SUITE_P(Cases, EngineOf,
                            return std::get<0>(tested.param).name +
                                   (std::get<1>(tested.param).is_cuda() ? "_cuda" : "_cpu");
                          });
-
-TEST(FindMlpShape, Perceptron_IsRecognized) {
-  const auto shape = [](const MlpOptions& options, LossKind loss) {
-    return find_mlp_shape(*make_mlp(options), loss);
-  };
-  EXPECT_EQ(shape({.layers = {8, 4, 3}, .activation = Activation::tanh}, LossKind::cross_entropy)->sizes,
-            (std::vector<std::int64_t>{8, 4, 3}));
-  EXPECT_EQ(shape({.layers = {8, 4, 3}, .activation = Activation::tanh}, LossKind::cross_entropy)->activation,
-            Activation::tanh);
-  EXPECT_FALSE(shape({.layers = {8, 4, 3}, .dropout = 0.5}, LossKind::cross_entropy));
-  EXPECT_FALSE(shape({.layers = {8, 4, 3}}, LossKind::mse));
-  EXPECT_TRUE(shape({.layers = {8, 4, 3}, .sigmoid_output = true}, LossKind::mse));
-  EXPECT_FALSE(shape({.layers = {8, 4, 3}, .sigmoid_output = true}, LossKind::cross_entropy));
-  EXPECT_FALSE(shape({.layers = {8, 4, 3}, .dtype = DType::f64}, LossKind::cross_entropy));
-}
 
 }  // namespace
 }  // namespace tandem

@@ -76,8 +76,9 @@ TEST(ModelFile, InconsistentMetadata_IsAnError) {
             "[model] " + name + ": expected layers from 2,2,1 pixels to 2 classes, got 6,4,2");
   EXPECT_EQ(error_with("tandem.classes", "[1]"),
             "[model] " + name + ": expected a list of names as tandem.classes");
-  EXPECT_EQ(error_with("tandem.activation", "swish"),
-            "[model] " + name + ": expected sigmoid, tanh or relu as tandem.activation, got 'swish'");
+  EXPECT_EQ(
+      error_with("tandem.activation", "swish"),
+      "[model] " + name + ": expected one of " + activations().list() + " as tandem.activation, got 'swish'");
   EXPECT_EQ(error_with("tandem.format", "2"), "[model] " + name + ": expected format 1, got '2'");
   write_safetensors(folder / "bad", {.metadata = {}, .tensors = good.tensors});
   EXPECT_EQ(error_text([&] { load_model(folder / "bad"); }),

@@ -13,6 +13,7 @@
 #include "tandem/ops/cast.h"
 #include "tandem/ops/concat.h"
 #include "tandem/ops/gather.h"
+#include "tandem/optim/fused_optimizer.h"
 #include "tandem/train/evaluate.h"
 #include "tandem/train/training_state.h"
 #include "tests/device/device_cases.h"
@@ -72,7 +73,7 @@ TEST(ModuleEngine, Steps_EqualPlainLoop) {
     const detail::StepHyperparameters<float> hyperparameters = hyperparameters_at(task, 1, step);
     EXPECT_EQ(hyperparameters.momentum, static_cast<float>(momentum_at(task.schedule, 0.9, 1, step, 3)));
     task.optimizer.set_learning_rate(hyperparameters.rate);
-    task.optimizer.set_momentum(momentum_at(task.schedule, 0.9, 1, step, 3));
+    task.optimizer.fused()->set_momentum(momentum_at(task.schedule, 0.9, 1, step, 3));
     task.optimizer.step();
     task.optimizer.zero_grad();
   }
@@ -83,13 +84,13 @@ TEST(ModuleEngine, Steps_EqualPlainLoop) {
 TEST(ModuleEngine, StepHyperparameters_CountStepsOverEpochs) {
   TrainOptions options = small_options();
   options.momentum = 0;
-  options.optimizer = OptimizerKind::adam;
+  options.optimizer = "adam";
   options.schedule = ScheduleKind::constant;
   TrainingState state(options, make_digits(40, 3), cpu_device);
   const detail::StepHyperparameters<float> got =
       hyperparameters_at(state.task(), 2, 1);  // 3 steps per epoch: the eighth
   const detail::StepHyperparameters<float> expected =
-      detail::step_hyperparameters<float>(options.update_options(), 0.1, 8);
+      detail::step_hyperparameters<float>(state.task().optimizer.fused()->options(), 0.1, 8);
   EXPECT_EQ(got.rate, expected.rate);
   EXPECT_EQ(got.root_scale, expected.root_scale);
 }

@@ -1,19 +1,19 @@
 // Ten training steps of residual networks against PyTorch (tests/golden/make_resnet.py): Adam and SGD with
 // StepLR, for the whole network and for the last layer only.
-#include "tandem/optim/optimizer.h"
+#include "tandem/optim/fused_optimizer.h"
 #include "tandem/optim/schedule.h"
 #include "tests/nn/resnet_case.h"
 
 namespace tandem {
 namespace {
 
-Optimizer optimizer_of(const golden::Case& one, const ResNet& model) {
+std::unique_ptr<FusedOptimizer> optimizer_of(const golden::Case& one, const ResNet& model) {
   NamedTensors trainable;
   for (const NamedTensor& parameter : model.parameters())
     if (parameter.tensor.requires_grad()) trainable.push_back(parameter);
   const double lr = one.params.at("lr");
-  if (one.params.at("optimizer") == "adam") return Adam(trainable, {.lr = lr});
-  return SGD(trainable, {.lr = lr, .momentum = 0.9});
+  if (one.params.at("optimizer") == "adam") return std::make_unique<Adam>(trainable, AdamOptions{.lr = lr});
+  return std::make_unique<SGD>(trainable, SgdOptions{.lr = lr, .momentum = 0.9});
 }
 
 std::vector<double> samples_of(const NamedTensors& tensors, const std::string& name) {
@@ -64,7 +64,7 @@ TEST_P(ResNetTraining, TenSteps_EqualPyTorchGolden) {
     if (one.params.at("fixed")) model->freeze_statistics();
     NamedTensors initial = model->state_dict();
     for (NamedTensor& each : initial) each.tensor = each.tensor.clone();
-    Optimizer optimizer = optimizer_of(one, *model);
+    const std::unique_ptr<FusedOptimizer> optimizer = optimizer_of(one, *model);
     const ScheduleOptions schedule{
         .kind = ScheduleKind::step, .step_size = one.params.at("step_size"), .gamma = one.params.at("gamma")};
     const std::int64_t per_epoch = one.params.at("steps_per_epoch");
@@ -73,13 +73,13 @@ TEST_P(ResNetTraining, TenSteps_EqualPyTorchGolden) {
     const double tolerance = one.params.at("whole") ? 1e-3 : 1e-4;  // of the losses
     ASSERT_EQ(losses.size(), 10U);
     for (std::int64_t step = 0; step < 10; ++step) {
-      optimizer.zero_grad();
+      optimizer->zero_grad();
       const Tensor loss = cross_entropy((*model)(x), labels);
       EXPECT_LE(relative_error(values_of(loss), {losses[static_cast<std::size_t>(step)]}), tolerance) << step;
       backward(loss);
-      optimizer.set_learning_rate(
+      optimizer->set_learning_rate(
           learning_rate_at(schedule, one.params.at("lr"), step / per_epoch, step % per_epoch, per_epoch));
-      optimizer.step();
+      optimizer->step();
     }
     if (one.params.at("whole"))
       expect_close(one, initial, model->state_dict());

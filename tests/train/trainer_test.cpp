@@ -1,5 +1,6 @@
 // The training loop: it learns, can stop anywhere and resume with the same bits, and rejects bad input.
 #include "tandem/train/trainer.h"
+#include "tandem/data/dataset_registry.h"
 
 #include <gtest/gtest.h>
 
@@ -125,7 +126,7 @@ TEST_F(Trainer, StoppedAnywhere_ResumesWithSameBits) {
 // Without dropout the perceptron has its own engine; Adam needs the step count.
 TEST_F(Trainer, StoppedInPerceptronEngine_ResumesWithSameBits) {
   options_ = {.data = options_.data, .layers = {784, 16, 10}, .epochs = 4, .batch_size = 7, .device = "cpu"};
-  options_.optimizer = OptimizerKind::adam;
+  options_.optimizer = "adam";
   options_.learning_rate = 0.01;
   options_.schedule = ScheduleKind::cosine;
   stop_and_compare(options_, folder_);
@@ -242,7 +243,7 @@ TEST_F(Trainer, EarlyStopping_StopsAfterEpochsWithoutProgress) {
 
 TEST_F(Trainer, SquaredErrorWithAdam_Learns) {
   options_ = {.data = options_.data, .layers = {784, 16, 10}, .loss = LossKind::mse, .epochs = 8};
-  options_.optimizer = OptimizerKind::adam;
+  options_.optimizer = "adam";
   options_.learning_rate = 0.01;
   const TrainResult result = run("run");
   EXPECT_LT(result.epochs.back().train_loss, result.epochs.front().train_loss);
@@ -345,10 +346,8 @@ TEST_F(Trainer, DataThatDoesNotFit_IsAnError) {
   options_.validation = 300;
   EXPECT_EQ(run_error("run"), "[train] expected validation below the 300 training images of data, got 300");
   options_.data = "cifar";
-  EXPECT_EQ(
-      run_error("run"),
-      "[train] expected digits, mnist, fashion-mnist, plates or a folder with idx files or photographs, "
-      "got 'cifar'");
+  EXPECT_EQ(run_error("run"), "[train] expected one of " + datasets().list() +
+                                  " or a folder with idx files or photographs, got 'cifar'");
   options_.data = path("data");
   put_bytes(folder_ / "data/train-labels-idx1-ubyte",
             std::string("\0\0\x08\x01\0\0\x01\x2c", 8) + std::string(300, '\x0a'));

@@ -74,17 +74,17 @@ std::int64_t rows_per_unit(std::int64_t rows, std::int64_t blocks, int threads) 
 }
 
 template <class F>
-[[gnu::always_inline]] inline void on_activation(Activation activation, F&& f) {
+[[gnu::always_inline]] inline void on_activation(MlpActivation activation, F&& f) {
   switch (activation) {
-    case Activation::sigmoid:
+    case MlpActivation::sigmoid:
       return f(
           [](float z) __attribute__((always_inline)) { return vector_sigmoid(z); },
           [](float a) __attribute__((always_inline)) { return a * (1 - a); });
-    case Activation::tanh:
+    case MlpActivation::tanh:
       return f(
           [](float z) __attribute__((always_inline)) { return vector_tanh(z); },
           [](float a) __attribute__((always_inline)) { return (1 - a) * (1 + a); });
-    case Activation::relu:
+    case MlpActivation::relu:
       return f(
           [](float z) __attribute__((always_inline)) { return z > 0 ? z : 0.0f; },
           [](float a) __attribute__((always_inline)) { return a > 0 ? 1.0f : 0.0f; });

@@ -6,20 +6,11 @@
 #include <vector>
 
 #include "tandem/core/team.h"
-#include "tandem/nn/loss.h"
-#include "tandem/ops/activation.h"
 #include "tandem/optim/update_rule.h"
 #include "tandem/tensor/tensor.h"
+#include "tandem/train/engines/mlp_shape.h"
 
 namespace tandem {
-
-struct MlpShape {
-  std::vector<std::int64_t> sizes;  // from the inputs to the classes
-  Activation activation = Activation::sigmoid;
-  LossKind loss = LossKind::cross_entropy;
-
-  std::size_t layers() const { return sizes.size() - 1; }
-};
 
 // Pointers to a weight matrix or bias and to its optimizer states (null if the optimizer has none).
 struct ParameterState {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "tandem/device/on_backend.h"
+#include "tandem/optim/fused_optimizer.h"
 #include "tandem/train/engines/mlp_engine.h"
 #include "tandem/train/engines/module_engine.h"
 
@@ -17,8 +18,10 @@ std::unique_ptr<Engine> make_engine(const TrainingTask& task) {
 detail::StepHyperparameters<float> hyperparameters_at(const TrainingTask& task, std::int64_t epoch,
                                                       std::int64_t step) {
   const std::int64_t steps = task.batches().steps();
-  OptimizerOptions options = task.optimizer.options();
-  const double momentum = momentum_at(task.schedule, task.optimizer.momentum(), epoch, step, steps);
+  FusedOptimizer* const optimizer = task.optimizer.fused();
+  expect(optimizer != nullptr);
+  OptimizerOptions options = optimizer->options();
+  const double momentum = momentum_at(task.schedule, optimizer->momentum(), epoch, step, steps);
   if (options.kind != OptimizerKind::sgd)
     options.beta1 = momentum;
   else if (options.momentum != 0)

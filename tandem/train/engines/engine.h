@@ -71,7 +71,7 @@ class Engine {
 // The fastest engine for the task.
 std::unique_ptr<Engine> make_engine(const TrainingTask& task);
 
-// The hyperparameters of one step, and of `count` steps.
+// The hyperparameters of one step, and of `count` steps. The optimizer must be a fused one.
 detail::StepHyperparameters<float> hyperparameters_at(const TrainingTask& task, std::int64_t epoch,
                                                       std::int64_t step);
 void fill_step_hyperparameters(const TrainingTask& task, std::int64_t epoch, std::int64_t first,

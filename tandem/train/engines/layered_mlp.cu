@@ -22,15 +22,15 @@ __global__ void load_batch(const LayeredStep step, float* input) {
   set(StepScalar::zero, 0);
 }
 
-__global__ void bias_activation(Activation activation, float* values, const float* bias, std::int64_t width,
-                                std::int64_t count) {
+__global__ void bias_activation(MlpActivation activation, float* values, const float* bias,
+                                std::int64_t width, std::int64_t count) {
   for (std::int64_t i = blockIdx.x * std::int64_t{threads} + threadIdx.x; i < count;
        i += std::int64_t{gridDim.x} * threads)
     values[i] = activated(activation, values[i] + bias[i % width]);
 }
 
 // The same for widths that are multiples of 4: one block per row, 4 columns at a time per thread.
-__global__ void bias_activation4(Activation activation, float4* values, const float4* bias, int quads) {
+__global__ void bias_activation4(MlpActivation activation, float4* values, const float4* bias, int quads) {
   float4* const row = values + std::int64_t{blockIdx.x} * quads;
   for (int i = threadIdx.x; i < quads; i += threads) {
     const float4 z = row[i], b = bias[i];

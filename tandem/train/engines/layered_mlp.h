@@ -7,12 +7,11 @@
 #include <cstdint>
 #include <memory>
 
-#include "tandem/train/engines/cpu_mlp.h"
-#include "tandem/train/engines/engine.h"
+#include "tandem/train/engines/mlp_engine.h"
 
 namespace tandem {
 
 // CUDA builds only. nullptr unless the optimizer is SGD without momentum.
-std::unique_ptr<Engine> make_layered_engine(const TrainingTask& task, const MlpShape& shape);
+std::unique_ptr<Engine> make_layered_engine(const TrainingTask& task, const MlpTask& mlp);
 
 }  // namespace tandem

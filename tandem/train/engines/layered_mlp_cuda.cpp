@@ -17,14 +17,15 @@ namespace {
 
 class LayeredEngine : public Engine {
  public:
-  LayeredEngine(const TrainingTask& task, const MlpShape& shape)
+  LayeredEngine(const TrainingTask& task, const MlpTask& mlp)
       : task_(task),
-        shape_(shape),
-        layers_(layer_states(task)),
+        shape_(mlp.shape),
+        layers_(mlp.layers),
         stream_(task.source.device()),
         side_stream_(task.source.device()),
         join_(task.source.device()) {
     const Device device = task.source.device();
+    const MlpShape& shape = mlp.shape;
     const std::int64_t batch = task.batches().batch_size;
     const auto make = [&](std::int64_t count, DType dtype = DType::f32) {
       return Tensor::empty({count}, dtype, device);
@@ -47,7 +48,7 @@ class LayeredEngine : public Engine {
              .rows = batch,
              .pixels = shape.sizes.front(),
              .classes = shape.sizes.back(),
-             .pixel_scale = task.input.pixel_scale,
+             .pixel_scale = mlp.pixel_scale,
              .activation = shape.activation,
              .loss = shape.loss,
              .label_smoothing = static_cast<float>(task.label_smoothing),
@@ -284,13 +285,13 @@ class LayeredEngine : public Engine {
 
 }  // namespace
 
-std::unique_ptr<Engine> make_layered_engine(const TrainingTask& task, const MlpShape& shape) {
-  const OptimizerOptions& optimizer = task.optimizer.options();
+std::unique_ptr<Engine> make_layered_engine(const TrainingTask& task, const MlpTask& mlp) {
+  const OptimizerOptions& optimizer = mlp.optimizer->options();
   constexpr std::int64_t max_size = 1 << 20;
   const bool small_sizes =
-      std::all_of(shape.sizes.begin(), shape.sizes.end(), [](std::int64_t size) { return size <= max_size; });
+      std::ranges::all_of(mlp.shape.sizes, [](std::int64_t size) { return size <= max_size; });
   if (optimizer.kind != OptimizerKind::sgd || optimizer.momentum != 0 || !small_sizes) return nullptr;
-  return std::make_unique<LayeredEngine>(task, shape);
+  return std::make_unique<LayeredEngine>(task, mlp);
 }
 
 }  // namespace tandem

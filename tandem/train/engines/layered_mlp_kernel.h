@@ -4,9 +4,8 @@
 #include <cstdint>
 
 #include "tandem/device/stream.h"
-#include "tandem/nn/loss.h"
-#include "tandem/ops/activation.h"
 #include "tandem/optim/update_rule.h"
+#include "tandem/train/engines/mlp_shape.h"
 
 namespace tandem::detail {
 
@@ -28,7 +27,7 @@ struct LayeredStep {
   std::int64_t pixels = 0;
   std::int64_t classes = 0;
   float pixel_scale = 1;
-  Activation activation = Activation::sigmoid;
+  MlpActivation activation = MlpActivation::sigmoid;
   LossKind loss = LossKind::cross_entropy;
   float label_smoothing = 0;
   const LayeredBlock* block = nullptr;

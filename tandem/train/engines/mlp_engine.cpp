@@ -7,55 +7,60 @@
 #include <span>
 #include <utility>
 
-#include "tandem/core/check.h"
 #include "tandem/core/clock.h"
 #include "tandem/core/parallel.h"
-#include "tandem/nn/activation.h"
-#include "tandem/nn/linear.h"
-#include "tandem/nn/sequential.h"
 #include "tandem/optim/fused_update.h"
+#include "tandem/train/engines/trace_mlp.h"
 
 namespace tandem {
 
-std::optional<MlpShape> find_mlp_shape(Module& model, LossKind loss) {
-  auto* const sequence = dynamic_cast<Sequential*>(&model);
-  if (!sequence) return std::nullopt;
-  std::size_t modules = sequence->size();
-  const auto activation_at = [&](std::size_t i) { return dynamic_cast<ActivationLayer*>(&(*sequence)[i]); };
-  if (loss == LossKind::mse) {
-    if (modules == 0 || !activation_at(modules - 1)) return std::nullopt;
-    if (activation_at(--modules)->activation() != Activation::sigmoid) return std::nullopt;
-  }
-  if (modules % 2 == 0) return std::nullopt;
-  MlpShape shape{.loss = loss};
-  for (std::size_t i = 0; i < modules; ++i) {
-    if (i % 2 == 1) {
-      const auto* const layer = activation_at(i);
-      if (!layer || (i > 1 && layer->activation() != shape.activation)) return std::nullopt;
-      shape.activation = layer->activation();
-      continue;
-    }
-    const auto* const linear = dynamic_cast<Linear*>(&(*sequence)[i]);
-    if (!linear || !linear->bias().defined() || linear->weight().dtype() != DType::f32) return std::nullopt;
-    if (shape.sizes.empty()) shape.sizes.push_back(linear->weight().size(1));
-    shape.sizes.push_back(linear->weight().size(0));
-  }
-  return shape;
+namespace {
+
+// The factor from a pixel to the network's input, if the input is nothing but scaled pixels.
+std::optional<float> pixel_scale_of(const ImageInput& input) {
+  if (input.flat) return input.pixel_scale;
+  const float stddev = input.norm.stddev[0];
+  for (std::int64_t channel = 0; channel < input.channels; ++channel)
+    if (input.norm.mean[channel] != 0 || input.norm.stddev[channel] != stddev) return std::nullopt;
+  return 1.0f / (255.0f * stddev);
 }
 
-std::vector<LayerState> layer_states(const TrainingTask& task) {
-  const NamedTensors parameters = task.model.parameters(), states = task.optimizer.state();
-  const auto per_parameter = static_cast<std::size_t>(task.optimizer.options().state_count());
-  const auto values_of = [&](std::size_t i) {
-    ParameterState values{.value = parameters[i].tensor.data<float>()};
-    if (per_parameter > 0) values.first = states[i * per_parameter].tensor.data<float>();
-    if (per_parameter > 1) values.second = states[i * per_parameter + 1].tensor.data<float>();
-    return values;
-  };
-  std::vector<LayerState> layers;
-  for (std::size_t i = 0; i + 1 < parameters.size(); i += 2)
-    layers.push_back({.weight = values_of(i), .bias = values_of(i + 1)});
-  return layers;
+// A parameter's values and its optimizer states; nullopt if the optimizer does not update it.
+std::optional<ParameterState> state_of(const Tensor& parameter, const FusedOptimizer& optimizer,
+                                       const NamedTensors& states) {
+  const auto per_parameter = static_cast<std::size_t>(optimizer.options().state_count());
+  const auto found = std::ranges::find_if(optimizer.parameters(), [&](const NamedTensor& each) {
+    return each.tensor.bytes() == parameter.bytes();
+  });
+  if (found == optimizer.parameters().end()) return std::nullopt;
+  const auto at = static_cast<std::size_t>(found - optimizer.parameters().begin()) * per_parameter;
+  ParameterState state{.value = parameter.data<float>()};
+  if (per_parameter > 0) state.first = states[at].tensor.data<float>();
+  if (per_parameter > 1) state.second = states[at + 1].tensor.data<float>();
+  return state;
+}
+
+}  // namespace
+
+std::optional<MlpTask> find_mlp(const TrainingTask& task) {
+  FusedOptimizer* const optimizer = task.optimizer.fused();
+  const std::optional<float> pixel_scale = pixel_scale_of(task.input);
+  if (!optimizer || !pixel_scale || !task.mix.empty()) return std::nullopt;
+  const ImageInput& input = task.input;
+  const auto traced =
+      trace_mlp(task.model,
+                input.flat ? Dims{task.source.image_size()} : Dims{input.height, input.width, input.channels},
+                task.loss);
+  if (!traced || optimizer->parameters().size() != 2 * traced->layers.size()) return std::nullopt;
+  MlpTask mlp{.shape = traced->shape, .layers = {}, .optimizer = optimizer, .pixel_scale = *pixel_scale};
+  const NamedTensors states = optimizer->state();
+  for (const TracedMlp::Layer& layer : traced->layers) {
+    const auto weight = state_of(layer.weight, *optimizer, states);
+    const auto bias = state_of(layer.bias, *optimizer, states);
+    if (!weight || !bias) return std::nullopt;
+    mlp.layers.push_back({.weight = *weight, .bias = *bias});
+  }
+  return mlp;
 }
 
 Tensor to_device(const std::vector<detail::StepHyperparameters<float>>& hyperparameters, Device device) {
@@ -153,13 +158,13 @@ class ThreadTuner {
 
 class CpuMlpEngine : public Engine {
  public:
-  CpuMlpEngine(const TrainingTask& task, const MlpShape& shape)
+  CpuMlpEngine(const TrainingTask& task, const MlpTask& mlp)
       : task_(task),
+        layers_(mlp.layers),
         tuner_(thread_count() - task.source.reserved_cpus()),
-        network_(shape, task.batches().batch_size, task.optimizer.options(), task.label_smoothing,
-                 task.input.pixel_scale, tuner_.max_threads()) {
-    const std::vector<LayerState> layers = layer_states(task);
-    for (std::size_t i = 0; i < layers.size(); ++i) network_.load(i, layers[i].weight, layers[i].bias);
+        network_(mlp.shape, task.batches().batch_size, mlp.optimizer->options(), task.label_smoothing,
+                 mlp.pixel_scale, tuner_.max_threads()) {
+    for (std::size_t i = 0; i < layers_.size(); ++i) network_.load(i, layers_[i].weight, layers_[i].bias);
     for (Slot& slot : slots_) slot.images.resize(static_cast<std::size_t>(task.batches().batch_size));
   }
 
@@ -179,8 +184,7 @@ class CpuMlpEngine : public Engine {
   }
 
   void store() override {
-    const std::vector<LayerState> layers = layer_states(task_);
-    for (std::size_t i = 0; i < layers.size(); ++i) network_.store(i, layers[i].weight, layers[i].bias);
+    for (std::size_t i = 0; i < layers_.size(); ++i) network_.store(i, layers_[i].weight, layers_[i].bias);
   }
 
   std::string description() const override {
@@ -232,6 +236,7 @@ class CpuMlpEngine : public Engine {
   }
 
   TrainingTask task_;
+  std::vector<LayerState> layers_;
   ThreadTuner tuner_;
   CpuMlp network_;
   Slot slots_[2];
@@ -242,14 +247,15 @@ class CpuMlpEngine : public Engine {
 
 template <>
 std::unique_ptr<Engine> make_mlp_engine<Backend::cpu>(const TrainingTask& task) {
-  const auto shape = find_mlp_shape(task.model, task.loss);
-  if (!shape || shape->sizes.front() != task.source.image_size()) return nullptr;
+  const std::optional<MlpTask> mlp = find_mlp(task);
+  if (!mlp) return nullptr;
   // Larger weights do not fit in the caches, and a BLAS that packs its operands is faster.
   constexpr std::int64_t max_weights = 1 << 20;
+  const std::vector<std::int64_t>& sizes = mlp->shape.sizes;
   std::int64_t weights = 0;
-  for (std::size_t i = 0; i < shape->layers(); ++i) weights += shape->sizes[i] * shape->sizes[i + 1];
+  for (std::size_t i = 0; i < mlp->shape.layers(); ++i) weights += sizes[i] * sizes[i + 1];
   if (weights > max_weights) return nullptr;
-  return std::make_unique<CpuMlpEngine>(task, *shape);
+  return std::make_unique<CpuMlpEngine>(task, *mlp);
 }
 
 }  // namespace tandem

@@ -13,7 +13,7 @@ namespace {
 
 class ResidentEngine : public Engine {
  public:
-  ResidentEngine(const TrainingTask& task, const MlpShape& shape, const detail::ResidentPlan& plan)
+  ResidentEngine(const TrainingTask& task, const MlpTask& mlp, const detail::ResidentPlan& plan)
       : task_(task), plan_(plan), device_(task.source.device()) {
     max_steps_ =
         std::min<std::int64_t>(task.batches().steps(), std::max<std::int64_t>(1, max_positions / plan.batch));
@@ -22,7 +22,7 @@ class ResidentEngine : public Engine {
     counters_ = make((plan.groups + plan.slices) * 32, DType::i32);
     losses_ = make(plan.slices, DType::f64);
     correct_ = make(plan.slices, DType::i64);
-    const std::vector<LayerState> layers = layer_states(task);
+    const std::vector<LayerState>& layers = mlp.layers;
     const auto values = [](const ParameterState& from) {
       return detail::ResidentWeights{.value = from.value, .first = from.first, .second = from.second};
     };
@@ -30,10 +30,10 @@ class ResidentEngine : public Engine {
             .bias1 = values(layers[0].bias),
             .weight2 = values(layers[1].weight),
             .bias2 = values(layers[1].bias),
-            .scale = task.input.pixel_scale,
-            .activation = shape.activation,
-            .loss = shape.loss,
-            .rule = task.optimizer.options(),
+            .scale = mlp.pixel_scale,
+            .activation = mlp.shape.activation,
+            .loss = mlp.shape.loss,
+            .rule = mlp.optimizer->options(),
             .exchange = exchange_.data<float>(),
             .counters = reinterpret_cast<unsigned*>(counters_.data<std::int32_t>()),
             .loss_sums = losses_.data<double>(),
@@ -97,19 +97,20 @@ class ResidentEngine : public Engine {
 
 template <>
 std::unique_ptr<Engine> make_mlp_engine<Backend::cuda>(const TrainingTask& task) {
-  const auto shape = find_mlp_shape(task.model, task.loss);
-  if (!shape || shape->sizes.front() != task.source.image_size()) return nullptr;
+  const std::optional<MlpTask> mlp = find_mlp(task);
+  if (!mlp) return nullptr;
+  const std::vector<std::int64_t>& sizes = mlp->shape.sizes;
   constexpr std::int64_t max_size = 1 << 16;
-  const bool may_fit = shape->layers() == 2 && task.label_smoothing == 0 && shape->sizes[0] <= max_size &&
-                       shape->sizes[1] <= max_size && task.batches().batch_size <= max_size;
+  const bool may_fit = mlp->shape.layers() == 2 && task.label_smoothing == 0 && sizes[0] <= max_size &&
+                       sizes[1] <= max_size && task.batches().batch_size <= max_size;
   if (may_fit) {
     const detail::ResidentPlan plan = detail::plan_resident(
-        static_cast<int>(shape->sizes[0]), static_cast<int>(shape->sizes[1]),
-        static_cast<int>(shape->sizes[2]), static_cast<int>(task.batches().batch_size),
-        task.optimizer.options().state_count(), detail::resident_limits(task.source.device()));
-    if (plan.groups > 0) return std::make_unique<ResidentEngine>(task, *shape, plan);
+        static_cast<int>(sizes[0]), static_cast<int>(sizes[1]), static_cast<int>(sizes[2]),
+        static_cast<int>(task.batches().batch_size), mlp->optimizer->options().state_count(),
+        detail::resident_limits(task.source.device()));
+    if (plan.groups > 0) return std::make_unique<ResidentEngine>(task, *mlp, plan);
   }
-  return make_layered_engine(task, *shape);
+  return make_layered_engine(task, *mlp);
 }
 
 }  // namespace tandem

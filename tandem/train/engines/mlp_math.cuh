@@ -1,18 +1,18 @@
 // Activations and their derivatives for the perceptron kernels.
 #pragma once
 
-#include "tandem/ops/activation.h"
+#include "tandem/train/engines/mlp_shape.h"
 
 namespace tandem::detail {
 
 // An enumerator without a case traps instead of using another activation.
-__device__ inline float activated(Activation activation, float z) {
+__device__ inline float activated(MlpActivation activation, float z) {
   switch (activation) {
-    case Activation::sigmoid:
+    case MlpActivation::sigmoid:
       return __fdividef(1, 1 + __expf(-z));
-    case Activation::tanh:
+    case MlpActivation::tanh:
       return tanhf(z);
-    case Activation::relu:
+    case MlpActivation::relu:
       return fmaxf(z, 0);
   }
   __trap();
@@ -20,13 +20,13 @@ __device__ inline float activated(Activation activation, float z) {
 }
 
 // The derivative, computed from the activated value.
-__device__ inline float activation_slope(Activation activation, float a) {
+__device__ inline float activation_slope(MlpActivation activation, float a) {
   switch (activation) {
-    case Activation::sigmoid:
+    case MlpActivation::sigmoid:
       return a * (1 - a);
-    case Activation::tanh:
+    case MlpActivation::tanh:
       return (1 - a) * (1 + a);
-    case Activation::relu:
+    case MlpActivation::relu:
       return a > 0 ? 1.0f : 0.0f;
   }
   __trap();

@@ -18,6 +18,7 @@
 #include "tandem/ops/fill.h"
 #include "tandem/ops/gather_kernel.h"
 #include "tandem/ops/reduce.h"
+#include "tandem/optim/fused_optimizer.h"
 #include "tandem/tensor/copy.h"
 #include "tandem/tensor/tape.h"
 
@@ -55,7 +56,11 @@ ModuleEngine::ModuleEngine(const TrainingTask& task) : task_(task) {
   }
   loss_ = zeros({}, DType::f64, device);
   correct_ = zeros({}, DType::i64, device);
-  if (device.is_cuda()) stream_.emplace(device);
+  if (!device.is_cuda()) return;
+  stream_.emplace(device);
+  if (task_.optimizer.fused()) return;
+  for (const auto& [name, parameter] : task_.optimizer.parameters())
+    kept_gradients_.push_back({Tensor::empty(parameter.shape(), parameter.dtype(), device), false});
 }
 
 StepSums ModuleEngine::run(std::int64_t epoch, std::int64_t first, std::int64_t count) {
@@ -80,6 +85,7 @@ StepSums ModuleEngine::run(std::int64_t epoch, std::int64_t first, std::int64_t 
     for (std::int64_t at = 0; first < next; ++first, at += batches.batch_size) {
       prepare(epoch, first, at);
       run_captured(step_runners_, batches.rows(first), &ModuleEngine::compute_step);
+      if (!task_.optimizer.fused()) step_own_optimizer();
     }
     sums.samples += rows;
   }
@@ -162,9 +168,11 @@ void ModuleEngine::prepare(std::int64_t epoch, std::int64_t step, std::int64_t b
     copy_into(label_weight_, full({}, mix_of(epoch, step).label_weight, DType::f32, label_weight_.device()));
   Optimizer& optimizer = task_.optimizer;
   optimizer.set_learning_rate(learning_rate_at(task_.schedule, task_.learning_rate, epoch, step, steps));
-  if (optimizer.options().state_count() > 0)
-    optimizer.set_momentum(momentum_at(task_.schedule, optimizer.momentum(), epoch, step, steps));
-  optimizer.prepare_step();
+  FusedOptimizer* const fused = optimizer.fused();
+  if (!fused) return;
+  if (fused->options().state_count() > 0)
+    fused->set_momentum(momentum_at(task_.schedule, fused->momentum(), epoch, step, steps));
+  fused->prepare_step();
 }
 
 void ModuleEngine::run_captured(GraphRunners& runners, std::int64_t rows,
@@ -205,13 +213,36 @@ void ModuleEngine::compute_step(std::int64_t rows) {
     loss = add(other, multiply(subtract(loss, other), label_weight_));
   }
   backward(loss);
-  task_.optimizer.apply();
-  task_.optimizer.zero_grad();
+  if (FusedOptimizer* const fused = task_.optimizer.fused()) {
+    fused->apply();
+    fused->zero_grad();
+  } else {
+    keep_gradients();
+  }
 
   const NoGrad no_grad;
   const Tensor is_correct = equal(argmax(outputs.detach(), 1), cast(labels, DType::i64));
   copy_into(correct_, add(correct_, sum(is_correct)));
   copy_into(loss_, add(loss_, multiply(cast(loss.detach(), DType::f64), static_cast<double>(rows))));
+}
+
+// Copies the gradients out of the memory of a captured graph, which only the graph may use, into buffers that
+// every replay fills again.
+void ModuleEngine::keep_gradients() {
+  for (std::size_t i = 0; i < kept_gradients_.size(); ++i) {
+    const Tensor& parameter = task_.optimizer.parameters()[i].tensor;
+    const Tensor gradient = parameter.grad();
+    kept_gradients_[i].used = gradient.defined();
+    if (gradient.defined()) copy_into(kept_gradients_[i].buffer, gradient);
+    parameter.set_grad(Tensor());
+  }
+}
+
+void ModuleEngine::step_own_optimizer() {
+  for (std::size_t i = 0; i < kept_gradients_.size(); ++i)
+    if (kept_gradients_[i].used) task_.optimizer.parameters()[i].tensor.set_grad(kept_gradients_[i].buffer);
+  task_.optimizer.step();
+  task_.optimizer.zero_grad();
 }
 
 std::string ModuleEngine::description() const {

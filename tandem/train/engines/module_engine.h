@@ -1,10 +1,12 @@
-// The engine for any model: each step runs Module::forward, the autograd tape and the fused optimizer. If
+// The engine for any model: each step runs Module::forward, the autograd tape and the optimizer. If
 // only the last layer of a network is trained, the features of several steps are computed at once. On CUDA
-// steps are captured as graphs, one per number of rows, and replayed.
+// steps are captured as graphs, one per number of rows, and replayed; an optimizer that is not a fused one
+// runs after the graph.
 #pragma once
 
 #include <map>
 #include <optional>
+#include <vector>
 
 #include "tandem/device/graph_runner.h"
 #include "tandem/device/stream.h"
@@ -38,6 +40,9 @@ class ModuleEngine : public Engine {
   Tensor network_images(std::int64_t rows) const;
   void compute_features(std::int64_t rows);
   void compute_step(std::int64_t rows);
+  // For an optimizer that is not a fused one: the end of compute_step(), and the update after it.
+  void keep_gradients();
+  void step_own_optimizer();
 
   TrainingTask task_;
   BackboneModel* frozen_ = nullptr;  // the model, if only its last layer is trained
@@ -47,11 +52,16 @@ class ModuleEngine : public Engine {
   Tensor features_;         // of a frozen backbone
   struct {
     Tensor features, labels, mixed_labels;
-  } step_;                        // the rows of one step, if the backbone is frozen
-  Tensor label_weight_;           // f32: weight of labels_; mixed_labels_ have the rest
-  Tensor loss_;                   // f64, summed over samples since run() began
-  Tensor correct_;                // i64
-  std::optional<Stream> stream_;  // CUDA: all steps are ordered on it
+  } step_;               // the rows of one step, if the backbone is frozen
+  Tensor label_weight_;  // f32: weight of labels_; mixed_labels_ have the rest
+  Tensor loss_;          // f64, summed over samples since run() began
+  Tensor correct_;       // i64
+  struct KeptGradient {
+    Tensor buffer;
+    bool used;
+  };
+  std::vector<KeptGradient> kept_gradients_;  // CUDA, for an optimizer that is not fused: one per parameter
+  std::optional<Stream> stream_;              // CUDA: all steps are ordered on it
   GraphRunners feature_runners_, step_runners_;
 };
 

@@ -19,9 +19,8 @@
 #include <cstdint>
 
 #include "tandem/device/stream.h"
-#include "tandem/nn/loss.h"
-#include "tandem/ops/activation.h"
 #include "tandem/optim/update_rule.h"
+#include "tandem/train/engines/mlp_shape.h"
 
 namespace tandem::detail {
 
@@ -64,7 +63,7 @@ struct ResidentRun {
   std::int64_t positions = 0;
   std::int64_t steps = 0;  // of `batch` rows; the last has the remainder
   float scale = 1;         // pixel p becomes p · scale
-  Activation activation = Activation::sigmoid;
+  MlpActivation activation = MlpActivation::sigmoid;
   LossKind loss = LossKind::cross_entropy;
   OptimizerOptions rule;
   float* exchange = nullptr;        // plan.exchange_floats()

@@ -1,0 +1,80 @@
+#include "tandem/nn/model_registry.h"
+
+#include <utility>
+
+#include "tandem/nn/cnn.h"
+#include "tandem/nn/mlp.h"
+#include "tandem/nn/resnet.h"
+
+namespace tandem {
+namespace {
+
+std::unique_ptr<Module> mlp(const Architecture& architecture, std::uint64_t seed) {
+  return make_mlp({.layers = architecture.layers,
+                   .activation = architecture.activation,
+                   .dropout = architecture.dropout,
+                   .sigmoid_output = architecture.loss == LossKind::mse,
+                   .seed = seed});
+}
+
+// Any class with options {.classes, .channels, .seed}.
+template <class Model, class Options>
+auto model_of_images(Options base) {
+  return [base](const Architecture& architecture, std::uint64_t seed) {
+    Options options = base;
+    options.classes = architecture.classes;
+    options.channels = architecture.channels;
+    options.seed = seed;
+    return std::make_unique<Model>(options);
+  };
+}
+
+auto resnet(int depth) {
+  return model_of_images<ResNet>(ResNetOptions{.depth = depth});
+}
+
+Registry<ModelRow>& table() {
+  static const TrainingDefaults mlp_defaults{
+      .epochs = 15, .batch_size = 16, .optimizer = "sgd", .learning_rate = 0.5};
+  static const TrainingDefaults resnet_defaults{.epochs = 25, .batch_size = 32};
+  static Registry<ModelRow> rows("model", {
+                                              {.name = "mlp",
+                                               .summary = "multi-layer perceptron",
+                                               .make = mlp,
+                                               .flat_input = true,
+                                               .min_side = 1,
+                                               .defaults = mlp_defaults},
+                                              {.name = "cnn",
+                                               .summary = "six 3x3 convolutions with batch norm",
+                                               .make = model_of_images<Cnn>(CnnOptions{})},
+                                              {.name = "resnet18",
+                                               .summary = "residual network of 18 layers",
+                                               .make = resnet(18),
+                                               .defaults = resnet_defaults},
+                                              {.name = "resnet34",
+                                               .summary = "residual network of 34 layers",
+                                               .make = resnet(34),
+                                               .defaults = resnet_defaults},
+                                              {.name = "resnet50",
+                                               .summary = "residual network of 50 layers",
+                                               .make = resnet(50),
+                                               .defaults = resnet_defaults},
+                                          });
+  return rows;
+}
+
+}  // namespace
+
+const Registry<ModelRow>& models() {
+  return table();
+}
+
+void register_model(ModelRow row) {
+  table().add(std::move(row));
+}
+
+std::unique_ptr<Module> make_model(const Architecture& architecture, std::uint64_t seed) {
+  return models().get(architecture.model).make(architecture, seed);
+}
+
+}  // namespace tandem
