@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "tandem/nn/cnn.h"
+#include "tandem/nn/lenet.h"
 #include "tandem/nn/mlp.h"
 #include "tandem/nn/resnet.h"
 
@@ -59,6 +60,10 @@ Registry<ModelRow>& table() {
                                                .summary = "residual network of 50 layers",
                                                .make = resnet(50),
                                                .defaults = resnet_defaults},
+                                              {.name = "lenet",
+                                               .summary = "LeNet-5: two convolutions and three linear layers",
+                                               .make = model_of_images<LeNet>(LeNetOptions{}),
+                                               .min_side = 12},
                                           });
   return rows;
 }
