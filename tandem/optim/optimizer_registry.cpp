@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "tandem/optim/fused_optimizer.h"
+#include "tandem/optim/rmsprop.h"
 
 namespace tandem {
 namespace {
@@ -26,6 +27,10 @@ Registry<OptimizerRow>& table() {
                        {.name = "adamw",
                         .summary = "Adam with decoupled weight decay",
                         .make = fused(OptimizerKind::adamw)},
+                       {.name = "rmsprop",
+                        .summary = "division by the root of a running mean of squares",
+                        .has_momentum = true,
+                        .make = make_rmsprop},
                    });
   return rows;
 }
