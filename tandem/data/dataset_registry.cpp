@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tandem/core/check.h"
+#include "tandem/data/cifar10.h"
 #include "tandem/data/mnist.h"
 #include "tandem/data/synthetic/digits.h"
 
@@ -34,6 +35,11 @@ Registry<DatasetRow>& table() {
           {.name = "plates",
            .summary = "rendered photographs of clean and dirty plates",
            .default_model = "resnet18"},
+          {.name = "cifar10",
+           .summary = "photographs of animals and vehicles, 32x32 RGB, 10 classes",
+           .source = cifar10_source(),
+           .load = [](const std::filesystem::path& folder, std::int64_t) { return load_cifar10(folder); },
+           .default_model = "cnn"},
       });
   return rows;
 }

@@ -1,0 +1,82 @@
+#include "tandem/data/cifar10.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tandem/core/check.h"
+#include "tandem/core/parallel.h"
+#include "tandem/files/read_file.h"
+
+namespace tandem {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t side = 32, plane = side * side, channels = 3, record = 1 + channels * plane;
+constexpr std::uint64_t published_size = 10000 * record;  // of every file
+
+const std::vector<std::string>& class_names() {
+  static const std::vector<std::string> names{"airplane", "automobile", "bird",  "cat",  "deer",
+                                              "dog",      "frog",       "horse", "ship", "truck"};
+  return names;
+}
+
+// The records of several files as images with interleaved channels.
+ImageSet load_records(const fs::path& folder, const std::vector<std::string>& names) {
+  std::string bytes;
+  std::vector<std::int32_t> labels;
+  for (const std::string& name : names) {
+    const fs::path path = folder / name;
+    const std::string file = read_file("cifar10", path, published_size);
+    const auto count = static_cast<std::int64_t>(file.size()) / record;
+    check(count > 0 && static_cast<std::int64_t>(file.size()) == count * record,
+          "[cifar10] {}: expected records of {} bytes, got a file of {} bytes", path.string(), record,
+          file.size());
+    for (std::int64_t i = 0; i < count; ++i) {
+      const auto label = static_cast<std::uint8_t>(file[static_cast<std::size_t>(i * record)]);
+      check(label < class_names().size(), "[cifar10] {}: expected labels from 0 to {}, got {} for image {}",
+            path.string(), class_names().size() - 1, label, i);
+      labels.push_back(label);
+    }
+    bytes += file;
+  }
+  const auto count = static_cast<std::int64_t>(labels.size());
+  ImageSet set{.images = Tensor::empty({count, side, side, channels}, DType::u8),
+               .labels = Tensor::from(labels, {count}),
+               .classes = class_names()};
+  auto* const pixels = set.images.data<std::uint8_t>();
+  parallel_for(count, 64, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i)
+      for (std::int64_t c = 0; c < channels; ++c)
+        for (std::int64_t p = 0; p < plane; ++p)
+          pixels[(i * plane + p) * channels + c] =
+              static_cast<std::uint8_t>(bytes[static_cast<std::size_t>(i * record + 1 + c * plane + p)]);
+  });
+  return set;
+}
+
+}  // namespace
+
+DataSplit load_cifar10(const fs::path& folder) {
+  std::vector<std::string> train;
+  for (int i = 1; i <= 5; ++i) train.push_back("data_batch_" + std::to_string(i) + ".bin");
+  return {.name = "cifar10",
+          .train = load_records(folder, train),
+          .test = load_records(folder, {"test_batch.bin"})};
+}
+
+// Digests of the single files are not published, only known for the archive.
+FetchSource cifar10_source() {
+  FetchSource source{.name = "cifar10",
+                     .files = {{"test_batch.bin", published_size, ""}},
+                     .archive = {"cifar-10-binary.tar.gz", 170052171,
+                                 "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd"},
+                     .address = "https://www.cs.toronto.edu/~kriz/",
+                     .address_suffix = ""};
+  for (int i = 1; i <= 5; ++i)
+    source.files.push_back({"data_batch_" + std::to_string(i) + ".bin", published_size, ""});
+  return source;
+}
+
+}  // namespace tandem
