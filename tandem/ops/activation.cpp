@@ -74,6 +74,7 @@ const Registry<ActivationRow>& activations() {
                         {"sigmoid", "1 / (1 + exp(-x))", Activation::sigmoid, sigmoid},
                         {"tanh", "hyperbolic tangent", Activation::tanh, tanh},
                         {"relu", "max(x, 0)", Activation::relu, relu},
+                        {"gelu", "x times the normal distribution function", Activation::gelu, gelu},
                     });
   return rows;
 }
@@ -111,6 +112,10 @@ Tensor tanh(const Tensor& x) {
 
 Tensor relu(const Tensor& x) {
   return activate(Activation::relu, x);
+}
+
+Tensor gelu(const Tensor& x) {
+  return activate(Activation::gelu, x);
 }
 
 }  // namespace tandem

@@ -1,4 +1,4 @@
-// Activation functions for f32, f64 and bf16: sigmoid, tanh and ReLU. Accurate for arguments of any
+// Activation functions for f32, f64 and bf16: sigmoid, tanh, ReLU and GELU. Accurate for arguments of any
 // magnitude; NaN propagates.
 #pragma once
 
@@ -17,8 +17,12 @@ Tensor tanh(const Tensor& x);
 /// max(x, 0), element-wise; the gradient at 0 is 0. Throws Error for integer dtypes.
 Tensor relu(const Tensor& x);
 
+/// x · Φ(x), element-wise, where Φ is the distribution function of the normal distribution (PyTorch's default
+/// form, with erf). Throws Error for integer dtypes.
+Tensor gelu(const Tensor& x);
+
 /// The activations a model can be configured with.
-enum class Activation { sigmoid, tanh, relu };
+enum class Activation { sigmoid, tanh, relu, gelu };
 
 /// One activation. An addition touches this header, activation_kernel.h (functors) and activation.cpp (row).
 struct ActivationRow {

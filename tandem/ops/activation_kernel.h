@@ -1,6 +1,7 @@
 // Kernels and functors of the activations (activation.h).
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 
 #include "tandem/core/error.h"
@@ -35,6 +36,16 @@ struct Relu {
   }
 };
 
+// erfc keeps small results accurate, where 1 + erf would cancel. The limit at −∞ is 0.
+struct Gelu {
+  template <class T>
+  constexpr T operator()(T x) const {
+    const T tail = std::erfc(-x * static_cast<T>(inverse_sqrt2));
+    return tail == 0 ? T{0} : x * tail / 2;
+  }
+  static constexpr double inverse_sqrt2 = 0.70710678118654752440;
+};
+
 // Most gradients need only the result, so the tape does not keep the input.
 struct GradientOfResult {
   static constexpr bool needs_input = false;
@@ -62,6 +73,16 @@ struct ReluGradient : GradientOfResult {
   }
 };
 
+struct GeluGradient : GradientOfInput {
+  template <class T>
+  constexpr T operator()(T g, T x) const {
+    constexpr double inverse_sqrt_2pi = 0.39894228040143267794;
+    const T probability = std::erfc(-x * static_cast<T>(Gelu::inverse_sqrt2)) / 2;
+    const T density = std::exp(-x * x / 2) * static_cast<T>(inverse_sqrt_2pi);
+    return g * (density == 0 ? probability : probability + x * density);
+  }
+};
+
 // Calls f with the functors of `activation`: the function and its gradient. A missing case is a warning of
 // the compiler, and an expect() at run time.
 template <Backend B, class F>
@@ -71,6 +92,8 @@ auto on_activation(Activation activation, F&& f) {
       return f(Sigmoid<B>{}, SigmoidGradient{});
     case Activation::tanh:
       return f(Tanh<B>{}, TanhGradient{});
+    case Activation::gelu:
+      return f(Gelu{}, GeluGradient{});
     case Activation::relu:
       break;
   }
