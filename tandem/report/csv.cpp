@@ -3,14 +3,26 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <optional>
+
+#include "tandem/report/study_rows.h"
 
 namespace tandem {
 namespace {
 
 std::string number(const std::optional<double>& value) {
   return value && std::isfinite(*value) ? fmt::format("{}", *value) : std::string();
+}
+
+std::string value_text(const StudyValue& value) {
+  if (const auto* const text = std::get_if<std::string>(&value)) return csv_field(*text);
+  if (const int* const count = std::get_if<int>(&value)) return fmt::format("{}", *count);
+  if (const bool* const flag = std::get_if<bool>(&value)) return fmt::format("{}", *flag);
+  if (const double* const figure = std::get_if<double>(&value)) return number(*figure);
+  return {};
 }
 
 }  // namespace
@@ -25,17 +37,18 @@ std::string csv_field(std::string_view text) {
 }
 
 std::string to_csv_text(std::span<const StudyReport> reports) {
-  std::string text =
-      "study,case,version,device,threads,median_ms,min_ms,max_ms,with_copies_ms,speedup,gb_per_s,gflop_per_s,"
-      "share_of_peak,agrees,max_error\n";
+  std::vector<StudyField> fields;
+  std::ranges::copy_if(study_fields, std::back_inserter(fields), &StudyField::in_csv);
+  std::ranges::stable_sort(fields, {}, &StudyField::column);
+  std::string text = "study";
+  for (const StudyField& field : fields) text += fmt::format(",{}", field.key);
+  text += '\n';
   for (const StudyReport& report : reports)
-    for (const StudyRow& row : report.rows)
-      text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_field(report.study),
-                          csv_field(row.case_name), csv_field(row.version), csv_field(row.device),
-                          row.threads ? fmt::format("{}", *row.threads) : "", number(row.median_ms),
-                          number(row.min_ms), number(row.max_ms), number(row.with_copies_ms),
-                          number(row.speedup), number(row.gb_per_s), number(row.gflop_per_s),
-                          number(row.share_of_peak), row.agrees, number(row.max_error));
+    for (const StudyRow& row : report.rows) {
+      text += csv_field(report.study);
+      for (const StudyField& field : fields) text += ',' + value_text(study_value(row, field));
+      text += '\n';
+    }
   return text;
 }
 

@@ -23,29 +23,31 @@ std::string findings_html(const StudyReport& report) {
   return items.empty() ? items : fmt::format("<ul class=\"findings\">\n{}</ul>\n", items);
 }
 
-std::string cell_html(const StudyRow& row, const StudyColumn& column, int color) {
-  std::string inside = escape_html(study_cell(row, column.field));
-  if (column.field == StudyField::version) {
+std::string cell_html(const StudyRow& row, const StudyField& column, int color) {
+  std::string inside = escape_html(study_cell(row, column));
+  if (column.key == "version") {
     inside = fmt::format(R"(<span class="dot c{}"></span>{}{})", color, inside,
                          row.agrees ? "" : R"( <span class="mark bad">WRONG</span>)");
-  } else if (column.field == StudyField::share && row.share_of_peak && std::isfinite(*row.share_of_peak)) {
+  } else if (const std::optional<double> share = row.figures.find(column.key);
+             column.style == CellStyle::bar && share && std::isfinite(*share)) {
     inside += fmt::format(R"(<span class="share c{}"><i style="width:{:.0f}%"></i></span>)", color,
-                          100 * std::clamp(*row.share_of_peak, 0.0, 1.0));
+                          100 * std::clamp(*share, 0.0, 1.0));
   }
-  const char* classes = column.field == StudyField::range ? " class=\"number faint\""
-                        : column.number                   ? " class=\"number\""
-                                                          : "";
+  const char* classes = column.style == CellStyle::range_pair ? " class=\"number faint\""
+                        : is_number(column)                   ? " class=\"number\""
+                                                              : "";
   return fmt::format("<td{}>{}</td>", classes, inside);
 }
 
 std::string table_html(const std::vector<StudyRow>& rows) {
   if (rows.empty()) return {};
-  const std::vector<StudyColumn> columns = study_columns(rows);
+  const std::vector<StudyField> columns = study_columns(rows);
   const std::vector<std::string> versions = versions_of(rows);
   std::string html = "<div class=\"scroll\"><table>\n<thead><tr>";
-  for (const StudyColumn& column : columns)
-    html += fmt::format("<th{} scope=\"col\" title=\"{}\">{}</th>", column.number ? " class=\"number\"" : "",
-                        escape_html(column.meaning), escape_html(column.header));
+  for (const StudyField& column : columns)
+    html +=
+        fmt::format("<th{} scope=\"col\" title=\"{}\">{}</th>", is_number(column) ? " class=\"number\"" : "",
+                    escape_html(column.meaning), escape_html(column.header));
   html += "</tr></thead>\n";
   for (const CaseRows& group : rows_by_case(rows)) {
     html += fmt::format("<tbody>\n<tr><th class=\"group\" colspan=\"{}\" scope=\"rowgroup\">{}</th></tr>\n",
@@ -56,7 +58,7 @@ std::string table_html(const std::vector<StudyRow>& rows) {
       html += !row.agrees                            ? "<tr class=\"wrong\">"
               : static_cast<int>(i) == group.fastest ? "<tr class=\"fastest\">"
                                                      : "<tr>";
-      for (const StudyColumn& column : columns)
+      for (const StudyField& column : columns)
         html += cell_html(row, column, static_cast<int>(version) % palette_size);
       html += "</tr>\n";
     }
@@ -70,7 +72,7 @@ std::string columns_note(std::span<const StudyReport> reports) {
   for (const StudyReport& report : reports) rows.insert(rows.end(), report.rows.begin(), report.rows.end());
   if (rows.empty()) return {};
   std::string items;
-  for (const StudyColumn& column : study_columns(rows))
+  for (const StudyField& column : study_columns(rows))
     items += fmt::format("<dt>{}</dt><dd>{}</dd>\n", escape_html(column.header), escape_html(column.meaning));
   return "<details class=\"note\"><summary>What the columns mean</summary>\n<dl>\n" + items +
          "</dl></details>\n" +

@@ -5,40 +5,37 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <optional>
+
+#include "tandem/report/study_rows.h"
 
 namespace tandem {
 namespace {
 
 using Json = nlohmann::ordered_json;  // keeps the keys in reading order
 
-void put(Json& object, const char* key, const std::optional<double>& value) {
-  if (value && std::isfinite(*value)) object[key] = *value;
+// Null for what is left out: absent figures, figures that are not finite and empty texts.
+Json json_value(std::monostate) {
+  return nullptr;
+}
+Json json_value(double value) {
+  return std::isfinite(value) ? Json(value) : Json();
+}
+Json json_value(const std::string& text) {
+  return text.empty() ? Json() : Json(text);
+}
+Json json_value(int count) {
+  return count;
+}
+Json json_value(bool flag) {
+  return flag;
 }
 
 Json row_json(const StudyRow& row) {
-  Json object{{"case", row.case_name}, {"version", row.version}, {"device", row.device}};
-  put(object, "median_ms", row.median_ms);
-  put(object, "min_ms", row.min_ms);
-  put(object, "max_ms", row.max_ms);
-  put(object, "with_copies_ms", row.with_copies_ms);
-  put(object, "speedup", row.speedup);
-  put(object, "samples_per_s", row.samples_per_s);
-  put(object, "gb_per_s", row.gb_per_s);
-  put(object, "gflop_per_s", row.gflop_per_s);
-  put(object, "share_of_peak", row.share_of_peak);
-  object["agrees"] = row.agrees;
-  put(object, "max_error", row.max_error);
-  if (row.threads) object["threads"] = *row.threads;
-  if (!row.engine.empty()) object["engine"] = row.engine;
-  if (row.workers) object["workers"] = *row.workers;
-  put(object, "waited_ms", row.waited_ms);
-  put(object, "efficiency", row.efficiency);
-  if (row.epoch) object["epoch"] = *row.epoch;
-  put(object, "accuracy", row.accuracy);
-  put(object, "accuracy_spread", row.accuracy_spread);
-  put(object, "lead", row.lead);
-  put(object, "lead_spread", row.lead_spread);
+  Json object = Json::object();
+  for (const StudyField& field : study_fields) {
+    Json value = std::visit([](const auto& held) { return json_value(held); }, study_value(row, field));
+    if (!value.is_null()) object[std::string(field.key)] = std::move(value);
+  }
   return object;
 }
 

@@ -5,19 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 
 #include "tandem/report/study_rows.h"
 
 namespace tandem {
 namespace {
-
-using RowFigure = std::function<std::optional<double>(const StudyRow&)>;
-
-std::optional<double> median(const StudyRow& row) {
-  return row.median_ms;
-}
 
 const StudyRow* find_row(const CaseRows& group, const std::string& version) {
   const StudyRow* found = nullptr;
@@ -29,12 +22,12 @@ const StudyRow* find_row(const CaseRows& group, const std::string& version) {
 
 // One figure of one version over all cases; empty when no case has it.
 Series figure_series(const std::vector<CaseRows>& cases, const std::string& version, int color,
-                     const RowFigure& figure) {
+                     std::string_view key) {
   Series series{.name = version, .x = {}, .y = {}, .color = color};
   bool any = false;
   for (const CaseRows& group : cases) {
     const StudyRow* row = find_row(group, version);
-    const std::optional<double> value = row ? figure(*row) : std::nullopt;
+    const std::optional<double> value = row ? row->figures.find(key) : std::nullopt;
     any = any || value;
     series.y.push_back(value.value_or(std::numeric_limits<double>::quiet_NaN()));
   }
@@ -42,20 +35,7 @@ Series figure_series(const std::vector<CaseRows>& cases, const std::string& vers
   return series;
 }
 
-Plot bar_plot(const std::vector<StudyRow>& rows, const std::vector<CaseRows>& cases,
-              const RowFigure& figure) {
-  Plot plot;
-  plot.kind = PlotKind::bars;
-  for (const CaseRows& group : cases) plot.categories.push_back(group.case_name);
-  const std::vector<std::string> versions = versions_of(rows);
-  for (std::size_t i = 0; i < versions.size(); ++i) {
-    Series series = figure_series(cases, versions[i], static_cast<int>(i), figure);
-    if (!series.y.empty()) plot.series.push_back(std::move(series));
-  }
-  return plot;
-}
-
-// Times that span more than one and a half decades need a logarithmic axis to be visible.
+// Values that span more than one and a half decades need a logarithmic axis to be visible.
 bool needs_log_axis(const Plot& plot) {
   double min = std::numeric_limits<double>::infinity();
   double max = 0;
@@ -68,20 +48,26 @@ bool needs_log_axis(const Plot& plot) {
   return max > 30 * min;
 }
 
-Plot time_plot(const std::vector<StudyRow>& rows, const std::vector<CaseRows>& cases) {
-  Plot plot = bar_plot(rows, cases, median);
-  plot.log_y = needs_log_axis(plot);
-  plot.title = "Time by version";
-  plot.y_label = plot.log_y ? "median time, logarithmic: lower is better" : "median time: lower is better";
-  plot.y_unit = Unit::milliseconds;
-  return plot;
+// Of times that differ much, the axis is logarithmic.
+void set_y_axis(Plot& plot, const FigurePlot& text, Unit unit) {
+  plot.log_y = unit == Unit::milliseconds && needs_log_axis(plot);
+  plot.y_label =
+      fmt::format("{}{}: {} is better", text.y_label, plot.log_y ? ", logarithmic" : "", text.better);
+  plot.y_unit = unit;
 }
 
-Plot peak_plot(const std::vector<StudyRow>& rows, const std::vector<CaseRows>& cases) {
-  Plot plot = bar_plot(rows, cases, [](const StudyRow& row) { return row.share_of_peak; });
-  plot.title = "Share of this machine's measured peak";
-  plot.y_label = "share of peak: higher is better";
-  plot.y_unit = Unit::share;
+Plot bar_plot(const std::vector<StudyRow>& rows, const std::vector<CaseRows>& cases,
+              const StudyField& field) {
+  Plot plot;
+  plot.title = field.plot.title;
+  plot.kind = PlotKind::bars;
+  for (const CaseRows& group : cases) plot.categories.push_back(group.case_name);
+  const std::vector<std::string> versions = versions_of(rows);
+  for (std::size_t i = 0; i < versions.size(); ++i) {
+    Series series = figure_series(cases, versions[i], static_cast<int>(i), field.key);
+    if (!series.y.empty()) plot.series.push_back(std::move(series));
+  }
+  set_y_axis(plot, field.plot, field.unit);
   return plot;
 }
 
@@ -95,21 +81,19 @@ Plot copies_plot(const std::vector<StudyRow>& rows, const std::vector<CaseRows>&
   std::optional<Series> cpu_series;
   for (int i = static_cast<int>(versions.size()) - 1; i >= 0; --i) {
     const std::string& version = versions[i];
-    Series with = figure_series(cases, version, 5, [](const StudyRow& row) { return row.with_copies_ms; });
+    Series with = figure_series(cases, version, 5, "with_copies_ms");
     if (with.y.empty()) {
-      if (!cpu_series) cpu_series = figure_series(cases, version, i, median);
+      if (!cpu_series) cpu_series = figure_series(cases, version, i, "median_ms");
     } else if (plot.series.empty()) {
       plot.title = fmt::format("Cost of the copies: {}", version);
-      plot.series.push_back(figure_series(cases, version, i, median));
+      plot.series.push_back(figure_series(cases, version, i, "median_ms"));
       with.name = version + " with copies";
       plot.series.push_back(std::move(with));
     }
   }
   if (plot.series.empty()) return plot;
   if (cpu_series) plot.series.insert(plot.series.begin(), std::move(*cpu_series));
-  plot.log_y = needs_log_axis(plot);
-  plot.y_label = plot.log_y ? "median time, logarithmic: lower is better" : "median time: lower is better";
-  plot.y_unit = Unit::milliseconds;
+  set_y_axis(plot, {.y_label = "median time", .better = "lower"}, Unit::milliseconds);
   return plot;
 }
 
@@ -130,7 +114,7 @@ Plot threads_plot(const std::vector<StudyRow>& rows, const std::vector<CaseRows>
     for (const std::string& version : versions_of(group.rows)) {
       std::vector<StudyRow> swept;
       for (const StudyRow& row : group.rows)
-        if (row.version == version && row.threads && row.median_ms > 0) swept.push_back(row);
+        if (row.version == version && row.threads && row.value("median_ms") > 0) swept.push_back(row);
       std::sort(swept.begin(), swept.end(),
                 [](const StudyRow& a, const StudyRow& b) { return *a.threads < *b.threads; });
       if (swept.size() < 2) continue;
@@ -139,7 +123,7 @@ Plot threads_plot(const std::vector<StudyRow>& rows, const std::vector<CaseRows>
       series.color = 1 + static_cast<int>(plot.series.size());
       for (const StudyRow& row : swept) {
         series.x.push_back(*row.threads);
-        series.y.push_back(swept.front().median_ms / row.median_ms);
+        series.y.push_back(swept.front().value("median_ms") / row.value("median_ms"));
       }
       min_threads = std::min(min_threads, series.x.front());
       max_threads = std::max(max_threads, series.x.back());
@@ -160,9 +144,11 @@ Plot threads_plot(const std::vector<StudyRow>& rows, const std::vector<CaseRows>
 std::vector<Plot> standard_plots(const std::vector<StudyRow>& rows) {
   const std::vector<CaseRows> cases = rows_by_case(rows);
   std::vector<Plot> plots;
-  for (Plot& plot : std::vector{time_plot(rows, cases), peak_plot(rows, cases), copies_plot(rows, cases),
-                                threads_plot(rows, cases)})
-    if (!plot.series.empty()) plots.push_back(std::move(plot));
+  for (const StudyField& field : study_fields)
+    if (!field.plot.title.empty()) plots.push_back(bar_plot(rows, cases, field));
+  plots.push_back(copies_plot(rows, cases));
+  plots.push_back(threads_plot(rows, cases));
+  std::erase_if(plots, [](const Plot& plot) { return plot.series.empty(); });
   return plots;
 }
 

@@ -6,13 +6,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <type_traits>
+
+#include "tandem/core/check.h"
 
 namespace tandem {
 namespace {
-
-std::string optional_figure(const std::optional<double>& value, Unit unit) {
-  return value ? format_number(*value, unit) : std::string();
-}
 
 // Rounded to three significant digits: "24,100".
 std::string rounded_count(double count) {
@@ -20,83 +19,76 @@ std::string rounded_count(double count) {
 }
 
 // "98.21 ± 0.05 %", or with a sign "+2.31 ± 0.20" in percentage points.
-std::string points(const std::optional<double>& share, const std::optional<double>& spread,
-                   bool signed_lead) {
-  if (!share) return {};
-  std::string text = signed_lead ? fmt::format("{:+.2f}", 100 * *share) : fmt::format("{:.2f}", 100 * *share);
+std::string points(double share, const std::optional<double>& spread, bool signed_lead) {
+  std::string text = signed_lead ? fmt::format("{:+.2f}", 100 * share) : fmt::format("{:.2f}", 100 * share);
   if (spread) text += fmt::format(" ± {:.2f}", 100 * *spread);
   return signed_lead ? text : text + " %";
 }
 
+std::string figure_cell(double value, const std::optional<double>& next, const StudyField& field) {
+  switch (field.style) {
+    case CellStyle::rounded:
+      return rounded_count(value);
+    case CellStyle::range_pair:
+      return format_ms_range(value, next.value_or(value));
+    case CellStyle::percent_pair:
+      return points(value, next, false);
+    case CellStyle::points_pair:
+      return points(value, next, true);
+    case CellStyle::value:
+    case CellStyle::bar:
+      break;
+  }
+  return format_number(value, field.unit);
+}
+
+// The field that shares the cell of a pair.
+const StudyField& next_field(const StudyField& field) {
+  const auto* const found = std::ranges::find(study_fields, field.key, &StudyField::key);
+  expect(found + 1 < std::end(study_fields));
+  return found[1];
+}
+
 }  // namespace
 
-std::string study_cell(const StudyRow& row, StudyField field) {
-  switch (field) {
-    case StudyField::version:
-      return row.version;
-    case StudyField::device:
-      return row.device;
-    case StudyField::threads:
-      return row.threads ? fmt::format("{}", *row.threads) : std::string();
-    case StudyField::workers:
-      return row.workers ? fmt::format("{}", *row.workers) : std::string();
-    case StudyField::epoch:
-      return row.epoch ? fmt::format("{}", *row.epoch) : std::string();
-    case StudyField::accuracy:
-      return points(row.accuracy, row.accuracy_spread, false);
-    case StudyField::lead:
-      return points(row.lead, row.lead_spread, true);
-    case StudyField::median:
-      return format_number(row.median_ms, Unit::milliseconds);
-    case StudyField::range:
-      return format_ms_range(row.min_ms, row.max_ms);
-    case StudyField::with_copies:
-      return optional_figure(row.with_copies_ms, Unit::milliseconds);
-    case StudyField::speedup:
-      return optional_figure(row.speedup, Unit::ratio);
-    case StudyField::samples:
-      return row.samples_per_s ? rounded_count(*row.samples_per_s) : std::string();
-    case StudyField::waited:
-      return optional_figure(row.waited_ms, Unit::milliseconds);
-    case StudyField::efficiency:
-      return optional_figure(row.efficiency, Unit::share);
-    case StudyField::gb:
-      return optional_figure(row.gb_per_s, Unit::none);
-    case StudyField::gflop:
-      return optional_figure(row.gflop_per_s, Unit::none);
-    case StudyField::share:
-      return optional_figure(row.share_of_peak, Unit::share);
+StudyValue study_value(const StudyRow& row, const StudyField& field) {
+  const auto of_member = [&](auto member) -> StudyValue {
+    if constexpr (std::is_same_v<decltype(member), std::monostate>) {
+      const std::optional<double> figure = row.figures.find(field.key);
+      return figure ? StudyValue(*figure) : StudyValue();
+    } else if constexpr (std::is_same_v<decltype(member), std::optional<int> StudyRow::*>) {
+      return row.*member ? StudyValue(*(row.*member)) : StudyValue();
+    } else {
+      return row.*member;
+    }
+  };
+  return std::visit(of_member, field.member);
+}
+
+std::string study_cell(const StudyRow& row, const StudyField& field) {
+  const StudyValue value = study_value(row, field);
+  if (const auto* const text = std::get_if<std::string>(&value)) return *text;
+  if (const int* const count = std::get_if<int>(&value)) return fmt::format("{}", *count);
+  if (const double* const number = std::get_if<double>(&value)) {
+    const bool is_pair = field.style == CellStyle::range_pair || field.style == CellStyle::percent_pair ||
+                         field.style == CellStyle::points_pair;
+    return figure_cell(*number, is_pair ? row.figures.find(next_field(field).key) : std::nullopt, field);
   }
   return {};
 }
 
-std::vector<StudyColumn> study_columns(const std::vector<StudyRow>& rows) {
-  std::vector<StudyColumn> columns{
-      {StudyField::version, "version", "how it was computed", false},
-      {StudyField::device, "device", "where it was computed", false},
-      {StudyField::threads, "threads", "CPU threads", true},
-      {StudyField::workers, "workers", "threads or processes that augment", true},
-      {StudyField::epoch, "epoch", "epochs trained so far", true},
-      {StudyField::accuracy, "accuracy", "on the test images, mean and standard deviation over seeds", true},
-      {StudyField::lead, "lead",
-       "accuracy gain over plain in percentage points, mean and standard deviation over seeds", true},
-      {StudyField::median, "median",
-       "median time of the repetitions (training: one epoch), data already on the device", true},
-      {StudyField::range, "min–max", "fastest and slowest repetition", true},
-      {StudyField::with_copies, "+ copies",
-       "median time including the copies to the device and back (training: all images, once)", true},
-      {StudyField::speedup, "speed-up", "how many times faster than the reference (training: than the CPU)",
-       true},
-      {StudyField::samples, "samples/s", "samples trained or augmented per second", true},
-      {StudyField::waited, "waited", "time per epoch the trainer waited for images", true},
-      {StudyField::efficiency, "efficiency", "samples/s per worker, relative to a single worker", true},
-      {StudyField::gb, "GB/s", "memory read and written per second", true},
-      {StudyField::gflop, "GFLOP/s", "additions and multiplications per second", true},
-      {StudyField::share, "of peak", "share of the peak measured on this machine", true}};
-  std::erase_if(columns, [&](const StudyColumn& column) {
-    return std::all_of(rows.begin(), rows.end(),
-                       [&](const StudyRow& row) { return study_cell(row, column.field).empty(); });
-  });
+bool is_number(const StudyField& field) {
+  return !std::holds_alternative<std::string StudyRow::*>(field.member);
+}
+
+std::vector<StudyField> study_columns(const std::vector<StudyRow>& rows) {
+  std::vector<StudyField> columns;
+  for (const StudyField& field : study_fields) {
+    const bool has_value =
+        std::ranges::any_of(rows, [&](const StudyRow& row) { return !study_cell(row, field).empty(); });
+    if (!field.header.empty() && has_value) columns.push_back(field);
+  }
+  std::ranges::stable_sort(columns, {}, &StudyField::column);
   return columns;
 }
 
@@ -113,8 +105,8 @@ std::vector<CaseRows> rows_by_case(const std::vector<StudyRow>& rows) {
     if (group.rows.size() < 2) continue;
     for (std::size_t i = 0; i < group.rows.size(); ++i) {
       const StudyRow& row = group.rows[i];
-      if (!row.agrees || row.accuracy || !std::isfinite(row.median_ms)) continue;
-      if (group.fastest < 0 || row.median_ms < group.rows[group.fastest].median_ms)
+      if (!row.agrees || row.figures["accuracy"] || !std::isfinite(row.value("median_ms"))) continue;
+      if (group.fastest < 0 || row.value("median_ms") < group.rows[group.fastest].value("median_ms"))
         group.fastest = static_cast<int>(i);
     }
   }
@@ -137,7 +129,7 @@ std::string version_label(const StudyRow& row) {
 }
 
 bool is_compared(const std::vector<StudyRow>& rows) {
-  return std::any_of(rows.begin(), rows.end(), [](const StudyRow& row) { return !row.accuracy; });
+  return std::any_of(rows.begin(), rows.end(), [](const StudyRow& row) { return !row.figures["accuracy"]; });
 }
 
 int count_wrong(const std::vector<StudyRow>& rows) {
@@ -149,13 +141,13 @@ std::vector<std::string> agreement_sentences(const std::vector<StudyRow>& rows) 
   std::vector<std::string> sentences;
   std::optional<double> max_error;
   for (const StudyRow& row : rows) {
-    const bool has_error = row.max_error && std::isfinite(*row.max_error);
-    if (has_error) max_error = std::max(max_error.value_or(0), *row.max_error);
+    const double error = row.value("max_error");
+    const bool has_error = std::isfinite(error);
+    if (has_error) max_error = std::max(max_error.value_or(0), error);
     if (row.agrees) continue;
     sentences.push_back(fmt::format(
         "WRONG: {} on {} disagrees with the reference on {}{}.", version_label(row), row.device,
-        row.case_name,
-        has_error ? fmt::format(", the maximum error is {}", format_number(*row.max_error)) : ""));
+        row.case_name, has_error ? fmt::format(", the maximum error is {}", format_number(error)) : ""));
   }
   if (!sentences.empty() || !is_compared(rows)) return sentences;
   if (!max_error) return {"All versions agree."};

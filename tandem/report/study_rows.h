@@ -3,44 +3,25 @@
 #pragma once
 
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "tandem/report/study_report.h"
 
 namespace tandem {
 
-enum class StudyField {
-  version,
-  device,
-  threads,
-  workers,
-  epoch,
-  accuracy,
-  lead,
-  median,
-  range,
-  with_copies,
-  speedup,
-  samples,
-  waited,
-  efficiency,
-  gb,
-  gflop,
-  share
-};
-
-struct StudyColumn {
-  StudyField field;
-  std::string header;
-  std::string meaning;  // a phrase that explains the column
-  bool number;          // right-aligned
-};
+// What a row holds in a field; monostate when absent.
+using StudyValue = std::variant<std::monostate, std::string, int, bool, double>;
+StudyValue study_value(const StudyRow& row, const StudyField& field);
 
 // The columns that have a value in at least one row, in reading order.
-std::vector<StudyColumn> study_columns(const std::vector<StudyRow>& rows);
+std::vector<StudyField> study_columns(const std::vector<StudyRow>& rows);
 
-// The formatted value with its unit; empty when the row has none.
-std::string study_cell(const StudyRow& row, StudyField field);
+// The formatted value with its unit, together with the next field for pairs; empty when the row has none.
+std::string study_cell(const StudyRow& row, const StudyField& field);
+
+// Numbers are right-aligned.
+bool is_number(const StudyField& field);
 
 struct CaseRows {
   std::string case_name;

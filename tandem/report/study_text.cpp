@@ -10,11 +10,11 @@ namespace tandem {
 namespace {
 
 Table study_table(const std::vector<StudyRow>& rows) {
-  const std::vector<StudyColumn> columns = study_columns(rows);
+  const std::vector<StudyField> columns = study_columns(rows);
   const bool any_wrong = count_wrong(rows) > 0;
   Table table;
-  for (const StudyColumn& column : columns)
-    table.columns.push_back({column.header, column.number ? Align::right : Align::left});
+  for (const StudyField& column : columns)
+    table.columns.push_back({std::string(column.header), is_number(column) ? Align::right : Align::left});
   if (any_wrong) table.columns.push_back({"", Align::right});
 
   for (const CaseRows& group : rows_by_case(rows)) {
@@ -25,9 +25,9 @@ Table study_table(const std::vector<StudyRow>& rows) {
                         : static_cast<int>(i) == group.fastest ? Tone::good
                                                                : Tone::plain;
       std::vector<TableCell> cells;
-      for (const StudyColumn& column : columns)
+      for (const StudyField& column : columns)
         cells.push_back(
-            {study_cell(row, column.field), column.field == StudyField::range ? Tone::faint : tone});
+            {study_cell(row, column), column.style == CellStyle::range_pair ? Tone::faint : tone});
       if (any_wrong) cells.push_back({row.agrees ? "" : "WRONG", Tone::bad});
       table.rows.push_back({"", std::move(cells)});
     }

@@ -74,21 +74,18 @@ std::vector<StudyRow> augment_rows(const AugmentResult& result) {
     rows.push_back({.case_name = result.augment_case.name(),
                     .version = version,
                     .device = result.device,
-                    .median_ms = timing.median_ms,
-                    .min_ms = timing.min_ms,
-                    .max_ms = timing.max_ms,
-                    .engine = result.engine,
                     .epoch = static_cast<int>(epoch) + 1,
-                    .accuracy = accuracy.mean,
-                    .accuracy_spread = accuracy.spread,
+                    .figures = {{"accuracy", accuracy.mean}, {"accuracy_spread", accuracy.spread}},
+                    .engine = result.engine,
                     .in_table = is_shown(static_cast<std::int64_t>(epoch) + 1, result.augment_case.epochs)});
+    set_times(rows.back(), timing);
   };
   for (std::size_t epoch = 0; epoch < epochs_of(result); ++epoch) {
     add(epoch, "plain", after(result.plain, epoch), result.plain_epoch);
     add(epoch, "augmented", after(result.augmented, epoch), result.augmented_epoch);
     const MeanSpread lead = mean_spread(leads_after(result, epoch));
-    rows.back().lead = lead.mean;
-    rows.back().lead_spread = lead.spread;
+    rows.back().figures["lead"] = lead.mean;
+    rows.back().figures["lead_spread"] = lead.spread;
   }
   return rows;
 }

@@ -22,7 +22,8 @@ struct Measured {
 std::vector<Measured> measured_rows(const std::vector<StudyRow>& rows) {
   std::vector<Measured> measured;
   for (const StudyRow& row : rows)
-    if (row.agrees && row.median_ms > 0) measured.push_back({parse_training_case(row.case_name), &row});
+    if (row.agrees && row.value("median_ms") > 0)
+      measured.push_back({parse_training_case(row.case_name), &row});
   std::stable_sort(measured.begin(), measured.end(), [](const Measured& a, const Measured& b) {
     return a.training.weights() < b.training.weights();
   });
@@ -46,7 +47,7 @@ ByBatch by_batch(const std::vector<Measured>& measured, const std::string& devic
 }
 
 bool wins(const Measured& one) {
-  return *one.row->speedup >= 1;
+  return one.row->value("speedup") >= 1;
 }
 
 std::string times(double ratio) {
@@ -71,13 +72,13 @@ void add_crossover(const std::vector<Measured>& measured, const std::string& dev
                    std::vector<std::string>& findings) {
   std::vector<Measured> compared;
   for (const Measured& one : measured)
-    if (one.row->device == device && one.row->speedup) compared.push_back(one);
+    if (one.row->device == device && one.row->figures["speedup"]) compared.push_back(one);
   if (compared.empty()) return;
   const auto [worst, best] = std::minmax_element(
       compared.begin(), compared.end(),
-      [](const Measured& a, const Measured& b) { return *a.row->speedup < *b.row->speedup; });
+      [](const Measured& a, const Measured& b) { return a.row->value("speedup") < b.row->value("speedup"); });
   const auto described = [](const Measured& one) {
-    return fmt::format("{} the CPU's speed ({})", times(*one.row->speedup), one.row->case_name);
+    return fmt::format("{} the CPU's speed ({})", times(one.row->value("speedup")), one.row->case_name);
   };
   const std::string range = compared.size() == 1
                                 ? described(*best)
@@ -101,17 +102,18 @@ void add_copies(const std::vector<Measured>& measured, const std::string& device
   std::vector<std::string> lost;  // cases where one epoch plus the copy is slower than on the CPU
   for (const Measured& one : measured) {
     const StudyRow& row = *one.row;
-    if (row.device != device || !row.with_copies_ms) continue;
-    if (!shortest || row.median_ms < shortest->row->median_ms) shortest = &one;
-    if (row.speedup && *row.speedup >= 1 && *row.speedup * row.median_ms < *row.with_copies_ms)
+    if (row.device != device || !row.figures["with_copies_ms"]) continue;
+    if (!shortest || row.value("median_ms") < shortest->row->value("median_ms")) shortest = &one;
+    if (row.figures["speedup"] && row.value("speedup") >= 1 &&
+        row.value("speedup") * row.value("median_ms") < row.value("with_copies_ms"))
       lost.push_back(row.case_name);
   }
   if (!shortest) return;
-  const double copy_ms = *shortest->row->with_copies_ms - shortest->row->median_ms;
+  const double copy_ms = shortest->row->value("with_copies_ms") - shortest->row->value("median_ms");
   findings.push_back(fmt::format(
       "Copying the images to {} takes {}, once per training run: as long as {:.2g} of the shortest "
       "epochs ({}). {}.",
-      device, format_number(copy_ms, Unit::milliseconds), copy_ms / shortest->row->median_ms,
+      device, format_number(copy_ms, Unit::milliseconds), copy_ms / shortest->row->value("median_ms"),
       shortest->row->case_name,
       lost.empty()
           ? std::string("It does not make the CPU faster for even one epoch")
@@ -129,7 +131,8 @@ void add_batch_gain(const std::vector<Measured>& measured, const std::string& de
   for (const Measured& one : small)
     for (const Measured& other : large)
       if (one.training.layers == other.training.layers)
-        gains.emplace_back(one.row->median_ms / other.row->median_ms, one.training.network());
+        gains.emplace_back(one.row->value("median_ms") / other.row->value("median_ms"),
+                           one.training.network());
   if (gains.empty()) return;
   const auto [min, max] = std::minmax_element(gains.begin(), gains.end());
   const auto described = [](const auto& gain) {
@@ -189,9 +192,9 @@ Plot crossover_plot(const std::vector<StudyRow>& rows, const std::vector<Measure
     for (const auto& [batch, networks] : by_batch(measured, device)) {
       Series series{.name = line_name(batch, device, devices.size() > 1), .x = {}, .y = {}};
       for (const Measured& one : networks)
-        if (one.row->speedup) {
+        if (one.row->figures["speedup"]) {
           series.x.push_back(shown_weights(one.training));
-          series.y.push_back(*one.row->speedup);
+          series.y.push_back(one.row->value("speedup"));
         }
       if (series.x.empty()) continue;
       min_weights = min_weights == 0 ? series.x.front() : std::min(min_weights, series.x.front());
@@ -219,9 +222,9 @@ Plot throughput_plot(const std::vector<StudyRow>& rows, const std::vector<Measur
     for (const auto& [batch, networks] : by_batch(measured, device)) {
       Series series{.name = line_name(batch, device, true), .x = {}, .y = {}};
       for (const Measured& one : networks)
-        if (one.row->samples_per_s) {
+        if (one.row->figures["samples_per_s"]) {
           series.x.push_back(shown_weights(one.training));
-          series.y.push_back(*one.row->samples_per_s);
+          series.y.push_back(one.row->value("samples_per_s"));
         }
       if (!series.x.empty()) plot.series.push_back(std::move(series));
     }

@@ -188,26 +188,25 @@ std::vector<StudyRow> run_training_case(const TrainingCase& training_case, const
     StudyRow row{.case_name = training_case.name(),
                  .version = copy.device.is_cuda() ? "cuda" : "cpu",
                  .device = copy.device.to_string()};
-    row.max_error = training_error(start, expected, training.first_steps());
-    row.agrees = *row.max_error <= tolerance;
-    if (!row.agrees) {  // the time of a wrong result is meaningless
-      row.median_ms = row.min_ms = row.max_ms = std::numeric_limits<double>::quiet_NaN();
+    row.figures["max_error"] = training_error(start, expected, training.first_steps());
+    row.agrees = row.value("max_error") <= tolerance;
+    if (!row.agrees) {
+      set_times(row, not_timed);
     } else {
       const Timing timing = measure_epoch(training, copy.device, options.quick ? 100 : 300);
-      row.median_ms = timing.median_ms;
-      row.min_ms = timing.min_ms;
-      row.max_ms = timing.max_ms;
-      if (copy.device.is_cuda()) row.with_copies_ms = timing.median_ms + copy.copy_ms;
-      row.samples_per_s = 1e3 * static_cast<double>(TrainingCase::samples) / timing.median_ms;
-      row.gflop_per_s = *row.samples_per_s * training_case.operations() / 1e9;
-      row.share_of_peak = *row.gflop_per_s / matmul_gflop_per_s(copy.device, PeakPrecision::f32);
+      set_times(row, timing);
+      if (copy.device.is_cuda()) row.figures["with_copies_ms"] = timing.median_ms + copy.copy_ms;
+      row.figures["samples_per_s"] = 1e3 * static_cast<double>(TrainingCase::samples) / timing.median_ms;
+      row.figures["gflop_per_s"] = row.value("samples_per_s") * training_case.operations() / 1e9;
+      row.figures["share_of_peak"] =
+          row.value("gflop_per_s") / matmul_gflop_per_s(copy.device, PeakPrecision::f32);
     }
     row.engine = training.engine().description();
     rows.push_back(std::move(row));
   }
   for (StudyRow& row : rows)
     if (rows.front().version == "cpu" && rows.front().agrees && row.agrees)
-      row.speedup = rows.front().median_ms / row.median_ms;
+      row.figures["speedup"] = rows.front().value("median_ms") / row.value("median_ms");
   return rows;
 }
 

@@ -41,18 +41,19 @@ VersionRows rows_of(const std::vector<StudyRow>& rows, const std::string& name) 
 
 void add_cpu_finding(const VersionRows& r, const std::string& name, std::vector<std::string>& findings) {
   if (!r.reference || !r.parallel) return;
-  const double gain = r.reference->median_ms / r.parallel->median_ms;
+  const double gain = r.reference->value("median_ms") / r.parallel->value("median_ms");
   findings.push_back(
       gain > 1 - negligible
           ? fmt::format("With SIMD and {} the CPU is {} with scalar loops on one core ({}).",
                         cores_of(*r.parallel), times_as_fast(gain), name)
           : fmt::format("SIMD and {} do not help here: {:.3g} ms, scalar loops on one core need {:.3g} ({}).",
-                        cores_of(*r.parallel), r.parallel->median_ms, r.reference->median_ms, name));
+                        cores_of(*r.parallel), r.parallel->value("median_ms"),
+                        r.reference->value("median_ms"), name));
 }
 
 void add_gpu_findings(const VersionRows& r, const std::string& name, std::vector<std::string>& findings) {
   if (!r.cuda || !r.parallel) return;
-  const double gain = r.parallel->median_ms / r.cuda->median_ms;
+  const double gain = r.parallel->value("median_ms") / r.cuda->value("median_ms");
   findings.push_back(
       gain > 1 - negligible
           ? fmt::format("With data already on the device, the GPU is {} the CPU with {} ({}).",
@@ -60,21 +61,22 @@ void add_gpu_findings(const VersionRows& r, const std::string& name, std::vector
           : fmt::format(
                 "Even with data already on the device, the GPU is slower than the CPU with {}: it needs "
                 "{:.3g} ms, the CPU {:.3g} ({}).",
-                cores_of(*r.parallel), r.cuda->median_ms, r.parallel->median_ms, name));
+                cores_of(*r.parallel), r.cuda->value("median_ms"), r.parallel->value("median_ms"), name));
   if (r.simple)
     findings.push_back(
         fmt::format("The tuned kernel is {} the simple one: the effect of launch configuration and memory "
                     "access pattern ({}).",
-                    times_as_fast(r.simple->median_ms / r.cuda->median_ms), name));
-  if (!r.cuda->with_copies_ms) return;
-  const double share = 1 - r.cuda->median_ms / *r.cuda->with_copies_ms;
-  const double against_cpu = r.parallel->median_ms / *r.cuda->with_copies_ms;
+                    times_as_fast(r.simple->value("median_ms") / r.cuda->value("median_ms")), name));
+  if (!r.cuda->figures["with_copies_ms"]) return;
+  const double share = 1 - r.cuda->value("median_ms") / r.cuda->value("with_copies_ms");
+  const double against_cpu = r.parallel->value("median_ms") / r.cuda->value("with_copies_ms");
   findings.push_back(fmt::format(
       "Including the copies to the GPU and back it takes {:.3g} ms instead of {:.3g}: {:.0f} % of the time "
       "is copying, and the GPU is {} ({}).",
-      *r.cuda->with_copies_ms, r.cuda->median_ms, 100 * share,
-      against_cpu >= 1 ? fmt::format("still faster, {} the CPU's speed", times(against_cpu))
-                       : fmt::format("slower than the CPU, which needs {:.3g} ms", r.parallel->median_ms),
+      r.cuda->value("with_copies_ms"), r.cuda->value("median_ms"), 100 * share,
+      against_cpu >= 1
+          ? fmt::format("still faster, {} the CPU's speed", times(against_cpu))
+          : fmt::format("slower than the CPU, which needs {:.3g} ms", r.parallel->value("median_ms")),
       name));
 }
 
@@ -88,7 +90,7 @@ void add_sweep_finding(const std::vector<StudyRow>& rows, const std::string& nam
       if (!most || row.threads > most->threads) most = &row;
     }
   if (!fewest || fewest->threads == most->threads) return;
-  const double gain = fewest->median_ms / most->median_ms;
+  const double gain = fewest->value("median_ms") / most->value("median_ms");
   const double possible = static_cast<double>(*most->threads) / *fewest->threads;
   findings.push_back(
       gain > 1 - negligible
@@ -97,7 +99,8 @@ void add_sweep_finding(const std::vector<StudyRow>& rows, const std::string& nam
           : fmt::format(
                 "With {} threads parallel is slower than with {}, {:.3g} ms versus {:.3g}: the work is "
                 "too small to split, or the cores were busy ({}).",
-                *most->threads, *fewest->threads, most->median_ms, fewest->median_ms, name));
+                *most->threads, *fewest->threads, most->value("median_ms"), fewest->value("median_ms"),
+                name));
 }
 
 void add_missing_reference(const std::vector<StudyRow>& rows, std::vector<std::string>& findings) {
@@ -122,15 +125,15 @@ const StudyRow* find_row(const std::vector<StudyRow>& rows, const std::string& c
                          const std::string& version) {
   const StudyRow* best = nullptr;  // the fastest of several thread counts or GPUs
   for (const StudyRow& row : rows)
-    if (row.case_name == case_name && row.version == version && row.agrees && row.median_ms > 0 &&
-        (!best || row.median_ms < best->median_ms))
+    if (row.case_name == case_name && row.version == version && row.agrees && row.value("median_ms") > 0 &&
+        (!best || row.value("median_ms") < best->value("median_ms")))
       best = &row;
   return best;
 }
 
 std::vector<std::string> general_findings(const std::vector<StudyRow>& rows) {
   std::map<std::string, int> measured;
-  for (const StudyRow& row : rows) measured[row.case_name] += row.agrees && row.median_ms > 0;
+  for (const StudyRow& row : rows) measured[row.case_name] += row.agrees && row.value("median_ms") > 0;
   std::string name;
   for (const StudyRow& row : rows)
     if (name.empty() || measured[row.case_name] >= measured[name]) name = row.case_name;

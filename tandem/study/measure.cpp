@@ -61,4 +61,10 @@ Timing measure_wall(Device device, const std::function<void(int)>& run, const Me
   return repeat(options, one_ms, [&] { return wall_ms(device, [&] { run(call++); }); });
 }
 
+void set_times(StudyRow& row, const Timing& timing) {
+  row.figures["median_ms"] = timing.median_ms;
+  row.figures["min_ms"] = timing.min_ms;
+  row.figures["max_ms"] = timing.max_ms;
+}
+
 }  // namespace tandem

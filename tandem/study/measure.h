@@ -3,9 +3,11 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 
 #include "tandem/core/parallel.h"
 #include "tandem/device/device.h"
+#include "tandem/report/study_row.h"
 
 namespace tandem {
 
@@ -26,6 +28,12 @@ struct Timing {
   double min_ms = 0;
   double max_ms = 0;
 };
+
+// The time of a wrong result is meaningless.
+inline constexpr double no_time = std::numeric_limits<double>::quiet_NaN();
+inline constexpr Timing not_timed{.median_ms = no_time, .min_ms = no_time, .max_ms = no_time};
+
+void set_times(StudyRow& row, const Timing& timing);
 
 struct MeasureOptions {
   double budget_ms = 500;  // approximate total time of all repetitions

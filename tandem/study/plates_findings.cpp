@@ -4,9 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "tandem/core/check.h"
+#include "tandem/study/measure.h"
 #include "tandem/text/format_number.h"
 
 namespace tandem {
@@ -71,19 +71,18 @@ double differing_share(const FlowResult& a, const FlowResult& b) {
 
 std::vector<StudyRow> plates_rows(std::span<const FlowResult> results) {
   std::vector<StudyRow> rows;
-  const auto add = [&](const std::string& name, const FlowResult& result, double median_ms, double min_ms,
-                       double max_ms) -> StudyRow& {
+  const auto add = [&](const std::string& name, const FlowResult& result, const Timing& timing) -> StudyRow& {
     rows.push_back({.case_name = name,
                     .version = result.device.is_cuda() ? "cuda" : "cpu",
                     .device = result.device.to_string(),
-                    .median_ms = median_ms,
-                    .min_ms = min_ms,
-                    .max_ms = max_ms,
                     .engine = result.engine});
+    set_times(rows.back(), timing);
     return rows.back();
   };
+  const auto once = [](double ms) { return Timing{ms, ms, ms}; };
   const auto set_speedup = [&](StudyRow& row, double base_ms) {
-    if (begins_with_cpu(results) && base_ms > 0 && row.median_ms > 0) row.speedup = base_ms / row.median_ms;
+    if (begins_with_cpu(results) && base_ms > 0 && row.value("median_ms") > 0)
+      row.figures["speedup"] = base_ms / row.value("median_ms");
   };
   const auto median_epoch = [](const FlowResult& result) {
     std::vector<double> sorted = result.epoch_ms;
@@ -92,23 +91,23 @@ std::vector<StudyRow> plates_rows(std::span<const FlowResult> results) {
     return sorted[sorted.size() / 2];
   };
   for (const FlowResult& result : results) {
-    StudyRow& row = add("whole flow", result, result.total_ms, result.total_ms, result.total_ms);
-    if (&result != &results.front()) row.max_error = differing_share(results.front(), result);
-    row.agrees = result.file_agrees && row.max_error.value_or(0) <= max_differing_share;
+    StudyRow& row = add("whole flow", result, once(result.total_ms));
+    if (&result != &results.front()) row.figures["max_error"] = differing_share(results.front(), result);
+    row.agrees = result.file_agrees && row.figures["max_error"].value_or(0) <= max_differing_share;
     set_speedup(row, results.front().total_ms);
-    if (row.agrees) continue;  // the time of a wrong result is meaningless
-    row.median_ms = row.min_ms = row.max_ms = std::numeric_limits<double>::quiet_NaN();
-    row.speedup = std::nullopt;
+    if (row.agrees) continue;
+    set_times(row, not_timed);
+    row.figures["speedup"] = std::nullopt;
   }
   for (const FlowResult& result : results) {
     const auto [min_ms, max_ms] = std::ranges::minmax(result.epoch_ms);
-    set_speedup(add("an epoch", result, median_epoch(result), min_ms, max_ms), median_epoch(results.front()));
+    set_speedup(add("an epoch", result, {median_epoch(result), min_ms, max_ms}),
+                median_epoch(results.front()));
   }
   for (const FlowPhase phase : phases)
     for (const FlowResult& result : results)
       if (result[phase] > 0)  // there is no copy on the CPU
-        set_speedup(add(name_of(phase), result, result[phase], result[phase], result[phase]),
-                    results.front()[phase]);
+        set_speedup(add(name_of(phase), result, once(result[phase])), results.front()[phase]);
   return rows;
 }
 

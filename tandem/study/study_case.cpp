@@ -94,20 +94,18 @@ class Runner {
     StudyRow row{
         .case_name = case_.name, .version = std::string(name_of(version)), .device = device.to_string()};
     row.threads = threads;
-    row.max_error = oracle.error_of(case_.compute(sets[0], version));
-    row.agrees = *row.max_error <= case_.tolerance;
-    if (!row.agrees) {  // the time of a wrong result is meaningless
-      row.median_ms = row.min_ms = row.max_ms = std::numeric_limits<double>::quiet_NaN();
+    row.figures["max_error"] = oracle.error_of(case_.compute(sets[0], version));
+    row.agrees = row.value("max_error") <= case_.tolerance;
+    if (!row.agrees) {
+      set_times(row, not_timed);
       return row;
     }
     std::vector<Tensor> results(sets.size());
     const Timing timing = measure(
         device, [&](int i) { results[i % sets.size()] = case_.compute(sets[i % sets.size()], version); },
         measurement_);
-    row.median_ms = timing.median_ms;
-    row.min_ms = timing.min_ms;
-    row.max_ms = timing.max_ms;
-    if (device.is_cuda()) row.with_copies_ms = with_copies(version, device).median_ms;
+    set_times(row, timing);
+    if (device.is_cuda()) row.figures["with_copies_ms"] = with_copies(version, device).median_ms;
     add_rates(row, device);
     return row;
   }
@@ -133,16 +131,16 @@ class Runner {
   }
 
   void add_rates(StudyRow& row, Device device) const {
-    const double gb_per_s = static_cast<double>(case_.bytes) / row.median_ms / 1e6;
+    const double gb_per_s = static_cast<double>(case_.bytes) / row.value("median_ms") / 1e6;
     double share = gb_per_s / copy_gb_per_s(device, case_.bytes);
     if (case_.operations > 0) {
-      row.gflop_per_s = static_cast<double>(case_.operations) / row.median_ms / 1e6;
+      row.figures["gflop_per_s"] = static_cast<double>(case_.operations) / row.value("median_ms") / 1e6;
       if (case_.peak_precision)
-        share = std::max(share, *row.gflop_per_s / matmul_gflop_per_s(device, *case_.peak_precision));
+        share = std::max(share, row.value("gflop_per_s") / matmul_gflop_per_s(device, *case_.peak_precision));
     }
     if (case_.operations == 0 || !case_.peak_precision || case_.bytes * 20 > case_.operations)
-      row.gb_per_s = gb_per_s;
-    row.share_of_peak = share;
+      row.figures["gb_per_s"] = gb_per_s;
+    row.figures["share_of_peak"] = share;
   }
 
   const StudyCase& case_;
@@ -170,10 +168,11 @@ void check_fits(const std::string& study, const std::string& name, double elemen
 void bound_shares(std::vector<StudyRow>& rows) {
   std::map<std::string, double> best;
   for (const StudyRow& row : rows)
-    if (row.share_of_peak && row.min_ms > 0)
-      best[row.device] = std::max(best[row.device], *row.share_of_peak * row.median_ms / row.min_ms);
+    if (row.figures["share_of_peak"] && row.value("min_ms") > 0)
+      best[row.device] = std::max(best[row.device],
+                                  row.value("share_of_peak") * row.value("median_ms") / row.value("min_ms"));
   for (StudyRow& row : rows)
-    if (row.share_of_peak) *row.share_of_peak /= std::max(best[row.device], 1.0);
+    if (row.figures["share_of_peak"]) *row.figures["share_of_peak"] /= std::max(best[row.device], 1.0);
 }
 
 std::vector<StudyRow> run_case(const StudyCase& study_case, const StudyOptions& options) {
@@ -207,7 +206,8 @@ std::vector<StudyRow> run_case(const StudyCase& study_case, const StudyOptions& 
   const bool has_reference =
       !rows.empty() && rows.front().version == name_of(Version::reference) && rows.front().agrees;
   for (StudyRow& row : rows)
-    if (has_reference && row.agrees) row.speedup = rows.front().median_ms / row.median_ms;
+    if (has_reference && row.agrees)
+      row.figures["speedup"] = rows.front().value("median_ms") / row.value("median_ms");
   return rows;
 }
 

@@ -19,7 +19,7 @@ using Rows = std::vector<const StudyRow*>;
 Rows rows_of(const std::vector<StudyRow>& rows, std::string_view case_name, std::string_view version) {
   Rows chosen;
   for (const StudyRow& row : rows)
-    if (row.case_name == case_name && row.version == version && row.agrees && row.samples_per_s)
+    if (row.case_name == case_name && row.version == version && row.agrees && row.figures["samples_per_s"])
       chosen.push_back(&row);
   std::stable_sort(chosen.begin(), chosen.end(), [](const StudyRow* a, const StudyRow* b) {
     return a->workers.value_or(0) < b->workers.value_or(0);
@@ -41,7 +41,7 @@ std::string counted(int count, const std::string& kind) {
 }
 
 std::string rate(const StudyRow& row) {
-  const double value = *row.samples_per_s;
+  const double value = row.value("samples_per_s");
   return value >= 1e6 ? fmt::format("{:.3g} million images/s", value / 1e6)
                       : fmt::format("{:.3g} thousand images/s", value / 1e3);
 }
@@ -55,7 +55,7 @@ std::string time(double ms) {
 }
 
 double waited_share(const StudyRow& row) {
-  return row.waited_ms.value_or(0) / row.median_ms;
+  return row.figures["waited_ms"].value_or(0) / row.value("median_ms");
 }
 
 void add_scaling(const std::vector<StudyRow>& rows, const std::string& kind,
@@ -68,9 +68,9 @@ void add_scaling(const std::vector<StudyRow>& rows, const std::string& kind,
                                  *first.workers == 1 ? "s" : "", rate(first));
   if (loading.size() > 1) {
     text += fmt::format(", {} {}: {} of linear scaling over {}", counted(*last.workers, kind), rate(last),
-                        percent(last.efficiency.value_or(0)), counted(1, kind));
+                        percent(last.figures["efficiency"].value_or(0)), counted(1, kind));
     const auto stops = std::find_if(loading.begin(), loading.end(), [](const StudyRow* row) {
-      return row->efficiency && *row->efficiency < min_scaling_efficiency;
+      return row->figures["efficiency"] && row->value("efficiency") < min_scaling_efficiency;
     });
     text += stops == loading.end() ? ", so they scale"
                                    : fmt::format("; they stop scaling at {}", *(*stops)->workers);
@@ -82,9 +82,10 @@ void add_kinds(const std::vector<StudyRow>& rows, std::vector<std::string>& find
   const Rows threads = rows_of(rows, loading_case, "thread"),
              processes = rows_of(rows, loading_case, "process");
   if (threads.empty() || processes.empty() || threads.back()->workers != processes.back()->workers) return;
-  findings.push_back(fmt::format("{} reach {} of the rate of the same number of threads.",
-                                 counted(*processes.back()->workers, "process"),
-                                 percent(*processes.back()->samples_per_s / *threads.back()->samples_per_s)));
+  findings.push_back(fmt::format(
+      "{} reach {} of the rate of the same number of threads.",
+      counted(*processes.back()->workers, "process"),
+      percent(processes.back()->value("samples_per_s") / threads.back()->value("samples_per_s"))));
 }
 
 // The bottleneck of training with augmentation.
@@ -99,17 +100,17 @@ void add_bottleneck(const std::vector<StudyRow>& rows, const std::string& device
   // The first worker count from which on the trainer hardly waits.
   auto saturated = training.end();
   while (saturated != training.begin() && waited_share(**(saturated - 1)) < negligible_wait) --saturated;
-  const StudyRow& best =
-      **std::min_element(training.begin(), training.end(),
-                         [](const StudyRow* a, const StudyRow* b) { return a->median_ms < b->median_ms; });
-  const double slowdown = best.median_ms / plain.front()->median_ms;
+  const StudyRow& best = **std::min_element(
+      training.begin(), training.end(),
+      [](const StudyRow* a, const StudyRow* b) { return a->value("median_ms") < b->value("median_ms"); });
+  const double slowdown = best.value("median_ms") / plain.front()->value("median_ms");
   const std::string where =
       fmt::format("Training on {} with {}: ", device, kind == "thread" ? "threads" : "processes");
   // Augmentation cannot make training faster.
   const char* const caveat = slowdown < 0.9 ? " (other work on this machine disturbed the measurement)" : "";
   const std::string cost =
       fmt::format("the fastest epoch, with {}, takes {}, {:.2f} times an epoch without augmentation{}",
-                  counted(*best.workers, kind), time(best.median_ms), slowdown, caveat);
+                  counted(*best.workers, kind), time(best.value("median_ms")), slowdown, caveat);
   if (saturated != training.end() && slowdown <= negligible_slowdown) {
     findings.push_back(fmt::format(
         "{}training-bound from {} on: more workers do not help. The trainer waits {} of an epoch; {}.", where,
@@ -121,8 +122,9 @@ void add_bottleneck(const std::vector<StudyRow>& rows, const std::string& device
         "compete with training for {} CPUs. More workers do not help.",
         where, *(*saturated)->workers == 1 ? "1 worker" : fmt::format("{} workers", *(*saturated)->workers),
         percent(waited_share(**saturated)), cost, usable_cpus));
-  } else if (alone.efficiency.value_or(0) >= min_scaling_efficiency) {
-    const double needed = *alone.workers * *plain.front()->samples_per_s / *alone.samples_per_s;
+  } else if (alone.figures["efficiency"].value_or(0) >= min_scaling_efficiency) {
+    const double needed =
+        *alone.workers * plain.front()->value("samples_per_s") / alone.value("samples_per_s");
     findings.push_back(
         fmt::format("{}augmentation-bound: with {} the trainer still waits {} of an epoch. Alone they "
                     "produce {}, and training without augmentation consumes {}: about {:.0f} such workers "
@@ -134,7 +136,7 @@ void add_bottleneck(const std::vector<StudyRow>& rows, const std::string& device
         fmt::format("{}the CPUs are shared: with {} on {} CPUs the trainer still waits {} of an epoch, and "
                     "augmentation reaches only {} of linear scaling over {}: more workers do not help. {}{}.",
                     where, counted(*last.workers, kind), usable_cpus, percent(waited_share(last)),
-                    percent(alone.efficiency.value_or(0)), counted(1, kind), "Currently ", cost));
+                    percent(alone.figures["efficiency"].value_or(0)), counted(1, kind), "Currently ", cost));
   }
 }
 
@@ -175,10 +177,11 @@ std::vector<Plot> worker_plots(const std::vector<StudyRow>& rows) {
              .series = {}};
   for (const char* const kind : kinds)
     if (const Rows loading = rows_of(rows, loading_case, kind); !loading.empty())
-      rates.series.push_back(line(loading, kind, [](const StudyRow& row) { return *row.samples_per_s; }));
+      rates.series.push_back(
+          line(loading, kind, [](const StudyRow& row) { return row.value("samples_per_s"); }));
   if (const Rows threads = rows_of(rows, loading_case, "thread"); threads.size() > 1) {
     const StudyRow &first = *threads.front(), &last = *threads.back();
-    const double one = *first.samples_per_s / *first.workers;
+    const double one = first.value("samples_per_s") / *first.workers;
     rates.series.push_back({.name = "linear scaling of threads",
                             .x = {double(*first.workers), double(*last.workers)},
                             .y = {one * *first.workers, one * *last.workers},
@@ -202,7 +205,8 @@ std::vector<Plot> worker_plots(const std::vector<StudyRow>& rows) {
     for (const char* const kind : kinds) {
       const Rows training = rows_of(rows, training_case(device), kind);
       if (training.empty()) continue;
-      epochs.series.push_back(line(training, kind, [](const StudyRow& row) { return row.median_ms; }));
+      epochs.series.push_back(
+          line(training, kind, [](const StudyRow& row) { return row.value("median_ms"); }));
       waits.series.push_back(line(training, kind, waited_share));
       for (const StudyRow* row : training) longest_wait = std::max(longest_wait, waited_share(*row));
       min_workers = *training.front()->workers;
@@ -211,7 +215,7 @@ std::vector<Plot> worker_plots(const std::vector<StudyRow>& rows) {
     if (const Rows plain = rows_of(rows, training_case(device), "plain"); !plain.empty() && max_workers > 0)
       epochs.series.push_back({.name = "without augmentation",
                                .x = {min_workers, max_workers},
-                               .y = {plain.front()->median_ms, plain.front()->median_ms},
+                               .y = {plain.front()->value("median_ms"), plain.front()->value("median_ms")},
                                .dashed = true});
     add_plot(std::move(epochs), plots);
     if (longest_wait >= 0.01) add_plot(std::move(waits), plots);

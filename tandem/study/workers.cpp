@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <memory>
 
 #include "tandem/core/parallel.h"
@@ -109,17 +108,15 @@ class WorkerStudy {
 
   // Fills in the figures of one epoch; a wrong row gets none.
   void finish(StudyRow row, const Timing& timing) {
-    row.median_ms = timing.median_ms;
-    row.min_ms = timing.min_ms;
-    row.max_ms = timing.max_ms;
-    row.samples_per_s = 1e3 * static_cast<double>(plan_.samples) / timing.median_ms;
+    set_times(row, timing);
+    row.figures["samples_per_s"] = 1e3 * static_cast<double>(plan_.samples) / timing.median_ms;
     for (const StudyRow& other : rows_)
       if (other.case_name == row.case_name && other.version == row.version && other.workers == 1)
-        row.efficiency = *row.samples_per_s / *other.samples_per_s / *row.workers;
-    if (row.workers == 1) row.efficiency = 1;
+        row.figures["efficiency"] = row.value("samples_per_s") / other.value("samples_per_s") / *row.workers;
+    if (row.workers == 1) row.figures["efficiency"] = 1;
     if (!row.agrees) {
-      row.median_ms = row.min_ms = row.max_ms = std::numeric_limits<double>::quiet_NaN();
-      row.samples_per_s = row.efficiency = row.waited_ms = std::nullopt;
+      set_times(row, not_timed);
+      row.figures["samples_per_s"] = row.figures["efficiency"] = row.figures["waited_ms"] = std::nullopt;
     }
     rows_.push_back(std::move(row));
   }
@@ -179,7 +176,7 @@ class WorkerStudy {
           ++epochs;
         },
         measure_);
-    row.waited_ms = (training.waited_ms() - waited_before) / epochs;
+    row.figures["waited_ms"] = (training.waited_ms() - waited_before) / epochs;
     row.engine = training.engine();
     finish(std::move(row), timing);
   }

@@ -22,7 +22,7 @@ TEST(Csv, OneLinePerRow_AbsentFiguresEmpty) {
   StudyReport report = sample_report();
   report.rows.resize(2);
   report.rows[0].case_name = "image 3×3, kernel 1×1";
-  report.rows[0].max_ms = std::numeric_limits<double>::infinity();
+  report.rows[0].figures["max_ms"] = std::numeric_limits<double>::infinity();
   EXPECT_EQ(
       to_csv_text(std::span(&report, 1)),
       "study,case,version,device,threads,median_ms,min_ms,max_ms,with_copies_ms,speedup,gb_per_s,gflop_per_s,"

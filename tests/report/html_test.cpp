@@ -72,7 +72,7 @@ TEST(Html, WrongRows_AreMarked) {
 
 TEST(Html, AccuracyRows_NotCheckedForAgreement) {
   StudyReport report = sample_report();
-  for (StudyRow& row : report.rows) row.accuracy = 0.5;
+  for (StudyRow& row : report.rows) row.figures["accuracy"] = 0.5;
   const std::string page = html_page(std::vector{report}, "Report");
   EXPECT_NE(page.find("1 study, 4 measurements."), std::string::npos);
   EXPECT_EQ(page.find("agree"), std::string::npos);

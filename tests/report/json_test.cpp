@@ -41,7 +41,7 @@ TEST(ReportJson, AbsentFigures_AreLeftOut) {
 
 TEST(ReportJson, TrainingRow_HasSamplesAndEngine) {
   StudyReport report = sample_report();
-  report.rows[0].samples_per_s = 1234.5;
+  report.rows[0].figures["samples_per_s"] = 1234.5;
   report.rows[0].engine = "perceptron on the CPU, 2 threads";
   const Json row = Json::parse(to_json_text(report))["rows"][0];
   EXPECT_EQ(row["samples_per_s"], 1234.5);
@@ -51,13 +51,13 @@ TEST(ReportJson, TrainingRow_HasSamplesAndEngine) {
 TEST(ReportJson, WorkerAndAccuracyRows_HaveTheirOwnKeys) {
   StudyReport report = sample_report();
   report.rows[0].workers = 4;
-  report.rows[0].waited_ms = 12.5;
-  report.rows[0].efficiency = 0.75;
+  report.rows[0].figures["waited_ms"] = 12.5;
+  report.rows[0].figures["efficiency"] = 0.75;
   report.rows[2].epoch = 3;
-  report.rows[2].accuracy = 0.9;
-  report.rows[2].accuracy_spread = 0.01;
-  report.rows[2].lead = -0.25;
-  report.rows[2].lead_spread = 0.5;
+  report.rows[2].figures["accuracy"] = 0.9;
+  report.rows[2].figures["accuracy_spread"] = 0.01;
+  report.rows[2].figures["lead"] = -0.25;
+  report.rows[2].figures["lead_spread"] = 0.5;
   report.rows[2].in_table = false;
   const Json rows = Json::parse(to_json_text(report))["rows"];
   EXPECT_EQ(rows[0]["workers"], 4);
@@ -72,8 +72,8 @@ TEST(ReportJson, WorkerAndAccuracyRows_HaveTheirOwnKeys) {
 
 TEST(ReportJson, NonFiniteFigures_AreLeftOut) {
   StudyReport report = sample_report();
-  report.rows[1].speedup = std::numeric_limits<double>::infinity();
-  report.rows[1].max_error = std::numeric_limits<double>::quiet_NaN();
+  report.rows[1].figures["speedup"] = std::numeric_limits<double>::infinity();
+  report.rows[1].figures["max_error"] = std::numeric_limits<double>::quiet_NaN();
   const std::string text = to_json_text(report);
   const Json row = Json::parse(text)["rows"][1];
   EXPECT_FALSE(row.contains("speedup"));
@@ -84,7 +84,7 @@ TEST(ReportJson, NonFiniteFigures_AreLeftOut) {
 TEST(ReportJson, Numbers_RoundTripExactly) {
   StudyReport report = sample_report();
   for (const double value : {0.1, 1.0 / 3, 5e-324, 1.7976931348623157e308, 123456789.125}) {
-    report.rows[0].median_ms = value;
+    report.rows[0].figures["median_ms"] = value;
     EXPECT_EQ(Json::parse(to_json_text(report))["rows"][0]["median_ms"].get<double>(), value);
   }
 }

@@ -192,10 +192,8 @@ TEST(StandardPlots, TimePeakCopiesAndThreads) {
     rows.push_back({.case_name = "33×7 f64",
                     .version = "parallel",
                     .device = "cpu",
-                    .median_ms = 2.0 / threads,
-                    .min_ms = 1,
-                    .max_ms = 2,
-                    .threads = threads});
+                    .threads = threads,
+                    .figures = {{"median_ms", 2.0 / threads}, {"min_ms", 1}, {"max_ms", 2}}});
   const std::vector<Plot> plots = standard_plots(rows);
   ASSERT_EQ(plots.size(), 4u);
   expect_valid_svg(plots[3]);

@@ -30,7 +30,7 @@ TEST(StudyText, ShowsFiguresWithUnitsGroupedByCase) {
 
 TEST(StudyText, OmitsEmptyColumns) {
   StudyReport report = sample_report();
-  for (StudyRow& row : report.rows) row.gb_per_s = row.with_copies_ms = std::nullopt;
+  for (StudyRow& row : report.rows) row.figures["gb_per_s"] = row.figures["with_copies_ms"] = std::nullopt;
   const std::string text = study_text(report);
   EXPECT_FALSE(contains(text, "GB/s"));
   EXPECT_FALSE(contains(text, "copies"));
@@ -40,8 +40,8 @@ TEST(StudyText, OmitsEmptyColumns) {
 TEST(StudyText, SamplesPerSecondAreRoundedAndGrouped) {
   StudyReport report = sample_report();
   EXPECT_FALSE(contains(study_text(report), "samples/s"));
-  report.rows[0].samples_per_s = 12345678;
-  report.rows[1].samples_per_s = 987.6;
+  report.rows[0].figures["samples_per_s"] = 12345678;
+  report.rows[1].figures["samples_per_s"] = 987.6;
   const std::string text = study_text(report);
   for (const char* part : {"samples/s", "12,300,000", " 988"})
     EXPECT_TRUE(contains(text, part)) << part << "\n" << text;
@@ -50,8 +50,8 @@ TEST(StudyText, SamplesPerSecondAreRoundedAndGrouped) {
 TEST(StudyText, ShowsWorkerColumns) {
   StudyReport report = sample_report();
   report.rows[1].workers = 2;
-  report.rows[1].waited_ms = 0.25;
-  report.rows[1].efficiency = 0.875;
+  report.rows[1].figures["waited_ms"] = 0.25;
+  report.rows[1].figures["efficiency"] = 0.875;
   report.rows[1].agrees = false;
   report.rows[2].in_table = false;
   const std::string text = study_text(report, {.width = 140});
@@ -64,7 +64,7 @@ TEST(StudyText, ShowsWorkerColumns) {
 TEST(StudyText, MarksAndExplainsWrongRows) {
   StudyReport report = sample_report();
   report.rows[1].agrees = false;
-  report.rows[1].max_error = 0.25;
+  report.rows[1].figures["max_error"] = 0.25;
   const std::string text = study_text(report);
   EXPECT_EQ(count(text, "WRONG"), 2) << text;  // in the table and in the sentence
   EXPECT_TRUE(contains(text, "error is 0.250.")) << text;
@@ -80,7 +80,7 @@ TEST(StudyText, LongNames_StayWithinTheWidth) {
   report.rows[1].device = std::string(80, 'd');
   report.rows[1].case_name = std::string(200, 'c');
   report.rows[1].agrees = false;
-  for (StudyRow& row : report.rows) row.median_ms = 123456789.0;
+  for (StudyRow& row : report.rows) row.figures["median_ms"] = 123456789.0;
   for (const int width : {60, 80, 100})
     for (const std::string& line : lines_of(study_text(report, {.width = width})))
       EXPECT_LE(display_width(line), width) << line;

@@ -9,9 +9,10 @@ namespace {
 using Sentences = std::vector<std::string>;
 
 StudyRow row(const char* version, double ms, std::optional<double> with_copies_ms = {}) {
-  StudyRow result{.case_name = "8x8 f32", .version = version, .device = "cpu", .median_ms = ms};
-  result.with_copies_ms = with_copies_ms;
-  return result;
+  return {.case_name = "8x8 f32",
+          .version = version,
+          .device = "cpu",
+          .figures = {{"median_ms", ms}, {"with_copies_ms", with_copies_ms}}};
 }
 
 TEST(Findings, NoRows_GiveNoFindings) {

@@ -10,20 +10,16 @@ StudyRow loading(const char* kind, int workers, double rate, double efficiency) 
   return {.case_name = std::string(loading_case),
           .version = kind,
           .device = "cpu",
-          .median_ms = 6e7 / rate,
-          .samples_per_s = rate,
           .workers = workers,
-          .efficiency = efficiency};
+          .figures = {{"median_ms", 6e7 / rate}, {"samples_per_s", rate}, {"efficiency", efficiency}}};
 }
 
 StudyRow training(const char* version, std::optional<int> workers, double epoch_ms, double waited_ms) {
   return {.case_name = "training on cpu",
           .version = version,
           .device = "cpu",
-          .median_ms = epoch_ms,
-          .samples_per_s = 6e7 / epoch_ms,
           .workers = workers,
-          .waited_ms = waited_ms};
+          .figures = {{"median_ms", epoch_ms}, {"samples_per_s", 6e7 / epoch_ms}, {"waited_ms", waited_ms}}};
 }
 
 bool starts(const std::string& text, const std::string& with) {
