@@ -2,6 +2,8 @@
 #pragma once
 
 #include "tandem/data/batches.h"
+#include "tandem/data/cifar10.h"
+#include "tandem/data/dataset_registry.h"
 #include "tandem/data/image_folder.h"
 #include "tandem/data/image_set.h"
 #include "tandem/data/mnist.h"

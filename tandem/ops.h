@@ -1,6 +1,7 @@
 // Operations on tensors, with gradients. This header lists the public headers of tandem/ops.
 #pragma once
 
+#include "tandem/ops/accuracy.h"
 #include "tandem/ops/activation.h"
 #include "tandem/ops/arithmetic.h"
 #include "tandem/ops/backward.h"
@@ -15,6 +16,7 @@
 #include "tandem/ops/cross_entropy.h"
 #include "tandem/ops/dropout_mask.h"
 #include "tandem/ops/fill.h"
+#include "tandem/ops/flatten.h"
 #include "tandem/ops/gather.h"
 #include "tandem/ops/linear.h"
 #include "tandem/ops/matmul.h"
@@ -22,6 +24,7 @@
 #include "tandem/ops/mse.h"
 #include "tandem/ops/normalize.h"
 #include "tandem/ops/one_hot.h"
+#include "tandem/ops/pow.h"
 #include "tandem/ops/random.h"
 #include "tandem/ops/reduce.h"
 #include "tandem/ops/softmax.h"

@@ -1,6 +1,9 @@
 // Optimizers and learning-rate schedules. This header lists the public headers of tandem/optim.
 #pragma once
 
+#include "tandem/optim/fused_optimizer.h"
 #include "tandem/optim/optimizer.h"
 #include "tandem/optim/optimizer_options.h"
+#include "tandem/optim/optimizer_registry.h"
+#include "tandem/optim/rmsprop.h"
 #include "tandem/optim/schedule.h"

@@ -36,12 +36,9 @@ int run(const Flags& flags) {
   return 0;
 }
 
-// "sobel1 (edges), ring (blur), all (sheet)"
+// "sobel1, sobel2, sobel3, sobel4, ring; all on one sheet: all"
 std::string filter_help() {
-  std::string text;
-  for (const PhotoFilter& filter : builtin_filters().rows())
-    text += fmt::format("{} ({}), ", filter.name, filter.summary);
-  return text + "all (sheet)";
+  return builtin_filters().list() + "; all on one sheet: all";
 }
 
 }  // namespace

@@ -52,7 +52,9 @@ inline std::string resolve(const SourceFile& file, const Include& include) {
 
 // tandem/nn.h lists the public headers of tandem/nn; tandem/tandem.h lists the umbrella headers.
 inline bool is_umbrella(std::string_view path) {
-  return path.starts_with("tandem/") && path.ends_with(".h") && path.find('/', 7) == std::string_view::npos;
+  if (!path.starts_with("tandem/") || !path.ends_with(".h")) return false;
+  const std::string_view name = path.substr(7, path.size() - 9);
+  return name == "tandem" || find_room(name) != nullptr;
 }
 
 inline Violations unknown_rooms(const Sources& files) {

@@ -6,7 +6,7 @@
 #include "tandem/nn/linear.h"
 #include "tandem/nn/sequential.h"
 #include "tandem/ops/cross_entropy.h"
-#include "tandem/optim/optimizer.h"
+#include "tandem/optim/fused_optimizer.h"
 #include "tests/ops/op_test.h"
 
 namespace tandem {
