@@ -64,7 +64,7 @@ class Fetch {
     const FolderLock lock(folder_);
     find_missing();  // another process may have filled the cache meanwhile
     for (const FetchFile& file : missing_)
-      if (const fs::path path = folder_ / file.name; fs::exists(path, error))
+      if (const fs::path path = folder_ / file.name; !file.sha256.empty() && fs::exists(path, error))
         log("{} is damaged and will be replaced", path.string());
     if (!missing_.empty() && !options_.from.empty()) {
       import_path(options_.from);

@@ -11,7 +11,7 @@
 
 #include "tandem/augment/photo_recipe.h"
 #include "tandem/core/write_file.h"
-#include "tandem/nn/architecture.h"
+#include "tandem/nn/model_registry.h"
 #include "tandem/nn/module.h"
 #include "tandem/train/image_input.h"
 

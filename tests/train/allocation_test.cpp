@@ -8,6 +8,7 @@
 
 #include "tandem/nn/mlp.h"
 #include "tandem/ops/random.h"
+#include "tandem/optim/fused_optimizer.h"
 #include "tandem/train/engines/engine.h"
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -37,7 +38,7 @@ TEST(Allocation, PerceptronStepsOnCpu_AllocateNothing) {
   images.labels = random_integers({20000}, 0, 10, {.seed = 2, .dtype = DType::i32});
   images.classes.resize(10);
   const auto model = make_mlp({.layers = {784, 16, 10}});
-  Optimizer optimizer(model->parameters(), {}, 0.1);
+  FusedOptimizer optimizer(model->parameters(), {}, 0.1);
   InMemorySource source(images, {.samples = 20000, .batch_size = 16});
   const auto engine = make_engine({.model = *model, .optimizer = optimizer, .source = source});
   engine->run(0, 0, 1250);
