@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "bench/data/block_reader.h"
 #include "tandem/core/parallel.h"
 #include "tandem/data/loader/loader.h"
 #include "tandem/data/loader/worker.h"
@@ -33,18 +34,11 @@ const ImageSet& training_images() {
 void load(benchmark::State& state, WorkerKind kind, int workers, const Recipe& recipe) {
   const BatchPlan plan{.samples = training_images().count(), .batch_size = 128};
   Loader loader(training_images(), plan, recipe, {.workers = workers, .kind = kind});
-  std::int64_t epoch = 0, first = 0;
-  const auto next = [&] {
-    const LoadedBlock block = loader.acquire(epoch, first);
-    first += block.count;
-    if (first == plan.positions()) ++epoch, first = 0;
-    loader.release(block);
-    return block.count;
-  };
-  for (int i = 0; i < 4 * loader.slots(); ++i) next();  // until every worker is running
+  BlockReader reader(loader, plan);
+  for (int i = 0; i < 4 * loader.slots(); ++i) reader.next();  // until every worker is running
   const double waited_before = loader.statistics().waited_ms;
   std::int64_t images = 0;
-  for (auto _ : state) images += next();
+  for (auto _ : state) images += reader.next();
   state.SetItemsProcessed(images);
   state.counters["waited_ms"] = loader.statistics().waited_ms - waited_before;
 }

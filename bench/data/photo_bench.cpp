@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/data/block_reader.h"
 #include "tandem/core/check.h"
 #include "tandem/core/parallel.h"
 #include "tandem/core/philox.h"
@@ -71,17 +72,10 @@ void load(benchmark::State& state, How how, WorkerKind kind) {
   const BatchPlan plan{.samples = photo_count, .batch_size = batch_size};
   Loader loader(store, plan, training_photo_recipe(224),
                 {.workers = static_cast<int>(state.range(0)), .kind = kind});
-  std::int64_t epoch = 0, first = 0;
-  const auto next = [&] {
-    const LoadedBlock block = loader.acquire(epoch, first);
-    first += block.count;
-    if (first == plan.positions()) ++epoch, first = 0;
-    loader.release(block);
-    return block.count;
-  };
-  for (int i = 0; i < 2 * loader.slots(); ++i) next();  // until every worker is running
+  BlockReader reader(loader, plan);
+  for (int i = 0; i < 2 * loader.slots(); ++i) reader.next();  // until every worker is running
   std::int64_t images = 0;
-  for (auto _ : state) images += next();
+  for (auto _ : state) images += reader.next();
   state.SetItemsProcessed(images);
 }
 

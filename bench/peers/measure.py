@@ -163,6 +163,22 @@ def time_gpu(calls, budget_s, new_event, elapsed_ms):
     return summary([sample(launches) for _ in range(int(min(400, max(50, budget_s * 1e3 / (once * launches)))))])
 
 
+def time_torch(calls, budget_s):
+    """time_gpu() with PyTorch's events."""
+    import torch
+
+    def new_event():
+        event = torch.cuda.Event(enable_timing=True)
+        event.record()
+        return event
+
+    def elapsed_ms(start, end):
+        end.synchronize()
+        return start.elapsed_time(end)
+
+    return time_gpu(calls, budget_s, new_event, elapsed_ms)
+
+
 def run(peer, measure):
     """Measures every case named on the command line with measure(work, device, budget_s) -> iterable of (peer name, result), a result
     being a summary or the reason why the case was skipped. A case that fails does not prevent the next from running."""

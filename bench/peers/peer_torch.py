@@ -38,22 +38,13 @@ def run(work, device, budget_s):
             yield "PyTorch", measure.time_cpu(call, budget_s)
             return
 
-        def new_event():
-            event = torch.cuda.Event(enable_timing=True)
-            event.record()
-            return event
-
-        def elapsed_ms(start, end):
-            end.synchronize()
-            return start.elapsed_time(end)
-
         sets = [[torch.from_numpy(array).to("cuda") for array in given] for _ in range(measure.SETS)]
         calls = [make_call(work, one) for one in sets]
         measure.check_corner(work, given, calls[0]()[:64, :64].cpu().numpy())
-        yield "PyTorch", measure.time_gpu(calls, budget_s, new_event, elapsed_ms)
+        yield "PyTorch", measure.time_torch(calls, budget_s)
         if work.study != "xxt":
             copies = [make_copy(work, one[0]) for one in sets]
-            yield "copy", measure.time_gpu(copies, budget_s, new_event, elapsed_ms)
+            yield "copy", measure.time_torch(copies, budget_s)
 
 
 measure.run("PyTorch", run)

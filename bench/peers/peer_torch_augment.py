@@ -26,16 +26,6 @@ def augment(images, bounds):
 
 def on_gpu(work, budget_s):
     import torch
-
-    def new_event():
-        event = torch.cuda.Event(enable_timing=True)
-        event.record()
-        return event
-
-    def elapsed_ms(start, end):
-        end.synchronize()
-        return start.elapsed_time(end)
-
     torch.manual_seed(1)
     with torch.no_grad():
         sets = [torch.rand(work.batch, 1, work.rows, work.columns, device="cuda") for _ in range(measure.SETS)]
@@ -43,7 +33,7 @@ def on_gpu(work, budget_s):
         if not off <= 1e-3:
             raise RuntimeError(f"images that should not change differ by {off:g}")
         calls = [lambda images=images: augment(images, measure.AUGMENT_BOUNDS) for images in sets]
-        yield "PyTorch", measure.of_all_samples(measure.time_gpu(calls, budget_s, new_event, elapsed_ms), work.batch)
+        yield "PyTorch", measure.of_all_samples(measure.time_torch(calls, budget_s), work.batch)
 
 
 class Images:

@@ -6,14 +6,11 @@
 #include "tandem/core/error.h"
 
 namespace tandem {
-namespace {
 
-double ratio(std::int64_t part, std::int64_t whole) {
+double share_of(std::int64_t part, std::int64_t whole) {
   return whole == 0 ? std::numeric_limits<double>::quiet_NaN()
                     : static_cast<double>(part) / static_cast<double>(whole);
 }
-
-}  // namespace
 
 std::vector<ClassMetrics> class_metrics(std::span<const std::int64_t> confusion) {
   const auto classes =
@@ -28,8 +25,8 @@ std::vector<ClassMetrics> class_metrics(std::span<const std::int64_t> confusion)
       if (truth == predicted) all[truth].correct = count;
     }
   for (ClassMetrics& metrics : all) {
-    metrics.precision = ratio(metrics.correct, metrics.predicted);
-    metrics.recall = ratio(metrics.correct, metrics.images);
+    metrics.precision = share_of(metrics.correct, metrics.predicted);
+    metrics.recall = share_of(metrics.correct, metrics.images);
   }
   return all;
 }

@@ -7,6 +7,9 @@
 
 namespace tandem {
 
+/// part / whole; NaN when `whole` is 0.
+double share_of(std::int64_t part, std::int64_t whole);
+
 /// The figures of one class.
 struct ClassMetrics {
   std::int64_t images = 0;     ///< that belong to the class

@@ -1,19 +1,10 @@
 #include "tandem/train/metrics.h"
 
 #include <cmath>
-#include <limits>
 
 #include "tandem/core/error.h"
 
 namespace tandem {
-namespace {
-
-double ratio(std::int64_t part, std::int64_t whole) {
-  return whole == 0 ? std::numeric_limits<double>::quiet_NaN()
-                    : static_cast<double>(part) / static_cast<double>(whole);
-}
-
-}  // namespace
 
 std::vector<std::int64_t> confusion_matrix(std::span<const std::int32_t> labels,
                                            std::span<const std::int32_t> predictions, std::int64_t classes) {
@@ -31,7 +22,7 @@ double accuracy(std::span<const std::int32_t> labels, std::span<const std::int32
   expect(labels.size() == predictions.size());
   std::int64_t correct = 0;
   for (std::size_t i = 0; i < labels.size(); ++i) correct += labels[i] == predictions[i];
-  return ratio(correct, static_cast<std::int64_t>(labels.size()));
+  return share_of(correct, static_cast<std::int64_t>(labels.size()));
 }
 
 double accuracy(std::span<const std::int64_t> confusion) {
@@ -40,12 +31,12 @@ double accuracy(std::span<const std::int64_t> confusion) {
     correct += metrics.correct;
     images += metrics.images;
   }
-  return ratio(correct, images);
+  return share_of(correct, images);
 }
 
 double top_k_accuracy(std::span<const float> logits, std::span<const std::int32_t> labels, int k) {
   expect(k >= 1);
-  if (labels.empty()) return ratio(0, 0);
+  if (labels.empty()) return share_of(0, 0);
   expect(logits.size() % labels.size() == 0);
   const std::size_t classes = logits.size() / labels.size();
   std::int64_t correct = 0;
@@ -59,7 +50,7 @@ double top_k_accuracy(std::span<const float> logits, std::span<const std::int32_
       larger += row[c] > row[label] || (row[c] == row[label] && c < label);
     correct += larger < k;
   }
-  return ratio(correct, static_cast<std::int64_t>(labels.size()));
+  return share_of(correct, static_cast<std::int64_t>(labels.size()));
 }
 
 }  // namespace tandem

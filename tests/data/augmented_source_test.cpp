@@ -8,8 +8,7 @@
 
 #include "tandem/augment/augment.h"
 #include "tandem/data/synthetic/digits.h"
-#include "tandem/device/driver.h"
-#include "tandem/device/on_backend.h"
+#include "tests/device/to_host.h"
 
 namespace tandem {
 namespace {
@@ -27,16 +26,6 @@ struct Images {
   std::vector<std::int32_t> labels;
   friend bool operator==(const Images&, const Images&) = default;
 };
-
-template <class T>
-std::vector<T> to_host(const T* from, std::int64_t count, Device device) {
-  std::vector<T> values(static_cast<std::size_t>(count));
-  on_backend(device, "test", [&]<Backend B>() {
-    copy_bytes<B>(values.data(), from, values.size() * sizeof(T), current_stream(device));
-  });
-  current_stream(device).synchronize();
-  return values;
-}
 
 void append(Images& all, const SourceBlock& block, const BatchSource& source) {
   const std::int64_t size = source.image_size();

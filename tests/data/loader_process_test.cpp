@@ -14,6 +14,7 @@
 
 #include "tandem/data/loader/loader.h"
 #include "tests/core/error_text.h"
+#include "tests/core/sanitized.h"
 #include "tests/data/loader_cases.h"
 #include "tests/data/test_program.h"
 #include "tests/image/test_files.h"
@@ -21,11 +22,8 @@
 namespace tandem {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool sanitized = true;  // sanitizer runtimes do not work with a limited address space
-#else
-constexpr bool sanitized = false;
-#endif
+// Sanitizer runtimes do not work with a limited address space.
+constexpr bool sanitized = address_sanitized || thread_sanitized;
 
 // CPUs a thread or process may run on.
 int allowed_cpus(pid_t pid) {

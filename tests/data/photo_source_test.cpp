@@ -3,24 +3,13 @@
 
 #include <cstdlib>
 
-#include "tandem/device/driver.h"
-#include "tandem/device/on_backend.h"
 #include "tests/data/photo_cases.h"
+#include "tests/device/to_host.h"
 
 namespace tandem {
 namespace {
 
 const PhotoRecipe recipe = parse_photo_recipe("crop, flip, jitter 0.4 0.4 0.4 0.1, erase 0.3", 16);
-
-template <class T>
-std::vector<T> to_host(const T* from, std::int64_t count, Device device) {
-  std::vector<T> values(static_cast<std::size_t>(count));
-  on_backend(device, "test", [&]<Backend B>() {
-    copy_bytes<B>(values.data(), from, values.size() * sizeof(T), current_stream(device));
-  });
-  current_stream(device).synchronize();
-  return values;
-}
 
 void expect_epochs(BatchSource& source, const PhotoFolder& folder, const PhotoRecipe& made, int tolerance) {
   const BatchPlan& plan = source.plan();

@@ -9,17 +9,14 @@
 #include "tandem/device/driver.h"
 #include "tandem/device/on_backend.h"
 #include "tests/core/error_text.h"
+#include "tests/core/sanitized.h"
 #include "tests/device/device_cases.h"
 
 namespace tandem {
 namespace {
 
 // Under AddressSanitizer the pool caches nothing, so that errors are found.
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool caching = false;
-#else
-constexpr bool caching = true;
-#endif
+constexpr bool caching = !address_sanitized;
 
 class BufferTest : public testing::TestWithParam<Device> {
  protected:

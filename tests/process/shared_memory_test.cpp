@@ -9,16 +9,14 @@
 
 #include "tandem/core/host_memory.h"
 #include "tests/core/error_text.h"
+#include "tests/core/sanitized.h"
 #include "tests/image/test_files.h"
 
 namespace tandem {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool sanitized = true;  // sanitizer runtimes do not work with a limited address space
-#else
-constexpr bool sanitized = false;
-#endif
+// Sanitizer runtimes do not work with a limited address space.
+constexpr bool sanitized = address_sanitized || thread_sanitized;
 
 // The Error for a megabyte under a soft limit.
 std::string error_under(decltype(RLIMIT_AS) resource, rlim_t limit) {

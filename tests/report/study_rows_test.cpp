@@ -1,5 +1,6 @@
 #include "tandem/report/study_rows.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -63,7 +64,7 @@ TEST(StudyFields, RowWithEveryFigure_HasEveryKeyAndColumn) {
   const std::string json = to_json_text(report);
   std::size_t at = 0;
   for (const StudyField& field : study_fields) {
-    at = json.find("\"" + std::string(field.key) + "\":", at);
+    at = json.find(fmt::format("\"{}\":", field.key), at);
     ASSERT_NE(at, std::string::npos) << field.key;
   }
   std::vector<std::string> cells;

@@ -2,21 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include <sstream>
 #include <vector>
 
 #include "report_fixture.h"
 #include "tandem/text/utf8.h"
+#include "tests/text/lines.h"
 
 namespace tandem {
 namespace {
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) lines.push_back(line);
-  return lines;
-}
 
 TEST(StudyText, ShowsFiguresWithUnitsGroupedByCase) {
   const std::string text = study_text(sample_report());
