@@ -23,16 +23,7 @@ using FloatingTypes = TypeList<float, double>;
 template <class T>
 void correlate_reference(const CorrelateShape& s, const T* image, const T* kernel, T* out) {
   for (std::int64_t y = 0; y < s.height; ++y)
-    for (std::int64_t x = 0; x < s.width; ++x) {
-      T sum = 0;
-      for (std::int64_t i = 0; i < s.kernel_height; ++i)
-        for (std::int64_t j = 0; j < s.kernel_width; ++j) {
-          const std::int64_t from_y = y + i - s.anchor_y, from_x = x + j - s.anchor_x;
-          if (from_y >= 0 && from_y < s.height && from_x >= 0 && from_x < s.width)
-            sum += kernel[s.weight_index(i, j)] * image[from_y * s.width + from_x];
-        }
-      out[y * s.width + x] = sum;
-    }
+    for (std::int64_t x = 0; x < s.width; ++x) out[y * s.width + x] = correlate_pixel(s, image, kernel, y, x);
 }
 
 // The tuned version computes tiles of a few output rows by a few SIMD vectors in registers. Each vector

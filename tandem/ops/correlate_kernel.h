@@ -24,6 +24,20 @@ struct CorrelateShape {
   }
 };
 
+// Pixel (y, x) of the result, with plain loops.
+template <class T>
+[[gnu::always_inline]] constexpr T correlate_pixel(const CorrelateShape& s, const T* image, const T* kernel,
+                                                   std::int64_t y, std::int64_t x) {
+  T sum = 0;
+  for (std::int64_t i = 0; i < s.kernel_height; ++i)
+    for (std::int64_t j = 0; j < s.kernel_width; ++j) {
+      const std::int64_t from_y = y + i - s.anchor_y, from_x = x + j - s.anchor_x;
+      if (from_y >= 0 && from_y < s.height && from_x >= 0 && from_x < s.width)
+        sum += kernel[s.weight_index(i, j)] * image[from_y * s.width + from_x];
+    }
+  return sum;
+}
+
 template <Version V>
 void correlate_kernel(DType dtype, const CorrelateShape& shape, const std::byte* image,
                       const std::byte* kernel, std::byte* out, StreamView stream);

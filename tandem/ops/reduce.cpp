@@ -117,18 +117,10 @@ template <>
 void reduce_kernel<Backend::cpu>(Reduction reduction, DType dtype, const Layout<2>& kept,
                                  const Layout<1>& reduced, std::byte* out, const std::byte* x, StreamView) {
   on_dtype(AllTypes{}, dtype, "reduce", [&]<class T>() {
-    const auto run = [&]<class Reducer>(Reducer) {
+    on_reduction<T>(reduction, [&]<class Reducer>(Reducer) {
       reduce_cpu<Reducer>(kept, reduced, reinterpret_cast<typename Reducer::Result*>(out),
                           reinterpret_cast<const T*>(x));
-    };
-    switch (reduction) {
-      case Reduction::sum:
-        return run(SumReducer<T>{});
-      case Reduction::max:
-        return run(MaxReducer<T>{});
-      case Reduction::argmax:
-        return run(ArgmaxReducer<T>{});
-    }
+    });
   });
 }
 

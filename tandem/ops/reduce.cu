@@ -224,18 +224,10 @@ void reduce_kernel<Backend::cuda>(Reduction reduction, DType dtype, const Layout
                                   const Layout<1>& reduced, std::byte* out, const std::byte* x,
                                   StreamView stream) {
   on_dtype(AllTypes{}, dtype, "reduce", [&]<class T>() {
-    const auto run = [&]<class Reducer>(Reducer) {
+    on_reduction<T>(reduction, [&]<class Reducer>(Reducer) {
       reduce_cuda<Reducer>(kept, reduced, reinterpret_cast<typename Reducer::Result*>(out),
                            reinterpret_cast<const T*>(x), stream);
-    };
-    switch (reduction) {
-      case Reduction::sum:
-        return run(SumReducer<T>{});
-      case Reduction::max:
-        return run(MaxReducer<T>{});
-      case Reduction::argmax:
-        return run(ArgmaxReducer<T>{});
-    }
+    });
   });
 }
 

@@ -9,6 +9,7 @@
 
 #include "tandem/core/dtype.h"
 #include "tandem/ops/elementwise.h"
+#include "tandem/ops/reduce_kernel.h"
 
 namespace tandem::detail {
 
@@ -51,5 +52,18 @@ struct MaxReducer : ArgmaxReducer<T> {
   using Result = T;
   static constexpr Result finish(typename ArgmaxReducer<T>::State state) { return convert<T>(state.value); }
 };
+
+// Calls f with the reducer of `reduction`.
+template <class T, class F>
+void on_reduction(Reduction reduction, F&& f) {
+  switch (reduction) {
+    case Reduction::sum:
+      return f(SumReducer<T>{});
+    case Reduction::max:
+      return f(MaxReducer<T>{});
+    case Reduction::argmax:
+      return f(ArgmaxReducer<T>{});
+  }
+}
 
 }  // namespace tandem::detail

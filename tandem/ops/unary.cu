@@ -24,25 +24,11 @@ struct Sqrt {
 template <>
 void unary_kernel<Backend::cuda>(Unary function, DType dtype, const Layout<2>& layout, std::byte* out,
                                  const std::byte* x, StreamView stream) {
-  const auto run = [&](auto functor, auto types) {
+  on_unary<Exp, Log, Sqrt>(function, [&](auto functor, auto types) {
     on_dtype(types, dtype, name_of(function), [&]<class T>() {
       elementwise_cuda(functor, layout, stream, reinterpret_cast<T*>(out), reinterpret_cast<const T*>(x));
     });
-  };
-  switch (function) {
-    case Unary::exp:
-      return run(Exp{}, FloatTypes{});
-    case Unary::log:
-      return run(Log{}, FloatTypes{});
-    case Unary::sqrt:
-      return run(Sqrt{}, FloatTypes{});
-    case Unary::square:
-      return run(Square{}, AllTypes{});
-    case Unary::absolute:
-      return run(Absolute{}, AllTypes{});
-    case Unary::sign:
-      return run(Sign{}, AllTypes{});
-  }
+  });
 }
 
 template <>

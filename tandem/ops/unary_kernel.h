@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <type_traits>
 
+#include "tandem/core/on_dtype.h"
 #include "tandem/device/stream.h"
 #include "tandem/ops/arithmetic_kernel.h"
 #include "tandem/tensor/layout.h"
@@ -95,6 +96,25 @@ struct SignGradient {
     return T{0};
   }
 };
+
+// Calls f with the functor of `function` and its dtypes. Each backend has its own exp, log and sqrt.
+template <class Exp, class Log, class Sqrt, class F>
+void on_unary(Unary function, F&& f) {
+  switch (function) {
+    case Unary::exp:
+      return f(Exp{}, FloatTypes{});
+    case Unary::log:
+      return f(Log{}, FloatTypes{});
+    case Unary::sqrt:
+      return f(Sqrt{}, FloatTypes{});
+    case Unary::square:
+      return f(Square{}, AllTypes{});
+    case Unary::absolute:
+      return f(Absolute{}, AllTypes{});
+    case Unary::sign:
+      return f(Sign{}, AllTypes{});
+  }
+}
 
 // Calls f with the gradient functor of `function`.
 template <class F>
