@@ -1,4 +1,12 @@
 // Training, evaluation, prediction. This header lists the public headers of tandem/train.
 #pragma once
 
+#include "tandem/train/classifier.h"
+#include "tandem/train/fit.h"
+#include "tandem/train/fit_options.h"
+#include "tandem/train/image_input.h"
 #include "tandem/train/metrics.h"
+#include "tandem/train/model_file.h"
+#include "tandem/train/prediction.h"
+#include "tandem/train/progress_state.h"
+#include "tandem/train/train_result.h"

@@ -3,13 +3,13 @@
 
 #include <CLI/CLI.hpp>
 
-#include <charconv>
 #include <cstdint>
 #include <functional>
 #include <string>
 
 #include "tandem/core/check.h"
 #include "tandem/device/device.h"
+#include "tandem/text/parse_number.h"
 
 namespace tandem {
 
@@ -65,10 +65,9 @@ CLI::Validator usage_check(F&& f) {
 // CLI11's own range check accepts -1 as a large number and shows its bounds as doubles.
 inline CLI::Validator whole_number_check(std::int64_t min, std::int64_t max) {
   return usage_check([min, max](const std::string& text) {
-    std::int64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    check(error == std::errc{} && end == text.data() + text.size() && value >= min && value <= max,
-          "expected a whole number from {} to {}, got '{}'", min, max, text);
+    const auto value = parse_number<std::int64_t>(text);
+    check(value && *value >= min && *value <= max, "expected a whole number from {} to {}, got '{}'", min,
+          max, text);
   });
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "apps/tandem/advice.h"
 #include "apps/tandem/command.h"
 #include "tandem/core/check.h"
 #include "tandem/data/loader/worker.h"
@@ -97,6 +98,6 @@ int main(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     return report_error("out of memory", 1);
   } catch (const std::exception& error) {
-    return report_error(error.what(), 1);
+    return report_error(tandem::with_advice(error.what()), 1);
   }
 }

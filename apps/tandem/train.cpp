@@ -5,12 +5,14 @@
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "apps/tandem/command.h"
 #include "tandem/data/dataset_registry.h"
 #include "tandem/train/photo_data.h"
+#include "tandem/train/progress.h"
 #include "tandem/train/run_folder.h"
 #include "tandem/train/signals.h"
 #include "tandem/train/trainer.h"
@@ -31,7 +33,7 @@ std::string flag_name(const std::string& key) {
   return name;
 }
 
-RunOptions to_run(const Flags& flags, const std::string& command) {
+std::string run_folder(const Flags& flags) {
   check(flags.resume.empty() || flags.out.empty() || flags.resume == flags.out,
         "[train] expected --out and --resume to name the same folder, got {} and {}", flags.out,
         flags.resume);
@@ -39,32 +41,29 @@ RunOptions to_run(const Flags& flags, const std::string& command) {
         "[train] {}: no run to resume: it has no config.toml", flags.resume);
   check(!flags.resuming || !(flags.resume + flags.out).empty(),
         "[train] expected the folder of the run: --resume RUNDIR");
-  return {.folder = flags.resume.empty() ? flags.out : flags.resume,
-          .resume = flags.resuming,
-          .save_every_seconds = flags.save_every,
-          .command = command,
-          .trace = flags.trace};
+  return flags.resume.empty() ? flags.out : flags.resume;
 }
 
 // Later settings override earlier ones: defaults, preset, configuration of the resumed run, config file,
 // flags.
-TrainOptions set_options(const Flags& flags, const RunOptions& run, TrainOptions options) {
+TrainOptions set_options(const Flags& flags, const RunFolder& folder, TrainOptions options) {
   if (!flags.preset.empty()) apply_preset(options, flags.preset);
-  const bool known = run.resume && std::filesystem::exists(RunFolder{run.folder}.config());
-  if (known) options = read_config(RunFolder{run.folder}.config(), options);
-  const std::string device = options.device;
+  const bool known = flags.resuming && std::filesystem::exists(folder.config());
+  if (known) options = read_config(folder.config(), options);
+  const std::optional<Device> device = options.device;
   if (!flags.config.empty()) options = read_config(flags.config, options);
   for (const auto& [key, text] : flags.given)
     train_field(key).set(options, parse_field_value(train_field(key), text));
-  if (known && options.device == "auto") options.device = device;  // measured when the run started
+  if (known && !options.device) options.device = device;  // measured when the run started
   return options;
 }
 
 // The defaults depend on the model, which may be set in any of these places; otherwise the data decides.
-TrainOptions to_options(const Flags& flags, const RunOptions& run) {
+TrainOptions to_options(const Flags& flags, const std::string& command) {
+  const RunFolder folder{run_folder(flags)};
   TrainOptions base;
   base.model.clear();
-  const TrainOptions given = set_options(flags, run, base);
+  const TrainOptions given = set_options(flags, folder, base);
   const bool photographs = is_photo_data(given.data);
   const DatasetRow* const named = datasets().find(given.data);
   const std::string model = !given.model.empty() ? given.model
@@ -74,7 +73,14 @@ TrainOptions to_options(const Flags& flags, const RunOptions& run) {
   check(flags.preset.empty() || model == "mlp", "[train] --preset {} expects --model mlp, got {}",
         flags.preset, model);
   const bool plates = given.data == "plates" && given.pretrained == "none" && model != "mlp";
-  return set_options(flags, run, plates ? plates_options(model) : default_options(model, photographs));
+  TrainOptions options =
+      set_options(flags, folder, plates ? plates_options(model) : default_options(model, photographs));
+  options.run_folder = folder.path;
+  options.resume = flags.resuming;
+  options.save_every_seconds = flags.save_every;
+  options.trace = flags.trace;
+  options.command = command;
+  return options;
 }
 
 // For a perceptron, only the accuracy.
@@ -87,26 +93,24 @@ std::string epoch_line(const EpochRecord& record, const std::string& model) {
 }
 
 int run(const Flags& flags, const std::string& command) {
-  const RunOptions run_options = to_run(flags, command);
-  const TrainOptions options = to_options(flags, run_options);
+  const TrainOptions options = to_options(flags, command);
   SignalWatch signals;
   Progress progress;
   const TrainResult result =
-      train(options, run_options,
-            {.on_message =
-                 [&](const std::string& line) {
-                   progress.clear();
-                   fmt::print(stderr, "{}\n", line);
-                 },
-             .on_progress = [&](const ProgressState& state) { progress.update(state); },
-             .on_epoch =
-                 [&](const EpochRecord& record) {
-                   progress.clear();
-                   fmt::print("{}\n", epoch_line(record, options.model));
-                   std::fflush(stdout);
-                 },
-             .stop_signal = [&] { return signals.stop_signal(); },
-             .save_requested = [&] { return signals.consume_save_request(); }});
+      train(options, {.on_message =
+                          [&](const std::string& line) {
+                            progress.clear();
+                            fmt::print(stderr, "{}\n", line);
+                          },
+                      .on_progress = [&](const ProgressState& state) { progress.update(state); },
+                      .on_epoch =
+                          [&](const EpochRecord& record) {
+                            progress.clear();
+                            fmt::print("{}\n", epoch_line(record, options.model));
+                            std::fflush(stdout);
+                          },
+                      .stop_signal = [&] { return signals.stop_signal(); },
+                      .save_requested = [&] { return signals.consume_save_request(); }});
   progress.clear();
   const std::string folder = result.folder.string();
   if (result.stopped_by != 0) {

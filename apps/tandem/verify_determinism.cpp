@@ -29,18 +29,19 @@ int run(const Flags& flags) {
   options.on_message = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
   TrainOptions train = flags.train;
   const bool photographs = is_photo_data(train.data);
-  train.augment = normalize_recipe(!flags.recipe.empty() ? flags.recipe : photographs ? "photo" : "digits");
-  const PhotoRecipe photo_recipe = photographs ? train.photo_recipe() : PhotoRecipe();
-  if (!photographs) options.recipe = parse_recipe(train.augment);
+  train.transform = Transform::parse(!flags.recipe.empty() ? flags.recipe
+                                     : photographs         ? "photo"
+                                                           : "digits",
+                                     static_cast<int>(train.image_size));
+  train = resolve_options(train, photographs);
+  options.transform = train.transform;
   const TrainingData data = load_training_data(train, options.on_message);
   const BatchPlan plan{.samples = data.train.count(), .batch_size = options.batch_size};
   fmt::print("{}: {} images, {}; recipe {}; batches of {}, seed {}\n\n", data.name,
-             format_count(data.train.count()), image_description(data.train), train.augment,
+             format_count(data.train.count()), image_description(data.train), train.transform.to_string(),
              options.batch_size, options.seed);
   std::fflush(stdout);
-  const std::vector<DeterminismRow> rows = photographs
-                                               ? verify_determinism(data.train.photos, photo_recipe, options)
-                                               : verify_determinism(data.train.set, options);
+  const std::vector<DeterminismRow> rows = verify_determinism(*data.train.dataset, options);
   fmt::print("{}", determinism_text(rows, plan.steps(), terminal_style(stdout)));
   return is_deterministic(rows) ? 0 : 1;
 }
@@ -63,9 +64,9 @@ void add_verify_determinism_command(CLI::App& app, Action& action) {
       ->type_name("PATH");
   command
       ->add_option("--augment", flags->recipe,
-                   "digits or photo by default; none, or such as \"rotate -12 12 cubic\"")
+                   "digits or photo by default; none, or a recipe, as \"rotate -12 12\"")
       ->type_name("RECIPE")
-      ->check(usage_check([](const std::string& text) { normalize_recipe(text); }));
+      ->check(usage_check([](const std::string& text) { Transform::parse(text); }));
   command->add_option("--limit", flags->train.limit, "Use only the first N training images")
       ->type_name("N")
       ->check(whole_number_check(1, std::numeric_limits<std::int32_t>::max()));

@@ -1,6 +1,7 @@
 // Augmentation in images per second: single images of 28×28 on one core, as a loader worker processes them,
 // with SIMD and with scalar passes, and whole batches on every device.
 #include "tandem/augment/augment.h"
+#include "tandem/augment/transform.h"
 
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
@@ -59,7 +60,7 @@ void add_batch(Device device, std::int64_t count) {
               const Tensor samples = Tensor::from(order, {count}, device);
               const Tensor out = Tensor::empty(shape, DType::u8, device);
               return [=] {
-                augment_batch(parse_recipe(all_four), 1, 0, images, samples, out);
+                augment_batch(Transform::parse(all_four).pixels(), 1, 0, images, samples, out);
                 return out;
               };
             });
@@ -70,7 +71,7 @@ void add_batch(Device device, std::int64_t count) {
                            "rotate -12 12 nearest", "rotate -12 12 cubic"})
     for (const bool simd : {true, false})
       benchmark::RegisterBenchmark(fmt::format("augment_image/{}/{}", text, simd ? "fast" : "plain").c_str(),
-                                   one_core, parse_recipe(text), simd);
+                                   one_core, Transform::parse(text).pixels(), simd);
   for (const Device device : bench_devices())
     for (const std::int64_t count : {128, 60000}) add_batch(device, count);
   return true;

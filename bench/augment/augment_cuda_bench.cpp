@@ -9,6 +9,7 @@
 
 #include "bench/ops/op_bench.h"
 #include "tandem/augment/augment.h"
+#include "tandem/augment/transform.h"
 #include "tandem/ops/random.h"
 
 namespace tandem {
@@ -55,7 +56,7 @@ void augment(benchmark::State& state, const Recipe& recipe, const ImageSize& siz
 void add(const char* name, const char* recipe, const ImageSize& size, std::int64_t count) {
   benchmark::RegisterBenchmark(
       fmt::format("augment/{}x{}x{}/{}/{}/cuda", size.height, size.width, size.channels, name, count).c_str(),
-      [=](benchmark::State& state) { augment(state, parse_recipe(recipe), size, count); })
+      [=](benchmark::State& state) { augment(state, Transform::parse(recipe).pixels(), size, count); })
       ->UseManualTime();
 }
 

@@ -7,6 +7,7 @@
 
 #include "bench/ops/op_bench.h"
 #include "tandem/augment/photo.h"
+#include "tandem/augment/transform.h"
 #include "tandem/ops/random.h"
 
 namespace tandem {
@@ -15,7 +16,7 @@ namespace {
 constexpr std::int64_t photos = 256, side = 500, photo_bytes = 3 * side * side;
 
 void transform(benchmark::State& state, const std::string& text, Device device) {
-  const PhotoRecipe recipe = parse_photo_recipe(text);
+  const PhotoRecipe recipe = Transform::parse(text).photo();
   std::vector<std::int64_t> fields;
   for (std::int64_t i = 0; i < photos; ++i) fields.insert(fields.end(), {i * photo_bytes, side, side});
   const Tensor pixels =

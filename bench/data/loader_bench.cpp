@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "bench/data/block_reader.h"
+#include "tandem/augment/transform.h"
 #include "tandem/core/parallel.h"
 #include "tandem/data/loader/loader.h"
 #include "tandem/data/loader/worker.h"
@@ -33,7 +34,7 @@ const ImageSet& training_images() {
 
 void load(benchmark::State& state, WorkerKind kind, int workers, const Recipe& recipe) {
   const BatchPlan plan{.samples = training_images().count(), .batch_size = 128};
-  Loader loader(training_images(), plan, recipe, {.workers = workers, .kind = kind});
+  Loader loader(detail::sample_store(training_images()), plan, recipe, {.workers = workers, .kind = kind});
   BlockReader reader(loader, plan);
   for (int i = 0; i < 4 * loader.slots(); ++i) reader.next();  // until every worker is running
   const double waited_before = loader.statistics().waited_ms;
@@ -53,7 +54,7 @@ void register_all() {
     })->UseRealTime();
   };
   for (const bool plain : {false, true}) {
-    const Recipe recipe = plain ? Recipe{} : parse_recipe(all_four);
+    const Recipe recipe = plain ? Recipe{} : Transform::parse(all_four).pixels();
     const std::string name = plain ? "none" : "digits";
     add(name + "/here", recipe, WorkerKind::thread, 0);
     for (const int count : counts) {

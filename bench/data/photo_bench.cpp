@@ -70,7 +70,7 @@ void load(benchmark::State& state, How how, WorkerKind kind) {
   const auto store = std::make_shared<const PhotoStore>(
       folder.files, std::vector<std::int32_t>(folder.files.size()), options);
   const BatchPlan plan{.samples = photo_count, .batch_size = batch_size};
-  Loader loader(store, plan, training_photo_recipe(224),
+  Loader loader(detail::sample_store(store), plan, training_photo_recipe(224),
                 {.workers = static_cast<int>(state.range(0)), .kind = kind});
   BlockReader reader(loader, plan);
   for (int i = 0; i < 2 * loader.slots(); ++i) reader.next();  // until every worker is running

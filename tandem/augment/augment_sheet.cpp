@@ -7,7 +7,6 @@
 
 #include "tandem/augment/augment.h"
 #include "tandem/augment/photo.h"
-#include "tandem/augment/recipe.h"
 #include "tandem/core/check.h"
 #include "tandem/image/decode.h"
 #include "tandem/image/resize_area.h"
@@ -16,7 +15,7 @@
 namespace tandem {
 namespace {
 
-constexpr std::int64_t cell = 224;  // 8 times the side of a digit
+constexpr std::int64_t cell = sheet_cell;  // 8 times the side of a digit
 
 // Reduces an image to the size of a cell, to save memory: there may be many.
 Image shrink_to_cell(Image image) {
@@ -29,10 +28,8 @@ Image shrink_to_cell(Image image) {
   return resize_area(image, side(image.height), side(image.width));
 }
 
-}  // namespace
-
-std::vector<LabeledImage> augment_row(const Image& image, const std::string& name, std::uint32_t sample,
-                                      const Recipe& recipe, const AugmentSheetOptions& options) {
+std::vector<LabeledImage> pixel_row(const Image& image, const std::string& name, std::uint32_t sample,
+                                    const Recipe& recipe, const AugmentSheetOptions& options) {
   constexpr std::int64_t max_side = 1 << 16;
   check(image.height >= 1 && image.width >= 1 && image.height <= max_side && image.width <= max_side,
         "[augment] {}: expected sides of 1 to {} pixels, got {}x{}", name, max_side, image.width,
@@ -80,7 +77,15 @@ std::vector<LabeledImage> photo_row(const Image& photo, const std::string& name,
   return row;
 }
 
-Image augment_sheet(std::span<const std::filesystem::path> files, const std::string& recipe,
+}  // namespace
+
+std::vector<LabeledImage> augment_row(const Image& image, const std::string& name, std::uint32_t sample,
+                                      const Transform& transform, const AugmentSheetOptions& options) {
+  return transform.resizes() ? photo_row(image, name, sample, transform.photo(), options)
+                             : pixel_row(image, name, sample, transform.pixels(), options);
+}
+
+Image augment_sheet(std::span<const std::filesystem::path> files, const Transform& transform,
                     const AugmentSheetOptions& options) {
   check(!files.empty(), "[augment] expected at least one image, got none");
   check(options.count >= 1 && options.count <= max_sheet_variants,
@@ -95,10 +100,7 @@ Image augment_sheet(std::span<const std::filesystem::path> files, const std::str
         static_cast<std::uint32_t>(all.size()) / static_cast<std::uint32_t>(options.count + 1);
     const Image image = load_image(file);
     const std::string name = file.filename().string();
-    for (LabeledImage& one :
-         is_photo_recipe(recipe)
-             ? photo_row(image, name, sample, parse_photo_recipe(recipe, static_cast<int>(cell)), options)
-             : augment_row(image, name, sample, parse_recipe(recipe), options))
+    for (LabeledImage& one : augment_row(image, name, sample, transform, options))
       all.push_back(std::move(one));
   }
   return contact_sheet(all, {.columns = options.count + 1,

@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 
 #include "tandem/augment/recipe.h"
 #include "tandem/image/resize.h"
@@ -80,16 +79,7 @@ PhotoRecipe evaluation_photo_recipe(int size = 224, bool eval_crop = false);
 /// Throws Error for sizes, bounds and probabilities out of range.
 void check_photo_recipe(const PhotoRecipe& recipe);
 
-/// Parses a recipe: "photo" is training_photo_recipe(size), "none" is evaluation_photo_recipe(size),
-/// otherwise a list of operations: "crop 0.08 1 0.75 1.333, flip 0.5, jitter 0.4 0.4 0.4 0.1, erase 0.25,
-/// randaugment 2 9". crop takes the bounds of scale and ratio, or nothing for the defaults; `resize` and
-/// `center N` replace it; erase takes the probability, optionally followed by bounds as for crop; `bicubic`
-/// selects the filter. Throws Error for any other text.
-PhotoRecipe parse_photo_recipe(std::string_view text, int size = 224);
-/// Whether the text is a recipe for photographs, decided by its first word; false for "none", which is valid
-/// for both kinds.
-bool is_photo_recipe(std::string_view recipe);
-/// The text that parse_photo_recipe() turns into this recipe.
+/// The text that Transform::parse() (transform.h) turns into this recipe, given its size.
 std::string to_string(const PhotoRecipe& recipe);
 
 }  // namespace tandem

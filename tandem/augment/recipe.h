@@ -4,8 +4,8 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 #include <string>
-#include <string_view>
 
 namespace tandem {
 
@@ -58,15 +58,12 @@ AugmentStep random_noise(Bounds amount);
 /// finite, not ascending or out of range: degrees within ±36000, shifts whole and within ±65536, tilt within
 /// ±1000, noise from 0 to 1.
 Recipe compose(std::initializer_list<AugmentStep> steps);
+Recipe compose(std::span<const AugmentStep> steps);
 
 /// Suited to handwritten digits of 28×28 pixels; docs/augmentation.md describes the experiment.
 Recipe digits_recipe();
 
-/// Parses "none", "digits", or operations with their bounds: "rotate -12 12, shift -2 2 -1 1, skew -0.1 0.1,
-/// noise 0 0.1". A shift with two bounds uses them for both axes; a rotation may end with nearest or cubic.
-/// Throws Error for any other text.
-Recipe parse_recipe(std::string_view text);
-/// The text that parse_recipe() turns into this recipe; "none" for an empty one.
+/// The text that Transform::parse() (transform.h) turns into this recipe; "none" for an empty one.
 std::string to_string(const Recipe& recipe);
 
 }  // namespace tandem

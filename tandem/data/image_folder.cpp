@@ -1,6 +1,7 @@
 #include "tandem/data/image_folder.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -125,6 +126,29 @@ ImageFolder scan_image_folder(const fs::path& root) {
     result.labels.resize(result.files.size(), label);
   }
   return result;
+}
+
+ImageFolder scan_image_folder(const fs::path& root, const std::vector<std::string>& classes) {
+  ImageFolder folder = scan_image_folder(root);
+  std::vector<std::int32_t> label;
+  for (const std::string& name : folder.classes) {
+    const auto found = std::ranges::find(classes, name);
+    check(found != classes.end(), "[photos] {}: class '{}' is not one of the {} known classes: {}",
+          shown(root), one_line(name), classes.size(),
+          one_line(fmt::format(
+              "{}", fmt::join(classes.begin(),
+                              classes.begin() + std::min<std::ptrdiff_t>(8, std::ssize(classes)), ", "))));
+    label.push_back(static_cast<std::int32_t>(found - classes.begin()));
+  }
+  for (std::int32_t& index : folder.labels) index = label[static_cast<std::size_t>(index)];
+  folder.classes = classes;
+  return folder;
+}
+
+PhotoDataset image_folder(const fs::path& root, const ImageFolderOptions& options) {
+  const ImageFolder folder =
+      options.classes.empty() ? scan_image_folder(root) : scan_image_folder(root, options.classes);
+  return {folder.files, folder.labels, folder.classes, options.photos};
 }
 
 std::vector<fs::path> list_images(const fs::path& path) {

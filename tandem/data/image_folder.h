@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "tandem/data/dataset.h"
+
 namespace tandem {
 
 /// The image files of a folder with one subfolder per class.
@@ -19,6 +21,21 @@ struct ImageFolder {
 /// Hidden files and folders are ignored; symbolic links are followed, but not in cycles. Files are not
 /// opened. Throws Error when there is no class, a class has no images, or a folder cannot be read.
 ImageFolder scan_image_folder(const std::filesystem::path& root);
+
+/// The same with labels that are indices in `classes`: for a validation set, whose folder may lack a class.
+/// Also throws Error for a class folder that is not in `classes`.
+ImageFolder scan_image_folder(const std::filesystem::path& root, const std::vector<std::string>& classes);
+
+struct ImageFolderOptions {
+  /// The classes and their order; empty: the names of the subfolders, sorted. Give a validation set those of
+  /// its training set.
+  std::vector<std::string> classes = {};
+  PhotoStoreOptions photos = {};
+};
+
+/// The photographs of a folder with one subfolder per class, as scan_image_folder() finds them. Throws Error
+/// as it does, and as PhotoDataset does.
+PhotoDataset image_folder(const std::filesystem::path& root, const ImageFolderOptions& options = {});
 
 /// All images below a folder without classes, in the same order; for a file, that file whatever its name.
 /// Throws Error when the path does not exist or there are no images.

@@ -87,22 +87,4 @@ PhotoSet load_photo_set(const std::vector<std::filesystem::path>& files,
   return set;
 }
 
-PhotoSet render_photo_set(const std::function<Image(std::size_t)>& photo,
-                          const std::vector<std::string>& names, const std::vector<std::int32_t>& labels,
-                          const std::vector<std::string>& classes, const PhotoRecipe& recipe) {
-  expect(!names.empty() && names.size() == labels.size());
-  check_photo_recipe(recipe);
-  check_memory(names.size(), recipe);
-  const Tensor images = empty_images(names.size(), recipe);
-  read_all(images, recipe, [&](std::size_t i, std::uint8_t* out, PhotoScratch& scratch) {
-    const Image rendered = photo(i);
-    transform_photo(recipe, RandomKey{}, rendered, out, scratch);
-  });
-  return {.images = {.images = images,
-                     .labels = Tensor::from(labels, {static_cast<std::int64_t>(labels.size())}),
-                     .classes = classes},
-          .names = names,
-          .bad = {}};
-}
-
 }  // namespace tandem

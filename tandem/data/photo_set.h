@@ -3,15 +3,13 @@
 #pragma once
 
 #include <filesystem>
-#include <functional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "tandem/augment/photo.h"
-#include "tandem/data/image_set.h"
+#include "tandem/data/named_set.h"
 #include "tandem/data/photo_store.h"
-#include "tandem/data/skipped_sample.h"
 
 namespace tandem {
 
@@ -23,23 +21,11 @@ struct DecodedImages {
 DecodedImages load_photos(std::span<const std::filesystem::path> files, const PhotoRecipe& recipe,
                           const PhotoDecodeOptions& decode = {});
 
-// Labeled photographs without the unreadable ones.
-struct PhotoSet {
-  ImageSet images;
-  std::vector<std::string> names;  // the path of each image
-  std::vector<SkippedSample> bad;
-};
-
-// Error when the images would need more than half of the free memory, when no file can be read, and, with
-// OnBadImage::fail, when one file cannot.
+// Labeled photographs without the unreadable ones. Error when the images would need more than half of the
+// free memory, when no file can be read, and, with OnBadImage::fail, when one file cannot.
 PhotoSet load_photo_set(const std::vector<std::filesystem::path>& files,
                         const std::vector<std::int32_t>& labels, const std::vector<std::string>& classes,
                         const PhotoRecipe& recipe, const PhotoDecodeOptions& decode = {},
                         OnBadImage on_bad_image = OnBadImage::skip);
-
-// The same for rendered photographs: `photo` is called from many threads.
-PhotoSet render_photo_set(const std::function<Image(std::size_t)>& photo,
-                          const std::vector<std::string>& names, const std::vector<std::int32_t>& labels,
-                          const std::vector<std::string>& classes, const PhotoRecipe& recipe);
 
 }  // namespace tandem

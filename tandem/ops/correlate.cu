@@ -9,6 +9,7 @@
 #include "tandem/core/on_dtype.h"
 #include "tandem/device/cuda.h"
 #include "tandem/ops/correlate_kernel.h"
+#include "tandem/ops/pack.cuh"
 
 namespace tandem::detail {
 namespace {
@@ -18,31 +19,6 @@ __global__ void correlate_row_per_block(CorrelateShape s, const T* image, const 
   for (std::int64_t y = blockIdx.x; y < s.height; y += gridDim.x)
     for (std::int64_t x = threadIdx.x; x < s.width; x += blockDim.x)
       out[y * s.width + x] = correlate_pixel(s, image, kernel, y, x);
-}
-
-// The 16-byte vector type that one instruction loads or stores.
-template <class T>
-struct VectorOf16;
-template <>
-struct VectorOf16<float> {
-  using type = float4;
-};
-template <>
-struct VectorOf16<double> {
-  using type = double2;
-};
-
-__device__ void unpack(float4 from, float* to) {
-  to[0] = from.x, to[1] = from.y, to[2] = from.z, to[3] = from.w;
-}
-__device__ void unpack(double2 from, double* to) {
-  to[0] = from.x, to[1] = from.y;
-}
-__device__ float4 pack(const float* from) {
-  return {from[0], from[1], from[2], from[3]};
-}
-__device__ double2 pack(const double* from) {
-  return {from[0], from[1]};
 }
 
 // Hides the origin of a value, so that the compiler keeps it in a register instead of loading it again.
@@ -84,7 +60,6 @@ template <class T, int radius, bool aligned>
 __global__ void __launch_bounds__(32 * strip_warps)
     correlate_strips(CorrelateShape s, int rounds, const T* __restrict__ image, const T* __restrict__ kernel,
                      T* __restrict__ out) {
-  using Vector = typename VectorOf16<T>::type;
   constexpr int size = 2 * radius + 1, columns = 16 / sizeof(T);
   constexpr int strip_width = 32 * columns;
   constexpr int row_width = strip_width + 2 * margin, pieces = 2;
@@ -158,8 +133,11 @@ __global__ void __launch_bounds__(32 * strip_warps)
         start_row();
         T pixel[columns + 2 * margin];
 #pragma unroll
-        for (int c = 0; c < columns + 2 * margin; c += columns)
-          unpack(*reinterpret_cast<const Vector*>(own + slot * row_width + c), pixel + c);
+        for (int c = 0; c < columns + 2 * margin; c += columns) {
+          const Pack<T, columns> loaded = load_pack<columns>(own + slot * row_width + c);
+#pragma unroll
+          for (int i = 0; i < columns; ++i) pixel[c + i] = loaded.value[i];
+        }
         slot = (slot + 1) % ring;
 #pragma unroll
         for (int k = 0; k < size; ++k)
@@ -171,7 +149,10 @@ __global__ void __launch_bounds__(32 * strip_warps)
         T(&finished)[columns] = sum[turn];
         if (target_y >= y_begin && target_y < height) {
           if constexpr (aligned) {
-            if (x < width) *reinterpret_cast<Vector*>(target) = pack(finished);
+            Pack<T, columns> result;
+#pragma unroll
+            for (int c = 0; c < columns; ++c) result.value[c] = finished[c];
+            if (x < width) store_pack(target, result);
           } else {
 #pragma unroll
             for (int c = 0; c < columns; ++c)
@@ -198,8 +179,7 @@ void launch_strips(const CorrelateShape& s, const T* image, const T* kernel, T* 
   const dim3 blocks(
       static_cast<unsigned>((across + strip_warps - 1) / strip_warps),
       static_cast<unsigned>(std::min<std::int64_t>((s.height + strip_rows - 1) / strip_rows, 65535)));
-  const bool aligned = s.width % columns == 0 && reinterpret_cast<std::uintptr_t>(image) % 16 == 0 &&
-                       reinterpret_cast<std::uintptr_t>(out) % 16 == 0;
+  const bool aligned = s.width % columns == 0 && is_aligned<columns>(image) && is_aligned<columns>(out);
   const auto strips = aligned ? correlate_strips<T, radius, true> : correlate_strips<T, radius, false>;
   strips<<<blocks, 32 * strip_warps, 0, cuda_stream(stream)>>>(s, rounds, image, kernel, out);
 }

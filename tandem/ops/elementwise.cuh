@@ -10,6 +10,7 @@
 #include "tandem/core/dtype.h"
 #include "tandem/device/cuda.h"
 #include "tandem/ops/elementwise.h"
+#include "tandem/ops/pack.cuh"
 #include "tandem/tensor/layout.h"
 
 namespace tandem::detail {
@@ -20,12 +21,6 @@ inline constexpr int elementwise_threads = 256;
 inline unsigned blocks_for(std::int64_t count, int per_block) {
   return static_cast<unsigned>(std::clamp<std::int64_t>((count + per_block - 1) / per_block, 1, 1 << 20));
 }
-
-// `count` elements of T that are loaded or stored in one instruction.
-template <class T, int count>
-struct alignas(sizeof(T) * count) Pack {
-  T value[count];
-};
 
 template <int width, class F, class Out, class... In>
 __global__ void __launch_bounds__(elementwise_threads)
@@ -66,11 +61,8 @@ void elementwise_cuda(F f, const Layout<1 + sizeof...(In)>& layout, StreamView s
                       const In*... in) {
   constexpr std::size_t max_size = std::max({sizeof(Out), sizeof(In)...});
   constexpr int width = static_cast<int>(16 / max_size);
-  const auto aligned = [](const auto* p) {
-    return reinterpret_cast<std::uintptr_t>(p) % (width * sizeof(*p)) == 0;
-  };
   if (layout.numel == 0) return;
-  if (layout.all_dense() && aligned(out) && (aligned(in) && ...)) {
+  if (layout.all_dense() && is_aligned<width>(out) && (is_aligned<width>(in) && ...)) {
     const unsigned blocks = blocks_for(layout.numel, elementwise_threads * width);
     dense_kernel<width><<<blocks, elementwise_threads, 0, cuda_stream(stream)>>>(f, layout.numel, out, in...);
   } else {

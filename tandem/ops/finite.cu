@@ -25,7 +25,7 @@ __device__ bool has_bad_value(const T* __restrict__ values, std::int64_t count) 
   constexpr int width = 16 / sizeof(T);
   const std::int64_t first = std::int64_t{blockIdx.x} * threads + threadIdx.x;
   const std::int64_t step = std::int64_t{gridDim.x} * threads;
-  const bool aligned = reinterpret_cast<std::uintptr_t>(values) % 16 == 0;
+  const bool aligned = is_aligned<width>(values);
   const std::int64_t packs = aligned ? count / width : 0;
   bool bad = false;
   for (std::int64_t p = first; p < packs; p += step) {

@@ -8,6 +8,7 @@
 
 #include "tandem/core/on_dtype.h"
 #include "tandem/device/cuda.h"
+#include "tandem/ops/pack.cuh"
 #include "tandem/ops/xxt_kernel.h"
 #include "tandem/ops/xxt_tf32.h"
 
@@ -37,18 +38,13 @@ struct TilePlan {
   static_assert(size == 2 * 16 * patch && loads * vector * threads == size * depth);
 };
 
-template <class T, int count>
-struct alignas(sizeof(T) * count) Row {
-  T value[count];
-};
-
 template <class Plan, class T>
 __global__ void __launch_bounds__(Plan::threads, 2)
     xxt_tiles(std::int64_t rows, std::int64_t columns, bool aligned, const T* __restrict__ x,
               T* __restrict__ out) {
   constexpr int size = Plan::size, patch = Plan::patch, depth = Plan::depth, vector = Plan::vector;
-  using Vector = Row<T, vector>;
-  using Patch = Row<T, patch>;
+  using Vector = Pack<T, vector>;
+  using Patch = Pack<T, patch>;
   __shared__ alignas(16) T stage[2][2][depth][Plan::pitch];  // buffer, operand, k, row
 
   // Tiles of the lower triangle are numbered row by row: t = i(i+1)/2 + j.
@@ -80,8 +76,7 @@ __global__ void __launch_bounds__(Plan::threads, 2)
         const T* piece = source[operand] + load * row_step * columns;
         const bool exists = load * row_step < rows_left[operand];
         if (aligned) {
-          staged[operand][load] =
-              exists && fetch_k < columns_left ? *reinterpret_cast<const Vector*>(piece) : Vector{};
+          staged[operand][load] = exists && fetch_k < columns_left ? load_pack<vector>(piece) : Vector{};
         } else {
 #pragma unroll
           for (int e = 0; e < vector; ++e)
@@ -115,8 +110,8 @@ __global__ void __launch_bounds__(Plan::threads, 2)
       Patch a[2], b[2];
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        a[half] = *reinterpret_cast<const Patch*>(&stage[buffer][0][k][half * size / 2 + row]);
-        b[half] = *reinterpret_cast<const Patch*>(&stage[buffer][1][k][half * size / 2 + column]);
+        a[half] = load_pack<patch>(&stage[buffer][0][k][half * size / 2 + row]);
+        b[half] = load_pack<patch>(&stage[buffer][1][k][half * size / 2 + column]);
       }
 #pragma unroll
       for (int p = 0; p < 2; ++p)
@@ -147,8 +142,8 @@ __global__ void __launch_bounds__(Plan::threads, 2)
             straight.value[j] = sum[p][q][i][j];
             mirrored.value[j] = sum[p][q][j][i];
           }
-          *reinterpret_cast<Patch*>(out + (i0 + i) * rows + j0) = straight;
-          if (tile_i != tile_j) *reinterpret_cast<Patch*>(out + (j0 + i) * rows + i0) = mirrored;
+          store_pack(out + (i0 + i) * rows + j0, straight);
+          if (tile_i != tile_j) store_pack(out + (j0 + i) * rows + i0, mirrored);
         }
       } else {
 #pragma unroll
@@ -165,7 +160,7 @@ __global__ void __launch_bounds__(Plan::threads, 2)
 
 template <class Plan, class T>
 void launch_tiles(const XxtShape& s, const T* x, T* out, StreamView stream) {
-  const bool aligned = s.columns % Plan::vector == 0 && reinterpret_cast<std::uintptr_t>(x) % 16 == 0;
+  const bool aligned = s.columns % Plan::vector == 0 && is_aligned<Plan::vector>(x);
   const std::int64_t side = (s.rows + Plan::size - 1) / Plan::size;
   xxt_tiles<Plan><<<static_cast<unsigned>(side * (side + 1) / 2), Plan::threads, 0, cuda_stream(stream)>>>(
       s.rows, s.columns, aligned, x, out);

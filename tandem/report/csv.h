@@ -18,7 +18,8 @@ std::string csv_field(std::string_view text);
 std::string to_csv_text(std::span<const StudyReport> reports);
 
 // The log of a training run: a header, then one line per epoch, each ending in '\n'.
-std::string epoch_csv_header();
+// The columns of EpochRecord::metrics come last.
+std::string epoch_csv_header(std::span<const std::string> metrics = {});
 std::string epoch_csv_row(const EpochRecord& record);
 
 }  // namespace tandem

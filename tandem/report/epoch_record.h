@@ -2,11 +2,19 @@
 #pragma once
 
 #include <limits>
+#include <string>
+#include <vector>
 
 namespace tandem {
 
 /// The value of a figure that was not measured.
 inline constexpr double not_measured = std::numeric_limits<double>::quiet_NaN();
+
+/// A figure and its name.
+struct NamedFigure {
+  std::string name;
+  double value = not_measured;
+};
 
 /// Losses are means over samples; accuracies are fractions from 0 to 1.
 struct EpochRecord {
@@ -19,6 +27,8 @@ struct EpochRecord {
   double seconds = not_measured;        ///< of training, without validation
   double samples_per_second = not_measured;
   double waited_seconds = not_measured;  ///< the part of `seconds` spent waiting for images
+  /// The caller's, on the validation set; the same names in every epoch.
+  std::vector<NamedFigure> metrics = {};
 };
 
 }  // namespace tandem

@@ -225,20 +225,25 @@ std::vector<Plot> curves(const TrainingReport& report) {
 std::string epoch_table(const TrainingReport& report) {
   std::string html = "<div class=\"scroll tall\"><table>\n<thead><tr>";
   const std::string val = escape_html(report.val_name);
-  for (const std::string& header :
-       {std::string("epoch"), std::string("training loss"), std::string("training accuracy"), val + " loss",
-        val + " accuracy", std::string("learning rate"), std::string("time"), std::string("waited"),
-        std::string("samples/s")})
+  std::vector<std::string> headers{"epoch", "training loss", "training accuracy", val + " loss",
+                                   val + " accuracy"};
+  for (const NamedFigure& metric : report.epochs.front().metrics)
+    headers.push_back(val + " " + escape_html(metric.name));
+  for (const char* const name : {"learning rate", "time", "waited", "samples/s"}) headers.emplace_back(name);
+  for (const std::string& header : headers)
     html += fmt::format("<th class=\"number\" scope=\"col\">{}</th>", header);
   html += "</tr></thead>\n<tbody>\n";
   for (const EpochRecord& record : report.epochs) {
     html += record.epoch == report.best_epoch ? "<tr class=\"best\">" : "<tr>";
-    for (const std::string& cell :
-         {fmt::format("{}", record.epoch), decimals(record.train_loss, 4), percent(record.train_accuracy),
-          decimals(record.val_loss, 4), percent(record.val_accuracy),
-          std::isfinite(record.learning_rate) ? fmt::format("{:.4g}", record.learning_rate) : "–",
-          duration(record.seconds), duration(record.waited_seconds), rate(record.samples_per_second)})
-      html += fmt::format("<td class=\"number\">{}</td>", cell);
+    std::vector<std::string> cells{fmt::format("{}", record.epoch), decimals(record.train_loss, 4),
+                                   percent(record.train_accuracy), decimals(record.val_loss, 4),
+                                   percent(record.val_accuracy)};
+    for (const NamedFigure& metric : record.metrics) cells.push_back(decimals(metric.value, 4));
+    cells.push_back(std::isfinite(record.learning_rate) ? fmt::format("{:.4g}", record.learning_rate) : "–");
+    cells.push_back(duration(record.seconds));
+    cells.push_back(duration(record.waited_seconds));
+    cells.push_back(rate(record.samples_per_second));
+    for (const std::string& cell : cells) html += fmt::format("<td class=\"number\">{}</td>", cell);
     html += "</tr>\n";
   }
   return html + "</tbody></table></div>\n";

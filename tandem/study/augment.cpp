@@ -1,4 +1,5 @@
 #include "tandem/study/augment.h"
+#include "tandem/augment/transform.h"
 
 #include <fmt/format.h>
 
@@ -60,10 +61,10 @@ StudyData data_for(const StudyOptions& options) {
 
 // The defaults of `tandem train`, with input and output sizes that match the images.
 TrainOptions train_options(const ImageSet& images, const StudyOptions& options) {
-  TrainOptions train;
+  TrainOptions train = default_options("mlp", false);
   train.layers = {images.image_size(), 200, static_cast<std::int64_t>(images.classes.size())};
-  train.augment = recipe;
-  if (!options.devices.empty()) train.device = options.devices.front().to_string();
+  train.transform = Transform::parse(recipe);
+  if (!options.devices.empty()) train.device = options.devices.front();
   return train;
 }
 
@@ -101,11 +102,11 @@ AugmentResult compare_augmentation(const DataSplit& data, const AugmentCase& aug
   train.epochs = augment_case.epochs;
   train.schedule = augment_case.schedule;
   const DeviceChoice choice = choose_device(train, data.train.slice(0, augment_case.images));
-  train.device = choice.device.to_string();
+  train.device = choice.device;
   train.augment_on = choice.augment_on;
   const ImageSet test = data.test.to(choice.device);
   AugmentResult result{.augment_case = augment_case,
-                       .device = train.device,
+                       .device = choice.device.to_string(),
                        .engine = {},
                        .plain = {},
                        .augmented = {},
@@ -118,7 +119,7 @@ AugmentResult compare_augmentation(const DataSplit& data, const AugmentCase& aug
     const ImageSet images = data.train.slice(begin, begin + augment_case.images);
     train.seed = options.seed + static_cast<std::uint64_t>(i);
     for (const bool augmented : {false, true}) {
-      train.augment = augmented ? recipe : "none";
+      train.transform = augmented ? Transform::parse(recipe) : Transform();
       Training training = run_training(train, images, test, choice.device);
       (augmented ? result.augmented : result.plain).push_back(std::move(training.curve));
       std::vector<double>& ms = augmented ? augmented_ms : plain_ms;
@@ -147,7 +148,7 @@ StudyReport study_augment(const StudyOptions& options) {
           "has its own weights, order and, while there are enough, training images. The accuracy is measured "
           "on the {} test images. Times are per epoch.",
           data.split.train.image_size(), data.split.train.classes.size(), data.split.name,
-          to_string(parse_recipe(recipe)), format_count(data.split.test.count())),
+          Transform::parse(recipe).to_string(), format_count(data.split.test.count())),
       .rows = {},
       .findings = {},
       .plots = {}};

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <functional>
 #include <memory>
 #include <utility>
 
@@ -37,18 +36,14 @@ std::vector<T> copy_to_host(const T* data, std::int64_t count, Device device) {
   return values;
 }
 
-// Makes loaders that deliver the same batches with different workers.
-using MakeLoader = std::function<std::unique_ptr<Loader>(const BatchPlan&, const LoaderOptions&)>;
-
-// The rows for worker counts and kinds.
+// The rows for worker counts and kinds, and for GPUs: images copied there, and images augmented there.
 class Verification {
  public:
-  Verification(std::int64_t samples, std::int64_t image_size, MakeLoader make_loader,
-               const DeterminismOptions& options)
-      : image_size_(image_size),
+  Verification(std::shared_ptr<const detail::SampleStore> samples, const DeterminismOptions& options)
+      : samples_(std::move(samples)),
+        image_size_(samples_->image_size(options.transform).bytes()),
         options_(options),
-        plan_{.samples = samples, .batch_size = options.batch_size, .seed = options.seed},
-        make_loader_(std::move(make_loader)) {
+        plan_{.samples = samples_->count(), .batch_size = options.batch_size, .seed = options.seed} {
     check(options.workers >= 1, "[verify-determinism] expected at least 1 worker, got {}", options.workers);
     check_batch_plan(plan_);
     const std::int64_t some_steps = std::max<std::int64_t>(1, plan_.steps() / 8);
@@ -70,7 +65,26 @@ class Verification {
 
   std::vector<DeterminismRow> take_rows() { return std::move(rows_); }
 
- protected:
+  void add_device(Device device) {
+    add_row(fmt::format("{} threads, copied to {}", options_.workers, device.to_string()),
+            [&](BatchHashes& hashes) {
+              DevicePrefetcher source(samples_, plan_, options_.transform,
+                                      loader_options(options_.workers, WorkerKind::thread), device);
+              add_source(source, hashes);
+            });
+    const std::unique_ptr<BatchSource> source =
+        samples_->device_source(plan_, options_.transform, device, nullptr);
+    if (!source) return;
+    std::optional<int> difference;
+    add_row(fmt::format("augmented on {}", device.to_string()),
+            [&](BatchHashes& hashes) { difference = add_source(*source, hashes); });
+    DeterminismRow& row = rows_.back();
+    if (row.same) return;
+    row.max_pixel_difference = difference;
+    row.same = is_cubic(options_.transform.pixels()) && difference && *difference <= 1;
+  }
+
+ private:
   LoaderOptions loader_options(int workers, WorkerKind kind) const {
     LoaderOptions options;
     options.workers = workers;
@@ -82,7 +96,7 @@ class Verification {
   }
 
   std::unique_ptr<Loader> loader(int workers, WorkerKind kind) const {
-    return make_loader_(plan_, loader_options(workers, kind));
+    return std::make_unique<Loader>(samples_, plan_, options_.transform, loader_options(workers, kind));
   }
 
   // `fill` adds all batches. The batches of the first row are the expected ones.
@@ -103,15 +117,6 @@ class Verification {
     rows_.push_back(std::move(row));
   }
 
-  const std::int64_t image_size_;
-  const DeterminismOptions& options_;
-  const BatchPlan plan_;
-  PositionRange whole_;      // the first epoch
-  PositionRange beginning_;  // of the second epoch
-  std::vector<std::string> expected_;
-  std::vector<DeterminismRow> rows_;
-
- private:
   void add_workers(int count, WorkerKind kind) {
     const bool threads = kind == WorkerKind::thread;
     const std::string label = count == 0 ? "no workers"
@@ -138,41 +143,6 @@ class Verification {
     });
   }
 
-  MakeLoader make_loader_;
-};
-
-// Adds rows for GPUs: images copied there, and images augmented there.
-class ImageVerification : public Verification {
- public:
-  ImageVerification(const ImageSet& images, const DeterminismOptions& options)
-      : Verification(
-            images.count(), images.image_size(),
-            [&](const BatchPlan& plan, const LoaderOptions& loading) {
-              return std::make_unique<Loader>(images, plan, options.recipe, loading);
-            },
-            options),
-        images_(images) {}
-
-  void add_device(Device device) {
-    add_row(fmt::format("{} threads, copied to {}", options_.workers, device.to_string()),
-            [&](BatchHashes& hashes) {
-              DevicePrefetcher source(images_, plan_, options_.recipe,
-                                      loader_options(options_.workers, WorkerKind::thread), device);
-              add_source(source, hashes);
-            });
-    const ImageSet there = images_.to(device);
-    std::optional<int> difference;
-    add_row(fmt::format("augmented on {}", device.to_string()), [&](BatchHashes& hashes) {
-      DeviceAugmentedImages source(there, plan_, options_.recipe);
-      difference = add_source(source, hashes);
-    });
-    DeterminismRow& row = rows_.back();
-    if (row.same) return;
-    row.max_pixel_difference = difference;
-    row.same = is_cubic(options_.recipe) && difference && *difference <= 1;
-  }
-
- private:
   // Hashes what the source delivers. Returns the maximum pixel difference from the expected images, or
   // nothing if samples or labels differ.
   std::optional<int> add_source(BatchSource& source, BatchHashes& hashes) {
@@ -226,7 +196,14 @@ class ImageVerification : public Verification {
     return max_difference;
   }
 
-  const ImageSet& images_;
+  const std::shared_ptr<const detail::SampleStore> samples_;
+  const std::int64_t image_size_;
+  const DeterminismOptions& options_;
+  const BatchPlan plan_;
+  PositionRange whole_;      // the first epoch
+  PositionRange beginning_;  // of the second epoch
+  std::vector<std::string> expected_;
+  std::vector<DeterminismRow> rows_;
 };
 
 std::string verdict(const DeterminismRow& row, std::int64_t steps) {
@@ -241,26 +218,15 @@ std::string verdict(const DeterminismRow& row, std::int64_t steps) {
 
 }  // namespace
 
-std::vector<DeterminismRow> verify_determinism(const ImageSet& images, const DeterminismOptions& options) {
-  check_image_set(images, "verify-determinism");
-  ImageVerification all(images, options);
+std::vector<DeterminismRow> verify_determinism(const Dataset& dataset, const DeterminismOptions& options) {
+  Verification all(dataset.sample_store(), options);
   all.add_all_workers();
-  for (int i = 0; i < cuda_device_count(); ++i) all.add_device(cuda_device(i));
-  if (cuda_device_count() == 0) all.skip_gpus(why_no_cuda());
-  return all.take_rows();
-}
-
-std::vector<DeterminismRow> verify_determinism(std::shared_ptr<const PhotoStore> photos,
-                                               const PhotoRecipe& recipe, const DeterminismOptions& options) {
-  const std::int64_t samples = photos->table().count();
-  Verification all(
-      samples, std::int64_t{3} * recipe.height * recipe.width,
-      [&](const BatchPlan& plan, const LoaderOptions& loading) {
-        return std::make_unique<Loader>(photos, plan, recipe, loading);
-      },
-      options);
-  all.add_all_workers();
-  all.skip_gpus("for photographs its pixels may differ by one level");
+  if (options.transform.resizes())
+    all.skip_gpus("for photographs its pixels may differ by one level");
+  else if (cuda_device_count() == 0)
+    all.skip_gpus(why_no_cuda());
+  else
+    for (int i = 0; i < cuda_device_count(); ++i) all.add_device(cuda_device(i));
   return all.take_rows();
 }
 

@@ -5,21 +5,19 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "tandem/augment/recipe.h"
+#include "tandem/augment/transform.h"
 #include "tandem/data/batches.h"
-#include "tandem/data/image_set.h"
-#include "tandem/data/photo_store.h"
+#include "tandem/data/dataset.h"
 #include "tandem/text/table.h"
 
 namespace tandem {
 
 struct DeterminismOptions {
-  Recipe recipe = digits_recipe();  // for images of one size
+  Transform transform = digits_recipe();
   std::int64_t batch_size = 16;
   std::uint64_t seed = 1;
   int workers = 2;      // maximum number of threads, and number of processes
@@ -39,13 +37,9 @@ struct DeterminismRow {
   std::optional<int> max_pixel_difference = {};
 };
 
-// `images` must be on the CPU. The first row, without workers, is the reference for the others. Only
-// augmentation on a GPU with cubic rotation may differ, by one level.
-std::vector<DeterminismRow> verify_determinism(const ImageSet& images, const DeterminismOptions& options);
-
-// The same for photographs, on the CPU, with a photo recipe.
-std::vector<DeterminismRow> verify_determinism(std::shared_ptr<const PhotoStore> photos,
-                                               const PhotoRecipe& recipe, const DeterminismOptions& options);
+// The first row, without workers, is the reference for the others. Only augmentation on a GPU with cubic
+// rotation may differ, by one level. Transforms that resize are not verified on GPUs.
+std::vector<DeterminismRow> verify_determinism(const Dataset& dataset, const DeterminismOptions& options);
 
 bool is_deterministic(const std::vector<DeterminismRow>& rows);
 

@@ -146,11 +146,7 @@ struct DeviceImages {
 };
 
 std::vector<DeviceImages> copy_to_devices(const StudyOptions& options, const ImageSet& images) {
-  std::vector<Device> devices = options.devices;
-  if (devices.empty()) {
-    devices = {cpu_device};
-    for (int i = 0; i < cuda_device_count(); ++i) devices.push_back(cuda_device(i));
-  }
+  const std::vector<Device> devices = options.devices.empty() ? all_devices() : options.devices;
   std::vector<DeviceImages> copies;
   for (const Device device : devices) {
     DeviceImages copy{.device = device, .images = images.to(device)};

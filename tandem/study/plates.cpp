@@ -15,7 +15,7 @@
 #include "tandem/core/check.h"
 #include "tandem/core/clock.h"
 #include "tandem/data/image_folder.h"
-#include "tandem/data/loader/photo_source.h"
+#include "tandem/data/loader/make_source.h"
 #include "tandem/data/photo_set.h"
 #include "tandem/data/split.h"
 #include "tandem/data/synthetic/plates.h"
@@ -188,8 +188,10 @@ FlowPhotos read_photos(const fs::path& split, const PlatesFlow& flow, FlowResult
 std::unique_ptr<BatchSource> make_source(const FlowPhotos& photos, const PlatesFlow& flow,
                                          FlowResult& result) {
   const BatchPlan plan{.samples = result.train, .batch_size = flow.batch_size, .seed = flow.seed};
-  const PhotoRecipe recipe = training_photo_recipe(side_of(flow));
-  return timed_copy(result, [&] { return photo_source(photos.train, plan, recipe, result.device, {}); });
+  const Transform transform = training_transform(side_of(flow));
+  return timed_copy(result, [&] {
+    return tandem::make_source(detail::sample_store(photos.train), plan, transform, result.device, {});
+  });
 }
 
 NamedTensors trained_parameters(const Module& model) {
@@ -274,7 +276,7 @@ FlowResult run_plates_flow(const fs::path& root, const PlatesFlow& flow, Device 
   const FlowPhotos photos = read_photos(own, flow, result);
   const std::unique_ptr<BatchSource> source = make_source(photos, flow, result);
   ResNet model({.depth = 18, .classes = std::ssize(photos.classes), .seed = flow.seed});
-  if (!flow.pretrained.empty()) load_pretrained(model, flow.pretrained);
+  if (!flow.pretrained.empty()) load_weights(model, flow.pretrained);
   model.freeze_backbone();
   timed_copy(result, [&] { model.to(device); });
   Adam optimizer(trained_parameters(model), {.lr = learning_rate});
@@ -321,14 +323,10 @@ StudyReport study_plates(const StudyOptions& options) {
   PlatesFlow flow{.pretrained = pretrained_of(options), .seed = options.seed};
   if (options.quick) flow.epochs = 3, flow.test_images = 40;
   if (options.epochs > 0) flow.epochs = options.epochs;
-  std::vector<Device> devices = options.devices;
-  if (devices.empty()) {
-    devices = {cpu_device};
-    for (int i = 0; i < cuda_device_count(); ++i) devices.push_back(cuda_device(i));
-  }
+  const std::vector<Device> devices = options.devices.empty() ? all_devices() : options.devices;
   if (!flow.pretrained.empty()) {  // report unsuitable weights before rendering
     ResNet model({.depth = 18, .classes = 2});
-    load_pretrained(model, flow.pretrained);
+    load_weights(model, flow.pretrained);
   }
   const TemporaryFolder folder;
   const Stopwatch watch;

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
+#include <algorithm>
 
 #include "tandem/core/check.h"
 #include "tandem/study/augment.h"
@@ -13,6 +13,7 @@
 #include "tandem/study/training_case.h"
 #include "tandem/study/workers.h"
 #include "tandem/study/xxt.h"
+#include "tandem/text/parse_number.h"
 
 namespace tandem {
 
@@ -83,21 +84,25 @@ std::vector<std::string> join_cases(const std::vector<std::string>& parts) {
 
 CaseName parse_case(const Study& study, std::string_view text) {
   CaseName parsed;
-  const char* at = text.data();
-  const char* end = text.data() + text.size();
-  const auto number = [&](std::int64_t& value) {
-    const auto [next, error] = std::from_chars(at, end, value);
-    if (error != std::errc{} || value < 1) return false;
-    at = next;
+  std::string_view rest = text;
+  const auto next_word = [&] {
+    const std::size_t end = std::min(rest.find(' '), rest.size());
+    const std::string_view word = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    return word;
+  };
+  const auto next_size = [&](std::int64_t& rows, std::int64_t& columns) {
+    const auto numbers = parse_numbers<std::int64_t>(next_word(), 'x');
+    if (!numbers || numbers->size() != 2 || std::ranges::min(*numbers) < 1) return false;
+    rows = numbers->front();
+    columns = numbers->back();
     return true;
   };
-  const auto skip = [&](char expected) { return at < end && *at == expected ? (++at, true) : false; };
-  bool valid = number(parsed.rows) && skip('x') && number(parsed.columns) && skip(' ');
-  while (valid && at < end && *at != ' ') parsed.type += *at++;
-  if (valid && study.kind == CaseKind::kernel)
-    valid = skip(' ') && number(parsed.kernel_rows) && skip('x') && number(parsed.kernel_columns);
-  check(valid && at == end && !parsed.type.empty(), "[study {}] expected a case such as \"{}\", got \"{}\"",
-        study.name, study.example, text);
+  bool valid = !text.ends_with(' ') && next_size(parsed.rows, parsed.columns);
+  if (valid) parsed.type = next_word();
+  if (valid && study.kind == CaseKind::kernel) valid = next_size(parsed.kernel_rows, parsed.kernel_columns);
+  check(valid && rest.empty() && !parsed.type.empty(),
+        "[study {}] expected a case such as \"{}\", got \"{}\"", study.name, study.example, text);
   const std::string known = fmt::format(", {}, ", study.types);
   check(known.find(fmt::format(", {}, ", parsed.type)) != std::string::npos,
         "[study {}] expected one of the types {}, got {}", study.name, study.types, parsed.type);

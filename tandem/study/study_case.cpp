@@ -180,14 +180,12 @@ std::vector<StudyRow> run_case(const StudyCase& study_case, const StudyOptions& 
   const Tensor result = study_case.compute(study_case.inputs, Version::parallel);
   Oracle oracle(study_case, result.numel());
   Runner runner(study_case, options);
-  std::vector<Device> devices{cpu_device};
-  for (int index = 0; index < cuda_device_count(); ++index) devices.push_back(cuda_device(index));
   const std::int64_t max_steps = options.quick ? max_quick_steps : max_reference_steps;
 
   for (Version version : all_versions) {
     if (!contains(options.versions, version)) continue;
     if (version == Version::reference && study_case.reference_steps > max_steps) continue;
-    for (Device device : devices) {
+    for (Device device : all_devices()) {
       if (backend_of(version) != device.backend) continue;
       if (version != Version::reference && !contains(options.devices, device)) continue;
       if (version == Version::parallel && !options.cores.empty()) {

@@ -2,11 +2,12 @@
 
 #include <fmt/ranges.h>
 
-#include <charconv>
+#include <algorithm>
 #include <cmath>
 
 #include "tandem/core/check.h"
 #include "tandem/nn/cnn.h"
+#include "tandem/text/parse_number.h"
 
 namespace tandem {
 namespace {
@@ -56,29 +57,18 @@ double TrainingCase::operations() const {
 
 TrainingCase parse_training_case(std::string_view text) {
   TrainingCase parsed;
-  const char* at = text.data();
-  const char* const end = at + text.size();
-  const auto number = [&](std::int64_t& value) {
-    const auto [next, error] = std::from_chars(at, end, value);
-    if (error != std::errc{} || value < 1) return false;
-    at = next;
-    return true;
-  };
   constexpr std::string_view word = " batch ";
-  bool valid = true;
-  const bool convolutional = text.starts_with("cnn");
-  if (convolutional) {
-    at += 3;
-  } else {
-    do {
-      valid = number(parsed.layers.emplace_back());
-    } while (valid && at < end && *at == ',' && ++at);
+  const std::size_t end = std::min(text.find(word), text.size());
+  const std::string_view network = text.substr(0, end);
+  const bool convolutional = network == "cnn";
+  bool valid = end < text.size();
+  if (valid) parsed.batch_size = parse_number<std::int64_t>(text.substr(end + word.size())).value_or(0);
+  if (!convolutional) {
+    parsed.layers = parse_numbers<std::int64_t>(network, ',').value_or(std::vector<std::int64_t>{});
+    valid = valid && parsed.layers.size() >= 2 && std::ranges::min(parsed.layers) >= 1;
   }
-  valid = valid && parsed.layers.size() != 1 &&
-          text.substr(static_cast<std::size_t>(at - text.data())).starts_with(word);
-  if (valid) at += word.size();
-  valid = valid && number(parsed.batch_size) && at == end;
-  check(valid, "[study devices] expected a case such as \"784,200,10 batch 16\", got \"{}\"", text);
+  check(valid && parsed.batch_size >= 1,
+        "[study devices] expected a case such as \"784,200,10 batch 16\", got \"{}\"", text);
   check(convolutional ||
             (parsed.layers.front() == TrainingCase::inputs && parsed.layers.back() == TrainingCase::classes),
         "[study devices] expected layers from {} pixels to {} classes, got {}", TrainingCase::inputs,

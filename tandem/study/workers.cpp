@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "tandem/core/parallel.h"
-#include "tandem/data/loader/augmented_source.h"
+#include "tandem/data/loader/make_source.h"
 #include "tandem/data/synthetic/digits.h"
 #include "tandem/nn/mlp.h"
 #include "tandem/optim/fused_optimizer.h"
@@ -74,12 +74,7 @@ class WorkerStudy {
   std::vector<StudyRow> rows() {
     for (const WorkerKind kind : {WorkerKind::thread, WorkerKind::process})
       for (const int count : worker_counts()) add_loading(kind, count);
-    std::vector<Device> devices = options_.devices;
-    if (devices.empty()) {
-      devices = {cpu_device};
-      for (int i = 0; i < cuda_device_count(); ++i) devices.push_back(cuda_device(i));
-    }
-    for (const Device device : devices) {
+    for (const Device device : options_.devices.empty() ? all_devices() : options_.devices) {
       add_plain_training(device);
       std::optional<double> expected;  // loss of the first epoch
       for (const WorkerKind kind : {WorkerKind::thread, WorkerKind::process})
@@ -123,7 +118,7 @@ class WorkerStudy {
 
   void add_loading(WorkerKind kind, int count) {
     StudyRow row = row_for(std::string(loading_case), kind, count, cpu_device);
-    Loader loader(images_, plan_, recipe_, loader_options(kind, count));
+    Loader loader(detail::sample_store(images_), plan_, recipe_, loader_options(kind, count));
     BatchHashes hashes(plan_, images_.image_size());
     hashes.add(loader, {0, 0, plan_.positions()});
     if (expected_.empty()) expected_ = hashes.combined();
@@ -157,12 +152,9 @@ class WorkerStudy {
   void add_training(Device device, WorkerKind kind, int count, std::optional<double>& expected) {
     StudyRow row = row_for(training_case(device.to_string()), kind, count, device);
     const LoaderOptions loader = loader_options(kind, count);
-    std::unique_ptr<BatchSource> source;
-    if (device.is_cuda())
-      source = std::make_unique<DevicePrefetcher>(images_, plan_, recipe_, loader, device);
-    else
-      source = std::make_unique<HostPrefetcher>(images_, plan_, recipe_, loader);
-    Training training(std::move(source), options_.seed);
+    Training training(
+        make_source(detail::sample_store(images_), plan_, recipe_, device, loader, /*on_gpu=*/false),
+        options_.seed);
     // The same batches give the same loss; a different batch changes its leading digits.
     const double loss = training.run_epoch();
     if (!expected) expected = loss;

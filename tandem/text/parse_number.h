@@ -3,9 +3,11 @@
 
 #include <charconv>
 #include <concepts>
+#include <cstddef>
 #include <optional>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 namespace tandem {
 
@@ -29,6 +31,20 @@ requires ParsedNumber<T> std::optional<T> parse_number(std::string_view text, in
   const char* const end = text.data() + text.size();
   const auto [next, error] = std::from_chars(text.data(), end, value, base);
   return error == std::errc{} && next == end ? std::optional<T>(value) : std::nullopt;
+}
+
+// The numbers between separators, such as "784,200,10" or "640x480"; nothing unless every part is a number.
+template <ParsedNumber T>
+std::optional<std::vector<T>> parse_numbers(std::string_view text, char separator) {
+  std::vector<T> numbers;
+  while (true) {
+    const std::size_t end = text.find(separator);
+    const std::optional<T> number = parse_number<T>(text.substr(0, end));
+    if (!number) return std::nullopt;
+    numbers.push_back(*number);
+    if (end == std::string_view::npos) return numbers;
+    text.remove_prefix(end + 1);
+  }
 }
 
 }  // namespace tandem

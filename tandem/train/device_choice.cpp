@@ -8,6 +8,8 @@
 #include "tandem/core/check.h"
 #include "tandem/core/clock.h"
 #include "tandem/core/parallel.h"
+#include "tandem/data/loader/loader.h"
+#include "tandem/train/evaluator.h"
 #include "tandem/train/training_state.h"
 
 namespace tandem {
@@ -34,56 +36,83 @@ double samples_per_second(Engine& engine, const BatchPlan& batches, double ms) {
 // One combination that can be chosen.
 struct Candidate {
   Device device;
-  std::string augment_on, workers;
+  AugmentPlace augment_on;
+  std::optional<int> workers;
   std::string name;
   double rate = 0;
 };
 
 // Worker counts worth measuring when the trainer runs on the same CPUs: one per CPU, or none.
-std::vector<std::string> worker_counts(const TrainOptions& options) {
-  if (options.workers != "auto") return {options.workers};
-  std::vector<std::string> counts;
-  for (const int count : {default_worker_count(), 0})
-    if (counts.empty() || counts.back() != std::to_string(count)) counts.push_back(std::to_string(count));
+std::vector<int> worker_counts(const FitOptions& options) {
+  if (options.workers) return {*options.workers};
+  std::vector<int> counts{default_worker_count()};
+  if (counts.back() != 0) counts.push_back(0);
   return counts;
 }
 
-std::vector<Candidate> candidates_for(const TrainOptions& options, bool photographs) {
-  std::vector<Device> devices;
-  if (options.device != "auto") {
-    devices.push_back(parse_device(options.device));
-  } else {
-    devices.push_back(cpu_device);
-    for (int i = 0; i < cuda_device_count(); ++i) devices.push_back(cuda_device(i));
+std::vector<Device> devices_for(const FitOptions& options) {
+  if (options.device) {
+    require_available(*options.device);
+    return {*options.device};
   }
+  std::vector<Device> devices{cpu_device};
+  for (int i = 0; i < cuda_device_count(); ++i) devices.push_back(cuda_device(i));
+  return devices;
+}
+
+std::vector<Candidate> candidates_for(const FitOptions& options) {
   std::vector<Candidate> candidates;
-  for (const Device device : devices) {
+  for (const Device device : devices_for(options)) {
     const std::string name = device.to_string();
-    if (photographs) {
-      const bool on_cpu = !device.is_cuda() || options.augment_on == "cpu";
-      candidates.push_back({device, on_cpu ? "cpu" : "gpu", options.workers, name});
-    } else if (options.augment == "none") {
+    if (options.transform.resizes()) {
+      const bool on_cpu = !device.is_cuda() || options.augment_on == AugmentPlace::cpu;
+      candidates.push_back({device, on_cpu ? AugmentPlace::cpu : AugmentPlace::gpu, options.workers, name});
+    } else if (options.transform.empty()) {
       candidates.push_back({device, options.augment_on, options.workers, name});
     } else if (!device.is_cuda()) {
-      for (const std::string& count : worker_counts(options))
-        candidates.push_back({device, "cpu", count,
-                              count == "0" ? name + " augmenting between the steps"
-                                           : fmt::format("{} with {} workers", name, count)});
+      for (const int count : worker_counts(options))
+        candidates.push_back({device, AugmentPlace::cpu, count,
+                              count == 0 ? name + " augmenting between the steps"
+                                         : fmt::format("{} with {} workers", name, count)});
     } else {
-      for (const char* const where : {"gpu", "cpu"})
-        if (options.augment_on == "auto" || options.augment_on == where)
+      for (const AugmentPlace place : {AugmentPlace::gpu, AugmentPlace::cpu})
+        if (options.augment_on == AugmentPlace::automatic || options.augment_on == place)
           candidates.push_back(
-              {device, where, options.workers, fmt::format("{} augmenting on the {}", name, where)});
+              {device, place, options.workers,
+               fmt::format("{} augmenting on the {}", name, place == AugmentPlace::gpu ? "gpu" : "cpu")});
     }
   }
   return candidates;
 }
 
-double measure(TrainOptions options, const TrainingImages& images, const Candidate& candidate) {
+// Restores a model that was trained for measuring.
+class ModelSnapshot {
+ public:
+  explicit ModelSnapshot(Module& model)
+      : model_(model), device_(device_of(model)), is_training_(model.is_training()) {
+    for (const NamedTensor& each : model.state_dict())
+      values_.push_back({each.name, each.tensor.clone().to(cpu_device)});
+  }
+  void restore() {
+    model_.zero_grad();
+    model_.to(device_);
+    model_.load_state_dict(values_);
+    model_.train(is_training_);
+  }
+
+ private:
+  Module& model_;
+  Device device_;
+  bool is_training_;
+  NamedTensors values_;
+};
+
+double measure(FitOptions options, const TrainingImages& images, const ImageInput& input, Module& model,
+               const Candidate& candidate) {
   options.augment_on = candidate.augment_on;
   options.workers = candidate.workers;
   options.epochs = std::max<std::int64_t>(options.epochs, 2);
-  TrainingState state(options, images, candidate.device);
+  TrainingState state(model, options, images, input, candidate.device);
   samples_per_second(state.engine(), state.task().batches(), warm_up_ms);
   return samples_per_second(state.engine(), state.task().batches(), measured_ms);
 }
@@ -95,20 +124,27 @@ std::string format_rate(double rate) {
 
 }  // namespace
 
-DeviceChoice choose_device(const TrainOptions& options, const TrainingImages& images) {
-  std::vector<Candidate> candidates = candidates_for(options, images.photos != nullptr);
+DeviceChoice choose_device(const FitOptions& options, const TrainingImages& images, const ImageInput& input,
+                           Module& model) {
+  std::vector<Candidate> candidates = candidates_for(options);
   if (candidates.size() == 1)
     return {candidates[0].device, candidates[0].augment_on, candidates[0].workers,
-            options.device == "auto" ? "no CUDA device: " + why_no_cuda() : "as requested"};
+            options.device ? "as requested" : "no CUDA device: " + why_no_cuda()};
   const Candidate* best = nullptr;
   std::vector<std::string> others;
+  ModelSnapshot snapshot(model);
   for (Candidate& candidate : candidates) {
     try {
-      candidate.rate = measure(options, images, candidate);
+      candidate.rate = measure(options, images, input, model, candidate);
+      snapshot.restore();
       if (!best || candidate.rate > best->rate) best = &candidate;
     } catch (const Error& error) {  // a GPU with too little memory must not prevent training elsewhere
+      snapshot.restore();
       others.push_back(fmt::format("{} cannot: {}", candidate.name, error.what()));
       if (candidates.size() == others.size()) throw;
+    } catch (...) {
+      snapshot.restore();
+      throw;
     }
   }
   for (const Candidate& candidate : candidates)
@@ -117,6 +153,11 @@ DeviceChoice choose_device(const TrainOptions& options, const TrainingImages& im
   return {best->device, best->augment_on, best->workers,
           fmt::format("{}{} samples/s; {}", best->name == best->device.to_string() ? "" : best->name + ", ",
                       format_rate(best->rate), fmt::join(others, ", "))};
+}
+
+DeviceChoice choose_device(const TrainOptions& options, const TrainingImages& images) {
+  const std::unique_ptr<Module> scratch = new_model(options, images);
+  return choose_device(options, images, input_of(options, images), *scratch);
 }
 
 }  // namespace tandem

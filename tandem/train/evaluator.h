@@ -27,7 +27,7 @@ struct DeviceEvaluation {
 
 // Nothing in it waits for the device, so that it can be captured.
 DeviceEvaluation evaluate_on_device(Module& model, const ImageSet& set, LossKind loss,
-                                    const ImageInput& input);
+                                    const ImageInput& input, const LossFunction& loss_function = {});
 Evaluation to_host(const DeviceEvaluation& result, const std::vector<std::int32_t>& labels);
 
 // Gives the same bits as evaluate(). On CUDA the computation is captured and replayed with the model's
@@ -35,7 +35,9 @@ Evaluation to_host(const DeviceEvaluation& result, const std::vector<std::int32_
 // model must outlive it.
 class Evaluator {
  public:
-  Evaluator(Module& model, const ImageSet& set, LossKind loss, const ImageInput& input = {});
+  // A loss_function replaces `loss`.
+  Evaluator(Module& model, const ImageSet& set, LossKind loss, const ImageInput& input = {},
+            const LossFunction& loss_function = {}, bool capture_graphs = true);
 
   // Evaluates the model as it is now.
   Evaluation run();
@@ -53,6 +55,8 @@ class Evaluator {
   ImageSet set_;  // on the model's device
   LossKind loss_;
   ImageInput input_;
+  LossFunction loss_function_;
+  bool capture_graphs_;
   std::vector<std::int32_t> labels_;
   std::optional<GraphKey> captured_key_;
   std::optional<GraphRunner> runner_;

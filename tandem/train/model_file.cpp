@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tandem/core/check.h"
+#include "tandem/core/write_file.h"
 #include "tandem/files/safetensors.h"
 #include "tandem/files/safetensors_parts.h"
 #include "tandem/nn/model_registry.h"
@@ -98,9 +99,6 @@ ModelInfo read_info(const Metadata& metadata) {
   ModelInfo info;
   Architecture& architecture = info.architecture;
   architecture.model = metadata.text("model");
-  metadata.need(models().find(architecture.model) != nullptr,
-                "'{}' is not a model this program knows (known: {}): register_model() it first",
-                architecture.model, models().list());
   if (architecture.expects_flat_input()) architecture.layers = metadata.sizes("layers");
   const std::string& activation = metadata.text("activation");
   metadata.need(activations().find(activation) != nullptr,
@@ -175,7 +173,10 @@ ImageInput ModelInfo::input() const {
 
 PhotoRecipe ModelInfo::photo_recipe() const {
   expect(expects_photos());
-  return parse_photo_recipe(transform, static_cast<int>(std::min<std::int64_t>(height, 1 << 20)));
+  const Transform parsed =
+      Transform::parse(transform, static_cast<int>(std::min<std::int64_t>(height, 1 << 20)));
+  check(parsed.resizes(), "[model] expected a transform for photographs, got '{}'", transform);
+  return parsed.photo();
 }
 
 void save_model(const std::filesystem::path& path, const Module& module, const ModelInfo& info) {
@@ -213,10 +214,25 @@ PendingFile start_model(const std::filesystem::path& path, const NamedTensors& w
   return {"safetensors", path, safetensors_parts({.metadata = std::move(metadata), .tensors = weights})};
 }
 
+ModelInfo load_model_into(Module& module, const std::filesystem::path& path) {
+  const TensorFile file = read_safetensors(path);
+  ModelInfo info = read_info(Metadata(file.metadata, path.string()));
+  try {
+    module.load_state_dict(file.tensors);
+  } catch (const Error& error) {
+    fail("[model] {}: not the weights of this module: {}", path.string(), error.what());
+  }
+  module.eval();
+  return info;
+}
+
 Model load_model(const std::filesystem::path& path) {
   const TensorFile file = read_safetensors(path);
   const Metadata metadata(file.metadata, path.string());
   Model model{.info = read_info(metadata), .module = nullptr};
+  metadata.need(models().find(model.info.architecture.model) != nullptr,
+                "'{}' is not a model this program knows (known: {}): register_model() it first",
+                model.info.architecture.model, models().list());
   check_weights(metadata, model.info.architecture, file.tensors);
   model.module = make_model(model.info.architecture, 0);
   try {

@@ -9,13 +9,14 @@
 #include <string>
 #include <vector>
 
-#include "tandem/augment/photo_recipe.h"
-#include "tandem/core/write_file.h"
+#include "tandem/augment/transform.h"
 #include "tandem/nn/model_registry.h"
 #include "tandem/nn/module.h"
 #include "tandem/train/image_input.h"
 
 namespace tandem {
+
+class PendingFile;  // core/write_file.h
 
 struct ModelInfo {
   Architecture architecture;
@@ -48,5 +49,10 @@ PendingFile start_model(const std::filesystem::path& path, const NamedTensors& w
 // Throws Error for a damaged file, one without Tandem's metadata or of a model that is not in models(), or
 // weights that do not match the stated architecture; the text then names the tensors and shapes that differ.
 Model load_model(const std::filesystem::path& path);
+
+// Loads the weights of a file into a module of the caller, on its device, and puts it into evaluation mode.
+// The file may name any model. Throws Error if they are not the weights of the module; nothing is changed
+// then.
+ModelInfo load_model_into(Module& module, const std::filesystem::path& path);
 
 }  // namespace tandem

@@ -8,9 +8,10 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <type_traits>
 #include <utility>
 
-#include "tandem/augment/recipe.h"
 #include "tandem/core/check.h"
 #include "tandem/data/dataset_registry.h"
 #include "tandem/files/read_file.h"
@@ -23,11 +24,16 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::int64_t max_count = std::int64_t{1} << 40;
 
+// Whether a field is one of FitOptions, from the class of its member pointer.
+template <class O>
+constexpr bool is_of_fit = std::is_same_v<O, FitOptions>;
+
 std::string quoted(const TomlValue& value) {
   return fmt::format("'{}'", plain_text(value));
 }
 
-TrainField integer(const char* key, std::int64_t TrainOptions::*member, std::int64_t min, std::int64_t max,
+template <class O>
+TrainField integer(const char* key, std::int64_t O::*member, std::int64_t min, std::int64_t max,
                    const char* help) {
   return {key,
           TrainField::Kind::integer,
@@ -39,12 +45,13 @@ TrainField integer(const char* key, std::int64_t TrainOptions::*member, std::int
             check(number != nullptr && *number >= min && *number <= max,
                   "expected a whole number from {} to {}, got {}", min, max, quoted(value));
             options.*member = *number;
-          }};
+          },
+          is_of_fit<O>};
 }
 
 // The value lies in [min, end), or in (min, end) if `open`.
-TrainField real(const char* key, double TrainOptions::*member, double min, bool open, double end,
-                const char* help) {
+template <class O>
+TrainField real(const char* key, double O::*member, double min, bool open, double end, const char* help) {
   return {
       key,
       TrainField::Kind::real,
@@ -60,10 +67,12 @@ TrainField real(const char* key, double TrainOptions::*member, double min, bool 
               open ? fmt::format("above {}", min) : fmt::format("of {} or more", min),
               end < infinity ? fmt::format(" and below {}", end) : "", quoted(value));
         options.*member = given;
-      }};
+      },
+      is_of_fit<O>};
 }
 
-TrainField flag(const char* key, bool TrainOptions::*member, const char* help) {
+template <class O>
+TrainField flag(const char* key, bool O::*member, const char* help) {
   return {key,
           TrainField::Kind::flag,
           "",
@@ -73,7 +82,8 @@ TrainField flag(const char* key, bool TrainOptions::*member, const char* help) {
             const auto* given = std::get_if<bool>(&value);
             check(given != nullptr, "expected true or false, got {}", quoted(value));
             options.*member = *given;
-          }};
+          },
+          is_of_fit<O>};
 }
 
 const std::string& text_in(const TomlValue& value) {
@@ -98,11 +108,12 @@ TrainField text(const char* key, std::string TrainOptions::*member, const char* 
 template <class T>
 using Names = std::vector<std::pair<const char*, T>>;
 
-template <class T>
-TrainField choice(const char* key, T TrainOptions::*member, Names<T> names, const char* help) {
+template <class O, class T>
+TrainField choice(const char* key, T O::*member, Names<T> names, const char* help,
+                  const char* value_name = "NAME") {
   return {key,
           TrainField::Kind::text,
-          "NAME",
+          value_name,
           help,
           [=](const TrainOptions& options) {
             const auto found = std::ranges::find(names, options.*member, &Names<T>::value_type::second);
@@ -119,7 +130,8 @@ TrainField choice(const char* key, T TrainOptions::*member, Names<T> names, cons
               known += (known.empty() ? "" : ", ") + std::string(name);
             }
             fail("expected one of {}, got {}", known, quoted(value));
-          }};
+          },
+          is_of_fit<O>};
 }
 
 // The texts of a registry, which stay valid: fields point to them.
@@ -136,8 +148,8 @@ Names<T> names_of(const Registry<Row>& registry, T Row::*member) {
 }
 
 // The name of a row, which may be registered after the table of fields was made.
-template <class Row>
-TrainField registered(const char* key, std::string TrainOptions::*member, const Registry<Row>& registry) {
+template <class Row, class O>
+TrainField registered(const char* key, std::string O::*member, const Registry<Row>& registry) {
   return {key,
           TrainField::Kind::text,
           "NAME",
@@ -147,7 +159,8 @@ TrainField registered(const char* key, std::string TrainOptions::*member, const 
             check(registry.find(text_in(value)) != nullptr, "expected one of {}, got {}", registry.list(),
                   quoted(value));
             options.*member = text_in(value);
-          }};
+          },
+          is_of_fit<O>};
 }
 
 TrainField layer_sizes() {
@@ -182,28 +195,45 @@ TrainField seed() {
             check(given != nullptr && *given >= 0, "expected a whole number of 0 or more, got {}",
                   quoted(value));
             options.seed = static_cast<std::uint64_t>(*given);
-          }};
+          },
+          true};
 }
 
 void any_text(const std::string&) {}
 void nonempty_text(const std::string& given) {
   check(!given.empty(), "expected a name, got ''");
 }
-void cpu_or_gpu(const std::string& given) {
-  check(given == "auto" || given == "cpu" || given == "gpu", "expected auto, cpu or gpu, got '{}'", given);
+// An option that is chosen by measurement unless it is given; "auto" in texts.
+template <class T>
+TrainField optional_text(const char* key, std::optional<T> FitOptions::*member, const char* value_name,
+                         const char* help, std::string (*format)(T), T (*parse)(const std::string&)) {
+  return {key,
+          TrainField::Kind::text,
+          value_name,
+          help,
+          [=](const TrainOptions& options) {
+            return TomlValue(options.*member ? format(*(options.*member)) : std::string("auto"));
+          },
+          [=](TrainOptions& options, const TomlValue& value) {
+            options.*member =
+                text_in(value) == "auto" ? std::optional<T>() : std::optional<T>(parse(text_in(value)));
+          },
+          true};
 }
-constexpr int max_workers = 1024;
-void worker_count(const std::string& given) {
+
+int parse_worker_count(const std::string& given) {
+  constexpr int max_workers = 1024;
   int count = -1;
   const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), count);
   const bool whole = error == std::errc{} && end == given.data() + given.size();
-  check(given == "auto" || (whole && count >= 0 && count <= max_workers),
-        "expected auto or a whole number from 0 to {}, got '{}'", max_workers, given);
+  check(whole && count >= 0 && count <= max_workers, "expected auto or a whole number from 0 to {}, got '{}'",
+        max_workers, given);
+  return count;
 }
-void known_device(const std::string& given) {
-  if (given == "auto") return;
+
+Device parse_requested_device(const std::string& given) {
   try {
-    parse_device_name(given);
+    return parse_device_name(given);
   } catch (const Error&) {
     fail("expected auto, cpu, cuda or a device such as cuda:1, got '{}'", given);
   }
@@ -215,10 +245,11 @@ TrainField augmentation() {
           TrainField::Kind::text,
           "RECIPE",
           "none, digits, photo (default for photographs), or 'crop, flip 0.5'",
-          [](const TrainOptions& options) { return TomlValue(options.augment); },
+          [](const TrainOptions& options) { return TomlValue(options.transform.to_string()); },
           [](TrainOptions& options, const TomlValue& value) {
-            options.augment = normalize_recipe(text_in(value));
-          }};
+            options.transform = Transform::parse(text_in(value), 1);
+          },
+          true};
 }
 
 const char* data_help() {
@@ -258,9 +289,13 @@ std::vector<TrainField> make_fields() {
       integer("early_stopping", &O::early_stopping, 0, max_count,
               "Stop after N epochs without a better accuracy; 0: never"),
       augmentation(),
-      text("augment_on", &O::augment_on, "PLACE", "auto (the faster one, measured), cpu or gpu", cpu_or_gpu),
-      text("workers", &O::workers, "N", "Threads or processes that augment; auto: measured, 0: none",
-           worker_count),
+      choice("augment_on", &O::augment_on,
+             Names<AugmentPlace>{
+                 {"auto", AugmentPlace::automatic}, {"cpu", AugmentPlace::cpu}, {"gpu", AugmentPlace::gpu}},
+             "auto (the faster one, measured), cpu or gpu", "PLACE"),
+      optional_text<int>(
+          "workers", &O::workers, "N", "Threads or processes that augment; auto: measured, 0: none",
+          [](int count) { return std::to_string(count); }, parse_worker_count),
       choice("worker_kind", &O::worker_kind,
              Names<WorkerKind>{{"thread", WorkerKind::thread}, {"process", WorkerKind::process}},
              "thread or process"),
@@ -287,8 +322,9 @@ std::vector<TrainField> make_fields() {
       integer("limit", &O::limit, 0, max_count, "Train on the first N images; 0: all"),
       integer("validation", &O::validation, 0, max_count,
               "Hold out the last N training images for validation"),
-      text("device", &O::device, "DEVICE", "auto (the faster one, measured), cpu, cuda or cuda:N",
-           known_device),
+      optional_text<Device>(
+          "device", &O::device, "DEVICE", "auto (the faster one, measured), cpu, cuda or cuda:N",
+          [](Device device) { return device.to_string(); }, parse_requested_device),
       choice("precision", &O::precision,
              Names<MatmulPrecision>{{"fp32", MatmulPrecision::fp32},
                                     {"tf32", MatmulPrecision::tf32},
@@ -298,39 +334,6 @@ std::vector<TrainField> make_fields() {
 }
 
 }  // namespace
-
-ScheduleOptions TrainOptions::schedule_options() const {
-  return {.kind = schedule,
-          .epochs = epochs,
-          .warmup_steps = warmup_steps,
-          .step_size = step_size,
-          .gamma = gamma,
-          .min_lr = min_lr};
-}
-
-OptimizerOptions TrainOptions::update_options() const {
-  return {.momentum = momentum, .nesterov = nesterov, .weight_decay = weight_decay};
-}
-
-LoaderOptions TrainOptions::loader_options() const {
-  LoaderOptions options;
-  options.workers = workers == "auto" ? default_worker_count() : std::stoi(workers);
-  options.kind = worker_kind;
-  options.prefetch = static_cast<int>(prefetch);
-  options.worker_timeout_s = worker_timeout;
-  options.epochs = epochs;
-  return options;
-}
-
-PhotoRecipe TrainOptions::photo_recipe() const {
-  check(augment == "none" || is_photo_recipe(augment),
-        "[train] expected a recipe for photographs, such as photo or 'crop, flip 0.5', got '{}'", augment);
-  return augment == "none" ? evaluation_recipe() : parse_photo_recipe(augment, static_cast<int>(image_size));
-}
-
-PhotoRecipe TrainOptions::evaluation_recipe() const {
-  return evaluation_photo_recipe(static_cast<int>(image_size), eval_crop);
-}
 
 std::span<const TrainField> train_fields() {
   static const std::vector<TrainField> fields = make_fields();
@@ -395,6 +398,17 @@ TomlTable to_table(const TrainOptions& options) {
   return table;
 }
 
+TomlTable to_table(const FitOptions& options) {
+  TrainOptions all;
+  static_cast<FitOptions&>(all) = options;
+  TomlTable table;
+  table.entries.push_back({"model", options.model_name, 1});
+  for (const TrainField& field : train_fields())
+    if (field.of_fit)
+      table.entries.push_back({field.key, field.get(all), static_cast<int>(table.entries.size()) + 1});
+  return table;
+}
+
 TrainOptions read_config(const std::filesystem::path& path, TrainOptions base) {
   apply_table(base, parse_toml(read_file("config", path, 1 << 20), path.string()));
   return base;
@@ -403,7 +417,7 @@ TrainOptions read_config(const std::filesystem::path& path, TrainOptions base) {
 TrainOptions default_options(const std::string& model, bool photographs) {
   TrainOptions options;
   options.model = model;
-  if (photographs) options.augment = normalize_recipe("photo");
+  if (photographs) options.transform = training_transform(1);
   const TrainingDefaults& defaults = models().get(model).defaults;
   options.optimizer = defaults.optimizer;
   options.learning_rate = defaults.learning_rate;
@@ -414,17 +428,12 @@ TrainOptions default_options(const std::string& model, bool photographs) {
 
 TrainOptions plates_options(const std::string& model) {
   TrainOptions options = default_options(model, true);
-  options.augment = normalize_recipe("crop 0.35 1, flip, jitter 0.4 0.4 0.4 0.1");
+  options.transform = Transform::parse("crop 0.35 1, flip, jitter 0.4 0.4 0.4 0.1", 1);
   options.image_size = 64;
   options.epochs = 100;
   options.batch_size = 8;
   options.schedule = ScheduleKind::cosine;
   return options;
-}
-
-std::string normalize_recipe(const std::string& text) {
-  if (is_photo_recipe(text)) return to_string(parse_photo_recipe(text, 1));
-  return to_string(parse_recipe(text));
 }
 
 void apply_preset(TrainOptions& options, const std::string& name) {
@@ -441,21 +450,11 @@ void apply_preset(TrainOptions& options, const std::string& name) {
   options.nesterov = true;
   options.weight_decay = 1e-4;
   options.schedule = ScheduleKind::one_cycle;
-  options.augment = "rotate -15 15, shift -2 2, skew -0.2 0.2";
+  options.transform = Transform::parse("rotate -15 15, shift -2 2, skew -0.2 0.2");
 }
 
 void check_options(const TrainOptions& options) {
-  check_schedule(options.schedule_options());
-  check(options.loss == LossKind::cross_entropy || options.label_smoothing == 0,
-        "[train] label_smoothing requires loss cross-entropy, got mse");
-  const OptimizerRow& optimizer = optimizers().get(options.optimizer);
-  check(optimizer.has_momentum || options.momentum == 0,
-        "[train] expected no momentum with optimizer {}, which has none, got {}", optimizer.name,
-        options.momentum);
-  check(optimizer.has_nesterov || !options.nesterov, "[train] expected no nesterov with optimizer {}",
-        optimizer.name);
-  check(!options.nesterov || options.momentum > 0, "[train] expected momentum above 0 with nesterov, got {}",
-        options.momentum);
+  check_fit_options(options, "train");
   const bool is_flat = models().get(options.model).flat_input;
   check(!is_flat || (!options.freeze && !options.freeze_bn && options.pretrained == "none"),
         "[train] pretrained, freeze and freeze_bn require a model of images, got {}", options.model);
@@ -463,18 +462,26 @@ void check_options(const TrainOptions& options) {
         "[train] loss mse and dropout require model mlp, got {}", options.model);
   check(!is_flat || options.mix_recipe().empty(),
         "[train] mixup and cutmix require a model of images, got {}", options.model);
-  check_mix_recipe(options.mix_recipe());
   check(options.pretrained != "auto" || has_weights(options.model),
         "[train] expected a file or none as pretrained for {}, got auto: no weights are published for it",
         options.model);
 }
 
-std::vector<std::string> differing_keys(const TrainOptions& now, const TrainOptions& before) {
+std::vector<std::string> differing_keys(const TomlTable& now, const TomlTable& before) {
+  const TomlTable defaults = to_table(TrainOptions());
   std::vector<std::string> keys;
-  for (const TrainField& field : train_fields())
-    if (const TomlValue a = field.get(now), b = field.get(before); a != b)
-      keys.push_back(fmt::format("{} ({}, was {})", field.key, plain_text(a), plain_text(b)));
+  for (const TomlEntry& entry : now.entries) {
+    const TomlEntry* const known = before.find(entry.key);
+    const TomlEntry* const other = known ? known : defaults.find(entry.key);
+    if (other == nullptr || other->value != entry.value)
+      keys.push_back(fmt::format("{} ({}, was {})", entry.key, plain_text(entry.value),
+                                 other ? plain_text(other->value) : "not set"));
+  }
   return keys;
+}
+
+std::vector<std::string> differing_keys(const TrainOptions& now, const TrainOptions& before) {
+  return differing_keys(to_table(now), to_table(before));
 }
 
 }  // namespace tandem

@@ -12,6 +12,8 @@
 #include "tandem/core/parallel.h"
 #include "tandem/data/dataset_registry.h"
 #include "tandem/data/image_folder.h"
+#include "tandem/data/loader/materialize.h"
+#include "tandem/data/photo_store.h"
 #include "tandem/data/synthetic/plates.h"
 #include "tandem/text/utf8.h"
 
@@ -48,23 +50,9 @@ struct PhotoFiles {
   }
 };
 
-// The images of a folder, labeled with the indices in `classes`, which must contain all of its class names.
 PhotoFiles scan_with_classes(const std::vector<std::string>& classes, const fs::path& root) {
-  const ImageFolder folder = scan_image_folder(root);
-  std::vector<std::int32_t> label;
-  for (const std::string& name : folder.classes) {
-    const auto found = std::ranges::find(classes, name);
-    check(found != classes.end(), "[photos] {}: class '{}' is not one of the {} known classes: {}",
-          printable(root), one_line(name), classes.size(),
-          one_line(fmt::format(
-              "{}", fmt::join(classes.begin(),
-                              classes.begin() + std::min<std::ptrdiff_t>(8, std::ssize(classes)), ", "))));
-    label.push_back(static_cast<std::int32_t>(found - classes.begin()));
-  }
-  PhotoFiles photos{folder.files, {}};
-  for (const std::int32_t index : folder.labels)
-    photos.labels.push_back(label[static_cast<std::size_t>(index)]);
-  return photos;
+  const ImageFolder folder = scan_image_folder(root, classes);
+  return {folder.files, folder.labels};
 }
 
 struct FoundPhotos {
@@ -127,7 +115,7 @@ PhotoFiles limited(const PhotoFiles& all, std::int64_t limit, const std::string&
 
 PhotoSet evaluation_set(const PhotoFiles& photos, const std::vector<std::string>& classes,
                         const TrainOptions& options) {
-  return load_photo_set(photos.files, photos.labels, classes, options.evaluation_recipe(),
+  return load_photo_set(photos.files, photos.labels, classes, options.photo_evaluation_transform().photo(),
                         options.photo_decode_options(), options.on_bad_image);
 }
 
@@ -158,10 +146,10 @@ TrainingData load_folder(const TrainOptions& options, const MessageFunction& on_
   data.test = held_out.images;
   data.test_names = held_out.names;
   data.train = {
-      std::make_shared<const PhotoStore>(
-          train.files, train.labels,
+      std::make_shared<const PhotoDataset>(
+          train.files, train.labels, found.classes,
           PhotoStoreOptions{.on_bad_image = options.on_bad_image, .decode = options.photo_decode_options()}),
-      found.classes, options.image_size};
+      options.image_size};
   return data;
 }
 
@@ -171,24 +159,52 @@ constexpr std::int64_t default_plates = 40, validation_plates = 200, evaluation_
 constexpr std::uint64_t first_evaluation_plate = first_test_plate + 1000000;
 
 // Clean and dirty plates alternately, rendered from consecutive plate numbers.
-struct Plates {
-  std::uint64_t seed, first;
-  std::vector<std::string> names;
-  std::vector<std::int32_t> labels;
-
-  Plates(std::uint64_t plate_seed, std::uint64_t first_number, std::int64_t count)
-      : seed(plate_seed), first(first_number) {
-    for (std::int64_t i = 0; i < count; ++i) {
-      labels.push_back(static_cast<std::int32_t>(i % 2));
-      names.push_back(fmt::format("{} {}", i % 2 == 1 ? "dirty" : "clean", i / 2));
+class Plates : public Dataset {
+ public:
+  Plates(std::uint64_t seed, std::uint64_t first, std::int64_t count,
+         std::vector<std::string> classes = {"clean", "dirty"})
+      : seed_(seed), first_(first), count_(count), classes_(std::move(classes)) {
+    for (const char* const name : {"clean", "dirty"}) {
+      const auto found = std::ranges::find(classes_, name);
+      check(found != classes_.end(), "[eval] expected a model of the classes clean and dirty for plates");
+      labels_.push_back(static_cast<std::int32_t>(found - classes_.begin()));
     }
   }
-  Image render(std::size_t i) const { return render_plate(seed, first + i / 2, labels[i] == 1); }
-};
 
-std::vector<std::string> plate_classes() {
-  return {"clean", "dirty"};
-}
+  std::int64_t size() const override { return count_; }
+  Image image(std::int64_t index) const override {
+    return render_plate(seed_, first_ + static_cast<std::uint64_t>(index / 2), index % 2 == 1);
+  }
+  std::int32_t label(std::int64_t index) const override {
+    return labels_[static_cast<std::size_t>(index % 2)];
+  }
+  std::vector<std::string> classes() const override { return classes_; }
+  std::string describe(std::int64_t index) const override {
+    return fmt::format("{} {}", index % 2 == 1 ? "dirty" : "clean", index / 2);
+  }
+
+  // All of them, rendered in parallel.
+  std::shared_ptr<const PhotoDataset> rendered() const {
+    std::vector<Image> images(static_cast<std::size_t>(count_));
+    std::vector<std::string> names;
+    std::vector<std::int32_t> labels;
+    for (std::int64_t i = 0; i < count_; ++i) {
+      names.push_back(describe(i));
+      labels.push_back(label(i));
+    }
+    parallel_tasks(count_, 1, [&] {
+      return [&](std::int64_t i, std::int64_t) { images[static_cast<std::size_t>(i)] = image(i); };
+    });
+    return std::make_shared<const PhotoDataset>(std::make_shared<const PhotoStore>(images, names, labels),
+                                                classes_);
+  }
+
+ private:
+  std::uint64_t seed_, first_;
+  std::int64_t count_;
+  std::vector<std::string> classes_;
+  std::vector<std::int32_t> labels_;  // of clean and dirty
+};
 
 TrainingData load_plates(const TrainOptions& options) {
   const std::int64_t count = options.limit > 0 ? options.limit : default_plates;
@@ -196,23 +212,14 @@ TrainingData load_plates(const TrainOptions& options) {
   const std::int64_t max_count = std::min<std::int64_t>(free_host_bytes() / 4 / plate_bytes, 100000);
   check(count >= 2 && count <= max_count, "[train] expected limit of 2 to {} plates, got {}", max_count,
         count);
-  const Plates train(options.seed, 0, count), test(options.seed, first_test_plate, validation_plates);
-  std::vector<Image> rendered(static_cast<std::size_t>(count));
-  parallel_tasks(count, 1, [&] {
-    return [&](std::int64_t begin, std::int64_t) {
-      const auto i = static_cast<std::size_t>(begin);
-      rendered[i] = train.render(i);
-    };
-  });
   TrainingData data;
   data.name = "plates";
-  const PhotoSet held_out = render_photo_set([&](std::size_t i) { return test.render(i); }, test.names,
-                                             test.labels, plate_classes(), options.evaluation_recipe());
+  const PhotoSet held_out = materialize_named(Plates(options.seed, first_test_plate, validation_plates),
+                                              options.photo_evaluation_transform());
   data.validation = data.test = held_out.images;
   data.test_names = held_out.names;
   data.validated_on = data.tested_on = "validation";
-  data.train = {std::make_shared<const PhotoStore>(rendered, train.names, train.labels), plate_classes(),
-                options.image_size};
+  data.train = {Plates(options.seed, 0, count).rendered(), options.image_size};
   return data;
 }
 
@@ -233,22 +240,17 @@ TrainingData load_photo_data(const TrainOptions& options, const MessageFunction&
       "[train] expected validation = 0 for photographs, which are validated on val/ or every {}th image, got "
       "{}",
       validation_stride, options.validation);
-  return options.data == "plates" ? load_plates(options) : load_folder(options, on_message);
+  TrainingData data = options.data == "plates" ? load_plates(options) : load_folder(options, on_message);
+  data.source = options.data;
+  data.evaluation_transform = options.photo_evaluation_transform().to_string();
+  data.test_best = true;
+  return data;
 }
 
 PhotoSet load_test_photos(const std::string& data, const ModelInfo& info, bool as_trained) {
   const PhotoRecipe recipe = info.photo_recipe();
-  if (data == "plates") {
-    const Plates plates(1, first_evaluation_plate, evaluation_plates);
-    std::vector<std::int32_t> labels;
-    for (const std::int32_t label : plates.labels) {
-      const auto found = std::ranges::find(info.classes, plate_classes()[static_cast<std::size_t>(label)]);
-      check(found != info.classes.end(), "[eval] expected a model of the classes clean and dirty for plates");
-      labels.push_back(static_cast<std::int32_t>(found - info.classes.begin()));
-    }
-    return render_photo_set([&](std::size_t i) { return plates.render(i); }, plates.names, labels,
-                            info.classes, recipe);
-  }
+  if (data == "plates")
+    return materialize_named(Plates(1, first_evaluation_plate, evaluation_plates, info.classes), recipe);
   const fs::path root = data;
   check(is_folder(root), "[eval] expected plates or a folder of photographs, got '{}'", one_line(data));
   PhotoFiles photos;

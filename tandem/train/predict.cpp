@@ -15,6 +15,7 @@
 #include "tandem/image/resize_area.h"
 #include "tandem/report/csv.h"
 #include "tandem/train/evaluate.h"
+#include "tandem/train/predict_images.h"
 
 namespace tandem {
 namespace {
@@ -35,36 +36,10 @@ Tensor idx_images(const ModelInfo& info, const std::string& bytes, const std::st
   return images;
 }
 
-Tensor decoded_image(const ModelInfo& info, const std::string& bytes, const std::string& name) {
-  check(info.channels == 1 || info.channels == 3, "[predict] expected a model of 1 or 3 channels, got {}",
-        info.channels);
-  const std::span<const std::uint8_t> raw(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
-  const Image original = decode_image(raw, name);
-  const Image image =
-      resize_area(info.channels == 1 ? to_gray(original) : to_rgb(original), info.height, info.width);
-  return Tensor::from(image.pixels, {1, info.height, info.width, info.channels});
-}
-
 Tensor inverted(const Tensor& images) {
   std::vector<std::uint8_t> pixels = images.to_vector<std::uint8_t>();
   for (std::uint8_t& pixel : pixels) pixel = static_cast<std::uint8_t>(255 - pixel);
   return Tensor::from(pixels, images.shape());
-}
-
-// One row of probabilities per image.
-std::vector<std::vector<float>> predict_probabilities(Model& model, const Tensor& images) {
-  const ModelInfo& info = model.info;
-  const Tensor outputs = compute_outputs(*model.module, images, info.input());
-  const std::ptrdiff_t classes = std::ssize(info.classes);
-  const std::vector<float> flat = probabilities(outputs.to_vector<float>(), classes, info.architecture.loss);
-  std::vector<std::vector<float>> rows;
-  for (auto row = flat.begin(); row != flat.end(); row += classes) rows.emplace_back(row, row + classes);
-  return rows;
-}
-
-Prediction make_prediction(std::string path, std::vector<float> row) {
-  const auto chosen = static_cast<std::size_t>(std::ranges::max_element(row) - row.begin());
-  return {.path = std::move(path), .chosen = chosen, .probabilities = std::move(row)};
 }
 
 void predict_photos(Model& model, std::span<const std::filesystem::path> files,
@@ -74,26 +49,68 @@ void predict_photos(Model& model, std::span<const std::filesystem::path> files,
   for (std::size_t begin = 0; begin < files.size(); begin += batch) {
     const auto part = files.subspan(begin, std::min(batch, files.size() - begin));
     const DecodedImages made = load_photos(part, recipe, decode);
-    std::vector<std::vector<float>> rows = predict_probabilities(model, made.images);
+    std::vector<std::vector<float>> rows = predict_probabilities(*model.module, model.info, made.images);
     for (std::size_t i = 0; i < part.size(); ++i)
-      all.push_back(made.reasons[i].empty() ? make_prediction(part[i].string(), std::move(rows[i]))
-                                            : Prediction{.path = part[i].string(), .error = made.reasons[i]});
+      all.push_back(made.reasons[i].empty()
+                        ? make_prediction(part[i].string(), std::move(rows[i]), model.info.classes)
+                        : Prediction{.path = part[i].string(), .error = made.reasons[i]});
   }
 }
 
 }  // namespace
+
+Tensor model_pixels(const ModelInfo& info, const Image& image, const char* op) {
+  if (info.expects_photos()) {
+    const PhotoRecipe recipe = info.photo_recipe();
+    const Tensor pixels = Tensor::empty({1, recipe.height, recipe.width, 3}, DType::u8);
+    PhotoScratch scratch;
+    const Image photo = to_rgb(image);
+    transform_photo(recipe, RandomKey{}, photo, pixels.data<std::uint8_t>(), scratch);
+    return pixels;
+  }
+  check(info.channels == 1 || info.channels == 3, "[{}] expected a model of 1 or 3 channels, got {}", op,
+        info.channels);
+  const Image fitted =
+      resize_area(info.channels == 1 ? to_gray(image) : to_rgb(image), info.height, info.width);
+  return Tensor::from(fitted.pixels, {1, info.height, info.width, info.channels});
+}
+
+std::vector<std::vector<float>> predict_probabilities(Module& module, const ModelInfo& info,
+                                                      const Tensor& images) {
+  const Tensor outputs = compute_outputs(module, images, info.input());
+  const std::ptrdiff_t classes = std::ssize(info.classes);
+  check(outputs.rank() == 2 && outputs.size(1) == classes,
+        "[predict] expected a model with {} outputs for its classes, got outputs of shape {}", classes,
+        outputs.shape().to_string());
+  const std::vector<float> flat = probabilities(outputs.to_vector<float>(), classes, info.architecture.loss);
+  std::vector<std::vector<float>> rows;
+  for (auto row = flat.begin(); row != flat.end(); row += classes) rows.emplace_back(row, row + classes);
+  return rows;
+}
+
+Prediction make_prediction(std::string path, std::vector<float> row,
+                           const std::vector<std::string>& classes) {
+  const auto chosen = static_cast<std::size_t>(std::ranges::max_element(row) - row.begin());
+  return {.path = std::move(path),
+          .chosen = chosen,
+          .class_name = classes[chosen],
+          .probability = row[chosen],
+          .probabilities = std::move(row)};
+}
 
 std::vector<Prediction> predict_file(Model& model, const std::filesystem::path& path,
                                      const PredictOptions& options) {
   const ModelInfo& info = model.info;
   const std::string bytes = read_file("predict", path, max_bytes), name = path.string();
   const bool is_idx_file = is_idx(bytes);
-  Tensor images = is_idx_file ? idx_images(info, bytes, name) : decoded_image(info, bytes, name);
+  const std::span<const std::uint8_t> raw(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+  Tensor images =
+      is_idx_file ? idx_images(info, bytes, name) : model_pixels(info, decode_image(raw, name), "predict");
   if (options.invert) images = inverted(images);
   std::vector<Prediction> all;
-  for (std::vector<float>& row : predict_probabilities(model, images))
-    all.push_back(
-        make_prediction(is_idx_file ? fmt::format("{}#{}", name, all.size()) : name, std::move(row)));
+  for (std::vector<float>& row : predict_probabilities(*model.module, info, images))
+    all.push_back(make_prediction(is_idx_file ? fmt::format("{}#{}", name, all.size()) : name, std::move(row),
+                                  info.classes));
   return all;
 }
 

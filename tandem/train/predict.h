@@ -7,6 +7,7 @@
 
 #include "tandem/data/photo_store.h"
 #include "tandem/train/model_file.h"
+#include "tandem/train/prediction.h"
 
 namespace tandem {
 
@@ -16,18 +17,10 @@ struct PredictOptions {
   PhotoDecodeOptions decode = {};  ///< how photographs are decoded
 };
 
-/// The prediction for one image, or the reason why there is none.
-struct Prediction {
-  std::string path;                  ///< for images of an idx file followed by "#index"
-  std::size_t chosen = 0;            ///< index of the predicted class
-  std::vector<float> probabilities;  ///< one per class; empty if there is an error
-  std::string error = {};            ///< why the file could not be read; empty otherwise
-};
-
-/// Predicts one file. An image file gives one prediction: it is converted to gray if the model expects that
-/// and resized to the model's size by area. An idx file of images (raw or gzip) of the model's size gives one
-/// prediction per image. Runs on the model's device. Throws Error if the file cannot be read or does not fit
-/// the model. Not safe to call concurrently on one model.
+/// Predicts one file. An image file gives one prediction: it is transformed as the model file says, or
+/// converted to gray if the model expects that and resized to the model's size by area. An idx file of images
+/// (raw or gzip) of the model's size gives one prediction per image. Runs on the model's device. Throws Error
+/// if the file cannot be read or does not fit the model. Not safe to call concurrently on one model.
 std::vector<Prediction> predict_file(Model& model, const std::filesystem::path& path,
                                      const PredictOptions& options = {});
 

@@ -10,7 +10,7 @@
 
 namespace tandem {
 
-bool load_pretrained(Module& model, const std::filesystem::path& path) {
+bool load_weights(Module& model, const std::filesystem::path& path) {
   const TensorFile file = read_weights(path);
   check_finite(file, path.string());
   std::map<std::string, Tensor> own;

@@ -4,21 +4,14 @@
 
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "tandem/text/table.h"
+#include "tandem/train/progress_state.h"
 
 namespace tandem {
-
-struct ProgressState {
-  int epoch = 1, epochs = 1;                               // epoch counts from 1
-  std::int64_t position = 0, total = 0;                    // samples of this epoch
-  double samples_per_second = 0;                           // 0: not known yet
-  double loss = std::numeric_limits<double>::quiet_NaN();  // NaN: not known yet
-};
 
 // Until the end of the last epoch; NaN while no rate is known.
 double seconds_left(const ProgressState& state);

@@ -18,22 +18,27 @@ namespace fs = std::filesystem;
 
 constexpr const char* format_version = "2";
 
-// An EpochRecord as a row of doubles, and back.
+// An EpochRecord as a row of doubles, and back; its metrics come last.
 constexpr std::int64_t record_size = 9;
 void append(std::vector<double>& row, const EpochRecord& r) {
   row.insert(row.end(), {static_cast<double>(r.epoch), r.train_loss, r.train_accuracy, r.val_loss,
                          r.val_accuracy, r.learning_rate, r.seconds, r.samples_per_second, r.waited_seconds});
+  for (const NamedFigure& metric : r.metrics) row.push_back(metric.value);
 }
-EpochRecord record_from(const double* row) {
-  return {.epoch = static_cast<int>(row[0]),
-          .train_loss = row[1],
-          .train_accuracy = row[2],
-          .val_loss = row[3],
-          .val_accuracy = row[4],
-          .learning_rate = row[5],
-          .seconds = row[6],
-          .samples_per_second = row[7],
-          .waited_seconds = row[8]};
+EpochRecord record_from(const double* row, const std::vector<std::string>& metrics) {
+  EpochRecord record{.epoch = static_cast<int>(row[0]),
+                     .train_loss = row[1],
+                     .train_accuracy = row[2],
+                     .val_loss = row[3],
+                     .val_accuracy = row[4],
+                     .learning_rate = row[5],
+                     .seconds = row[6],
+                     .samples_per_second = row[7],
+                     .waited_seconds = row[8],
+                     .metrics = {}};
+  for (const std::string& name : metrics)
+    record.metrics.push_back({name, row[record_size + std::ssize(record.metrics)]});
+  return record;
 }
 
 void add_prefixed(NamedTensors& all, const std::string& prefix, const NamedTensors& tensors) {
@@ -55,18 +60,17 @@ Tensor tensor_named(const TensorFile& file, const std::string& name, DType dtype
 }
 
 // The keys that differ and would change the result of the run.
-std::vector<std::string> incompatible_keys(TrainOptions now, const TrainOptions& before) {
-  now.from = before.from;
-  now.device = before.device;
-  // Where images are augmented and how many are prefetched does not change the result.
-  now.augment_on = before.augment_on;
-  now.workers = before.workers;
-  now.worker_kind = before.worker_kind;
-  now.prefetch = before.prefetch;
-  now.worker_timeout = before.worker_timeout;
-  now.pretrained = before.pretrained;  // the checkpoint has the weights
-  if (now.schedule == ScheduleKind::constant || now.schedule == ScheduleKind::step)
-    now.epochs = before.epochs;
+std::vector<std::string> incompatible_keys(TomlTable now, const TomlTable& before) {
+  // Where images are augmented and how many are prefetched does not change the result, and the checkpoint has
+  // the weights.
+  std::vector<std::string> ignored{"from",        "device",   "augment_on",     "workers",
+                                   "worker_kind", "prefetch", "worker_timeout", "pretrained"};
+  const TomlEntry* const schedule = now.find("schedule");
+  if (schedule && (plain_text(schedule->value) == "constant" || plain_text(schedule->value) == "step"))
+    ignored.push_back("epochs");
+  std::erase_if(now.entries, [&](const TomlEntry& entry) {
+    return std::ranges::find(ignored, entry.key) != ignored.end();
+  });
   return differing_keys(now, before);
 }
 
@@ -77,7 +81,7 @@ void check_run_folder(const fs::path& path, bool resume) {
   check(!fs::exists(path, ignored) || fs::is_directory(path, ignored), "[train] {} is not a folder",
         path.string());
   check(resume || !fs::exists(path, ignored) || fs::is_empty(path, ignored),
-        "[train] {} is not empty: choose another run folder, or resume the run in it", path.string());
+        "[train] {} is not empty: expected a new or empty run folder, or resume = true", path.string());
 }
 
 RunFolder make_run_folder(const fs::path& path, const std::string& data, const std::string& model) {
@@ -127,45 +131,43 @@ bool is_finite(const TrainingState& state) {
   return all_finite(changed);
 }
 
-void save_checkpoint(const RunFolder& folder, const TrainOptions& options, const TrainingState& state,
+void save_checkpoint(const RunFolder& folder, const TomlTable& config, const TrainingState& state,
                      const RunPosition& position) {
-  start_checkpoint(folder, options, state, position).finish();
+  start_checkpoint(folder, config, state, position).finish();
 }
 
-PendingFile start_checkpoint(const RunFolder& folder, const TrainOptions& options, const TrainingState& state,
+PendingFile start_checkpoint(const RunFolder& folder, const TomlTable& config, const TrainingState& state,
                              const RunPosition& position) {
-  TensorFile file{
-      .metadata = {{"tandem.checkpoint", format_version}, {"tandem.config", to_toml(to_table(options))}},
-      .tensors = {}};
+  TensorFile file{.metadata = {{"tandem.checkpoint", format_version}, {"tandem.config", to_toml(config)}},
+                  .tensors = {}};
   std::vector<double> records;
   for (const EpochRecord& record : position.records) append(records, record);
+  const std::int64_t columns =
+      record_size + (position.records.empty() ? 0 : std::ssize(position.records.front().metrics));
   const StepSums& sums = position.sums;
-  file.tensors = {
-      {"position",
-       Tensor::from(std::vector<std::int64_t>{position.epoch, position.step, sums.correct, sums.samples},
-                    {4})},
-      {"sums", Tensor::from(std::vector<double>{sums.loss, position.epoch_seconds, position.total_seconds,
-                                                position.waited_seconds},
-                            {4})},
-      {"records", Tensor::from(records, {static_cast<std::int64_t>(position.records.size()), record_size})}};
+  file.tensors = {{"position", Tensor::from(std::vector<std::int64_t>{position.epoch, position.step,
+                                                                      sums.correct, sums.samples},
+                                            {4})},
+                  {"sums", Tensor::from(std::vector<double>{sums.loss, position.epoch_seconds,
+                                                            position.total_seconds, position.waited_seconds},
+                                        {4})},
+                  {"records", Tensor::from(records, {std::ssize(position.records), columns})}};
   add_prefixed(file.tensors, "model.", state.model().state_dict());
   add_prefixed(file.tensors, "optimizer.", state.task().optimizer.state());
   return start_checkpoint_file(folder.checkpoint(), file);
 }
 
-std::optional<RunPosition> load_checkpoint(const RunFolder& folder, const TrainOptions& options,
-                                           TrainingState& state) {
+std::optional<RunPosition> load_checkpoint(const RunFolder& folder, const TomlTable& config,
+                                           TrainingState& state, const std::vector<std::string>& metrics) {
   std::error_code ignored;
   if (!fs::exists(folder.checkpoint(), ignored)) return std::nullopt;
   const std::string name = folder.checkpoint().string();
   const TensorFile file = read_checkpoint(folder.checkpoint());
-  const auto config = file.metadata.find("tandem.config");
+  const auto saved = file.metadata.find("tandem.config");
   const auto version = file.metadata.find("tandem.checkpoint");
-  check(config != file.metadata.end() && version != file.metadata.end() && version->second == format_version,
+  check(saved != file.metadata.end() && version != file.metadata.end() && version->second == format_version,
         "[train] {}: not a checkpoint of a training run", name);
-  TrainOptions before;
-  apply_table(before, parse_toml(config->second, name));
-  const std::vector<std::string> differing = incompatible_keys(options, before);
+  const std::vector<std::string> differing = incompatible_keys(config, parse_toml(saved->second, name));
   check(differing.empty(), "[train] {} belongs to another configuration: {}", name,
         fmt::join(differing, ", "));
 
@@ -175,9 +177,12 @@ std::optional<RunPosition> load_checkpoint(const RunFolder& folder, const TrainO
   const auto at = counters.to_vector<std::int64_t>();
   const auto values = sums.to_vector<double>();
   const auto records = rows.to_vector<double>();
-  const bool fits = at.size() == 4 && values.size() == 4 && rows.rank() == 2 && rows.size(1) == record_size;
+  const bool fits = at.size() == 4 && values.size() == 4 && rows.rank() == 2 && rows.size(1) >= record_size;
   check(fits && at[0] == rows.size(0) && at[1] >= 0 && at[1] < state.task().batches().steps(),
         "[train] {}: its position is not valid for this run", name);
+  check(rows.size(0) == 0 || rows.size(1) == record_size + std::ssize(metrics),
+        "[train] {} has {} metrics, expected {} as in this run", name, rows.size(1) - record_size,
+        metrics.size());
   RunPosition position{.epoch = at[0],
                        .step = at[1],
                        .sums = {.loss = values[0], .correct = at[2], .samples = at[3]},
@@ -186,7 +191,7 @@ std::optional<RunPosition> load_checkpoint(const RunFolder& folder, const TrainO
                        .waited_seconds = values[3],
                        .records = {}};
   for (std::int64_t i = 0; i < rows.size(0); ++i)
-    position.records.push_back(record_from(records.data() + i * record_size));
+    position.records.push_back(record_from(records.data() + i * rows.size(1), metrics));
   try {
     state.model().load_state_dict(take_prefixed("model.", file.tensors));
     state.optimizer().load_state(take_prefixed("optimizer.", file.tensors));

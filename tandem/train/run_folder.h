@@ -54,16 +54,18 @@ struct RunPosition {
 bool is_finite(const TrainingState& state);
 
 // The model and optimizer must be up to date (Engine::store). On any failure the previous checkpoint stays.
-void save_checkpoint(const RunFolder& folder, const TrainOptions& options, const TrainingState& state,
+// `config` is stored with it.
+void save_checkpoint(const RunFolder& folder, const TomlTable& config, const TrainingState& state,
                      const RunPosition& position);
 // The same in two steps (core/write_file.h); the state must not change between them.
-PendingFile start_checkpoint(const RunFolder& folder, const TrainOptions& options, const TrainingState& state,
+PendingFile start_checkpoint(const RunFolder& folder, const TomlTable& config, const TrainingState& state,
                              const RunPosition& position);
 
 // nullopt if there is no checkpoint. Throws Error, naming the keys that differ, if the checkpoint has another
 // configuration; options that do not change the result may differ, and `epochs` if the learning-rate schedule
-// does not depend on it.
-std::optional<RunPosition> load_checkpoint(const RunFolder& folder, const TrainOptions& options,
-                                           TrainingState& state);
+// does not depend on it. `metrics` are the names of EpochRecord::metrics.
+std::optional<RunPosition> load_checkpoint(const RunFolder& folder, const TomlTable& config,
+                                           TrainingState& state,
+                                           const std::vector<std::string>& metrics = {});
 
 }  // namespace tandem

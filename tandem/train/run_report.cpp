@@ -78,7 +78,8 @@ std::vector<ClassifiedImage> classified_images(const TestedImages& tested,
 }
 
 std::vector<Fact> facts(const FinishedRun& run) {
-  const TrainOptions& options = run.options;
+  TrainOptions options;  // for the texts of its fields
+  static_cast<FitOptions&>(options) = run.options;
   const auto value = [&](const char* key) { return plain_text(train_field(key).get(options)); };
   std::int64_t weights = 0;
   for (const auto& [name, tensor] : run.parameters) weights += tensor.numel();
@@ -89,18 +90,18 @@ std::vector<Fact> facts(const FinishedRun& run) {
       {"data",
        fmt::format("{}: {} training, {} {} images", run.data.name, format_count(run.data.train.count()),
                    format_count(run.data.test.count()), run.data.tested_on)},
-      {"model", fmt::format("{}, {} parameters", architecture_of(options, run.data.train).to_string(),
-                            format_count(weights))},
-      {"loss", value("loss")},
-      {"optimizer",
-       fmt::format("{}, learning rate {}, schedule {}", value("optimizer"), value("lr"), value("schedule"))},
+      {"model", fmt::format("{}, {} parameters", run.architecture.to_string(), format_count(weights))},
+      {"loss", options.loss_function ? "a function of the caller" : value("loss")},
+      {"optimizer", fmt::format("{}, learning rate {}, schedule {}",
+                                options.make_optimizer ? "one of the caller" : value("optimizer"),
+                                value("lr"), value("schedule"))},
       {"batch size", value("batch_size")},
       {"seed", value("seed")},
-      {"device", options.device},
+      {"device", value("device")},
       {"engine", run.engine},
       {"samples/s", format_count(static_cast<std::int64_t>(samples_per_second))},
       {"precision", value("precision")}};
-  if (options.augment != "none" || run.data.train.photos) {
+  if (!options.transform.empty()) {
     double waited_seconds = 0, seconds = 0;
     for (const EpochRecord& record : run.result.epochs) {
       waited_seconds += record.waited_seconds;
@@ -108,18 +109,14 @@ std::vector<Fact> facts(const FinishedRun& run) {
     }
     all.insert(
         all.begin() + 1,
-        {"augmentation", fmt::format("{}; {}; the trainer waited {:.1f} % of the time", options.augment,
+        {"augmentation", fmt::format("{}; {}; the trainer waited {:.1f} % of the time", value("augment"),
                                      run.augmentation, 100 * waited_seconds / std::max(seconds, 1e-9))});
   }
-  if (run.data.train.photos)
+  if (!run.data.evaluation_transform.empty())
     all.insert(all.begin() + 1,
-               {"images", fmt::format("{0} × {0} pixels; validated with '{1}'", options.image_size,
-                                      to_string(options.evaluation_recipe()))});
-  if (options.pretrained != "none" || options.freeze)
-    all.push_back({"initial weights",
-                   fmt::format("{}{}{}", options.pretrained == "none" ? "random weights" : options.pretrained,
-                               options.freeze ? ", all but the last layer frozen" : "",
-                               options.freeze_bn ? ", batch-norm statistics frozen" : "")});
+               {"images", fmt::format("{} × {} pixels; validated with '{}'", run.data.train.height,
+                                      run.data.train.width, run.data.evaluation_transform)});
+  all.insert(all.end(), run.facts.begin(), run.facts.end());
   if (run.data.held_out)
     all.insert(all.begin() + 1, {"held out", fmt::format("{} images for validation",
                                                          format_count(run.data.validation.count()))});
@@ -133,13 +130,13 @@ TrainingReport run_report(const FinishedRun& run) {
       .run = run,
       .labels = run.data.test.labels.to_vector<std::int32_t>(),
       .probabilities = probabilities(run.tested.outputs, run.tested.classes, run.options.loss)};
-  const bool photos = run.data.train.photos != nullptr;
+  const bool photos = run.data.train.photographs;
   std::vector<std::size_t> shown = most_confident(tested, false, photos ? max_photos : max_mistakes);
   const auto mistakes = std::ssize(shown);
   if (photos) std::ranges::copy(most_confident(tested, true, max_photos), std::back_inserter(shown));
   const std::vector<ClassifiedImage> images = classified_images(tested, shown);
-  return {.title = fmt::format("{} on {}", run.options.model, run.data.name),
-          .command = run.command,
+  return {.title = fmt::format("{} on {}", run.architecture.model, run.data.name),
+          .command = run.options.command,
           .facts = facts(run),
           .epochs = run.result.epochs,
           .val_name = run.data.validated_on,

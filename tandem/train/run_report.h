@@ -6,20 +6,21 @@
 #include "tandem/report/training_report.h"
 #include "tandem/tensor/named_tensor.h"
 #include "tandem/train/evaluate.h"
-#include "tandem/train/trainer.h"
+#include "tandem/train/train_result.h"
 #include "tandem/train/training_state.h"
 
 namespace tandem {
 
 struct FinishedRun {
-  const TrainOptions& options;
+  const FitOptions& options;
   const TrainingData& data;
+  const Architecture& architecture;
+  const std::vector<Fact>& facts;  // added at the end
   const TrainResult& result;
   const Evaluation& tested;  // on the test images
   std::string engine;
   std::string augmentation;  // BatchSource::description()
   NamedTensors parameters;
-  std::string command;
 };
 
 TrainingReport run_report(const FinishedRun& run);

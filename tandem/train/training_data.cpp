@@ -7,6 +7,7 @@
 #include "tandem/core/check.h"
 #include "tandem/data/dataset_registry.h"
 #include "tandem/data/mnist.h"
+#include "tandem/text/format_number.h"
 #include "tandem/train/photo_data.h"
 
 namespace tandem {
@@ -41,13 +42,24 @@ TrainingData load_training_data(const TrainOptions& options, const MessageFuncti
   check(options.limit <= left, "[train] expected limit of at most {} training images of {}, got {}", left,
         split.name, options.limit);
   return {.name = split.name,
+          .source = options.data,
           .train = split.train.slice(0, options.limit > 0 ? options.limit : left),
           .validation = options.validation > 0 ? split.train.slice(left, count) : split.test,
           .test = split.test,
+          .evaluation_transform = {},
           .held_out = options.validation > 0,
+          .test_best = options.validation > 0,
           .validated_on = options.validation > 0 ? "validation" : "test",
           .test_names = {},
           .bad = {}};
+}
+
+std::string data_description(const TrainingData& data) {
+  return fmt::format(
+      "Data: {}, {} training{}{} {} images, {}, {} classes", data.name, format_count(data.train.count()),
+      data.held_out ? fmt::format(", {} validation and ", format_count(data.validation.count())) : " and ",
+      format_count(data.test.count()), data.tested_on, image_description(data.train),
+      data.train.classes.size());
 }
 
 std::string image_description(const TrainingImages& images) {
@@ -58,19 +70,23 @@ std::string image_description(const TrainingImages& images) {
                                      : fmt::format("with {} channels", channels));
 }
 
-TrainingImages::TrainingImages(const ImageSet& images) : set(images), classes(images.classes) {
+TrainingImages::TrainingImages(const ImageSet& images) : classes(images.classes) {
   if (!images.images.defined()) return;
+  dataset = std::make_shared<const ImageDataset>(images);
   height = images.images.size(1);
   width = images.images.size(2);
   channels = images.images.size(3);
 }
 
-TrainingImages::TrainingImages(std::shared_ptr<const PhotoStore> photographs,
-                               std::vector<std::string> class_names, std::int64_t side)
-    : photos(std::move(photographs)),
-      classes(std::move(class_names)),
-      height(side),
-      width(side),
-      channels(3) {}
+TrainingImages::TrainingImages(std::shared_ptr<const Dataset> given, std::int64_t side)
+    : TrainingImages(std::move(given), {static_cast<int>(side), static_cast<int>(side), 3}, true) {}
+
+TrainingImages::TrainingImages(std::shared_ptr<const Dataset> given, const ImageSize& size, bool resized)
+    : dataset(std::move(given)),
+      classes(dataset->classes()),
+      photographs(resized),
+      height(size.height),
+      width(size.width),
+      channels(size.channels) {}
 
 }  // namespace tandem

@@ -6,9 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "tandem/data/dataset.h"
 #include "tandem/data/image_set.h"
-#include "tandem/data/loader/batch_source.h"
-#include "tandem/data/photo_store.h"
 #include "tandem/train/options.h"
 
 namespace tandem {
@@ -20,28 +19,32 @@ using MessageFunction = std::function<void(const std::string& line)>;
 DataSplit load_split(const std::string& data, const std::string& from, const MessageFunction& on_message,
                      std::int64_t digits = 60000);
 
-// The training images: a set of one size in memory, or photographs, which are transformed to that size when
-// they are needed.
+// The training images: any data set, and what it is for a network.
 struct TrainingImages {
   TrainingImages() = default;
   TrainingImages(const ImageSet& images);  // implicit on purpose
-  TrainingImages(std::shared_ptr<const PhotoStore> photographs, std::vector<std::string> class_names,
-                 std::int64_t side);
+  // Images of any size, which the transform resizes to `side` × `side`.
+  TrainingImages(std::shared_ptr<const Dataset> photographs, std::int64_t side);
+  // Any data set whose transformed images have this size.
+  TrainingImages(std::shared_ptr<const Dataset> given, const ImageSize& size, bool resized);
 
-  ImageSet set;
-  std::shared_ptr<const PhotoStore> photos;  // null if `set` is used
+  std::shared_ptr<const Dataset> dataset;
   std::vector<std::string> classes;
-  std::int64_t height = 0, width = 0, channels = 0;
+  bool photographs = false;                          // of any size, resized by the transform
+  std::int64_t height = 0, width = 0, channels = 0;  // of the network's input
 
-  std::int64_t count() const { return photos ? photos->table().count() : set.count(); }
+  std::int64_t count() const { return dataset ? dataset->size() : 0; }
 };
 
 // The training, validation and test data of a run.
 struct TrainingData {
   std::string name;
+  std::string source;  // what load_training_data() finds it by
   TrainingImages train;
   ImageSet validation, test;
+  std::string evaluation_transform;     // photographs: from an image of any size to the network's input
   bool held_out = false;                // whether the validation set differs from the test set
+  bool test_best = false;               // whether the best model is tested, not the last
   std::string validated_on = "test";    // name of the validation set
   std::string tested_on = "test";       // name of the test set
   std::vector<std::string> test_names;  // photographs: paths of the test images
@@ -49,6 +52,9 @@ struct TrainingData {
 };
 
 TrainingData load_training_data(const TrainOptions& options, const MessageFunction& on_message);
+
+// "Data: mnist, 60,000 training and 10,000 test images, 28x28 gray, 10 classes"
+std::string data_description(const TrainingData& data);
 
 // "28x28 gray", for messages and errors.
 std::string image_description(const TrainingImages& images);

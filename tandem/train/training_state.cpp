@@ -4,10 +4,9 @@
 
 #include <algorithm>
 
-#include "tandem/augment/recipe.h"
+#include "tandem/augment/transform.h"
 #include "tandem/core/check.h"
-#include "tandem/data/loader/augmented_source.h"
-#include "tandem/data/loader/photo_source.h"
+#include "tandem/data/loader/make_source.h"
 #include "tandem/data/loader/traced_source.h"
 #include "tandem/nn/backbone_model.h"
 #include "tandem/nn/model_registry.h"
@@ -16,60 +15,47 @@
 namespace tandem {
 namespace {
 
-std::unique_ptr<Module> moved_to(std::unique_ptr<Module> model, Device device) {
-  model->to(device);
-  return model;
-}
-
 NamedTensors trainable_parameters(const Module& model) {
   NamedTensors all = model.parameters();
   std::erase_if(all, [](const NamedTensor& named) { return !named.tensor.requires_grad(); });
   return all;
 }
 
-BatchPlan batches_of(const TrainOptions& options, const TrainingImages& images) {
+std::unique_ptr<Optimizer> optimizer_for(const Module& model, const FitOptions& options) {
+  NamedTensors parameters = trainable_parameters(model);
+  check(!parameters.empty(), "[fit] expected a model with parameters that require gradients, got none");
+  if (!options.make_optimizer)
+    return make_optimizer(options.optimizer, std::move(parameters), options.update_options(),
+                          options.learning_rate);
+  std::unique_ptr<Optimizer> optimizer = options.make_optimizer(std::move(parameters));
+  check(optimizer != nullptr, "[fit] expected make_optimizer to return an optimizer, got a null pointer");
+  return optimizer;
+}
+
+BatchPlan batches_of(const FitOptions& options, const TrainingImages& images) {
   return {.samples = images.count(),
           .batch_size = options.batch_size,
           .batches_per_epoch = options.batches_per_epoch,
           .seed = options.seed};
 }
 
-std::unique_ptr<BatchSource> photos_of(const TrainOptions& options, const TrainingImages& images,
-                                       Device device, const LoaderOptions& loader) {
-  const BatchPlan batches = batches_of(options, images);
-  const PhotoRecipe recipe = options.photo_recipe();
-  if (device.is_cuda() && options.augment_on == "cpu")
-    return std::make_unique<DevicePrefetcher>(images.photos, batches, recipe, loader, device);
-  if (!device.is_cuda() && loader.workers == 0 && images.photos->table().decoded())
-    return std::make_unique<DevicePhotos>(images.photos, batches, recipe, device, loader.timeline);
-  return photo_source(images.photos, batches, recipe, device, loader);
-}
-
-std::unique_ptr<BatchSource> set_of(const TrainOptions& options, const ImageSet& images, Device device,
-                                    const LoaderOptions& loader) {
-  const BatchPlan batches = batches_of(options, images);
-  const Recipe recipe = parse_recipe(options.augment);
-  if (recipe.empty()) return std::make_unique<InMemorySource>(images.to(device), batches);
-  if (device.is_cuda() && options.augment_on == "gpu")
-    return std::make_unique<DeviceAugmentedImages>(images.to(device), batches, recipe);
-  if (!device.is_cuda() && loader.workers == 0)
-    return std::make_unique<DeviceAugmentedImages>(images, batches, recipe, loader.timeline);
-  if (device.is_cuda()) return std::make_unique<DevicePrefetcher>(images, batches, recipe, loader, device);
-  return std::make_unique<HostPrefetcher>(images, batches, recipe, loader);
-}
-
-std::unique_ptr<BatchSource> source_of(const TrainOptions& options, const TrainingImages& images,
-                                       Device device, const MessageFunction& on_message, Timeline* timeline) {
-  LoaderOptions loader = options.loader_options();
+std::unique_ptr<BatchSource> source_of(const FitOptions& options, const TrainingImages& images, Device device,
+                                       const MessageFunction& on_message, Timeline* timeline) {
+  LoaderOptions loader;
+  loader.workers = options.workers.value_or(default_worker_count());
+  loader.kind = options.worker_kind;
+  loader.prefetch = static_cast<int>(options.prefetch);
+  loader.worker_timeout_s = options.worker_timeout;
+  loader.epochs = options.epochs;
   loader.on_message = on_message;
   loader.timeline = timeline;
-  auto source = images.photos ? photos_of(options, images, device, loader)
-                              : set_of(options, images.set, device, loader);
+  auto source = make_source(images.dataset->sample_store(), batches_of(options, images), options.transform,
+                            device, loader, options.augment_on != AugmentPlace::cpu);
   if (!timeline) return source;
-  const bool is_plain = !images.photos && options.augment == "none";
-  const char* on_device = is_plain                      ? "order images"
-                          : options.augment_on == "gpu" ? "augment"
-                                                        : "wait for images";
+  const bool is_plain = options.transform.empty();
+  const char* on_device = is_plain                                  ? "order images"
+                          : options.augment_on == AugmentPlace::gpu ? "augment"
+                                                                    : "wait for images";
   return std::make_unique<TracedSource>(std::move(source), *timeline, on_device);
 }
 
@@ -90,7 +76,7 @@ ImageInput input_of(const TrainOptions& options, const TrainingImages& images) {
           .height = images.height,
           .width = images.width,
           .channels = images.channels,
-          .norm = images.photos ? imagenet_norm : PixelNorm{}};
+          .norm = options.norm};
 }
 
 std::unique_ptr<Module> new_model(const TrainOptions& options, const TrainingImages& images) {
@@ -102,14 +88,13 @@ std::unique_ptr<Module> new_model(const TrainOptions& options, const TrainingIma
   return model;
 }
 
-TrainingState::TrainingState(std::unique_ptr<Module> model, const TrainOptions& options,
-                             const TrainingImages& images, Device device, const MessageFunction& on_message,
+TrainingState::TrainingState(Module& model, const FitOptions& options, const TrainingImages& images,
+                             const ImageInput& input, Device device, const MessageFunction& on_message,
                              Timeline* timeline)
-    : model_(moved_to(std::move(model), device)),
-      optimizer_(make_optimizer(options.optimizer, trainable_parameters(*model_), options.update_options(),
-                                options.learning_rate)),
+    : model_((model.to(device), model)),
+      optimizer_(optimizer_for(model_, options)),
       source_(source_of(options, images, device, on_message, timeline)),
-      task_{.model = *model_,
+      task_{.model = model_,
             .optimizer = *optimizer_,
             .source = *source_,
             .schedule = options.schedule_options(),
@@ -117,8 +102,19 @@ TrainingState::TrainingState(std::unique_ptr<Module> model, const TrainOptions& 
             .loss = options.loss,
             .label_smoothing = options.label_smoothing,
             .precision = options.precision,
-            .input = input_of(options, images),
-            .mix = options.mix_recipe()} {}
+            .input = input,
+            .mix = options.mix_recipe(),
+            .loss_function = options.loss_function,
+            .capture_graphs = options.capture_graphs} {}
+
+TrainingState::TrainingState(std::unique_ptr<Module> model, const TrainOptions& options,
+                             const TrainingImages& images, Device device)
+    : TrainingState(*model, options, images, input_of(options, images), device) {
+  own_model_ = std::move(model);
+}
+
+TrainingState::TrainingState(const TrainOptions& options, const TrainingImages& images, Device device)
+    : TrainingState(new_model(options, images), options, images, device) {}
 
 Engine& TrainingState::engine() {
   if (!engine_) engine_ = make_engine(task_);
@@ -126,13 +122,6 @@ Engine& TrainingState::engine() {
 }
 
 void check_model_fits_data(const TrainOptions& options, const TrainingImages& images) {
-  if (images.photos)
-    options.photo_recipe();
-  else
-    check(!is_photo_recipe(options.augment),
-          "[train] expected a recipe for images of one size, such as digits or 'rotate -12 12, shift -2 2', "
-          "got one for photographs: '{}'",
-          options.augment);
   if (!architecture_of(options, images).expects_flat_input()) {
     const std::int64_t min_side = models().get(options.model).min_side;
     check(std::min(images.height, images.width) >= min_side && images.channels <= max_image_channels,

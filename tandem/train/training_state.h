@@ -13,7 +13,6 @@ namespace tandem {
 
 Architecture architecture_of(const TrainOptions& options, const TrainingImages& images);
 
-// Photographs are normalized with ImageNet's mean and standard deviation, other images scaled to 0 to 1.
 ImageInput input_of(const TrainOptions& options, const TrainingImages& images);
 
 // The initial model, on the CPU, frozen according to the options. The options must have passed
@@ -22,29 +21,34 @@ std::unique_ptr<Module> new_model(const TrainOptions& options, const TrainingIma
 
 class TrainingState {
  public:
-  // The state before the first step. `model` must come from new_model() with the same options and images.
-  // `on_message` receives lines about workers; image preparation and steps are recorded on the timeline.
-  TrainingState(std::unique_ptr<Module> model, const TrainOptions& options, const TrainingImages& images,
-                Device device, const MessageFunction& on_message = {}, Timeline* timeline = nullptr);
-  TrainingState(const TrainOptions& options, const TrainingImages& images, Device device)
-      : TrainingState(new_model(options, images), options, images, device) {}
+  // The state before the first step: moves the model, which must outlive it, to the device. `on_message`
+  // receives lines about workers; image preparation and steps are recorded on the timeline.
+  TrainingState(Module& model, const FitOptions& options, const TrainingImages& images,
+                const ImageInput& input, Device device, const MessageFunction& on_message = {},
+                Timeline* timeline = nullptr);
+  // With a new model and resolved options.
+  TrainingState(const TrainOptions& options, const TrainingImages& images, Device device);
 
-  Module& model() { return *model_; }
-  const Module& model() const { return *model_; }
+  Module& model() { return model_; }
+  const Module& model() const { return model_; }
   Optimizer& optimizer() { return *optimizer_; }
   const TrainingTask& task() const { return task_; }
   // Created on first use: load a checkpoint before that.
   Engine& engine();
 
  private:
-  std::unique_ptr<Module> model_;
+  TrainingState(std::unique_ptr<Module> model, const TrainOptions& options, const TrainingImages& images,
+                Device device);
+
+  std::unique_ptr<Module> own_model_;  // null: the caller's
+  Module& model_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<BatchSource> source_;
   TrainingTask task_;
   std::unique_ptr<Engine> engine_;
 };
 
-// Throws Error unless the model's input and output sizes and the augmentation recipe fit the images.
+// Throws Error unless the model's input and output sizes fit the images.
 void check_model_fits_data(const TrainOptions& options, const TrainingImages& images);
 
 }  // namespace tandem

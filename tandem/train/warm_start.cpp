@@ -1,7 +1,7 @@
 #include "tandem/train/warm_start.h"
 
 #include "tandem/device/on_backend.h"
-#include "tandem/nn/model_registry.h"
+#include "tandem/device/stream.h"
 #include "tandem/ops/conv/conv2d.h"
 #include "tandem/ops/fill.h"
 #include "tandem/ops/matmul.h"
@@ -50,15 +50,11 @@ void warm_up(Device device, bool convolves, MatmulPrecision precision) {
 
 }  // namespace
 
-std::future<void> start_warm_up(const TrainOptions& options) {
-  if (!has_cuda || options.device == "cpu") return {};
-  const ModelRow* const model = models().find(options.model);
-  const bool convolves = !model || !model->flat_input;
-  return std::async(std::launch::async, [name = options.device, convolves, precision = options.precision] {
-    if (name != "auto")
-      warm_up(parse_device(name), convolves, precision);
-    else if (cuda_device_count() > 0)
-      warm_up(cuda_device(), convolves, precision);
+std::future<void> start_warm_up(const FitOptions& options, bool convolves) {
+  if (!has_cuda || options.device == cpu_device) return {};
+  return std::async(std::launch::async, [device = options.device, convolves, precision = options.precision] {
+    if (device) require_available(*device);
+    if (device || cuda_device_count() > 0) warm_up(device.value_or(cuda_device()), convolves, precision);
   });
 }
 

@@ -80,8 +80,8 @@ TEST_F(BadInput, Augment) {
                "--count: expected a whole number from 1 to 100, got '0'");
   expect_usage(
       "augment", {"photo.png", "-o", "out.png", "--augment", "turn 1 2"},
-      "--augment: expected operations such as 'rotate -12 12, shift -2 2, skew -0.1 0.1, noise 0 0.1', "
-      "got 'turn 1 2'");
+      "--augment: expected none, digits, photo, or operations: rotate, shift, skew, noise, or crop, resize, "
+      "center, flip, jitter, randaugment, erase, bilinear, bicubic; got 'turn 1 2'");
   expect_usage("augment", {"photo.png", "-o", "out.png", "--augment", "rotate 5 -5"},
                "--augment: rotate: expected the lower bound first, got 5 to -5");
   put_bytes(folder_ / "text.png", "no picture");

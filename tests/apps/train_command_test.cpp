@@ -160,20 +160,23 @@ TEST_F(TrainCommand, BadInput) {
   expect_usage({"train", "--worker-kind", "dog"},
                "--worker-kind: expected one of thread, process, got 'dog'");
   expect_usage({"train", "--worker-timeout", "0"}, "--worker-timeout: expected a number above 0, got '0.0'");
-  expect_usage({"train", "--augment-on", "moon"}, "--augment-on: expected auto, cpu or gpu, got 'moon'");
+  expect_usage({"train", "--augment-on", "moon"}, "--augment-on: expected one of auto, cpu, gpu, got 'moon'");
   expect_usage({"train", "--augment", "rotate 12 -12"},
                "--augment: rotate: expected the lower bound first, got 12 to -12");
   expect_usage({"train", "--augment", "rotate nan 3"},
                "--augment: rotate: expected degrees from -36000 to 36000, got nan to 3");
-  expect_usage({"train", "--augment", "spin 1 2"},
-               "--augment: expected operations such as 'rotate -12 12, shift -2 2, skew -0.1 0.1, noise "
-               "0 0.1', got 'spin 1 2'");
+  expect_usage(
+      {"train", "--augment", "spin 1 2"},
+      "--augment: expected none, digits, photo, or operations: rotate, shift, skew, noise, or crop, resize, "
+      "center, flip, jitter, randaugment, erase, bilinear, bicubic; got 'spin 1 2'");
   expect_failure(1, {"train", "--resume", "none"}, "[train] none: no run to resume: it has no config.toml");
   expect_failure(1, {"train", "data", "--resume"}, "[train] expected the folder of the run: --resume RUNDIR");
   expect_failure(1, with({"--layers", "100,10"}),
                  "[train] expected layers from 784 inputs (28x28 gray images) to 10 classes, got 100,10");
-  expect_failure(1, {"train", "data", "--out", "data"},
-                 "[train] data is not empty: choose another run folder, or resume the run in it");
+  expect_failure(
+      1, {"train", "data", "--out", "data"},
+      "[train] data is not empty: expected a new or empty run folder, or resume = true (give another --out, "
+      "or --resume RUNDIR)");
   expect_failure(1, with({"--trace", "none/trace.json"}),
                  "[train] cannot write none/trace.json: No such file or directory");
   expect_failure(1, {"eval", "data"}, "[safetensors] data: expected a file, got a folder");
@@ -288,6 +291,21 @@ TEST_F(TrainCommand, Eval_ReportsAccuracy) {
   expect_failure(1, {"predict", "r/best.safetensors", "cut/t10k-images-idx3-ubyte"},
                  "[predict] cut/t10k-images-idx3-ubyte: expected u8 images of shape [count, 28, 28], as the "
                  "model's, got [4, 20, 28] of u8");
+}
+
+// The library's text, followed by the flag that helps.
+TEST_F(TrainCommand, Errors_EndWithAdvice) {
+  run(with({"--epochs", "1", "--lr", "0.5", "--out", "r"}));
+  const auto expect_end = [&](const Words& words, const std::string& end) {
+    const ProgramResult result = run_program(words, folder_.path());
+    EXPECT_EQ(result.status, 1);
+    EXPECT_TRUE(result.err.ends_with(end + "\n")) << result.err;
+  };
+  expect_end(
+      {"train", "--resume", "r", "--lr", "0.25"},
+      "[train] r/last.ckpt belongs to another configuration: lr (0.25, was 0.5) (give these options as "
+      "they were, or start a new run with --out)");
+  expect_end({"train", "--resume", "r", "--device", "cuda:99"}, " (--device cpu always works)");
 }
 
 TEST_F(TrainCommand, Predict_ImagesAndIdxFiles) {

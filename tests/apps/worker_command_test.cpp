@@ -10,7 +10,7 @@ namespace {
 TEST(WorkerCommand, ProcessWorkers_GiveTheReferenceBits) {
   const ImageSet set = small_set(600);
   const BatchPlan plan{.samples = 600, .batch_size = 20, .seed = 5};
-  Loader loader(set, plan, test_recipe(),
+  Loader loader(detail::sample_store(set), plan, test_recipe(),
                 {.workers = 2, .kind = WorkerKind::process, .epochs = 1, .program = TANDEM_PROGRAM});
   EXPECT_TRUE(load_epoch(loader, set, plan, 0) == expected_epoch(set, plan, test_recipe(), 0));
   EXPECT_EQ(loader.statistics().replaced_workers, 0);

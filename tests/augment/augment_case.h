@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tandem/augment/fused_pass.h"
+#include "tandem/augment/transform.h"
 
 namespace tandem {
 
@@ -21,7 +22,7 @@ inline Levels random_levels(const ImageSize& size, std::uint32_t seed) {
 
 // One pass that contains all operations: a rotation, moves and noise.
 inline Recipe all_operations() {
-  return parse_recipe("rotate -12 12, shift -2 2, skew -0.15 0.15, noise 0 0.1");
+  return Transform::parse("rotate -12 12, shift -2 2, skew -0.15 0.15, noise 0 0.1").pixels();
 }
 
 // 1 to 6 operations of all kinds in any order, with arguments from 0 to far beyond the image.

@@ -7,6 +7,7 @@
 #include "tandem/augment/augment.h"
 #include "tandem/augment/photo.h"
 #include "tandem/augment/recipe.h"
+#include "tandem/augment/transform.h"
 #include "tandem/image/encode_png.h"
 #include "tandem/image/example_photo.h"
 #include "tests/augment/augment_case.h"
@@ -60,8 +61,8 @@ TEST(AugmentSheet, LargeImages_AreReduced) {
 
 TEST(AugmentSheet, PhotoRow_IsThePhotoAndItsFirstEpochs) {
   const Image photo = example_photo(300, 400);
-  const PhotoRecipe recipe = parse_photo_recipe("crop, flip 1", 64);
-  const std::vector<LabeledImage> row = photo_row(photo, "x.jpg", 5, recipe, {.count = 2, .seed = 9});
+  const PhotoRecipe recipe = Transform::parse("crop, flip 1", 64).photo();
+  const std::vector<LabeledImage> row = augment_row(photo, "x.jpg", 5, recipe, {.count = 2, .seed = 9});
   ASSERT_EQ(row.size(), 3u);
   EXPECT_EQ(row[0].label, "x.jpg\n400x300");
   PhotoScratch scratch;
@@ -81,12 +82,12 @@ TEST(AugmentSheet, HasOneRowPerFile) {
   save_png(folder / "a.png", example_photo(28, 28));
   save_png(folder / "b.png", example_photo(56, 28));
   const std::filesystem::path files[] = {folder / "a.png", folder / "b.png"};
-  const Image sheet = augment_sheet(files, to_string(all_operations()), {.count = 2});
+  const Image sheet = augment_sheet(files, all_operations(), {.count = 2});
   EXPECT_EQ(sheet.width, 20 + 3 * (224 + 20));
   EXPECT_EQ(sheet.height, 20 + 2 * (224 + 8 + 4 * 16 + 3 * 2 + 20));
   // The same file again is another sample, so its arguments differ.
   const std::filesystem::path twice[] = {folder / "a.png", folder / "a.png"};
-  const Image same = augment_sheet(twice, to_string(all_operations()), {.count = 1});
+  const Image same = augment_sheet(twice, all_operations(), {.count = 1});
   const std::int64_t row = 224 + 8 + 4 * 16 + 3 * 2 + 20;
   bool differs = false, original_differs = false;
   for (std::int64_t y = 20; y < 244; ++y) {
@@ -95,14 +96,14 @@ TEST(AugmentSheet, HasOneRowPerFile) {
   }
   EXPECT_FALSE(original_differs);
   EXPECT_TRUE(differs);
-  EXPECT_EQ(augment_sheet(files, "photo", {.count = 2}).width, sheet.width);
+  EXPECT_EQ(augment_sheet(files, training_transform(), {.count = 2}).width, sheet.width);
 }
 
 TEST(AugmentSheet, InvalidArguments_Throw) {
   const std::filesystem::path files[] = {"none.png"};
-  EXPECT_EQ(error_text([] { augment_sheet({}, "digits"); }),
+  EXPECT_EQ(error_text([] { augment_sheet({}, digits_recipe()); }),
             "[augment] expected at least one image, got none");
-  EXPECT_EQ(error_text([&] { augment_sheet(files, "digits", {.count = 0}); }),
+  EXPECT_EQ(error_text([&] { augment_sheet(files, digits_recipe(), {.count = 0}); }),
             "[augment] expected 1 to 100 variants of each image, got 0");
   EXPECT_EQ(error_text([] { augment_row({}, "empty", 0, {}); }),
             "[augment] empty: expected sides of 1 to 65536 pixels, got 0x0");

@@ -1,6 +1,7 @@
 // Compares the 8-bit operations with the definitions in reference.h, fused passes with one operation at a
 // time, and batches with single images.
 #include "tandem/augment/augment.h"
+#include "tandem/augment/transform.h"
 
 #include <gtest/gtest.h>
 
@@ -126,9 +127,9 @@ TEST(Augment, Result_DependsOnSeedEpochAndSample) {
 
 // A stored hash: every machine, compiler and vector width must give the same bits.
 TEST(Augment, Bits_AreTheSameOnEveryMachine) {
-  const Recipe recipe = parse_recipe(
+  const Recipe recipe = Transform::parse(
       "shift -1 1, rotate -30 30, shift -2 2, skew -0.2 0.2, noise 0 0.1, rotate -180 180 nearest, noise 0 "
-      "0.05");
+      "0.05").pixels();
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const ImageSize& size : sizes)
     for (std::uint32_t i = 0; i < 20; ++i)

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tandem/augment/photo.h"
+#include "tandem/augment/transform.h"
 
 namespace tandem {
 
@@ -45,7 +46,7 @@ inline PackedPhotos pack_photos(const std::vector<std::pair<std::int64_t, std::i
 
 inline const std::vector<std::string> photo_recipes = {
     "photo",
-    "none",
+    "resize",
     "center 40",
     "crop 0.3 1, bicubic, flip 0.3",
     "crop, flip, jitter 0.4 0.4 0.4 0.1",

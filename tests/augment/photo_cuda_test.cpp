@@ -49,7 +49,7 @@ const std::vector<std::pair<std::int64_t, std::int64_t>> sizes = {{40, 50},   {9
 
 TEST_F(PhotoCuda, EveryRecipe_EqualsCpu) {
   const PackedPhotos photos = pack_photos(sizes);
-  for (const std::string& text : photo_recipes) expect_equal(photos, parse_photo_recipe(text, 32), 256);
+  for (const std::string& text : photo_recipes) expect_equal(photos, Transform::parse(text, 32).photo(), 256);
 }
 
 TEST_F(PhotoCuda, OtherOutputSizes_EqualCpu) {
@@ -57,7 +57,7 @@ TEST_F(PhotoCuda, OtherOutputSizes_EqualCpu) {
   for (const auto& [height, width] :
        std::vector<std::pair<int, int>>{{1, 1}, {33, 65}, {224, 224}, {7, 600}}) {
     PhotoRecipe recipe =
-        parse_photo_recipe("crop, flip, jitter 0.4 0.4 0.4 0.1, randaugment 2 15, erase 0.3");
+        Transform::parse("crop, flip, jitter 0.4 0.4 0.4 0.1, randaugment 2 15, erase 0.3").photo();
     recipe.height = height, recipe.width = width;
     expect_equal(photos, recipe, 44);
   }
@@ -66,7 +66,7 @@ TEST_F(PhotoCuda, OtherOutputSizes_EqualCpu) {
 TEST_F(PhotoCuda, LargeReductions_EqualCpu) {
   const PackedPhotos photos = pack_photos({{900, 700}, {4, 1500}, {2, 2}, {1000, 1000}});
   for (const char* text : {"photo", "none", "center 16", "crop, bicubic"})
-    expect_equal(photos, parse_photo_recipe(text, 14), 40);
+    expect_equal(photos, Transform::parse(text, 14).photo(), 40);
 }
 
 TEST_F(PhotoCuda, MissingSamples_AreBlack) {

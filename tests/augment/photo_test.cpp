@@ -1,5 +1,6 @@
 // Compares photo transforms with PIL (tests/golden/make_photo.py), and batches with single photographs.
 #include "tandem/augment/photo.h"
+#include "tandem/augment/transform.h"
 
 #include <gtest/gtest.h>
 
@@ -88,7 +89,7 @@ TEST(Photo, EqualsPil) {
 
 TEST(Photo, CropAndErase_UseTheSampledBoxes) {
   const Image photo = noise_photo(50, 70, 1);
-  PhotoRecipe recipe = parse_photo_recipe("crop, flip 1, erase 1", 16);
+  PhotoRecipe recipe = Transform::parse("crop, flip 1, erase 1", 16).photo();
   PhotoScratch scratch;
   Levels out(3 * 16 * 16);
   for (std::uint32_t sample = 0; sample < 50; ++sample) {
@@ -113,8 +114,8 @@ TEST(Photo, ExtremeAspectRatios_AreFitted) {
   for (const auto& [height, width] :
        std::vector<std::pair<std::int64_t, std::int64_t>>{{1, 1}, {1, 5000}, {5000, 1}})
     for (const char* text :
-         {"photo", "none", "center 256", "crop, bicubic, randaugment 4 30, jitter 1 1 1 0.5"}) {
-      const PhotoRecipe recipe = parse_photo_recipe(text);
+         {"photo", "resize", "center 256", "crop, bicubic, randaugment 4 30, jitter 1 1 1 0.5"}) {
+      const PhotoRecipe recipe = Transform::parse(text).photo();
       const Image photo = noise_photo(height, width, 5);
       Levels out(3 * 224 * 224);
       transform_photo(recipe, RandomKey{.seed = 1}, photo, out.data(), scratch);
@@ -129,7 +130,7 @@ TEST(Photo, Batch_EqualsSinglePhotographs) {
   const std::vector<std::int32_t> order = {0, 3, 5, 1, 4, 1, 2, 0, 5};
   const auto count = static_cast<std::int64_t>(order.size());
   for (const std::string& text : photo_recipes) {
-    const PhotoRecipe recipe = parse_photo_recipe(text, 24);
+    const PhotoRecipe recipe = Transform::parse(text, 24).photo();
     const Tensor out = Tensor::empty({count, 24, 24, 3}, DType::u8);
     transform_photo_batch(recipe, 11, 2, photos.pixels, photos.locations, Tensor::from(order, {count}), out);
     PhotoScratch scratch;
@@ -161,50 +162,6 @@ TEST(Photo, InvalidArguments_Throw) {
   EXPECT_EQ(text({0, 1}, out),
             "[photo] expected an output of u8 in shape [2, 8, 8, 3], got [1, 8, 8, 3] of u8");
   EXPECT_EQ(text({0}, out, -1), "[photo] expected an epoch from 0 to 4294967295, got -1");
-}
-
-TEST(PhotoRecipe, ToStringThenParse_IsTheSameRecipe) {
-  for (const std::string& text : photo_recipes) {
-    const PhotoRecipe recipe = parse_photo_recipe(text, 32);
-    EXPECT_EQ(parse_photo_recipe(to_string(recipe), 32), recipe) << text << " " << to_string(recipe);
-  }
-  EXPECT_EQ(parse_photo_recipe("photo"), training_photo_recipe());
-  EXPECT_EQ(parse_photo_recipe("none", 64), evaluation_photo_recipe(64));
-  EXPECT_EQ(parse_photo_recipe("center 256"), evaluation_photo_recipe(224, true));
-  EXPECT_EQ(to_string(training_photo_recipe()), "crop 0.08 1 0.75 1.3333333333333333, flip 0.5");
-  EXPECT_EQ(to_string(evaluation_photo_recipe(224, true)), "center 256");
-  const PhotoRecipe all = parse_photo_recipe(
-      "crop 0.2 0.9 0.5 2, flip 0.25, jitter 0.4 0.3 0.2 0.1, erase 0.25, randaugment 2 9");
-  EXPECT_EQ(all.crop_scale, (Bounds{0.2, 0.9}));
-  EXPECT_EQ(all.crop_ratio, (Bounds{0.5, 2}));
-  EXPECT_EQ(all.jitter, (PhotoJitter{0.4, 0.3, 0.2, 0.1}));
-  EXPECT_EQ(all.erase.probability, 0.25);
-  EXPECT_EQ(all.rand_augment, (RandAugment{2, 9}));
-}
-
-TEST(PhotoRecipe, InvalidText_Throws) {
-  const auto text = [](const char* recipe, int size = 224) {
-    return error_text([&] { parse_photo_recipe(recipe, size); });
-  };
-  const std::string usage =
-      "[augment] expected photo, none or operations such as 'crop 0.08 1 0.75 1.333, flip 0.5, jitter 0.4 "
-      "0.4 "
-      "0.4 0.1, erase 0.25, randaugment 2 9', got '";
-  EXPECT_EQ(text("rotate 5"), usage + "rotate 5'");
-  EXPECT_EQ(text(""), usage + "'");
-  EXPECT_EQ(text("flip,"), usage + "'");
-  EXPECT_EQ(text("crop 1"), usage + "crop 1'");
-  EXPECT_EQ(text("flip much"), usage + "flip much'");
-  EXPECT_EQ(text("randaugment 2 1.5"), usage + "randaugment 2 1.5'");
-  EXPECT_EQ(text("flip 2"), "[augment] flip: expected a number from 0 to 1, got 2");
-  EXPECT_EQ(text("flip nan"), "[augment] flip: expected a number from 0 to 1, got nan");
-  EXPECT_EQ(text("crop 0.5 0.2"),
-            "[augment] crop: expected two ascending numbers from 1e-06 to 1, got 0.5 to 0.2");
-  EXPECT_EQ(text("jitter 0 0 0 0.7"),
-            "[augment] jitter of the hue: expected a number from 0 to 0.5, got 0.7");
-  EXPECT_EQ(text("randaugment 9 9"), "[augment] randaugment's count: expected a number from 0 to 4, got 9");
-  EXPECT_EQ(text("center 100"), "[augment] center: expected a shorter side from 224 to 8192, got 100");
-  EXPECT_EQ(text("photo", 0), "[augment] expected sides of 1 to 4096 pixels, got 0×0");
 }
 
 }  // namespace

@@ -77,17 +77,19 @@ LoaderOptions with_workers(int workers) {
 
 TEST(HostPrefetcher, AnyNumberOfWorkers_GivesTheSameBytes) {
   for (const int workers : {0, 1, 3}) {
-    HostPrefetcher source(images(), plan, digits_recipe(), with_workers(workers));
+    HostPrefetcher source(detail::sample_store(images()), plan, digits_recipe(), with_workers(workers));
     expect_all(source);
   }
-  EXPECT_EQ(HostPrefetcher(images(), plan, digits_recipe(), with_workers(0)).description(),
-            "on the CPU, between the steps");
-  EXPECT_EQ(HostPrefetcher(images(), plan, digits_recipe(), with_workers(2)).description(),
-            "by 2 threads on the CPU");
+  EXPECT_EQ(
+      HostPrefetcher(detail::sample_store(images()), plan, digits_recipe(), with_workers(0)).description(),
+      "on the CPU, between the steps");
+  EXPECT_EQ(
+      HostPrefetcher(detail::sample_store(images()), plan, digits_recipe(), with_workers(2)).description(),
+      "by 2 threads on the CPU");
 }
 
 TEST(HostPrefetcher, Epochs_DifferInAugmentation) {
-  HostPrefetcher source(images(), plan, digits_recipe(), with_workers(0));
+  HostPrefetcher source(detail::sample_store(images()), plan, digits_recipe(), with_workers(0));
   EXPECT_FALSE(rest_of(source, 0, 0, 64) == rest_of(source, 1, 0, 64));
 }
 
@@ -96,7 +98,7 @@ TEST(DevicePrefetcher, EveryDevice_GivesTheSameBytes) {
   std::vector<Device> devices{cpu_device};
   if (cuda_device_count() > 0) devices.push_back(cuda_device());
   for (const Device device : devices) {
-    DevicePrefetcher source(images(), plan, digits_recipe(), with_workers(2), device);
+    DevicePrefetcher source(detail::sample_store(images()), plan, digits_recipe(), with_workers(2), device);
     expect_all(source);
     EXPECT_GE(source.waited_ms(), 0);
   }

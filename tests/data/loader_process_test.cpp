@@ -35,7 +35,7 @@ int allowed_cpus(pid_t pid) {
 template <class F>
 void compare_blocks(Loader& loader, const ImageSet& set, const BatchPlan& plan, std::int64_t blocks,
                     F&& between) {
-  Loader plain(set, plan, test_recipe(), {});
+  Loader plain(detail::sample_store(set), plan, test_recipe(), {});
   std::int64_t epoch = 0, first = 0;
   for (std::int64_t k = 0; k < blocks; ++k) {
     const LoadedBlock block = loader.acquire(epoch, first), expected = plain.acquire(epoch, first);
@@ -57,7 +57,7 @@ TEST(LoaderProcesses, KilledWorkers_GiveTheSameBits) {
   const BatchPlan plan{.samples = 600, .batch_size = 64, .batches_per_epoch = 4000, .seed = 4};  // 500 blocks
   std::int64_t kills = 0, messages = 0;
   Loader loader(
-      set, plan, test_recipe(),
+      detail::sample_store(set), plan, test_recipe(),
       {.workers = 3, .kind = WorkerKind::process, .prefetch = 2, .on_message = [&](const std::string&) {
          ++messages;
        }});
@@ -78,7 +78,7 @@ TEST(LoaderProcesses, HungWorkers_AreReplaced) {
   const ImageSet set = small_set(600);
   const BatchPlan plan{.samples = 600, .batch_size = 64, .batches_per_epoch = 4000, .seed = 4};
   std::vector<std::string> messages;
-  Loader loader(set, plan, test_recipe(),
+  Loader loader(detail::sample_store(set), plan, test_recipe(),
                 {.workers = 2,
                  .kind = WorkerKind::process,
                  .worker_timeout_s = 0.3,
@@ -103,7 +103,7 @@ TEST(LoaderProcesses, SampleThatCrashesThreeWorkers_IsSkipped) {
   const BatchPlan plan{.samples = set.count(), .batch_size = 32, .seed = 4};
   for (const int workers : {1, 2, 8}) {
     std::vector<std::string> messages;
-    Loader loader(set, plan, test_recipe(),
+    Loader loader(detail::sample_store(set), plan, test_recipe(),
                   {.workers = workers,
                    .kind = WorkerKind::process,
                    .epochs = 12,
@@ -119,12 +119,12 @@ TEST(LoaderProcesses, SampleThatCrashesThreeWorkers_IsSkipped) {
     const LoaderStatistics statistics = loader.statistics();
     ASSERT_EQ(statistics.skipped.size(), 1U);
     EXPECT_EQ(statistics.skipped[0].sample, crashing_sample);
-    EXPECT_EQ(statistics.skipped[0].name, "sample 701 of the training images");
+    EXPECT_EQ(statistics.skipped[0].name, "sample 701");
     EXPECT_GE(statistics.replaced_workers, 3);
     EXPECT_LE(statistics.replaced_workers,
               workers == 1 ? 3 : 3 + workers);  // other workers read it before it was skipped
     EXPECT_EQ(std::count(messages.begin(), messages.end(),
-                         "sample 701 of the training images crashed 3 workers and is skipped from now on"),
+                         "sample 701 crashed 3 workers and is skipped from now on"),
               1);
   }
 }
@@ -137,7 +137,8 @@ TEST(LoaderProcesses, FinishedBlock_ClearsItsCrashes) {
   const auto file = folder / "crashes";
   std::ofstream(file).close();
   ASSERT_EQ(setenv(flaky_file, file.c_str(), 1), 0);
-  Loader loader(set, plan, test_recipe(), {.workers = 1, .kind = WorkerKind::process, .epochs = 1});
+  Loader loader(detail::sample_store(set), plan, test_recipe(),
+                {.workers = 1, .kind = WorkerKind::process, .epochs = 1});
   const auto expected = expected_epoch(set, plan, test_recipe(), 0);
   for (int round = 1; round <= 4; ++round) {
     std::filesystem::resize_file(file, 2);
@@ -159,11 +160,11 @@ TEST(LoaderProcesses, TrainerBoundByOpenMp_WorkersAreNot) {
 TEST(LoaderProcesses, WorkerException_ReachesTheTrainerWithItsSample) {
   const ImageSet set = small_set(throwing_sample + 1);
   const BatchPlan plan{.samples = set.count(), .batch_size = 32, .seed = 4};
-  Loader loader(set, plan, test_recipe(), {.workers = 2, .kind = WorkerKind::process});
+  Loader loader(detail::sample_store(set), plan, test_recipe(), {.workers = 2, .kind = WorkerKind::process});
   const std::string text = error_text([&] {
     for (std::int64_t epoch = 0; epoch < 100; ++epoch) load_epoch(loader, set, plan, epoch);
   });
-  EXPECT_EQ(text, "[loader] sample 702 of the training images: no such pixel");
+  EXPECT_EQ(text, "[loader] sample 702: no such pixel");
 }
 
 TEST(LoaderProcesses, ProgramThatIsNoWorker_ThrowsWithItsName) {
@@ -171,7 +172,8 @@ TEST(LoaderProcesses, ProgramThatIsNoWorker_ThrowsWithItsName) {
   const BatchPlan plan{.samples = 50, .batch_size = 5};
   const auto text = [&](const std::string& program) {
     return error_text([&] {
-      Loader loader(set, plan, {}, {.workers = 2, .kind = WorkerKind::process, .program = program});
+      Loader loader(detail::sample_store(set), plan, {},
+                    {.workers = 2, .kind = WorkerKind::process, .program = program});
       loader.acquire(0, 0);
     });
   };
@@ -189,10 +191,11 @@ TEST(LoaderProcesses, ProgramThatIsNoWorker_ThrowsWithItsName) {
 TEST(LoaderProcesses, ProgramWithoutRunWorker_StartsNoWorkers) {
   const ImageSet set = small_set(50);
   ASSERT_EQ(setenv(worker_marker, "1", 1), 0);
-  const std::string text =
-      error_text([&] { Loader(set, {.samples = 50}, {}, {.workers = 2, .kind = WorkerKind::process}); });
+  const std::string text = error_text([&] {
+    Loader(detail::sample_store(set), {.samples = 50}, {}, {.workers = 2, .kind = WorkerKind::process});
+  });
   unsetenv(worker_marker);
-  EXPECT_EQ(text.rfind("[loader] expected the program to call run_worker()", 0), 0U) << text;
+  EXPECT_EQ(text.rfind("[loader] expected the program to call run_worker_if_asked()", 0), 0U) << text;
 }
 
 // From no descriptor at all to enough: first clear errors, then blocks, also when no descriptor was left for
@@ -209,7 +212,8 @@ TEST(LoaderProcesses, TooFewDescriptors_ThrowAndNameTheLimit) {
     const rlimit small{static_cast<rlim_t>(lowest + room), before.rlim_max};
     ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &small), 0);
     try {
-      Loader loader(set, plan, test_recipe(), {.workers = 2, .kind = WorkerKind::process, .epochs = 3});
+      Loader loader(detail::sample_store(set), plan, test_recipe(),
+                    {.workers = 2, .kind = WorkerKind::process, .epochs = 3});
       setrlimit(RLIMIT_NOFILE, &before);
       EXPECT_TRUE(load_epoch(loader, set, plan, 0) == expected_epoch(set, plan, test_recipe(), 0));
       for (const pid_t pid : loader.worker_pids()) kill(pid, SIGKILL);
@@ -238,7 +242,7 @@ TEST(LoaderProcesses, AddressSpaceLimit_IsNamed) {
   const rlimit small{1 << 20, before.rlim_max};
   setrlimit(RLIMIT_AS, &small);
   const std::string text = error_text([&] {
-    Loader(set, {.samples = 50, .batch_size = 50}, {},
+    Loader(detail::sample_store(set), {.samples = 50, .batch_size = 50}, {},
            {.workers = 2, .kind = WorkerKind::process, .prefetch = 50});
   });
   setrlimit(RLIMIT_AS, &before);
@@ -292,7 +296,7 @@ int loader_worker(const Words& words) {
 // loader-parent FD: writes the pids of its three workers to FD and waits to be killed.
 int loader_parent(const Words& words) {
   const ImageSet set = small_set(600);
-  Loader loader(set, {.samples = 600, .batch_size = 60}, test_recipe(),
+  Loader loader(detail::sample_store(set), {.samples = 600, .batch_size = 60}, test_recipe(),
                 {.workers = 3, .kind = WorkerKind::process});
   std::vector<pid_t> pids;
   for (std::int64_t epoch = 0; pids.size() < 3; ++epoch) {
@@ -309,10 +313,10 @@ int bound_loader(const Words& words) {
   const ImageSet set = small_set(10);
   const BatchPlan plan{.samples = 10, .batch_size = 10};
   std::atomic<int> seen{0};
-  Loader threads(set, plan, {},
+  Loader threads(detail::sample_store(set), plan, {},
                  {.workers = 1, .before_sample = [&](std::int32_t) { seen = allowed_cpus(0); }});
   threads.acquire(0, 0);
-  Loader processes(set, plan, {}, {.workers = 1, .kind = WorkerKind::process});
+  Loader processes(detail::sample_store(set), plan, {}, {.workers = 1, .kind = WorkerKind::process});
   processes.acquire(0, 0);
   return seen == cpus && allowed_cpus(processes.worker_pids().at(0)) == cpus ? 0 : 1;
 }

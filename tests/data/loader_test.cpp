@@ -37,7 +37,7 @@ class LoaderWith : public testing::TestWithParam<LoaderCase> {
 TEST_P(LoaderWith, Epochs_GiveTheExpectedBits) {
   const ImageSet set = small_set(600);
   const BatchPlan plan{.samples = 600, .batch_size = 7, .seed = 5};
-  Loader loader(set, plan, test_recipe(), options(2));
+  Loader loader(detail::sample_store(set), plan, test_recipe(), options(2));
   for (const std::int64_t epoch : {0, 1})
     EXPECT_TRUE(load_epoch(loader, set, plan, epoch) == expected_epoch(set, plan, test_recipe(), epoch));
   const LoaderStatistics statistics = loader.statistics();
@@ -50,14 +50,14 @@ TEST_P(LoaderWith, Epochs_GiveTheExpectedBits) {
 TEST_P(LoaderWith, EmptyRecipeAndSeveralPasses_GiveTheExpectedBits) {
   const ImageSet set = small_set(300, 4, 5, 3);
   const BatchPlan plan{.samples = 200, .batch_size = 16, .batches_per_epoch = 70, .seed = 2};
-  Loader loader(set, plan, {}, options());
+  Loader loader(detail::sample_store(set), plan, {}, options());
   EXPECT_TRUE(load_epoch(loader, set, plan, 3) == expected_epoch(set, plan, {}, 3));
 }
 
 TEST_P(LoaderWith, Acquire_AtAnyPosition_GivesTheExpectedBits) {
   const ImageSet set = small_set(500);
   const BatchPlan plan{.samples = 500, .batch_size = 10, .batches_per_epoch = 200, .seed = 8};
-  Loader loader(set, plan, test_recipe(), options());
+  Loader loader(detail::sample_store(set), plan, test_recipe(), options());
   for (const auto& [epoch, first] : {std::pair{2, 770}, {0, 0}, {0, 1990}, {0, 510}, {2, 0}}) {
     const auto all = expected_epoch(set, plan, test_recipe(), epoch);
     EXPECT_TRUE(load_epoch(loader, set, plan, epoch, first) ==
@@ -73,7 +73,7 @@ TEST_P(LoaderWith, HeldBlocks_StayValidUntilReleasedInAnyOrder) {
   const ImageSet set = small_set(500);
   const BatchPlan plan{.samples = 500, .batch_size = 100, .batches_per_epoch = 1000, .seed = 8};
   const auto expected = expected_epoch(set, plan, test_recipe(), 0);
-  Loader loader(set, plan, test_recipe(), options());
+  Loader loader(detail::sample_store(set), plan, test_recipe(), options());
   EXPECT_EQ(loader.block_images(), 500);
   std::int64_t first = 0;
   for (int round = 0; round < 3; ++round) {
@@ -94,7 +94,7 @@ TEST_P(LoaderWith, HeldBlocks_StayValidUntilReleasedInAnyOrder) {
 TEST_P(LoaderWith, FewerSamplesThanWorkers_GiveTheExpectedBits) {
   const ImageSet set = small_set(2);
   const BatchPlan plan{.samples = 2, .batch_size = 16};
-  Loader loader(set, plan, test_recipe(), options(40));
+  Loader loader(detail::sample_store(set), plan, test_recipe(), options(40));
   for (std::int64_t epoch = 0; epoch < 40; ++epoch)
     EXPECT_TRUE(load_epoch(loader, set, plan, epoch) == expected_epoch(set, plan, test_recipe(), epoch));
 }
@@ -116,7 +116,7 @@ TEST(Loader, Prefetch_IsBoundedByTheRingAndTheLastEpoch) {
   std::atomic<int> touched{0};
   {
     Loader loader(
-        set, plan, {},
+        detail::sample_store(set), plan, {},
         {.workers = 2, .prefetch = 1, .epochs = 7, .before_sample = [&](std::int32_t) { ++touched; }});
     EXPECT_EQ(loader.slots(), 3);
     for (std::int64_t epoch = 0; epoch < 7; ++epoch) {
@@ -132,7 +132,7 @@ TEST(Loader, Blocks_AreWholeBatchesOfAFewMegabytes) {
   const auto block_images = [](std::int64_t side, std::int64_t batch) {
     const ImageSet set = small_set(20, side, side);
     const BatchPlan plan{.samples = 20, .batch_size = batch, .batches_per_epoch = 1000};
-    return Loader(set, plan, {}, {}).block_images();
+    return Loader(detail::sample_store(set), plan, {}, {}).block_images();
   };
   EXPECT_EQ(block_images(28, 16), 512);
   EXPECT_EQ(block_images(28, 100), 500);
@@ -143,7 +143,7 @@ TEST(Loader, Blocks_AreWholeBatchesOfAFewMegabytes) {
 
 TEST(Loader, Block_HasItsWorkerAndTimes) {
   const ImageSet set = small_set(100);
-  Loader loader(set, {.samples = 100, .batch_size = 10}, test_recipe(), {.workers = 2});
+  Loader loader(detail::sample_store(set), {.samples = 100, .batch_size = 10}, test_recipe(), {.workers = 2});
   const LoadedBlock block = loader.acquire(0, 0);
   EXPECT_GE(block.worker, 0);
   EXPECT_LT(block.worker, 2);
@@ -157,12 +157,12 @@ TEST(Loader, WorkerException_ReachesTheTrainerWithItsSample) {
   const ImageSet set = small_set(100);
   const BatchPlan plan{.samples = 100, .batch_size = 10};
   for (const int workers : {0, 1, 3}) {
-    Loader loader(set, plan, {}, {.workers = workers, .before_sample = [](std::int32_t sample) {
-                                    if (sample == 17) throw std::runtime_error("no such pixel");
-                                  }});
+    Loader loader(detail::sample_store(set), plan, {},
+                  {.workers = workers, .before_sample = [](std::int32_t sample) {
+                     if (sample == 17) throw std::runtime_error("no such pixel");
+                   }});
     for (int i = 0; i < 2; ++i)
-      EXPECT_EQ(error_text([&] { loader.acquire(0, 0); }),
-                "[loader] sample 17 of the training images: no such pixel");
+      EXPECT_EQ(error_text([&] { loader.acquire(0, 0); }), "[loader] sample 17: no such pixel");
   }
 }
 
@@ -171,7 +171,7 @@ TEST(Loader, HungThread_ThrowsInsteadOfWaitingForever) {
   std::promise<void> promise;
   const std::shared_future<void> go = promise.get_future().share();
   {
-    Loader loader(set, {.samples = 100, .batch_size = 10}, {},
+    Loader loader(detail::sample_store(set), {.samples = 100, .batch_size = 10}, {},
                   {.workers = 1, .worker_timeout_s = 0.02, .before_sample = [go](std::int32_t sample) {
                      if (sample == 17) go.wait();
                    }});
@@ -186,7 +186,7 @@ TEST(Loader, BadOptions_ThrowWithTheValue) {
   const ImageSet set = small_set(10);
   const BatchPlan plan{.samples = 10, .batch_size = 2};
   const auto text = [&](const LoaderOptions& options) {
-    return error_text([&] { Loader(set, plan, {}, options); });
+    return error_text([&] { Loader(detail::sample_store(set), plan, {}, options); });
   };
   EXPECT_EQ(text({.workers = -1}), "[loader] expected 0 to 1024 workers, got -1");
   EXPECT_EQ(text({.workers = 5000}), "[loader] expected 0 to 1024 workers, got 5000");
@@ -196,15 +196,17 @@ TEST(Loader, BadOptions_ThrowWithTheValue) {
   EXPECT_EQ(text({.worker_timeout_s = std::numeric_limits<double>::quiet_NaN()}),
             "[loader] expected a worker timeout of more than 0 seconds, got nan");
   EXPECT_EQ(text({.epochs = -1}), "[loader] expected 0 or more epochs, got -1");
-  EXPECT_EQ(error_text([&] { Loader(set, {.samples = 11}, {}, {}); }), "[loader] expected 11 images, got 10");
-  EXPECT_EQ(error_text([&] { Loader(ImageSet{}, plan, {}, {}); }),
+  EXPECT_EQ(error_text([&] { Loader(detail::sample_store(set), {.samples = 11}, {}, {}); }),
+            "[loader] expected 11 samples, got 10");
+  EXPECT_EQ(error_text([&] { Loader(detail::sample_store(ImageSet{}), plan, {}, {}); }),
             "[loader] expected images and labels, got none");
 }
 
 TEST(Loader, RingLargerThanMemory_Throws) {
   const ImageSet set = small_set(10, 1000, 1000);
   const BatchPlan plan{.samples = 10, .batch_size = 1 << 20, .batches_per_epoch = 1};
-  const auto text = error_text([&] { Loader(set, plan, {}, {.workers = 1, .prefetch = 4096}); });
+  const auto text =
+      error_text([&] { Loader(detail::sample_store(set), plan, {}, {.workers = 1, .prefetch = 4096}); });
   EXPECT_EQ(text.rfind("[shared memory] the loader's ring needs ", 0), 0U) << text;
   EXPECT_NE(text.find(": lower prefetch or "), std::string::npos) << text;
 }

@@ -15,7 +15,7 @@ struct LoaderCase {
 };
 
 const PhotoRecipe recipe =
-    parse_photo_recipe("crop, flip, jitter 0.4 0.4 0.4 0.1, randaugment 1 9, erase 0.3", 12);
+    Transform::parse("crop, flip, jitter 0.4 0.4 0.4 0.1, randaugment 1 9, erase 0.3", 12).photo();
 
 class PhotoLoaderWith : public testing::TestWithParam<LoaderCase> {
  protected:
@@ -28,7 +28,7 @@ class PhotoLoaderWith : public testing::TestWithParam<LoaderCase> {
 TEST_P(PhotoLoaderWith, Epochs_GiveTheExpectedBits) {
   const PhotoFolder folder(60);
   const BatchPlan plan{.samples = 55, .batch_size = 7, .seed = 5};
-  Loader loader(folder.store(decoded()), plan, recipe, options(3));
+  Loader loader(detail::sample_store(folder.store(decoded())), plan, recipe, options(3));
   for (const std::int64_t epoch : {0, 1, 2})
     EXPECT_TRUE(load_photo_epoch(loader, plan, recipe, epoch) == folder.expected_epoch(plan, recipe, epoch));
   EXPECT_TRUE(loader.statistics().skipped.empty());
@@ -38,7 +38,7 @@ TEST_P(PhotoLoaderWith, Epochs_GiveTheExpectedBits) {
 TEST_P(PhotoLoaderWith, Acquire_AtAnyPosition_GivesTheExpectedBits) {
   const PhotoFolder folder(30, {2});
   const BatchPlan plan{.samples = 30, .batch_size = 4, .batches_per_epoch = 40, .seed = 6};
-  Loader loader(folder.store(decoded()), plan, recipe, options());
+  Loader loader(detail::sample_store(folder.store(decoded())), plan, recipe, options());
   const auto all = folder.expected_epoch(plan, recipe, 1);
   EXPECT_TRUE(load_photo_epoch(loader, plan, recipe, 1, 92) ==
               std::vector<Loaded>(all.begin() + 92, all.end()));
@@ -48,7 +48,7 @@ TEST_P(PhotoLoaderWith, Shuffled_NextPhotoReplacesABadOne) {
   const std::set<std::size_t> bad{3, 4, 11, 30, 39};
   const PhotoFolder folder(40, bad);
   const BatchPlan plan{.samples = 40, .batch_size = 3, .seed = 5};
-  Loader loader(folder.store(decoded()), plan, recipe, options(4));
+  Loader loader(detail::sample_store(folder.store(decoded())), plan, recipe, options(4));
   for (std::int64_t epoch = 0; epoch < 4; ++epoch)
     EXPECT_TRUE(load_photo_epoch(loader, plan, recipe, epoch) == folder.expected_epoch(plan, recipe, epoch))
         << epoch;
@@ -67,7 +67,7 @@ TEST_P(PhotoLoaderWith, NotShuffled_BadPhotosAreBlackWithoutLabel) {
   const PhotoFolder folder(25, {0, 9, 24});
   const BatchPlan plan{.samples = 25, .batch_size = 4, .shuffle = false};
   const PhotoRecipe evaluation = evaluation_photo_recipe(14, true);
-  Loader loader(folder.store(decoded()), plan, evaluation, options(1));
+  Loader loader(detail::sample_store(folder.store(decoded())), plan, evaluation, options(1));
   const auto all = load_photo_epoch(loader, plan, evaluation, 0);
   EXPECT_TRUE(all == folder.expected_epoch(plan, evaluation, 0));
   EXPECT_EQ(all[9].label, -1);
@@ -79,7 +79,7 @@ TEST_P(PhotoLoaderWith, OnBadImageFail_ThrowsWithThePath) {
   const PhotoFolder folder(20, {6});
   const BatchPlan plan{.samples = 20, .batch_size = 4};
   const std::string text = error_text([&] {
-    Loader loader(folder.store(decoded(), OnBadImage::fail), plan, recipe, options());
+    Loader loader(detail::sample_store(folder.store(decoded(), OnBadImage::fail)), plan, recipe, options());
     load_photo_epoch(loader, plan, recipe, 0);
   });
   const std::string start = (decoded() ? "[photos] " : "[loader] ") + folder.files[6].string() + ": ";
@@ -105,7 +105,8 @@ TEST(PhotoLoader, KilledWorkers_GiveTheSameBits) {
   const BatchPlan plan{.samples = 50, .batch_size = 10, .seed = 4};
   for (const bool decoded : {true, false}) {
     const auto store = folder.store(decoded);
-    Loader loader(store, plan, recipe, {.workers = 3, .kind = WorkerKind::process, .prefetch = 2});
+    Loader loader(detail::sample_store(store), plan, recipe,
+                  {.workers = 3, .kind = WorkerKind::process, .prefetch = 2});
     std::int64_t kills = 0;
     for (std::int64_t epoch = 0; epoch < 40; ++epoch) {
       EXPECT_TRUE(load_photo_epoch(loader, plan, recipe, epoch) == folder.expected_epoch(plan, recipe, epoch))
@@ -127,7 +128,7 @@ TEST(PhotoLoader, PhotoThatCrashesThreeWorkers_IsReportedAndSkipped) {
   const PhotoRecipe small = training_photo_recipe(4);
   std::vector<std::string> messages;
   Loader loader(
-      folder.store(true), plan, small,
+      detail::sample_store(folder.store(true)), plan, small,
       {.workers = 2, .kind = WorkerKind::process, .epochs = 2, .on_message = [&](const std::string& text) {
          messages.push_back(text);
        }});
@@ -150,7 +151,7 @@ TEST(PhotoLoader, OnlyBadPhotos_Throws) {
   const PhotoFolder folder(6, {0, 1, 2, 3, 4, 5});
   const BatchPlan plan{.samples = 6, .batch_size = 2};
   for (const int workers : {0, 2}) {
-    Loader loader(folder.store(false), plan, recipe, {.workers = workers});
+    Loader loader(detail::sample_store(folder.store(false)), plan, recipe, {.workers = workers});
     const std::string text = error_text([&] { loader.acquire(0, 0); });
     EXPECT_NE(text.find("expected photographs that can be read, got none in 6 files, the last: "),
               std::string::npos)
@@ -161,7 +162,7 @@ TEST(PhotoLoader, OnlyBadPhotos_Throws) {
 TEST(PhotoLoader, FileDeletedDuringTraining_IsSkipped) {
   const PhotoFolder folder(10);
   const BatchPlan plan{.samples = 10, .batch_size = 5};
-  Loader loader(folder.store(false), plan, recipe, {});
+  Loader loader(detail::sample_store(folder.store(false)), plan, recipe, {});
   load_photo_epoch(loader, plan, recipe, 0);
   EXPECT_TRUE(loader.statistics().skipped.empty());
   std::filesystem::remove(folder.files[3]);
@@ -172,8 +173,10 @@ TEST(PhotoLoader, FileDeletedDuringTraining_IsSkipped) {
 
 TEST(PhotoLoader, PlanLargerThanTheStore_Throws) {
   const PhotoFolder folder(3);
-  EXPECT_EQ(error_text([&] { Loader(folder.store(true), BatchPlan{.samples = 4}, recipe, {}); }),
-            "[loader] expected 4 photographs, got 3");
+  EXPECT_EQ(error_text([&] {
+              Loader(detail::sample_store(folder.store(true)), BatchPlan{.samples = 4}, recipe, {});
+            }),
+            "[loader] expected 4 samples, got 3");
 }
 
 TEST(PhotoLoader, LargeImages_LimitTheDefaultPrefetch) {
@@ -181,7 +184,8 @@ TEST(PhotoLoader, LargeImages_LimitTheDefaultPrefetch) {
   const BatchPlan plan{.samples = 4, .batch_size = 1024, .batches_per_epoch = 3};
   const auto store = folder.store(false);
   const auto slots = [&](int workers) {
-    return Loader(store, plan, training_photo_recipe(224), {.workers = workers}).slots();
+    return Loader(detail::sample_store(store), plan, training_photo_recipe(224), {.workers = workers})
+        .slots();
   };
   EXPECT_EQ(slots(2), 4 + 2);
   EXPECT_EQ(slots(5), 6 + 2);  // of 154 MB each

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tandem/data/loader/materialize.h"
 #include "tandem/data/loader/photo_source.h"
 #include "tests/data/photo_cases.h"
 
@@ -34,15 +35,14 @@ TEST(PhotoSet, Load_DropsUnreadableFiles) {
             std::string::npos);
 }
 
-TEST(PhotoSet, Render_EqualsTheStoreOfTheSamePhotos) {
+TEST(PhotoSet, Store_EqualsItsMaterializedSet) {
   std::vector<Image> photos;
   for (unsigned i = 0; i < 5; ++i) photos.push_back(noise_photo(9 + i, 12, i));
   const std::vector<std::string> names{"a", "b", "c", "d", "e"};
   const std::vector<std::int32_t> labels{0, 1, 0, 1, 1};
   const PhotoRecipe recipe = evaluation_photo_recipe(6);
-  const PhotoSet set =
-      render_photo_set([&](std::size_t i) { return photos[i]; }, names, labels, {"x", "y"}, recipe);
   const auto store = std::make_shared<const PhotoStore>(photos, names, labels);
+  const PhotoSet set = materialize_named(PhotoDataset(store, {"x", "y"}), recipe);
   EXPECT_TRUE(store->table().decoded());
   EXPECT_EQ(store->table().path(3), "d");
   EXPECT_EQ(copy(store->table().photo(3)), photos[3]);

@@ -1,15 +1,18 @@
 // Every source of photographs gives the same bytes (transformed on a GPU: within one level).
 #include "tandem/data/loader/photo_source.h"
+#include "tandem/augment/transform.h"
 
 #include <cstdlib>
 
+#include "tandem/data/loader/augmented_source.h"
+#include "tandem/data/loader/make_source.h"
 #include "tests/data/photo_cases.h"
 #include "tests/device/to_host.h"
 
 namespace tandem {
 namespace {
 
-const PhotoRecipe recipe = parse_photo_recipe("crop, flip, jitter 0.4 0.4 0.4 0.1, erase 0.3", 16);
+const PhotoRecipe recipe = Transform::parse("crop, flip, jitter 0.4 0.4 0.4 0.1, erase 0.3", 16).photo();
 
 void expect_epochs(BatchSource& source, const PhotoFolder& folder, const PhotoRecipe& made, int tolerance) {
   const BatchPlan& plan = source.plan();
@@ -51,17 +54,18 @@ class PhotoSource : public testing::TestWithParam<bool> {
 TEST_P(PhotoSource, HostPrefetcher_GivesTheExpectedBits) {
   for (const bool decoded : {true, false})
     for (const int workers : {0, 2}) {
-      HostPrefetcher source(folder.store(decoded), plan, recipe, {.workers = workers});
+      HostPrefetcher source(detail::sample_store(folder.store(decoded)), plan, recipe, {.workers = workers});
       expect_epochs(source, folder, recipe, 0);
       EXPECT_EQ(source.skipped().size(), GetParam() ? 2U : 0U);
-      HostPrefetcher sequence(folder.store(decoded), in_order, evaluation, {.workers = workers});
+      HostPrefetcher sequence(detail::sample_store(folder.store(decoded)), in_order, evaluation,
+                              {.workers = workers});
       expect_epochs(sequence, folder, evaluation, 0);
     }
 }
 
 TEST_P(PhotoSource, DevicePrefetcher_GivesTheExpectedBits) {
   for (const Device device : devices()) {
-    DevicePrefetcher source(folder.store(false), plan, recipe, {.workers = 2}, device);
+    DevicePrefetcher source(detail::sample_store(folder.store(false)), plan, recipe, {.workers = 2}, device);
     expect_epochs(source, folder, recipe, 0);
     EXPECT_EQ(source.skipped().size(), GetParam() ? 2U : 0U);
   }
@@ -92,15 +96,19 @@ TEST(PhotoSourceFor, Device_SelectsTheSource) {
   const LoaderOptions options{.workers = 2};
   for (const Device device : devices())
     for (const bool decoded : {true, false}) {
-      const auto source = photo_source(folder.store(decoded), plan, recipe, device, options);
+      const auto source =
+          make_source(detail::sample_store(folder.store(decoded)), plan, recipe, device, options);
       EXPECT_EQ(source->device(), device);
       const std::string workers = "by 2 threads on the CPU";
       EXPECT_EQ(source->description(), !device.is_cuda() ? workers
                                        : decoded         ? "on " + device.to_string()
                                                          : workers + ", copied to " + device.to_string());
     }
-  EXPECT_FALSE(photos_fit(*folder.store(false), cpu_device));
-  EXPECT_TRUE(photos_fit(*folder.store(true), cpu_device));
+  const auto without_workers = [&](bool decoded) {
+    return make_source(detail::sample_store(folder.store(decoded)), plan, recipe, cpu_device, {});
+  };
+  EXPECT_NE(dynamic_cast<DevicePhotos*>(without_workers(true).get()), nullptr);
+  EXPECT_NE(dynamic_cast<HostPrefetcher*>(without_workers(false).get()), nullptr);
 }
 
 }  // namespace

@@ -6,6 +6,8 @@
 
 namespace tandem {
 
+void register_test_datasets();  // dataset_test.cpp
+
 int loader_worker(const Words& words);  // loader_process_test.cpp
 int loader_parent(const Words& words);  // loader_process_test.cpp
 int bound_loader(const Words& words);   // loader_process_test.cpp

@@ -5,6 +5,7 @@
 #include <map>
 
 int main(int argc, char** argv) {
+  tandem::register_test_datasets();
   const tandem::Words words(argv + 1, argv + argc);
   const std::map<std::string, std::function<int(const tandem::Words&)>> roles{
       {"worker", tandem::loader_worker},

@@ -159,7 +159,7 @@ TEST_F(FetchTest, AllOriginsFail_ErrorListsThem) {
   EXPECT_NE(text.find("a-images-idx3-ubyte.download: expected the a-images-idx3-ubyte of small"),
             std::string::npos)
       << text;
-  EXPECT_NE(text.find("give its files with --from PATH, or use the built-in data set digits"),
+  EXPECT_NE(text.find("give the path of its files, or use the built-in data set digits"),
             std::string::npos);
   EXPECT_FALSE(fs::exists(cache_ / "small" / "a-images-idx3-ubyte.download"));
   FetchOptions offline = options();
@@ -167,7 +167,7 @@ TEST_F(FetchTest, AllOriginsFail_ErrorListsThem) {
   EXPECT_EQ(
       error_text([&] { fetch_dataset(small_source(server.address("/")), offline); }),
       "[fetch] small is not in the cache " + (cache_ / "small").string() +
-          " and cannot be fetched (no other origin is allowed offline): give its files with --from PATH, or "
+          " and cannot be fetched (no other origin is allowed offline): give the path of its files, or "
           "use the built-in data set digits");
   EXPECT_EQ(server.requests().size(), 1u);
 }

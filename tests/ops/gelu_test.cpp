@@ -1,4 +1,5 @@
 // GELU: the only activation so far whose gradient needs the input.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -27,12 +28,12 @@ TEST_P(GeluTest, AnyShape_MatchesFormula) {
   }
 }
 
-// torch.nn.functional.gelu of the documentation's form x · Φ(x), tabulated to nine digits.
+// x · Φ(x) with nine digits of Φ.
 TEST_P(GeluTest, KnownValues) {
   const Tensor x = tensor_of({-3, -1, -0.5, 0, 0.5, 1, 3}, {7}, dtype(), device());
   expect_values(gelu(x),
                 {-0.00404969409, -0.158655254, -0.154268770, 0, 0.345731230, 0.841344746, 2.99595031},
-                tolerance());
+                std::max(tolerance(), 1e-8));
 }
 
 TEST_P(GeluTest, InfinityAndNan_MatchLimits) {

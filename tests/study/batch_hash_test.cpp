@@ -34,7 +34,7 @@ TEST(BatchHashes, BlockSizes_DoNotChangeHashes) {
   EXPECT_EQ(one.batches().size(), 13u);
   EXPECT_EQ(one.images(), 50);
   EXPECT_EQ(hashes_of(images, {4, 20, 24, 2}).batches(), one.batches());
-  Loader loader(set, plan, test_recipe(), {.workers = 2});
+  Loader loader(detail::sample_store(set), plan, test_recipe(), {.workers = 2});
   BatchHashes loaded(plan, set.image_size());
   loaded.add(loader, {0, 0, 12});
   loaded.add(loader, {0, 12, 50});

@@ -10,9 +10,9 @@
 namespace tandem {
 namespace {
 
-DeterminismOptions options_for(const Recipe& recipe) {
+DeterminismOptions options_for(const Transform& transform) {
   DeterminismOptions options;
-  options.recipe = recipe;
+  options.transform = transform;
   options.batch_size = 7;
   options.workers = 3;
   options.program = TANDEM_PROGRAM;
@@ -22,7 +22,8 @@ DeterminismOptions options_for(const Recipe& recipe) {
 TEST(Determinism, EveryConfiguration_GivesSameBatches) {
   const Recipe cubic = compose({random_rotate({-30, 30}, Interpolation::cubic)});
   for (const Recipe& recipe : {test_recipe(), Recipe{}, cubic}) {
-    const std::vector<DeterminismRow> rows = verify_determinism(small_set(1200), options_for(recipe));
+    const std::vector<DeterminismRow> rows =
+        verify_determinism(ImageDataset(small_set(1200)), options_for(recipe));
     const auto gpus = static_cast<std::size_t>(cuda_device_count());
     ASSERT_EQ(rows.size(), 6 + (gpus == 0 ? 1 : 2 * gpus));
     EXPECT_TRUE(is_deterministic(rows));
@@ -41,10 +42,11 @@ TEST(Determinism, EveryConfiguration_GivesSameBatches) {
 
 TEST(Determinism, Photographs_DecodedOrBad_GiveSameBatches) {
   const PhotoFolder folder(40, {3, 8, 21});
+  const auto dataset = [&](bool decoded) { return PhotoDataset(folder.store(decoded), {"a", "b", "c"}); };
   std::string hash;
   for (const bool decoded : {true, false}) {
     const std::vector<DeterminismRow> rows =
-        verify_determinism(folder.store(decoded), training_photo_recipe(8), options_for({}));
+        verify_determinism(dataset(decoded), options_for(training_transform(8)));
     ASSERT_EQ(rows.size(), 7u);
     EXPECT_TRUE(is_deterministic(rows));
     EXPECT_EQ(rows[0].batches, 6 + 1);
@@ -53,21 +55,21 @@ TEST(Determinism, Photographs_DecodedOrBad_GiveSameBatches) {
     if (decoded) hash = rows[0].hash;
     EXPECT_EQ(rows[5].hash, hash);
   }
-  const auto other = verify_determinism(folder.store(true), training_photo_recipe(9), options_for({}));
+  const auto other = verify_determinism(dataset(true), options_for(training_transform(9)));
   EXPECT_NE(other[0].hash, hash);
 }
 
 TEST(Determinism, SingleBatch_Works) {
   DeterminismOptions options = options_for(test_recipe());
   options.workers = 1;
-  const std::vector<DeterminismRow> rows = verify_determinism(small_set(5), options);
+  const std::vector<DeterminismRow> rows = verify_determinism(ImageDataset(small_set(5)), options);
   EXPECT_TRUE(is_deterministic(rows));
   EXPECT_EQ(rows[0].batches, 2);
   EXPECT_EQ(rows[2].label, "2 threads");
 }
 
 TEST(Determinism, Seed_ChangesTheHash) {
-  const ImageSet set = small_set(40);
+  const ImageDataset set(small_set(40));
   DeterminismOptions options = options_for(test_recipe());
   const std::string hash = verify_determinism(set, options)[0].hash;
   options.seed = 2;
@@ -112,7 +114,7 @@ TEST(Determinism, Text_NamesTheDifferingBatch) {
 TEST(Determinism, ZeroWorkers_Throws) {
   DeterminismOptions options = options_for({});
   options.workers = 0;
-  EXPECT_EQ(error_text([&] { verify_determinism(small_set(5), options); }),
+  EXPECT_EQ(error_text([&] { verify_determinism(ImageDataset(small_set(5)), options); }),
             "[verify-determinism] expected at least 1 worker, got 0");
 }
 

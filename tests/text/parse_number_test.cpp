@@ -50,5 +50,13 @@ TEST(ParseNumber, ValueOutOfRange_GivesNothing) {
   EXPECT_EQ(parse_number<double>("1e999"), std::nullopt);
 }
 
+TEST(ParseNumbers, EveryPartIsANumber) {
+  EXPECT_EQ(parse_numbers<int>("784,200,10", ','), (std::vector<int>{784, 200, 10}));
+  EXPECT_EQ(parse_numbers<int>("7", 'x'), std::vector<int>{7});
+  EXPECT_EQ(parse_numbers<double>("0.5x-2", 'x'), (std::vector<double>{0.5, -2}));
+  for (const char* text : {"", "x", "1x", "x1", "1xx2", "1x2x", "1 x2", "1,2"})
+    EXPECT_EQ(parse_numbers<int>(text, 'x'), std::nullopt) << text;
+}
+
 }  // namespace
 }  // namespace tandem

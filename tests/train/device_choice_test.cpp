@@ -10,7 +10,7 @@ namespace {
 
 TEST(DeviceChoice, Auto_GivesReasonWithRates) {
   const ImageSet images = make_digits(50, 1);
-  const DeviceChoice choice = choose_device({.layers = {784, 8, 10}}, images);
+  const DeviceChoice choice = choose_device(TrainOptions{.layers = {784, 8, 10}}, images);
   if (cuda_device_count() == 0) {
     EXPECT_EQ(choice.device, cpu_device);
     EXPECT_EQ(choice.reason, "no CUDA device: " + why_no_cuda());
@@ -23,10 +23,11 @@ TEST(DeviceChoice, Auto_GivesReasonWithRates) {
 
 TEST(DeviceChoice, NamedDevice_IsUsed) {
   const ImageSet images = make_digits(50, 1);
-  EXPECT_EQ(choose_device({.device = "cpu"}, images).device, cpu_device);
-  const std::string missing = "cuda:" + std::to_string(cuda_device_count());
-  EXPECT_NE(error_text([&] { choose_device({.device = missing}, images); }).find("is not available"),
-            std::string::npos);
+  TrainOptions options;
+  options.device = cpu_device;
+  EXPECT_EQ(choose_device(options, images).device, cpu_device);
+  options.device = cuda_device(cuda_device_count());
+  EXPECT_NE(error_text([&] { choose_device(options, images); }).find("is not available"), std::string::npos);
 }
 
 }  // namespace

@@ -71,8 +71,9 @@ TEST_P(EvaluatorOnDevice, ChangedModel_EqualsEvaluate) {
   for (const char* const name : {"cnn", "mlp"})
     for (const bool frozen : {false, true}) {
       SCOPED_TRACE(fmt::format("{} frozen {}", name, frozen));
-      const TrainOptions options{
-          .model = name, .layers = {784, 12, 10}, .batch_size = 8, .learning_rate = 0.05, .freeze = frozen};
+      TrainOptions options{.model = name, .layers = {784, 12, 10}, .freeze = frozen};
+      options.batch_size = 8;
+      options.learning_rate = 0.05;
       TrainingState state(options, images, GetParam());
       Module& model = state.model();
       Evaluator evaluator(model, tested, options.loss, state.task().input);
@@ -100,14 +101,14 @@ TEST_P(EvaluatorOnDevice, ChangedModel_EqualsEvaluate) {
 
 TEST_P(EvaluatorOnDevice, SeveralBatches_EqualEvaluate) {
   const ImageSet set = make_digits(2100, 4);
-  TrainingState state({.layers = {784, 6, 10}}, set, GetParam());
+  TrainingState state(TrainOptions{.layers = {784, 6, 10}}, set, GetParam());
   Evaluator evaluator(state.model(), set, LossKind::cross_entropy, state.task().input);
   for (int i = 0; i < 4; ++i) expect_same_as_evaluate(evaluator, state.model(), set, state.task());
 }
 
 TEST_P(EvaluatorOnDevice, ChangedPrecision_EqualsEvaluate) {
   const ImageSet images = make_digits(9, 3);
-  TrainingState state({.model = "cnn"}, images, GetParam());
+  TrainingState state(TrainOptions{.model = "cnn"}, images, GetParam());
   Evaluator evaluator(state.model(), images, LossKind::cross_entropy, state.task().input);
   for (const MatmulPrecision precision : {MatmulPrecision::fp32, MatmulPrecision::tf32}) {
     const MatmulPrecisionScope scope(precision);

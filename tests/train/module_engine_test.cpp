@@ -22,13 +22,13 @@ namespace tandem {
 namespace {
 
 TrainOptions small_options() {
-  return {.layers = {784, 12, 10},
-          .dropout = 0.25,
-          .epochs = 2,
-          .batch_size = 16,
-          .learning_rate = 0.1,
-          .momentum = 0.9,
-          .schedule = ScheduleKind::one_cycle};
+  TrainOptions options{.layers = {784, 12, 10}, .dropout = 0.25};
+  options.epochs = 2;
+  options.batch_size = 16;
+  options.learning_rate = 0.1;
+  options.momentum = 0.9;
+  options.schedule = ScheduleKind::one_cycle;
+  return options;
 }
 
 std::vector<float> weights(const TrainingState& state) {
@@ -119,13 +119,11 @@ TEST_P(ModuleEngineOnDevice, ReplayedSteps_GiveSameBits) {
   for (const bool frozen : {false, true})
     for (const bool fixed : {false, true}) {
       SCOPED_TRACE(fmt::format("frozen {} fixed {}", frozen, fixed));
-      const TrainOptions options{.model = "cnn",
-                                 .epochs = 5,
-                                 .batch_size = 8,
-                                 .learning_rate = 0.05,
-                                 .momentum = 0.9,
-                                 .freeze = frozen,
-                                 .freeze_bn = fixed};
+      TrainOptions options{.model = "cnn", .freeze = frozen, .freeze_bn = fixed};
+      options.epochs = 5;
+      options.batch_size = 8;
+      options.learning_rate = 0.05;
+      options.momentum = 0.9;
       TrainingState kept(options, images, GetParam()), fresh(options, images, GetParam());
       ModuleEngine engine(kept.task());
       const auto evaluated = [&](TrainingState& state) {
@@ -149,13 +147,12 @@ TEST_P(ModuleEngineOnDevice, Mix_BlendsImagesAndLabels) {
   const ImageSet images = make_digits(20, 3);
   for (const MixRecipe& mix : {MixRecipe{.mixup = 0.4}, MixRecipe{.cutmix = 1}})
     for (const bool frozen : {false, true}) {
-      const TrainOptions options{.model = "cnn",
-                                 .epochs = 1,
-                                 .batch_size = 12,
-                                 .learning_rate = 0.05,
-                                 .freeze = frozen,
-                                 .mixup = mix.mixup,
-                                 .cutmix = mix.cutmix};
+      TrainOptions options{.model = "cnn", .freeze = frozen};
+      options.epochs = 1;
+      options.batch_size = 12;
+      options.learning_rate = 0.05;
+      options.mixup = mix.mixup;
+      options.cutmix = mix.cutmix;
       TrainingState state(options, images, GetParam()), by_hand(options, images, GetParam());
       ModuleEngine(state.task()).run(0, 0, 2);
 
@@ -190,13 +187,11 @@ TEST_P(ModuleEngineOnDevice, Mix_BlendsImagesAndLabels) {
 TEST_P(ModuleEngineOnDevice, FeaturesOfSeveralSteps_EqualOneByOne) {
   const ImageSet images = make_digits(100, 3);
   for (const bool fixed : {false, true}) {
-    const TrainOptions options{.model = "cnn",
-                               .epochs = 3,
-                               .batch_size = 16,
-                               .learning_rate = 0.05,
-                               .momentum = 0.9,
-                               .freeze = true,
-                               .freeze_bn = fixed};
+    TrainOptions options{.model = "cnn", .freeze = true, .freeze_bn = fixed};
+    options.epochs = 3;
+    options.batch_size = 16;
+    options.learning_rate = 0.05;
+    options.momentum = 0.9;
     TrainingState at_once(options, images, GetParam()), cut(options, images, GetParam()),
         single(options, images, GetParam());
     ModuleEngine first(at_once.task()), second(cut.task()), third(single.task());

@@ -24,12 +24,14 @@ class PhotoRun : public testing::Test {
     options_.image_size = 16;
     options_.epochs = 2;
     options_.batch_size = 4;
-    options_.workers = "2";
-    options_.device = "cpu";
+    options_.workers = 2;
+    options_.device = cpu_device;
   }
 
-  TrainResult run(const std::string& name, bool resume = false, const TrainCallbacks& callbacks = {}) {
-    return train(options_, {.folder = folder_ / name, .resume = resume}, callbacks);
+  TrainResult run(const std::string& name, bool resume = false, const FitCallbacks& callbacks = {}) {
+    options_.run_folder = folder_ / name;
+    options_.resume = resume;
+    return train(options_, callbacks);
   }
   std::string run_error() {
     return error_text([&] { run("run"); });
@@ -76,7 +78,7 @@ TEST_F(PhotoRun, SplitFolder_FindsTrainValAndTest) {
   options_.limit = 3;
   TrainingData data = load_training_data(options_, {});
   EXPECT_EQ(data.train.count(), 3);
-  const PhotoTable& table = data.train.photos->table();
+  const PhotoTable& table = dynamic_cast<const PhotoDataset&>(*data.train.dataset).photos()->table();
   EXPECT_EQ(table.path(0), path("photos/train/blue/photo 100.png"));
   EXPECT_EQ(table.path(1), path("photos/train/red/photo 100.png"));
   EXPECT_EQ(table.path(2), path("photos/train/blue/photo 101.png"));
@@ -103,7 +105,7 @@ TEST_F(PhotoRun, SplitFolder_FindsTrainValAndTest) {
 
 TEST_F(PhotoRun, StoppedAnywhere_ResumesWithSameBits) {
   write_photos(folder_ / "photos", 9);
-  options_.augment = "crop, flip, jitter 0.2 0.2 0.2 0.1";
+  options_.transform = Transform::parse("crop, flip, jitter 0.2 0.2 0.2 0.1");
   options_.freeze_bn = true;
   const TrainResult whole = run("whole");
   for (const int stop_at : {2, 3}) {
@@ -111,9 +113,9 @@ TEST_F(PhotoRun, StoppedAnywhere_ResumesWithSameBits) {
     int polls = stop_at;
     ASSERT_EQ(run(name, false, {.stop_signal = [&] { return --polls == 0 ? SIGTERM : 0; }}).stopped_by,
               SIGTERM);
-    options_.workers = "0";
+    options_.workers = 0;
     const TrainResult resumed = run(name, true);
-    options_.workers = "2";
+    options_.workers = 2;
     expect_same_weights(folder_ / "whole", folder_ / name);
     EXPECT_EQ(resumed.epochs.back().val_loss, whole.epochs.back().val_loss);
     EXPECT_EQ(resumed.test_loss, whole.test_loss);
@@ -211,11 +213,11 @@ TEST_F(PhotoRun, FoldersWithoutData_AreErrors) {
 
 TEST_F(PhotoRun, OptionsForOtherData_AreErrors) {
   write_photos(folder_ / "photos", 3);
-  options_.augment = "rotate -9 9";
+  options_.transform = Transform::parse("rotate -9 9");
   EXPECT_EQ(
       run_error(),
       "[train] expected a recipe for photographs, such as photo or 'crop, flip 0.5', got 'rotate -9 9'");
-  options_.augment = "photo";
+  options_.transform = Transform::parse("photo");
   options_.model = "mlp";
   EXPECT_EQ(run_error(),
             "[train] expected layers from 768 inputs (16x16 RGB images) to 2 classes, got 784,200,10");
@@ -236,8 +238,8 @@ TEST_F(PhotoRun, Plates_NeedNoFiles) {
   const TrainingData data = load_training_data(options_, {});
   EXPECT_EQ(data.train.classes, (std::vector<std::string>{"clean", "dirty"}));
   EXPECT_EQ(data.train.count(), 4);
-  EXPECT_EQ(data.train.photos->table().location(3).height, 480);
-  EXPECT_EQ(data.train.photos->table().label(3), 1);
+  EXPECT_EQ(data.train.dataset->image(3).height, 480);
+  EXPECT_EQ(data.train.dataset->label(3), 1);
   EXPECT_EQ(data.validation.count(), 200);
   EXPECT_EQ(data.validation.images.size(1), 16);
   EXPECT_FALSE(is_photo_data("mnist"));

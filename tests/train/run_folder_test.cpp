@@ -39,11 +39,13 @@ TEST_F(RunFolderTest, TemporaryFiles_AreRemoved) {
 }
 
 TEST_F(RunFolderTest, Checkpoint_RoundTripsBitForBit) {
-  const TrainOptions options{.layers = {784, 5, 10}, .dropout = 0.5, .momentum = 0.9};
+  TrainOptions options{.layers = {784, 5, 10}, .dropout = 0.5};
+  options.momentum = 0.9;
+  const TomlTable config = to_table(options);
   const ImageSet images = make_digits(64, 2);
   const RunFolder folder = make_run_folder("run", "", "");
   TrainingState state(options, images, cpu_device);
-  EXPECT_FALSE(load_checkpoint(folder, options, state));
+  EXPECT_FALSE(load_checkpoint(folder, config, state));
   RunPosition position{.epoch = 0, .step = 3, .sums = {.loss = 0.1 + 0.2, .correct = 5, .samples = 48}};
   for (const std::int64_t epochs : {0, 2}) {
     position.epoch = epochs;
@@ -51,9 +53,9 @@ TEST_F(RunFolderTest, Checkpoint_RoundTripsBitForBit) {
       position.records.push_back({.epoch = i, .train_loss = 1.0 / 3, .val_accuracy = i == 1 ? 0.75 : 0.5});
     state.engine().run(epochs, 0, 3);
     state.engine().store();
-    save_checkpoint(folder, options, state, position);
+    save_checkpoint(folder, config, state, position);
     TrainingState loaded(options, images, cpu_device);
-    const auto found = load_checkpoint(folder, options, loaded);
+    const auto found = load_checkpoint(folder, config, loaded);
     ASSERT_TRUE(found);
     EXPECT_EQ(found->epoch, epochs);
     EXPECT_EQ(found->step, 3);
@@ -69,19 +71,21 @@ TEST_F(RunFolderTest, Checkpoint_RoundTripsBitForBit) {
     loaded.engine().run(epochs, 3, 1);
     loaded.engine().store();
     TrainingState again(options, images, cpu_device);
-    load_checkpoint(folder, options, again);
+    load_checkpoint(folder, config, again);
     again.engine().run(epochs, 3, 1);
     again.engine().store();
     for (const char* name : {"again", "loaded"}) std::filesystem::create_directories(name);
-    save_checkpoint({"again"}, options, again, position);
-    save_checkpoint({"loaded"}, options, loaded, position);
+    save_checkpoint({"again"}, config, again, position);
+    save_checkpoint({"loaded"}, config, loaded, position);
     EXPECT_EQ(get_bytes("again/last.ckpt"), get_bytes("loaded/last.ckpt"));
   }
   EXPECT_EQ(position.best()->epoch, 1);
 }
 
 TEST_F(RunFolderTest, NonFiniteState_IsDetected) {
-  TrainingState state({.layers = {784, 5, 10}, .momentum = 0.9}, make_digits(64, 2), cpu_device);
+  TrainOptions options{.layers = {784, 5, 10}};
+  options.momentum = 0.9;
+  TrainingState state(options, make_digits(64, 2), cpu_device);
   EXPECT_TRUE(is_finite(state));
   const Tensor momentum = state.optimizer().state().front().tensor;
   momentum.data<float>()[7] = std::numeric_limits<float>::infinity();

@@ -33,12 +33,13 @@ std::string png_of(const ImageSet& set, std::int64_t index) {
 TrainingReport report_of(const TrainOptions& options, const TrainingData& data) {
   return run_report({.options = options,
                      .data = data,
+                     .architecture = {},
+                     .facts = {},
                      .result = {},
                      .tested = half_wrong(data.test),
                      .engine = "",
                      .augmentation = "",
-                     .parameters = {},
-                     .command = ""});
+                     .parameters = {}});
 }
 
 // Expects every second image, from `last` downwards.

@@ -16,17 +16,21 @@ class RunTrace : public testing::Test {
   RunTrace() {
     const ImageSet digits = make_digits(images + 50, 7);
     write_split(folder_ / "data", digits.slice(0, images), digits.slice(images, images + 50));
-    options_ = {.data = (folder_ / "data").string(),
-                .layers = {784, 16, 10},
-                .epochs = epochs,
-                .batch_size = batch,
-                .augment = "digits",
-                .workers = "2",
-                .device = "cpu"};
+    options_.data = (folder_ / "data").string();
+    options_.layers = {784, 16, 10};
+    options_.epochs = epochs;
+    options_.batch_size = batch;
+    options_.learning_rate = 0.5;
+    options_.transform = Transform::parse("digits");
+    options_.workers = 2;
+    options_.device = cpu_device;
   }
 
-  TrainResult run(const std::string& name, const TrainCallbacks& callbacks = {}, bool resume = false) {
-    return train(options_, {.folder = folder_ / "run", .resume = resume, .trace = folder_ / name}, callbacks);
+  TrainResult run(const std::string& name, const FitCallbacks& callbacks = {}, bool resume = false) {
+    options_.run_folder = folder_ / "run";
+    options_.resume = resume;
+    options_.trace = folder_ / name;
+    return train(options_, callbacks);
   }
 
   TempFolder folder_;
@@ -63,7 +67,7 @@ TEST_F(RunTrace, Run_HasEveryStepAndBlockOnce) {
 }
 
 TEST_F(RunTrace, NoWorkers_TrainerAugments) {
-  options_.workers = "0";
+  options_.workers = 0;
   run("trace.json");
   const ReadTrace trace = read_trace(folder_ / "trace.json");
   EXPECT_EQ(trace.tracks, std::vector<std::string>{"trainer"});
@@ -90,7 +94,8 @@ TEST_F(RunTrace, StoppedBySignal_IsWritten) {
 }
 
 TEST_F(RunTrace, Tracing_DoesNotChangeBits) {
-  train(options_, {.folder = folder_ / "plain"});
+  options_.run_folder = folder_ / "plain";
+  train(options_);
   run("trace.json");
   expect_same_weights(folder_ / "plain", folder_ / "run");
   for (const auto& entry : std::filesystem::directory_iterator(folder_ / "plain"))
@@ -111,11 +116,11 @@ class RunTraceCuda : public RunTrace, public testing::WithParamInterface<std::st
 
 TEST_P(RunTraceCuda, GpuSpans_AreOnTheSameClock) {
   if (cuda_device_count() == 0) GTEST_SKIP() << why_no_cuda();
-  options_.device = "cuda:0";
+  options_.device = cuda_device();
   if (GetParam() == "none")
-    options_.augment = "none";
+    options_.transform = {};
   else
-    options_.augment_on = GetParam();
+    options_.augment_on = GetParam() == "gpu" ? AugmentPlace::gpu : AugmentPlace::cpu;
   run("trace.json");
   const ReadTrace trace = read_trace(folder_ / "trace.json");
   expect_apart(trace);

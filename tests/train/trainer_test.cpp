@@ -21,23 +21,31 @@ class Trainer : public testing::Test {
   Trainer() {
     write_small_digits(folder_ / "data");
     // Uses everything that a checkpoint must contain.
-    options_ = {.data = (folder_ / "data").string(),
-                .layers = {784, 16, 10},
-                .dropout = 0.2,
-                .epochs = 4,
-                .batch_size = 7,
-                .learning_rate = 0.2,
-                .momentum = 0.9,
-                .nesterov = true,
-                .weight_decay = 1e-4,
-                .schedule = ScheduleKind::one_cycle,
-                .device = "cpu"};
+    options_ = small_options();
+    options_.dropout = 0.2;
+    options_.learning_rate = 0.2;
+    options_.momentum = 0.9;
+    options_.nesterov = true;
+    options_.weight_decay = 1e-4;
+    options_.schedule = ScheduleKind::one_cycle;
   }
 
-  TrainResult run(const std::string& name, bool resume = false, const TrainCallbacks& callbacks = {},
+  TrainOptions small_options() const {
+    TrainOptions options;
+    options.data = (folder_ / "data").string();
+    options.layers = {784, 16, 10};
+    options.epochs = 4;
+    options.batch_size = 7;
+    options.learning_rate = 0.5;
+    options.device = cpu_device;
+    return options;
+  }
+  TrainResult run(const std::string& name, bool resume = false, const FitCallbacks& callbacks = {},
                   double save_every = 60) {
-    return train(options_, {.folder = folder_ / name, .resume = resume, .save_every_seconds = save_every},
-                 callbacks);
+    options_.run_folder = folder_ / name;
+    options_.resume = resume;
+    options_.save_every_seconds = save_every;
+    return train(options_, callbacks);
   }
   std::string run_error(const std::string& name, bool resume = false) {
     return error_text([&] { run(name, resume); });
@@ -49,7 +57,9 @@ class Trainer : public testing::Test {
 };
 
 TEST_F(Trainer, Digits_LearnsAndWritesRunFolder) {
-  options_ = {.data = "digits", .layers = {784, 32, 10}, .epochs = 6, .learning_rate = 0.3, .limit = 2000};
+  options_ = {.data = "digits", .layers = {784, 32, 10}, .limit = 2000};
+  options_.epochs = 6;
+  options_.learning_rate = 0.3;
   std::vector<std::string> messages;
   std::vector<int> epochs;
   const TrainResult result =
@@ -65,8 +75,8 @@ TEST_F(Trainer, Digits_LearnsAndWritesRunFolder) {
   EXPECT_EQ(result.stopped_by, 0);
   const RunFolder folder{folder_ / "run"};
   TrainOptions saved = read_config(folder.config());
-  EXPECT_NE(saved.device, "auto");
-  saved.device = "auto";
+  EXPECT_TRUE(saved.device);
+  saved.device.reset();
   EXPECT_EQ(differing_keys(saved, options_), std::vector<std::string>{});
   const std::string log = get_bytes(folder.log());
   EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 7);
@@ -93,10 +103,12 @@ TEST_F(Trainer, SameSeed_GivesSameBits) {
 }
 
 // Stops twice, each time after a number of polls, and compares with a run that never stopped.
-void stop_and_compare(const TrainOptions& options, const TempFolder& folder) {
+void stop_and_compare(TrainOptions options, const TempFolder& folder) {
   const auto run = [&](const std::string& name, bool resume, int polls) {
     const auto signal = [&polls] { return --polls == 0 ? SIGTERM : 0; };
-    return train(options, {.folder = folder / name, .resume = resume}, {.stop_signal = signal});
+    options.run_folder = folder / name;
+    options.resume = resume;
+    return train(options, {.stop_signal = signal});
   };
   const TrainResult whole = run("whole", false, 0);
   for (const int polls : {1, 2, 3, 4, 5}) {
@@ -125,7 +137,7 @@ TEST_F(Trainer, StoppedAnywhere_ResumesWithSameBits) {
 
 // Without dropout the perceptron has its own engine; Adam needs the step count.
 TEST_F(Trainer, StoppedInPerceptronEngine_ResumesWithSameBits) {
-  options_ = {.data = options_.data, .layers = {784, 16, 10}, .epochs = 4, .batch_size = 7, .device = "cpu"};
+  options_ = small_options();
   options_.optimizer = "adam";
   options_.learning_rate = 0.01;
   options_.schedule = ScheduleKind::cosine;
@@ -134,8 +146,8 @@ TEST_F(Trainer, StoppedInPerceptronEngine_ResumesWithSameBits) {
 
 // The recipe is given by name; the checkpoint stores its operations.
 TEST_F(Trainer, StoppedWithAugmentation_ResumesWithSameBits) {
-  options_.augment = "digits";
-  options_.workers = "2";
+  options_.transform = Transform::parse("digits");
+  options_.workers = 2;
   stop_and_compare(options_, folder_);
 }
 
@@ -145,10 +157,12 @@ TEST_F(Trainer, StoppedCnn_ResumesWithSameBits) {
   options.limit = 40;
   options.epochs = 2;
   options.batch_size = 16;
-  options.device = "cpu";
+  options.device = cpu_device;
   const auto run = [&](const std::string& name, bool resume, int polls) {
     const auto signal = [&polls] { return --polls == 0 ? SIGTERM : 0; };
-    return train(options, {.folder = folder_ / name, .resume = resume}, {.stop_signal = signal});
+    options.run_folder = folder_ / name;
+    options.resume = resume;
+    return train(options, {.stop_signal = signal});
   };
   const TrainResult whole = run("whole", false, 0);
   ASSERT_EQ(run("stopped", false, 3).stopped_by, SIGTERM);
@@ -163,13 +177,14 @@ TEST_F(Trainer, StoppedCnn_ResumesWithSameBits) {
 
 TEST_F(Trainer, WorkerCount_DoesNotChangeBits) {
   run("plain");
-  options_.augment = "rotate -9 9 cubic, noise 0 0.2";
-  options_.workers = "0";
+  options_.transform = Transform::parse("rotate -9 9 cubic, noise 0 0.2");
+  options_.workers = 0;
   run("here");
-  for (const char* const workers : {"1", "3", "auto"}) {
+  for (const std::optional<int> workers : {std::optional(1), std::optional(3), std::optional<int>()}) {
+    const std::string name = workers ? std::to_string(*workers) : "auto";
     options_.workers = workers;
-    run(workers);
-    expect_same_weights(folder_ / "here", folder_ / workers);
+    run(name);
+    expect_same_weights(folder_ / "here", folder_ / name);
   }
   EXPECT_NE(weights_of(read_checkpoint(folder_ / "plain/last.ckpt")),
             weights_of(read_checkpoint(folder_ / "here/last.ckpt")));
@@ -242,7 +257,9 @@ TEST_F(Trainer, EarlyStopping_StopsAfterEpochsWithoutProgress) {
 }
 
 TEST_F(Trainer, SquaredErrorWithAdam_Learns) {
-  options_ = {.data = options_.data, .layers = {784, 16, 10}, .loss = LossKind::mse, .epochs = 8};
+  options_ = {.data = options_.data, .layers = {784, 16, 10}};
+  options_.loss = LossKind::mse;
+  options_.epochs = 8;
   options_.optimizer = "adam";
   options_.learning_rate = 0.01;
   const TrainResult result = run("run");
@@ -253,7 +270,7 @@ TEST_F(Trainer, SquaredErrorWithAdam_Learns) {
 TEST_F(Trainer, RunFolderInUse_IsRefused) {
   run("run");
   EXPECT_EQ(run_error("run"),
-            "[train] " + path("run") + " is not empty: choose another run folder, or resume the run in it");
+            "[train] " + path("run") + " is not empty: expected a new or empty run folder, or resume = true");
   put_bytes(folder_ / "file", "x");
   EXPECT_EQ(run_error("file"), "[train] " + path("file") + " is not a folder");
 }
@@ -330,12 +347,12 @@ TEST_F(Trainer, UnwritableLog_IsAnError) {
 }
 
 TEST_F(Trainer, DataThatDoesNotFit_IsAnError) {
-  options_.augment = "photo";
+  options_.transform = Transform::parse("photo");
   EXPECT_EQ(
       run_error("run").substr(0, 108),
       "[train] expected a recipe for images of one size, such as digits or 'rotate -12 12, shift -2 2', got "
       "one for");
-  options_.augment = "none";
+  options_.transform = Transform::parse("none");
   options_.layers = {100, 16, 10};
   EXPECT_EQ(run_error("run"),
             "[train] expected layers from 784 inputs (28x28 gray images) to 10 classes, got 100,16,10");

@@ -9,11 +9,11 @@ namespace tandem {
 namespace {
 
 TEST(WarmStart, Cpu_NothingToInitialize) {
-  EXPECT_FALSE(start_warm_up({.device = "cpu"}).valid());
+  EXPECT_FALSE(start_warm_up({.device = cpu_device}, true).valid());
 }
 
 TEST(WarmStart, MissingGpu_ErrorIsDeferredToGet) {
-  std::future<void> warm_up = start_warm_up({.device = "cuda:99"});
+  std::future<void> warm_up = start_warm_up({.device = cuda_device(99)}, true);
   ASSERT_EQ(warm_up.valid(), has_cuda);
   if (!has_cuda) return;
   warm_up.wait();
@@ -21,7 +21,7 @@ TEST(WarmStart, MissingGpu_ErrorIsDeferredToGet) {
 }
 
 TEST(WarmStart, AutoDevice_InitializesWithoutErrorOnAnyMachine) {
-  std::future<void> warm_up = start_warm_up({.model = "resnet18", .device = "auto"});
+  std::future<void> warm_up = start_warm_up({}, true);
   ASSERT_EQ(warm_up.valid(), has_cuda);
   if (!has_cuda) return;
   EXPECT_NO_THROW(warm_up.get());
@@ -31,9 +31,9 @@ TEST(WarmStart, EveryPrecision_InitializesLibraries_cuda) {
   if (cuda_device_count() == 0) GTEST_SKIP() << why_no_cuda();
   for (const MatmulPrecision precision :
        {MatmulPrecision::fp32, MatmulPrecision::tf32, MatmulPrecision::bf16})
-    for (const char* const model : {"mlp", "resnet18"})
-      EXPECT_NO_THROW(start_warm_up({.model = model, .device = "cuda", .precision = precision}).get())
-          << model;
+    for (const bool convolves : {false, true})
+      EXPECT_NO_THROW(start_warm_up({.device = cuda_device(), .precision = precision}, convolves).get())
+          << convolves;
 }
 
 }  // namespace

@@ -50,23 +50,13 @@ bool contains(std::int64_t block_epoch, std::int64_t block_first, std::int64_t b
 
 }  // namespace
 
-HostPrefetcher::HostPrefetcher(const ImageSet& images, const BatchPlan& plan, const Recipe& recipe,
-                               const LoaderOptions& options)
+HostPrefetcher::HostPrefetcher(std::shared_ptr<const detail::SampleStore> samples, const BatchPlan& plan,
+                               const Transform& transform, const LoaderOptions& options)
     : BatchSource(plan),
-      image_size_(images.image_size()),
       reserved_cpus_(
           std::min(options.workers, usable_cpus() / 8)),  // with few CPUs it is faster to share all
       description_(describe(options)),
-      loader_(images, plan, recipe, with_cpus(reserved_cpus_, options)),
-      indices_(iota_indices(loader_.block_images())) {}
-
-HostPrefetcher::HostPrefetcher(std::shared_ptr<const PhotoStore> photos, const BatchPlan& plan,
-                               const PhotoRecipe& recipe, const LoaderOptions& options)
-    : BatchSource(plan),
-      image_size_(std::int64_t{3} * recipe.height * recipe.width),
-      reserved_cpus_(std::min(options.workers, usable_cpus() / 8)),
-      description_(describe(options)),
-      loader_(std::move(photos), plan, recipe, with_cpus(reserved_cpus_, options)),
+      loader_(std::move(samples), plan, transform, with_cpus(reserved_cpus_, options)),
       indices_(iota_indices(loader_.block_images())) {}
 
 SourceBlock HostPrefetcher::next_block(std::int64_t epoch, std::int64_t first, std::int64_t max_count) {
@@ -83,42 +73,24 @@ SourceBlock HostPrefetcher::next_block(std::int64_t epoch, std::int64_t first, s
           .labels = held_->labels + at};
 }
 
-DevicePrefetcher::DevicePrefetcher(const ImageSet& images, const BatchPlan& plan, const Recipe& recipe,
-                                   const LoaderOptions& options, Device device)
+DevicePrefetcher::DevicePrefetcher(std::shared_ptr<const detail::SampleStore> samples, const BatchPlan& plan,
+                                   const Transform& transform, const LoaderOptions& options, Device device)
     : BatchSource(plan),
-      image_size_(images.image_size()),
       description_(describe(options) + ", copied to " + device.to_string()),
       timeline_(options.timeline),
-      loader_(images, plan, recipe, options),
+      loader_(std::move(samples), plan, transform, options),
       pinned_(loader_.memory(), device),
       copies_(device),
       blocks_{DeviceBlock(device), DeviceBlock(device)} {
-  make_blocks();
-}
-
-DevicePrefetcher::DevicePrefetcher(std::shared_ptr<const PhotoStore> photos, const BatchPlan& plan,
-                                   const PhotoRecipe& recipe, const LoaderOptions& options, Device device)
-    : BatchSource(plan),
-      image_size_(std::int64_t{3} * recipe.height * recipe.width),
-      description_(describe(options) + ", copied to " + device.to_string()),
-      timeline_(options.timeline),
-      loader_(std::move(photos), plan, recipe, options),
-      pinned_(loader_.memory(), device),
-      copies_(device),
-      blocks_{DeviceBlock(device), DeviceBlock(device)} {
-  make_blocks();
-}
-
-void DevicePrefetcher::make_blocks() {
   // Whole blocks of the loader.
   const std::int64_t loaded = loader_.block_images();
   const std::int64_t positions =
-      std::max<std::int64_t>(1, positions_of(plan_, copied_positions, image_size_) / loaded) * loaded;
+      std::max<std::int64_t>(1, positions_of(plan_, copied_positions, image_size()) / loaded) * loaded;
   for (DeviceBlock& block : blocks_) {
-    block.images = Tensor::empty({positions, image_size_}, DType::u8, device());
-    block.labels = Tensor::empty({positions}, DType::i32, device());
+    block.images = Tensor::empty({positions, image_size()}, DType::u8, device);
+    block.labels = Tensor::empty({positions}, DType::i32, device);
   }
-  indices_ = Tensor::from(iota_indices(positions), {positions}, device());
+  indices_ = Tensor::from(iota_indices(positions), {positions}, device);
 }
 
 SourceBlock DevicePrefetcher::next_block(std::int64_t epoch, std::int64_t first, std::int64_t max_count) {
@@ -166,7 +138,7 @@ void DevicePrefetcher::fill(DeviceBlock& block, std::int64_t epoch, std::int64_t
       });
     };
     Timeline::Mark begin = timeline_ ? timeline_->mark(copies_) : nullptr;
-    copy(block.images, loaded.images, image_size_);
+    copy(block.images, loaded.images, image_size());
     copy(block.labels, loaded.labels, sizeof(std::int32_t));
     if (timeline_)
       timeline_->add({TrackKind::copies, device().index}, "copy", std::move(begin), timeline_->mark(copies_),

@@ -1,6 +1,6 @@
-// Sources of augmented images, and of photographs read by workers. With any source and any number of workers,
-// a position of an epoch holds the same bytes: random numbers are a function of (seed, epoch, sample,
-// operation).
+// Sources of images that workers read and transform, and of images that are augmented where they are. With
+// any source and any number of workers, a position of an epoch holds the same bytes: random numbers are a
+// function of (seed, epoch, sample, operation).
 #pragma once
 
 #include <memory>
@@ -18,14 +18,11 @@ namespace tandem {
 // Images augmented by workers on the CPU, for a trainer on the CPU.
 class HostPrefetcher : public BatchSource {
  public:
-  // `images` are on the CPU.
-  HostPrefetcher(const ImageSet& images, const BatchPlan& plan, const Recipe& recipe,
-                 const LoaderOptions& options);
-  HostPrefetcher(std::shared_ptr<const PhotoStore> photos, const BatchPlan& plan, const PhotoRecipe& recipe,
-                 const LoaderOptions& options);
+  HostPrefetcher(std::shared_ptr<const detail::SampleStore> samples, const BatchPlan& plan,
+                 const Transform& transform, const LoaderOptions& options);
 
   Device device() const override { return cpu_device; }
-  std::int64_t image_size() const override { return image_size_; }
+  std::int64_t image_size() const override { return loader_.image_bytes(); }
   SourceBlock next_block(std::int64_t epoch, std::int64_t first, std::int64_t max_count) override;
   int reserved_cpus() const override { return reserved_cpus_; }
   std::string description() const override { return description_; }
@@ -34,7 +31,6 @@ class HostPrefetcher : public BatchSource {
   const Loader& loader() const { return loader_; }
 
  private:
-  std::int64_t image_size_;
   int reserved_cpus_;
   std::string description_;
   Loader loader_;
@@ -46,14 +42,11 @@ class HostPrefetcher : public BatchSource {
 // the previous steps run.
 class DevicePrefetcher : public BatchSource {
  public:
-  // `images` are on the CPU.
-  DevicePrefetcher(const ImageSet& images, const BatchPlan& plan, const Recipe& recipe,
-                   const LoaderOptions& options, Device device);
-  DevicePrefetcher(std::shared_ptr<const PhotoStore> photos, const BatchPlan& plan, const PhotoRecipe& recipe,
-                   const LoaderOptions& options, Device device);
+  DevicePrefetcher(std::shared_ptr<const detail::SampleStore> samples, const BatchPlan& plan,
+                   const Transform& transform, const LoaderOptions& options, Device device);
 
   Device device() const override { return copies_.view().device; }
-  std::int64_t image_size() const override { return image_size_; }
+  std::int64_t image_size() const override { return loader_.image_bytes(); }
   SourceBlock next_block(std::int64_t epoch, std::int64_t first, std::int64_t max_count) override;
   std::string description() const override { return description_; }
   // The time the GPU has waited for copies.
@@ -71,10 +64,8 @@ class DevicePrefetcher : public BatchSource {
     Event ready;                                    // the copies into it are complete
   };
 
-  void make_blocks();
   void fill(DeviceBlock& block, std::int64_t epoch, std::int64_t first);
 
-  std::int64_t image_size_;
   std::string description_;
   Timeline* timeline_;
   Loader loader_;

@@ -7,8 +7,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
-#include <exception>
-#include <limits>
 
 #include "tandem/core/check.h"
 #include "tandem/core/clock.h"
@@ -28,19 +26,6 @@ std::int64_t images_in_block(const BatchPlan& plan, std::int64_t image_bytes) {
   return batches * plan.batch_size;
 }
 
-void check_options(const LoaderOptions& options) {
-  check(options.workers >= 0 && options.workers <= max_workers, "[loader] expected 0 to {} workers, got {}",
-        max_workers, options.workers);
-  check(options.prefetch >= 0 && options.prefetch <= max_prefetch,
-        "[loader] expected prefetch from 0 to {} blocks, got {}", max_prefetch, options.prefetch);
-  check(options.worker_timeout_s > 0 && std::isfinite(options.worker_timeout_s),
-        "[loader] expected a worker timeout of more than 0 seconds, got {}", options.worker_timeout_s);
-  check(options.epochs >= 0, "[loader] expected 0 or more epochs, got {}", options.epochs);
-  check(
-      options.workers == 0 || options.kind == WorkerKind::thread || !std::getenv(worker_marker),
-      "[loader] expected the program to call run_worker() when it is started as a worker, but it loads data");
-}
-
 // By default two blocks per worker, but no more than a gigabyte when blocks are large.
 int prefetch_depth(const LoaderOptions& options, std::int64_t block_bytes) {
   constexpr std::int64_t max_bytes = std::int64_t{1} << 30;
@@ -51,67 +36,46 @@ int prefetch_depth(const LoaderOptions& options, std::int64_t block_bytes) {
       std::clamp<std::int64_t>(fitting, options.workers + 1, std::max(2 * options.workers, 4)));
 }
 
-RingSetup sized_setup(const BatchPlan& plan, const ImageSize& size, const LoaderOptions& options) {
+RingSetup ring_setup(const detail::SampleStore& samples, const BatchPlan& plan, const Transform& transform,
+                     const LoaderOptions& options) {
+  check_batch_plan(plan);
+  check(plan.samples <= samples.count(), "[loader] expected {} samples, got {}", plan.samples,
+        samples.count());
+  const ImageSize size = samples.image_size(transform);
   const std::int64_t block_images = images_in_block(plan, size.bytes());
   return {.plan = plan,
           .image = size,
+          .transform = transform,
+          .format = samples.format(),
+          .fail_on_bad = samples.fails_on_bad(),
           .slots = prefetch_depth(options, block_images * size.bytes()) + 2,
           .workers = std::max(options.workers, 1),
           .cpus = options.cpus,
           .block_images = block_images};
 }
 
-RingSetup ring_setup(const PhotoStore& photos, const BatchPlan& plan, const PhotoRecipe& recipe,
-                     const LoaderOptions& options) {
-  check_batch_plan(plan);
-  check_photo_recipe(recipe);
-  check(plan.samples <= photos.table().count(), "[loader] expected {} photographs, got {}", plan.samples,
-        photos.table().count());
-  RingSetup setup =
-      sized_setup(plan, {.height = recipe.height, .width = recipe.width, .channels = 3}, options);
-  setup.photos = true;
-  setup.photo = recipe;
-  setup.fail_on_bad_photo = photos.on_bad_image() == OnBadImage::fail;
-  return setup;
-}
-
-RingSetup ring_setup(const ImageSet& images, const BatchPlan& plan, const Recipe& recipe,
-                     const LoaderOptions& options) {
-  check_image_set(images, "loader");
-  check(!images.images.device().is_cuda(), "[loader] expected images on the cpu, got images on {}",
-        images.images.device().to_string());
-  check_batch_plan(plan);
-  check(plan.samples <= images.count(), "[loader] expected {} images, got {}", plan.samples, images.count());
-  for (int axis = 1; axis < 4; ++axis)
-    check(images.images.size(axis) <= std::numeric_limits<std::int32_t>::max(),
-          "[loader] expected smaller images, got {}", images.images.shape().to_string());
-  const ImageSize size{static_cast<int>(images.images.size(1)), static_cast<int>(images.images.size(2)),
-                       static_cast<int>(images.images.size(3))};
-  RingSetup setup = sized_setup(plan, size, options);
-  setup.recipe = recipe;
-  return setup;
-}
-
 }  // namespace
 
-Loader::Loader(const ImageSet& images, const BatchPlan& plan, const Recipe& recipe,
-               const LoaderOptions& options)
-    : options_(options) {
-  check_options(options);
-  state_ = std::make_shared<const SharedLoaderState>(images, ring_setup(images, plan, recipe, options));
-  start();
+void check_loader_options(const LoaderOptions& options) {
+  check(options.workers >= 0 && options.workers <= max_workers, "[loader] expected 0 to {} workers, got {}",
+        max_workers, options.workers);
+  check(options.prefetch >= 0 && options.prefetch <= max_prefetch,
+        "[loader] expected prefetch from 0 to {} blocks, got {}", max_prefetch, options.prefetch);
+  check(options.worker_timeout_s > 0 && std::isfinite(options.worker_timeout_s),
+        "[loader] expected a worker timeout of more than 0 seconds, got {}", options.worker_timeout_s);
+  check(options.epochs >= 0, "[loader] expected 0 or more epochs, got {}", options.epochs);
+  check(options.workers == 0 || options.kind == WorkerKind::thread || !std::getenv(worker_marker),
+        "[loader] expected the program to call run_worker_if_asked() first thing in main(), but it is a "
+        "worker that loads "
+        "data");
 }
 
-Loader::Loader(std::shared_ptr<const PhotoStore> photos, const BatchPlan& plan, const PhotoRecipe& recipe,
-               const LoaderOptions& options)
+Loader::Loader(std::shared_ptr<const detail::SampleStore> samples, const BatchPlan& plan,
+               const Transform& transform, const LoaderOptions& options)
     : options_(options) {
-  check_options(options);
-  const RingSetup setup = ring_setup(*photos, plan, recipe, options);
-  state_ = std::make_shared<const SharedLoaderState>(std::move(photos), setup);
-  start();
-}
-
-void Loader::start() {
+  check_loader_options(options);
+  const RingSetup setup = ring_setup(*samples, plan, transform, options);
+  state_ = std::make_shared<const SharedLoaderState>(std::move(samples), setup);
   uses_.resize(static_cast<std::size_t>(slots()), Use::free);
   if (options_.workers == 0) {
     reader_ = state_->make_reader();
@@ -233,10 +197,10 @@ void Loader::fill_on_this_thread() {
   expect(ring.claim(slot, 0));
   try {
     fill_slot(task, slot);
-  } catch (const std::exception& error) {
+  } catch (...) {
     const std::int32_t sample = ring.status(0).sample.load();
     ring.reclaim(0);
-    fail("[loader] {}: {}", state_->describe(sample), error.what());
+    fail("[loader] {}: {}", state_->samples->describe(sample), exception_text());
   }
   expect(ring.finish(slot, 0));
   statistics_.waited_ms += filling.elapsed_ms();
@@ -254,12 +218,11 @@ LoaderStatistics Loader::statistics() const {
   LoaderStatistics all = statistics_;
   if (pool_) all.replaced_workers = pool_->replaced();
   const auto skip = [&](std::int32_t sample, const std::string& reason) {
-    all.skipped.push_back({sample, state_->describe(sample), reason});
+    all.skipped.push_back({sample, state_->samples->describe(sample), reason});
   };
   for (const std::int32_t sample : state_->ring.crashing()) skip(sample, "crashed every worker that read it");
-  if (state_->photos)
-    for (const BadSample& bad : state_->photos->bad())
-      if (bad.sample < state_->ring.setup().plan.samples) skip(bad.sample, bad.reason);
+  for (const BadSample& bad : state_->samples->bad())
+    if (bad.sample < state_->ring.setup().plan.samples) skip(bad.sample, bad.reason);
   for (const BadSample& bad : state_->ring.bad()) skip(bad.sample, bad.reason);
   return all;
 }

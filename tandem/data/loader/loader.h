@@ -16,9 +16,8 @@
 #include <string>
 #include <vector>
 
-#include "tandem/augment/recipe.h"
+#include "tandem/augment/transform.h"
 #include "tandem/data/batches.h"
-#include "tandem/data/image_set.h"
 #include "tandem/data/loader/batch_source.h"
 #include "tandem/data/loader/timeline.h"
 #include "tandem/data/loader/worker_pool.h"
@@ -32,13 +31,15 @@ struct LoaderOptions {
   int cpus = 0;      // workers are bound to the last `cpus` CPUs; 0: unbound
   double worker_timeout_s = 60;  // a worker without progress for this long is hung and replaced
   std::int64_t epochs = 0;       // nothing is prefetched beyond epoch `epochs` − 1; 0: no limit
-  // What process workers execute; empty: this program. Its main() must call run_worker() (worker.h) when its
-  // first argument is `worker`.
+  // What process workers execute; empty: this program. Its main() must call run_worker_if_asked().
   std::string program;
   std::function<void(const std::string&)> on_message;  // a worker was replaced, or a sample is skipped
   BeforeSample before_sample;    // called by thread workers; process workers have their own
   Timeline* timeline = nullptr;  // records the work of workers and the waits of the trainer
 };
+
+// Throws Error for values out of range.
+void check_loader_options(const LoaderOptions& options);
 
 // Part of the ring, valid until it is released.
 struct LoadedBlock {
@@ -64,10 +65,9 @@ struct LoaderStatistics {
 
 class Loader {
  public:
-  // `images` are on the CPU; the first plan.samples of them are used.
-  Loader(const ImageSet& images, const BatchPlan& plan, const Recipe& recipe, const LoaderOptions& options);
-  Loader(std::shared_ptr<const PhotoStore> photos, const BatchPlan& plan, const PhotoRecipe& recipe,
-         const LoaderOptions& options);
+  // Loads the first plan.samples of the samples.
+  Loader(std::shared_ptr<const detail::SampleStore> samples, const BatchPlan& plan,
+         const Transform& transform, const LoaderOptions& options);
   ~Loader();
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
@@ -80,6 +80,7 @@ class Loader {
   void release(const LoadedBlock& block);
 
   LoaderStatistics statistics() const;
+  std::int64_t image_bytes() const { return state_->ring.setup().image.bytes(); }
   std::int64_t block_images() const { return state_->ring.setup().block_images; }
   int slots() const { return state_->ring.setup().slots; }
   std::span<std::byte> memory() const { return state_->memory.bytes(); }  // the whole ring, to be pinned
@@ -88,7 +89,6 @@ class Loader {
  private:
   enum class Use { free, prefetched, acquired, abandoned };
 
-  void start();
   BlockJob job_at(std::int64_t epoch, std::int64_t first) const;
   void advance();
   void restart_at(std::int64_t epoch, std::int64_t first);

@@ -120,20 +120,4 @@ SourceBlock DevicePhotos::next_block(std::int64_t epoch, std::int64_t first, std
           .labels = labels_.data<std::int32_t>()};
 }
 
-bool photos_fit(const PhotoStore& photos, Device device) {
-  if (!photos.table().decoded()) return false;
-  std::size_t free = 0;
-  on_backend(device, "photos", [&]<Backend B>() { free = available_memory<B>(device); });
-  return static_cast<std::size_t>(photos.table().pixel_bytes()) <= free / 2;
-}
-
-std::unique_ptr<BatchSource> photo_source(std::shared_ptr<const PhotoStore> photos, const BatchPlan& plan,
-                                          const PhotoRecipe& recipe, Device device,
-                                          const LoaderOptions& options) {
-  if (!device.is_cuda()) return std::make_unique<HostPrefetcher>(std::move(photos), plan, recipe, options);
-  if (photos_fit(*photos, device))
-    return std::make_unique<DevicePhotos>(std::move(photos), plan, recipe, device, options.timeline);
-  return std::make_unique<DevicePrefetcher>(std::move(photos), plan, recipe, options, device);
-}
-
 }  // namespace tandem

@@ -1,15 +1,15 @@
-// Sources of photographs, for training (a shuffled plan and a training recipe) and for evaluation (a plan
-// that does not shuffle, evaluation_photo_recipe()). With any source a position of an epoch holds the same
-// bytes; on a GPU they may differ by one level. Where the plan shuffles, the next photograph in the order
-// replaces one that cannot be read; where it does not, the image is black with the label −1.
+// Photographs that stay on a device, for training (a shuffled plan and a training recipe) and for evaluation
+// (a plan that does not shuffle, evaluation_photo_recipe()). With any source a position of an epoch holds the
+// same bytes; on a GPU they may differ by one level. Where the plan shuffles, the next photograph in the
+// order replaces one that cannot be read; where it does not, the image is black with the label −1.
 #pragma once
 
 #include <memory>
 #include <vector>
 
 #include "tandem/augment/photo.h"
-#include "tandem/data/loader/augmented_source.h"
 #include "tandem/data/loader/batch_source.h"
+#include "tandem/data/loader/timeline.h"
 #include "tandem/data/photo_store.h"
 
 namespace tandem {
@@ -38,13 +38,5 @@ class DevicePhotos : public BatchSource {
   Tensor samples_, labels_, transformed_;
   Tensor indices_;  // 0, 1, 2, …
 };
-
-// Whether the store is decoded and needs at most half of the free memory of `device`.
-bool photos_fit(const PhotoStore& photos, Device device);
-
-// The source for a device: DevicePhotos on a GPU where the photographs fit, else a prefetcher with workers.
-std::unique_ptr<BatchSource> photo_source(std::shared_ptr<const PhotoStore> photos, const BatchPlan& plan,
-                                          const PhotoRecipe& recipe, Device device,
-                                          const LoaderOptions& options);
 
 }  // namespace tandem

@@ -17,9 +17,9 @@
 #include <string>
 #include <vector>
 
-#include "tandem/augment/photo_recipe.h"
-#include "tandem/augment/recipe.h"
+#include "tandem/augment/transform.h"
 #include "tandem/data/batches.h"
+#include "tandem/data/loader/sample_store.h"
 #include "tandem/data/skipped_sample.h"
 #include "tandem/image/image.h"
 
@@ -66,11 +66,10 @@ static_assert(std::atomic<std::int32_t>::is_always_lock_free);
 // The configuration of a ring. Trivially copyable, so that process workers read it from the ring itself.
 struct RingSetup {
   BatchPlan plan;
-  ImageSize image;                 // size of the images in the ring
-  bool photos = false;             // the samples are photographs, not images of an array
-  Recipe recipe;                   // for images of an array
-  PhotoRecipe photo;               // for photographs
-  bool fail_on_bad_photo = false;  // otherwise another photograph replaces it
+  ImageSize image;  // size of the images in the ring
+  Transform transform;
+  detail::SampleFormat format = detail::SampleFormat::array;
+  bool fail_on_bad = false;  // an unreadable sample; otherwise another one replaces it
   std::int32_t slots = 0;
   std::int32_t workers = 0;
   std::int32_t cpus = 0;          // workers are bound to the last `cpus` CPUs; 0: unbound

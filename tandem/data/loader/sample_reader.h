@@ -1,13 +1,15 @@
-// What a worker does for one sample: reads an image of an in-memory set or a photograph, and augments it.
-// Each worker has a reader of its own.
+// What a worker does for one sample: reads its image and transforms it. Each worker has a reader of its own.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
 
-#include "tandem/data/loader/ring.h"
+#include "tandem/augment/transform.h"
+#include "tandem/core/philox.h"
+#include "tandem/data/dataset.h"
 #include "tandem/data/photo_store.h"
+#include "tandem/image/image.h"
 
 namespace tandem {
 
@@ -20,14 +22,23 @@ class SampleReader {
   virtual void prefetch(std::int32_t sample) const { static_cast<void>(sample); }
   // Whether the sample is known not to be readable before it is tried.
   virtual bool is_missing(std::int32_t sample) const { return static_cast<void>(sample), false; }
-  // Writes setup.image.bytes() bytes. False: the photograph cannot be read, and `reason` says why.
+  // Writes the bytes of one transformed image. False: the photograph cannot be read, and `reason` says why.
   virtual bool read(const RandomKey& key, std::uint8_t* out, std::string& reason) = 0;
 };
 
-// Contiguous images of setup.image's size. The arrays must outlive the reader.
-std::unique_ptr<SampleReader> make_array_reader(const RingSetup& setup, const std::uint8_t* images,
-                                                const std::int32_t* labels);
+// Contiguous images of one size. The arrays must outlive the reader.
+struct ImageArray {
+  ImageSize size;
+  const std::uint8_t* images = nullptr;
+  const std::int32_t* labels = nullptr;
+};
+std::unique_ptr<SampleReader> make_array_reader(const Transform& transform, const ImageArray& array);
 
-std::unique_ptr<SampleReader> make_photo_reader(const RingSetup& setup, const PhotoTable& photos);
+// `size` is that of the transformed images. A transform that does not resize requires photographs of that
+// size.
+std::unique_ptr<SampleReader> make_photo_reader(const Transform& transform, const ImageSize& size,
+                                                const PhotoTable& photos);
+std::unique_ptr<SampleReader> make_dataset_reader(const Transform& transform, const ImageSize& size,
+                                                  std::shared_ptr<const Dataset> dataset);
 
 }  // namespace tandem

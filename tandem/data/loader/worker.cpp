@@ -46,7 +46,7 @@ class SkippedSamples {
 
 // Records a photograph that could not be decoded.
 void report_bad(const Ring& ring, std::int32_t sample, const std::string& reason) {
-  check(!ring.setup().fail_on_bad_photo, "{}", reason);
+  check(!ring.setup().fail_on_bad, "{}", reason);
   check(ring.add_bad(sample, reason),
         "expected photographs that can be read, but this is the {}th that cannot: {}", max_bad + 1, reason);
 }
@@ -98,25 +98,21 @@ void die_with_parent(pid_t parent) {
   if (::getppid() != parent) ::_exit(1);
 }
 
-// Reads the data of a process worker: photographs, or labels followed by images.
-std::unique_ptr<SampleReader> reader_for(const RingSetup& setup, std::span<const std::byte> data) {
-  if (setup.photos) {
-    const PhotoTable photos = PhotoTable::attach(data);
-    check(photos.count() >= setup.plan.samples, "[worker] expected {} photographs, got {}",
-          setup.plan.samples, photos.count());
-    return make_photo_reader(setup, photos);
-  }
-  const std::int64_t label_bytes = 4 * setup.plan.samples;
-  check(static_cast<std::int64_t>(data.size()) >= label_bytes + setup.plan.samples * setup.image.bytes(),
-        "[worker] expected {} images, got {} bytes", setup.plan.samples, data.size());
-  return make_array_reader(setup, reinterpret_cast<const std::uint8_t*>(data.data() + label_bytes),
-                           reinterpret_cast<const std::int32_t*>(data.data()));
-}
-
 }  // namespace
 
-std::string describe_sample(std::int32_t sample) {
-  return fmt::format("sample {} of the training images", sample);
+std::string exception_text() {
+  try {
+    throw;
+  } catch (const std::exception& error) {
+    return error.what();
+  } catch (...) {
+    return "an exception that is not a std::exception";
+  }
+}
+
+void report_exception(const Ring& ring, std::int32_t sample, const PipeQueue& results) {
+  ring.report_failure(sample, exception_text());
+  notify_trainer(results, -1);
 }
 
 bool fill_slot(const WorkerTask& task, int slot) {
@@ -175,9 +171,8 @@ void run_worker_loop(const WorkerTask& task) {
       if (!fill_slot(task, slot)) return;
       if (ring.finish(slot, task.worker) && !notify_trainer(*task.results, slot)) return;
     }
-  } catch (const std::exception& error) {
-    ring.report_failure(ring.status(task.worker).sample.load(), error.what());
-    notify_trainer(*task.results, -1);
+  } catch (...) {
+    report_exception(ring, ring.status(task.worker).sample.load(), *task.results);
   }
 }
 
@@ -221,7 +216,17 @@ int run_worker(const std::vector<std::string>& arguments, const BeforeSample& be
   const Ring ring = Ring::attach(memory.bytes());
   const RingSetup& setup = ring.setup();
   check(worker < setup.workers, "[worker] expected a worker index below {}, got {}", setup.workers, worker);
-  const std::unique_ptr<SampleReader> reader = reader_for(setup, data.bytes());
+  std::unique_ptr<SampleReader> reader;
+  try {
+    reader = detail::attach_reader({.format = setup.format,
+                                    .transform = setup.transform,
+                                    .size = setup.image,
+                                    .samples = setup.plan.samples},
+                                   data.bytes());
+  } catch (...) {  // of a user's factory, for example: starting the worker again would not help
+    report_exception(ring, -1, results);
+    return 1;
+  }
   run_worker_loop({.ring = ring,
                    .reader = reader.get(),
                    .worker = worker,

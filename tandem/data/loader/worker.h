@@ -27,8 +27,10 @@ struct WorkerTask {
   BeforeSample before_sample = {};
 };
 
-// "sample 17 of the training images"
-std::string describe_sample(std::int32_t sample);
+// The text of the exception that is being handled.
+std::string exception_text();
+// Reports it in the ring, and wakes the trainer.
+void report_exception(const Ring& ring, std::int32_t sample, const PipeQueue& results);
 
 // Fills a claimed slot. The image at a position depends only on the plan, the recipe, the position and which
 // samples cannot be used (crashing ones, unreadable photographs). An unusable sample is replaced by the next
@@ -40,7 +42,7 @@ bool fill_slot(const WorkerTask& task, int slot);
 void run_worker_loop(const WorkerTask& task);
 
 // Set in the environment of process workers. A program that was started as a worker but does not call
-// run_worker() must not start workers of its own.
+// run_worker_if_asked() must not start workers of its own.
 inline constexpr const char* worker_marker = "TANDEM_WORKER";
 
 // The descriptors of a process worker, which it must inherit under the same numbers.

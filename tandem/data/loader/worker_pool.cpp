@@ -25,28 +25,10 @@ constexpr double min_start_timeout_s = 10;  // loading a program takes a while
 
 }  // namespace
 
-SharedLoaderState::SharedLoaderState(const ImageSet& given, const RingSetup& setup)
+SharedLoaderState::SharedLoaderState(std::shared_ptr<const detail::SampleStore> given, const RingSetup& setup)
     : memory(Ring::bytes_for(setup), "the loader's ring", "lower prefetch"),
       ring(Ring::make(memory.bytes(), setup)),
-      images(given.slice(0, setup.plan.samples)) {
-  images.images = images.images.contiguous();
-  images.labels = images.labels.contiguous();
-}
-
-SharedLoaderState::SharedLoaderState(std::shared_ptr<const PhotoStore> given, const RingSetup& setup)
-    : memory(Ring::bytes_for(setup), "the loader's ring", "lower prefetch"),
-      ring(Ring::make(memory.bytes(), setup)),
-      photos(std::move(given)) {}
-
-std::unique_ptr<SampleReader> SharedLoaderState::make_reader() const {
-  if (photos) return make_photo_reader(ring.setup(), photos->table());
-  return make_array_reader(ring.setup(), images.images.data<std::uint8_t>(),
-                           images.labels.data<std::int32_t>());
-}
-
-std::string SharedLoaderState::describe(std::int32_t sample) const {
-  return photos ? photos->table().path(sample) : describe_sample(sample);
-}
+      samples(std::move(given)) {}
 
 WorkerPool::WorkerPool(std::shared_ptr<const SharedLoaderState> state, const WorkerPoolOptions& options)
     : state_(std::move(state)), options_(options) {
@@ -56,7 +38,8 @@ WorkerPool::WorkerPool(std::shared_ptr<const SharedLoaderState> state, const Wor
   jobs_write_ = Descriptor(fds[1]);
   ::fcntl(jobs_write_.get(), F_SETFL, O_NONBLOCK);
   results_ = std::make_shared<PipeQueue>();
-  if (options_.kind == WorkerKind::process && !state_->photos) copy_data();
+  if (options_.kind == WorkerKind::process)
+    data_ = state_->samples->worker_memory(state_->ring.setup().plan.samples);
   worker_slots_.resize(static_cast<std::size_t>(state_->ring.setup().workers));
   try {
     for (int worker = 0; worker < state_->ring.setup().workers; ++worker) start(worker);
@@ -83,15 +66,6 @@ void WorkerPool::stop() noexcept {
   }
 }
 
-void WorkerPool::copy_data() {
-  const ImageSet& set = state_->images;
-  const std::int64_t label_bytes = 4 * set.count(), image_bytes = set.images.numel();
-  data_ = SharedMemory(label_bytes + image_bytes, "the data set for process workers",
-                       "use thread workers or fewer images");
-  std::memcpy(data_.data(), set.labels.bytes(), static_cast<std::size_t>(label_bytes));
-  std::memcpy(data_.data() + label_bytes, set.images.bytes(), static_cast<std::size_t>(image_bytes));
-}
-
 void WorkerPool::start(int worker) {
   WorkerSlot& worker_slot = worker_slots_[static_cast<std::size_t>(worker)];
   WorkerStatus& status = state_->ring.status(worker);
@@ -101,7 +75,7 @@ void WorkerPool::start(int worker) {
   const WideAffinity all_cpus;
   if (options_.kind == WorkerKind::process) {
     const WorkerFiles files{.ring = state_->memory.fd(),
-                            .data = state_->photos ? state_->photos->memory().fd() : data_.fd(),
+                            .data = data_->fd(),
                             .jobs = jobs_read_->get(),
                             .results = results_->ends()};
     std::vector<std::string> arguments = worker_arguments(files, worker);
@@ -112,7 +86,12 @@ void WorkerPool::start(int worker) {
   // The thread shares ownership of what it uses: a hung one outlives this object.
   const auto run = [state = state_, jobs = jobs_read_, results = results_, worker,
                     before_sample = options_.before_sample] {
-    const std::unique_ptr<SampleReader> reader = state->make_reader();
+    std::unique_ptr<SampleReader> reader;
+    try {
+      reader = state->make_reader();
+    } catch (...) {
+      return report_exception(state->ring, -1, *results);
+    }
     run_worker_loop({.ring = state->ring,
                      .reader = reader.get(),
                      .worker = worker,
@@ -159,7 +138,7 @@ void WorkerPool::poll(std::chrono::milliseconds timeout) {
   if (found > 0 && wanted[0].revents != 0)
     for (std::int64_t left = results_->length(); left > 0; --left) results_->get();
   if (const auto failure = state_->ring.failure()) {
-    const std::string where = failure->sample < 0 ? "a worker" : state_->describe(failure->sample);
+    const std::string where = failure->sample < 0 ? "a worker" : state_->samples->describe(failure->sample);
     fail("[loader] {}: {}", where, failure->text);
   }
   if (processes)
@@ -194,7 +173,7 @@ void WorkerPool::replace_worker(int worker, const std::string& how) {
         "[loader] expected {} to run as a worker, but it failed {} times before it took a job: {}",
         options_.program, max_failed_starts, how);
   log(sample < 0 ? fmt::format("{}; a new worker replaces it", how)
-                 : fmt::format("{} at {}; a new worker replaces it", how, state_->describe(sample)));
+                 : fmt::format("{} at {}; a new worker replaces it", how, state_->samples->describe(sample)));
   if (sample >= 0) count_crash(sample);
   start(worker);
   announce_posted();
@@ -210,9 +189,10 @@ void WorkerPool::count_crash(std::int32_t sample) {
   check(consecutive_crashing_ < max_consecutive_crashing &&
             crashing + 1 < state_->ring.setup().plan.samples && crashing < max_crashing,
         "[loader] expected samples that can be read, but {} of them crashed {} workers each, the last {}",
-        crashing + 1, max_crashes, state_->describe(sample));
+        crashing + 1, max_crashes, state_->samples->describe(sample));
   state_->ring.add_crashing(sample);
-  log(fmt::format("{} crashed {} workers and is skipped from now on", state_->describe(sample), max_crashes));
+  log(fmt::format("{} crashed {} workers and is skipped from now on", state_->samples->describe(sample),
+                  max_crashes));
 }
 
 void WorkerPool::clear_suspects(std::span<const std::int32_t> samples) {
@@ -247,7 +227,7 @@ void WorkerPool::check_progress(int worker, bool jobs_wait) {
   const double elapsed_s = static_cast<double>(now - since_ns) / second_ns;
   if (elapsed_s < timeout_s) return;
   const std::int32_t sample = status.sample.load();
-  const std::string where = sample < 0 ? "" : " at " + state_->describe(sample);
+  const std::string where = sample < 0 ? "" : " at " + state_->samples->describe(sample);
   if (options_.kind == WorkerKind::thread) {
     has_hung_thread_ = true;
     fail("[loader] {} has made no progress for {:.1f} s{}; a thread cannot be replaced: use process workers",

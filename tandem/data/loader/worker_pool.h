@@ -13,14 +13,13 @@
 #include <thread>
 #include <vector>
 
-#include "tandem/data/image_set.h"
+#include "tandem/data/loader/sample_store.h"
 #include "tandem/data/loader/worker.h"
+#include "tandem/data/loader/worker_kind.h"
 #include "tandem/process/child_process.h"
 #include "tandem/process/shared_memory.h"
 
 namespace tandem {
-
-enum class WorkerKind { thread, process };
 
 struct WorkerPoolOptions {
   WorkerKind kind = WorkerKind::thread;
@@ -33,18 +32,16 @@ struct WorkerPoolOptions {
 // The memory the workers and the trainer share. Thread workers share its ownership: a hung thread may outlive
 // the loader.
 struct SharedLoaderState {
-  SharedLoaderState(const ImageSet& images, const RingSetup& setup);
-  SharedLoaderState(std::shared_ptr<const PhotoStore> photos, const RingSetup& setup);
+  SharedLoaderState(std::shared_ptr<const detail::SampleStore> samples, const RingSetup& setup);
 
   // A reader for one worker in this process.
-  std::unique_ptr<SampleReader> make_reader() const;
-  // A photograph's path, or describe_sample().
-  std::string describe(std::int32_t sample) const;
+  std::unique_ptr<SampleReader> make_reader() const {
+    return samples->make_reader(ring.setup().transform, ring.setup().image);
+  }
 
   SharedMemory memory;
   Ring ring;
-  ImageSet images;                           // empty when the samples are photographs
-  std::shared_ptr<const PhotoStore> photos;  // null when they are not
+  std::shared_ptr<const detail::SampleStore> samples;
 };
 
 class WorkerPool {
@@ -81,7 +78,6 @@ class WorkerPool {
 
   void start(int worker);
   void stop() noexcept;
-  void copy_data();
   void announce_posted();
   void replace_worker(int worker, const std::string& how);
   void count_crash(std::int32_t sample);
@@ -91,7 +87,7 @@ class WorkerPool {
 
   std::shared_ptr<const SharedLoaderState> state_;
   WorkerPoolOptions options_;
-  SharedMemory data_;  // labels, then images, for process workers; photographs are in shared memory already
+  std::shared_ptr<const SharedMemory> data_;  // for process workers
   std::shared_ptr<const Descriptor> jobs_read_;
   Descriptor jobs_write_;
   std::shared_ptr<PipeQueue> results_;

@@ -129,9 +129,9 @@ __global__ void __launch_bounds__(threads)
     sum_moments(Partition partition, C* __restrict__ partial, const T* __restrict__ x) {
   using Values = Pack<T, width>;
   sum_part<width>(partition, partial, [&](std::int64_t at, int channel, C(&sums)[2][width]) {
-    const Values values = *reinterpret_cast<const Values*>(x + at);
-    const Values first = *reinterpret_cast<const Values*>(
-        x + blockIdx.z * partition.batch_rows * partition.channels + channel);
+    const Values values = load_pack<width>(x + at);
+    const Values first =
+        load_pack<width>(x + blockIdx.z * partition.batch_rows * partition.channels + channel);
 #pragma unroll
     for (int i = 0; i < width; ++i) {
       const C value = convert<C>(values.value[i]) - convert<C>(first.value[i]);
@@ -209,9 +209,9 @@ __global__ void __launch_bounds__(threads)
       shift[i] = bias[channel + i];
     }
     rows([&](std::int64_t at) {
-      Values values = *reinterpret_cast<const Values*>(x + at);
+      Values values = load_pack<width>(x + at);
       [[maybe_unused]] Values others = values;
-      if constexpr (has_residual) others = *reinterpret_cast<const Values*>(residual + at);
+      if constexpr (has_residual) others = load_pack<width>(residual + at);
 #pragma unroll
       for (int i = 0; i < width; ++i) {
         C value = (convert<C>(values.value[i]) - center[i]) * scale[i] + shift[i];
@@ -219,7 +219,7 @@ __global__ void __launch_bounds__(threads)
         if constexpr (relu) value = value < 0 ? C{0} : value;
         values.value[i] = convert<T>(value);
       }
-      *reinterpret_cast<Values*>(y + at) = values;
+      store_pack(y + at, values);
     });
   });
 }
@@ -271,10 +271,10 @@ __global__ void __launch_bounds__(threads)
       static_cast<int>(blockIdx.y) * partition.lanes + static_cast<int>(threadIdx.x) % partition.lanes;
   const ThreadChannels<width, C> own(channel_values, lane < partition.packs ? lane * width : 0);
   sum_part<width>(partition, partial, [&](std::int64_t at, int, C(&sums)[2][width]) {
-    Values gradient = *reinterpret_cast<const Values*>(dy + at);
-    const Values values = *reinterpret_cast<const Values*>(x + at);
+    Values gradient = load_pack<width>(dy + at);
+    const Values values = load_pack<width>(x + at);
     [[maybe_unused]] Values results = values;
-    if constexpr (mask == ReluMask::from_y) results = *reinterpret_cast<const Values*>(y + at);
+    if constexpr (mask == ReluMask::from_y) results = load_pack<width>(y + at);
 #pragma unroll
     for (int i = 0; i < width; ++i) {
       const C value = convert<C>(values.value[i]);
@@ -283,7 +283,7 @@ __global__ void __launch_bounds__(threads)
       sums[0][i] += g;
       sums[1][i] += g * (value - own.center[i]);
     }
-    if constexpr (writes) *reinterpret_cast<Values*>(dresidual + at) = gradient;
+    if constexpr (writes) store_pack(dresidual + at, gradient);
   });
 }
 
@@ -324,10 +324,10 @@ __global__ void __launch_bounds__(threads)
     for (int i = 0; i < width; ++i)
       a[i] = factors.a[channel + i], b[i] = factors.b[channel + i], c[i] = factors.c[channel + i];
     rows([&](std::int64_t at) {
-      const Values gradient = *reinterpret_cast<const Values*>(dy + at);
-      Values values = *reinterpret_cast<const Values*>(x + at);
+      const Values gradient = load_pack<width>(dy + at);
+      Values values = load_pack<width>(x + at);
       [[maybe_unused]] Values results = values;
-      if constexpr (mask == ReluMask::from_y) results = *reinterpret_cast<const Values*>(y + at);
+      if constexpr (mask == ReluMask::from_y) results = load_pack<width>(y + at);
 #pragma unroll
       for (int i = 0; i < width; ++i) {
         const C value = convert<C>(values.value[i]);
@@ -335,7 +335,7 @@ __global__ void __launch_bounds__(threads)
             own.template relu_gradient<mask>(convert<C>(gradient.value[i]), value, results.value[i], i);
         values.value[i] = convert<T>(a[i] * g + b[i] * (value - own.center[i]) + c[i]);
       }
-      *reinterpret_cast<Values*>(dx + at) = values;
+      store_pack(dx + at, values);
     });
   });
 }

@@ -43,7 +43,7 @@ void fold_batch_norm_kernel<Backend::cuda>(const FoldBatchNormPlan& plan, Stream
   on_dtype(TypeList<float, double>{}, plan.from, "fold_batch_norm", [&]<class From>() {
     on_dtype(FloatTypes{}, plan.to, "fold_batch_norm", [&]<class To>() {
       constexpr int width = static_cast<int>(16 / std::max(sizeof(From), sizeof(To)));
-      const bool aligned = reinterpret_cast<std::uintptr_t>(plan.weight) % (width * sizeof(From)) == 0;
+      const bool aligned = is_aligned<width>(reinterpret_cast<const From*>(plan.weight));
       if (aligned && plan.filter_size % width == 0)
         launch<width, From, To>(plan, stream);
       else

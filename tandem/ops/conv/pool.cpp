@@ -25,6 +25,10 @@ struct Span {
   std::int64_t begin, end;
 };
 
+struct Area {
+  Span rows, columns;
+};
+
 // Calls f(image, y, x) for every pixel of images of `size`, in parallel.
 template <class F>
 void for_each_pixel(std::int64_t images, YX size, std::int64_t channels, const F& f) {
@@ -40,6 +44,33 @@ void for_each_pixel(std::int64_t images, YX size, std::int64_t channels, const F
 template <class T, class C>
 [[gnu::always_inline]] inline void store(T* to, const C* from, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) to[i] = convert<T>(from[i]);
+}
+
+// Some channels of one pixel.
+struct PixelChannels {
+  std::int64_t image, row, column, first, count;
+
+  // The offset of these channels at position (y, x) of the same image in images of `size`.
+  std::int64_t offset_at(YX size, std::int64_t y, std::int64_t x, std::int64_t channels) const {
+    return ((image * size.y + y) * size.x + x) * channels + first;
+  }
+};
+
+// Writes a sum to every pixel of `to`, images of `size`. window(row, column) is computed once per pixel;
+// accumulate(window, at, sum) adds to the sums of a block of channels, which begin as 0.
+template <class T, class W, class F>
+void write_sums(const PoolPlan& plan, YX size, T* to, const W& window, const F& accumulate) {
+  for_each_pixel(
+      plan.images, size, plan.channels,
+      [&](std::int64_t image, std::int64_t row, std::int64_t column) __attribute__((always_inline)) {
+        const auto pixel_window = window(row, column);
+        for (std::int64_t c = 0; c < plan.channels; c += channel_block) {
+          const PixelChannels at{image, row, column, c, std::min(channel_block, plan.channels - c)};
+          ComputeType<T> sum[channel_block] = {};
+          accumulate(pixel_window, at, sum);
+          store(to + at.offset_at(size, row, column, plan.channels), sum, at.count);
+        }
+      });
 }
 
 // One axis of a sliding window.
@@ -107,32 +138,38 @@ void max_pool(const PoolPlan& plan, T* y, std::uint8_t* argmax, const T* x) {
 }
 
 // Every pixel of x gathers from the windows that contain it, so no two threads write to the same element.
+// Axes is Axis or Regions; add(at, output, from, sum) adds the share of that output, whose channels stand at
+// offset `from`.
+template <class T, class Axes, class F>
+void gather_gradient(const PoolPlan& plan, T* dx, const Axes& vertical, const Axes& horizontal,
+                     const F& add) {
+  using C = ComputeType<T>;
+  const auto outputs = [&](std::int64_t row, std::int64_t column) __attribute__((always_inline)) {
+    return Area{vertical.outputs(row), horizontal.outputs(column)};
+  };
+  const auto gather = [&](const Area& area, const PixelChannels& at, C* sum) __attribute__((always_inline)) {
+    for (std::int64_t oy = area.rows.begin; oy < area.rows.end; ++oy)
+      for (std::int64_t ox = area.columns.begin; ox < area.columns.end; ++ox)
+        add(at, YX{oy, ox}, at.offset_at(plan.out, oy, ox, plan.channels), sum);
+  };
+  write_sums(plan, plan.in, dx, outputs, gather);
+}
+
 template <class T>
 void max_pool_gradient(const PoolPlan& plan, T* dx, const T* dy, const std::uint8_t* argmax) {
   using C = ComputeType<T>;
   const Axis vertical = vertical_axis(plan), horizontal = horizontal_axis(plan);
-  for_each_pixel(
-      plan.images, plan.in, plan.channels,
-      [&](std::int64_t image, std::int64_t row, std::int64_t column) __attribute__((always_inline)) {
-        const Span rows = vertical.outputs(row), columns = horizontal.outputs(column);
-        const std::int64_t pixel = (image * plan.in.y + row) * plan.in.x + column;
-        for (std::int64_t c = 0; c < plan.channels; c += channel_block) {
-          const std::int64_t count = std::min(channel_block, plan.channels - c);
-          C sum[channel_block] = {};
-          for (std::int64_t oy = rows.begin; oy < rows.end; ++oy)
-            for (std::int64_t ox = columns.begin; ox < columns.end; ++ox) {
-              const std::int64_t ky = row + vertical.padding - oy * vertical.stride;
-              const std::int64_t kx = column + horizontal.padding - ox * horizontal.stride;
-              if (ky % vertical.dilation != 0 || kx % horizontal.dilation != 0) continue;
-              const auto tap = static_cast<std::int32_t>(ky / vertical.dilation * plan.kernel.x +
-                                                         kx / horizontal.dilation);
-              const std::int64_t from = ((image * plan.out.y + oy) * plan.out.x + ox) * plan.channels + c;
-              for (std::int64_t i = 0; i < count; ++i)
-                sum[i] += argmax[from + i] == tap ? convert<C>(dy[from + i]) : C{0};
-            }
-          store(dx + pixel * plan.channels + c, sum, count);
-        }
-      });
+  const auto add = [&](const PixelChannels& at, YX output, std::int64_t from, C* sum)
+      __attribute__((always_inline)) {
+    const std::int64_t ky = at.row + vertical.padding - output.y * vertical.stride;
+    const std::int64_t kx = at.column + horizontal.padding - output.x * horizontal.stride;
+    if (ky % vertical.dilation != 0 || kx % horizontal.dilation != 0) return;
+    const auto tap =
+        static_cast<std::int32_t>(ky / vertical.dilation * plan.kernel.x + kx / horizontal.dilation);
+    for (std::int64_t i = 0; i < at.count; ++i)
+      sum[i] += argmax[from + i] == tap ? convert<C>(dy[from + i]) : C{0};
+  };
+  gather_gradient(plan, dx, vertical, horizontal, add);
 }
 
 // Which positions of an axis each output of average pooling covers, and the inverse.
@@ -161,48 +198,32 @@ template <class T>
 void avg_pool(const PoolPlan& plan, bool adaptive, T* y, const T* x) {
   using C = ComputeType<T>;
   const Regions vertical{vertical_axis(plan), adaptive}, horizontal{horizontal_axis(plan), adaptive};
-  for_each_pixel(
-      plan.images, plan.out, plan.channels,
-      [&](std::int64_t image, std::int64_t row, std::int64_t column) __attribute__((always_inline)) {
-        const Span rows = vertical.positions(row), columns = horizontal.positions(column);
-        const auto size = static_cast<C>(vertical.size(row) * horizontal.size(column));
-        const std::int64_t pixel = (image * plan.out.y + row) * plan.out.x + column;
-        for (std::int64_t c = 0; c < plan.channels; c += channel_block) {
-          const std::int64_t count = std::min(channel_block, plan.channels - c);
-          C sum[channel_block] = {};
-          for (std::int64_t from_y = rows.begin; from_y < rows.end; ++from_y)
-            for (std::int64_t from_x = columns.begin; from_x < columns.end; ++from_x) {
-              const T* from = x + ((image * plan.in.y + from_y) * plan.in.x + from_x) * plan.channels + c;
-              for (std::int64_t i = 0; i < count; ++i) sum[i] += convert<C>(from[i]);
-            }
-          for (std::int64_t i = 0; i < count; ++i) sum[i] /= size;
-          store(y + pixel * plan.channels + c, sum, count);
-        }
-      });
+  const auto positions = [&](std::int64_t row, std::int64_t column) __attribute__((always_inline)) {
+    return Area{vertical.positions(row), horizontal.positions(column)};
+  };
+  const auto average = [&](const Area& area, const PixelChannels& at, C* sum) __attribute__((always_inline)) {
+    for (std::int64_t from_y = area.rows.begin; from_y < area.rows.end; ++from_y)
+      for (std::int64_t from_x = area.columns.begin; from_x < area.columns.end; ++from_x) {
+        const T* from = x + at.offset_at(plan.in, from_y, from_x, plan.channels);
+        for (std::int64_t i = 0; i < at.count; ++i) sum[i] += convert<C>(from[i]);
+      }
+    const auto size = static_cast<C>(vertical.size(at.row) * horizontal.size(at.column));
+    for (std::int64_t i = 0; i < at.count; ++i) sum[i] /= size;
+  };
+  write_sums(plan, plan.out, y, positions, average);
 }
 
 template <class T>
 void avg_pool_gradient(const PoolPlan& plan, bool adaptive, T* dx, const T* dy) {
   using C = ComputeType<T>;
   const Regions vertical{vertical_axis(plan), adaptive}, horizontal{horizontal_axis(plan), adaptive};
-  for_each_pixel(
-      plan.images, plan.in, plan.channels,
-      [&](std::int64_t image, std::int64_t row, std::int64_t column) __attribute__((always_inline)) {
-        const Span rows = vertical.outputs(row), columns = horizontal.outputs(column);
-        const std::int64_t pixel = (image * plan.in.y + row) * plan.in.x + column;
-        for (std::int64_t c = 0; c < plan.channels; c += channel_block) {
-          const std::int64_t count = std::min(channel_block, plan.channels - c);
-          C sum[channel_block] = {};
-          for (std::int64_t oy = rows.begin; oy < rows.end; ++oy)
-            for (std::int64_t ox = columns.begin; ox < columns.end; ++ox) {
-              const T* from = dy + ((image * plan.out.y + oy) * plan.out.x + ox) * plan.channels + c;
-              const auto share =
-                  static_cast<C>(1.0 / static_cast<double>(vertical.size(oy) * horizontal.size(ox)));
-              for (std::int64_t i = 0; i < count; ++i) sum[i] += convert<C>(from[i]) * share;
-            }
-          store(dx + pixel * plan.channels + c, sum, count);
-        }
-      });
+  const auto add = [&](const PixelChannels& at, YX output, std::int64_t from, C* sum)
+      __attribute__((always_inline)) {
+    const auto share =
+        static_cast<C>(1.0 / static_cast<double>(vertical.size(output.y) * horizontal.size(output.x)));
+    for (std::int64_t i = 0; i < at.count; ++i) sum[i] += convert<C>(dy[from + i]) * share;
+  };
+  gather_gradient(plan, dx, vertical, horizontal, add);
 }
 
 }  // namespace

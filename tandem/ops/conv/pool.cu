@@ -63,8 +63,7 @@ __device__ void max_pool_row(const PoolPlan& p, std::int64_t image, int out_row,
       for (int kx = 0; kx < kernel_x; ++kx) {
         const int column = first_x + kx * static_cast<int>(p.window.dilation.x);
         if (column < 0 || column >= in_x) continue;
-        const auto values = *reinterpret_cast<const Pack<T, width>*>(
-            from + std::int64_t{row * in_x + column} * p.channels + channel);
+        const auto values = load_pack<width>(from + std::int64_t{row * in_x + column} * p.channels + channel);
 #pragma unroll
         for (int j = 0; j < width; ++j) {
           const C value = convert<C>(values.value[j]);
@@ -131,8 +130,8 @@ __device__ void max_pool_gradient_row(const PoolPlan& p, std::int64_t image, int
         const int tap_x = dilation_x > 1 ? offset_x / dilation_x : offset_x;
         const auto tap = static_cast<std::uint8_t>(tap_y * kernel_x + tap_x);
         const std::int64_t from = from_image + std::int64_t{y * out_x + x} * p.channels + channel;
-        const auto best = *reinterpret_cast<const Pack<std::uint8_t, width>*>(argmax + from);
-        const auto gradient = *reinterpret_cast<const Pack<T, width>*>(dy + from);
+        const auto best = load_pack<width>(argmax + from);
+        const auto gradient = load_pack<width>(dy + from);
 #pragma unroll
         for (int j = 0; j < width; ++j)
           if (best.value[j] == tap) sum[j] += convert<C>(gradient.value[j]);
@@ -184,8 +183,7 @@ __global__ void __launch_bounds__(threads)
     C sum[width] = {};
     for (std::int64_t in_y = rows.begin; in_y < rows.end; ++in_y)
       for (std::int64_t in_x = columns.begin; in_x < columns.end; ++in_x) {
-        const auto values =
-            *reinterpret_cast<const Pack<T, width>*>(x + offset_of(at, in_y, in_x, p.in, p.channels));
+        const auto values = load_pack<width>(x + offset_of(at, in_y, in_x, p.in, p.channels));
 #pragma unroll
         for (int j = 0; j < width; ++j) sum[j] += convert<C>(values.value[j]);
       }
@@ -225,8 +223,7 @@ __global__ void __launch_bounds__(threads) avg_pool_gradient(PoolPlan p, bool ad
         const Region columns =
             region_of(adaptive, x, p.in.x, p.out.x, p.kernel.x, p.window.stride.x, p.window.padding.x);
         const auto share = C{1} / static_cast<C>(rows.divisor * columns.divisor);
-        const auto gradient =
-            *reinterpret_cast<const Pack<T, width>*>(dy + offset_of(at, y, x, p.out, p.channels));
+        const auto gradient = load_pack<width>(dy + offset_of(at, y, x, p.out, p.channels));
 #pragma unroll
         for (int j = 0; j < width; ++j) sum[j] += share * convert<C>(gradient.value[j]);
       }

@@ -2,14 +2,26 @@
 
 #include <utility>
 
+#include "tandem/core/check.h"
 #include "tandem/device/on_backend.h"
+#include "tandem/ops/cast.h"
 #include "tandem/optim/fused_optimizer.h"
 #include "tandem/train/engines/mlp_engine.h"
 #include "tandem/train/engines/module_engine.h"
 
 namespace tandem {
 
+Tensor TrainingTask::compute_loss(const Tensor& outputs, const Tensor& labels) const {
+  if (!loss_function) return tandem::compute_loss(loss, outputs, labels, label_smoothing);
+  const Tensor value = loss_function(outputs, cast(labels, DType::i64));
+  check(value.defined() && value.numel() == 1 && is_floating(value.dtype()),
+        "[fit] expected a loss_function that returns a scalar, got {}",
+        value.defined() ? value.shape().to_string() : "an undefined tensor");
+  return value.rank() == 0 ? value : value.reshape({});
+}
+
 std::unique_ptr<Engine> make_engine(const TrainingTask& task) {
+  if (task.loss_function) return std::make_unique<ModuleEngine>(task);
   auto fast =
       on_backend(task.source.device(), "train", [&]<Backend B>() { return make_mlp_engine<B>(task); });
   return fast ? std::move(fast) : std::make_unique<ModuleEngine>(task);

@@ -32,7 +32,11 @@ struct TrainingTask {
   MatmulPrecision precision = MatmulPrecision::fp32;
   ImageInput input = {};
   MixRecipe mix = {};
+  LossFunction loss_function = {};  // instead of `loss` and `label_smoothing`, if there is one
+  bool capture_graphs = true;       // on a GPU
 
+  // The mean loss of a batch; labels are i32.
+  Tensor compute_loss(const Tensor& outputs, const Tensor& labels) const;
   const BatchPlan& batches() const { return source.plan(); }
 };
 

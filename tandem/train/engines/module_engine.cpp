@@ -177,7 +177,7 @@ void ModuleEngine::prepare(std::int64_t epoch, std::int64_t step, std::int64_t b
 
 void ModuleEngine::run_captured(GraphRunners& runners, std::int64_t rows,
                                 void (ModuleEngine::*work)(std::int64_t)) {
-  if (!stream_) return (this->*work)(rows);
+  if (!stream_ || !task_.capture_graphs) return (this->*work)(rows);
   runners.try_emplace(rows, task_.source.device()).first->second.run([&] {
     // Derived tensors (folded norms) computed in a capture live in the graph's memory: drop them on both
     // sides.
@@ -206,10 +206,9 @@ void ModuleEngine::compute_step(std::int64_t rows) {
   const Tensor labels = of_step(step_.labels, labels_);
   const Tensor outputs =
       frozen_ ? frozen_->head(step_.features.slice(0, 0, rows)) : task_.model.forward(network_images(rows));
-  Tensor loss = compute_loss(task_.loss, outputs, labels, task_.label_smoothing);
+  Tensor loss = task_.compute_loss(outputs, labels);
   if (!task_.mix.empty()) {
-    const Tensor other =
-        compute_loss(task_.loss, outputs, of_step(step_.mixed_labels, mixed_labels_), task_.label_smoothing);
+    const Tensor other = task_.compute_loss(outputs, of_step(step_.mixed_labels, mixed_labels_));
     loss = add(other, multiply(subtract(loss, other), label_weight_));
   }
   backward(loss);
@@ -247,7 +246,9 @@ void ModuleEngine::step_own_optimizer() {
 
 std::string ModuleEngine::description() const {
   const Device device = task_.source.device();
-  if (device.is_cuda()) return "operations captured as graphs on " + device.to_string();
+  if (device.is_cuda())
+    return (task_.capture_graphs ? "operations captured as graphs on " : "operations one by one on ") +
+           device.to_string();
   return fmt::format("operations one by one on the CPU, {} thread{}", thread_count(),
                      thread_count() == 1 ? "" : "s");
 }

@@ -1,0 +1,29 @@
+#include "apps/tandem/advice.h"
+
+#include <fmt/format.h>
+
+namespace tandem {
+namespace {
+
+struct Advice {
+  std::string_view words;  // in the error's text
+  std::string_view text;
+};
+
+constexpr Advice all_advice[] = {
+    {"is not empty: expected a new or empty run folder", "give another --out, or --resume RUNDIR"},
+    {"belongs to another configuration", "give these options as they were, or start a new run with --out"},
+    {"the loss is not finite", "--lr sets the learning rate"},
+    {"and cannot be fetched", "--from PATH gives its files"},
+    {" is not available: ", "--device cpu always works"},
+};
+
+}  // namespace
+
+std::string with_advice(std::string_view error) {
+  for (const Advice& advice : all_advice)
+    if (error.find(advice.words) != std::string_view::npos) return fmt::format("{} ({})", error, advice.text);
+  return std::string(error);
+}
+
+}  // namespace tandem

@@ -1,0 +1,280 @@
+// The grammar of transforms: one table of operations, from which parsing, error texts and help are made.
+#include "tandem/augment/transform.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <iterator>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "tandem/core/check.h"
+
+namespace tandem {
+namespace {
+
+using Words = std::span<const std::string_view>;
+
+// What the operations parsed so far make.
+struct ParsedTransform {
+  std::vector<AugmentStep> steps;
+  PhotoRecipe photo;
+};
+
+std::vector<std::string_view> split(std::string_view text, std::string_view separators) {
+  std::vector<std::string_view> words;
+  for (std::size_t begin = 0;
+       (begin = text.find_first_not_of(separators, begin)) != std::string_view::npos;) {
+    const std::size_t end = std::min(text.find_first_of(separators, begin), text.size());
+    words.push_back(text.substr(begin, end - begin));
+    begin = end;
+  }
+  return words;
+}
+
+// Nothing unless every word is a number.
+std::optional<std::vector<double>> numbers_of(Words words) {
+  std::vector<double> numbers;
+  for (const std::string_view word : words) {
+    double number = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+    if (error != std::errc() || end != word.data() + word.size()) return std::nullopt;
+    numbers.push_back(number);
+  }
+  return numbers;
+}
+
+// The numbers if there are as many as one of `counts`.
+std::optional<std::vector<double>> numbers_of(Words words, std::initializer_list<std::size_t> counts) {
+  if (std::find(counts.begin(), counts.end(), words.size()) == counts.end()) return std::nullopt;
+  return numbers_of(words);
+}
+
+std::optional<int> whole_number(double number) {
+  if (!(number >= 0 && number <= 1e6) || number != std::floor(number)) return std::nullopt;
+  return static_cast<int>(number);
+}
+
+// The functions of the operations take the words after the name; false: they do not match the arguments.
+
+bool add_rotate(Words words, ParsedTransform& to) {
+  Interpolation interpolation = Interpolation::linear;
+  if (words.size() == 3) {
+    if (words[2] == "nearest")
+      interpolation = Interpolation::nearest;
+    else if (words[2] == "cubic")
+      interpolation = Interpolation::cubic;
+    else if (words[2] != "linear")
+      return false;
+    words = words.first(2);
+  }
+  const auto n = numbers_of(words, {2});
+  if (n) to.steps.push_back(random_rotate({(*n)[0], (*n)[1]}, interpolation));
+  return n.has_value();
+}
+
+bool add_shift(Words words, ParsedTransform& to) {
+  const auto n = numbers_of(words, {2, 4});
+  if (!n) return false;
+  const Bounds dx{(*n)[0], (*n)[1]};
+  to.steps.push_back(random_shift(dx, n->size() == 4 ? Bounds{(*n)[2], (*n)[3]} : dx));
+  return true;
+}
+
+bool add_skew(Words words, ParsedTransform& to) {
+  const auto n = numbers_of(words, {2});
+  if (n) to.steps.push_back(random_skew({(*n)[0], (*n)[1]}));
+  return n.has_value();
+}
+
+bool add_noise(Words words, ParsedTransform& to) {
+  const auto n = numbers_of(words, {2});
+  if (n) to.steps.push_back(random_noise({(*n)[0], (*n)[1]}));
+  return n.has_value();
+}
+
+bool add_crop(Words words, ParsedTransform& to) {
+  const auto n = numbers_of(words, {0, 2, 4});
+  if (!n) return false;
+  to.photo.fit = PhotoFit::crop;
+  if (n->size() >= 2) to.photo.crop_scale = {(*n)[0], (*n)[1]};
+  if (n->size() == 4) to.photo.crop_ratio = {(*n)[2], (*n)[3]};
+  return true;
+}
+
+bool add_resize(Words words, ParsedTransform& to) {
+  to.photo.fit = PhotoFit::resize;
+  return words.empty();
+}
+
+bool add_center(Words words, ParsedTransform& to) {
+  const auto n = numbers_of(words, {1});
+  const std::optional<int> side = n ? whole_number((*n)[0]) : std::nullopt;
+  if (!side) return false;
+  to.photo.fit = PhotoFit::center;
+  to.photo.shorter_side = *side;
+  return true;
+}
+
+bool add_flip(Words words, ParsedTransform& to) {
+  const auto n = numbers_of(words, {0, 1});
+  if (n) to.photo.flip = n->empty() ? 0.5 : (*n)[0];
+  return n.has_value();
+}
+
+bool add_jitter(Words words, ParsedTransform& to) {
+  const auto n = numbers_of(words, {4});
+  if (n) to.photo.jitter = {(*n)[0], (*n)[1], (*n)[2], (*n)[3]};
+  return n.has_value();
+}
+
+bool add_rand_augment(Words words, ParsedTransform& to) {
+  const auto n = numbers_of(words, {0, 2});
+  if (!n) return false;
+  to.photo.rand_augment = {2, 9};
+  if (n->empty()) return true;
+  const std::optional<int> count = whole_number((*n)[0]), magnitude = whole_number((*n)[1]);
+  if (count && magnitude) to.photo.rand_augment = {*count, *magnitude};
+  return count && magnitude;
+}
+
+bool add_erase(Words words, ParsedTransform& to) {
+  const auto n = numbers_of(words, {1, 3, 5});
+  if (!n) return false;
+  to.photo.erase.probability = (*n)[0];
+  if (n->size() >= 3) to.photo.erase.scale = {(*n)[1], (*n)[2]};
+  if (n->size() == 5) to.photo.erase.ratio = {(*n)[3], (*n)[4]};
+  return true;
+}
+
+bool add_bilinear(Words words, ParsedTransform& to) {
+  to.photo.filter = ResizeFilter::bilinear;
+  return words.empty();
+}
+
+bool add_bicubic(Words words, ParsedTransform& to) {
+  to.photo.filter = ResizeFilter::bicubic;
+  return words.empty();
+}
+
+struct OperationRow : TransformOperation {
+  bool (*add)(Words, ParsedTransform&);
+};
+
+constexpr OperationRow operations[] = {
+    {{"rotate", "MIN MAX [nearest|linear|cubic]", "degrees, and how it reads between pixels", false},
+     add_rotate},
+    {{"shift", "MIN MAX [MIN_Y MAX_Y]", "whole pixels to the left and upwards", false}, add_shift},
+    {{"skew", "MIN MAX", "tilt, in columns per row", false}, add_skew},
+    {{"noise", "MIN MAX", "uniform noise, as a fraction of full scale", false}, add_noise},
+    {{"crop", "[MIN MAX [MIN_RATIO MAX_RATIO]]",
+      "a random box, resized: fraction of the area, width by height", true},
+     add_crop},
+    {{"resize", "", "the whole image, resized without keeping its aspect ratio", true}, add_resize},
+    {{"center", "N", "the shorter side resized to N, then a center crop", true}, add_center},
+    {{"flip", "[PROBABILITY]", "horizontal, 0.5 by default", true}, add_flip},
+    {{"jitter", "BRIGHTNESS CONTRAST SATURATION HUE", "torchvision's ColorJitter", true}, add_jitter},
+    {{"randaugment", "[COUNT MAGNITUDE]", "COUNT random operations at MAGNITUDE of 30, 2 9 by default", true},
+     add_rand_augment},
+    {{"erase", "PROBABILITY [MIN MAX [MIN_RATIO MAX_RATIO]]", "a box filled with one color", true},
+     add_erase},
+    {{"bilinear", "", "filter for resizing, the default", true}, add_bilinear},
+    {{"bicubic", "", "filter for resizing", true}, add_bicubic}};
+
+std::vector<std::string_view> operation_names(bool resizing) {
+  std::vector<std::string_view> names;
+  for (const TransformOperation& operation : operations)
+    if (operation.resizes == resizing) names.push_back(operation.name);
+  return names;
+}
+
+[[noreturn]] void fail_unknown(std::string_view text) {
+  fail("[augment] expected none, digits, photo, or operations: {}, or {}; got '{}'",
+       fmt::join(operation_names(false), ", "), fmt::join(operation_names(true), ", "), text);
+}
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view blanks = " \t\n";
+  const std::size_t begin = std::min(text.find_first_not_of(blanks), text.size());
+  const std::size_t end = text.find_last_not_of(blanks);
+  return text.substr(begin, end == std::string_view::npos ? 0 : end + 1 - begin);
+}
+
+// Adds one operation and returns its row.
+const TransformOperation& add_operation(std::string_view part, ParsedTransform& to) {
+  const std::vector<std::string_view> words = split(part, " \t\n");
+  const auto row =
+      std::ranges::find(operations, words.empty() ? std::string_view() : words[0], &TransformOperation::name);
+  if (row == std::end(operations)) fail_unknown(trimmed(part));
+  if (!row->add(Words(words).subspan(1), to))
+    fail("[augment] expected '{}{}{}', got '{}'", row->name, row->arguments.empty() ? "" : " ",
+         row->arguments, trimmed(part));
+  return *row;
+}
+
+}  // namespace
+
+Transform::Transform(const PhotoRecipe& recipe) : resizes_(true), photo_(recipe) {
+  check_photo_recipe(recipe);
+}
+
+Transform Transform::parse(std::string_view text, int size) {
+  const std::string_view all = trimmed(text);
+  if (all == "none") return {};
+  if (all == "digits") return digits_recipe();
+  if (all == "photo") return training_transform(size);
+  ParsedTransform parsed;
+  parsed.photo.height = parsed.photo.width = size;
+  const TransformOperation* first = nullptr;
+  for (const std::string_view part : split(all, ",")) {
+    const TransformOperation& row = add_operation(part, parsed);
+    if (!first) first = &row;
+    check(row.resizes == first->resizes,
+          "[augment] expected operations for images of one size ({}) or operations that resize ({}), got "
+          "both: {} and {}",
+          fmt::join(operation_names(false), ", "), fmt::join(operation_names(true), ", "), first->name,
+          row.name);
+  }
+  if (!first) fail_unknown(all);
+  if (first->resizes) return parsed.photo;
+  return compose(parsed.steps);
+}
+
+std::string Transform::to_string() const {
+  return resizes_ ? tandem::to_string(photo_) : tandem::to_string(pixels_);
+}
+
+const Recipe& Transform::pixels() const {
+  expect(!resizes_);
+  return pixels_;
+}
+
+const PhotoRecipe& Transform::photo() const {
+  expect(resizes_);
+  return photo_;
+}
+
+Transform training_transform(int size) {
+  return training_photo_recipe(size);
+}
+
+Transform evaluation_transform(int size, bool center_crop) {
+  return evaluation_photo_recipe(size, center_crop);
+}
+
+std::vector<TransformOperation> transform_operations() {
+  return {std::begin(operations), std::end(operations)};
+}
+
+std::string transform_help() {
+  std::string text;
+  for (const TransformOperation& operation : operations)
+    text += fmt::format("{}{}{}: {}\n", operation.name, operation.arguments.empty() ? "" : " ",
+                        operation.arguments, operation.help);
+  return text;
+}
+
+}  // namespace tandem

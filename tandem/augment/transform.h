@@ -1,0 +1,80 @@
+// Transform: what happens to an image between the data set and the network. One value type for both families
+// of operations: those for images of one size (recipe.h) and those that make images of any size fit the
+// network's input (photo_recipe.h).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "tandem/augment/photo_recipe.h"
+#include "tandem/augment/recipe.h"
+#include "tandem/image/image.h"
+
+namespace tandem {
+
+/// A list of image operations with random arguments; by default none, the identity. A plain value: it is
+/// copied into shared memory and passed to kernels.
+class Transform {
+ public:
+  Transform() = default;
+  /// Operations for images of one size. Implicit: `compose({random_rotate({-10, 10})})` is a transform.
+  Transform(const Recipe& recipe) : pixels_(recipe) {}
+  /// Operations that resize photographs. Implicit. Throws Error as check_photo_recipe() does.
+  Transform(const PhotoRecipe& recipe);
+
+  /// Parses "none", "digits" (digits_recipe()), "photo" (training_transform(size)) or a list of operations of
+  /// one family, separated by commas: "rotate -10 10, shift -2 2" or "crop 0.08 1, flip 0.5".
+  /// transform_operations() lists them. `size` is the side of the images that resizing operations produce.
+  /// Throws Error for any other text; the message has the word and what was expected.
+  static Transform parse(std::string_view text, int size = 224);
+  /// The text that parse() turns into this transform (given the same size); "none" for the identity.
+  std::string to_string() const;
+
+  /// Whether this is the identity.
+  bool empty() const { return !resizes_ && pixels_.empty(); }
+  /// Whether it takes images of any size, gray or RGB, and produces RGB images of one size. Otherwise all
+  /// images must have one size, which does not change.
+  bool resizes() const { return resizes_; }
+  /// The size of the result for images of size `in`.
+  ImageSize output_size(ImageSize in) const {
+    return resizes_ ? ImageSize{.height = photo_.height, .width = photo_.width, .channels = 3} : in;
+  }
+
+  /// The operations of a transform that does not resize.
+  const Recipe& pixels() const;
+  /// The operations of a transform that resizes.
+  const PhotoRecipe& photo() const;
+
+  friend bool operator==(const Transform&, const Transform&) = default;
+
+ private:
+  bool resizes_ = false;
+  Recipe pixels_;
+  PhotoRecipe photo_;
+};
+
+static_assert(std::is_trivially_copyable_v<Transform>);
+
+/// The usual transform for training on photographs: a random crop resized to size × size, and a horizontal
+/// flip of half of the images. Throws Error for a size outside 1 … 4096.
+Transform training_transform(int size = 224);
+/// The usual transform for evaluation on photographs: resized to size × size. With `center_crop` the shorter
+/// side is resized to 8/7 of size (256 for 224), followed by a center crop.
+Transform evaluation_transform(int size = 224, bool center_crop = false);
+
+/// One operation of the grammar.
+struct TransformOperation {
+  std::string_view name;       ///< "rotate"
+  std::string_view arguments;  ///< "MIN MAX [nearest|linear|cubic]"
+  std::string_view help;       ///< one line
+  bool resizes = false;        ///< whether it belongs to the transforms that resize
+};
+
+/// All operations, in the order of their families.
+std::vector<TransformOperation> transform_operations();
+/// The names, arguments and help lines of all operations, one per line.
+std::string transform_help();
+
+}  // namespace tandem

@@ -1,0 +1,124 @@
+#include "tandem/train/fit.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <future>
+#include <memory>
+#include <utility>
+
+#include "tandem/core/check.h"
+#include "tandem/data/loader/materialize.h"
+#include "tandem/data/loader/sample_store.h"
+#include "tandem/text/utf8.h"
+#include "tandem/train/training_run.h"
+#include "tandem/train/warm_start.h"
+
+namespace tandem {
+namespace {
+
+void check_dataset(const Dataset& dataset, const char* name) {
+  const std::int64_t count = dataset.size(), classes = std::ssize(dataset.classes());
+  check(count > 0, "[fit] expected images in the {} set, got none", name);
+  check(classes > 0, "[fit] expected classes in the {} set, got none", name);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int32_t label = dataset.label(i);
+    check(label >= 0 && label < classes, "[fit] expected labels from 0 to {} in the {} set, got {} for {}",
+          classes - 1, name, label, one_line(dataset.describe(i)));
+  }
+}
+
+PhotoSet read_all(const Dataset& dataset, const Transform& transform) {
+  const auto* const in_memory = dynamic_cast<const ImageDataset*>(&dataset);
+  if (in_memory && transform.empty()) return {.images = in_memory->images(), .names = {}, .bad = {}};
+  return materialize_named(dataset, transform);
+}
+
+void check_same_classes(const std::vector<std::string>& train, const std::vector<std::string>& validation) {
+  const auto listed = [](const std::vector<std::string>& names) {
+    constexpr std::ptrdiff_t max_names = 8;
+    const auto end = names.begin() + std::min<std::ptrdiff_t>(max_names, std::ssize(names));
+    return one_line(
+        fmt::format("{}{}", fmt::join(names.begin(), end, ", "), end == names.end() ? "" : ", …"));
+  };
+  check(train == validation,
+        "[fit] expected the same classes for training and validation, got {} ({}) and {} ({})", train.size(),
+        listed(train), validation.size(), listed(validation));
+}
+
+TrainingData make_data(const Dataset& train, const Dataset& validation, const FitOptions& options) {
+  check_dataset(train, "training");
+  check_dataset(validation, "validation");
+  check_same_classes(train.classes(), validation.classes());
+  const Transform evaluation = options.evaluation_transform();
+  const ImageSize size = train.sample_store()->image_size(options.transform);
+  check(!evaluation.resizes() || size.height == size.width,
+        "[fit] expected a transform to square images, got {}x{}", size.height, size.width);
+  PhotoSet validated = read_all(validation, evaluation);
+  TrainingData data;
+  data.name = data.source = options.data_name;
+  // The caller owns it.
+  data.train = TrainingImages(std::shared_ptr<const Dataset>(std::shared_ptr<const void>(), &train), size,
+                              options.transform.resizes());
+  const Tensor& images = validated.images.images;
+  check(images.size(1) == size.height && images.size(2) == size.width && images.size(3) == size.channels,
+        "[fit] expected images of one size for training and validation, got {} and {}",
+        image_description(data.train), image_description(validated.images));
+  data.validation = data.test = validated.images;
+  data.evaluation_transform = evaluation.resizes() ? evaluation.to_string() : "";
+  data.test_best = true;
+  data.validated_on = data.tested_on = "validation";
+  data.test_names = std::move(validated.names);
+  data.bad = std::move(validated.bad);
+  return data;
+}
+
+// Runs the model on one image, so that a model that does not fit the data fails before the run folder exists.
+void check_outputs(Module& model, const TrainingData& data, const ImageInput& input) {
+  const Tensor outputs = compute_outputs(model, data.validation.images.slice(0, 0, 1), input);
+  const std::int64_t classes = std::ssize(data.train.classes);
+  check(outputs.rank() == 2 && outputs.size(0) == 1 && outputs.size(1) == classes,
+        "[fit] expected a model with outputs of shape [n, {}] for {} classes, got {} for 1 image", classes,
+        classes, outputs.shape().to_string());
+}
+
+}  // namespace
+
+TrainResult fit(Module& model, const Dataset& train, const Dataset& validation, const FitOptions& options,
+                const FitCallbacks& callbacks) {
+  check_fit_options(options);
+  check(!model.parameters().empty(), "[fit] expected a model with parameters, got none");
+  if (!options.run_folder.empty()) check_run_folder(options.run_folder, options.resume);
+  RunSetup setup;
+  setup.timeline = start_timeline(options);
+  const std::future<void> warm_up = start_warm_up(options, true);
+  {
+    const TimelineSpan span(setup.timeline.get(), "load data", {});
+    setup.data = make_data(train, validation, options);
+  }
+  const TrainingImages& images = setup.data.train;
+  setup.options = options;
+  setup.architecture = {.model = options.model_name,
+                        .layers = {},
+                        .channels = images.channels,
+                        .classes = std::ssize(images.classes),
+                        .loss = options.loss};
+  check(!setup.architecture.expects_flat_input(), "[fit] expected a model_name of a model of images, got {}",
+        options.model_name);
+  setup.input = {.flat = false,
+                 .height = images.height,
+                 .width = images.width,
+                 .channels = images.channels,
+                 .norm = options.norm};
+  setup.config = [](const FitOptions& chosen) { return to_table(chosen); };
+  setup.restore_best = true;
+  check_outputs(model, setup.data, setup.input);
+  if (callbacks.on_message) callbacks.on_message(data_description(setup.data));
+  if (warm_up.valid()) warm_up.wait();
+  const bool was_training = model.is_training();
+  TrainResult result = TrainingRun(std::move(setup), model, callbacks).run();
+  model.train(was_training);
+  return result;
+}
+
+}  // namespace tandem

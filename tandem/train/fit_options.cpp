@@ -1,0 +1,69 @@
+#include "tandem/train/fit_options.h"
+
+#include <algorithm>
+
+#include "tandem/core/check.h"
+#include "tandem/optim/optimizer_registry.h"
+#include "tandem/train/options.h"
+
+namespace tandem {
+
+ScheduleOptions FitOptions::schedule_options() const {
+  return {.kind = schedule,
+          .epochs = epochs,
+          .warmup_steps = warmup_steps,
+          .step_size = step_size,
+          .gamma = gamma,
+          .min_lr = min_lr};
+}
+
+OptimizerOptions FitOptions::update_options() const {
+  return {.momentum = momentum, .nesterov = nesterov, .weight_decay = weight_decay};
+}
+
+Transform FitOptions::evaluation_transform() const {
+  if (validation_transform) return *validation_transform;
+  if (!transform.resizes()) return {};
+  PhotoRecipe recipe;
+  recipe.height = transform.photo().height;
+  recipe.width = transform.photo().width;
+  recipe.filter = transform.photo().filter;
+  return recipe;
+}
+
+void check_fit_options(const FitOptions& options, const char* op) {
+  TrainOptions scratch;
+  static_cast<FitOptions&>(scratch) = options;
+  for (const TrainField& field : train_fields()) {
+    if (!field.of_fit) continue;
+    try {
+      field.set(scratch, field.get(scratch));
+    } catch (const Error& error) {
+      fail("[{}] {}: {}", op, field.key, error.what());
+    }
+  }
+  check(options.save_every_seconds >= 0, "[{}] expected save_every_seconds of 0 or more, got {}", op,
+        options.save_every_seconds);
+  check(!options.resume || !options.run_folder.empty(), "[{}] expected the run_folder of the run to resume",
+        op);
+  check_schedule(options.schedule_options());
+  check(options.loss == LossKind::cross_entropy || options.label_smoothing == 0,
+        "[{}] label_smoothing requires loss cross-entropy, got mse", op);
+  const OptimizerRow& optimizer = optimizers().get(options.optimizer);
+  check(optimizer.has_momentum || options.momentum == 0,
+        "[{}] expected no momentum with optimizer {}, which has none, got {}", op, optimizer.name,
+        options.momentum);
+  check(optimizer.has_nesterov || !options.nesterov, "[{}] expected no nesterov with optimizer {}", op,
+        optimizer.name);
+  check(!options.nesterov || options.momentum > 0, "[{}] expected momentum above 0 with nesterov, got {}", op,
+        options.momentum);
+  check_mix_recipe(options.mix_recipe());
+  for (auto metric = options.metrics.begin(); metric != options.metrics.end(); ++metric) {
+    check(!metric->name.empty() && metric->compute,
+          "[{}] expected metrics with a name and a function, got '{}'", op, metric->name);
+    check(std::ranges::count(options.metrics, metric->name, &Metric::name) == 1,
+          "[{}] expected metrics with distinct names, got '{}' twice", op, metric->name);
+  }
+}
+
+}  // namespace tandem

@@ -1,0 +1,104 @@
+// How fit() trains: everything that names neither the data nor the model.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tandem/augment/mix.h"
+#include "tandem/augment/transform.h"
+#include "tandem/data/loader/worker_kind.h"
+#include "tandem/device/device.h"
+#include "tandem/nn/loss.h"
+#include "tandem/ops/matmul.h"
+#include "tandem/ops/normalize.h"
+#include "tandem/optim/optimizer.h"
+#include "tandem/optim/optimizer_options.h"
+#include "tandem/optim/schedule.h"
+
+namespace tandem {
+
+/// Where images are augmented; automatic: where training is faster, measured.
+enum class AugmentPlace : std::uint8_t { automatic, cpu, gpu };
+
+/// A figure of your own, computed after every epoch on the validation set and shown in the log and the
+/// report.
+struct Metric {
+  std::string name;
+  /// outputs (n, classes) in f32 and labels (n) in i64 of the whole validation set, on the CPU.
+  std::function<double(const Tensor& outputs, const Tensor& labels)> compute;
+};
+
+/// Makes the optimizer of a run from the parameters that require gradients.
+using OptimizerFactory = std::function<std::unique_ptr<Optimizer>(NamedTensors parameters)>;
+
+/// Options of fit(). fit() throws Error for values out of range, as a configuration file does.
+struct FitOptions {
+  std::int64_t epochs = 15;
+  std::int64_t batch_size = 16;
+  std::int64_t batches_per_epoch = 0;  ///< random batches; 0: all of the data, once
+  double learning_rate = 0.1;
+  std::string optimizer = "sgd";  ///< one of optimizers()
+  double momentum = 0;
+  bool nesterov = false;
+  double weight_decay = 0;
+  ScheduleKind schedule = ScheduleKind::constant;
+  std::int64_t step_size = 7;  ///< epochs between reductions, for ScheduleKind::step
+  double gamma = 0.1;          ///< factor of each reduction
+  double min_lr = 0;           ///< final learning rate of ScheduleKind::cosine
+  std::int64_t warmup_steps = 0;
+  LossKind loss = LossKind::cross_entropy;
+  double label_smoothing = 0;
+  std::int64_t early_stopping = 0;  ///< stop after this many epochs without a better accuracy; 0: never
+
+  Transform transform = {};  ///< of the training images; one that resizes takes images of any size
+  /// Of the validation images. None: evaluation_transform() to the size of a `transform` that resizes, else
+  /// the images as they are.
+  std::optional<Transform> validation_transform = {};
+  PixelNorm norm = {};  ///< what the network gets: by default pixels from 0 to 1
+  AugmentPlace augment_on = AugmentPlace::automatic;
+  double mixup = 0;   ///< blend each image with its neighbor: α of the Beta distribution; 0: off
+  double cutmix = 0;  ///< paste a box of the neighbor into each image: α; 0: off
+  std::optional<int> workers =
+      {};  ///< threads or processes that prepare images; none: chosen, 0: the trainer
+  WorkerKind worker_kind = WorkerKind::thread;
+  std::int64_t prefetch = 0;   ///< blocks of images prepared ahead of the steps; 0: twice the workers
+  double worker_timeout = 60;  ///< seconds without progress after which a worker counts as hung
+
+  std::uint64_t seed = 1;             ///< of the order of samples and of the augmentation
+  std::optional<Device> device = {};  ///< none: the faster device, measured
+  MatmulPrecision precision = MatmulPrecision::fp32;
+  /// On a GPU, replay steps as captured graphs. Turn it off if forward() or the loss reads values on the host
+  /// or does something else in every step.
+  bool capture_graphs = true;
+
+  /// Folder for config.toml, log.csv, TensorBoard events, best.safetensors, last.ckpt and report.html. Must
+  /// be empty or new unless the run is resumed. Empty: runs/<data_name>-<model_name>-<number>.
+  std::filesystem::path run_folder = {};
+  bool resume = false;               ///< continue from last.ckpt in run_folder, if it is there
+  double save_every_seconds = 60;    ///< between checkpoints within an epoch; 0: after every few steps
+  std::filesystem::path trace = {};  ///< file for a timeline in Chrome's trace format; empty: none
+  std::string command = {};          ///< shown in the report and stored in the model file
+  std::string data_name = "data";    ///< shown in the report and stored in the model file
+
+  LossFunction loss_function = {};  ///< instead of `loss` and `label_smoothing`
+  OptimizerFactory make_optimizer =
+      {};                             ///< instead of `optimizer` and its options; the schedule sets its rate
+  std::vector<Metric> metrics = {};   ///< with distinct names
+  std::string model_name = "custom";  ///< stored in the model file: the name given to register_model()
+
+  ScheduleOptions schedule_options() const;
+  OptimizerOptions update_options() const;
+  /// `validation_transform`, or what stands for it.
+  Transform evaluation_transform() const;
+  MixRecipe mix_recipe() const { return {.mixup = mixup, .cutmix = cutmix}; }
+};
+
+/// Throws Error for values out of range or that cannot be combined. `op` is the tag: "[op] expected …".
+void check_fit_options(const FitOptions& options, const char* op = "fit");
+
+}  // namespace tandem

@@ -1,0 +1,328 @@
+#include "tandem/train/training_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "tandem/core/check.h"
+#include "tandem/core/write_file.h"
+#include "tandem/files/safetensors.h"
+#include "tandem/ops/cast.h"
+#include "tandem/text/format_number.h"
+#include "tandem/train/device_choice.h"
+#include "tandem/train/run_report.h"
+
+namespace tandem {
+namespace {
+
+constexpr double chunk_ms = 150;  // between polling signals and reporting progress
+
+std::vector<std::string> names_of(const std::vector<Metric>& metrics) {
+  std::vector<std::string> names;
+  for (const Metric& metric : metrics) names.push_back(metric.name);
+  return names;
+}
+
+}  // namespace
+
+std::unique_ptr<Timeline> start_timeline(const FitOptions& options) {
+  if (options.trace.empty()) return nullptr;
+  // The run folder itself may not exist yet.
+  const auto inside = (options.run_folder / options.trace.filename()).lexically_normal();
+  if (options.run_folder.empty() || options.trace.lexically_normal() != inside)
+    check_writable("train", options.trace);
+  return std::make_unique<Timeline>();
+}
+
+TrainingRun::TrainingRun(RunSetup setup, Module& model, const FitCallbacks& callbacks)
+    : setup_(std::move(setup)), model_(model), callbacks_(callbacks) {}
+
+TrainResult TrainingRun::run() {
+  prepare();
+  const TrainResult result = run_epochs();
+  write_trace();
+  return result;
+}
+
+void TrainingRun::log(const std::string& line) const {
+  if (callbacks_.on_message) callbacks_.on_message(line);
+}
+
+// ---- before the first step
+
+void TrainingRun::prepare() {
+  Timeline* const timeline = setup_.timeline.get();
+  const DeviceChoice choice = [&] {
+    const TimelineSpan span(timeline, "choose device", {});
+    return choose_device(options_, data_.train, setup_.input, model_);
+  }();
+  options_.device = choice.device;
+  options_.augment_on = choice.augment_on;
+  options_.workers = choice.workers;
+  log(fmt::format("Device: {} ({})", choice.device.to_string(), choice.reason));
+  state_.emplace(model_, options_, data_.train, setup_.input, choice.device, callbacks_.on_message, timeline);
+  const TomlTable config = setup_.config(options_);
+  folder_ = make_run_folder(options_.run_folder, options_.data_name, options_.model_name);
+  checkpoints_.emplace(folder_, config, model_, options_.save_every_seconds, timeline);
+  if (options_.resume) resume(config);
+  log("Engine: " + state_->engine().description());
+  if (!options_.transform.empty())
+    log(fmt::format("Augmentation: {}; {}", options_.transform.to_string(),
+                    state_->task().source.description()));
+  log("Run folder: " + folder_.path.string());
+  data_.validation = data_.validation.to(choice.device);
+  evaluator_.emplace(model_, data_.validation, options_.loss, setup_.input, options_.loss_function,
+                     options_.capture_graphs);
+  write_file("train", folder_.config(), to_toml(config));
+  run_log_.emplace(folder_, data_.validated_on, names_of(options_.metrics), position_.records);
+  seconds_before_ = position_.total_seconds;
+  run_watch_ = {};
+}
+
+void TrainingRun::resume(const TomlTable& config) {
+  remove_temporary_files(folder_);
+  if (std::optional<RunPosition> found =
+          load_checkpoint(folder_, config, *state_, names_of(options_.metrics))) {
+    position_ = std::move(*found);
+    checkpoints_->set_changed(false);
+    log(fmt::format("Resuming {} at epoch {}, step {}", folder_.path.string(), position_.epoch + 1,
+                    position_.step + 1));
+  } else {
+    log(fmt::format("No checkpoint in {} yet: starting from the beginning", folder_.path.string()));
+  }
+}
+
+// ---- an epoch
+
+TrainResult TrainingRun::run_epochs() {
+  while (position_.epoch < options_.epochs && !should_stop_early()) {
+    if (const int signal = run_epoch(); signal != 0) return make_result(signal);
+    finish_epoch();
+  }
+  return finish();
+}
+
+bool TrainingRun::should_stop_early() const {
+  return options_.early_stopping > 0 && position_.best() != nullptr &&
+         position_.epoch - position_.best()->epoch >= options_.early_stopping;
+}
+
+// Runs the rest of the epoch. Returns the signal that ended it early, or 0.
+int TrainingRun::run_epoch() {
+  while (position_.step < batches().steps()) {
+    const int signal = callbacks_.stop_signal ? callbacks_.stop_signal() : 0;
+    const bool requested = callbacks_.save_requested && callbacks_.save_requested();
+    if (signal != 0 || requested || checkpoints_->is_due()) save();
+    if (signal != 0) return signal;
+    run_chunk();
+  }
+  return 0;
+}
+
+// Runs as many steps as take about chunk_ms. Their number does not affect the result.
+void TrainingRun::run_chunk() {
+  const std::int64_t stride = state_->engine().stride();
+  const std::int64_t end = (position_.step + chunk_steps_ + stride - 1) / stride * stride;
+  const std::int64_t count = std::min(end, batches().steps()) - position_.step;
+  const BatchSource& source = state_->task().source;
+  const double waited_ms = source.waited_ms();
+  const Stopwatch watch;
+  const StepSums sums = state_->engine().run(position_.epoch, position_.step, count);
+  const double ms = watch.elapsed_ms();
+  end_span();
+  if (!std::isfinite(sums.loss))
+    fail_diverged(count == 1 ? fmt::format("at step {}", position_.step + 1)
+                             : fmt::format("in steps {} to {}", position_.step + 1, position_.step + count));
+  position_.step += count;
+  position_.sums += sums;
+  position_.epoch_seconds += ms / 1000;
+  position_.waited_seconds += (source.waited_ms() - waited_ms) / 1000;
+  checkpoints_->set_changed(true);
+  const double wanted = chunk_ms * static_cast<double>(count) / std::max(ms, 1e-3);
+  chunk_steps_ = std::clamp<std::int64_t>(static_cast<std::int64_t>(wanted), 1, 8 * chunk_steps_);
+  session_samples_ += sums.samples;
+  session_seconds_ += ms / 1000;
+  if (callbacks_.on_progress)
+    callbacks_.on_progress({.epoch = static_cast<int>(position_.epoch) + 1,
+                            .epochs = static_cast<int>(options_.epochs),
+                            .position = position_.sums.samples,
+                            .total = batches().positions(),
+                            .samples_per_second = static_cast<double>(session_samples_) / session_seconds_,
+                            .loss = position_.sums.loss / static_cast<double>(position_.sums.samples)});
+}
+
+void TrainingRun::fail_diverged(const std::string& where) const {
+  std::error_code ignored;
+  fail("[train] the loss is not finite {} of epoch {}: try a lower learning rate ({})", where,
+       position_.epoch + 1,
+       std::filesystem::exists(folder_.checkpoint(), ignored)
+           ? "the last good checkpoint is " + folder_.checkpoint().string()
+           : "no checkpoint was saved before");
+}
+
+// Weights can become NaN in an update whose loss was still finite.
+void TrainingRun::store_finite() {
+  state_->engine().store();
+  if (!is_finite(*state_)) fail_diverged(fmt::format("after step {}", position_.step));
+}
+
+void TrainingRun::save() {
+  checkpoints_->postpone();
+  if (!checkpoints_->has_changes()) return;
+  store_finite();
+  position_.total_seconds = elapsed_seconds();
+  checkpoints_->write(*state_, position_);
+}
+
+EpochRecord TrainingRun::make_record(const Evaluation& validated) const {
+  const StepSums& sums = position_.sums;
+  const auto samples = static_cast<double>(sums.samples);
+  EpochRecord record{
+      .epoch = static_cast<int>(position_.epoch) + 1,
+      .train_loss = sums.loss / samples,
+      .train_accuracy = static_cast<double>(sums.correct) / samples,
+      .val_loss = validated.loss,
+      .val_accuracy = validated.accuracy,
+      .learning_rate = learning_rate_at(state_->task().schedule, options_.learning_rate, position_.epoch,
+                                        batches().steps() - 1, batches().steps()),
+      .seconds = position_.epoch_seconds,
+      .samples_per_second = samples / std::max(position_.epoch_seconds, 1e-9),
+      .waited_seconds = position_.waited_seconds,
+      .metrics = {}};
+  if (options_.metrics.empty()) return record;
+  const Tensor outputs = Tensor::from(validated.outputs, {data_.validation.count(), validated.classes});
+  const Tensor labels = cast(data_.validation.labels.to(cpu_device), DType::i64);
+  for (const Metric& metric : options_.metrics)
+    record.metrics.push_back({metric.name, metric.compute(outputs, labels)});
+  return record;
+}
+
+void TrainingRun::finish_epoch() {
+  store_finite();
+  const Evaluation validated = traced_evaluation([&] { return evaluator_->run(); });
+  const EpochRecord record = make_record(validated);
+  position_.records.push_back(record);
+  ++position_.epoch;
+  position_.step = 0;
+  position_.sums = {};
+  position_.epoch_seconds = 0;
+  position_.waited_seconds = 0;
+  checkpoints_->set_changed(true);
+  if (position_.best()->epoch == record.epoch) {
+    if (data_.test_best && !data_.held_out) best_evaluation_ = validated;
+    checkpoints_->keep_best(model_, model_info(record));
+  }
+  run_log_->add_epoch(record);
+  run_log_->write_bad_images(bad_images());
+  if (checkpoints_->is_due_after_epoch()) {
+    position_.total_seconds = elapsed_seconds();
+    checkpoints_->write(*state_, position_);
+  }
+  if (callbacks_.on_epoch) callbacks_.on_epoch(record);
+}
+
+ModelInfo TrainingRun::model_info(const EpochRecord& record) const {
+  const TrainingImages& images = data_.train;
+  return {.architecture = setup_.architecture,
+          .classes = images.classes,
+          .height = images.height,
+          .width = images.width,
+          .channels = images.channels,
+          .pixel_scale = setup_.input.pixel_scale,
+          .norm = setup_.input.norm,
+          .transform = data_.evaluation_transform,
+          .data = data_.source,
+          .command = options_.command,
+          .epoch = record.epoch,
+          .accuracy = record.val_accuracy};
+}
+
+std::vector<SkippedSample> TrainingRun::bad_images() const {
+  if (!data_.train.photographs) return {};
+  std::vector<SkippedSample> all = data_.bad;
+  const std::vector<SkippedSample> found = state_->task().source.skipped();
+  all.insert(all.end(), found.begin(), found.end());
+  return all;
+}
+
+// ---- after the last epoch
+
+TrainResult TrainingRun::make_result(int signal) const {
+  return {.folder = folder_.path,
+          .stopped_by = signal,
+          .epochs = position_.records,
+          .best_epoch = position_.best() ? position_.best()->epoch : 0,
+          .tested_on = data_.tested_on,
+          .seconds = elapsed_seconds()};
+}
+
+Evaluation TrainingRun::evaluate_best() {
+  if (best_evaluation_ && !setup_.restore_best) return *best_evaluation_;
+  const std::string name = folder_.best().string();
+  try {
+    model_.load_state_dict(read_safetensors(folder_.best()).tensors);
+  } catch (const Error& error) {
+    fail("[train] {}: cannot load the best model: {}", name, error.what());
+  }
+  if (best_evaluation_) return *best_evaluation_;
+  Evaluator evaluator(model_, data_.test, options_.loss, setup_.input, options_.loss_function, false);
+  return traced_evaluation([&] { return evaluator.run(); });
+}
+
+TrainResult TrainingRun::finish() {
+  if (checkpoints_->has_changes() && !position_.records.empty()) {
+    position_.total_seconds = elapsed_seconds();
+    checkpoints_->write(*state_, position_);
+  }
+  TrainResult result = make_result(0);
+  if (position_.epoch > 0 && session_seconds_ == 0) result.seconds = position_.total_seconds;
+  const std::string engine = state_->engine().description();
+  const Evaluation tested =
+      data_.test_best ? evaluate_best() : traced_evaluation([&] { return evaluator_->run(); });
+  result.test_accuracy = tested.accuracy;
+  result.test_loss = tested.loss;
+  run_log_->write_report(run_report({.options = options_,
+                                     .data = data_,
+                                     .architecture = setup_.architecture,
+                                     .facts = setup_.facts,
+                                     .result = result,
+                                     .tested = tested,
+                                     .engine = engine,
+                                     .augmentation = state_->task().source.description(),
+                                     .parameters = model_.parameters()}));
+  if (const std::int64_t bad = run_log_->write_bad_images(bad_images()); bad > 0)
+    log(fmt::format("Left out: {} photograph{} that could not be read, listed in {}", format_count(bad),
+                    bad == 1 ? "" : "s", folder_.bad_images().string()));
+  return result;
+}
+
+// ---- the trace
+
+// Runs an evaluation with a span on the timeline.
+template <class Compute>
+Evaluation TrainingRun::traced_evaluation(const Compute& compute) {
+  if (setup_.timeline) setup_.timeline->begin("evaluate", {}, current_stream(state_->task().source.device()));
+  const Evaluation evaluation = compute();
+  end_span();
+  return evaluation;
+}
+
+// Ends the current span of the trainer, on the GPU too.
+void TrainingRun::end_span() {
+  if (!setup_.timeline) return;
+  setup_.timeline->end();
+  setup_.timeline->collect();
+}
+
+void TrainingRun::write_trace() {
+  if (!setup_.timeline) return;
+  const Timeline& timeline = *setup_.timeline;
+  write_file("train", options_.trace, timeline.to_text());
+  log(fmt::format("Trace: {}, {} spans{}; open it in chrome://tracing or ui.perfetto.dev",
+                  options_.trace.string(), format_count(static_cast<std::int64_t>(timeline.size())),
+                  timeline.stopped() ? " (later ones were dropped)" : ""));
+}
+
+}  // namespace tandem

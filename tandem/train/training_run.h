@@ -1,0 +1,93 @@
+// The training loop of train() and fit(): steps, validation after each epoch, checkpoints, run folder,
+// report. CheckpointPolicy decides when to save, RunLog writes what people read.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "tandem/core/clock.h"
+#include "tandem/data/loader/timeline.h"
+#include "tandem/report/fact.h"
+#include "tandem/train/checkpoint_policy.h"
+#include "tandem/train/evaluator.h"
+#include "tandem/train/fit.h"
+#include "tandem/train/run_folder.h"
+#include "tandem/train/run_log.h"
+#include "tandem/train/training_data.h"
+#include "tandem/train/training_state.h"
+
+namespace tandem {
+
+// A run with everything resolved but the device. Made by train() from the command's options, by fit() from
+// the caller's objects.
+struct RunSetup {
+  FitOptions options;
+  TrainingData data;
+  Architecture architecture;  // stored in the model file
+  ImageInput input;
+  std::vector<Fact> facts;  // about the initial weights, for the report
+  // The configuration of the run, saved with it, given the options as chosen.
+  std::function<TomlTable(const FitOptions&)> config;
+  bool restore_best = false;           // the model holds the best weights when the run ends
+  std::unique_ptr<Timeline> timeline;  // null: no trace
+};
+
+class TrainingRun {
+ public:
+  // The model is trained in place. The model and the callbacks must outlive the run.
+  TrainingRun(RunSetup setup, Module& model, const FitCallbacks& callbacks);
+
+  TrainResult run();
+
+ private:
+  void prepare();
+  void resume(const TomlTable& config);
+  TrainResult run_epochs();
+  int run_epoch();
+  void run_chunk();
+  void save();
+  void store_finite();
+  [[noreturn]] void fail_diverged(const std::string& where) const;
+  void finish_epoch();
+  EpochRecord make_record(const Evaluation& validated) const;
+  TrainResult finish();
+  TrainResult make_result(int signal) const;
+  Evaluation evaluate_best();
+  template <class Compute>
+  Evaluation traced_evaluation(const Compute& compute);
+  ModelInfo model_info(const EpochRecord& record) const;
+  std::vector<SkippedSample> bad_images() const;
+  bool should_stop_early() const;
+  double elapsed_seconds() const { return seconds_before_ + run_watch_.elapsed_ms() / 1000; }
+  const BatchPlan& batches() const { return state_->task().batches(); }
+  void log(const std::string& line) const;
+  void end_span();
+  void write_trace();
+
+  RunSetup setup_;  // its timeline outlives the image source
+  FitOptions& options_ = setup_.options;
+  TrainingData& data_ = setup_.data;
+  Module& model_;
+  const FitCallbacks& callbacks_;
+  RunFolder folder_;
+  RunPosition position_;
+  std::optional<TrainingState> state_;
+  std::optional<Evaluator> evaluator_;  // on the validation set
+  std::optional<CheckpointPolicy> checkpoints_;
+  std::optional<RunLog> run_log_;
+  std::int64_t chunk_steps_ = 1;
+  std::int64_t session_samples_ = 0;  // since the start or resume
+  double session_seconds_ = 0;        // training time since then
+  double seconds_before_ = 0;         // duration of the run before it was resumed
+  Stopwatch run_watch_;               // since the start or resume
+  // The best epoch's evaluation, if the validation set is also the test set; it saves evaluating again. Empty
+  // if that epoch was before a resume.
+  std::optional<Evaluation> best_evaluation_;
+};
+
+// Starts the timeline of a run with options.trace, after checking that the file can be written; else null.
+std::unique_ptr<Timeline> start_timeline(const FitOptions& options);
+
+}  // namespace tandem

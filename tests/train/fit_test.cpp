@@ -1,0 +1,460 @@
+// fit(): a user's module on a user's data set gets everything that the train command has.
+#include "tandem/optim/fused_optimizer.h"
+#include "tandem/train/fit.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <stdexcept>
+
+#include "tandem/data/photo_store.h"
+#include "tandem/files/read_file.h"
+#include "tandem/nn/conv2d.h"
+#include "tandem/nn/dropout.h"
+#include "tandem/nn/linear.h"
+#include "tandem/ops/activation.h"
+#include "tandem/ops/arithmetic.h"
+#include "tandem/ops/reduce.h"
+#include "tandem/train/classifier.h"
+#include "tandem/train/device_choice.h"
+#include "tandem/train/evaluate.h"
+#include "tests/train/photo_folder.h"
+#include "tests/train/small_run.h"
+
+namespace tandem {
+namespace {
+
+// Gray images of 8×8 with a horizontal or a vertical bar.
+class Bars : public Dataset {
+ public:
+  explicit Bars(std::int64_t count, std::int64_t first = 0) : count_(count), first_(first) {}
+
+  std::int64_t size() const override { return count_; }
+  std::int32_t label(std::int64_t index) const override {
+    return index == bad_label_of ? 2 : static_cast<std::int32_t>((first_ + index) % 2);
+  }
+  std::vector<std::string> classes() const override { return class_names; }
+  Image image(std::int64_t index) const override {
+    if (index == throws_at) throw std::runtime_error("no such bar");
+    const std::int64_t number = first_ + index, place = number / 2 % 8;
+    Image image = make_image(side, side, 1);
+    for (std::int64_t i = 0; i < 8; ++i) {
+      image.at(number * 31 % 8, i) = static_cast<std::uint8_t>(number * 7 % 100);  // noise
+      image.at(number % 2 == 0 ? place : i, number % 2 == 0 ? i : place) = 200;
+    }
+    return image;
+  }
+
+  std::vector<std::string> class_names{"horizontal", "vertical"};
+  std::int64_t side = 8;
+  std::int64_t throws_at = -1, bad_label_of = -1;
+
+ private:
+  std::int64_t count_, first_;
+};
+
+struct TinyNet : Module {
+  explicit TinyNet(std::int64_t outputs = 2)
+      : first(64, 12, {.random = {.seed = 5, .stream = 1}}),
+        last(12, outputs, {.random = {.seed = 5, .stream = 2}}) {
+    add_child("first", first);
+    add_child("dropout", dropout);
+    add_child("last", last);
+  }
+  Tensor forward(const Tensor& x) override { return last(dropout(relu(first(x.reshape({x.size(0), 64}))))); }
+  Linear first, last;
+  Dropout dropout{0.1, 7};
+};
+
+struct NoWeights : Module {
+  Tensor forward(const Tensor& x) override { return x; }
+};
+
+using Values = std::vector<std::pair<std::string, std::vector<double>>>;
+
+Values values_of(const NamedTensors& tensors) {
+  Values all;
+  for (const auto& [name, tensor] : tensors)
+    all.emplace_back(name, cast(tensor, DType::f64).to_vector<double>());
+  return all;
+}
+
+class Fit : public testing::Test {
+ protected:
+  Fit() {
+    options_.epochs = 3;
+    options_.batch_size = 10;
+    options_.momentum = 0.9;
+    options_.learning_rate = 0.02;
+    options_.schedule = ScheduleKind::cosine;
+    options_.transform = Transform::parse("shift -1 1");
+    options_.workers = 2;
+    options_.device = cpu_device;
+  }
+
+  TrainResult run(Module& model, const std::string& name, const FitCallbacks& callbacks = {}) {
+    options_.run_folder = folder_ / name;
+    return fit(model, train_, validation_, options_, callbacks);
+  }
+  std::string run_error(const Dataset& train, const Dataset& validation) {
+    TinyNet model;
+    options_.run_folder = folder_ / "error";
+    const std::string text = error_text([&] { fit(model, train, validation, options_); });
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "error")) << text;
+    return text;
+  }
+  std::string run_error() { return run_error(train_, validation_); }
+
+  TempFolder folder_;
+  FitOptions options_;
+  Bars train_{60}, validation_{30, 1000};
+};
+
+TEST_F(Fit, OwnModuleAndData_LearnsInPlaceAndWritesRunFolder) {
+  options_.epochs = 12;
+  TinyNet model;
+  model.eval();
+  std::vector<std::string> messages;
+  std::vector<int> epochs;
+  const TrainResult result =
+      run(model, "run",
+          {.on_message = [&](const std::string& line) { messages.push_back(line); },
+           .on_progress = [](const ProgressState& state) { EXPECT_LE(state.position, state.total); },
+           .on_epoch = [&](const EpochRecord& record) { epochs.push_back(record.epoch); }});
+  EXPECT_EQ(messages.at(0), "Data: data, 60 training and 30 validation images, 8x8 gray, 2 classes");
+  EXPECT_EQ(epochs.size(), 12u);
+  EXPECT_GT(result.test_accuracy, 0.85);
+  EXPECT_EQ(result.tested_on, "validation");
+  EXPECT_FALSE(model.is_training());
+  const EpochRecord& best = result.epochs[static_cast<std::size_t>(result.best_epoch) - 1];
+  EXPECT_EQ(result.test_accuracy, best.val_accuracy);
+  EXPECT_EQ(result.test_loss, best.val_loss);
+
+  const RunFolder folder{folder_ / "run"};
+  EXPECT_EQ(values_of(model.state_dict()), values_of(read_safetensors(folder.best()).tensors));
+  const std::string config = get_bytes(folder.config());
+  EXPECT_EQ(config.substr(0, config.find('\n')), "model = \"custom\"");
+  EXPECT_NE(config.find("augment = \"shift -1 1\""), std::string::npos) << config;
+  EXPECT_EQ(config.find("layers"), std::string::npos) << config;
+  const std::string log = get_bytes(folder.log());
+  EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 13);
+  const std::string page = get_bytes(folder.report());
+  EXPECT_NE(page.find("custom on data"), std::string::npos);
+  EXPECT_NE(page.find("validation accuracy"), std::string::npos);
+  EXPECT_GT(std::filesystem::file_size(folder.events()), 100u);
+}
+
+TEST_F(Fit, StoppedAnywhere_ResumesWithSameBits) {
+  options_.metrics = {
+      {"sum", [](const Tensor& outputs, const Tensor&) { return sum(outputs).item<float>(); }}};
+  TinyNet whole;
+  const TrainResult expected = run(whole, "whole");
+  for (const int polls : {1, 2, 3, 4}) {
+    const std::string name = "stopped" + std::to_string(polls);
+    int left = polls;
+    options_.resume = false;
+    TinyNet stopped;
+    ASSERT_EQ(run(stopped, name, {.stop_signal = [&] { return --left == 0 ? SIGTERM : 0; }}).stopped_by,
+              SIGTERM);
+    options_.resume = true;
+    options_.workers = polls % 2;
+    TinyNet resumed;
+    const TrainResult result = run(resumed, name);
+    expect_same_weights(folder_ / "whole", folder_ / name);
+    EXPECT_EQ(values_of(resumed.state_dict()), values_of(whole.state_dict()));
+    ASSERT_EQ(result.epochs.size(), expected.epochs.size());
+    for (std::size_t i = 0; i < expected.epochs.size(); ++i) {
+      EXPECT_EQ(result.epochs[i].val_loss, expected.epochs[i].val_loss);
+      EXPECT_EQ(result.epochs[i].metrics.at(0).value, expected.epochs[i].metrics.at(0).value);
+    }
+    EXPECT_EQ(result.test_loss, expected.test_loss);
+  }
+}
+
+TEST_F(Fit, FinishedRunResumed_RestoresBestWeights) {
+  TinyNet first, second;
+  const TrainResult expected = run(first, "run");
+  options_.resume = true;
+  const TrainResult again = run(second, "run");
+  EXPECT_EQ(values_of(second.state_dict()), values_of(first.state_dict()));
+  EXPECT_EQ(again.test_loss, expected.test_loss);
+  EXPECT_EQ(again.epochs.size(), 3u);
+}
+
+TEST_F(Fit, InMemoryDataset_GivesSameBitsAsOwnDataset) {
+  const auto stored = [](const Bars& bars) {
+    std::vector<std::uint8_t> pixels;
+    std::vector<std::int32_t> labels;
+    for (std::int64_t i = 0; i < bars.size(); ++i) {
+      const Image image = bars.image(i);
+      pixels.insert(pixels.end(), image.pixels.begin(), image.pixels.end());
+      labels.push_back(bars.label(i));
+    }
+    return ImageDataset({.images = Tensor::from(pixels, {bars.size(), 8, 8, 1}),
+                         .labels = Tensor::from(labels, {bars.size()}),
+                         .classes = bars.classes()});
+  };
+  TinyNet own, memory;
+  run(own, "own");
+  options_.run_folder = folder_ / "memory";
+  fit(memory, stored(train_), stored(validation_), options_);
+  expect_same_weights(folder_ / "own", folder_ / "memory");
+  EXPECT_EQ(values_of(own.state_dict()), values_of(memory.state_dict()));
+}
+
+TEST_F(Fit, OwnLoss_IsUsed) {
+  TinyNet plain, same, nothing;
+  run(plain, "plain");
+  const Values start = values_of(TinyNet().parameters());
+  options_.loss_function = [](const Tensor& outputs, const Tensor& labels) {
+    EXPECT_EQ(labels.dtype(), DType::i64);
+    return compute_loss(LossKind::cross_entropy, outputs, labels);
+  };
+  run(same, "same");
+  EXPECT_EQ(values_of(same.state_dict()), values_of(plain.state_dict()));
+  options_.loss_function = [](const Tensor& outputs, const Tensor&) { return multiply(sum(outputs), 0.0f); };
+  const TrainResult result = run(nothing, "nothing");
+  EXPECT_EQ(values_of(nothing.parameters()), start);
+  EXPECT_EQ(result.epochs.back().val_loss, 0);
+  EXPECT_EQ(result.epochs.back().train_loss, 0);
+  options_.loss_function = [](const Tensor& outputs, const Tensor&) { return outputs; };
+  options_.run_folder = folder_ / "vector";
+  EXPECT_EQ(error_text([&] { fit(same, train_, validation_, options_); }),
+            "[fit] expected a loss_function that returns a scalar, got [10, 2]");
+}
+
+TEST_F(Fit, OwnOptimizer_IsUsed) {
+  TinyNet adam, same;
+  options_.momentum = 0;
+  options_.optimizer = "adam";
+  run(adam, "adam");
+  options_.optimizer = "sgd";
+  std::vector<std::string> names;
+  options_.make_optimizer = [&](NamedTensors parameters) -> std::unique_ptr<Optimizer> {
+    for (const NamedTensor& each : parameters) names.push_back(each.name);
+    return std::make_unique<Adam>(std::move(parameters), AdamOptions{.lr = 1});  // the schedule sets the rate
+  };
+  run(same, "same");
+  EXPECT_EQ(names, (std::vector<std::string>{"first.weight", "first.bias", "last.weight", "last.bias"}));
+  EXPECT_EQ(values_of(same.state_dict()), values_of(adam.state_dict()));
+  options_.make_optimizer = [](NamedTensors) { return std::unique_ptr<Optimizer>(); };
+  EXPECT_EQ(run_error(), "[fit] expected make_optimizer to return an optimizer, got a null pointer");
+}
+
+TEST_F(Fit, OwnMetrics_AreLoggedAndReported) {
+  options_.metrics = {{"my accuracy",
+                       [](const Tensor& outputs, const Tensor& labels) {
+                         const std::vector<std::int64_t> chosen =
+                             argmax(outputs, 1).to_vector<std::int64_t>();
+                         const std::vector<std::int64_t> truth = labels.to_vector<std::int64_t>();
+                         std::size_t correct = 0;
+                         for (std::size_t i = 0; i < truth.size(); ++i) correct += chosen[i] == truth[i];
+                         return static_cast<double>(correct) / static_cast<double>(truth.size());
+                       }},
+                      {"two", [](const Tensor&, const Tensor&) { return 2.0; }}};
+  TinyNet model;
+  const TrainResult result = run(model, "run");
+  for (const EpochRecord& record : result.epochs) {
+    ASSERT_EQ(record.metrics.size(), 2u);
+    EXPECT_EQ(record.metrics[0].name, "my accuracy");
+    EXPECT_EQ(record.metrics[0].value, record.val_accuracy);
+    EXPECT_EQ(record.metrics[1].value, 2);
+  }
+  const std::string log = get_bytes(folder_ / "run/log.csv");
+  EXPECT_NE(log.find(",waited_seconds,my accuracy,two\n"), std::string::npos) << log;
+  EXPECT_TRUE(log.ends_with(",2\n")) << log;
+  EXPECT_NE(get_bytes(folder_ / "run/report.html").find("validation my accuracy"), std::string::npos);
+  options_.resume = true;
+  options_.metrics.pop_back();
+  EXPECT_EQ(error_text([&] { run(model, "run"); }),
+            "[train] " + (folder_ / "run/last.ckpt").string() + " has 2 metrics, expected 1 as in this run");
+}
+
+TEST_F(Fit, FrozenParameters_StayTheSame) {
+  TinyNet model;
+  model.first.freeze();
+  const Values before = values_of(model.first.state_dict());
+  run(model, "run");
+  EXPECT_EQ(values_of(model.first.state_dict()), before);
+  model.last.freeze();
+  options_.run_folder = folder_ / "frozen";
+  EXPECT_EQ(error_text([&] { fit(model, train_, validation_, options_); }),
+            "[fit] expected a model with parameters that require gradients, got none");
+}
+
+TEST_F(Fit, MeasuredDevice_RestoresTheModel) {
+  TinyNet model;
+  const Values before = values_of(model.state_dict());
+  model.eval();
+  options_.workers.reset();  // two candidates on the CPU
+  const TrainingImages images(std::make_shared<const Bars>(60), ImageSize{8, 8, 1}, false);
+  const ImageInput input{.flat = false, .height = 8, .width = 8, .channels = 1};
+  const DeviceChoice choice = choose_device(options_, images, input, model);
+  EXPECT_NE(choice.reason.find(" would do "), std::string::npos) << choice.reason;
+  EXPECT_TRUE(choice.workers);
+  EXPECT_EQ(values_of(model.state_dict()), before);
+  EXPECT_FALSE(model.is_training());
+  for (const NamedTensor& each : model.parameters()) EXPECT_FALSE(each.tensor.grad().defined());
+
+  TinyNet measured, fixed;
+  run(measured, "measured");
+  options_.workers = 1;
+  run(fixed, "fixed");
+  EXPECT_EQ(values_of(measured.state_dict()), values_of(fixed.state_dict()));
+}
+
+TEST_F(Fit, BadData_IsAnErrorBeforeTheRunFolderExists) {
+  EXPECT_EQ(run_error(Bars(0), validation_), "[fit] expected images in the training set, got none");
+  EXPECT_EQ(run_error(train_, Bars(0)), "[fit] expected images in the validation set, got none");
+  Bars other(30);
+  other.class_names = {"horizontal", "vertical", "diagonal"};
+  EXPECT_EQ(run_error(train_, other),
+            "[fit] expected the same classes for training and validation, got 2 (horizontal, vertical) and 3 "
+            "(horizontal, vertical, diagonal)");
+  Bars unlabeled(30);
+  unlabeled.bad_label_of = 4;
+  EXPECT_EQ(run_error(unlabeled, validation_),
+            "[fit] expected labels from 0 to 1 in the training set, got 2 for sample 4");
+  Bars larger(30);
+  larger.side = 9;
+  EXPECT_EQ(run_error(train_, larger),
+            "[fit] expected images of one size for training and validation, got 8x8 gray and 9x9 gray");
+  Bars throwing(30);
+  throwing.throws_at = 3;
+  const std::string text = run_error(train_, throwing);
+  EXPECT_NE(text.find("sample 3: no such bar"), std::string::npos) << text;
+}
+
+TEST_F(Fit, DatasetThatThrowsInTraining_IsOneError) {
+  Bars throwing(60);
+  throwing.throws_at = 37;
+  for (const int workers : {0, 2}) {
+    options_.workers = workers;
+    options_.run_folder = folder_ / ("run" + std::to_string(workers));
+    TinyNet model;
+    EXPECT_EQ(error_text([&] { fit(model, throwing, validation_, options_); }),
+              "[loader] sample 37: no such bar");
+  }
+}
+
+TEST_F(Fit, BadModel_IsAnErrorBeforeTheRunFolderExists) {
+  NoWeights none;
+  options_.run_folder = folder_ / "error";
+  EXPECT_EQ(error_text([&] { fit(none, train_, validation_, options_); }),
+            "[fit] expected a model with parameters, got none");
+  TinyNet wide(3);
+  EXPECT_EQ(error_text([&] { fit(wide, train_, validation_, options_); }),
+            "[fit] expected a model with outputs of shape [n, 2] for 2 classes, got [1, 3] for 1 image");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "error"));
+}
+
+TEST_F(Fit, BadOptions_AreErrorsBeforeTheRunFolderExists) {
+  const FitOptions good = options_;
+  options_.epochs = 0;
+  EXPECT_EQ(run_error(), "[fit] epochs: expected a whole number from 1 to 16777216, got '0'");
+  options_ = good;
+  options_.learning_rate = -1;
+  EXPECT_EQ(run_error(), "[fit] lr: expected a number above 0, got '-1.0'");
+  options_ = good;
+  options_.workers = -1;
+  EXPECT_EQ(run_error(), "[fit] workers: expected auto or a whole number from 0 to 1024, got '-1'");
+  options_ = good;
+  options_.metrics = {{"a", [](const Tensor&, const Tensor&) { return 0.0; }}, {"b", {}}};
+  EXPECT_EQ(run_error(), "[fit] expected metrics with a name and a function, got 'b'");
+  options_ = good;
+  options_.model_name = "mlp";
+  EXPECT_EQ(run_error(), "[fit] expected a model_name of a model of images, got mlp");
+  options_ = good;
+  options_.resume = true;
+  TinyNet model;
+  EXPECT_EQ(error_text([&] { fit(model, train_, validation_, options_); }),
+            "[fit] expected the run_folder of the run to resume");
+}
+
+TEST_F(Fit, RunFolderInUse_IsRefused) {
+  TinyNet model;
+  run(model, "run");
+  EXPECT_EQ(error_text([&] { run(model, "run"); }),
+            "[train] " + (folder_ / "run").string() +
+                " is not empty: expected a new or empty run folder, or resume = true");
+  options_.resume = true;
+  options_.learning_rate = 0.5;
+  EXPECT_EQ(error_text([&] { run(model, "run"); }),
+            "[train] " + (folder_ / "run/last.ckpt").string() +
+                " belongs to another configuration: lr (0.5, was 0.02)");
+}
+
+TEST_F(Fit, ModelFile_IsClassifiedWithTheModule) {
+  TinyNet model;
+  const TrainResult result = run(model, "run");
+  const std::filesystem::path file = result.folder / "best.safetensors";
+  EXPECT_NE(error_text([&] { Classifier unknown(file); }).find("'custom' is not a model this program knows"),
+            std::string::npos);
+
+  TinyNet loaded;
+  Classifier classifier(file, loaded);
+  EXPECT_EQ(classifier.classes(), validation_.classes());
+  std::size_t correct = 0;
+  for (std::int64_t i = 0; i < validation_.size(); ++i) {
+    const Image image = validation_.image(i);
+    const Prediction answer = classifier(image.pixels.data(), image.width, image.height, image.channels);
+    ASSERT_EQ(answer.probabilities.size(), 2u);
+    EXPECT_EQ(answer.class_name, validation_.classes()[answer.chosen]);
+    EXPECT_EQ(answer.probability, answer.probabilities[answer.chosen]);
+    EXPECT_GE(answer.probability, 0.5f);
+    correct += static_cast<std::int32_t>(answer.chosen) == validation_.label(i);
+  }
+  EXPECT_EQ(static_cast<double>(correct) / 30, result.test_accuracy);
+  // Gray as RGBA is the same image.
+  const Image image = validation_.image(3);
+  std::vector<std::uint8_t> rgba;
+  for (const std::uint8_t pixel : image.pixels) rgba.insert(rgba.end(), {pixel, pixel, pixel, 17});
+  EXPECT_NEAR(classifier(rgba.data(), 8, 8, 4).probability, classifier(image).probability, 1e-6);
+  EXPECT_EQ(error_text([&] { classifier(rgba.data(), 8, 0, 4); }),
+            "[classifier] expected a width and height from 1 to 1048576, got 8 and 0");
+  EXPECT_EQ(error_text([&] { classifier(rgba.data(), 8, 8, 2); }),
+            "[classifier] expected 1, 3 or 4 channels, got 2");
+  TinyNet wide(3);
+  EXPECT_NE(error_text([&] { Classifier wrong(file, wide); }).find("not the weights of this module"),
+            std::string::npos);
+}
+
+// Photographs of several sizes, one of them damaged.
+TEST_F(Fit, Photographs_AreResizedAndUnreadableOnesListed) {
+  struct ColorNet : Module {
+    ColorNet() { add_child("last", last); }
+    Tensor forward(const Tensor& x) override { return last(mean(x, {1, 2})); }
+    Linear last{3, 2, {.random = {.seed = 5}}};
+  };
+  write_photos(folder_ / "photos", 8);
+  put_bytes(folder_ / "photos/blue/photo 103.png", "no image");
+  std::vector<std::filesystem::path> files;
+  std::vector<std::int32_t> labels;
+  for (const char* const name : {"blue", "red"})
+    for (int i = 100; i < 108; ++i) {
+      files.push_back(folder_ / "photos" / name / ("photo " + std::to_string(i) + ".png"));
+      labels.push_back(name == std::string("red"));
+    }
+  const PhotoDataset photos(files, labels, {"blue", "red"});
+  options_.epochs = 8;
+  options_.batch_size = 4;
+  options_.learning_rate = 0.1;
+  options_.transform = training_transform(16);
+  options_.norm = imagenet_norm;
+  options_.run_folder = folder_ / "run";
+  ColorNet model;
+  const TrainResult result = fit(model, photos, photos, options_);
+  EXPECT_EQ(result.test_accuracy, 1);
+  const std::string bad = get_bytes(folder_ / "run/bad-images.csv");
+  EXPECT_NE(bad.find("photo 103.png"), std::string::npos) << bad;
+  ColorNet loaded;
+  Classifier classifier(folder_ / "run/best.safetensors", loaded);
+  EXPECT_EQ(classifier.info().transform, "resize");
+  EXPECT_EQ(classifier(photos.image(15)).class_name, "red");
+  EXPECT_EQ(classifier(photos.image(0)).class_name, "blue");
+}
+
+}  // namespace
+}  // namespace tandem
