@@ -15,7 +15,6 @@ constexpr Advice all_advice[] = {
     {"belongs to another configuration", "give these options as they were, or start a new run with --out"},
     {"the loss is not finite", "--lr sets the learning rate"},
     {"and cannot be fetched", "--from PATH gives its files"},
-    {" is not available: ", "--device cpu always works"},
 };
 
 }  // namespace

@@ -71,9 +71,6 @@ std::vector<Tensor> Optimizer::checked_gradients() const {
           "[optimizer] expected a gradient of shape {} for '{}', got {}", parameter.shape().to_string(), name,
           gradient.shape().to_string());
   }
-  check(std::ranges::any_of(gradients, &Tensor::defined),
-        "[optimizer] expected a gradient of at least one parameter, got none: call backward() before step(), "
-        "and construct the optimizer after Module::to()");
   return gradients;
 }
 

@@ -25,7 +25,7 @@ class Optimizer {
   Optimizer& operator=(const Optimizer&) = delete;
 
   /// Counts the step, then calls update() for every parameter that has a gradient, without recording on the
-  /// tape. Throws Error if no parameter has a gradient, or one of another shape,
+  /// tape. Throws Error if a gradient has another shape,
   /// dtype or device, and if a module has replaced a parameter since, as Module::to() does.
   virtual void step();
   /// The rule of an own optimizer: changes `parameter`, number `index` of parameters(), in place. Called by
@@ -60,8 +60,8 @@ class Optimizer {
   /// The tensor of call number `index` of add_state(); shares its memory. Throws Error for an index out of
   /// range.
   const Tensor& state_tensor(std::size_t index) const;
-  /// The gradient of each parameter, undefined where there is none. Throws Error if no parameter has one, or
-  /// one of another shape, dtype or device than the parameter's.
+  /// The gradient of each parameter, undefined where there is none. Throws Error if one has another shape,
+  /// dtype or device than its parameter.
   std::vector<Tensor> checked_gradients() const;
   void count_step();
 

@@ -5,6 +5,7 @@
 #include <future>
 
 #include "tandem/files/fetch.h"
+#include "tandem/nn/model_registry.h"
 #include "tandem/train/pretrained.h"
 #include "tandem/train/training_run.h"
 #include "tandem/train/warm_start.h"
@@ -45,7 +46,7 @@ TrainResult train(const TrainOptions& asked, const FitCallbacks& callbacks) {
   if (!asked.run_folder.empty()) check_run_folder(asked.run_folder, asked.resume);
   RunSetup setup;
   setup.timeline = start_timeline(asked);
-  const std::future<void> warm_up = start_warm_up(asked, asked.model != "mlp");
+  const std::future<void> warm_up = start_warm_up(asked, !models().get(asked.model).flat_input);
   {
     const TimelineSpan span(setup.timeline.get(), "load data", {});
     setup.data = load_training_data(asked, callbacks.on_message);

@@ -305,7 +305,8 @@ TEST_F(TrainCommand, Errors_EndWithAdvice) {
       {"train", "--resume", "r", "--lr", "0.25"},
       "[train] r/last.ckpt belongs to another configuration: lr (0.25, was 0.5) (give these options as "
       "they were, or start a new run with --out)");
-  expect_end({"train", "--resume", "r", "--device", "cuda:99"}, " (--device cpu always works)");
+  expect_end({"train", "data", "--epochs", "1", "--activation", "relu", "--lr", "1e30", "--out", "bad"},
+             "(no checkpoint was saved before) (--lr sets the learning rate)");
 }
 
 TEST_F(TrainCommand, Predict_ImagesAndIdxFiles) {
