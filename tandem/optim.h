@@ -5,5 +5,4 @@
 #include "tandem/optim/optimizer.h"
 #include "tandem/optim/optimizer_options.h"
 #include "tandem/optim/optimizer_registry.h"
-#include "tandem/optim/rmsprop.h"
 #include "tandem/optim/schedule.h"
