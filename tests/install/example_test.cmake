@@ -1,5 +1,6 @@
 # Run by ctest with cmake -P after install_test.cmake: builds and runs one example against the moved prefix, in an empty
 # folder of its own.
+cmake_minimum_required(VERSION 3.22)
 include(${CMAKE_CURRENT_LIST_DIR}/step.cmake)
 set(work ${BUILD_DIR}/install-test/${EXAMPLE})
 file(REMOVE_RECURSE ${work})

@@ -1,6 +1,7 @@
 # Run by ctest with cmake -P: installs this build and moves the prefix. Fails when a step fails, when the package names
 # a path of the machine that built it, or when an internal header is installed. Leaves ${BUILD_DIR}/install-test/moved
 # for the examples (example_test.cmake).
+cmake_minimum_required(VERSION 3.22)
 include(${CMAKE_CURRENT_LIST_DIR}/step.cmake)
 set(work ${BUILD_DIR}/install-test)
 file(REMOVE_RECURSE ${work})
