@@ -77,7 +77,7 @@ struct FitOptions {
   bool capture_graphs = true;
 
   /// Folder for config.toml, log.csv, TensorBoard events, best.safetensors, last.ckpt and report.html. Must
-  /// be empty or new unless the run is resumed. Empty: runs/<data_name>-<model_name>-<number>.
+  /// be empty or new unless the run is resumed. Empty: `runs/DATA_NAME-MODEL_NAME-NUMBER`.
   std::filesystem::path run_folder = {};
   bool resume = false;               ///< continue from last.ckpt in run_folder, if it is there
   double save_every_seconds = 60;    ///< between checkpoints within an epoch; 0: after every few steps
