@@ -6,21 +6,21 @@
 #include "tandem/ops/arithmetic.h"
 #include "tandem/ops/dropout_mask.h"
 #include "tandem/ops/fill.h"
-#include "tandem/ops/random_key.h"
+#include "tandem/ops/random_stream.h"
 
 namespace tandem {
 namespace {
 
 // Default streams count up from 2⁶³, so their lower half is as distinct as a layer number can be.
-std::uint32_t layer_of(const detail::RandomKey& key) {
+std::uint32_t layer_of(const detail::RandomStream& key) {
   return static_cast<std::uint32_t>(key.stream);
 }
 
 }  // namespace
 
-Dropout::Dropout(double probability) : Dropout(probability, detail::random_key({}, {})) {}
+Dropout::Dropout(double probability) : Dropout(probability, detail::random_stream({}, {})) {}
 
-Dropout::Dropout(double probability, const detail::RandomKey& key)
+Dropout::Dropout(double probability, const detail::RandomStream& key)
     : Dropout(probability, key.seed, layer_of(key)) {}
 
 Dropout::Dropout(Dropout&& other) noexcept

@@ -8,7 +8,7 @@
 
 namespace tandem {
 namespace detail {
-struct RandomKey;
+struct RandomStream;
 }
 
 /// The mask is a function of (seed, layer, step, element). forward() counts the step in training; it is the
@@ -26,7 +26,7 @@ class Dropout : public Module {
   double probability() const { return probability_; }
 
  private:
-  Dropout(double probability, const detail::RandomKey& key);
+  Dropout(double probability, const detail::RandomStream& key);
 
   double probability_;
   std::uint64_t seed_;

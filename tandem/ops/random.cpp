@@ -11,7 +11,7 @@
 #include "tandem/core/parallel.h"
 #include "tandem/device/on_backend.h"
 #include "tandem/ops/random_kernel.h"
-#include "tandem/ops/random_key.h"
+#include "tandem/ops/random_stream.h"
 
 namespace tandem::detail {
 
@@ -67,7 +67,7 @@ double previous(DType dtype, double value) {
 }  // namespace
 
 Tensor uniform(const Shape& shape, double low, double high, const RandomOptions& options) {
-  const detail::RandomKey key = detail::random_key(options.seed, options.stream);
+  const detail::RandomStream key = detail::random_stream(options.seed, options.stream);
   detail::RandomFill fill{
       .distribution = detail::Distribution::uniform, .seed = key.seed, .stream = key.stream};
   fill.low = rounded_to(options.dtype, low, "uniform");
@@ -81,7 +81,7 @@ Tensor uniform(const Shape& shape, double low, double high, const RandomOptions&
 Tensor normal(const Shape& shape, double mean, double stddev, const RandomOptions& options) {
   check(std::isfinite(mean) && std::isfinite(stddev) && stddev >= 0,
         "[normal] expected a finite mean and a finite stddev of 0 or more, got {} and {}", mean, stddev);
-  const detail::RandomKey key = detail::random_key(options.seed, options.stream);
+  const detail::RandomStream key = detail::random_stream(options.seed, options.stream);
   const detail::RandomFill fill{.distribution = detail::Distribution::normal,
                                 .seed = key.seed,
                                 .stream = key.stream,
@@ -100,7 +100,7 @@ Tensor random_integers(const Shape& shape, std::int64_t low, std::int64_t high,
                    "[random_integers] expected bounds that fit {}, got {} and {}", name_of(options.dtype),
                    low, high);
            });
-  const detail::RandomKey key = detail::random_key(options.seed, options.stream);
+  const detail::RandomStream key = detail::random_stream(options.seed, options.stream);
   const detail::RandomFill fill{
       .distribution = detail::Distribution::integers,
       .seed = key.seed,

@@ -1,4 +1,4 @@
-#include "tandem/ops/random_key.h"
+#include "tandem/ops/random_stream.h"
 
 #include <mutex>
 
@@ -12,7 +12,7 @@ constexpr std::uint64_t first_stream = std::uint64_t{1} << 63;
 
 struct DefaultKeys {
   std::mutex mutex;
-  detail::RandomKey next{.seed = 0, .stream = first_stream};
+  detail::RandomStream next{.seed = 0, .stream = first_stream};
 };
 
 DefaultKeys& default_keys() {
@@ -28,11 +28,12 @@ void manual_seed(std::uint64_t seed) {
   keys.next = {.seed = seed, .stream = first_stream};
 }
 
-detail::RandomKey detail::random_key(std::optional<std::uint64_t> seed, std::optional<std::uint64_t> stream) {
+detail::RandomStream detail::random_stream(std::optional<std::uint64_t> seed,
+                                           std::optional<std::uint64_t> stream) {
   if (seed || stream) return {.seed = seed.value_or(0), .stream = stream.value_or(0)};
   DefaultKeys& keys = default_keys();
   const std::lock_guard lock(keys.mutex);
-  const RandomKey key = keys.next;
+  const RandomStream key = keys.next;
   ++keys.next.stream;
   return key;
 }
