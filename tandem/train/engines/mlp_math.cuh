@@ -5,7 +5,8 @@
 
 namespace tandem::detail {
 
-// An enumerator without a case traps instead of using another activation.
+// The compiler warns of an enumerator without a case. A trap there, a branch per element, cost 1 to 2 % of a
+// step.
 __device__ inline float activated(MlpActivation activation, float z) {
   switch (activation) {
     case MlpActivation::sigmoid:
@@ -15,8 +16,7 @@ __device__ inline float activated(MlpActivation activation, float z) {
     case MlpActivation::relu:
       return fmaxf(z, 0);
   }
-  __trap();
-  return 0;
+  __builtin_unreachable();
 }
 
 // The derivative, computed from the activated value.
@@ -29,8 +29,7 @@ __device__ inline float activation_slope(MlpActivation activation, float a) {
     case MlpActivation::relu:
       return a > 0 ? 1.0f : 0.0f;
   }
-  __trap();
-  return 0;
+  __builtin_unreachable();
 }
 
 }  // namespace tandem::detail
