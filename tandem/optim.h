@@ -5,4 +5,5 @@
 #include "tandem/optim/optimizer.h"
 #include "tandem/optim/optimizer_options.h"
 #include "tandem/optim/optimizer_registry.h"
+#include "tandem/optim/rmsprop.h"
 #include "tandem/optim/schedule.h"

@@ -50,7 +50,7 @@ TEST(ChildProcess, Start_PassesEnvironmentAndDescriptorsOnly) {
 TEST(ChildProcess, Destructor_KillsAndReaps) {
   pid_t pid = -1;
   {
-    const ChildProcess child = shell("while :; do sleep 1000; done");
+    const ChildProcess child = shell("exec sleep 1000");
     pid = child.pid();
     EXPECT_EQ(getpgid(pid), pid);
     EXPECT_EQ(kill(pid, 0), 0);
