@@ -7,7 +7,8 @@ find_package(CLI11 REQUIRED)
 find_package(JPEG REQUIRED)
 find_package(PNG REQUIRED)
 find_package(ZLIB REQUIRED)
-find_package(CURL REQUIRED)
+# libcurl, cuBLAS and cuDNN are opened when they are first needed (core/shared_library.h): only their headers are used.
+find_path(TANDEM_CURL_INCLUDE_DIR curl/curl.h REQUIRED)
 
 include(TandemBlas)
 if(NOT TARGET tandem::blas)
@@ -15,7 +16,7 @@ if(NOT TARGET tandem::blas)
 endif()
 
 set(tandem_private_dependencies tandem::blas OpenMP::OpenMP_CXX Threads::Threads nlohmann_json::nlohmann_json
-    JPEG::JPEG PNG::PNG ZLIB::ZLIB CURL::libcurl)
+    JPEG::JPEG PNG::PNG ZLIB::ZLIB ${CMAKE_DL_LIBS})
 
 # Optional: without it, a WebP file gives an error that says what is missing.
 find_path(TANDEM_WEBP_INCLUDE webp/decode.h)
@@ -30,9 +31,13 @@ endif()
 
 if(TANDEM_CUDA)
   find_package(CUDAToolkit REQUIRED)
-  include(TandemCudnn)
-  if(NOT TARGET tandem::cudnn)
-    message(FATAL_ERROR "cuDNN 9 is missing: install it, or turn CUDA off with -DTANDEM_CUDA=OFF")
+  find_path(TANDEM_CUDNN_INCLUDE_DIR cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
+  if(NOT TANDEM_CUDNN_INCLUDE_DIR)
+    message(FATAL_ERROR "cuDNN 9's headers are missing: install them, or turn CUDA off with -DTANDEM_CUDA=OFF")
   endif()
-  list(APPEND tandem_private_dependencies CUDA::cudart_static CUDA::cublas CUDA::cublasLt tandem::cudnn)
+  list(APPEND tandem_private_dependencies CUDA::cudart_static)
 endif()
+mark_as_advanced(TANDEM_CURL_INCLUDE_DIR TANDEM_CUDNN_INCLUDE_DIR)
+add_library(tandem_headers INTERFACE)
+target_include_directories(tandem_headers SYSTEM INTERFACE ${TANDEM_CURL_INCLUDE_DIR} ${TANDEM_CUDNN_INCLUDE_DIR})
+list(APPEND tandem_private_dependencies $<BUILD_INTERFACE:tandem_headers>)

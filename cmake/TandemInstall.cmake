@@ -28,7 +28,7 @@ configure_package_config_file(cmake/tandem-config.cmake.in ${CMAKE_CURRENT_BINAR
 write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/tandem-config-version.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tandem-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/tandem-config-version.cmake
-  cmake/TandemBlas.cmake cmake/TandemCudnn.cmake DESTINATION ${package_dir})
+  cmake/TandemBlas.cmake DESTINATION ${package_dir})
 
 # The reference documentation of the public headers; a warning is an error.
 find_program(TANDEM_DOXYGEN doxygen)

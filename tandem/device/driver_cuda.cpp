@@ -11,6 +11,7 @@
 #include "tandem/device/cuda.h"
 #include "tandem/device/cuda_dnn.h"
 #include "tandem/device/on_backend.h"
+#include "tandem/device/vendor_libraries.h"
 
 namespace tandem {
 
@@ -127,7 +128,11 @@ const DriverState& probe_driver<Backend::cuda>() {
   static const DriverState state = [] {
     DriverState found;
     const cudaError_t status = cudaGetDeviceCount(&found.device_count);
-    if (status == cudaSuccess && found.device_count > 0) return found;
+    if (status == cudaSuccess && found.device_count > 0) {
+      found.problem = missing_vendor_library();
+      if (!found.problem.empty()) found.device_count = 0;
+      return found;
+    }
     cudaGetLastError();
     found.device_count = 0;
     int driver = 0;

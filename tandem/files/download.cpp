@@ -7,10 +7,10 @@
 
 #include <cerrno>
 #include <memory>
-#include <mutex>
 #include <system_error>
 
 #include "tandem/core/check.h"
+#include "tandem/core/shared_library.h"
 
 namespace tandem {
 namespace {
@@ -65,48 +65,78 @@ struct Result {
   std::string text;
 };
 
-using Handle = std::unique_ptr<CURL, decltype(&curl_easy_cleanup)>;
+// The functions of libcurl. It is opened for the first download: it loads thirty libraries more.
+class Curl {
+ public:
+  static Curl& get() {
+    static Curl functions;  // initialized before any thread uses it, as libcurl requires
+    return functions;
+  }
 
-Handle new_handle() {
-  static std::once_flag once;  // libcurl must be initialized before any thread uses it
-  std::call_once(once, [] { expect(curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK); });
-  Handle handle(curl_easy_init(), curl_easy_cleanup);
-  expect(handle != nullptr);
-  return handle;
-}
+  template <class Value>
+  void set(CURL* handle, CURLoption option, Value value) const {
+    const CURLcode code = setopt_(handle, option, value);
+    check(code == CURLE_OK, "[download] {}: {}", library_name, error_text(code));
+  }
+
+  decltype(&curl_easy_init) init = function<decltype(init)>("curl_easy_init");
+  decltype(&curl_easy_cleanup) cleanup = function<decltype(cleanup)>("curl_easy_cleanup");
+  decltype(&curl_easy_perform) perform = function<decltype(perform)>("curl_easy_perform");
+  decltype(&curl_easy_getinfo) getinfo = function<decltype(getinfo)>("curl_easy_getinfo");
+  decltype(&curl_easy_strerror) error_text = function<decltype(error_text)>("curl_easy_strerror");
+
+ private:
+  static constexpr const char* library_name = "libcurl 4";
+
+  Curl() {
+    const auto global_init = function<decltype(&curl_global_init)>("curl_global_init");
+    expect(global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK);
+  }
+
+  template <class Function>
+  static Function function(const char* symbol) {
+    static SharedLibrary library(
+        {.name = library_name, .files = {"libcurl.so.4", "libcurl-gnutls.so.4"}, .folders = {}});
+    return library.function<Function>(symbol);
+  }
+
+  decltype(&curl_easy_setopt) setopt_ = function<decltype(setopt_)>("curl_easy_setopt");
+};
 
 Result transfer_once(const std::string& address, Transfer& transfer) {
-  const Handle handle = new_handle();
+  const Curl& library = Curl::get();
+  const std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> handle(library.init(), library.cleanup);
+  expect(handle != nullptr);
   CURL* const curl = handle.get();
   char text[CURL_ERROR_SIZE] = "";
   const DownloadOptions& options = *transfer.options;
-  curl_easy_setopt(curl, CURLOPT_URL, address.c_str());
+  library.set(curl, CURLOPT_URL, address.c_str());
 #if LIBCURL_VERSION_NUM >= 0x075500
-  curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+  library.set(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+  library.set(curl, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
 #else
-  curl_easy_setopt(curl, CURLOPT_PROTOCOLS, CURLPROTO_HTTP | CURLPROTO_HTTPS);
-  curl_easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS, CURLPROTO_HTTP | CURLPROTO_HTTPS);
+  library.set(curl, CURLOPT_PROTOCOLS, CURLPROTO_HTTP | CURLPROTO_HTTPS);
+  library.set(curl, CURLOPT_REDIR_PROTOCOLS, CURLPROTO_HTTP | CURLPROTO_HTTPS);
 #endif
-  curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 1L);
-  curl_easy_setopt(curl, CURLOPT_MAXREDIRS, 8L);
-  curl_easy_setopt(curl, CURLOPT_FAILONERROR, 1L);
-  curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(curl, CURLOPT_USERAGENT, "tandem");
-  curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, long{options.connect_timeout_s});
-  curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 100L);
-  curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, long{options.stall_timeout_s});
-  curl_easy_setopt(curl, CURLOPT_RESUME_FROM_LARGE, static_cast<curl_off_t>(transfer.resumed_at));
-  curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_data);
-  curl_easy_setopt(curl, CURLOPT_WRITEDATA, &transfer);
-  curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
-  curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
-  curl_easy_setopt(curl, CURLOPT_XFERINFODATA, &transfer);
-  curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, text);
+  library.set(curl, CURLOPT_FOLLOWLOCATION, 1L);
+  library.set(curl, CURLOPT_MAXREDIRS, 8L);
+  library.set(curl, CURLOPT_FAILONERROR, 1L);
+  library.set(curl, CURLOPT_NOSIGNAL, 1L);
+  library.set(curl, CURLOPT_USERAGENT, "tandem");
+  library.set(curl, CURLOPT_CONNECTTIMEOUT, long{options.connect_timeout_s});
+  library.set(curl, CURLOPT_LOW_SPEED_LIMIT, 100L);
+  library.set(curl, CURLOPT_LOW_SPEED_TIME, long{options.stall_timeout_s});
+  library.set(curl, CURLOPT_RESUME_FROM_LARGE, static_cast<curl_off_t>(transfer.resumed_at));
+  library.set(curl, CURLOPT_WRITEFUNCTION, on_data);
+  library.set(curl, CURLOPT_WRITEDATA, &transfer);
+  library.set(curl, CURLOPT_NOPROGRESS, 0L);
+  library.set(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
+  library.set(curl, CURLOPT_XFERINFODATA, &transfer);
+  library.set(curl, CURLOPT_ERRORBUFFER, text);
   Result result;
-  result.code = curl_easy_perform(curl);
-  curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &result.status);
-  result.text = text[0] != '\0' ? text : curl_easy_strerror(result.code);
+  result.code = library.perform(curl);
+  library.getinfo(curl, CURLINFO_RESPONSE_CODE, &result.status);
+  result.text = text[0] != '\0' ? text : library.error_text(result.code);
   return result;
 }
 
@@ -119,6 +149,7 @@ fs::path partial_path(const fs::path& path) {
 }
 
 void download(const std::string& address, const fs::path& path, const DownloadOptions& options) {
+  Curl::get();  // fails before a file is created
   const fs::path partial = partial_path(path);
   const auto require = [&](bool ok) {
     const int code = errno;

@@ -1,6 +1,8 @@
 // The program as a whole: help, devices, studies, and what goes to which stream.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -9,6 +11,7 @@
 #include "tandem/image/decode.h"
 #include "tandem/text/utf8.h"
 #include "tests/apps/program.h"
+#include "tests/core/sanitized.h"
 
 namespace tandem {
 namespace {
@@ -43,6 +46,21 @@ TEST(Program, Version_IsPrinted) {
   const ProgramResult result = run_program({"--version"});
   EXPECT_EQ(result.status, 0);
   EXPECT_EQ(result.out.rfind("tandem 0.", 0), 0u) << result.out;
+}
+
+// Each library costs a start of the program, and must be on the machine. Large or optional ones are opened
+// when they are needed (core/shared_library.h).
+TEST(Program, Start_LoadsFewLibraries) {
+  setenv("LD_TRACE_LOADED_OBJECTS", "1", 1);  // the dynamic linker lists the libraries instead of starting
+  const ProgramResult result = run_program({"--version"});
+  unsetenv("LD_TRACE_LOADED_OBJECTS");
+  ASSERT_EQ(result.status, 0);
+  for (const char* name : {"libcuda", "libcublas", "libcudnn", "libcurl", "libheif", "libtiff"})
+    EXPECT_FALSE(contains(result.out, name)) << result.out;
+  const auto count = std::count(result.out.begin(), result.out.end(), '\n');
+  EXPECT_GT(count, 3) << result.out;
+  const int sanitizers = address_sanitized || thread_sanitized ? 4 : 0;
+  EXPECT_LT(count - 1 - sanitizers, 15) << result.out;  // 1: the vdso, which is not a file
 }
 
 TEST(Program, Devices_AreListed) {
