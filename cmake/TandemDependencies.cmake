@@ -1,7 +1,22 @@
 # All dependencies of Tandem. Debian 12 and Ubuntu 24.04 provide them (scripts/install-dependencies).
+if(TANDEM_PORTABLE)  # static libraries first
+  set(CMAKE_FIND_LIBRARY_SUFFIXES .a .so)
+  execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libgomp.a OUTPUT_VARIABLE gomp
+                  OUTPUT_STRIP_TRAILING_WHITESPACE)
+  if(IS_ABSOLUTE "${gomp}")
+    set(OpenMP_gomp_LIBRARY ${gomp} CACHE FILEPATH "The OpenMP library")
+  endif()
+endif()
 find_package(Threads REQUIRED)
 find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(fmt REQUIRED)
+set(tandem_fmt fmt::fmt)
+if(TANDEM_PORTABLE)  # Debian and Ubuntu have no static libfmt: compile it from its headers
+  add_library(tandem_fmt STATIC cmake/fmt.cpp)
+  target_include_directories(tandem_fmt SYSTEM PUBLIC $<TARGET_PROPERTY:fmt::fmt,INTERFACE_INCLUDE_DIRECTORIES>)
+  target_compile_definitions(tandem_fmt PUBLIC $<TARGET_PROPERTY:fmt::fmt,INTERFACE_COMPILE_DEFINITIONS>)
+  set(tandem_fmt $<BUILD_INTERFACE:tandem_fmt> $<INSTALL_INTERFACE:fmt::fmt>)
+endif()
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(JPEG REQUIRED)

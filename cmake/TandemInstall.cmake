@@ -3,7 +3,7 @@
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tandem)
 install(TARGETS tandem EXPORT tandem-targets)
-install(TARGETS tandem_app RUNTIME)
+install(TARGETS tandem_app RUNTIME COMPONENT program)
 # Public are the umbrella headers (tandem/nn.h, …) and what they list; tests/architecture checks that these include
 # nothing else.
 file(GLOB umbrella_headers CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} tandem/*.h)

@@ -11,6 +11,7 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 option(TANDEM_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(TANDEM_BENCH "Build the benchmarks" OFF)
 option(TANDEM_WERROR "Treat warnings as errors, as ./run-tests does" OFF)
+option(TANDEM_PORTABLE "Link into the program what not every Linux has, for a package" OFF)
 set(TANDEM_SANITIZE "" CACHE STRING "Sanitizers, as in -fsanitize= (address,undefined or thread)")
 
 # CUDA is used if nvcc is found; -DTANDEM_CUDA=ON|OFF overrides this.
