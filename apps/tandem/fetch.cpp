@@ -8,6 +8,7 @@
 
 #include "apps/tandem/command.h"
 #include "tandem/data/dataset_registry.h"
+#include "tandem/text/message.h"
 
 namespace tandem {
 namespace {
@@ -18,12 +19,12 @@ struct Flags {
 
 int run(const Flags& flags) {
   FetchOptions options{.from = flags.from};
-  options.on_message = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
+  options.on_message = [](const std::string& line) { print_message("{}\n", line); };
   if (isatty(STDERR_FILENO) == 1)
     options.on_progress = [](const std::string& what, std::uint64_t done, std::uint64_t total) {
       if (total == 0) return;
-      fmt::print(stderr, "\r{} {:5.1f} of {:.1f} MB{}", what, static_cast<double>(done) / 1e6,
-                 static_cast<double>(total) / 1e6, done == total ? "\n" : "");
+      print_message("\r{} {:5.1f} of {:.1f} MB{}", what, static_cast<double>(done) / 1e6,
+                    static_cast<double>(total) / 1e6, done == total ? "\n" : "");
     };
   fmt::print("{}\n", fetch_dataset(flags.data_set, options).string());
   return 0;

@@ -13,13 +13,14 @@
 #include "apps/tandem/command.h"
 #include "tandem/core/check.h"
 #include "tandem/data/loader/worker.h"
+#include "tandem/text/message.h"
 #include "tandem/text/utf8.h"
 
 namespace {
 
 // Prints the error as one line, whatever characters it contains.
 int report_error(std::string_view text, int status) {
-  fmt::print(stderr, "tandem: error: {}\n", tandem::one_line(text));
+  tandem::print_message("tandem: error: {}\n", tandem::one_line(text));
   return status;
 }
 
@@ -65,6 +66,7 @@ std::string command_line(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  tandem::open_closed_streams();
   if (argc > 1 && std::string_view(argv[1]) == "worker") return tandem::run_worker({argv + 1, argv + argc});
   CLI::App app("Tandem: trains image classifiers on the CPU, on GPUs and on clusters.", "tandem");
   app.set_version_flag("--version", "tandem " TANDEM_VERSION);

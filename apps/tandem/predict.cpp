@@ -10,6 +10,7 @@
 #include "apps/tandem/command.h"
 #include "tandem/core/write_file.h"
 #include "tandem/image/encode_png.h"
+#include "tandem/text/message.h"
 #include "tandem/text/utf8.h"
 #include "tandem/train/prediction_sheet.h"
 
@@ -45,10 +46,10 @@ int run(const Flags& flags) {
         all_failed ? first->path : "", all_failed ? first->error : "");
   if (flags.csv.empty() && flags.json.empty()) fmt::print("{}", predictions_csv(rows, classes));
   if (errors > 0)
-    fmt::print(stderr, "{} of {} images could not be read, the first {}\n", errors, rows.size(),
-               one_line(fmt::format("{}: {}", first->path, first->error)));
+    print_message("{} of {} images could not be read, the first {}\n", errors, rows.size(),
+                  one_line(fmt::format("{}: {}", first->path, first->error)));
   if (!flags.sheet.empty() && rows.size() > max_sheet_images)
-    fmt::print(stderr, "The sheet shows the first {} of {} images\n", max_sheet_images, rows.size());
+    print_message("The sheet shows the first {} of {} images\n", max_sheet_images, rows.size());
   return 0;
 }
 

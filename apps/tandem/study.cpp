@@ -15,6 +15,7 @@
 #include "tandem/report/json.h"
 #include "tandem/report/study_text.h"
 #include "tandem/study/studies.h"
+#include "tandem/text/message.h"
 
 namespace tandem {
 namespace {
@@ -50,7 +51,7 @@ int run(const Flags& flags) {
   std::vector<StudyReport> reports;
   for (const Study& study : studies().rows()) {
     if (flags.name != "all" && flags.name != study.name) continue;
-    fmt::print(stderr, "Running study {}: {} …\n", study.name, study.summary);
+    print_message("Running study {}: {} …\n", study.name, study.summary);
     reports.push_back(study.run(options));
     if (reports.size() == 1) fmt::print("{}\n", machine_text(reports.front().machine, style));
     fmt::print("{}\n", study_text(reports.back(), style));

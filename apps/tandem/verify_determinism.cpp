@@ -12,6 +12,7 @@
 #include "tandem/data/loader/loader.h"
 #include "tandem/study/determinism.h"
 #include "tandem/text/format_number.h"
+#include "tandem/text/message.h"
 #include "tandem/train/photo_data.h"
 #include "tandem/train/training_data.h"
 
@@ -26,7 +27,7 @@ struct Flags {
 
 int run(const Flags& flags) {
   DeterminismOptions options = flags.options;
-  options.on_message = [](const std::string& line) { fmt::print(stderr, "{}\n", line); };
+  options.on_message = [](const std::string& line) { print_message("{}\n", line); };
   TrainOptions train = flags.train;
   const bool photographs = is_photo_data(train.data);
   train.transform = Transform::parse(!flags.recipe.empty() ? flags.recipe

@@ -56,6 +56,7 @@ class Fetch {
   }
 
   fs::path run() {
+    check_from();  // even if the cache is filled: it is a mistake that should be told
     find_missing();
     if (missing_.empty()) return folder_;
     std::error_code error;
@@ -103,6 +104,12 @@ class Fetch {
   template <class... Args>
   void log(fmt::format_string<Args...> text, Args&&... args) const {
     if (options_.on_message) options_.on_message(fmt::format(text, std::forward<Args>(args)...));
+  }
+
+  void check_from() const {
+    std::error_code ignored;
+    check(options_.from.empty() || fs::exists(options_.from, ignored), "[fetch] {}: no such file or folder",
+          options_.from.string());
   }
 
   std::string missing_names() const {

@@ -2,21 +2,32 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
+#include <string>
 
 namespace tandem {
 
-// Waits for the lock of the folder and holds it until destruction. The kernel releases it when the process
-// ends in any way. On file systems without locks nothing is held. Throws Error if the folder cannot be
-// written.
+// Held until destruction. The kernel releases it when the process ends in any way. On file systems without
+// locks nothing is held. The file .lock in the folder names the process that locked it last.
 class FolderLock {
  public:
+  // Waits for the lock. Throws Error if the folder cannot be written.
   explicit FolderLock(const std::filesystem::path& folder);
+  // Does not wait: nullopt if the lock is held, by another process or by this one.
+  static std::optional<FolderLock> try_lock(const std::filesystem::path& folder);
+
   ~FolderLock();
-  FolderLock(const FolderLock&) = delete;
-  FolderLock& operator=(const FolderLock&) = delete;
+  FolderLock(FolderLock&& other) noexcept;
+  FolderLock& operator=(FolderLock&& other) noexcept;
 
  private:
-  int file_;
+  FolderLock() = default;
+
+  int file_ = -1;
 };
+
+// Who locked the folder last: "process 4711", with its host if it is another one; "another process" if that
+// is not known.
+std::string last_locked_by(const std::filesystem::path& folder);
 
 }  // namespace tandem

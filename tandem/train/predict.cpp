@@ -105,7 +105,9 @@ std::vector<Prediction> predict_file(Model& model, const std::filesystem::path& 
   const bool is_idx_file = is_idx(bytes);
   const std::span<const std::uint8_t> raw(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
   Tensor images =
-      is_idx_file ? idx_images(info, bytes, name) : model_pixels(info, decode_image(raw, name), "predict");
+      is_idx_file
+          ? idx_images(info, bytes, name)
+          : model_pixels(info, decode_image(raw, name, {.max_pixels = options.decode.max_pixels}), "predict");
   if (options.invert) images = inverted(images);
   std::vector<Prediction> all;
   for (std::vector<float>& row : predict_probabilities(*model.module, info, images))

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tandem/text/format_number.h"
+#include "tandem/text/message.h"
 #include "tandem/text/utf8.h"
 
 namespace tandem {
@@ -108,7 +109,7 @@ ProgressOutput stderr_progress() {
   output.terminal = ::isatty(STDERR_FILENO) != 0 && !(terminal && std::string_view(terminal) == "dumb");
   output.color = output.terminal && (no_color == nullptr || *no_color == '\0');
   output.width = stderr_width;
-  output.write = [](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); };
+  output.write = [](std::string_view text) { write_message(text); };
   return output;
 }
 

@@ -86,9 +86,11 @@ TEST_F(FetchTest, CompleteCache_UsesNoOtherOrigin) {
   put_bytes(given_ / "a-images-idx3-ubyte", images);
   put_bytes(given_ / "b-labels-idx1-ubyte", labels);
   fetch_dataset(small_source(), options(given_.path()));
-  expect_cached(fetch_dataset(small_source(), options("/no/such/folder")));
+  const TempFolder empty;
+  expect_cached(fetch_dataset(small_source(), options(empty.path())));
   fs::remove(cache_ / "small" / ".verified");  // so that the files are hashed
-  expect_cached(fetch_dataset(small_source(), options("/no/such/folder")));
+  expect_cached(fetch_dataset(small_source(), options(empty.path())));
+  EXPECT_EQ(error_of("/no/such/folder"), "[fetch] /no/such/folder: no such file or folder");
   EXPECT_TRUE(fs::exists(cache_ / "small" / ".verified"));
 }
 

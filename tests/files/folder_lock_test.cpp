@@ -27,5 +27,19 @@ TEST(FolderLock, Held_ExcludesOthers) {
             "[folder_lock] cannot write to " + (folder / "none").string() + ": No such file or directory");
 }
 
+TEST(FolderLock, TryLock_OfHeldFolder_NamesTheProcess) {
+  const TempFolder folder;
+  EXPECT_EQ(last_locked_by(folder.path()), "another process");
+  {
+    const std::optional<FolderLock> lock = FolderLock::try_lock(folder.path());
+    ASSERT_TRUE(lock);
+    EXPECT_FALSE(FolderLock::try_lock(folder.path()));
+    EXPECT_EQ(last_locked_by(folder.path()), "process " + std::to_string(getpid()));
+  }
+  EXPECT_TRUE(FolderLock::try_lock(folder.path()));
+  put_bytes(folder / ".lock", "4711 node-3\n");
+  EXPECT_EQ(last_locked_by(folder.path()), "process 4711 on node-3");
+}
+
 }  // namespace
 }  // namespace tandem

@@ -63,6 +63,21 @@ TEST(PredictPhotos, Paths_GivePredictionsAndErrors) {
   EXPECT_GT(sheet.height, 224);
 }
 
+TEST(Predict, MaxPixels_HoldsForPerceptronsToo) {
+  const TempFolder folder;
+  save_png(folder / "a.png", tinted(true, 1, 24, 20));
+  Model model{.info = {.architecture = {.layers = {6, 4, 2}},
+                       .classes = {"a", "b"},
+                       .height = 2,
+                       .width = 3,
+                       .channels = 1},
+              .module = nullptr};
+  model.module = make_model(model.info.architecture, 3);
+  const std::vector<std::string> paths{(folder / "a.png").string()};
+  EXPECT_EQ(error_count(predict_paths(model, paths, {.decode = {.max_pixels = 480}})), 0u);
+  EXPECT_EQ(error_count(predict_paths(model, paths, {.decode = {.max_pixels = 479}})), 1u);
+}
+
 TEST(PredictPhotos, Evaluation_FindsClassesByName) {
   const TempFolder folder;
   write_photos(folder / "photos/val", 2);

@@ -1,7 +1,6 @@
 // The loop of a worker, and the main function of a process worker.
 #include "tandem/data/loader/worker.h"
 
-#include <fmt/format.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -19,6 +18,7 @@
 #include "tandem/core/parallel.h"
 #include "tandem/data/loader/block_order.h"
 #include "tandem/process/shared_memory.h"
+#include "tandem/text/message.h"
 
 namespace tandem {
 namespace {
@@ -235,7 +235,7 @@ int run_worker(const std::vector<std::string>& arguments, const BeforeSample& be
                    .before_sample = before_sample});
   return 0;
 } catch (const std::exception& error) {
-  fmt::print(stderr, "tandem: error: {}\n", error.what());
+  print_message("tandem: error: {}\n", error.what());
   return 1;
 }
 

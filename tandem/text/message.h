@@ -1,0 +1,27 @@
+// Messages on standard error that can never fail: a message that cannot be written must not end a run.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string_view>
+#include <utility>
+
+namespace tandem {
+
+// Writes the text to standard error. A full disk, a closed descriptor and a pipe without a reader are
+// ignored; SIGPIPE is not raised. Safe to call from any thread.
+void write_message(std::string_view text) noexcept;
+
+template <class... Args>
+void print_message(fmt::format_string<Args...> text, Args&&... args) noexcept {
+  try {
+    write_message(fmt::format(text, std::forward<Args>(args)...));
+  } catch (...) {  // out of memory
+  }
+}
+
+// Opens /dev/null for each of standard input, output and error that is closed, so that no other file gets
+// its number and is written to by accident. Writing to an output that was closed still fails.
+void open_closed_streams() noexcept;
+
+}  // namespace tandem
