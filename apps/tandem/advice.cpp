@@ -12,6 +12,9 @@ struct Advice {
 
 constexpr Advice all_advice[] = {
     {"is not empty: expected a new or empty run folder", "give another --out, or --resume RUNDIR"},
+    {"is in use by ", "wait for it or stop it, or give another --out"},
+    {"the data changed since the run was saved",
+     "--accept-changed-data goes on with it, another --out starts a new run"},
     {"belongs to another configuration", "give these options as they were, or start a new run with --out"},
     {"the loss is not finite", "--lr sets the learning rate"},
     {"and cannot be fetched", "--from PATH gives its files"},

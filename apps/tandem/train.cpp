@@ -11,6 +11,7 @@
 
 #include "apps/tandem/command.h"
 #include "tandem/data/dataset_registry.h"
+#include "tandem/text/message.h"
 #include "tandem/train/photo_data.h"
 #include "tandem/train/progress.h"
 #include "tandem/train/run_folder.h"
@@ -23,7 +24,7 @@ namespace {
 struct Flags {
   std::map<std::string, std::string> given;  // TrainField key → text
   std::string config, preset, out, resume, trace;
-  bool resuming = false;
+  bool resuming = false, accept_changed_data = false;
   double save_every = 60;
 };
 
@@ -50,6 +51,9 @@ TrainOptions set_options(const Flags& flags, const RunFolder& folder, TrainOptio
   if (!flags.preset.empty()) apply_preset(options, flags.preset);
   const bool known = flags.resuming && std::filesystem::exists(folder.config());
   if (known) options = read_config(folder.config(), options);
+  std::error_code ignored;
+  if (!std::filesystem::exists(options.from, ignored))
+    options.from.clear();  // the data is in the cache by now
   const std::optional<Device> device = options.device;
   if (!flags.config.empty()) options = read_config(flags.config, options);
   for (const auto& [key, text] : flags.given)
@@ -77,6 +81,7 @@ TrainOptions to_options(const Flags& flags, const std::string& command) {
       set_options(flags, folder, plates ? plates_options(model) : default_options(model, photographs));
   options.run_folder = folder.path;
   options.resume = flags.resuming;
+  options.accept_changed_data = flags.accept_changed_data;
   options.save_every_seconds = flags.save_every;
   options.trace = flags.trace;
   options.command = command;
@@ -100,7 +105,7 @@ int run(const Flags& flags, const std::string& command) {
       train(options, {.on_message =
                           [&](const std::string& line) {
                             progress.clear();
-                            fmt::print(stderr, "{}\n", line);
+                            print_message("{}\n", line);
                           },
                       .on_progress = [&](const ProgressState& state) { progress.update(state); },
                       .on_epoch =
@@ -114,13 +119,13 @@ int run(const Flags& flags, const std::string& command) {
   progress.clear();
   const std::string folder = result.folder.string();
   if (result.stopped_by != 0) {
-    fmt::print(stderr, "Stopped and saved. Continue with: tandem train --resume {}\n", folder);
+    print_message("Stopped and saved. Continue with: tandem train --resume {}\n", folder);
     return 128 + result.stopped_by;
   }
   fmt::print("Time: {:.1f} s\n{} accuracy: {:.2f} %\n", result.seconds,
              result.tested_on == "test" ? "Test" : "Validation", 100 * result.test_accuracy);
-  fmt::print(stderr, "Report: {0}/report.html; best model (epoch {1}): {0}/best.safetensors\n", folder,
-             result.best_epoch);
+  print_message("Report: {0}/report.html; best model (epoch {1}): {0}/best.safetensors\n", folder,
+                result.best_epoch);
   return 0;
 }
 
@@ -166,6 +171,7 @@ std::string rare_flags() {
     if (!is_common(field.key) && std::string(field.key) != "data")
       add(fmt::format(" {}{}{}", flag_name(field.key), *field.value_name ? " " : "", field.value_name));
   add(" --trace FILE");
+  add(" --accept-changed-data");
   return text + line + "\n";
 }
 
@@ -199,6 +205,10 @@ void add_train_command(CLI::App& app, Action& action, const std::string& command
         const auto* seconds = std::get_if<double>(&value);
         check(seconds != nullptr && *seconds >= 0, "expected seconds of 0 or more, got '{}'", text);
       }));
+  command
+      ->add_flag("--accept-changed-data", flags->accept_changed_data,
+                 "Resume even if classes or photographs changed")
+      ->group("");
   command->add_option("--trace", flags->trace, "Write a timeline for chrome://tracing or Perfetto")
       ->type_name("FILE")
       ->group("");

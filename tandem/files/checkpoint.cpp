@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cstdint>
+#include <fstream>
 #include <limits>
 #include <span>
 #include <string>
@@ -79,6 +81,12 @@ TensorFile parse_checkpoint(std::string_view bytes, const std::string& name) {
 TensorFile read_checkpoint(const std::filesystem::path& path) {
   constexpr std::uint64_t no_limit = std::numeric_limits<std::int64_t>::max();
   return parse_checkpoint(read_file("checkpoint", path, no_limit), path.string());
+}
+
+bool is_checkpoint(const std::filesystem::path& path) {
+  std::array<char, magic.size()> begin{};
+  std::ifstream file(path, std::ios::binary);
+  return file.read(begin.data(), begin.size()) && std::string_view(begin.data(), begin.size()) == magic;
 }
 
 }  // namespace tandem

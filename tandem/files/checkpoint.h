@@ -21,4 +21,7 @@ PendingFile start_checkpoint_file(const std::filesystem::path& path, const Tenso
 TensorFile parse_checkpoint(std::string_view bytes, const std::string& name);
 TensorFile read_checkpoint(const std::filesystem::path& path);
 
+// Whether the file begins as a checkpoint does.
+bool is_checkpoint(const std::filesystem::path& path);
+
 }  // namespace tandem

@@ -28,10 +28,11 @@ void CheckpointPolicy::keep_best(const Module& model, ModelInfo info) {
     pending_best_->weights.push_back({each.name, each.tensor.clone()});
 }
 
-void CheckpointPolicy::write(const TrainingState& state, const RunPosition& position) {
+void CheckpointPolicy::write(const TrainingState& state, const RunPosition& position,
+                             const CheckpointTexts& texts) {
   const Stopwatch watch;
   std::optional<PendingFile> checkpoint;
-  const auto start = [&] { checkpoint.emplace(start_checkpoint(folder_, config_, state, position)); };
+  const auto start = [&] { checkpoint.emplace(start_checkpoint(folder_, config_, state, position, texts)); };
   if (pending_best_) {
     const TimelineSpan span(timeline_, "save best model", {});
     start();  // both files are written at the same time, the larger one first

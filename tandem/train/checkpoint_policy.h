@@ -36,7 +36,7 @@ class CheckpointPolicy {
   // Writes the best model if it is not written yet, then the checkpoint. The state must be stored and finite.
   // If the process is killed in between, the resumed run repeats the epochs since the last checkpoint and
   // writes the model again.
-  void write(const TrainingState& state, const RunPosition& position);
+  void write(const TrainingState& state, const RunPosition& position, const CheckpointTexts& texts);
 
  private:
   struct PendingBest {  // a better model than best.safetensors, not written yet

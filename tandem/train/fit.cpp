@@ -68,7 +68,7 @@ TrainingData make_data(const Dataset& train, const Dataset& validation, const Fi
   data.evaluation_transform = evaluation.resizes() ? evaluation.to_string() : "";
   data.test_best = true;
   data.validated_on = data.tested_on = "validation";
-  data.test_names = std::move(validated.names);
+  data.validation_names = data.test_names = std::move(validated.names);
   data.bad = std::move(validated.bad);
   return data;
 }

@@ -80,6 +80,7 @@ struct FitOptions {
   /// be empty or new unless the run is resumed. Empty: `runs/DATA_NAME-MODEL_NAME-NUMBER`.
   std::filesystem::path run_folder = {};
   bool resume = false;               ///< continue from last.ckpt in run_folder, if it is there
+  bool accept_changed_data = false;  ///< resume even if classes or samples differ from the checkpoint's
   double save_every_seconds = 60;    ///< between checkpoints within an epoch; 0: after every few steps
   std::filesystem::path trace = {};  ///< file for a timeline in Chrome's trace format; empty: none
   std::string command = {};          ///< shown in the report and stored in the model file

@@ -9,8 +9,10 @@
 
 #include "tandem/core/check.h"
 #include "tandem/core/write_file.h"
+#include "tandem/files/checkpoint.h"
 #include "tandem/files/safetensors.h"
 #include "tandem/files/safetensors_parts.h"
+#include "tandem/files/weights.h"
 #include "tandem/nn/model_registry.h"
 
 namespace tandem {
@@ -160,6 +162,29 @@ void check_weights(const Metadata& metadata, const Architecture& architecture, c
                 architecture.to_string(), found, shapes);
 }
 
+// The file itself, or the one in a run folder.
+std::filesystem::path model_path(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(path, ignored)) return path;
+  for (const char* const name : {"best.safetensors", "last.ckpt"})
+    if (std::filesystem::exists(path / name, ignored)) return path / name;
+  fail(
+      "[model] {}: expected a model file or the folder of a run, got a folder without best.safetensors and "
+      "last.ckpt",
+      path.string());
+}
+
+TensorFile read_model(const std::filesystem::path& path) {
+  TensorFile file = is_checkpoint(path) ? read_checkpoint(path) : read_safetensors(path);
+  if (file.metadata.contains("tandem.checkpoint")) {
+    const std::string prefix = "model.";
+    std::erase_if(file.tensors, [&](const NamedTensor& each) { return !each.name.starts_with(prefix); });
+    for (NamedTensor& each : file.tensors) each.name.erase(0, prefix.size());
+  }
+  check_finite(file, path.string());
+  return file;
+}
+
 }  // namespace
 
 ImageInput ModelInfo::input() const {
@@ -187,8 +212,7 @@ void save_model(const std::filesystem::path& path, const NamedTensors& weights, 
   start_model(path, weights, info).finish();
 }
 
-PendingFile start_model(const std::filesystem::path& path, const NamedTensors& weights,
-                        const ModelInfo& info) {
+std::map<std::string, std::string> model_metadata(const ModelInfo& info) {
   const Architecture& architecture = info.architecture;
   std::map<std::string, std::string> metadata{
       {"tandem.format", format_version},
@@ -211,11 +235,17 @@ PendingFile start_model(const std::filesystem::path& path, const NamedTensors& w
     metadata["tandem.std"] = fmt::format("{}", fmt::join(info.norm.stddev, info.norm.stddev + channels, ","));
   }
   if (info.expects_photos()) metadata["tandem.transform"] = info.transform;
-  return {"safetensors", path, safetensors_parts({.metadata = std::move(metadata), .tensors = weights})};
+  return metadata;
 }
 
-ModelInfo load_model_into(Module& module, const std::filesystem::path& path) {
-  const TensorFile file = read_safetensors(path);
+PendingFile start_model(const std::filesystem::path& path, const NamedTensors& weights,
+                        const ModelInfo& info) {
+  return {"safetensors", path, safetensors_parts({.metadata = model_metadata(info), .tensors = weights})};
+}
+
+ModelInfo load_model_into(Module& module, const std::filesystem::path& given) {
+  const std::filesystem::path path = model_path(given);
+  const TensorFile file = read_model(path);
   ModelInfo info = read_info(Metadata(file.metadata, path.string()));
   try {
     module.load_state_dict(file.tensors);
@@ -226,8 +256,9 @@ ModelInfo load_model_into(Module& module, const std::filesystem::path& path) {
   return info;
 }
 
-Model load_model(const std::filesystem::path& path) {
-  const TensorFile file = read_safetensors(path);
+Model load_model(const std::filesystem::path& given) {
+  const std::filesystem::path path = model_path(given);
+  const TensorFile file = read_model(path);
   const Metadata metadata(file.metadata, path.string());
   Model model{.info = read_info(metadata), .module = nullptr};
   metadata.need(models().find(model.info.architecture.model) != nullptr,

@@ -46,8 +46,13 @@ void save_model(const std::filesystem::path& path, const NamedTensors& weights, 
 // The same in two steps (core/write_file.h).
 PendingFile start_model(const std::filesystem::path& path, const NamedTensors& weights,
                         const ModelInfo& info);
-// Throws Error for a damaged file, one without Tandem's metadata or of a model that is not in models(), or
-// weights that do not match the stated architecture; the text then names the tensors and shapes that differ.
+// What the file states beside the weights, by key.
+std::map<std::string, std::string> model_metadata(const ModelInfo& info);
+
+// Reads a model file, a checkpoint of a run, or the best model of a run folder (its last checkpoint if it
+// has none). Throws Error for weights that are not finite, a damaged file, one without Tandem's metadata or
+// of a model that is not in models(), or weights that do not match the stated architecture; the text then
+// names the tensors and shapes that differ.
 Model load_model(const std::filesystem::path& path);
 
 // Loads the weights of a file into a module of the caller, on its device, and puts it into evaluation mode.

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,7 +26,8 @@ struct TrainOptions : FitOptions {
   std::vector<std::int64_t> layers = {784, 200, 10};
   Activation activation = Activation::sigmoid;
   double dropout = 0;
-  std::int64_t limit = 0;       // number of training images, from the first; 0: all
+  std::set<std::string> kept_validation;  // a folder that is split here: paths that stay validation images
+  std::int64_t limit = 0;                 // number of training images, from the first; 0: all
   std::int64_t validation = 0;  // last training images held out for validation; 0: validate on the test set
 
   // Photographs.

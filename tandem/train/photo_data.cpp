@@ -62,7 +62,7 @@ struct FoundPhotos {
   bool is_split = false;  // whether there are train/ and val/ or test/
 };
 
-FoundPhotos find_photos(const fs::path& root) {
+FoundPhotos find_photos(const fs::path& root, const std::set<std::string>& kept_validation = {}) {
   FoundPhotos found;
   const bool has_val = is_folder(root / "val"), has_test = is_folder(root / "test");
   found.is_split = is_folder(root / "train") && (has_val || has_test);
@@ -81,7 +81,9 @@ FoundPhotos find_photos(const fs::path& root) {
   std::vector<std::int64_t> counts(folder.classes.size());
   for (std::size_t i = 0; i < folder.files.size(); ++i) {
     const std::int64_t index = counts[static_cast<std::size_t>(folder.labels[i])]++;
-    (index % validation_stride == 0 ? *found.validation : found.train).add(folder, i);
+    const bool held_out = kept_validation.empty() ? index % validation_stride == 0
+                                                  : kept_validation.contains(folder.files[i].string());
+    (held_out ? *found.validation : found.train).add(folder, i);
   }
   for (std::size_t i = 0; i < counts.size(); ++i)
     check(counts[i] >= 2,
@@ -124,7 +126,7 @@ void add_bad(std::vector<SkippedSample>& all, const std::vector<SkippedSample>& 
 }
 
 TrainingData load_folder(const TrainOptions& options, const MessageFunction& on_message) {
-  const FoundPhotos found = find_photos(options.data);
+  const FoundPhotos found = find_photos(options.data, options.kept_validation);
   TrainingData data;
   data.name = folder_name(options.data);
   const PhotoFiles train = limited(found.train, options.limit, data.name);
@@ -138,6 +140,7 @@ TrainingData load_folder(const TrainOptions& options, const MessageFunction& on_
       evaluation_set(found.validation ? *found.validation : *found.test, found.classes, options);
   add_bad(data.bad, held_out.bad);
   data.validation = held_out.images;
+  data.validation_names = held_out.names;
   data.held_out = found.validation && found.test;
   if (data.held_out) {
     held_out = evaluation_set(*found.test, found.classes, options);
@@ -217,7 +220,7 @@ TrainingData load_plates(const TrainOptions& options) {
   const PhotoSet held_out = materialize_named(Plates(options.seed, first_test_plate, validation_plates),
                                               options.photo_evaluation_transform());
   data.validation = data.test = held_out.images;
-  data.test_names = held_out.names;
+  data.validation_names = data.test_names = held_out.names;
   data.validated_on = data.tested_on = "validation";
   data.train = {Plates(options.seed, 0, count).rendered(), options.image_size};
   return data;

@@ -59,6 +59,19 @@ Tensor tensor_named(const TensorFile& file, const std::string& name, DType dtype
   return found->tensor;
 }
 
+constexpr const char* lock_name = ".lock";
+
+// A run that was killed at its start leaves an unlocked lock and nothing else.
+void check_unused(const fs::path& path, bool resume) {
+  std::error_code ignored;
+  const auto is_content = [](const fs::directory_entry& entry) {
+    return entry.path().filename() != lock_name;
+  };
+  const fs::directory_iterator entries(path, ignored);
+  check(resume || std::none_of(begin(entries), end(entries), is_content),
+        "[train] {} is not empty: expected a new or empty run folder, or resume = true", path.string());
+}
+
 // The keys that differ and would change the result of the run.
 std::vector<std::string> incompatible_keys(TomlTable now, const TomlTable& before) {
   // Where images are augmented and how many are prefetched does not change the result, and the checkpoint has
@@ -76,12 +89,21 @@ std::vector<std::string> incompatible_keys(TomlTable now, const TomlTable& befor
 
 }  // namespace
 
+FolderLock lock_run_folder(const RunFolder& folder, bool resume) {
+  std::optional<FolderLock> lock = FolderLock::try_lock(folder.path);
+  check(lock.has_value(), "[train] {} is in use by {}", folder.path.string(), last_locked_by(folder.path));
+  check_unused(folder.path, resume);
+  return std::move(*lock);
+}
+
 void check_run_folder(const fs::path& path, bool resume) {
   std::error_code ignored;
-  check(!fs::exists(path, ignored) || fs::is_directory(path, ignored), "[train] {} is not a folder",
-        path.string());
-  check(resume || !fs::exists(path, ignored) || fs::is_empty(path, ignored),
-        "[train] {} is not empty: expected a new or empty run folder, or resume = true", path.string());
+  if (!fs::exists(path, ignored)) return;
+  check(fs::is_directory(path, ignored), "[train] {} is not a folder", path.string());
+  if (fs::exists(path / lock_name, ignored))
+    lock_run_folder({path}, resume);
+  else
+    check_unused(path, resume);
 }
 
 RunFolder make_run_folder(const fs::path& path, const std::string& data, const std::string& model) {
@@ -132,14 +154,15 @@ bool is_finite(const TrainingState& state) {
 }
 
 void save_checkpoint(const RunFolder& folder, const TomlTable& config, const TrainingState& state,
-                     const RunPosition& position) {
-  start_checkpoint(folder, config, state, position).finish();
+                     const RunPosition& position, const CheckpointTexts& texts) {
+  start_checkpoint(folder, config, state, position, texts).finish();
 }
 
 PendingFile start_checkpoint(const RunFolder& folder, const TomlTable& config, const TrainingState& state,
-                             const RunPosition& position) {
+                             const RunPosition& position, const CheckpointTexts& texts) {
   TensorFile file{.metadata = {{"tandem.checkpoint", format_version}, {"tandem.config", to_toml(config)}},
                   .tensors = {}};
+  file.metadata.insert(texts.begin(), texts.end());
   std::vector<double> records;
   for (const EpochRecord& record : position.records) append(records, record);
   const std::int64_t columns =
@@ -157,16 +180,28 @@ PendingFile start_checkpoint(const RunFolder& folder, const TomlTable& config, c
   return start_checkpoint_file(folder.checkpoint(), file);
 }
 
-std::optional<RunPosition> load_checkpoint(const RunFolder& folder, const TomlTable& config,
-                                           TrainingState& state, const std::vector<std::string>& metrics) {
+std::optional<TensorFile> read_run_checkpoint(const RunFolder& folder) {
   std::error_code ignored;
   if (!fs::exists(folder.checkpoint(), ignored)) return std::nullopt;
-  const std::string name = folder.checkpoint().string();
-  const TensorFile file = read_checkpoint(folder.checkpoint());
-  const auto saved = file.metadata.find("tandem.config");
+  TensorFile file = read_checkpoint(folder.checkpoint());
   const auto version = file.metadata.find("tandem.checkpoint");
-  check(saved != file.metadata.end() && version != file.metadata.end() && version->second == format_version,
-        "[train] {}: not a checkpoint of a training run", name);
+  check(file.metadata.contains("tandem.config") && version != file.metadata.end() &&
+            version->second == format_version,
+        "[train] {}: not a checkpoint of a training run", folder.checkpoint().string());
+  return file;
+}
+
+std::optional<RunPosition> load_checkpoint(const RunFolder& folder, const TomlTable& config,
+                                           TrainingState& state, const std::vector<std::string>& metrics) {
+  const std::optional<TensorFile> file = read_run_checkpoint(folder);
+  if (!file) return std::nullopt;
+  return restore_checkpoint(*file, folder, config, state, metrics);
+}
+
+RunPosition restore_checkpoint(const TensorFile& file, const RunFolder& folder, const TomlTable& config,
+                               TrainingState& state, const std::vector<std::string>& metrics) {
+  const std::string name = folder.checkpoint().string();
+  const auto saved = file.metadata.find("tandem.config");
   const std::vector<std::string> differing = incompatible_keys(config, parse_toml(saved->second, name));
   check(differing.empty(), "[train] {} belongs to another configuration: {}", name,
         fmt::join(differing, ", "));
@@ -178,7 +213,7 @@ std::optional<RunPosition> load_checkpoint(const RunFolder& folder, const TomlTa
   const auto values = sums.to_vector<double>();
   const auto records = rows.to_vector<double>();
   const bool fits = at.size() == 4 && values.size() == 4 && rows.rank() == 2 && rows.size(1) >= record_size;
-  check(fits && at[0] == rows.size(0) && at[1] >= 0 && at[1] < state.task().batches().steps(),
+  check(fits && at[0] == rows.size(0) && at[1] >= 0 && at[2] >= 0 && at[3] >= 0,
         "[train] {}: its position is not valid for this run", name);
   check(rows.size(0) == 0 || rows.size(1) == record_size + std::ssize(metrics),
         "[train] {} has {} metrics, expected {} as in this run", name, rows.size(1) - record_size,

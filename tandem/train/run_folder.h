@@ -3,11 +3,14 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "tandem/core/write_file.h"
+#include "tandem/files/folder_lock.h"
+#include "tandem/files/safetensors.h"
 #include "tandem/report/training_report.h"
 #include "tandem/train/engines/engine.h"
 #include "tandem/train/options.h"
@@ -23,16 +26,21 @@ struct RunFolder {
   std::filesystem::path events() const { return path / "events.out.tfevents.tandem"; }
   std::filesystem::path best() const { return path / "best.safetensors"; }
   std::filesystem::path checkpoint() const { return path / "last.ckpt"; }
+  std::filesystem::path data() const { return path / "data.json"; }  // what it trains on (data_list.h)
   std::filesystem::path bad_images() const { return path / "bad-images.csv"; }
   std::filesystem::path report() const { return path / "report.html"; }
 };
 
-// Throws Error if `path` is not empty and the run is not resumed. Changes nothing.
+// Throws Error if `path` is not empty and the run is not resumed, and if another run writes to it.
 void check_run_folder(const std::filesystem::path& path, bool resume);
 
 // Creates the folder. An empty path becomes the first of runs/<data>-<model>-1, -2, … that does not exist.
 RunFolder make_run_folder(const std::filesystem::path& path, const std::string& data,
                           const std::string& model);
+
+// Locks the folder for a run. Throws an Error that names the process if another run holds the lock, and, as
+// check_run_folder() does, if another run has written to it since it was checked.
+FolderLock lock_run_folder(const RunFolder& folder, bool resume);
 
 // Removes temporary files that a killed run left behind (core/write_file.h).
 void remove_temporary_files(const RunFolder& folder);
@@ -53,17 +61,26 @@ struct RunPosition {
 // Whether all weights, buffers and optimizer states are finite. Others must not be saved.
 bool is_finite(const TrainingState& state);
 
+// Texts stored in a checkpoint beside the configuration, by their keys.
+using CheckpointTexts = std::map<std::string, std::string>;
+
 // The model and optimizer must be up to date (Engine::store). On any failure the previous checkpoint stays.
-// `config` is stored with it.
+// `config` and `texts` are stored with it.
 void save_checkpoint(const RunFolder& folder, const TomlTable& config, const TrainingState& state,
-                     const RunPosition& position);
+                     const RunPosition& position, const CheckpointTexts& texts = {});
 // The same in two steps (core/write_file.h); the state must not change between them.
 PendingFile start_checkpoint(const RunFolder& folder, const TomlTable& config, const TrainingState& state,
-                             const RunPosition& position);
+                             const RunPosition& position, const CheckpointTexts& texts = {});
 
-// nullopt if there is no checkpoint. Throws Error, naming the keys that differ, if the checkpoint has another
-// configuration; options that do not change the result may differ, and `epochs` if the learning-rate schedule
-// does not depend on it. `metrics` are the names of EpochRecord::metrics.
+// The whole checkpoint; nullopt if there is none.
+std::optional<TensorFile> read_run_checkpoint(const RunFolder& folder);
+
+// Restores the state and returns the position. Throws Error, naming the keys that differ, if the checkpoint
+// has another configuration; options that do not change the result may differ, and `epochs` if the
+// learning-rate schedule does not depend on it. `metrics` are the names of EpochRecord::metrics.
+RunPosition restore_checkpoint(const TensorFile& file, const RunFolder& folder, const TomlTable& config,
+                               TrainingState& state, const std::vector<std::string>& metrics = {});
+// Both; nullopt if there is no checkpoint.
 std::optional<RunPosition> load_checkpoint(const RunFolder& folder, const TomlTable& config,
                                            TrainingState& state,
                                            const std::vector<std::string>& metrics = {});

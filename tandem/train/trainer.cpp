@@ -5,6 +5,7 @@
 #include <future>
 
 #include "tandem/files/fetch.h"
+#include "tandem/files/read_file.h"
 #include "tandem/nn/model_registry.h"
 #include "tandem/train/pretrained.h"
 #include "tandem/train/training_run.h"
@@ -39,9 +40,24 @@ TomlTable config_of(TrainOptions options, const FitOptions& chosen) {
   return to_table(options);
 }
 
+// If the data changed, images that were held out for validation stay so.
+std::set<std::string> kept_validation(const TrainOptions& options) {
+  const std::filesystem::path list = RunFolder{options.run_folder}.data();
+  std::error_code ignored;
+  if (!options.resume || !options.accept_changed_data || !std::filesystem::exists(list, ignored)) return {};
+  constexpr std::uint64_t max_bytes = std::uint64_t{1} << 32;
+  std::set<std::string> names;
+  for (const DataList::Sample& sample :
+       parse_data_list(read_file("train", list, max_bytes), list.string()).validation)
+    names.insert(sample.name);
+  return names;
+}
+
 }  // namespace
 
-TrainResult train(const TrainOptions& asked, const FitCallbacks& callbacks) {
+TrainResult train(const TrainOptions& given, const FitCallbacks& callbacks) {
+  TrainOptions asked = given;
+  asked.kept_validation = kept_validation(given);
   check_options(asked);
   if (!asked.run_folder.empty()) check_run_folder(asked.run_folder, asked.resume);
   RunSetup setup;

@@ -42,13 +42,14 @@ struct TrainingData {
   std::string source;  // what load_training_data() finds it by
   TrainingImages train;
   ImageSet validation, test;
-  std::string evaluation_transform;     // photographs: from an image of any size to the network's input
-  bool held_out = false;                // whether the validation set differs from the test set
-  bool test_best = false;               // whether the best model is tested, not the last
-  std::string validated_on = "test";    // name of the validation set
-  std::string tested_on = "test";       // name of the test set
-  std::vector<std::string> test_names;  // photographs: paths of the test images
-  std::vector<SkippedSample> bad;       // photographs of the validation and test sets that cannot be read
+  std::string evaluation_transform;           // photographs: from an image of any size to the network's input
+  bool held_out = false;                      // whether the validation set differs from the test set
+  bool test_best = false;                     // whether the best model is tested, not the last
+  std::string validated_on = "test";          // name of the validation set
+  std::string tested_on = "test";             // name of the test set
+  std::vector<std::string> validation_names;  // paths of the validation images, if they have names
+  std::vector<std::string> test_names;        // photographs: paths of the test images
+  std::vector<SkippedSample> bad;  // photographs of the validation and test sets that cannot be read
 };
 
 TrainingData load_training_data(const TrainOptions& options, const MessageFunction& on_message);

@@ -8,6 +8,7 @@
 
 #include "tandem/core/check.h"
 #include "tandem/core/write_file.h"
+#include "tandem/files/read_file.h"
 #include "tandem/files/safetensors.h"
 #include "tandem/ops/cast.h"
 #include "tandem/text/format_number.h"
@@ -65,6 +66,9 @@ void TrainingRun::prepare() {
   state_.emplace(model_, options_, data_.train, setup_.input, choice.device, callbacks_.on_message, timeline);
   const TomlTable config = setup_.config(options_);
   folder_ = make_run_folder(options_.run_folder, options_.data_name, options_.model_name);
+  lock_ = lock_run_folder(folder_, options_.resume);
+  data_list_ = list_data(data_);
+  data_digest_ = data_list_.digest();
   checkpoints_.emplace(folder_, config, model_, options_.save_every_seconds, timeline);
   if (options_.resume) resume(config);
   log("Engine: " + state_->engine().description());
@@ -76,6 +80,7 @@ void TrainingRun::prepare() {
   evaluator_.emplace(model_, data_.validation, options_.loss, setup_.input, options_.loss_function,
                      options_.capture_graphs);
   write_file("train", folder_.config(), to_toml(config));
+  write_file("train", folder_.data(), data_list_.to_text());
   run_log_.emplace(folder_, data_.validated_on, names_of(options_.metrics), position_.records);
   seconds_before_ = position_.total_seconds;
   run_watch_ = {};
@@ -83,15 +88,47 @@ void TrainingRun::prepare() {
 
 void TrainingRun::resume(const TomlTable& config) {
   remove_temporary_files(folder_);
-  if (std::optional<RunPosition> found =
-          load_checkpoint(folder_, config, *state_, names_of(options_.metrics))) {
-    position_ = std::move(*found);
+  if (const std::optional<TensorFile> file = read_run_checkpoint(folder_)) {
+    const bool changed = check_data_changed(*file);
+    position_ = restore_checkpoint(*file, folder_, config, *state_, names_of(options_.metrics));
+    if (const auto command = file->metadata.find("tandem.command"); command != file->metadata.end())
+      options_.command = command->second;  // stored in the model file, which does not tell a resumed run
     checkpoints_->set_changed(false);
+    if (changed && position_.step > 0) restart_epoch();
+    check(position_.step < batches().steps(), "[train] {}: its position is not valid for this run",
+          folder_.checkpoint().string());
     log(fmt::format("Resuming {} at epoch {}, step {}", folder_.path.string(), position_.epoch + 1,
                     position_.step + 1));
   } else {
     log(fmt::format("No checkpoint in {} yet: starting from the beginning", folder_.path.string()));
   }
+}
+
+// Throws Error if the data changed and that is not accepted. The checkpoint has the digest of the list; the
+// list itself, in the run folder, tells what changed.
+bool TrainingRun::check_data_changed(const TensorFile& checkpoint) const {
+  const auto digest = checkpoint.metadata.find("tandem.data_digest");
+  if (digest == checkpoint.metadata.end() || digest->second == data_digest_) return false;
+  std::string difference = "it is not the data of the checkpoint";
+  std::error_code ignored;
+  if (std::filesystem::exists(folder_.data(), ignored)) {
+    constexpr std::uint64_t max_bytes = std::uint64_t{1} << 32;
+    const std::string text = read_file("train", folder_.data(), max_bytes);
+    const std::string found = first_difference(parse_data_list(text, folder_.data().string()), data_list_);
+    if (!found.empty()) difference = found;
+  }
+  check(options_.accept_changed_data, "[train] {}: the data changed since the run was saved: {}",
+        folder_.path.string(), difference);
+  log(fmt::format("Warning: the data changed since the run was saved: {}", difference));
+  return true;
+}
+
+// With other images the position within the epoch has no meaning.
+void TrainingRun::restart_epoch() {
+  position_.step = 0;
+  position_.sums = {};
+  position_.epoch_seconds = position_.waited_seconds = 0;
+  log(fmt::format("Epoch {} starts again", position_.epoch + 1));
 }
 
 // ---- an epoch
@@ -173,7 +210,16 @@ void TrainingRun::save() {
   if (!checkpoints_->has_changes()) return;
   store_finite();
   position_.total_seconds = elapsed_seconds();
-  checkpoints_->write(*state_, position_);
+  checkpoints_->write(*state_, position_, checkpoint_texts());
+}
+
+// With the model's metadata a checkpoint is also a model file.
+CheckpointTexts TrainingRun::checkpoint_texts() const {
+  EpochRecord last{.epoch = static_cast<int>(position_.epoch), .val_accuracy = 0};
+  if (!position_.records.empty()) last = position_.records.back();
+  CheckpointTexts texts = model_metadata(model_info(last));
+  texts["tandem.data_digest"] = data_digest_;
+  return texts;
 }
 
 EpochRecord TrainingRun::make_record(const Evaluation& validated) const {
@@ -218,7 +264,7 @@ void TrainingRun::finish_epoch() {
   run_log_->write_bad_images(bad_images());
   if (checkpoints_->is_due_after_epoch()) {
     position_.total_seconds = elapsed_seconds();
-    checkpoints_->write(*state_, position_);
+    checkpoints_->write(*state_, position_, checkpoint_texts());
   }
   if (callbacks_.on_epoch) callbacks_.on_epoch(record);
 }
@@ -274,7 +320,7 @@ Evaluation TrainingRun::evaluate_best() {
 TrainResult TrainingRun::finish() {
   if (checkpoints_->has_changes() && !position_.records.empty()) {
     position_.total_seconds = elapsed_seconds();
-    checkpoints_->write(*state_, position_);
+    checkpoints_->write(*state_, position_, checkpoint_texts());
   }
   TrainResult result = make_result(0);
   if (position_.epoch > 0 && session_seconds_ == 0) result.seconds = position_.total_seconds;

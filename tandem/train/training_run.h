@@ -11,6 +11,7 @@
 #include "tandem/data/loader/timeline.h"
 #include "tandem/report/fact.h"
 #include "tandem/train/checkpoint_policy.h"
+#include "tandem/train/data_list.h"
 #include "tandem/train/evaluator.h"
 #include "tandem/train/fit.h"
 #include "tandem/train/run_folder.h"
@@ -44,6 +45,9 @@ class TrainingRun {
  private:
   void prepare();
   void resume(const TomlTable& config);
+  bool check_data_changed(const TensorFile& checkpoint) const;
+  void restart_epoch();
+  CheckpointTexts checkpoint_texts() const;
   TrainResult run_epochs();
   int run_epoch();
   void run_chunk();
@@ -72,6 +76,9 @@ class TrainingRun {
   Module& model_;
   const FitCallbacks& callbacks_;
   RunFolder folder_;
+  std::optional<FolderLock> lock_;  // on the folder, for the whole run
+  DataList data_list_;
+  std::string data_digest_;
   RunPosition position_;
   std::optional<TrainingState> state_;
   std::optional<Evaluator> evaluator_;  // on the validation set

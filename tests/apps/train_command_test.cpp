@@ -54,6 +54,7 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
+  pid_t pid() const { return pid_; }
   bool is_over() {
     if (pid_ > 0 && ::waitpid(pid_, &status_, WNOHANG) == pid_) pid_ = 0;
     return pid_ <= 0;
@@ -179,7 +180,9 @@ TEST_F(TrainCommand, BadInput) {
       "or --resume RUNDIR)");
   expect_failure(1, with({"--trace", "none/trace.json"}),
                  "[train] cannot write none/trace.json: No such file or directory");
-  expect_failure(1, {"eval", "data"}, "[safetensors] data: expected a file, got a folder");
+  expect_failure(1, {"eval", "data"},
+                 "[model] data: expected a model file or the folder of a run, got a folder without "
+                 "best.safetensors and last.ckpt");
   EXPECT_EQ(folder_.count(), 1u);
 }
 
@@ -291,6 +294,30 @@ TEST_F(TrainCommand, Eval_ReportsAccuracy) {
   expect_failure(1, {"predict", "r/best.safetensors", "cut/t10k-images-idx3-ubyte"},
                  "[predict] cut/t10k-images-idx3-ubyte: expected u8 images of shape [count, 28, 28], as the "
                  "model's, got [4, 20, 28] of u8");
+}
+
+TEST_F(TrainCommand, RunFolderAndCheckpoint_AreModels) {
+  run(with({"--epochs", "1", "--out", "r"}));
+  const std::string best = run({"eval", "r/best.safetensors"}).out;
+  EXPECT_EQ(run({"eval", "r"}).out, best);
+  EXPECT_EQ(run({"eval", "r/last.ckpt"}).out, best);  // the only epoch is the best and the last
+  const std::string image = "data/t10k-images-idx3-ubyte";
+  EXPECT_EQ(run({"predict", "r/last.ckpt", image}).out, run({"predict", "r", image}).out);
+  std::filesystem::remove(folder_ / "r/best.safetensors");
+  EXPECT_EQ(run({"eval", "r"}).out, best);
+}
+
+TEST_F(TrainCommand, SecondProcessInRunFolder_IsRefused) {
+  Child first(with({"--epochs", "1000000", "--out", "r"}), folder_.path(), streams_ / "out");
+  while (!first.is_over() && line_count(text_of(streams_ / "out")) == 0) sched_yield();
+  const std::string line = "[train] r is in use by process " + std::to_string(first.pid()) +
+                           " (wait for it or stop it, or give another --out)";
+  expect_failure(1, with({"--out", "r"}), line);
+  expect_failure(1, {"train", "--resume", "r"}, line);
+  first.send(SIGTERM);
+  const int status = first.wait();
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 128 + SIGTERM);
 }
 
 // The library's text, followed by the flag that helps.

@@ -1,6 +1,6 @@
 // fit(): a user's module on a user's data set gets everything that the train command has.
-#include "tandem/optim/fused_optimizer.h"
 #include "tandem/train/fit.h"
+#include "tandem/optim/fused_optimizer.h"
 
 #include <gtest/gtest.h>
 

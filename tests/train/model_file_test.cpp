@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "tandem/files/safetensors.h"
 #include "tests/files/test_files.h"
 
@@ -49,6 +51,26 @@ TEST(ModelFile, SavedModel_RoundTrips) {
       EXPECT_EQ(before[i].tensor.to_vector<float>(), after[i].tensor.to_vector<float>());
     }
   }
+}
+
+TEST(ModelFile, WeightsThatAreNotFinite_AreRefused) {
+  const TempFolder folder;
+  const ModelInfo info = small_info();
+  const std::unique_ptr<Module> module = make_model(info.architecture, 5);
+  module->state_dict().front().tensor.data<float>()[2] = std::numeric_limits<float>::quiet_NaN();
+  save_model(folder / "m.safetensors", *module, info);
+  const std::string text = "[weights] " + (folder / "m.safetensors").string() +
+                           ": expected finite weights, got nan at element 2 of tensor '0.weight'";
+  EXPECT_EQ(error_text([&] { load_model(folder / "m.safetensors"); }), text);
+  EXPECT_EQ(error_text([&] { load_model_into(*module, folder / "m.safetensors"); }), text);
+}
+
+TEST(ModelFile, FolderWithoutModel_IsAnError) {
+  const TempFolder folder;
+  EXPECT_EQ(error_text([&] { load_model(folder.path()); }),
+            "[model] " + folder.path().string() +
+                ": expected a model file or the folder of a run, got a folder without best.safetensors and "
+                "last.ckpt");
 }
 
 TEST(ModelFile, InconsistentMetadata_IsAnError) {

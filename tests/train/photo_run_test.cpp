@@ -6,6 +6,7 @@
 #include <csignal>
 
 #include "tandem/files/safetensors.h"
+#include "tandem/train/data_list.h"
 #include "tandem/train/evaluate.h"
 #include "tandem/train/evaluation_report.h"
 #include "tandem/train/photo_data.h"
@@ -121,6 +122,48 @@ TEST_F(PhotoRun, StoppedAnywhere_ResumesWithSameBits) {
     EXPECT_EQ(resumed.test_loss, whole.test_loss);
     EXPECT_EQ(resumed.test_accuracy, whole.test_accuracy);
   }
+}
+
+// Photographs that come or go must not move others between the training and the validation set, and a class
+// of another name must not take over the outputs of an old one.
+TEST_F(PhotoRun, ResumeAfterDataChanged_IsRefusedWithTheFirstDifference) {
+  write_photos(folder_ / "photos", 9);
+  int signal = 0;
+  const auto stop_after_first_epoch = [&](const std::string& name, bool resume) {
+    signal = 0;
+    return run(
+        name, resume,
+        {.on_epoch = [&](const EpochRecord&) { signal = SIGTERM; }, .stop_signal = [&] { return signal; }});
+  };
+  ASSERT_EQ(stop_after_first_epoch("run", false).stopped_by, SIGTERM);
+  const auto expect_difference = [&](const std::string& difference) {
+    EXPECT_EQ(error_text([&] { run("run", true); }),
+              "[train] " + path("run") + ": the data changed since the run was saved: " + difference);
+  };
+  const auto folder = folder_ / "photos";
+  std::filesystem::rename(folder / "blue", folder / "violet");
+  expect_difference("class 0 was 'blue', is 'red'");
+  std::filesystem::rename(folder / "violet", folder / "blue");
+  std::filesystem::rename(folder / "red/photo 103.png", folder_ / "kept.png");
+  expect_difference("photograph " + path("photos/red/photo 103.png") + " is missing");
+  std::filesystem::rename(folder_ / "kept.png", folder / "red/photo 103.png");
+  save_png(folder / "blue/photo 000.png", tinted(false, 77));
+  expect_difference("photograph " + path("photos/blue/photo 000.png") + " is new");
+
+  const DataList before = parse_data_list(get_bytes(folder_ / "run/data.json"), "");
+  options_.accept_changed_data = true;
+  std::vector<std::string> messages;
+  EXPECT_EQ(run("run", true, {.on_message = [&](const std::string& line) { messages.push_back(line); }})
+                .epochs.size(),
+            2u);
+  EXPECT_NE(std::ranges::find(messages, "Warning: the data changed since the run was saved: photograph " +
+                                            path("photos/blue/photo 000.png") + " is new"),
+            messages.end());
+  const DataList after = parse_data_list(get_bytes(folder_ / "run/data.json"), "");
+  EXPECT_EQ(after.validation, before.validation);
+  EXPECT_EQ(after.training.size(), before.training.size() + 1);
+  options_.accept_changed_data = false;
+  EXPECT_EQ(run("run", true).epochs.size(), 2u);  // the accepted data is now that of the run
 }
 
 // The part of a report with the confusion matrix and the classified images.

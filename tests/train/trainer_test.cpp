@@ -3,6 +3,7 @@
 #include "tandem/data/dataset_registry.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
@@ -55,6 +56,24 @@ class Trainer : public testing::Test {
   TempFolder folder_;
   TrainOptions options_;
 };
+
+TEST_F(Trainer, RunFolderInUse_IsRefusedAndLeftAlone) {
+  const std::string in_use = "[train] " + path("run") + " is in use by process " + std::to_string(getpid());
+  std::vector<std::string> errors;
+  run("run", false, {.on_epoch = [&](const EpochRecord& record) {
+        if (record.epoch != 2) return;
+        put_bytes(folder_ / "run/.tandem-1-0.tmp", "of the first run");
+        TrainOptions second = options_;
+        for (const bool resume : {true, false}) {
+          second.resume = resume;
+          errors.push_back(error_text([&] { train(second); }));
+        }
+        EXPECT_EQ(get_bytes(folder_ / "run/.tandem-1-0.tmp"), "of the first run");
+      }});
+  EXPECT_EQ(errors, (std::vector<std::string>{in_use, in_use}));
+  EXPECT_EQ(run("run", true).epochs.size(), 4u);  // the lock is released
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "run/.tandem-1-0.tmp"));
+}
 
 TEST_F(Trainer, Digits_LearnsAndWritesRunFolder) {
   options_ = {.data = "digits", .layers = {784, 32, 10}, .limit = 2000};

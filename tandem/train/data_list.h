@@ -1,0 +1,38 @@
+// What a run trains and validates on: its classes and the name and label of every sample. It is kept with
+// the run, so that a resume notices that the data changed.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tandem/train/training_data.h"
+
+namespace tandem {
+
+struct DataList {
+  struct Sample {
+    std::int32_t label = 0;
+    std::string name;  // its path
+    friend bool operator==(const Sample&, const Sample&) = default;
+  };
+
+  std::vector<std::string> classes;
+  std::vector<Sample> training, validation;  // empty for images without names
+  std::int64_t training_count = 0, validation_count = 0;
+  std::string labels_digest;  // of all labels, in order
+
+  // JSON with one sample per line.
+  std::string to_text() const;
+  std::string digest() const;  // SHA-256 of the text
+};
+
+DataList list_data(const TrainingData& data);
+// Throws Error if the text is not one of to_text().
+DataList parse_data_list(const std::string& text, const std::string& name);
+
+// "class 3 was 'cat', is 'dog'" or "photograph x.jpg is new"; empty if nothing differs.
+std::string first_difference(const DataList& before, const DataList& now);
+
+}  // namespace tandem
