@@ -42,10 +42,25 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error, int a
                      argc > 1 ? fmt::format("'{}'", argv[1]) : "none");
 }
 
-// The command line, quoted so that it can be pasted into a shell.
+// Whether the word is a flag that only says where a run is written, and how many words belong to it.
+int run_folder_words(int argc, char** argv, int i) {
+  const std::string_view word = argv[i];
+  for (const std::string_view flag : {"--out", "--resume", "--trace"}) {
+    if (word.starts_with(std::string(flag) + "=")) return 1;
+    if (word == flag) return i + 1 < argc && *argv[i + 1] != '-' ? 2 : 1;
+  }
+  return 0;
+}
+
+// The command line, quoted so that it can be pasted into a shell. Without the run folder, so that equal runs
+// into different folders give equal model files.
 std::string command_line(int argc, char** argv) {
   std::string line = "tandem";
   for (int i = 1; i < argc; ++i) {
+    if (const int skipped = run_folder_words(argc, argv, i); skipped > 0) {
+      i += skipped - 1;
+      continue;
+    }
     const std::string word = argv[i];
     const bool unquoted =
         !word.empty() && word.find_first_not_of(

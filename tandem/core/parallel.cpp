@@ -4,18 +4,22 @@
 
 #include <algorithm>
 #include <atomic>
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <fstream>
 #include <mutex>
 #include <string>
 
 #include "tandem/core/check.h"
+#include "tandem/core/thread_count.h"
 
 namespace tandem {
 namespace {
 
+constexpr int max_threads = 4096;
 std::atomic<int> configured_threads{0};  // 0: not set
 thread_local int thread_limit = 0;       // 0: no limit
 
@@ -33,7 +37,24 @@ int cgroup_cpus() {
   return std::max(1, static_cast<int>(std::lround(quota / period)));
 }
 
+// The first number of a variable such as OMP_NUM_THREADS=4,2; 0 if there is none.
+int threads_in(const char* variable) {
+  const char* const text = std::getenv(variable);
+  if (text == nullptr) return 0;
+  const char* const end = text + std::strlen(text);
+  int count = 0;
+  const auto [next, error] = std::from_chars(text, end, count);
+  const bool is_whole = error == std::errc{} && (next == end || *next == ',');
+  return is_whole && count >= 1 && count <= max_threads ? count : 0;
+}
+
 }  // namespace
+
+int default_thread_count() {
+  for (const char* const variable : {"OMP_NUM_THREADS", "SLURM_CPUS_PER_TASK"})
+    if (const int count = threads_in(variable); count > 0) return count;
+  return usable_cpus();
+}
 
 int usable_cpus() {
   // OpenMP reports the process's affinity mask even when this thread is bound to one CPU of it.
@@ -43,7 +64,8 @@ int usable_cpus() {
 
 int team_size() {
   const int configured = configured_threads.load(std::memory_order_relaxed);
-  return configured > 0 ? configured : usable_cpus();
+  static const int unless_set = default_thread_count();
+  return configured > 0 ? configured : unless_set;
 }
 
 int thread_count() {
@@ -51,7 +73,8 @@ int thread_count() {
 }
 
 void set_thread_count(int count) {
-  check(count >= 1 && count <= 4096, "[threads] expected a thread count from 1 to 4096, got {}", count);
+  check(count >= 1 && count <= max_threads, "[threads] expected a thread count from 1 to {}, got {}",
+        max_threads, count);
   configured_threads.store(count, std::memory_order_relaxed);
 }
 

@@ -10,7 +10,7 @@ namespace tandem {
 /// The number of CPUs this process may use: the minimum of affinity mask and cgroup quota, at least 1.
 int usable_cpus();
 
-/// The number of threads in the team: the value of set_thread_count(), by default usable_cpus(). A
+/// The number of threads in the team: the value of set_thread_count(), else default_thread_count(). A
 /// parallel_for that needs fewer threads still starts the whole team and leaves the others idle, because
 /// GCC's OpenMP ends the threads that a smaller team does not need, and creating them again costs a hundred
 /// times more than waking them.

@@ -166,9 +166,11 @@ class Fetch {
     const auto found =
         std::ranges::find_if(missing_, [&](const FetchFile& file) { return matches_digest(digest, file); });
     if (found == missing_.end()) {
-      check(expected == nullptr, "[fetch] {}: expected the {} of {} with SHA-256 {}, got {}", origin,
-            expected ? expected->name : "", source_.name, expected ? expected->sha256 : "", digest);
-      return false;
+      if (expected == nullptr) return false;
+      const bool is_cut = bytes.size() < expected->size;
+      fail("[fetch] {}: expected the {} of {} with SHA-256 {}, got {}{}", origin, expected->name,
+           source_.name, expected->sha256, digest,
+           is_cut ? fmt::format(": the file has only {} of {} bytes", bytes.size(), expected->size) : "");
     }
     return write_missing(found->name, bytes);
   }
@@ -208,6 +210,11 @@ class Fetch {
     const std::string bytes = read_file("fetch", path, total_size_ + slack);
     if (bytes.starts_with("!<arch>\n")) return import_deb(path);
     if (store_archive(bytes, path.string())) return;
+    if (const FetchFile* const expected = missing_file_named(path)) {
+      const FetchFile file = *expected;  // store() removes it from missing_
+      store(bytes, path.string(), &file);
+      return;
+    }
     check(store(bytes, path.string(), nullptr),
           "[fetch] {}: expected a folder, a .tar, .tgz or .deb with the files of {}, or one of {}",
           path.string(), source_.name, missing_names());

@@ -3,12 +3,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "tandem/core/check.h"
 #include "tandem/core/clock.h"
 #include "tandem/core/parallel.h"
 #include "tandem/data/loader/loader.h"
+#include "tandem/text/format_number.h"
 #include "tandem/train/evaluator.h"
 #include "tandem/train/training_state.h"
 
@@ -111,18 +113,22 @@ double measure(FitOptions options, const TrainingImages& images, const ImageInpu
                const Candidate& candidate) {
   options.augment_on = candidate.augment_on;
   options.workers = candidate.workers;
+  // Processes prepare images as fast as threads, but take seconds to start, which is not their rate.
+  options.worker_kind = WorkerKind::thread;
   options.epochs = std::max<std::int64_t>(options.epochs, 2);
   TrainingState state(model, options, images, input, candidate.device);
   samples_per_second(state.engine(), state.task().batches(), warm_up_ms);
   return samples_per_second(state.engine(), state.task().batches(), measured_ms);
 }
 
-std::string format_rate(double rate) {
-  if (rate < 1e4) return fmt::format("{:.{}f}", rate, rate < 100 ? 1 : 0);
-  return fmt::format("{:.{}f} M", rate / 1e6, rate >= 1e6 ? 1 : 2);
-}
-
 }  // namespace
+
+std::string format_rate(double rate) {
+  if (!(rate > 0 && rate < 1e15)) return "–";
+  if (rate < 100) return fmt::format("{:#.3g}", rate);
+  const double unit = std::pow(10, std::floor(std::log10(rate)) - 2);
+  return format_count(std::llround(std::round(rate / unit) * unit));
+}
 
 DeviceChoice choose_device(const FitOptions& options, const TrainingImages& images, const ImageInput& input,
                            Module& model) {
@@ -149,7 +155,7 @@ DeviceChoice choose_device(const FitOptions& options, const TrainingImages& imag
   }
   for (const Candidate& candidate : candidates)
     if (&candidate != best && candidate.rate > 0)
-      others.push_back(fmt::format("{} would do {}", candidate.name, format_rate(candidate.rate)));
+      others.push_back(fmt::format("{} would do {} samples/s", candidate.name, format_rate(candidate.rate)));
   return {best->device, best->augment_on, best->workers,
           fmt::format("{}{} samples/s; {}", best->name == best->device.to_string() ? "" : best->name + ", ",
                       format_rate(best->rate), fmt::join(others, ", "))};

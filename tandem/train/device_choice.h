@@ -14,7 +14,7 @@ struct DeviceChoice {
   Device device;
   AugmentPlace augment_on = AugmentPlace::automatic;
   std::optional<int> workers;  // none: default_worker_count()
-  std::string reason;          // "0.21 M samples/s; cuda:0 would do 0.02 M"
+  std::string reason;          // "212,000 samples/s; cuda:0 would do 18,400 samples/s"
 };
 
 // Times a few real training steps of the model on each device and returns the fastest choice. The model's
@@ -24,6 +24,9 @@ struct DeviceChoice {
 // device: augmented on the GPU when training there, by workers on the CPU.
 DeviceChoice choose_device(const FitOptions& options, const TrainingImages& images, const ImageInput& input,
                            Module& model);
+// Three digits, with thousands separators: "212,000", "18.4".
+std::string format_rate(double samples_per_second);
+
 // With a new model and resolved options.
 DeviceChoice choose_device(const TrainOptions& options, const TrainingImages& images);
 

@@ -53,7 +53,9 @@ TEST_F(FetchCommand, WeightsWithWrongHash_AreRejected) {
   put_bytes(folder_ / "given/resnet18-f37072fd.pth", "other weights");
   expect_failure(1, {"fetch", "resnet18", "--from", "given"},
                  "[fetch] given/resnet18-f37072fd.pth: expected the resnet18-f37072fd.pth of resnet18 with "
-                 "SHA-256 f37072fd, got 53959fa102f31e51d8d1ee12fe89c2fd7cd556dbaf2c6102046d195a504850a0");
+                 "SHA-256 f37072fd47e89c5e827621c5baffa7500819f7896bbacec160b1a16c560e07ec, got "
+                 "53959fa102f31e51d8d1ee12fe89c2fd7cd556dbaf2c6102046d195a504850a0: the file has only 13 of "
+                 "46830571 bytes");
   EXPECT_FALSE(std::filesystem::exists(cache_ / "c/weights/resnet18-f37072fd.pth"));
 }
 

@@ -1,5 +1,7 @@
 #include "tandem/core/parallel.h"
 
+#include "tandem/core/thread_count.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -188,6 +190,31 @@ TEST_F(ParallelTest, InvalidCounts_Throw) {
 TEST(Parallel, UsableCpus_IsAtLeastOne) {
   EXPECT_GE(usable_cpus(), 1);
   EXPECT_LE(usable_cpus(), static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
+}
+
+TEST(ThreadCount, Environment_SetsTheDefault) {
+  const auto with = [](const char* omp, const char* slurm) {
+    const auto set = [](const char* name, const char* value) {
+      if (value)
+        setenv(name, value, 1);
+      else
+        unsetenv(name);
+    };
+    const char* const before = std::getenv("OMP_NUM_THREADS");
+    const std::string omp_before = before ? before : "";
+    set("OMP_NUM_THREADS", omp);
+    set("SLURM_CPUS_PER_TASK", slurm);
+    const int count = default_thread_count();
+    set("OMP_NUM_THREADS", before ? omp_before.c_str() : nullptr);
+    set("SLURM_CPUS_PER_TASK", nullptr);
+    return count;
+  };
+  EXPECT_EQ(with(nullptr, nullptr), usable_cpus());
+  EXPECT_EQ(with(nullptr, "7"), 7);
+  EXPECT_EQ(with("3", "7"), 3);
+  EXPECT_EQ(with("5,2", nullptr), 5);
+  for (const char* const text : {"many", "", "0", "-4", "3x", "99999999999"})
+    EXPECT_EQ(with(text, nullptr), usable_cpus()) << text;
 }
 
 }  // namespace

@@ -112,10 +112,13 @@ TEST_F(FetchTest, FromOtherFiles_Throws) {
   put_bytes(path, "other images");
   EXPECT_EQ(error_of(given_.path()), "[fetch] " + path +
                                          ": expected the a-images-idx3-ubyte of small with SHA-256 " +
-                                         sha256_hex(images) + ", got " + sha256_hex("other images"));
+                                         sha256_hex(images) + ", got " + sha256_hex("other images") +
+                                         ": the file has only 12 of 23 bytes");
   EXPECT_FALSE(fs::exists(cache_ / "small" / "a-images-idx3-ubyte"));
-  EXPECT_EQ(error_of(path),
-            "[fetch] " + path +
+  EXPECT_EQ(error_of(path), error_of(given_.path()));  // it has the right name
+  put_bytes(given_ / "x", "other images");
+  EXPECT_EQ(error_of(given_ / "x"),
+            "[fetch] " + (given_ / "x").string() +
                 ": expected a folder, a .tar, .tgz or .deb with the files of small, or one of "
                 "a-images-idx3-ubyte, b-labels-idx1-ubyte");
   put_bytes(path, gzip(std::string(100000, 'x')));
@@ -161,16 +164,14 @@ TEST_F(FetchTest, AllOriginsFail_ErrorListsThem) {
   EXPECT_NE(text.find("a-images-idx3-ubyte.download: expected the a-images-idx3-ubyte of small"),
             std::string::npos)
       << text;
-  EXPECT_NE(text.find("give the path of its files, or use the built-in data set digits"),
-            std::string::npos);
+  EXPECT_NE(text.find("give the path of its files, or use the built-in data set digits"), std::string::npos);
   EXPECT_FALSE(fs::exists(cache_ / "small" / "a-images-idx3-ubyte.download"));
   FetchOptions offline = options();
   offline.offline = true;
-  EXPECT_EQ(
-      error_text([&] { fetch_dataset(small_source(server.address("/")), offline); }),
-      "[fetch] small is not in the cache " + (cache_ / "small").string() +
-          " and cannot be fetched (no other origin is allowed offline): give the path of its files, or "
-          "use the built-in data set digits");
+  EXPECT_EQ(error_text([&] { fetch_dataset(small_source(server.address("/")), offline); }),
+            "[fetch] small is not in the cache " + (cache_ / "small").string() +
+                " and cannot be fetched (no other origin is allowed offline): give the path of its files, or "
+                "use the built-in data set digits");
   EXPECT_EQ(server.requests().size(), 1u);
 }
 
@@ -209,6 +210,12 @@ TEST_F(FetchTest, WeightsWithAnotherDigest_Throw) {
   EXPECT_FALSE(fs::exists(cache_ / "weights" / "one.pth"));
   EXPECT_EQ(error_text([] { fetch_weights("mnist"); }),
             "[weights] expected one of resnet18, resnet34, resnet50, got 'mnist'");
+  for (const FetchSource& source : weights_sources().rows()) {
+    const FetchFile& file = source.files.front();
+    EXPECT_EQ(file.sha256.size(), 64u) << "the whole digest";
+    EXPECT_EQ(file.name, source.name + "-" + file.sha256.substr(0, 8) + ".pth");
+    EXPECT_GT(file.size, 40u << 20);
+  }
   EXPECT_TRUE(has_weights("resnet34"));
   EXPECT_FALSE(has_weights("cnn"));
 }

@@ -51,15 +51,25 @@ struct StepSums {
     samples += other.samples;
     return *this;
   }
+  StepSums operator-(const StepSums& other) const {
+    return {loss - other.loss, correct - other.correct, samples - other.samples};
+  }
 };
 
 class Engine {
  public:
   virtual ~Engine() = default;
 
-  // Runs `count` steps of an epoch from step `first` on and waits for them. Dividing an epoch into several
-  // calls gives the same bits, as long as each starts at a multiple of stride().
-  virtual StepSums run(std::int64_t epoch, std::int64_t first, std::int64_t count) = 0;
+  // Runs `count` steps of an epoch from step `first` on, waits for them and adds their sums to `sums`.
+  // Dividing an epoch into several calls gives the same bits, in the weights and in sums that are carried
+  // from call to call, as long as each call starts at a multiple of stride().
+  virtual void add_steps(std::int64_t epoch, std::int64_t first, std::int64_t count, StepSums& sums) = 0;
+  // The sums of these steps only.
+  StepSums run(std::int64_t epoch, std::int64_t first, std::int64_t count) {
+    StepSums sums;
+    add_steps(epoch, first, count, sums);
+    return sums;
+  }
   virtual std::int64_t stride() const { return 1; }
 
   // Copies weights and states to the model and the optimizer: an engine may keep its own copy between runs.

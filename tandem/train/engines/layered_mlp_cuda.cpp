@@ -6,6 +6,7 @@
 #include "tandem/device/cuda.h"
 #include "tandem/device/graph.h"
 #include "tandem/ops/cublas_compute_type.cuh"
+#include "tandem/ops/fill.h"
 #include "tandem/optim/fused_update.h"
 #include "tandem/tensor/copy.h"
 #include "tandem/train/engines/layered_mlp.h"
@@ -63,14 +64,13 @@ class LayeredEngine : public Engine {
              .correct = correct_.data<std::int64_t>()};
   }
 
-  StepSums run(std::int64_t epoch, std::int64_t first, std::int64_t count) override {
+  void add_steps(std::int64_t epoch, std::int64_t first, std::int64_t count, StepSums& sums) override {
     Event ready(stream_.view().device);  // wait for pending work on the model
     ready.record(current_stream(stream_.view().device));
     ready.block_stream(stream_);
     const StreamScope scope(stream_);
-    clear(loss_sum_);
+    copy_into(loss_sum_, full(loss_sum_.shape(), sums.loss, DType::f64, loss_sum_.device()));
     clear(correct_);
-    StepSums sums;
     for (const std::int64_t end = first + count; first < end;) {
       const std::int64_t steps = prepare(epoch, first, std::min(end - first, max_steps_));
       for (std::int64_t step = first; step < first + steps; ++step) {
@@ -81,8 +81,7 @@ class LayeredEngine : public Engine {
     }
     task_.optimizer.set_step_count(task_.optimizer.step_count() + count);
     sums.loss = loss_sum_.to_vector<double>()[0];
-    sums.correct = correct_.to_vector<std::int64_t>()[0];
-    return sums;
+    sums.correct += correct_.to_vector<std::int64_t>()[0];
   }
 
   void store() override {}  // trains the model's own weights

@@ -84,6 +84,7 @@ class ThreadTuner {
   }
 
   int max_threads() const { return max_threads_; }
+  bool settled() const { return active_ == 1 || round_ == rounds; }
   // The next steps(remaining) steps must run with threads() threads; then record() takes their duration.
   int threads() const { return candidates_[settled() ? 0 : next_].threads; }
   std::int64_t steps(std::int64_t remaining) const {
@@ -120,7 +121,6 @@ class ThreadTuner {
     if (settled_ms_ > max_settled_ms || step_ms > max_slowdown * candidates_.front().step_ms) restart();
   }
 
-  bool settled() const { return active_ == 1 || round_ == rounds; }
   void restart() {  // with all threads first
     std::sort(candidates_.begin(), candidates_.end(),
               [](const Candidate& a, const Candidate& b) { return a.threads > b.threads; });
@@ -168,19 +168,17 @@ class CpuMlpEngine : public Engine {
     for (Slot& slot : slots_) slot.images.resize(static_cast<std::size_t>(task.batches().batch_size));
   }
 
-  StepSums run(std::int64_t epoch, std::int64_t first, std::int64_t count) override {
-    StepSums sums;
+  void add_steps(std::int64_t epoch, std::int64_t first, std::int64_t count, StepSums& sums) override {
     while (count > 0) {
       const std::int64_t batch = task_.batches().batch_size;
       const SourceBlock block = task_.source.next_block(epoch, first * batch, tuner_.steps(count) * batch);
       const std::int64_t steps = (block.count + batch - 1) / batch;
       const Stopwatch watch;
-      sums += run_with(tuner_.threads(), block, epoch, first, steps);
+      run_with(tuner_.threads(), block, epoch, first, steps, sums);
       tuner_.record(steps, watch.elapsed_ms());
       first += steps;
       count -= steps;
     }
-    return sums;
   }
 
   void store() override {
@@ -188,8 +186,10 @@ class CpuMlpEngine : public Engine {
   }
 
   std::string description() const override {
-    return fmt::format("perceptron on the CPU, {} thread{}", tuner_.threads(),
-                       tuner_.threads() == 1 ? "" : "s");
+    const int max = tuner_.max_threads(), chosen = tuner_.threads();
+    return tuner_.settled() && chosen < max
+               ? fmt::format("perceptron on the CPU, {} of {} threads (faster)", chosen, max)
+               : fmt::format("perceptron on the CPU, {} thread{}", max, max == 1 ? "" : "s");
   }
 
  private:
@@ -199,8 +199,8 @@ class CpuMlpEngine : public Engine {
   };
 
   // The block contains exactly the images of these steps.
-  StepSums run_with(int threads, const SourceBlock& block, std::int64_t epoch, std::int64_t first,
-                    std::int64_t count) {
+  void run_with(int threads, const SourceBlock& block, std::int64_t epoch, std::int64_t first,
+                std::int64_t count, StepSums& sums) {
     fill_step_hyperparameters(task_, epoch, first, count, hyperparameters_);
     const BatchPlan& plan = task_.batches();
     const std::uint8_t* const images = block.images;
@@ -214,7 +214,6 @@ class CpuMlpEngine : public Engine {
       for (std::int64_t row = 0; row < slot.batch.rows; ++row)
         slot.images[static_cast<std::size_t>(row)] = images + samples[begin + row] * image_size;
     };
-    StepSums sums;
     fill(first);
     run_team(threads, [&](const TeamMember& member) {
       network_.load_batch(member, slots_[first % 2].batch, static_cast<int>(first % 2));
@@ -232,7 +231,6 @@ class CpuMlpEngine : public Engine {
       }
     });
     task_.optimizer.set_step_count(task_.optimizer.step_count() + count);
-    return sums;
   }
 
   TrainingTask task_;

@@ -40,10 +40,9 @@ class ResidentEngine : public Engine {
             .correct = correct_.data<std::int64_t>()};
   }
 
-  StepSums run(std::int64_t epoch, std::int64_t first, std::int64_t count) override {
+  void add_steps(std::int64_t epoch, std::int64_t first, std::int64_t count, StepSums& sums) override {
     clear(losses_);
     clear(correct_);
-    StepSums sums;
     for (const std::int64_t end = first + count; first < end;) {
       const std::int64_t samples = start(epoch, first, std::min(end - first, max_steps_));
       sums.samples += samples;
@@ -52,9 +51,8 @@ class ResidentEngine : public Engine {
     task_.optimizer.set_step_count(task_.optimizer.step_count() + count);
     const std::vector<double> losses = losses_.to_vector<double>();
     const std::vector<std::int64_t> correct = correct_.to_vector<std::int64_t>();
-    sums.loss = std::accumulate(losses.begin(), losses.end(), 0.0);
-    sums.correct = std::accumulate(correct.begin(), correct.end(), std::int64_t{0});
-    return sums;
+    sums.loss = std::accumulate(losses.begin(), losses.end(), sums.loss);
+    sums.correct = std::accumulate(correct.begin(), correct.end(), sums.correct);
   }
 
   void store() override {}  // each run writes the weights back to the model

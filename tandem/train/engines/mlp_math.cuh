@@ -32,4 +32,10 @@ __device__ inline float activation_slope(MlpActivation activation, float a) {
   __builtin_unreachable();
 }
 
+// The value as a multiple of 2^-20, 1e-6 or so: up to 2^33, such values add up in a double without rounding,
+// in any order, so that the sum does not depend on how the steps are divided.
+__device__ inline double exact_addend(float value) {
+  return rintf(value * 1048576.0f) * (1 / 1048576.0f);  // exact: the factors are powers of two
+}
+
 }  // namespace tandem::detail

@@ -63,7 +63,7 @@ ModuleEngine::ModuleEngine(const TrainingTask& task) : task_(task) {
     kept_gradients_.push_back({Tensor::empty(parameter.shape(), parameter.dtype(), device), false});
 }
 
-StepSums ModuleEngine::run(std::int64_t epoch, std::int64_t first, std::int64_t count) {
+void ModuleEngine::add_steps(std::int64_t epoch, std::int64_t first, std::int64_t count, StepSums& sums) {
   std::optional<StreamScope> scope;
   if (stream_) {  // wait for pending work on the model
     Event ready(task_.source.device());
@@ -73,9 +73,8 @@ StepSums ModuleEngine::run(std::int64_t epoch, std::int64_t first, std::int64_t 
   }
   const MatmulPrecisionScope precision(task_.precision);
   task_.model.train();
-  clear(loss_);
+  copy_into(loss_, full({}, sums.loss, DType::f64, loss_.device()));
   clear(correct_);
-  StepSums sums;
   const BatchPlan& batches = task_.batches();
   for (const std::int64_t end = first + count; first < end;) {
     const std::int64_t next = std::min((first / stride_ + 1) * stride_, end);
@@ -90,8 +89,7 @@ StepSums ModuleEngine::run(std::int64_t epoch, std::int64_t first, std::int64_t 
     sums.samples += rows;
   }
   sums.loss = loss_.item<double>();
-  sums.correct = correct_.item<std::int64_t>();
-  return sums;
+  sums.correct += correct_.item<std::int64_t>();
 }
 
 void ModuleEngine::load(std::int64_t epoch, std::int64_t first, std::int64_t rows) {

@@ -19,7 +19,7 @@ class ModuleEngine : public Engine {
  public:
   explicit ModuleEngine(const TrainingTask& task);
 
-  StepSums run(std::int64_t epoch, std::int64_t first, std::int64_t count) override;
+  void add_steps(std::int64_t epoch, std::int64_t first, std::int64_t count, StepSums& sums) override;
   std::int64_t stride() const override { return stride_; }
   void store() override {}  // it works on the model itself
   std::string description() const override;
@@ -54,7 +54,7 @@ class ModuleEngine : public Engine {
     Tensor features, labels, mixed_labels;
   } step_;               // the rows of one step, if the backbone is frozen
   Tensor label_weight_;  // f32: weight of labels_; mixed_labels_ have the rest
-  Tensor loss_;          // f64, summed over samples since run() began
+  Tensor loss_;          // f64, summed over samples, continued from call to call
   Tensor correct_;       // i64
   struct KeptGradient {
     Tensor buffer;

@@ -210,7 +210,7 @@ struct StepPhases : Block {
       for (int c = 0; c < max_classes; ++c) z[c] = __expf(z[c] - max_logit);
 #pragma unroll
       for (int c = 0; c < max_classes; ++c) sum += z[c];
-      loss_sum += __logf(sum) + max_logit - label_logit;
+      loss_sum += exact_addend(__logf(sum) + max_logit - label_logit);
       const float weight = __fdividef(1, static_cast<float>(rows)), scale = __fdividef(weight, sum);
 #pragma unroll
       for (int c = 0; c < max_classes; ++c)
@@ -225,7 +225,7 @@ struct StepPhases : Block {
           sum += difference * difference;
           row[c] = scale * difference * y * (1 - y);
         }
-      loss_sum += sum / static_cast<float>(classes);
+      loss_sum += exact_addend(sum / static_cast<float>(classes));
     }
   }
 
