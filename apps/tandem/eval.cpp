@@ -34,9 +34,9 @@ void add_eval_command(CLI::App& app, Action& action) {
       "Prints accuracy, top-k accuracy, precision and recall per class, and the confusion matrix.\n"
       "Photographs are read from DATA/test, else DATA/val, else DATA, with one folder per class of the\n"
       "model; `plates` renders 500 test plates.\n"
-      "Example: tandem eval runs/photos-resnet18-1/best.safetensors more-photos");
+      "Example: tandem eval runs/photos-resnet18-1 more-photos");
   auto flags = std::make_shared<Flags>();
-  command->add_option("MODEL", flags->model, "Model file, such as best.safetensors of a run")
+  command->add_option("MODEL", flags->model, "Model file, checkpoint or run folder")
       ->required()
       ->type_name("");
   command

@@ -65,7 +65,7 @@ void add_predict_command(CLI::App& app, Action& action) {
       "Formats: JPEG, PNG, WebP, BMP, PPM, PGM; an idx file gives one row per image it contains.\n"
       "Example: tandem predict runs/plates-resnet18-1/best.safetensors photos --sheet sheet.png");
   auto flags = std::make_shared<Flags>();
-  command->add_option("MODEL", flags->model, "Model file, such as best.safetensors of a run")
+  command->add_option("MODEL", flags->model, "Model file, checkpoint or run folder")
       ->required()
       ->type_name("");
   command->add_option("PATH", flags->paths, "Images, folders of images, or idx files")

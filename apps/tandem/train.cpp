@@ -11,6 +11,7 @@
 
 #include "apps/tandem/command.h"
 #include "tandem/data/dataset_registry.h"
+#include "tandem/report/interval.h"
 #include "tandem/text/message.h"
 #include "tandem/train/photo_data.h"
 #include "tandem/train/progress.h"
@@ -90,11 +91,18 @@ TrainOptions to_options(const Flags& flags, const std::string& command) {
 
 // For a perceptron, only the accuracy.
 std::string epoch_line(const EpochRecord& record, const std::string& model) {
-  if (model == "mlp")
-    return fmt::format("Epoch {}, accuracy {:.2f} %.", record.epoch, 100 * record.val_accuracy);
-  return fmt::format("Epoch {}: train loss {:.4f}, accuracy {:.2f} %; val loss {:.4f}, accuracy {:.2f} %.",
-                     record.epoch, record.train_loss, 100 * record.train_accuracy, record.val_loss,
-                     100 * record.val_accuracy);
+  const std::string accuracy = format_accuracy(record.val_accuracy, record.val_count);
+  if (model == "mlp") return fmt::format("Epoch {}, accuracy {}.", record.epoch, accuracy);
+  return fmt::format("Epoch {}: train loss {:.4f}, accuracy {:.2f} %; val loss {:.4f}, accuracy {}.",
+                     record.epoch, record.train_loss, 100 * record.train_accuracy, record.val_loss, accuracy);
+}
+
+// Which epoch the figure and the kept model belong to, and what chose it.
+std::string kept_text(const TrainResult& result) {
+  const std::string epoch = fmt::format("epoch {} of {}", result.best_epoch, result.epochs.size());
+  if (result.chosen_on.empty()) return epoch + ", the last";
+  if (result.chosen_on != result.tested_on) return epoch + ", the best on the validation images";
+  return epoch + ", the best on these images: expect less on new ones";
 }
 
 int run(const Flags& flags, const std::string& command) {
@@ -122,8 +130,9 @@ int run(const Flags& flags, const std::string& command) {
     print_message("Stopped and saved. Continue with: tandem train --resume {}\n", folder);
     return 128 + result.stopped_by;
   }
-  fmt::print("Time: {:.1f} s\n{} accuracy: {:.2f} %\n", result.seconds,
-             result.tested_on == "test" ? "Test" : "Validation", 100 * result.test_accuracy);
+  fmt::print("Time: {:.1f} s\n{} accuracy: {}\nKept model: {}\n", result.seconds,
+             result.tested_on == "test" ? "Test" : "Validation",
+             describe_accuracy(result.test_accuracy, result.test_count), kept_text(result));
   print_message("Report: {0}/report.html; best model (epoch {1}): {0}/best.safetensors\n", folder,
                 result.best_epoch);
   return 0;
@@ -182,7 +191,7 @@ void add_train_command(CLI::App& app, Action& action, const std::string& command
   command->footer(
       rare_flags() +
       "A folder contains photographs (one folder per class, or train/ and val/ with such folders) or idx\n"
-      "files. Epochs are evaluated on val/ or the test set, else on every sixth photograph (held out).\n"
+      "files. The model is chosen on val/, else on images held out: every 6th photograph, 10th other image.\n"
       "Example: tandem train photos --model resnet18 --pretrained auto --freeze --out runs/first");
   auto flags = std::make_shared<Flags>();
   for (const TrainField& field : train_fields()) add_field(*command, field, flags);

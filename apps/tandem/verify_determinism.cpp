@@ -29,6 +29,7 @@ int run(const Flags& flags) {
   DeterminismOptions options = flags.options;
   options.on_message = [](const std::string& line) { print_message("{}\n", line); };
   TrainOptions train = flags.train;
+  train.validation = 0;  // all images
   const bool photographs = is_photo_data(train.data);
   train.transform = Transform::parse(!flags.recipe.empty() ? flags.recipe
                                      : photographs         ? "photo"

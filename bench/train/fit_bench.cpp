@@ -69,6 +69,7 @@ void time_runs(benchmark::State& state, const Case& work, td::Device device, Opt
 void run_train(benchmark::State& state, const Case& work, td::Device device) {
   td::TrainOptions options;
   options.data = "digits";
+  options.validation = 0;
   options.layers = {784, 256, 10};
   options.activation = td::Activation::relu;
   time_runs<td::TrainOptions>(state, work, device, options,

@@ -1,6 +1,7 @@
 // What was measured in one epoch of a training run.
 #pragma once
 
+#include <cstdint>
 #include <limits>
 #include <string>
 #include <vector>
@@ -23,6 +24,7 @@ struct EpochRecord {
   double train_accuracy = not_measured;
   double val_loss = not_measured;
   double val_accuracy = not_measured;
+  std::int64_t val_count = 0;           ///< images that the val figures were measured on
   double learning_rate = not_measured;  ///< of the last step
   double seconds = not_measured;        ///< of training, without validation
   double samples_per_second = not_measured;

@@ -9,6 +9,7 @@
 #include "tandem/core/error.h"
 #include "tandem/report/class_metrics.h"
 #include "tandem/report/html.h"
+#include "tandem/report/interval.h"
 #include "tandem/report/page.h"
 #include "tandem/text/format_number.h"
 #include "tandem/text/utf8.h"
@@ -22,6 +23,7 @@ constexpr const char* training_style = R"(
 .headline .first b{font-size:56px;color:var(--accent);letter-spacing:-.03em}.headline span{color:var(--soft);font-size:14px}
 .command{display:block;overflow-x:auto;white-space:pre;background:var(--card);border:1px solid var(--line);border-radius:10px;
 padding:10px 16px;margin:0 0 22px;font:14px/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}
+.warning{border-left:4px solid #c2410c;padding:2px 0 2px 12px;margin:0 0 12px}
 .tall{max-height:560px;overflow-y:auto}
 .tall thead th{position:sticky;top:0;background:var(--card);z-index:1}.tall thead th:first-child{z-index:2}
 tr.best td{font-weight:650}
@@ -290,13 +292,28 @@ std::string images_html(const std::vector<ClassifiedImage>& images) {
 
 // ---- header
 
+const EpochRecord* kept_epoch(const TrainingReport& report) {
+  const auto found = std::ranges::find(report.epochs, report.best_epoch, &EpochRecord::epoch);
+  return found == report.epochs.end() ? nullptr : &*found;
+}
+
+std::string interval_text(double share, std::int64_t count) {
+  return count > 0 ? fmt::format(", 95 % interval {}", format_interval(wilson_interval(share, count))) : "";
+}
+
 std::string headline_html(const TrainingReport& report, const Confusion& all) {
   std::string html;
   const auto add = [&](const std::string& figure, const std::string& what) {
     html += fmt::format("<div{}><b>{}</b><span>{}</span></div>\n", html.empty() ? " class=\"first\"" : "",
                         escape_html(figure), escape_html(what));
   };
-  if (std::isfinite(report.test_accuracy)) add(percent(report.test_accuracy), report.test_name + " accuracy");
+  if (std::isfinite(report.test_accuracy))
+    add(percent(report.test_accuracy),
+        fmt::format("{} accuracy{}", report.test_name, interval_text(report.test_accuracy, all.images)));
+  else if (const EpochRecord* const kept = kept_epoch(report))
+    add(percent(kept->val_accuracy),
+        fmt::format("{} accuracy after epoch {}, not finished{}", report.val_name, kept->epoch,
+                    interval_text(kept->val_accuracy, kept->val_count)));
   if (all.images > 0)
     add(format_count(all.images - all.correct),
         fmt::format("wrong of {} {} images", format_count(all.images), report.test_name));
@@ -317,7 +334,10 @@ std::string curves_sentence(const TrainingReport& report) {
     text += fmt::format(" Where the {} curve departs from the training curve, the model begins to overfit.",
                         report.val_name);
   if (report.best_epoch > 0)
-    text += fmt::format(" The kept weights are those of epoch {}, in bold in the table.", report.best_epoch);
+    text += fmt::format(" The kept weights are those of epoch {}, in bold in the table{}.", report.best_epoch,
+                        report.chosen_on.empty()
+                            ? ": the last one"
+                            : fmt::format(": the best accuracy on the {} images", report.chosen_on));
   return text;
 }
 
@@ -332,6 +352,8 @@ std::string training_page(const TrainingReport& report) {
   page.title = report.title;
   page.style = training_style;
   page.lead_html = headline_html(report, all);
+  for (const std::string& warning : report.warnings)
+    page.lead_html += fmt::format("<p class=\"warning\"><b>Warning:</b> {}.</p>\n", escape_html(warning));
   if (!report.command.empty())
     page.lead_html += fmt::format("<code class=\"command\">{}</code>\n", escape_html(report.command));
   page.facts = report.facts;

@@ -24,9 +24,11 @@ struct TrainingReport {
   std::string command;
   std::vector<Fact> facts;
   std::vector<EpochRecord> epochs;
-  std::string val_name = "validation";  // name of the data the val figures were measured on
-  int best_epoch = 0;                   // the epoch whose weights were kept; 0: unknown
-  double test_accuracy = not_measured;
+  std::string val_name = "validation";   // name of the data the val figures were measured on
+  int best_epoch = 0;                    // the epoch whose weights were kept; 0: unknown
+  std::string chosen_on = "validation";  // name of the data that chose that epoch; empty: the last was kept
+  std::vector<std::string> warnings;
+  double test_accuracy = not_measured;  // of the kept weights; not measured while the run goes on
   double test_loss = not_measured;
   double total_seconds = not_measured;
   std::vector<std::string> classes;

@@ -83,17 +83,22 @@ std::string sample_difference(const DataList& before, const DataList& now) {
 }  // namespace
 
 std::string DataList::to_text() const {
-  std::string names;
-  for (const std::string& name : classes) names += (names.empty() ? "" : ", ") + to_json(name);
+  const auto listed = [](const std::vector<std::string>& names) {
+    std::string text;
+    for (const std::string& name : names) text += (text.empty() ? "" : ", ") + to_json(name);
+    return text;
+  };
   return fmt::format(
       "{{\"classes\": [{}],\n\"training_count\": {}, \"validation_count\": {}, \"labels\": {},\n"
-      "\"training\": [{}],\n\"validation\": [{}]}}\n",
-      names, training_count, validation_count, to_json(labels_digest), samples_text(training),
-      samples_text(validation));
+      "\"training\": [{}],\n\"validation\": [{}],\n\"unreadable\": [{}]}}\n",
+      listed(classes), training_count, validation_count, to_json(labels_digest), samples_text(training),
+      samples_text(validation), listed(unreadable));
 }
 
 std::string DataList::digest() const {
-  return sha256_hex(to_text());
+  DataList readable = *this;
+  readable.unreadable.clear();
+  return sha256_hex(readable.to_text());
 }
 
 DataList parse_data_list(const std::string& text, const std::string& name) {
@@ -106,6 +111,7 @@ DataList parse_data_list(const std::string& text, const std::string& name) {
     list.labels_digest = parsed.at("labels").get<std::string>();
     list.training = parse_samples(parsed.at("training"));
     list.validation = parse_samples(parsed.at("validation"));
+    list.unreadable = parsed.at("unreadable").get<std::vector<std::string>>();
   } catch (const json::exception&) {
     fail("[train] {}: expected the list of a run's data, got something else", name);
   }
@@ -121,6 +127,7 @@ DataList list_data(const TrainingData& data) {
   DataList list{.classes = data.train.classes,
                 .training = {},
                 .validation = {},
+                .unreadable = {},
                 .training_count = data.train.count(),
                 .validation_count = data.validation.count(),
                 .labels_digest = {}};
@@ -139,6 +146,7 @@ DataList list_data(const TrainingData& data) {
       list.validation.push_back({validation[i], data.validation_names[i]});
   }
   list.labels_digest = labels.hex_digest();
+  for (const SkippedSample& sample : data.bad) list.unreadable.push_back(sample.name);
   return parse_data_list(list.to_text(), "data.json");  // as it will be read
 }
 
@@ -151,7 +159,7 @@ std::string first_difference(const DataList& before, const DataList& now) {
   if (before.validation_count != now.validation_count)
     return fmt::format("there were {} validation images, now there are {}", before.validation_count,
                        now.validation_count);
-  return before.to_text() == now.to_text() ? "" : "labels or their order differ";
+  return before.digest() == now.digest() ? "" : "labels or their order differ";
 }
 
 }  // namespace tandem

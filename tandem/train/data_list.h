@@ -20,12 +20,13 @@ struct DataList {
 
   std::vector<std::string> classes;
   std::vector<Sample> training, validation;  // empty for images without names
+  std::vector<std::string> unreadable;       // validation images that could not be read
   std::int64_t training_count = 0, validation_count = 0;
   std::string labels_digest;  // of all labels, in order
 
   // JSON with one sample per line.
   std::string to_text() const;
-  std::string digest() const;  // SHA-256 of the text
+  std::string digest() const;  // SHA-256 of the text without the unreadable ones
 };
 
 DataList list_data(const TrainingData& data);

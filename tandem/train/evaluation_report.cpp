@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tandem/core/check.h"
+#include "tandem/report/interval.h"
 #include "tandem/text/format_number.h"
 #include "tandem/train/evaluate.h"
 #include "tandem/train/photo_data.h"
@@ -61,6 +62,12 @@ nlohmann::json finite_or_null(double value) {
   return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
 }
 
+// Wilson's 95 % interval.
+nlohmann::json interval_json(double share, std::int64_t count) {
+  const Interval interval = wilson_interval(share, count);
+  return {finite_or_null(interval.low), finite_or_null(interval.high)};
+}
+
 }  // namespace
 
 EvaluationReport evaluate_model(Model& model, const std::string& data, const std::string& from) {
@@ -103,11 +110,13 @@ EvaluationReport evaluate_model(Model& model, const std::string& data, const std
 }
 
 std::string evaluation_text(const EvaluationReport& report, const TextStyle& style) {
-  std::string text = fmt::format("{} on {} test images of {}\n\nAccuracy: {}\n", report.model,
-                                 format_count(report.images), report.data, percent(report.accuracy));
+  std::string text =
+      fmt::format("{} on {} test images of {}\n\nAccuracy: {}\n", report.model, format_count(report.images),
+                  report.data, describe_accuracy(report.accuracy, report.images));
   if (report.left_out > 0)
     text += fmt::format("Left out: {} that cannot be read\n", format_count(report.left_out));
-  for (const TopK& top : report.top) text += fmt::format("Top-{}: {}\n", top.k, percent(top.accuracy));
+  for (const TopK& top : report.top)
+    text += fmt::format("Top-{}: {}\n", top.k, format_accuracy(top.accuracy, report.images));
   text += fmt::format("Loss: {:.4f}\n\n{}", report.loss, format_table(class_table(report), style));
   if (report.classes.size() <= max_columns)
     text += "\nConfusion matrix (rows: truth, columns: prediction):\n" +
@@ -121,6 +130,7 @@ std::string evaluation_json(const EvaluationReport& report) {
                               {"images", report.images},
                               {"left_out", report.left_out},
                               {"accuracy", finite_or_null(report.accuracy)},
+                              {"accuracy_interval", interval_json(report.accuracy, report.images)},
                               {"loss", finite_or_null(report.loss)}};
   for (const TopK& top : report.top) json["top_k"][fmt::format("{}", top.k)] = finite_or_null(top.accuracy);
   const std::size_t count = report.classes.size();

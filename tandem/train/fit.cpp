@@ -66,7 +66,6 @@ TrainingData make_data(const Dataset& train, const Dataset& validation, const Fi
         image_description(data.train), image_description(validated.images));
   data.validation = data.test = validated.images;
   data.evaluation_transform = evaluation.resizes() ? evaluation.to_string() : "";
-  data.test_best = true;
   data.validated_on = data.tested_on = "validation";
   data.validation_names = data.test_names = std::move(validated.names);
   data.bad = std::move(validated.bad);

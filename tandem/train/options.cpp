@@ -17,6 +17,7 @@
 #include "tandem/files/read_file.h"
 #include "tandem/nn/model_registry.h"
 #include "tandem/optim/optimizer_registry.h"
+#include "tandem/text/parse_number.h"
 
 namespace tandem {
 namespace {
@@ -252,6 +253,27 @@ TrainField augmentation() {
           true};
 }
 
+TrainField validation() {
+  return {"validation",
+          TrainField::Kind::text,
+          "N",
+          "Training images held out to choose the model: auto (every 10th), N or 0",
+          [](const TrainOptions& options) {
+            return options.validation ? TomlValue(*options.validation) : TomlValue(std::string("auto"));
+          },
+          [](TrainOptions& options, const TomlValue& value) {
+            const auto* const given = std::get_if<std::string>(&value);
+            const auto* const whole = std::get_if<std::int64_t>(&value);
+            const std::optional<std::int64_t> count = whole   ? std::optional(*whole)
+                                                      : given ? parse_number<std::int64_t>(*given)
+                                                              : std::nullopt;
+            const bool is_auto = given && *given == "auto";
+            check(is_auto || (count && *count >= 0 && *count <= max_count),
+                  "expected auto or a whole number from 0 to {}, got {}", max_count, quoted(value));
+            options.validation = is_auto ? std::nullopt : count;
+          }};
+}
+
 const char* data_help() {
   static const std::string text = datasets().list() + ", or a folder";
   return text.c_str();
@@ -320,8 +342,7 @@ std::vector<TrainField> make_fields() {
            "Paste a box of the neighbor into each image: α of Beta; 0: off"),
       seed(),
       integer("limit", &O::limit, 0, max_count, "Train on the first N images; 0: all"),
-      integer("validation", &O::validation, 0, max_count,
-              "Hold out the last N training images for validation"),
+      validation(),
       optional_text<Device>(
           "device", &O::device, "DEVICE", "auto (the faster one, measured), cpu, cuda or cuda:N",
           [](Device device) { return device.to_string(); }, parse_requested_device),

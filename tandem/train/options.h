@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -28,7 +29,9 @@ struct TrainOptions : FitOptions {
   double dropout = 0;
   std::set<std::string> kept_validation;  // a folder that is split here: paths that stay validation images
   std::int64_t limit = 0;                 // number of training images, from the first; 0: all
-  std::int64_t validation = 0;  // last training images held out for validation; 0: validate on the test set
+  // Images held out of the training data to choose the model. None: every 10th; N: the last N; 0: none, and
+  // the last epoch is kept. Photographs are always validated on val/ or every 6th.
+  std::optional<std::int64_t> validation = {};
 
   // Photographs.
   std::int64_t image_size = 224;  // height and width of the network's input

@@ -60,6 +60,7 @@ struct FoundPhotos {
   PhotoFiles train;
   std::optional<PhotoFiles> validation, test;
   bool is_split = false;  // whether there are train/ and val/ or test/
+  bool holds_out = true;  // whether the validation images are taken from the training images
 };
 
 FoundPhotos find_photos(const fs::path& root, const std::set<std::string>& kept_validation = {}) {
@@ -71,10 +72,11 @@ FoundPhotos find_photos(const fs::path& root, const std::set<std::string>& kept_
   check(folder.classes.size() >= 2, "[photos] {}: expected two or more classes, got one: '{}'{}",
         printable(found.is_split ? root / "train" : root), one_line(folder.classes[0]),
         folder.classes[0] == "train" ? " (expected val/ or test/ beside train/)" : "");
-  if (found.is_split) {
+  if (has_test && found.is_split) found.test = scan_with_classes(found.classes, root / "test");
+  if (has_val && found.is_split) {
     found.train = {folder.files, folder.labels};
-    if (has_val) found.validation = scan_with_classes(found.classes, root / "val");
-    if (has_test) found.test = scan_with_classes(found.classes, root / "test");
+    found.validation = scan_with_classes(found.classes, root / "val");
+    found.holds_out = false;
     return found;
   }
   found.validation.emplace();
@@ -130,10 +132,13 @@ TrainingData load_folder(const TrainOptions& options, const MessageFunction& on_
   TrainingData data;
   data.name = folder_name(options.data);
   const PhotoFiles train = limited(found.train, options.limit, data.name);
-  if (!found.is_split && on_message)
-    on_message(fmt::format("Validation: photographs 0, {}, {}, … of each class, {} of {}", validation_stride,
-                           2 * validation_stride, found.validation->files.size(),
-                           found.validation->files.size() + found.train.files.size()));
+  if (found.holds_out && on_message)
+    on_message(fmt::format(
+        "Validation: {}, {} of {}",
+        options.kept_validation.empty()
+            ? fmt::format("photographs 0, {}, {}, … of each class", validation_stride, 2 * validation_stride)
+            : "the photographs held out when the run began",
+        found.validation->files.size(), found.validation->files.size() + found.train.files.size()));
   data.validated_on = found.validation ? "validation" : "test";
   data.tested_on = found.test ? "test" : "validation";
   PhotoSet held_out =
@@ -238,15 +243,14 @@ bool is_photo_data(const std::string& data) {
 }
 
 TrainingData load_photo_data(const TrainOptions& options, const MessageFunction& on_message) {
-  check(
-      options.validation == 0,
-      "[train] expected validation = 0 for photographs, which are validated on val/ or every {}th image, got "
-      "{}",
-      validation_stride, options.validation);
+  check(options.validation.value_or(0) == 0,
+        "[train] expected no validation count for photographs, which are validated on val/ or every {}th "
+        "image, got "
+        "{}",
+        validation_stride, *options.validation);
   TrainingData data = options.data == "plates" ? load_plates(options) : load_folder(options, on_message);
   data.source = options.data;
   data.evaluation_transform = options.photo_evaluation_transform().to_string();
-  data.test_best = true;
   return data;
 }
 

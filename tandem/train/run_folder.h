@@ -24,6 +24,9 @@ struct RunFolder {
   std::filesystem::path config() const { return path / "config.toml"; }
   std::filesystem::path log() const { return path / "log.csv"; }
   std::filesystem::path events() const { return path / "events.out.tfevents.tandem"; }
+  std::filesystem::path steps() const { return path / "steps.csv"; }
+  // In a folder of its own, because TensorBoard counts its steps and those of the epochs apart.
+  std::filesystem::path step_events() const { return path / "steps" / "events.out.tfevents.tandem"; }
   std::filesystem::path best() const { return path / "best.safetensors"; }
   std::filesystem::path checkpoint() const { return path / "last.ckpt"; }
   std::filesystem::path data() const { return path / "data.json"; }  // what it trains on (data_list.h)

@@ -2,29 +2,64 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <chrono>
+#include <fstream>
 #include <map>
 #include <utility>
 
+#include "tandem/core/check.h"
 #include "tandem/core/write_file.h"
 #include "tandem/report/csv.h"
 #include "tandem/report/training_page.h"
 
 namespace tandem {
 
+namespace {
+
+constexpr const char* steps_header = "step,epoch,loss,learning_rate,samples_per_second,waited_share\n";
+
+// The rows of steps.csv up to that step.
+std::string kept_steps(const std::filesystem::path& path, std::int64_t last_step) {
+  std::string text = steps_header, line;
+  std::ifstream file(path);
+  std::getline(file, line);
+  while (std::getline(file, line)) {
+    std::int64_t step = 0;
+    const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), step);
+    if (error != std::errc{} || step > last_step) break;
+    text += line + "\n";
+  }
+  return text;
+}
+
+double seconds_since_1970() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+const std::filesystem::path& with_parent(const std::filesystem::path& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path.parent_path(), error);
+  check(!error, "[train] cannot create the folder {}: {}", path.parent_path().string(), error.message());
+  return path;
+}
+
+}  // namespace
+
 RunLog::RunLog(const RunFolder& folder, std::string validated_on, const std::vector<std::string>& metrics,
-               std::span<const EpochRecord> finished)
+               std::span<const EpochRecord> finished, std::int64_t finished_steps)
     : folder_(folder),
       validated_on_(std::move(validated_on)),
-      events_(folder.events(), std::ssize(finished)) {
+      events_(folder.events(), std::ssize(finished)),
+      step_events_(with_parent(folder.step_events()), finished_steps) {
+  write_file("train", folder_.steps(), kept_steps(folder_.steps(), finished_steps));
   std::string text = epoch_csv_header(metrics);
   for (const EpochRecord& record : finished) text += epoch_csv_row(record);
   write_file("train", folder_.log(), text);
 }
 
 void RunLog::add_epoch(const EpochRecord& record) {
-  const double now =
-      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  const double now = seconds_since_1970();
   const auto add = [&](const std::string& tag, double value) {
     events_.scalar(tag, record.epoch, value, now);
   };
@@ -35,6 +70,18 @@ void RunLog::add_epoch(const EpochRecord& record) {
   for (const NamedFigure& metric : record.metrics) add(validated_on_ + "/" + metric.name, metric.value);
   add("learning_rate", record.learning_rate);
   append_file("train", folder_.log(), epoch_csv_row(record));
+}
+
+void RunLog::add_steps(const StepRecord& record) {
+  const double now = seconds_since_1970();
+  const auto add = [&](const char* tag, double value) { step_events_.scalar(tag, record.step, value, now); };
+  add("step/loss", record.loss);
+  add("step/learning_rate", record.learning_rate);
+  add("step/samples_per_second", record.samples_per_second);
+  add("step/waited_share", record.waited_share);
+  append_file("train", folder_.steps(),
+              fmt::format("{},{},{},{},{:.1f},{:.4f}\n", record.step, record.epoch, record.loss,
+                          record.learning_rate, record.samples_per_second, record.waited_share));
 }
 
 std::int64_t RunLog::write_bad_images(std::span<const SkippedSample> bad) {

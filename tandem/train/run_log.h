@@ -1,6 +1,8 @@
-// What a run writes for people and their tools: log.csv, TensorBoard events, bad-images.csv and report.html.
+// What a run writes for people and their tools: log.csv, steps.csv, TensorBoard events, bad-images.csv and
+// report.html.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,14 +14,25 @@
 
 namespace tandem {
 
+// The steps that ran in about a second.
+struct StepRecord {
+  std::int64_t step = 0;  // the last of them, counted from 1 over all epochs
+  int epoch = 0;          // from 1
+  double loss = 0;        // mean over their samples
+  double learning_rate = 0;
+  double samples_per_second = 0;
+  double waited_share = 0;  // of their time, waiting for images
+};
+
 class RunLog {
  public:
-  // Starts with the epochs finished before; events of later epochs, which a resumed run repeats, are dropped.
-  // `validated_on` is the name of the validation set, `metrics` those of the caller's own figures.
+  // Starts with the epochs and the steps finished before; later ones, which a resumed run repeats, are
+  // dropped. `validated_on` is the name of the validation set, `metrics` those of the caller's own figures.
   RunLog(const RunFolder& folder, std::string validated_on, const std::vector<std::string>& metrics,
-         std::span<const EpochRecord> finished);
+         std::span<const EpochRecord> finished, std::int64_t finished_steps);
 
   void add_epoch(const EpochRecord& record);
+  void add_steps(const StepRecord& record);
 
   // Writes the unreadable samples found so far, sorted by path. Returns their number.
   std::int64_t write_bad_images(std::span<const SkippedSample> bad);
@@ -29,7 +42,7 @@ class RunLog {
  private:
   RunFolder folder_;
   std::string validated_on_;
-  EventFile events_;
+  EventFile events_, step_events_;
   std::string bad_images_text_;  // last written content of bad-images.csv
 };
 

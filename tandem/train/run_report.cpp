@@ -37,14 +37,14 @@ std::string short_name(const std::string& path) {
 
 // The test images with their labels and predictions.
 struct TestedImages {
-  const FinishedRun& run;
+  const ReportedRun& run;
   std::vector<std::int32_t> labels;
   std::vector<float> probabilities;  // images × classes
 
-  bool is_correct(std::size_t image) const { return labels[image] == run.tested.predictions[image]; }
+  bool is_correct(std::size_t image) const { return labels[image] == run.tested->predictions[image]; }
   float confidence(std::size_t image) const {
-    return probabilities[image * static_cast<std::size_t>(run.tested.classes) +
-                         static_cast<std::size_t>(run.tested.predictions[image])];
+    return probabilities[image * static_cast<std::size_t>(run.tested->classes) +
+                         static_cast<std::size_t>(run.tested->predictions[image])];
   }
 };
 
@@ -69,7 +69,7 @@ std::vector<ClassifiedImage> classified_images(const TestedImages& tested,
       images[static_cast<std::size_t>(task)] = {
           .png = png_of(data.test.images, static_cast<std::int64_t>(i)),
           .truth = data.test.classes[static_cast<std::size_t>(tested.labels[i])],
-          .predicted = data.test.classes[static_cast<std::size_t>(tested.run.tested.predictions[i])],
+          .predicted = data.test.classes[static_cast<std::size_t>(tested.run.tested->predictions[i])],
           .probability = tested.confidence(i),
           .name = data.test_names.empty() ? fmt::format("image {}", i) : short_name(data.test_names[i])};
     };
@@ -77,15 +77,36 @@ std::vector<ClassifiedImage> classified_images(const TestedImages& tested,
   return images;
 }
 
-std::vector<Fact> facts(const FinishedRun& run) {
+std::int64_t median_rate(const std::vector<EpochRecord>& epochs) {
+  std::vector<double> rates;
+  for (const EpochRecord& record : epochs) rates.push_back(record.samples_per_second);
+  if (rates.empty()) return 0;
+  std::ranges::sort(rates);
+  const std::size_t middle = rates.size() / 2;
+  const double median = rates.size() % 2 == 1 ? rates[middle] : (rates[middle - 1] + rates[middle]) / 2;
+  return static_cast<std::int64_t>(median);
+}
+
+// Which data chose the model, and what that means for the figures.
+std::string kept_model(const ReportedRun& run) {
+  const TrainResult& result = run.result;
+  const std::string epoch = fmt::format("epoch {}", result.best_epoch);
+  if (result.chosen_on.empty())
+    return epoch + fmt::format(", the last one; no data chose it, and the {} set was only measured",
+                               run.data.tested_on);
+  const std::string chosen = fmt::format("{}, the best accuracy on {} {} images", epoch,
+                                         format_count(run.data.validation.count()), result.chosen_on);
+  return chosen + (run.data.held_out
+                       ? fmt::format("; the {} set chose nothing", run.data.tested_on)
+                       : "; the figures are measured on the images that chose it: expect less on new ones");
+}
+
+std::vector<Fact> facts(const ReportedRun& run) {
   TrainOptions options;  // for the texts of its fields
   static_cast<FitOptions&>(options) = run.options;
   const auto value = [&](const char* key) { return plain_text(train_field(key).get(options)); };
   std::int64_t weights = 0;
   for (const auto& [name, tensor] : run.parameters) weights += tensor.numel();
-  double samples_per_second = 0;
-  for (const EpochRecord& record : run.result.epochs)
-    samples_per_second = std::max(samples_per_second, record.samples_per_second);
   std::vector<Fact> all{
       {"data",
        fmt::format("{}: {} training, {} {} images", run.data.name, format_count(run.data.train.count()),
@@ -99,7 +120,7 @@ std::vector<Fact> facts(const FinishedRun& run) {
       {"seed", value("seed")},
       {"device", value("device")},
       {"engine", run.engine},
-      {"samples/s", format_count(static_cast<std::int64_t>(samples_per_second))},
+      {"samples/s", fmt::format("{} (median of the epochs)", format_count(median_rate(run.result.epochs)))},
       {"precision", value("precision")}};
   if (!options.transform.empty()) {
     double waited_seconds = 0, seconds = 0;
@@ -117,6 +138,7 @@ std::vector<Fact> facts(const FinishedRun& run) {
                {"images", fmt::format("{} × {} pixels; validated with '{}'", run.data.train.height,
                                       run.data.train.width, run.data.evaluation_transform)});
   all.insert(all.end(), run.facts.begin(), run.facts.end());
+  if (run.result.best_epoch > 0) all.insert(all.begin() + 1, {"kept model", kept_model(run)});
   if (run.data.held_out)
     all.insert(all.begin() + 1, {"held out", fmt::format("{} images for validation",
                                                          format_count(run.data.validation.count()))});
@@ -125,30 +147,44 @@ std::vector<Fact> facts(const FinishedRun& run) {
 
 }  // namespace
 
-TrainingReport run_report(const FinishedRun& run) {
+namespace {
+
+void add_tested(TrainingReport& report, const ReportedRun& run) {
   const TestedImages tested{
       .run = run,
       .labels = run.data.test.labels.to_vector<std::int32_t>(),
-      .probabilities = probabilities(run.tested.outputs, run.tested.classes, run.options.loss)};
+      .probabilities = probabilities(run.tested->outputs, run.tested->classes, run.options.loss)};
   const bool photos = run.data.train.photographs;
   std::vector<std::size_t> shown = most_confident(tested, false, photos ? max_photos : max_mistakes);
   const auto mistakes = std::ssize(shown);
   if (photos) std::ranges::copy(most_confident(tested, true, max_photos), std::back_inserter(shown));
   const std::vector<ClassifiedImage> images = classified_images(tested, shown);
-  return {.title = fmt::format("{} on {}", run.architecture.model, run.data.name),
-          .command = run.options.command,
-          .facts = facts(run),
-          .epochs = run.result.epochs,
-          .val_name = run.data.validated_on,
-          .best_epoch = run.result.best_epoch,
-          .test_accuracy = run.result.test_accuracy,
-          .test_loss = run.result.test_loss,
-          .total_seconds = run.result.seconds,
-          .classes = run.data.test.classes,
-          .confusion = confusion_matrix(tested.labels, run.tested.predictions, run.tested.classes),
-          .test_name = run.data.tested_on,
-          .mistakes = {images.begin(), images.begin() + mistakes},
-          .most_confident = {images.begin() + mistakes, images.end()}};
+  report.confusion = confusion_matrix(tested.labels, run.tested->predictions, run.tested->classes);
+  report.mistakes = {images.begin(), images.begin() + mistakes};
+  report.most_confident = {images.begin() + mistakes, images.end()};
+}
+
+}  // namespace
+
+TrainingReport run_report(const ReportedRun& run) {
+  TrainingReport report{.title = fmt::format("{} on {}", run.architecture.model, run.data.name),
+                        .command = run.options.command,
+                        .facts = facts(run),
+                        .epochs = run.result.epochs,
+                        .val_name = run.data.validated_on,
+                        .best_epoch = run.result.best_epoch,
+                        .chosen_on = run.result.chosen_on,
+                        .warnings = run.result.warnings,
+                        .test_accuracy = run.result.test_accuracy,
+                        .test_loss = run.result.test_loss,
+                        .total_seconds = run.result.seconds,
+                        .classes = run.data.test.classes,
+                        .confusion = {},
+                        .test_name = run.data.tested_on,
+                        .mistakes = {},
+                        .most_confident = {}};
+  if (run.tested) add_tested(report, run);
+  return report;
 }
 
 }  // namespace tandem

@@ -1,4 +1,4 @@
-// Builds the report of a finished run.
+// Builds the report of a run, finished or not.
 #pragma once
 
 #include <string>
@@ -11,18 +11,18 @@
 
 namespace tandem {
 
-struct FinishedRun {
+struct ReportedRun {
   const FitOptions& options;
   const TrainingData& data;
   const Architecture& architecture;
   const std::vector<Fact>& facts;  // added at the end
   const TrainResult& result;
-  const Evaluation& tested;  // on the test images
+  const Evaluation* tested;  // of the kept model on the test images; null: not finished
   std::string engine;
   std::string augmentation;  // BatchSource::description()
   NamedTensors parameters;
 };
 
-TrainingReport run_report(const FinishedRun& run);
+TrainingReport run_report(const ReportedRun& run);
 
 }  // namespace tandem

@@ -1,6 +1,7 @@
 // The result of a training run.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -13,12 +14,16 @@ namespace tandem {
 struct TrainResult {
   std::filesystem::path folder;  ///< the run folder
   int stopped_by = 0;  ///< the signal that stopped the run early, or 0; if not 0, nothing was tested
-  std::vector<EpochRecord> epochs;      ///< one record per finished epoch
-  int best_epoch = 0;                   ///< from 1: the epoch whose weights are in best.safetensors; 0: none
+  std::vector<EpochRecord> epochs;  ///< one record per finished epoch
+  int best_epoch = 0;               ///< from 1: the epoch whose weights are kept in best.safetensors; 0: none
   double test_accuracy = not_measured;  ///< from 0 to 1
   double test_loss = not_measured;      ///< mean over the test images
-  std::string tested_on = "test";       ///< name of the set that the test figures were measured on
-  double seconds = 0;                   ///< duration of the whole run, including the time before a resume
+  std::int64_t test_count = 0;          ///< number of test images
+  /// What chose the model of best_epoch: "validation", or empty if the last one was kept.
+  std::string chosen_on = "validation";
+  std::vector<std::string> warnings;  ///< what to know before believing the figures
+  std::string tested_on = "test";     ///< name of the set that the test figures were measured on
+  double seconds = 0;                 ///< duration of the whole run, including the time before a resume
 };
 
 }  // namespace tandem

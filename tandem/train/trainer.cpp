@@ -4,6 +4,8 @@
 
 #include <future>
 
+#include "tandem/core/check.h"
+#include "tandem/data/dataset_registry.h"
 #include "tandem/files/fetch.h"
 #include "tandem/files/read_file.h"
 #include "tandem/nn/model_registry.h"
@@ -14,6 +16,14 @@
 namespace tandem {
 namespace {
 
+// Whether `from` is about the pretrained weights: a file of weights, or data that needs no files.
+bool gives_weights(const TrainOptions& options) {
+  const std::string ending = std::filesystem::path(options.from).extension().string();
+  const DatasetRow* const row = datasets().find(options.data);
+  return options.pretrained == "auto" && !options.from.empty() &&
+         (ending == ".pth" || ending == ".pt" || row == nullptr || !row->source);
+}
+
 // The file of initial weights; empty if there is none or a checkpoint replaces them.
 std::filesystem::path pretrained_file(const TrainOptions& options, const MessageFunction& on_message) {
   std::error_code ignored;
@@ -21,7 +31,8 @@ std::filesystem::path pretrained_file(const TrainOptions& options, const Message
     return {};
   if (options.pretrained == "none") return {};
   if (options.pretrained != "auto") return options.pretrained;
-  return fetch_weights(options.model, {.on_message = on_message});
+  return fetch_weights(options.model, {.from = gives_weights(options) ? options.from : std::string(),
+                                       .on_message = on_message});
 }
 
 std::vector<Fact> weight_facts(const TrainOptions& options) {
@@ -40,16 +51,15 @@ TomlTable config_of(TrainOptions options, const FitOptions& chosen) {
   return to_table(options);
 }
 
-// If the data changed, images that were held out for validation stay so.
+// Photographs that were held out for validation stay so when the run is resumed, also if others came or went.
 std::set<std::string> kept_validation(const TrainOptions& options) {
   const std::filesystem::path list = RunFolder{options.run_folder}.data();
   std::error_code ignored;
-  if (!options.resume || !options.accept_changed_data || !std::filesystem::exists(list, ignored)) return {};
+  if (!options.resume || !std::filesystem::exists(list, ignored)) return {};
   constexpr std::uint64_t max_bytes = std::uint64_t{1} << 32;
-  std::set<std::string> names;
-  for (const DataList::Sample& sample :
-       parse_data_list(read_file("train", list, max_bytes), list.string()).validation)
-    names.insert(sample.name);
+  const DataList before = parse_data_list(read_file("train", list, max_bytes), list.string());
+  std::set<std::string> names(before.unreadable.begin(), before.unreadable.end());
+  for (const DataList::Sample& sample : before.validation) names.insert(sample.name);
   return names;
 }
 
@@ -65,12 +75,20 @@ TrainResult train(const TrainOptions& given, const FitCallbacks& callbacks) {
   const std::future<void> warm_up = start_warm_up(asked, !models().get(asked.model).flat_input);
   {
     const TimelineSpan span(setup.timeline.get(), "load data", {});
-    setup.data = load_training_data(asked, callbacks.on_message);
+    TrainOptions wanted = asked;
+    if (gives_weights(asked)) wanted.from.clear();
+    setup.data = load_training_data(wanted, callbacks.on_message);
   }
   const TrainingImages& images = setup.data.train;
   const TrainOptions options = resolve_options(asked, images.photographs);
   check_model_fits_data(options, images);
-  if (callbacks.on_message) callbacks.on_message(data_description(setup.data));
+  check(asked.early_stopping == 0 || setup.data.chooses_model,
+        "[train] early_stopping requires images held out for validation, got validation = 0");
+  if (callbacks.on_message) {
+    callbacks.on_message(data_description(setup.data));
+    if (!setup.data.validation_note.empty())
+      callbacks.on_message("Validation: " + setup.data.validation_note);
+  }
   const std::filesystem::path pretrained = pretrained_file(options, callbacks.on_message);
   const std::unique_ptr<Module> model = new_model(options, images);  // while the GPU warms up
   if (!pretrained.empty()) {

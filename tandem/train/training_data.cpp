@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstring>
 #include <filesystem>
 
 #include "tandem/core/check.h"
@@ -26,30 +28,96 @@ DataSplit load_split(const std::string& data, const std::string& from, const Mes
   return split;
 }
 
+namespace {
+
+constexpr std::int64_t held_out_stride = 10;
+
+struct HeldOut {
+  ImageSet train, validation;
+  std::string note = {};
+};
+
+// Images 9, 19, 29, … are for validation: spread over the set, which may be sorted by class.
+HeldOut hold_out(const ImageSet& all) {
+  const std::int64_t count = all.count(), bytes = all.image_size();
+  const std::int64_t stride = std::min(held_out_stride, count);
+  const std::int64_t held_out = count / stride;
+  const auto make = [&](std::int64_t images) {
+    const Tensor& like = all.images;
+    return ImageSet{.images = Tensor::empty({images, like.size(1), like.size(2), like.size(3)}, DType::u8),
+                    .labels = Tensor::empty({images}, DType::i32),
+                    .classes = all.classes};
+  };
+  HeldOut sets{make(count - held_out), make(held_out)};
+  const auto* const images = all.images.data<std::uint8_t>();
+  const auto* const labels = all.labels.data<std::int32_t>();
+  for (std::int64_t i = 0; i < count; ++i) {
+    const bool is_held_out = i % stride == stride - 1;
+    const std::int64_t to = is_held_out ? i / stride : i - i / stride;
+    const ImageSet& set = is_held_out ? sets.validation : sets.train;
+    std::memcpy(set.images.data<std::uint8_t>() + to * bytes, images + i * bytes,
+                static_cast<std::size_t>(bytes));
+    set.labels.data<std::int32_t>()[to] = labels[i];
+  }
+  return sets;
+}
+
+HeldOut split_training_set(const ImageSet& all, const TrainOptions& options, const std::string& name) {
+  const std::int64_t count = all.count(), wanted = options.validation.value_or(0);
+  if (!options.validation) {
+    check(count >= 2, "[train] expected two or more training images of {}, got {}", name, count);
+    HeldOut sets = hold_out(all);
+    sets.note = fmt::format(
+        "every {}th training image is held out, {} of {}; they choose the model, the test set "
+        "does not",
+        held_out_stride, format_count(sets.validation.count()), format_count(count));
+    return sets;
+  }
+  check(wanted < count, "[train] expected validation below the {} training images of {}, got {}", count, name,
+        wanted);
+  if (wanted == 0) {
+    return {all,
+            {},
+            "no images are held out: the last epoch is kept; the test set is measured and chooses nothing"};
+  }
+  return {
+      all.slice(0, count - wanted), all.slice(count - wanted, count),
+      fmt::format("the last {} training images are held out; they choose the model, the test set does not",
+                  format_count(wanted))};
+}
+
+// So many digits that `limit` are left for training.
+std::int64_t digits_to_render(const TrainOptions& options) {
+  if (options.limit == 0) return 60000;
+  return options.limit + options.validation.value_or(options.limit / (held_out_stride - 1) + 1);
+}
+
+}  // namespace
+
 TrainingData load_training_data(const TrainOptions& options, const MessageFunction& on_message) {
   if (is_photo_data(options.data)) return load_photo_data(options, on_message);
   constexpr std::int64_t max_digits = std::int64_t{1} << 24;
-  const std::int64_t digits = options.limit > 0 ? options.limit + options.validation : 60000;
+  const std::int64_t digits = digits_to_render(options);
   check(options.data != "digits" || digits <= max_digits,
         "[train] expected at most {} digits as limit + validation, got {}", max_digits, digits);
   const DataSplit split = load_split(options.data, options.from, on_message, digits);
   check_image_set(split.train, split.name);
   check_image_set(split.test, split.name);
-  const std::int64_t count = split.train.count();
-  check(options.validation < count, "[train] expected validation below the {} training images of {}, got {}",
-        count, split.name, options.validation);
-  const std::int64_t left = count - options.validation;
-  check(options.limit <= left, "[train] expected limit of at most {} training images of {}, got {}", left,
-        split.name, options.limit);
+  const HeldOut sets = split_training_set(split.train, options, split.name);
+  const std::int64_t left = sets.train.count(), held_out = sets.validation.count();
+  check(options.limit <= left, "[train] expected limit of at most {} training images of {}{}, got {}", left,
+        split.name, held_out > 0 ? fmt::format(" beside {} for validation", held_out) : "", options.limit);
   return {.name = split.name,
           .source = options.data,
-          .train = split.train.slice(0, options.limit > 0 ? options.limit : left),
-          .validation = options.validation > 0 ? split.train.slice(left, count) : split.test,
+          .validation_note = sets.note,
+          .train = sets.train.slice(0, options.limit > 0 ? options.limit : left),
+          .validation = held_out > 0 ? sets.validation : split.test,
           .test = split.test,
           .evaluation_transform = {},
-          .held_out = options.validation > 0,
-          .test_best = options.validation > 0,
-          .validated_on = options.validation > 0 ? "validation" : "test",
+          .held_out = held_out > 0,
+          .chooses_model = held_out > 0,
+          .validated_on = held_out > 0 ? "validation" : "test",
+          .validation_names = {},
           .test_names = {},
           .bad = {}};
 }

@@ -39,14 +39,15 @@ struct TrainingImages {
 // The training, validation and test data of a run.
 struct TrainingData {
   std::string name;
-  std::string source;  // what load_training_data() finds it by
+  std::string source;           // what load_training_data() finds it by
+  std::string validation_note;  // how the validation images were chosen; empty if there is nothing to say
   TrainingImages train;
   ImageSet validation, test;
-  std::string evaluation_transform;           // photographs: from an image of any size to the network's input
-  bool held_out = false;                      // whether the validation set differs from the test set
-  bool test_best = false;                     // whether the best model is tested, not the last
-  std::string validated_on = "test";          // name of the validation set
-  std::string tested_on = "test";             // name of the test set
+  std::string evaluation_transform;   // photographs: from an image of any size to the network's input
+  bool held_out = false;              // whether the validation set differs from the test set
+  bool chooses_model = true;          // whether the validation set chooses the model; else the last is kept
+  std::string validated_on = "test";  // name of the validation set
+  std::string tested_on = "test";     // name of the test set
   std::vector<std::string> validation_names;  // paths of the validation images, if they have names
   std::vector<std::string> test_names;        // photographs: paths of the test images
   std::vector<SkippedSample> bad;  // photographs of the validation and test sets that cannot be read

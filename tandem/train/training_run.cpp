@@ -14,6 +14,7 @@
 #include "tandem/text/format_number.h"
 #include "tandem/train/device_choice.h"
 #include "tandem/train/run_report.h"
+#include "tandem/train/run_warnings.h"
 
 namespace tandem {
 namespace {
@@ -81,8 +82,11 @@ void TrainingRun::prepare() {
                      options_.capture_graphs);
   write_file("train", folder_.config(), to_toml(config));
   write_file("train", folder_.data(), data_list_.to_text());
-  run_log_.emplace(folder_, data_.validated_on, names_of(options_.metrics), position_.records);
+  run_log_.emplace(folder_, data_.validated_on, names_of(options_.metrics), position_.records,
+                   position_.epoch * batches().steps() + position_.step);
+  unlogged_.sums_before = position_.sums;
   seconds_before_ = position_.total_seconds;
+  warn(data_warnings(data_));
   run_watch_ = {};
 }
 
@@ -91,6 +95,7 @@ void TrainingRun::resume(const TomlTable& config) {
   if (const std::optional<TensorFile> file = read_run_checkpoint(folder_)) {
     const bool changed = check_data_changed(*file);
     position_ = restore_checkpoint(*file, folder_, config, *state_, names_of(options_.metrics));
+    for (EpochRecord& record : position_.records) record.val_count = data_.validation.count();
     if (const auto command = file->metadata.find("tandem.command"); command != file->metadata.end())
       options_.command = command->second;  // stored in the model file, which does not tell a resumed run
     checkpoints_->set_changed(false);
@@ -135,10 +140,20 @@ void TrainingRun::restart_epoch() {
 
 TrainResult TrainingRun::run_epochs() {
   while (position_.epoch < options_.epochs && !should_stop_early()) {
-    if (const int signal = run_epoch(); signal != 0) return make_result(signal);
+    if (const int signal = run_epoch(); signal != 0) {
+      const TrainResult result = make_result(signal);
+      if (!result.epochs.empty()) write_report(result, nullptr);
+      return result;
+    }
     finish_epoch();
   }
   return finish();
+}
+
+// The epoch whose model is kept: the best on the validation set, or the last if nothing chooses.
+const EpochRecord* TrainingRun::kept_epoch() const {
+  if (data_.chooses_model || position_.records.empty()) return position_.best();
+  return &position_.records.back();
 }
 
 bool TrainingRun::should_stop_early() const {
@@ -166,21 +181,25 @@ void TrainingRun::run_chunk() {
   const BatchSource& source = state_->task().source;
   const double waited_ms = source.waited_ms();
   const Stopwatch watch;
-  const StepSums sums = state_->engine().run(position_.epoch, position_.step, count);
+  const StepSums before = position_.sums;
+  state_->engine().add_steps(position_.epoch, position_.step, count, position_.sums);
+  const StepSums sums = position_.sums - before;
   const double ms = watch.elapsed_ms();
   end_span();
-  if (!std::isfinite(sums.loss))
+  if (!std::isfinite(position_.sums.loss))
     fail_diverged(count == 1 ? fmt::format("at step {}", position_.step + 1)
                              : fmt::format("in steps {} to {}", position_.step + 1, position_.step + count));
   position_.step += count;
-  position_.sums += sums;
   position_.epoch_seconds += ms / 1000;
   position_.waited_seconds += (source.waited_ms() - waited_ms) / 1000;
+  unlogged_.seconds += ms / 1000;
+  unlogged_.waited_seconds += (source.waited_ms() - waited_ms) / 1000;
   checkpoints_->set_changed(true);
   const double wanted = chunk_ms * static_cast<double>(count) / std::max(ms, 1e-3);
   chunk_steps_ = std::clamp<std::int64_t>(static_cast<std::int64_t>(wanted), 1, 8 * chunk_steps_);
   session_samples_ += sums.samples;
   session_seconds_ += ms / 1000;
+  log_steps();
   if (callbacks_.on_progress)
     callbacks_.on_progress({.epoch = static_cast<int>(position_.epoch) + 1,
                             .epochs = static_cast<int>(options_.epochs),
@@ -188,6 +207,26 @@ void TrainingRun::run_chunk() {
                             .total = batches().positions(),
                             .samples_per_second = static_cast<double>(session_samples_) / session_seconds_,
                             .loss = position_.sums.loss / static_cast<double>(position_.sums.samples)});
+}
+
+// A row for every second or so of training, and at the end of an epoch.
+void TrainingRun::log_steps() {
+  constexpr double row_seconds = 1;
+  const bool is_end = position_.step == batches().steps();
+  if (unlogged_.seconds < row_seconds && !is_end) return;
+  const StepSums sums = position_.sums - unlogged_.sums_before;
+  const auto samples = static_cast<double>(sums.samples);
+  const double seconds = std::max(unlogged_.seconds, 1e-9);
+  run_log_->add_steps(
+      {.step = position_.epoch * batches().steps() + position_.step,
+       .epoch = static_cast<int>(position_.epoch) + 1,
+       .loss = sums.loss / samples,
+       .learning_rate = learning_rate_at(state_->task().schedule, options_.learning_rate, position_.epoch,
+                                         position_.step - 1, batches().steps()),
+       .samples_per_second = samples / seconds,
+       .waited_share = unlogged_.waited_seconds / seconds});
+  unlogged_ = {};
+  if (!is_end) unlogged_.sums_before = position_.sums;
 }
 
 void TrainingRun::fail_diverged(const std::string& where) const {
@@ -209,8 +248,37 @@ void TrainingRun::save() {
   checkpoints_->postpone();
   if (!checkpoints_->has_changes()) return;
   store_finite();
+  write_checkpoint();
+}
+
+// Also rewrites the report, unless that took more than a small part of the time since the last.
+void TrainingRun::write_checkpoint() {
   position_.total_seconds = elapsed_seconds();
   checkpoints_->write(*state_, position_, checkpoint_texts());
+  constexpr double max_share = 0.05;
+  if (!position_.records.empty() && since_report_.elapsed_ms() * max_share >= report_ms_)
+    write_report(make_result(0), nullptr);
+}
+
+// Before the end, and after a signal, nothing was tested.
+void TrainingRun::write_report(const TrainResult& result, const Evaluation* tested) {
+  const Stopwatch watch;
+  run_log_->write_report(run_report({.options = options_,
+                                     .data = data_,
+                                     .architecture = setup_.architecture,
+                                     .facts = setup_.facts,
+                                     .result = result,
+                                     .tested = tested,
+                                     .engine = state_->engine().description(),
+                                     .augmentation = state_->task().source.description(),
+                                     .parameters = model_.parameters()}));
+  report_ms_ = watch.elapsed_ms();
+  since_report_ = {};
+}
+
+void TrainingRun::warn(const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings) log("Warning: " + warning);
+  warnings_.insert(warnings_.end(), warnings.begin(), warnings.end());
 }
 
 // With the model's metadata a checkpoint is also a model file.
@@ -231,6 +299,7 @@ EpochRecord TrainingRun::make_record(const Evaluation& validated) const {
       .train_accuracy = static_cast<double>(sums.correct) / samples,
       .val_loss = validated.loss,
       .val_accuracy = validated.accuracy,
+      .val_count = data_.validation.count(),
       .learning_rate = learning_rate_at(state_->task().schedule, options_.learning_rate, position_.epoch,
                                         batches().steps() - 1, batches().steps()),
       .seconds = position_.epoch_seconds,
@@ -256,16 +325,13 @@ void TrainingRun::finish_epoch() {
   position_.epoch_seconds = 0;
   position_.waited_seconds = 0;
   checkpoints_->set_changed(true);
-  if (position_.best()->epoch == record.epoch) {
-    if (data_.test_best && !data_.held_out) best_evaluation_ = validated;
+  if (kept_epoch()->epoch == record.epoch) {
+    if (!data_.held_out) best_evaluation_ = validated;
     checkpoints_->keep_best(model_, model_info(record));
   }
   run_log_->add_epoch(record);
   run_log_->write_bad_images(bad_images());
-  if (checkpoints_->is_due_after_epoch()) {
-    position_.total_seconds = elapsed_seconds();
-    checkpoints_->write(*state_, position_, checkpoint_texts());
-  }
+  if (checkpoints_->is_due_after_epoch()) write_checkpoint();
   if (callbacks_.on_epoch) callbacks_.on_epoch(record);
 }
 
@@ -299,7 +365,10 @@ TrainResult TrainingRun::make_result(int signal) const {
   return {.folder = folder_.path,
           .stopped_by = signal,
           .epochs = position_.records,
-          .best_epoch = position_.best() ? position_.best()->epoch : 0,
+          .best_epoch = kept_epoch() ? kept_epoch()->epoch : 0,
+          .test_count = data_.test.count(),
+          .chosen_on = data_.chooses_model ? data_.validated_on : "",
+          .warnings = warnings_,
           .tested_on = data_.tested_on,
           .seconds = elapsed_seconds()};
 }
@@ -322,22 +391,15 @@ TrainResult TrainingRun::finish() {
     position_.total_seconds = elapsed_seconds();
     checkpoints_->write(*state_, position_, checkpoint_texts());
   }
+  if (kept_epoch())
+    warn(result_warnings(data_, position_.records, *kept_epoch(),
+                         options_.loss == LossKind::cross_entropy && !options_.loss_function));
   TrainResult result = make_result(0);
   if (position_.epoch > 0 && session_seconds_ == 0) result.seconds = position_.total_seconds;
-  const std::string engine = state_->engine().description();
-  const Evaluation tested =
-      data_.test_best ? evaluate_best() : traced_evaluation([&] { return evaluator_->run(); });
+  const Evaluation tested = evaluate_best();
   result.test_accuracy = tested.accuracy;
   result.test_loss = tested.loss;
-  run_log_->write_report(run_report({.options = options_,
-                                     .data = data_,
-                                     .architecture = setup_.architecture,
-                                     .facts = setup_.facts,
-                                     .result = result,
-                                     .tested = tested,
-                                     .engine = engine,
-                                     .augmentation = state_->task().source.description(),
-                                     .parameters = model_.parameters()}));
+  write_report(result, &tested);
   if (const std::int64_t bad = run_log_->write_bad_images(bad_images()); bad > 0)
     log(fmt::format("Left out: {} photograph{} that could not be read, listed in {}", format_count(bad),
                     bad == 1 ? "" : "s", folder_.bad_images().string()));

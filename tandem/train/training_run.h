@@ -51,6 +51,7 @@ class TrainingRun {
   TrainResult run_epochs();
   int run_epoch();
   void run_chunk();
+  void log_steps();
   void save();
   void store_finite();
   [[noreturn]] void fail_diverged(const std::string& where) const;
@@ -63,6 +64,10 @@ class TrainingRun {
   Evaluation traced_evaluation(const Compute& compute);
   ModelInfo model_info(const EpochRecord& record) const;
   std::vector<SkippedSample> bad_images() const;
+  const EpochRecord* kept_epoch() const;
+  void write_report(const TrainResult& result, const Evaluation* tested);
+  void write_checkpoint();
+  void warn(const std::vector<std::string>& warnings);
   bool should_stop_early() const;
   double elapsed_seconds() const { return seconds_before_ + run_watch_.elapsed_ms() / 1000; }
   const BatchPlan& batches() const { return state_->task().batches(); }
@@ -87,9 +92,16 @@ class TrainingRun {
   std::int64_t chunk_steps_ = 1;
   std::int64_t session_samples_ = 0;  // since the start or resume
   double session_seconds_ = 0;        // training time since then
-  double seconds_before_ = 0;         // duration of the run before it was resumed
-  Stopwatch run_watch_;               // since the start or resume
-  // The best epoch's evaluation, if the validation set is also the test set; it saves evaluating again. Empty
+  struct {                            // since the last row of steps.csv
+    StepSums sums_before;
+    double seconds = 0, waited_seconds = 0;
+  } unlogged_;
+  double seconds_before_ = 0;  // duration of the run before it was resumed
+  Stopwatch run_watch_;        // since the start or resume
+  std::vector<std::string> warnings_;
+  Stopwatch since_report_;
+  double report_ms_ = -1;  // duration of the last writing of report.html
+  // The kept epoch's evaluation, if the validation set is also the test set; it saves evaluating again. Empty
   // if that epoch was before a resume.
   std::optional<Evaluation> best_evaluation_;
 };

@@ -45,7 +45,7 @@ TEST_F(FetchCommand, WrongFiles_AreErrors) {
       1, {"fetch", "fashion-mnist", "--from", "given"},
       "[fetch] given/train-labels-idx1-ubyte: expected the train-labels-idx1-ubyte of fashion-mnist with "
       "SHA-256 bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9, got "
-      "3afb77842a393f5177431fbff622da97dcf83b0818befe62777f51c37eba4401");
+      "3afb77842a393f5177431fbff622da97dcf83b0818befe62777f51c37eba4401: the file has only 9 of 60008 bytes");
   EXPECT_FALSE(std::filesystem::exists(cache_ / "c/fashion-mnist/train-labels-idx1-ubyte"));
 }
 

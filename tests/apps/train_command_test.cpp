@@ -1,5 +1,6 @@
 // tandem train, eval and predict, run as programs: their output, and that a run can be killed at any moment
 // and resumed.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sched.h>
 
@@ -114,24 +115,37 @@ TEST_F(TrainCommand, Train_PrintsOneLinePerEpochThenTimeAndAccuracy) {
   const ProgramResult result = run(with({}));
   std::istringstream text(result.out);
   std::string line;
-  std::string last;
   for (int epoch = 1; epoch <= 3; ++epoch) {
     ASSERT_TRUE(std::getline(text, line));
     int number = 0;
     double accuracy = 0;
-    ASSERT_EQ(std::sscanf(line.c_str(), "Epoch %d, accuracy %lf %%.", &number, &accuracy), 2) << line;
+    double low = 0, high = 0;
+    ASSERT_EQ(
+        std::sscanf(line.c_str(), "Epoch %d, accuracy %lf %% (%lf–%lf).", &number, &accuracy, &low, &high), 4)
+        << line;
     EXPECT_EQ(number, epoch);
-    last = line.substr(line.find("accuracy") + 9);
+    EXPECT_LT(low, accuracy);
+    EXPECT_GT(high, accuracy);
   }
   ASSERT_TRUE(std::getline(text, line));
   double seconds = -1;
   EXPECT_EQ(std::sscanf(line.c_str(), "Time: %lf s", &seconds), 1) << line;
   ASSERT_TRUE(std::getline(text, line));
-  EXPECT_EQ("Test accuracy: " + last, line + ".");
+  double accuracy = 0, low = 0, high = 0;
+  int kept = 0;
+  EXPECT_EQ(
+      std::sscanf(line.c_str(), "Test accuracy: %lf %% (95 %% interval %lf–%lf)", &accuracy, &low, &high), 3)
+      << line;
+  ASSERT_TRUE(std::getline(text, line));
+  EXPECT_EQ(std::sscanf(line.c_str(), "Kept model: epoch %d of 3, the best on the validation images", &kept),
+            1)
+      << line;
+  EXPECT_NE(result.err.find(fmt::format("best model (epoch {})", kept)), std::string::npos) << result.err;
   EXPECT_FALSE(std::getline(text, line));
   for (const char* file : {"config.toml", "log.csv", "best.safetensors", "last.ckpt", "report.html"})
     EXPECT_TRUE(std::filesystem::exists(folder_ / ("runs/data-mlp-1/" + std::string(file)))) << file;
-  EXPECT_NE(result.err.find("Data: data, 300 training and 100 test images"), std::string::npos);
+  EXPECT_NE(result.err.find("Data: data, 270 training, 30 validation and 100 test images"),
+            std::string::npos);
   EXPECT_NE(result.err.find("Device: cpu (as requested)"), std::string::npos);
   run(with({"--epochs", "1"}));
   EXPECT_TRUE(std::filesystem::exists(folder_ / "runs/data-mlp-2/report.html"));
@@ -188,7 +202,7 @@ TEST_F(TrainCommand, BadInput) {
 
 TEST_F(TrainCommand, Trace_WithProcessWorkers) {
   const ProgramResult result = run(with({"--augment", "digits", "--workers", "2", "--worker-kind", "process",
-                                         "--out", "run", "--trace", "run/trace.json"}));
+                                         "--validation", "0", "--out", "run", "--trace", "run/trace.json"}));
   EXPECT_NE(result.err.find("Trace: run/trace.json, "), std::string::npos) << result.err;
   const ReadTrace trace = read_trace(folder_ / "run/trace.json");
   ASSERT_GE(trace.tracks.size(), 2u);
@@ -271,13 +285,16 @@ TEST_F(TrainCommand, Signals_SaveAndStop) {
 TEST_F(TrainCommand, Eval_ReportsAccuracy) {
   const ProgramResult trained = run(with({"--epochs", "1", "--out", "r"}));
   const ProgramResult text = run({"eval", "r/best.safetensors"});
-  const std::string accuracy = trained.out.substr(trained.out.find("Test accuracy: ") + 15);
+  std::string accuracy = trained.out.substr(trained.out.find("Test accuracy: ") + 15);
+  accuracy.resize(accuracy.find(')') + 1);
   EXPECT_NE(text.out.find("Accuracy: " + accuracy), std::string::npos) << text.out << trained.out;
   for (const char* word :
        {"Top-2:", "precision", "recall", "truth", "mlp 784,16,10 sigmoid on 100 test images"})
     EXPECT_NE(text.out.find(word), std::string::npos) << word << text.out;
   const auto json = nlohmann::json::parse(run({"eval", "r/best.safetensors", "data", "--json"}).out);
   EXPECT_EQ(json["images"], 100);
+  EXPECT_LT(json["accuracy_interval"][0].get<double>(), json["accuracy"].get<double>());
+  EXPECT_GT(json["accuracy_interval"][1].get<double>(), json["accuracy"].get<double>());
   EXPECT_GE(json["top_k"]["5"].get<double>(), json["top_k"]["2"].get<double>());
   EXPECT_GE(json["top_k"]["2"].get<double>(), json["accuracy"].get<double>());
   std::int64_t images = 0;
@@ -305,6 +322,14 @@ TEST_F(TrainCommand, RunFolderAndCheckpoint_AreModels) {
   EXPECT_EQ(run({"predict", "r/last.ckpt", image}).out, run({"predict", "r", image}).out);
   std::filesystem::remove(folder_ / "r/best.safetensors");
   EXPECT_EQ(run({"eval", "r"}).out, best);
+}
+
+TEST_F(TrainCommand, EqualRunsIntoDifferentFolders_GiveEqualModels) {
+  run(with({"--epochs", "2", "--out", "a"}));
+  run(with({"--epochs", "2", "--out=b", "--save-every", "60"}));
+  run(with({"--out", "c", "--epochs", "2"}));
+  EXPECT_EQ(text_of(folder_ / "a/best.safetensors"), text_of(folder_ / "c/best.safetensors"));
+  EXPECT_EQ(text_of(folder_ / "b/best.safetensors").find("--out"), std::string::npos);
 }
 
 TEST_F(TrainCommand, SecondProcessInRunFolder_IsRefused) {

@@ -264,7 +264,7 @@ TEST_F(FetchTest, Archive_IsVerifiedAsAWhole) {
   const fs::path folder = fetch_dataset(source, options(given_ / "downloads"));
   EXPECT_EQ(get_bytes(folder / "one.bin") + get_bytes(folder / "two.bin"), "1112222");
   EXPECT_FALSE(fs::exists(folder / "readme"));
-  fetch_dataset(source, options("/no/such/folder"));  // from the cache
+  fetch_dataset(source, options(TempFolder().path()));  // from the cache
   put_bytes(folder / "two.bin", "damaged");
   put_bytes(given_ / "packed", archive);  // any name
   fetch_dataset(source, options(given_ / "packed"));

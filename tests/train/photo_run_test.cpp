@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 
 #include "tandem/files/safetensors.h"
 #include "tandem/train/data_list.h"
@@ -100,8 +101,10 @@ TEST_F(PhotoRun, SplitFolder_FindsTrainValAndTest) {
   EXPECT_EQ(data.test_names, std::vector<std::string>{path("photos/test/red/x.png")});
   std::filesystem::remove_all(folder_ / "photos/val");
   data = load_training_data(options_, {});
-  EXPECT_EQ(data.validated_on, "test");
-  EXPECT_EQ(data.validation.count(), 1);
+  EXPECT_EQ(data.validated_on, "validation");  // the test images choose nothing
+  EXPECT_EQ(data.tested_on, "test");
+  EXPECT_EQ(data.validation.count(), 2);
+  EXPECT_EQ(data.train.count(), 6);
 }
 
 TEST_F(PhotoRun, StoppedAnywhere_ResumesWithSameBits) {
@@ -128,6 +131,7 @@ TEST_F(PhotoRun, StoppedAnywhere_ResumesWithSameBits) {
 // of another name must not take over the outputs of an old one.
 TEST_F(PhotoRun, ResumeAfterDataChanged_IsRefusedWithTheFirstDifference) {
   write_photos(folder_ / "photos", 9);
+  put_bytes(folder_ / "photos/blue/photo 100.png", "not an image");  // held out, and must stay so
   int signal = 0;
   const auto stop_after_first_epoch = [&](const std::string& name, bool resume) {
     signal = 0;
@@ -268,9 +272,9 @@ TEST_F(PhotoRun, OptionsForOtherData_AreErrors) {
   options_.validation = 2;
   EXPECT_EQ(
       run_error(),
-      "[train] expected validation = 0 for photographs, which are validated on val/ or every 6th image, "
+      "[train] expected no validation count for photographs, which are validated on val/ or every 6th image, "
       "got 2");
-  options_.validation = 0;
+  options_.validation.reset();
   options_.limit = 5;
   EXPECT_EQ(run_error(), "[train] expected limit of at most 4 training images of photos, got 5");
 }
@@ -287,6 +291,22 @@ TEST_F(PhotoRun, Plates_NeedNoFiles) {
   EXPECT_EQ(data.validation.images.size(1), 16);
   EXPECT_FALSE(is_photo_data("mnist"));
   EXPECT_FALSE(is_photo_data("no such folder"));
+}
+
+TEST_F(PhotoRun, PretrainedAuto_TakesWeightsFromTheGivenFile) {
+  write_photos(folder_ / "photos", 3);
+  const TempFolder cache;
+  setenv("TANDEM_CACHE", cache.path().c_str(), 1);
+  put_bytes(folder_ / "resnet18-f37072fd.pth", "a cut file");
+  options_.model = "resnet18";
+  options_.pretrained = "auto";
+  options_.from = path("resnet18-f37072fd.pth");
+  const std::string text = run_error();
+  unsetenv("TANDEM_CACHE");
+  EXPECT_TRUE(
+      text.starts_with("[fetch] " + options_.from + ": expected the resnet18-f37072fd.pth of resnet18"))
+      << text;
+  EXPECT_TRUE(text.ends_with(": the file has only 10 of 46830571 bytes")) << text;
 }
 
 TEST_F(PhotoRun, PretrainedWeights_AreLoadedOrRejected) {

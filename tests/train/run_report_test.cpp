@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tandem/data/synthetic/digits.h"
 #include "tandem/image/encode_png.h"
 #include "tests/train/photo_folder.h"
@@ -31,12 +33,13 @@ std::string png_of(const ImageSet& set, std::int64_t index) {
 }
 
 TrainingReport report_of(const TrainOptions& options, const TrainingData& data) {
+  const Evaluation tested = half_wrong(data.test);
   return run_report({.options = options,
                      .data = data,
                      .architecture = {},
                      .facts = {},
                      .result = {},
-                     .tested = half_wrong(data.test),
+                     .tested = &tested,
                      .engine = "",
                      .augmentation = "",
                      .parameters = {}});
@@ -51,6 +54,28 @@ void expect_pictures(const std::vector<ClassifiedImage>& images, const ImageSet&
     EXPECT_EQ(images[k].png, png_of(test, last - 2 * static_cast<std::int64_t>(k))) << k;
     EXPECT_EQ(images[k].truth == images[k].predicted, correct) << k;
   }
+}
+
+TEST(RunReport, Throughput_IsTheMedianOfTheEpochs) {
+  const TrainOptions options;
+  TrainingData data;
+  data.train = data.test = data.validation = make_digits(20, 3);
+  TrainResult result;
+  for (const double rate : {9000.0, 100.0, 300.0, 200.0})
+    result.epochs.push_back({.samples_per_second = rate});
+  const std::vector<Fact> facts = run_report({.options = options,
+                                              .data = data,
+                                              .architecture = {},
+                                              .facts = {},
+                                              .result = result,
+                                              .tested = nullptr,
+                                              .engine = "",
+                                              .augmentation = "",
+                                              .parameters = {}})
+                                      .facts;
+  const auto found = std::ranges::find(facts, "samples/s", &Fact::name);
+  ASSERT_NE(found, facts.end());
+  EXPECT_EQ(found->value, "250 (median of the epochs)");
 }
 
 TEST(RunReport, Mistakes_MostConfidentFirst) {

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <csignal>
 
+#include <fmt/format.h>
+
 #include "tandem/files/read_file.h"
 #include "tandem/report/csv.h"
 #include "tandem/train/evaluate.h"
@@ -87,10 +89,14 @@ TEST_F(Trainer, Digits_LearnsAndWritesRunFolder) {
            .on_progress = [](const ProgressState& state) { EXPECT_LE(state.position, state.total); },
            .on_epoch = [&](const EpochRecord& record) { epochs.push_back(record.epoch); }});
   EXPECT_EQ(epochs, (std::vector<int>{1, 2, 3, 4, 5, 6}));
-  EXPECT_EQ(messages.at(0), "Data: digits, 2,000 training and 10,000 test images, 28x28 gray, 10 classes");
+  EXPECT_EQ(
+      messages.at(1),
+      "Validation: every 10th training image is held out, 222 of 2,223; they choose the model, the test "
+      "set does not");
+  EXPECT_EQ(messages.at(0),
+            "Data: digits, 2,000 training, 222 validation and 10,000 test images, 28x28 gray, 10 classes");
   EXPECT_GT(result.test_accuracy, 0.78);
   EXPECT_LT(result.epochs.back().train_loss, result.epochs.front().train_loss / 2);
-  EXPECT_EQ(result.test_accuracy, result.epochs.back().val_accuracy);
   EXPECT_EQ(result.stopped_by, 0);
   const RunFolder folder{folder_ / "run"};
   TrainOptions saved = read_config(folder.config());
@@ -108,13 +114,19 @@ TEST_F(Trainer, Digits_LearnsAndWritesRunFolder) {
   EXPECT_EQ(model.info.epoch, result.best_epoch);
   EXPECT_EQ(model.info.data, "digits");
   const ImageSet test = digits_split(10).test;
-  EXPECT_EQ(evaluate(*model.module, test, LossKind::cross_entropy).accuracy, model.info.accuracy);
+  EXPECT_EQ(evaluate(*model.module, test, LossKind::cross_entropy).accuracy, result.test_accuracy);
+  EXPECT_EQ(model.info.accuracy, result.epochs[static_cast<std::size_t>(result.best_epoch) - 1].val_accuracy);
+  EXPECT_EQ(result.chosen_on, "validation");
+  EXPECT_NE(page.find("the best accuracy on 222 validation images; the test set chose nothing"),
+            std::string::npos);
+  EXPECT_NE(page.find("test accuracy, 95 % interval "), std::string::npos);
 }
 
 TEST_F(Trainer, SameSeed_GivesSameBits) {
-  run("a");
-  run("b");
+  const TrainResult a = run("a"), b = run("b");
   expect_same_weights(folder_ / "a", folder_ / "b");
+  EXPECT_EQ(get_bytes(folder_ / "a/best.safetensors"), get_bytes(folder_ / "b/best.safetensors"));
+  for (std::size_t i = 0; i < a.epochs.size(); ++i) EXPECT_EQ(a.epochs[i].train_loss, b.epochs[i].train_loss);
   options_.seed = 2;
   run("c");
   EXPECT_NE(weights_of(read_checkpoint(folder_ / "a/last.ckpt")),
@@ -132,8 +144,9 @@ void stop_and_compare(TrainOptions options, const TempFolder& folder) {
   const TrainResult whole = run("whole", false, 0);
   for (const int polls : {1, 2, 3, 4, 5}) {
     const std::string name = "stopped" + std::to_string(polls);
-    ASSERT_EQ(run(name, false, polls).stopped_by, SIGTERM);
-    EXPECT_FALSE(std::filesystem::exists(folder / (name + "/report.html")));
+    const TrainResult stopped = run(name, false, polls);
+    ASSERT_EQ(stopped.stopped_by, SIGTERM);
+    EXPECT_EQ(std::filesystem::exists(folder / (name + "/report.html")), !stopped.epochs.empty());
     run(name, true, polls + 2);
     const TrainResult resumed = run(name, true, 0);
     expect_same_weights(folder / "whole", folder / name);
@@ -141,7 +154,7 @@ void stop_and_compare(TrainOptions options, const TempFolder& folder) {
     for (std::size_t i = 0; i < whole.epochs.size(); ++i) {
       EXPECT_EQ(resumed.epochs[i].val_loss, whole.epochs[i].val_loss);
       EXPECT_EQ(resumed.epochs[i].train_accuracy, whole.epochs[i].train_accuracy);
-      EXPECT_NEAR(resumed.epochs[i].train_loss, whole.epochs[i].train_loss, 1e-9);
+      EXPECT_EQ(resumed.epochs[i].train_loss, whole.epochs[i].train_loss);
     }
     EXPECT_EQ(resumed.test_accuracy, whole.test_accuracy);
     std::string log = epoch_csv_header();
@@ -191,7 +204,8 @@ TEST_F(Trainer, StoppedCnn_ResumesWithSameBits) {
   EXPECT_FALSE(best.info.expects_photos());
   EXPECT_EQ(best.info.norm, PixelNorm{});
   const TrainingData data = load_training_data(options, {});
-  EXPECT_EQ(evaluate(*best.module, data.test, options.loss, best.info.input()).accuracy, best.info.accuracy);
+  EXPECT_EQ(evaluate(*best.module, data.validation, options.loss, best.info.input()).accuracy,
+            best.info.accuracy);
 }
 
 TEST_F(Trainer, WorkerCount_DoesNotChangeBits) {
@@ -264,6 +278,79 @@ TEST_F(Trainer, HeldOutImages_AreTheValidationSet) {
   EXPECT_EQ(data.train.count(), 200);
   EXPECT_EQ(evaluate(*best.module, data.validation, options_.loss).accuracy, best.info.accuracy);
   EXPECT_EQ(evaluate(*best.module, data.test, options_.loss).accuracy, result.test_accuracy);
+}
+
+// A set that is sorted by class must not lose a class to the validation set.
+TEST_F(Trainer, DefaultValidation_HoldsOutEveryTenthImageOfSortedData) {
+  const ImageSet digits = make_digits(300, 7);
+  std::vector<std::int32_t> sorted(300);
+  for (std::size_t i = 0; i < sorted.size(); ++i) sorted[i] = static_cast<std::int32_t>(i / 30);
+  const ImageSet train{
+      .images = digits.images, .labels = Tensor::from(sorted, {300}), .classes = digits.classes};
+  write_split(folder_ / "sorted", train, digits.slice(0, 100));
+  options_.data = path("sorted");
+  const TrainingData data = load_training_data(options_, {});
+  EXPECT_EQ(data.train.count(), 270);
+  EXPECT_TRUE(data.held_out && data.chooses_model);
+  std::vector<std::int32_t> expected(30);
+  for (std::size_t i = 0; i < 30; ++i) expected[i] = static_cast<std::int32_t>(i / 3);
+  EXPECT_EQ(data.validation.labels.to_vector<std::int32_t>(), expected);
+  EXPECT_EQ(data.validation.images.slice(0, 1, 2).to_vector<std::uint8_t>(),
+            digits.images.slice(0, 19, 20).to_vector<std::uint8_t>());
+  EXPECT_EQ(data.train.dataset->image(9).pixels,  // image 9 is held out
+            digits.images.slice(0, 10, 11).to_vector<std::uint8_t>());
+}
+
+TEST_F(Trainer, NoValidation_TrainsOnAllImagesAndKeepsTheLastEpoch) {
+  options_.validation = 0;
+  options_.learning_rate = 1e-12;  // every epoch is equally good
+  options_.schedule = ScheduleKind::constant;
+  std::vector<std::string> messages;
+  const TrainResult result =
+      run("run", false, {.on_message = [&](const std::string& line) { messages.push_back(line); }});
+  EXPECT_EQ(
+      messages.at(1),
+      "Validation: no images are held out: the last epoch is kept; the test set is measured and chooses "
+      "nothing");
+  EXPECT_EQ(messages.at(0), "Data: data, 300 training and 100 test images, 28x28 gray, 10 classes");
+  EXPECT_EQ(result.best_epoch, 4);
+  EXPECT_EQ(result.chosen_on, "");
+  EXPECT_EQ(result.test_accuracy, result.epochs.back().val_accuracy);
+  EXPECT_EQ(load_model(folder_ / "run/best.safetensors").info.epoch, 4);
+  options_.early_stopping = 1;
+  EXPECT_EQ(run_error("other"),
+            "[train] early_stopping requires images held out for validation, got validation = 0");
+}
+
+TEST_F(Trainer, ReportAndStepLog_AreWrittenBeforeTheEnd) {
+  int signal = 0;
+  const auto stop = [&](const EpochRecord& record) {
+    if (record.epoch == 2) signal = SIGTERM;
+    const std::string page = get_bytes(folder_ / "run/report.html");  // saved after each epoch
+    EXPECT_NE(page.find("not finished"), std::string::npos);
+    EXPECT_EQ(page.find("Confusion matrix"), std::string::npos);
+  };
+  run("run", false, {.on_epoch = stop, .stop_signal = [&] { return signal; }});
+  const auto rows = [&] {
+    const std::string text = get_bytes(folder_ / "run/steps.csv");
+    EXPECT_EQ(text.substr(0, text.find('\n')),
+              "step,epoch,loss,learning_rate,samples_per_second,waited_share");
+    return std::count(text.begin(), text.end(), '\n') - 1;
+  };
+  EXPECT_GE(rows(), 2);
+  EXPECT_NE(get_bytes(folder_ / "run/report.html").find("accuracy after epoch"), std::string::npos);
+  const auto before = std::filesystem::file_size(folder_ / "run/steps/events.out.tfevents.tandem");
+  const TrainResult result = run("run", true);
+  EXPECT_GE(rows(), 4);
+  EXPECT_GT(std::filesystem::file_size(folder_ / "run/steps/events.out.tfevents.tandem"), before);
+  EXPECT_NE(get_bytes(folder_ / "run/report.html").find("Confusion matrix"), std::string::npos);
+  // The only row of an epoch has the epoch's mean loss.
+  const std::string text = get_bytes(folder_ / "run/steps.csv");
+  const std::string last = text.substr(text.rfind('\n', text.size() - 2) + 1);
+  EXPECT_EQ(last.substr(0, last.find(',')), std::to_string(4 * 39));
+  if (rows() == 4) {
+    EXPECT_NE(last.find(fmt::format(",{},", result.epochs.back().train_loss)), std::string::npos) << last;
+  }
 }
 
 TEST_F(Trainer, EarlyStopping_StopsAfterEpochsWithoutProgress) {
@@ -377,7 +464,9 @@ TEST_F(Trainer, DataThatDoesNotFit_IsAnError) {
             "[train] expected layers from 784 inputs (28x28 gray images) to 10 classes, got 100,16,10");
   options_.layers = {784, 16, 10};
   options_.limit = 301;
-  EXPECT_EQ(run_error("run"), "[train] expected limit of at most 300 training images of data, got 301");
+  EXPECT_EQ(run_error("run"),
+            "[train] expected limit of at most 270 training images of data beside 30 for "
+            "validation, got 301");
   options_.limit = 0;
   options_.validation = 300;
   EXPECT_EQ(run_error("run"), "[train] expected validation below the 300 training images of data, got 300");

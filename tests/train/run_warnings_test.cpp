@@ -1,0 +1,69 @@
+#include "tandem/train/run_warnings.h"
+
+#include <gtest/gtest.h>
+
+#include "tandem/data/synthetic/digits.h"
+
+namespace tandem {
+namespace {
+
+TrainingData data_with(std::vector<std::int32_t> labels, std::vector<std::string> classes) {
+  TrainingData data;
+  const auto count = static_cast<std::int64_t>(labels.size());
+  data.validation = {.images = Tensor::empty({count, 2, 2, 1}, DType::u8),
+                     .labels = Tensor::from(labels, {count}),
+                     .classes = classes};
+  data.train.classes = std::move(classes);
+  data.validated_on = "validation";
+  return data;
+}
+
+// 200 images of two classes, equally frequent.
+TrainingData balanced() {
+  std::vector<std::int32_t> labels(200);
+  for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<std::int32_t>(i % 2);
+  return data_with(labels, {"cat", "dog"});
+}
+
+std::vector<std::string> warnings_of(double train_loss, double val_loss, double accuracy) {
+  const EpochRecord record{
+      .epoch = 3, .train_loss = train_loss, .val_loss = val_loss, .val_accuracy = accuracy, .val_count = 200};
+  return result_warnings(balanced(), {record}, record, true);
+}
+
+TEST(RunWarnings, SmallValidationSetAndMissingClasses_AreTold) {
+  const std::vector<std::string> warnings =
+      data_warnings(data_with({0, 0, 2, 2, 0, 2, 0, 2}, {"cat", "cow", "dog", "gnu"}));
+  ASSERT_EQ(warnings.size(), 2u);
+  EXPECT_EQ(warnings[0], "only 8 validation images: an accuracy of 50 % could be anything from 22 to 78 %");
+  EXPECT_EQ(warnings[1], "no validation images of 'cow', 'gnu': the figures say nothing about them");
+  EXPECT_EQ(data_warnings(balanced()), std::vector<std::string>{});
+}
+
+TEST(RunWarnings, LossAboveChance_IsTold) {
+  EXPECT_EQ(warnings_of(0.3, 0.4, 0.9), std::vector<std::string>{});
+  EXPECT_EQ(
+      warnings_of(0.7, 0.4, 0.9),
+      (std::vector<std::string>{"the training loss ends at 0.700, no better than chance (ln 2 = 0.693): "
+                                "the network has not learned; a lower learning rate may help"}));
+  EXPECT_EQ(
+      warnings_of(0.3, 0.8, 0.9),
+      (std::vector<std::string>{"the validation loss of the kept model is 0.800, above chance (ln 2 = "
+                                "0.693): its probabilities are too certain, or the labels do not fit"}));
+  const EpochRecord squared{.epoch = 1, .train_loss = 0.9, .val_loss = 0.9, .val_accuracy = 0.9};
+  EXPECT_EQ(result_warnings(balanced(), {squared}, squared, false), std::vector<std::string>{});
+}
+
+TEST(RunWarnings, LossNotFinite_IsTold) {
+  EXPECT_EQ(warnings_of(0.3, std::nan(""), 0.9),
+            (std::vector<std::string>{"the validation loss of epoch 3 is not finite"}));
+}
+
+TEST(RunWarnings, NoProgress_IsTold) {
+  EXPECT_EQ(warnings_of(0.3, 0.4, 0.55),
+            (std::vector<std::string>{"the accuracy of 55.00 % (48.08–61.74) cannot be told from always "
+                                      "answering 'cat' (50.00 %)"}));
+}
+
+}  // namespace
+}  // namespace tandem
