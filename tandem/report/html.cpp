@@ -39,11 +39,15 @@ std::string cell_html(const StudyRow& row, const StudyField& column, int color) 
   return fmt::format("<td{}>{}</td>", classes, inside);
 }
 
-std::string table_html(const std::vector<StudyRow>& rows) {
+// A wide table scrolls, also with the keyboard.
+std::string table_html(const std::vector<StudyRow>& rows, const std::string& title) {
   if (rows.empty()) return {};
   const std::vector<StudyField> columns = study_columns(rows);
   const std::vector<std::string> versions = versions_of(rows);
-  std::string html = "<div class=\"scroll\"><table>\n<thead><tr>";
+  std::string html = fmt::format(
+      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Measurements: "
+      "{}\"><table>\n<thead><tr>",
+      escape_html(title));
   for (const StudyField& column : columns)
     html +=
         fmt::format("<th{} scope=\"col\" title=\"{}\">{}</th>", is_number(column) ? " class=\"number\"" : "",
@@ -65,6 +69,20 @@ std::string table_html(const std::vector<StudyRow>& rows) {
     html += "</tbody>\n";
   }
   return html + "</table></div>\n";
+}
+
+// What the versions in the table are.
+std::string versions_html(const StudyReport& report) {
+  const std::vector<std::string> shown = versions_of(report.rows);
+  std::string items;
+  for (const Fact& version : report.versions) {
+    const auto found = std::find(shown.begin(), shown.end(), version.name);
+    if (found == shown.end()) continue;
+    items += fmt::format("<div><dt><span class=\"dot c{}\"></span>{}</dt><dd>{}</dd></div>\n",
+                         (found - shown.begin()) % palette_size, escape_html(version.name),
+                         escape_html(version.value));
+  }
+  return items.empty() ? items : fmt::format("<dl class=\"versions\">\n{}</dl>\n", items);
 }
 
 std::string columns_note(std::span<const StudyReport> reports) {
@@ -120,6 +138,7 @@ std::string html_page(std::span<const StudyReport> reports, const std::string& t
   Page page;
   page.title = title;
   if (!reports.empty()) page.facts = reports.front().machine;
+  if (!reports.empty()) page.provenance = reports.front().provenance;
   std::size_t measurements = 0;
   std::size_t wrong = 0;
   bool compared = reports.empty();
@@ -134,7 +153,8 @@ std::string html_page(std::span<const StudyReport> reports, const std::string& t
     if (!report.introduction.empty())
       section.body_html += fmt::format("<p>{}</p>\n", escape_html(report.introduction));
     if (!same_facts(report.machine, page.facts)) section.body_html += facts_html(report.machine);
-    section.body_html += findings_html(report) + plots_html(report.plots) + table_html(report.rows);
+    section.body_html += findings_html(report) + versions_html(report) + plots_html(report.plots) +
+                         table_html(report.rows, section.title);
     page.sections.push_back(std::move(section));
   }
   page.summary = fmt::format("{}, {}", with_unit(reports.size(), "study", "studies"),
@@ -145,7 +165,8 @@ std::string html_page(std::span<const StudyReport> reports, const std::string& t
                    : ": " + with_unit(wrong, "result disagrees", "results disagree") + " with the reference.";
   if (measurements > 0 && compared) page.verdict = wrong == 0 ? Verdict::good : Verdict::bad;
   page.footer_html = columns_note(reports) +
-                     "<p>Made by Tandem. Every figure was measured in the run that made this file.</p>";
+                     "<p>Times are medians; the thin lines in plots span the fastest and the slowest "
+                     "repetition. Every figure was measured in the run that made this file.</p>";
   return html_page(page);
 }
 

@@ -9,7 +9,8 @@
 
 namespace tandem {
 
-// The header shows the machine of the first study; a study from another machine shows its own.
+// The header shows the machine of the first study; a study from another machine shows its own. The footer
+// shows the provenance of the first study.
 std::string html_page(std::span<const StudyReport> reports, const std::string& title);
 
 /// one_line() with & < > " ' escaped: safe as text and inside a quoted attribute, in HTML and in SVG.

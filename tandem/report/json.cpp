@@ -39,18 +39,24 @@ Json row_json(const StudyRow& row) {
   return object;
 }
 
-Json study_json(const StudyReport& report) {
-  Json machine = Json::object();
-  for (const Fact& fact : report.machine) {
+Json facts_json(const std::vector<Fact>& facts) {
+  Json object = Json::object();
+  for (const Fact& fact : facts) {
     std::string name = fact.name;  // facts with the same name are all kept, numbered
-    for (int i = 2; machine.contains(name); ++i) name = fmt::format("{} {}", fact.name, i);
-    machine[name] = fact.value;
+    for (int i = 2; object.contains(name); ++i) name = fmt::format("{} {}", fact.name, i);
+    object[name] = fact.value;
   }
+  return object;
+}
+
+Json study_json(const StudyReport& report) {
   Json rows = Json::array();
   for (const StudyRow& row : report.rows) rows.push_back(row_json(row));
   Json study = Json::object();
   study["study"] = report.study;
-  study["machine"] = std::move(machine);
+  study["machine"] = facts_json(report.machine);
+  if (!report.provenance.empty()) study["provenance"] = facts_json(report.provenance);
+  if (!report.versions.empty()) study["versions"] = facts_json(report.versions);
   study["rows"] = std::move(rows);
   return study;
 }

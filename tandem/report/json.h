@@ -1,7 +1,8 @@
 // Studies as JSON. One study is
-//   {"study", "machine": {name: value, …}, "rows": [{"case", "version", "device", "median_ms", "min_ms",
-//   "max_ms", "with_copies_ms", "speedup", "gb_per_s", "gflop_per_s", "share_of_peak", "agrees", "max_error",
-//   "threads"}, …]}
+//   {"study", "machine": {name: value, …}, "provenance": {"command", "version", "commit", "date", "host",
+//   "load", "seed"}, "versions": {name: what it is, …}, "rows": [{"case", "version", "device", "median_ms",
+//   "min_ms", "max_ms", "with_copies_ms", "speedup", "gb_per_s", "gflop_per_s", "share_of_peak", "agrees",
+//   "max_error", "threads"}, …]}
 // Absent and non-finite figures are left out. Several studies are {"studies": […]}.
 #pragma once
 

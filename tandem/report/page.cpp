@@ -11,7 +11,7 @@ namespace {
 constexpr const char* page_style = R"(
 :root{color-scheme:light dark;--paper:#f6f7f9;--card:#fff;--ink:#1c2430;--soft:#5c6878;--line:#e1e5ea;--accent:#2f6fd0;
 --good:#14744f;--good-back:#e3f4ec;--bad:#b3261e;--bad-back:#fdeceb;--track:#e9edf2;--hover:#f3f6fa}
-@media (prefers-color-scheme:dark){:root{--paper:#12161c;--card:#1a2029;--ink:#e4e9f0;--soft:#98a5b5;--line:#2c3541;
+@media screen and (prefers-color-scheme:dark){:root{--paper:#12161c;--card:#1a2029;--ink:#e4e9f0;--soft:#98a5b5;--line:#2c3541;
 --accent:#7db0f7;--good:#63d3a3;--good-back:#15342a;--bad:#ff8f87;--bad-back:#44201f;--track:#2b3440;--hover:#202833}}
 *{box-sizing:border-box}
 html{-webkit-text-size-adjust:100%}
@@ -64,12 +64,25 @@ details.note{color:var(--soft);font-size:14px}details.note summary{cursor:pointe
 details.note dl{display:grid;grid-template-columns:max-content 1fr;gap:3px 16px;margin:10px 0 0}
 details.note dt{font-weight:600}details.note dd{margin:0}
 footer{color:var(--soft);font-size:14px;padding-top:34px;padding-bottom:44px}
-@media (max-width:600px){main,header,footer{padding-left:14px;padding-right:14px}header{padding-top:24px}
+footer h2{font-size:16px;color:var(--ink);margin-top:18px}
+.made{display:grid;grid-template-columns:max-content 1fr;gap:2px 16px;margin:0}.made dt{font-weight:600}
+.made dd{margin:0;overflow-wrap:anywhere}
+.versions{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,320px),1fr));gap:4px 24px;margin:0 0 20px;font-size:15px}
+.versions div{display:flex;gap:10px}.versions dt{font-weight:600;white-space:nowrap}.versions dd{margin:0;color:var(--soft)}
+@media screen and (max-width:600px){main,header,footer{padding-left:14px;padding-right:14px}header{padding-top:24px}
 h1{font-size:26px}h2{font-size:21px}.facts{grid-template-columns:repeat(auto-fill,minmax(140px,1fr));gap:10px 16px;padding:14px}
 figure{padding:12px 10px 8px}.findings{padding:12px 14px 12px 30px}table{font-size:13.5px}th,td{padding-left:9px;padding-right:9px}}
-@media print{:root{--paper:#fff;--card:#fff;--ink:#000;--soft:#444;--line:#ccc;--track:#ddd}body{font-size:11pt}
-main,header,footer{max-width:none;padding:0}nav{display:none}figure,.findings,.facts{break-inside:avoid}tbody{break-inside:avoid}
-.scroll{overflow:visible}table{font-size:9pt}th,td{padding:3px 6px}*{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
+@media print{@page{margin:13mm}:root{--paper:#fff;--card:#fff;--ink:#000;--soft:#444;--line:#ccc;--track:#ddd}
+body{font-size:9pt;line-height:1.35}h1{font-size:17pt;margin-bottom:4px}h2{font-size:13pt;break-after:avoid}p{margin-bottom:6px;max-width:none}
+main,header,footer{max-width:none;padding:0}nav{display:none}figure,.findings,.facts,.versions{break-inside:avoid}tr{break-inside:avoid}
+.summary{margin-bottom:8px}.facts{padding:6px 10px;gap:3px 18px;margin-bottom:8px}.facts,.versions{grid-template-columns:repeat(3,1fr)}.facts dt{font-size:8pt}
+.versions{font-size:8.5pt;margin-bottom:8px}.versions div{display:block}.versions dd,.versions dt{display:inline}
+section{padding:8px 0 0}section+section{margin-top:8px}.findings{padding:5px 10px 5px 24px;margin-bottom:8px}.findings li{margin:1px 0;max-width:none}
+.plots{grid-template-columns:1fr 1fr;gap:8px;margin-bottom:8px}.plots figure:last-child:nth-child(odd){grid-column:auto}
+figure{padding:6px 8px 2px}.scroll{overflow:visible;border:0;margin-bottom:6px}table{font-size:8pt}th,td{padding:1.5px 6px}
+thead th{padding-top:3px;padding-bottom:3px}th.group{padding-top:4px;padding-bottom:1px}tbody tr:last-child td{padding-bottom:3px}
+footer{font-size:8pt;padding:8px 0 0}footer h2{font-size:10pt;margin-top:6px}.made{grid-template-columns:max-content 1fr max-content 1fr}
+*{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
 )";
 
 const char* verdict_class(Verdict verdict) {
@@ -82,6 +95,14 @@ std::string contents_html(const std::vector<PageSection>& sections) {
     links += fmt::format(R"(<a class="{}" href="#section-{}">{}</a>)", verdict_class(sections[i].verdict),
                          i + 1, escape_html(sections[i].title));
   return fmt::format("<nav aria-label=\"Contents\">{}</nav>\n", links);
+}
+
+std::string provenance_html(const std::vector<Fact>& facts) {
+  if (facts.empty()) return {};
+  std::string items;
+  for (const Fact& fact : facts)
+    items += fmt::format("<dt>{}</dt><dd>{}</dd>\n", escape_html(fact.name), escape_html(fact.value));
+  return fmt::format("<h2>How this page was made</h2>\n<dl class=\"made\">\n{}</dl>\n", items);
 }
 
 }  // namespace
@@ -98,7 +119,8 @@ std::string facts_html(const std::vector<Fact>& facts) {
 std::string plots_html(const std::vector<Plot>& plots) {
   if (plots.empty()) return {};
   std::string cards;
-  for (const Plot& plot : plots) cards += fmt::format("<figure>{}</figure>\n", svg(plot));
+  for (const Plot& plot : plots)
+    cards += fmt::format("<figure>{}{}</figure>\n", svg(plot), svg(plot, narrow_plot));
   return fmt::format("<div class=\"plots\">\n{}</div>\n", cards);
 }
 
@@ -122,7 +144,8 @@ std::string html_page(const Page& page) {
     html += fmt::format("<section id=\"section-{}\">\n<h2>{}</h2>\n{}</section>\n", i + 1,
                         escape_html(page.sections[i].title), page.sections[i].body_html);
   html += "</main>\n";
-  if (!page.footer_html.empty()) html += fmt::format("<footer>{}</footer>\n", page.footer_html);
+  if (!page.footer_html.empty() || !page.provenance.empty())
+    html += fmt::format("<footer>{}{}</footer>\n", page.footer_html, provenance_html(page.provenance));
   return html + "</body>\n</html>\n";
 }
 

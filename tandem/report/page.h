@@ -27,7 +27,8 @@ struct Page {
   std::vector<Fact> facts;
   std::vector<PageSection> sections;
   std::string footer_html;
-  std::string style;  // page-specific CSS, added after the common style
+  std::vector<Fact> provenance;  // provenance(), provenance.h; shown at the end of the page
+  std::string style;             // page-specific CSS, added after the common style
 };
 
 std::string html_page(const Page& page);

@@ -1,6 +1,7 @@
 // Plots as plain data and their rendering as SVG: lines for sweeps and training curves, horizontal bars for
-// comparing versions. The SVG is embedded in an HTML page, needs no script or font, and takes its colors from
-// plot_style(), which the page includes once. Every point and bar shows its value on hover.
+// comparing versions, which are dots on a logarithmic axis. The SVG is embedded in an HTML page, needs no
+// script or font, and takes its colors from plot_style(), which the page includes once. Every point and bar
+// shows its value on hover.
 #pragma once
 
 #include <optional>
@@ -12,11 +13,13 @@
 namespace tandem {
 
 // In a line plot, the points (x[i], y[i]) in the order they are connected. In a bar plot, y[i] belongs to
-// categories[i] and x is empty.
+// categories[i] and x is empty. low and high are the ends of the spread of each y, or both empty.
 struct Series {
   std::string name;
   std::vector<double> x;
   std::vector<double> y;
+  std::vector<double> low{};
+  std::vector<double> high{};
   bool dashed = false;         // a reference line, not a measurement
   std::optional<int> color{};  // palette index; by default the index of the series
 };
@@ -36,9 +39,12 @@ struct Plot {
   std::vector<Series> series;
 };
 
+// Widths in units of the SVG, in which text is 12 high: half of a desktop page, and a phone.
+inline constexpr double wide_plot = 480, narrow_plot = 340;
+
 // Values that cannot be plotted (not finite, beyond 1e300, or not positive on a logarithmic axis) are
-// dropped.
-std::string svg(const Plot& plot);
+// dropped. The class of the element is "wide" or "narrow"; plot_style() shows the one that fits the screen.
+std::string svg(const Plot& plot, double width = wide_plot);
 
 // The style sheet (CSS) of all plots, light and dark.
 std::string plot_style();

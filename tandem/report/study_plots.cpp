@@ -1,4 +1,4 @@
-// Study rows to plots. Where threads were swept, the bars show each version at its highest thread count.
+// Study rows to plots. Where threads were swept, the bars show the fastest thread count of each version.
 #include "tandem/report/study_plots.h"
 
 #include <fmt/format.h>
@@ -12,12 +12,18 @@
 namespace tandem {
 namespace {
 
-const StudyRow* find_row(const CaseRows& group, const std::string& version) {
-  const StudyRow* found = nullptr;
-  for (const StudyRow& row : group.rows)
-    if (row.version == version && (!found || row.threads.value_or(0) > found->threads.value_or(0)))
-      found = &row;
-  return found;
+// The median of a row has the spread of its repetitions, and so has what is proportional to its inverse.
+void add_spread(Series& series, const StudyRow* row, std::string_view key) {
+  double low = std::numeric_limits<double>::quiet_NaN(), high = low;
+  if (row && key == "median_ms") {
+    low = row->value("min_ms");
+    high = row->value("max_ms");
+  } else if (row && key == "share_of_peak") {
+    low = row->value("share_of_peak") * row->value("median_ms") / row->value("max_ms");
+    high = row->value("share_of_peak") * row->value("median_ms") / row->value("min_ms");
+  }
+  series.low.push_back(low);
+  series.high.push_back(high);
 }
 
 // One figure of one version over all cases; empty when no case has it.
@@ -26,12 +32,17 @@ Series figure_series(const std::vector<CaseRows>& cases, const std::string& vers
   Series series{.name = version, .x = {}, .y = {}, .color = color};
   bool any = false;
   for (const CaseRows& group : cases) {
-    const StudyRow* row = find_row(group, version);
+    const StudyRow* row = fastest_row(group.rows, group.case_name, version);
     const std::optional<double> value = row ? row->figures.find(key) : std::nullopt;
     any = any || value;
+    add_spread(series, row, key);
     series.y.push_back(value.value_or(std::numeric_limits<double>::quiet_NaN()));
   }
   if (!any) series.y.clear();
+  if (std::ranges::none_of(series.low, [](double low) { return std::isfinite(low); }) || !any) {
+    series.low.clear();
+    series.high.clear();
+  }
   return series;
 }
 
@@ -83,7 +94,7 @@ Plot copies_plot(const std::vector<StudyRow>& rows, const std::vector<CaseRows>&
     const std::string& version = versions[i];
     Series with = figure_series(cases, version, 5, "with_copies_ms");
     if (with.y.empty()) {
-      if (!cpu_series) cpu_series = figure_series(cases, version, i, "median_ms");
+      if (!cpu_series || cpu_series->y.empty()) cpu_series = figure_series(cases, version, i, "median_ms");
     } else if (plot.series.empty()) {
       plot.title = fmt::format("Cost of the copies: {}", version);
       plot.series.push_back(figure_series(cases, version, i, "median_ms"));
@@ -92,7 +103,7 @@ Plot copies_plot(const std::vector<StudyRow>& rows, const std::vector<CaseRows>&
     }
   }
   if (plot.series.empty()) return plot;
-  if (cpu_series) plot.series.insert(plot.series.begin(), std::move(*cpu_series));
+  if (cpu_series && !cpu_series->y.empty()) plot.series.insert(plot.series.begin(), std::move(*cpu_series));
   set_y_axis(plot, {.y_label = "median time", .better = "lower"}, Unit::milliseconds);
   return plot;
 }
@@ -123,7 +134,10 @@ Plot threads_plot(const std::vector<StudyRow>& rows, const std::vector<CaseRows>
       series.color = 1 + static_cast<int>(plot.series.size());
       for (const StudyRow& row : swept) {
         series.x.push_back(*row.threads);
-        series.y.push_back(swept.front().value("median_ms") / row.value("median_ms"));
+        const double base_ms = swept.front().value("median_ms");
+        series.y.push_back(base_ms / row.value("median_ms"));
+        series.low.push_back(base_ms / row.value("max_ms"));
+        series.high.push_back(base_ms / row.value("min_ms"));
       }
       min_threads = std::min(min_threads, series.x.front());
       max_threads = std::max(max_threads, series.x.back());

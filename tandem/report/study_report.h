@@ -14,7 +14,9 @@ struct StudyReport {
   std::string study;  // "max": the name on the command line
   std::string title;  // "Element-wise maximum"
   std::vector<Fact> machine;
-  std::string introduction;  // what was computed and how
+  std::vector<Fact> provenance;  // provenance(), provenance.h
+  std::vector<Fact> versions;    // what each version is, in plain words
+  std::string introduction;      // what was computed and how
   std::vector<StudyRow> rows;
   std::vector<std::string> findings;  // sentences about the measurements
   std::vector<Plot> plots;            // usually standard_plots(rows), study_plots.h

@@ -57,6 +57,7 @@ struct StudyRow {
   bool agrees = true;    // the result equals the reference's, within the tolerance
   std::string engine{};  // training engine: "perceptron on the CPU, 2 threads"
   bool in_table = true;  // false: only in the JSON, to keep tables short
+  std::string note{};    // "oversubscribed": more threads than CPUs
 
   // NaN when absent.
   double value(Figure figure) const {
@@ -170,6 +171,11 @@ inline constexpr StudyField study_fields[] = {
      .column = 3,
      .in_csv = true,
      .member = &StudyRow::threads},
+    {.key = "note",
+     .header = "note",
+     .meaning = "oversubscribed: more threads than CPUs",
+     .column = 18,
+     .member = &StudyRow::note},
     {.key = "engine", .member = &StudyRow::engine},
     {.key = "workers",
      .header = "workers",

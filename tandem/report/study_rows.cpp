@@ -113,6 +113,16 @@ std::vector<CaseRows> rows_by_case(const std::vector<StudyRow>& rows) {
   return cases;
 }
 
+const StudyRow* fastest_row(const std::vector<StudyRow>& rows, std::string_view case_name,
+                            std::string_view version) {
+  const StudyRow* best = nullptr;
+  for (const StudyRow& row : rows)
+    if (row.case_name == case_name && row.version == version && row.agrees && row.value("median_ms") > 0 &&
+        (!best || row.value("median_ms") < best->value("median_ms")))
+      best = &row;
+  return best;
+}
+
 std::vector<std::string> versions_of(const std::vector<StudyRow>& rows) {
   std::vector<std::string> versions;
   for (const StudyRow& row : rows)

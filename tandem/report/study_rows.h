@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -31,6 +32,11 @@ struct CaseRows {
 
 // The rows that tables show, cases in order of first appearance.
 std::vector<CaseRows> rows_by_case(const std::vector<StudyRow>& rows);
+
+// The fastest correct row of that case and version, for example of several thread counts; null if there is
+// none.
+const StudyRow* fastest_row(const std::vector<StudyRow>& rows, std::string_view case_name,
+                            std::string_view version);
 
 // Versions in order of first appearance. The index of a version is its color in plots and tables.
 std::vector<std::string> versions_of(const std::vector<StudyRow>& rows);

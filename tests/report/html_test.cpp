@@ -6,6 +6,7 @@
 
 #include "report_fixture.h"
 #include "tandem/report/page.h"
+#include "tandem/report/provenance.h"
 
 namespace tandem {
 namespace {
@@ -38,8 +39,30 @@ TEST(Html, Study_ShowsAllParts) {
        {"Some CPU", "Element-wise maximum", "C[i][j] = max(A[i][j], B[i][j]).", "1000×1000 i32", "5.00 µs",
         "×500", "57.0 %", "width:57%", "Memory bandwidth is the limit.", "all versions agree"})
     EXPECT_TRUE(contains(html, part)) << part;
-  EXPECT_EQ(count(html, "<svg"), static_cast<int>(reports[0].plots.size()));
+  EXPECT_EQ(count(html, "<svg"), 2 * static_cast<int>(reports[0].plots.size())) << "wide and narrow";
   EXPECT_EQ(count(html, "class=\"fastest\""), 2);
+}
+
+TEST(Html, Provenance_IsShown) {
+  StudyReport report = sample_report();
+  report.provenance = provenance("tandem study 'max <'", 7);
+  const std::string html = html_page(std::vector{report}, "Report");
+  EXPECT_EQ(body_fault(html), "");
+  for (const char* part :
+       {"<dt>command</dt><dd>tandem study &#39;max &lt;&#39;</dd>", "<dt>version</dt>", "<dt>commit</dt>",
+        "<dt>date</dt>", "<dt>host</dt>", "<dt>load</dt>", "<dt>seed</dt><dd>7</dd>"})
+    EXPECT_TRUE(contains(html, part)) << part;
+  for (const Fact& fact : report.provenance) EXPECT_FALSE(fact.value.empty()) << fact.name;
+}
+
+TEST(Html, VersionsOfTheTable_AreExplained) {
+  StudyReport report = sample_report();
+  report.versions = {{"reference", "plain <loops>"}, {"parallel", "not in this table"}, {"cuda", "tuned"}};
+  const std::string html = html_page(std::vector{report}, "Report");
+  EXPECT_EQ(body_fault(html), "");
+  EXPECT_TRUE(contains(html, "plain &lt;loops&gt;"));
+  EXPECT_TRUE(contains(html, "<span class=\"dot c1\"></span>cuda</dt><dd>tuned</dd>"));
+  EXPECT_FALSE(contains(html, "not in this table"));
 }
 
 TEST(Html, SeveralStudies_HaveContents) {

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "report_fixture.h"
+#include "tandem/core/build_info.h"
+#include "tandem/report/provenance.h"
 
 namespace tandem {
 namespace {
@@ -31,6 +33,19 @@ TEST(ReportJson, Row_HasExactlyTheSpecifiedKeys) {
   EXPECT_EQ(study["rows"][1]["case"], "1000×1000 i32");
   EXPECT_EQ(study["rows"][1]["agrees"], true);
   EXPECT_EQ(study["rows"][1]["threads"], 4);
+}
+
+TEST(ReportJson, Provenance_AndVersionsAreObjects) {
+  StudyReport report = sample_report();
+  report.provenance = provenance("tandem study max", 3);
+  report.versions = {{"cuda", "tuned"}};
+  const Json study = Json::parse(to_json_text(report));
+  EXPECT_EQ(keys(study), (std::vector<std::string>{"study", "machine", "provenance", "versions", "rows"}));
+  EXPECT_EQ(keys(study["provenance"]),
+            (std::vector<std::string>{"command", "version", "commit", "date", "host", "load", "seed"}));
+  EXPECT_EQ(study["provenance"]["command"], "tandem study max");
+  EXPECT_EQ(study["provenance"]["version"], build_info().version);
+  EXPECT_EQ(study["versions"], (Json{{"cuda", "tuned"}}));
 }
 
 TEST(ReportJson, AbsentFigures_AreLeftOut) {

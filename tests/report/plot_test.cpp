@@ -35,8 +35,8 @@ Plot bar_plot(std::vector<double> y) {
 }
 
 // Well-formed, with every coordinate inside the view box.
-void expect_valid_svg(const Plot& plot) {
-  const std::string picture = svg(plot);
+void expect_valid_svg(const Plot& plot, double plot_width) {
+  const std::string picture = svg(plot, plot_width);
   EXPECT_EQ(xml_fault(picture), "") << picture;
   const std::vector<std::string> boxes = attribute_values(picture, "viewBox");
   ASSERT_EQ(boxes.size(), 1u);
@@ -54,6 +54,10 @@ void expect_valid_svg(const Plot& plot) {
   for (const char* name : {"y", "y1", "y2", "cy", "height"}) expect_inside(name, height);
   EXPECT_FALSE(contains(picture, "nan") || contains(picture, "inf\"") || contains(picture, "inf "))
       << picture;
+}
+
+void expect_valid_svg(const Plot& plot) {
+  for (const double width : {wide_plot, narrow_plot}) expect_valid_svg(plot, width);
 }
 
 TEST(XmlFault, BrokenXml_IsReported) {
@@ -102,7 +106,89 @@ TEST(Plot, LogAxes_DropNonPositiveValues) {
   Plot bars = bar_plot({0, -1, 10, 1000});
   bars.log_y = true;
   expect_valid_svg(bars);
-  EXPECT_EQ(count(svg(bars), "<rect"), 2);
+  EXPECT_EQ(count(svg(bars), "<circle"), 2);
+}
+
+// The length of a bar on a logarithmic axis, which has no zero, would mean nothing.
+TEST(Plot, BarsOnLogAxis_AreDots) {
+  Plot plot = bar_plot({1, 2});
+  EXPECT_EQ(count(svg(plot), "<rect"), 2);
+  EXPECT_EQ(count(svg(plot), "<circle"), 0);
+  plot.log_y = true;
+  EXPECT_EQ(count(svg(plot), "<rect"), 0);
+  EXPECT_EQ(count(svg(plot), "<circle"), 2);
+}
+
+TEST(Plot, Spread_IsALineFromLowToHigh) {
+  for (const bool log : {false, true}) {
+    Plot bars = bar_plot({2, 4});
+    bars.log_y = log;
+    EXPECT_EQ(count(svg(bars), "plot-spread"), 0);
+    bars.series[0].low = {1, 3};
+    bars.series[0].high = {3, 5};
+    expect_valid_svg(bars);
+    EXPECT_EQ(count(svg(bars), "plot-spread"), 6);  // a line and two caps for each
+    EXPECT_TRUE(contains(svg(bars), "<title>bar 1, one: 4.00 (3.00 to 5.00)</title>")) << svg(bars);
+  }
+  Plot lines = line_plot({1, 2}, {2, 4});
+  lines.series[0].low = {1, 3};
+  lines.series[0].high = {3, nan};
+  expect_valid_svg(lines);
+  EXPECT_EQ(count(svg(lines), "plot-spread"), 3);
+}
+
+TEST(Plot, SpreadOfManyPoints_IsABand) {
+  Plot plot = line_plot({}, {});
+  for (int i = 0; i < 60; ++i) {
+    plot.series[0].x.push_back(i);
+    plot.series[0].y.push_back(i == 30 ? nan : i);
+    plot.series[0].low.push_back(i - 1);
+    plot.series[0].high.push_back(i + 1);
+  }
+  expect_valid_svg(plot);
+  EXPECT_EQ(count(svg(plot), "plot-band"), 2) << "with a gap";
+  EXPECT_EQ(count(svg(plot), "plot-spread"), 0);
+}
+
+TEST(Plot, OneSlowRepetition_DoesNotSqueezeTheBars) {
+  Plot plot = bar_plot({1, 2});
+  plot.series[0].low = {1, 2};
+  plot.series[0].high = {1, 200};
+  expect_valid_svg(plot);
+  const std::vector<std::string> widths = attribute_values(svg(plot), "width");
+  ASSERT_EQ(widths.size(), 2u);
+  EXPECT_GT(std::stod(widths[1]), wide_plot / 3);
+  EXPECT_EQ(count(svg(plot), "plot-spread"), 5) << "no cap where it is cut off";
+}
+
+double luminance(const std::string& color) {
+  double sum = 0;
+  for (int i = 0; i < 3; ++i) {
+    const double part = std::stoi(color.substr(1 + 2 * i, 2), nullptr, 16) / 255.0;
+    sum += (part <= 0.03928 ? part / 12.92 : std::pow((part + 0.055) / 1.055, 2.4)) *
+           std::vector{0.2126, 0.7152, 0.0722}[i];
+  }
+  return sum;
+}
+
+double contrast(const std::string& a, const std::string& b) {
+  const auto [dark, light] = std::minmax({luminance(a), luminance(b)});
+  return (light + 0.05) / (dark + 0.05);
+}
+
+// WCAG 1.4.11 asks for 3:1. The backgrounds are those of page.cpp.
+TEST(Plot, Colors_HaveEnoughContrast) {
+  const std::string style = plot_style();
+  int checked = 0;
+  for (std::size_t at = style.find("--c:#"); at != std::string::npos; at = style.find("--c:#", at + 1)) {
+    const std::string color = style.substr(at + 4, 7);
+    const bool dark = at > style.find("prefers-color-scheme:dark");
+    for (const char* background :
+         dark ? std::vector{"#1a2029", "#12161c"} : std::vector{"#ffffff", "#f6f7f9"})
+      EXPECT_GE(contrast(color, background), 3) << color << " on " << background;
+    ++checked;
+  }
+  EXPECT_EQ(checked, 2 * palette_size);
 }
 
 TEST(Plot, NonFiniteValues_LeaveAGap) {
@@ -200,6 +286,29 @@ TEST(StandardPlots, TimePeakCopiesAndThreads) {
   ASSERT_EQ(plots[3].series.size(), 2u);  // parallel and the ideal
   EXPECT_EQ(plots[3].series[0].y, (std::vector<double>{1, 2}));
   EXPECT_TRUE(standard_plots({}).empty());
+}
+
+// Eight threads on two CPUs are slower than two.
+TEST(StandardPlots, Bars_ShowTheFastestRowOfAVersion) {
+  std::vector<StudyRow> rows;
+  for (const auto& [threads, ms] : {std::pair{1, 4.0}, {2, 2.0}, {8, 3.0}})
+    rows.push_back({.case_name = "8×8 f32",
+                    .version = "parallel",
+                    .device = "cpu",
+                    .threads = threads,
+                    .figures = {{"median_ms", ms}, {"min_ms", ms - 0.5}, {"max_ms", ms + 0.5}}});
+  const Plot time = standard_plots(rows).front();
+  EXPECT_EQ(time.title, "Time by version");
+  ASSERT_EQ(time.series.size(), 1u);
+  EXPECT_EQ(time.series[0].y, std::vector<double>{2});
+  EXPECT_EQ(time.series[0].low, std::vector<double>{1.5});
+  EXPECT_EQ(time.series[0].high, std::vector<double>{2.5});
+}
+
+TEST(StandardPlots, VersionOutsideTheTable_IsLeftOut) {
+  std::vector<StudyRow> rows = sample_report().rows;
+  for (StudyRow& row : rows) row.in_table = row.version != "reference";
+  for (const Plot& plot : standard_plots(rows)) expect_valid_svg(plot);
 }
 
 TEST(Axis, LinearTicks_AreRound) {

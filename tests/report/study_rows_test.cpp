@@ -58,7 +58,8 @@ TEST(StudyFields, RowWithEveryFigure_HasEveryKeyAndColumn) {
                                  {"accuracy_spread", 0.01},
                                  {"lead", 0.02},
                                  {"lead_spread", 0.001}},
-                     .engine = "engine"};
+                     .engine = "engine",
+                     .note = "note"};
   StudyReport report;
   report.rows = {row};
   const std::string json = to_json_text(report);
@@ -71,7 +72,7 @@ TEST(StudyFields, RowWithEveryFigure_HasEveryKeyAndColumn) {
   for (const StudyField& column : study_columns({row})) cells.push_back(study_cell(row, column));
   EXPECT_EQ(cells, (std::vector<std::string>{"version", "cpu", "1", "2", "3", "90.00 ± 1.00 %",
                                              "+2.00 ± 0.10", "1.00 ms", "500 µs–2.00 ms", "3.00 ms", "×4.00",
-                                             "5", "8.00 ms", "25.0 %", "6.00", "7.00", "50.0 %"}));
+                                             "5", "8.00 ms", "25.0 %", "6.00", "7.00", "50.0 %", "note"}));
 }
 
 TEST(StudyRow, AbsentFigure_IsNaN) {

@@ -67,7 +67,7 @@ TEST(TrainingPage, Run_ShowsEveryFigure) {
         "tandem train digits --epochs 2", "0.1234", "92.13 %", "24,000", "validation accuracy",
         "The kept weights are those of epoch 2", "cat predicted as dog, 7 times"})
     EXPECT_TRUE(contains(html, part)) << part;
-  EXPECT_EQ(count(html, "<svg"), 3);  // loss, accuracy, and a learning rate that changes
+  EXPECT_EQ(count(html, "<svg class=\"plot wide\""), 3);  // loss, accuracy, and a learning rate that changes
   EXPECT_EQ(count(html, "<tr class=\"best\">"), 1);
 }
 
@@ -104,7 +104,7 @@ TEST(TrainingPage, SparseReport_IsWellFormed) {
   report.epochs = {{.epoch = 1, .train_loss = not_measured, .train_accuracy = 0.5, .learning_rate = 0.1}};
   std::string html = training_page(report);
   EXPECT_EQ(body_fault(html), "");
-  EXPECT_EQ(count(html, "<svg"), 1);  // only the accuracy curve
+  EXPECT_EQ(count(html, "<svg class=\"plot wide\""), 1);  // only the accuracy curve
   EXPECT_FALSE(contains(html, "nan"));
   EXPECT_FALSE(contains(html, "overfit"));
 

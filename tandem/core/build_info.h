@@ -1,0 +1,18 @@
+// What this build is: the version and the commit it was made from.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace tandem {
+
+/// The version and the commit of this build.
+struct BuildInfo {
+  std::string_view version;  ///< "0.1.0"
+  std::string_view commit;   ///< "6cefd08d1f", "6cefd08d1f+changes", or "unknown" outside a git checkout
+};
+
+/// Only the file that defines this is compiled again after a commit.
+const BuildInfo& build_info();
+
+}  // namespace tandem
