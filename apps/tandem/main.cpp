@@ -97,7 +97,7 @@ int main(int argc, char** argv) {
   tandem::add_plates_command(app, action);
   tandem::add_predict_command(app, action);
   tandem::add_split_command(app, action);
-  tandem::add_study_command(app, action);
+  tandem::add_study_command(app, action, command_line(argc, argv));
   tandem::add_train_command(app, action, command_line(argc, argv));
   tandem::add_verify_determinism_command(app, action);
   try {

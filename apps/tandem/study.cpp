@@ -8,14 +8,18 @@
 #include <vector>
 
 #include "apps/tandem/command.h"
+#include "apps/tandem/output.h"
 #include "apps/tandem/terminal.h"
 #include "tandem/core/check.h"
-#include "tandem/core/write_file.h"
+#include "tandem/core/clock.h"
 #include "tandem/report/html.h"
 #include "tandem/report/json.h"
+#include "tandem/report/provenance.h"
 #include "tandem/report/study_text.h"
 #include "tandem/study/studies.h"
 #include "tandem/text/message.h"
+#include "tandem/text/utf8.h"
+#include "tandem/train/progress.h"
 
 namespace tandem {
 namespace {
@@ -23,44 +27,83 @@ namespace {
 struct Flags {
   std::string name, json, html, data, device = "auto", pretrained = "auto";
   std::vector<std::string> cases, versions;
-  std::vector<int> cores;
+  std::vector<int> threads;
   std::uint64_t seed = 1;
   std::int64_t epochs = 0, seeds = 0;
+  double time_limit_s = 300;
   bool quick = false;
 };
 
 StudyOptions to_options(const Flags& flags) {
   StudyOptions options{.quick = flags.quick,
                        .cases = flags.cases,
-                       .cores = flags.cores,
+                       .threads = flags.threads,
                        .seed = flags.seed,
                        .epochs = flags.epochs,
                        .seeds = flags.seeds,
                        .data = flags.data,
-                       .pretrained = flags.pretrained};
+                       .pretrained = flags.pretrained,
+                       .time_limit_s = flags.time_limit_s};
   if (flags.device != "auto") options.devices = {parse_device(flags.device)};
   for (const std::string& version : flags.versions) options.versions.push_back(parse_version(version));
   return options;
 }
 
-int run(const Flags& flags) {
+// One line on a terminal that shows what is being measured; nothing elsewhere.
+class StatusLine {
+ public:
+  StatusLine() : output_(stderr_progress()) {}
+  ~StatusLine() { clear(); }
+  StatusLine(const StatusLine&) = delete;
+  StatusLine& operator=(const StatusLine&) = delete;
+
+  void show(const std::string& text) {
+    if (!output_.terminal) return;
+    output_.write("\r\x1b[K" + shorten(text, output_.width() - 1));
+    visible_ = true;
+  }
+
+  void clear() {
+    if (visible_) output_.write("\r\x1b[K");
+    visible_ = false;
+  }
+
+ private:
+  ProgressOutput output_;
+  bool visible_ = false;
+};
+
+StudyReport run_study(const Study& study, StudyOptions options, const std::string& command_line) {
+  StatusLine line;
+  const Stopwatch watch;
+  options.on_progress = [&](const std::string& what) {
+    line.show(fmt::format("{}: {} ({:.0f} s)", study.name, what, watch.elapsed_ms() / 1e3));
+  };
+  std::vector<Fact> made_by = provenance(command_line, options.seed);  // the load before the study
+  StudyReport report = study.run(options);
+  report.provenance = std::move(made_by);
+  return report;
+}
+
+int run(const Flags& flags, const std::string& command_line) {
   const StudyOptions options = to_options(flags);
-  for (const std::string& path : {flags.json, flags.html})
-    if (!path.empty()) check_writable("study", path);
+  for (const std::string& path : {flags.json, flags.html}) check_output(path, "study");
+  const bool print_tables = !is_stdout(flags.json) && !is_stdout(flags.html);
   const TextStyle style = terminal_style(stdout);
   std::vector<StudyReport> reports;
   for (const Study& study : studies().rows()) {
     if (flags.name != "all" && flags.name != study.name) continue;
     print_message("Running study {}: {} …\n", study.name, study.summary);
-    reports.push_back(study.run(options));
+    reports.push_back(run_study(study, options, command_line));
+    if (!print_tables) continue;
     if (reports.size() == 1) fmt::print("{}\n", machine_text(reports.front().machine, style));
     fmt::print("{}\n", study_text(reports.back(), style));
     std::fflush(stdout);
   }
   if (!flags.json.empty())
-    write_file("study", flags.json,
-               flags.name == "all" ? to_json_text(reports) : to_json_text(reports.front()));
-  if (!flags.html.empty()) write_file("study", flags.html, html_page(reports, "Tandem studies"));
+    write_output(flags.json, flags.name == "all" ? to_json_text(reports) : to_json_text(reports.front()),
+                 "study");
+  if (!flags.html.empty()) write_output(flags.html, html_page(reports, "Tandem studies"), "study");
   const bool all_agree = std::all_of(reports.begin(), reports.end(), [](const StudyReport& report) {
     return std::all_of(report.rows.begin(), report.rows.end(),
                        [](const StudyRow& row) { return row.agrees; });
@@ -70,13 +113,13 @@ int run(const Flags& flags) {
 
 }  // namespace
 
-void add_study_command(CLI::App& app, Action& action) {
+void add_study_command(CLI::App& app, Action& action, const std::string& command_line) {
   CLI::App* command = app.add_subcommand("study", "Check and measure every version of a computation");
   std::string list = "Studies:\n";
   for (const Study& study : studies().rows()) list += fmt::format("  {:<12} {}\n", study.name, study.summary);
   command->footer(list +
                   "The exit status is 1 when a version disagrees.\n"
-                  "Example: tandem study correlation --cores 1,2,4 --html report.html");
+                  "Example: tandem study correlation --threads 1,2,4 --html report.html");
   auto flags = std::make_shared<Flags>();
   command->add_option("NAME", flags->name, studies().list() + " or all")
       ->required()
@@ -90,7 +133,7 @@ void add_study_command(CLI::App& app, Action& action) {
       ->type_name("DEVICE")
       ->check(device_check());
   auto* versions =
-      command->add_option("--versions", flags->versions, "Some of reference,parallel,cuda-simple,cuda")
+      command->add_option("--versions", flags->versions, "Some of reference,simd,parallel,cuda-simple,cuda")
           ->type_name("NAMES")
           ->delimiter(',')
           ->allow_extra_args(false)
@@ -101,11 +144,13 @@ void add_study_command(CLI::App& app, Action& action) {
       ->type_name("CASES")
       ->delimiter(',')
       ->allow_extra_args(false);
-  auto* cores = command->add_option("--cores", flags->cores, "Thread counts for `parallel`, such as 1,2,4,8")
-                    ->type_name("COUNTS")
-                    ->delimiter(',')
-                    ->allow_extra_args(false)
-                    ->check(whole_number_check(1, 4096));
+  auto* threads =
+      command
+          ->add_option("--threads,--cores", flags->threads, "Thread counts for `parallel`, such as 1,2,4,8")
+          ->type_name("COUNTS")
+          ->delimiter(',')
+          ->allow_extra_args(false)
+          ->check(whole_number_check(1, 4096));
   command->add_option("--seed", flags->seed, "Seed of the random inputs, 1 by default")
       ->type_name("N")
       ->check(whole_number_check(0, std::numeric_limits<std::int64_t>::max()));
@@ -123,22 +168,38 @@ void add_study_command(CLI::App& app, Action& action) {
                          ->add_option("--pretrained", flags->pretrained,
                                       "plates: initial weights: a PATH, none, or auto (if cached)")
                          ->type_name("WEIGHTS");
-  command->add_option("--json", flags->json, "Write the measurements as JSON")->type_name("FILE");
-  command->add_option("--html", flags->html, "Write a report with plots as one offline HTML file")
-      ->type_name("FILE");
-  command->callback([flags, versions, cores, epochs, seeds, data, pretrained, &action] {
-    if (flags->name == "all" && !flags->cases.empty()) throw CLI::ExcludesError("--cases", "the study all");
-    const std::string study = "the study " + flags->name;
-    for (const CLI::Option* option : {versions, cores, epochs, seeds, data, pretrained}) {
-      if (option->empty() || flags->name == "all") continue;
-      if (!studies().get(flags->name).reads(option->get_single_name()))
-        throw CLI::ExcludesError(option->get_name(), study);
-    }
-    flags->cases = join_cases(flags->cases);
-    for (const std::string& text : flags->cases)
-      as_usage("--cases", [&] { check_case(studies().get(flags->name), text); });
-    action = [flags] { return run(*flags); };
-  });
+  command
+      ->add_option("--time-limit", flags->time_limit_s,
+                   "Seconds per study, then the rest is left out: 300 by default, 0: none")
+      ->type_name("S")
+      ->check(usage_check([](const std::string& text) {
+        const auto seconds = parse_number<double>(text);
+        check(seconds && *seconds >= 0 && *seconds <= 1e9, "expected seconds from 0 to 1e9, got '{}'", text);
+      }));
+  auto* json =
+      command->add_option("--json", flags->json, "Write the measurements as JSON; - is standard output")
+          ->type_name("FILE");
+  auto* html =
+      command
+          ->add_option("--html", flags->html, "Write a report with plots as one offline HTML file, - as well")
+          ->type_name("FILE");
+  command->callback(
+      [flags, versions, threads, epochs, seeds, data, pretrained, json, html, command_line, &action] {
+        if (is_stdout(flags->json) && is_stdout(flags->html))
+          throw CLI::ExcludesError(json->get_name() + " -", html->get_name() + " -");
+        if (flags->name == "all" && !flags->cases.empty())
+          throw CLI::ExcludesError("--cases", "the study all");
+        const std::string study = "the study " + flags->name;
+        for (const CLI::Option* option : {versions, threads, epochs, seeds, data, pretrained}) {
+          if (option->empty() || flags->name == "all") continue;
+          if (!studies().get(flags->name).reads(option->get_single_name()))
+            throw CLI::ExcludesError(option->get_name(), study);
+        }
+        flags->cases = join_cases(flags->cases);
+        for (const std::string& text : flags->cases)
+          as_usage("--cases", [&] { check_case(studies().get(flags->name), text); });
+        action = [flags, command_line] { return run(*flags, command_line); };
+      });
 }
 
 }  // namespace tandem

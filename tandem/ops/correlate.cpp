@@ -18,14 +18,6 @@
 namespace tandem::detail {
 namespace {
 
-using FloatingTypes = TypeList<float, double>;
-
-template <class T>
-void correlate_reference(const CorrelateShape& s, const T* image, const T* kernel, T* out) {
-  for (std::int64_t y = 0; y < s.height; ++y)
-    for (std::int64_t x = 0; x < s.width; ++x) out[y * s.width + x] = correlate_pixel(s, image, kernel, y, x);
-}
-
 // The tuned version computes tiles of a few output rows by a few SIMD vectors in registers. Each vector
 // loaded from an input row is used for every output row it contributes to, so there are far fewer loads than
 // multiply-adds.
@@ -303,15 +295,6 @@ void correlate_weights_cpu(const CorrelateShape& s, const T* image, const T* gra
 }
 
 }  // namespace
-
-template <>
-void correlate_kernel<Version::reference>(DType dtype, const CorrelateShape& shape, const std::byte* image,
-                                          const std::byte* kernel, std::byte* out, StreamView) {
-  on_dtype(FloatingTypes{}, dtype, "correlate", [&]<class T>() {
-    correlate_reference(shape, reinterpret_cast<const T*>(image), reinterpret_cast<const T*>(kernel),
-                        reinterpret_cast<T*>(out));
-  });
-}
 
 template <>
 void correlate_kernel<Version::parallel>(DType dtype, const CorrelateShape& shape, const std::byte* image,

@@ -255,8 +255,6 @@ __global__ void __launch_bounds__(weights_threads)
   if (threadIdx.x == 0) out[blockIdx.x] = static_cast<T>(partial[0]);
 }
 
-using FloatingTypes = TypeList<float, double>;
-
 }  // namespace
 
 template <>

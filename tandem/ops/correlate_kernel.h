@@ -4,11 +4,14 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "tandem/core/on_dtype.h"
 #include "tandem/device/stream.h"
 #include "tandem/ops/version.h"
 #include "tandem/tensor/tensor.h"
 
 namespace tandem::detail {
+
+using FloatingTypes = TypeList<float, double>;
 
 // Kernel element (anchor_y, anchor_x) is aligned with the output pixel. A flipped kernel is read in reverse
 // order, i.e. rotated by 180 degrees: the gradient of the image is such a correlation.

@@ -11,22 +11,6 @@
 namespace tandem::detail {
 
 template <>
-void maximum_kernel<Version::reference>(DType dtype, const Layout<3>& layout, std::int64_t columns,
-                                        std::byte* out, const std::byte* a, const std::byte* b, StreamView) {
-  on_dtype(AllTypes{}, dtype, "maximum", [&]<class T>() {
-    auto* c = reinterpret_cast<T*>(out);
-    auto* x = reinterpret_cast<const T*>(a);
-    auto* y = reinterpret_cast<const T*>(b);
-    for (std::int64_t i = 0; i < layout.numel / columns; ++i)
-      for (std::int64_t j = 0; j < columns; ++j) {
-        using C = ComputeType<T>;
-        const std::int64_t index = i * columns + j;
-        c[index] = convert<T>(Maximum{}(convert<C>(x[index]), convert<C>(y[index])));
-      }
-  });
-}
-
-template <>
 void maximum_kernel<Version::parallel>(DType dtype, const Layout<3>& layout, std::int64_t, std::byte* out,
                                        const std::byte* a, const std::byte* b, StreamView) {
   on_dtype(AllTypes{}, dtype, "maximum", [&]<class T>() {

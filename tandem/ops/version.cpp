@@ -8,7 +8,7 @@ namespace tandem {
 Version parse_version(std::string_view name) {
   for (Version version : all_versions)
     if (name_of(version) == name) return version;
-  fail("expected a version (reference, parallel, cuda-simple or cuda), got '{}'", name);
+  fail("expected a version (reference, simd, parallel, cuda-simple or cuda), got '{}'", name);
 }
 
 void detail::check_version(const char* op, Version version, Device device) {

@@ -16,26 +16,12 @@
 namespace tandem::detail {
 namespace {
 
-using XxtTypes = TypeList<float, double, std::int32_t>;
-
-template <class T>
-using SumType =
-    std::conditional_t<std::is_integral_v<T>,
-                       std::make_unsigned_t<std::conditional_t<std::is_integral_v<T>, T, int>>, T>;
-
 template <class T>
 T dot(const T* a, const T* b, std::int64_t count) {
-  SumType<T> sum = 0;  // unsigned for integers, so that overflow wraps around
+  SumType<T> sum = 0;
   for (std::int64_t p = 0; p < count; ++p)
     sum += static_cast<SumType<T>>(a[p]) * static_cast<SumType<T>>(b[p]);
   return static_cast<T>(sum);
-}
-
-template <class T>
-void xxt_reference(const XxtShape& s, const T* x, T* out) {
-  for (std::int64_t i = 0; i < s.rows; ++i)
-    for (std::int64_t j = 0; j < s.rows; ++j)
-      out[i * s.rows + j] = dot(x + i * s.columns, x + j * s.columns, s.columns);
 }
 
 // Rows [begin, end) of the lower triangle: a rectangle left of the diagonal block, and the block.
@@ -87,14 +73,6 @@ void xxt_parallel(const XxtShape& s, const T* x, T* out) {
 }
 
 }  // namespace
-
-template <>
-void xxt_kernel<Version::reference>(DType dtype, const XxtShape& shape, const std::byte* x, std::byte* out,
-                                    StreamView) {
-  on_dtype(XxtTypes{}, dtype, "xxt", [&]<class T>() {
-    xxt_reference(shape, reinterpret_cast<const T*>(x), reinterpret_cast<T*>(out));
-  });
-}
 
 template <>
 void xxt_kernel<Version::parallel>(DType dtype, const XxtShape& shape, const std::byte* x, std::byte* out,

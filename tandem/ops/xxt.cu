@@ -177,8 +177,6 @@ void launch_tuned(const XxtShape& s, const T* x, T* out, StreamView stream) {
   launch_tiles<TilePlan<T, 64, 2>>(s, x, out, stream);
 }
 
-using XxtTypes = TypeList<float, double, std::int32_t>;
-
 }  // namespace
 
 template <>

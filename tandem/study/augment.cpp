@@ -88,15 +88,10 @@ Training run_training(const TrainOptions& options, const ImageSet& images, const
   return training;
 }
 
-Timing timing_of(std::vector<double> ms) {
-  std::sort(ms.begin(), ms.end());
-  return {.median_ms = ms[ms.size() / 2], .min_ms = ms.front(), .max_ms = ms.back()};
-}
-
 }  // namespace
 
 AugmentResult compare_augmentation(const DataSplit& data, const AugmentCase& augment_case,
-                                   const StudyOptions& options) {
+                                   const StudyOptions& options, StudyProgress& progress) {
   expect(augment_case.images <= data.train.count() && augment_case.epochs > 0 && augment_case.seeds > 0);
   TrainOptions train = train_options(data.train, options);
   train.epochs = augment_case.epochs;
@@ -115,6 +110,13 @@ AugmentResult compare_augmentation(const DataSplit& data, const AugmentCase& aug
   std::vector<double> plain_ms, augmented_ms;
   const std::int64_t parts = data.train.count() / augment_case.images;
   for (std::int64_t i = 0; i < augment_case.seeds; ++i) {
+    if (i > 0 && progress.is_over()) {
+      progress.leave_out(fmt::format("{}, {} of {} seeds", augment_case.setting(), augment_case.seeds - i,
+                                     augment_case.seeds));
+      result.augment_case.seeds = i;
+      break;
+    }
+    progress.report(fmt::format("{}, seed {} of {}", augment_case.setting(), i + 1, augment_case.seeds));
     const std::int64_t begin = i % parts * augment_case.images;
     const ImageSet images = data.train.slice(begin, begin + augment_case.images);
     train.seed = options.seed + static_cast<std::uint64_t>(i);
@@ -133,6 +135,7 @@ AugmentResult compare_augmentation(const DataSplit& data, const AugmentCase& aug
 }
 
 StudyReport study_augment(const StudyOptions& options) {
+  StudyProgress progress(options);
   const StudyData data = data_for(options);
   check_image_set(data.split.train, data.split.name);
   check_image_set(data.split.test, data.split.name);
@@ -152,13 +155,20 @@ StudyReport study_augment(const StudyOptions& options) {
       .rows = {},
       .findings = {},
       .plots = {}};
+  report.versions = {{"plain", "training on the original images"},
+                     {"augmented", "training on images that are changed at random in every epoch"}};
   if (!data.note.empty()) report.findings.push_back(data.note);
   for (const AugmentCase& one : cases_for(data.split.train.count(), options)) {
-    const AugmentResult result = compare_augmentation(data.split, one, options);
+    if (progress.is_over()) {
+      progress.leave_out(one.setting());
+      continue;
+    }
+    const AugmentResult result = compare_augmentation(data.split, one, options, progress);
     for (StudyRow& row : augment_rows(result)) report.rows.push_back(std::move(row));
     report.findings.push_back(augment_finding(result));
     report.plots.push_back(augment_plot(result));
   }
+  for (std::string& finding : progress.findings()) report.findings.push_back(std::move(finding));
   return report;
 }
 

@@ -8,6 +8,7 @@
 #include "tandem/report/study_report.h"
 #include "tandem/study/augment_findings.h"
 #include "tandem/study/options.h"
+#include "tandem/study/study_progress.h"
 
 namespace tandem {
 
@@ -15,8 +16,8 @@ namespace tandem {
 StudyReport study_augment(const StudyOptions& options = {});
 
 // Trains plain and augmented with seeds seed, seed + 1, … Each seed uses its own images while there are
-// enough.
+// enough. After the time limit, the seeds but the first are left out.
 AugmentResult compare_augmentation(const DataSplit& data, const AugmentCase& augment_case,
-                                   const StudyOptions& options);
+                                   const StudyOptions& options, StudyProgress& progress);
 
 }  // namespace tandem

@@ -121,7 +121,8 @@ std::string augment_finding(const AugmentResult& result) {
 Plot augment_plot(const AugmentResult& result) {
   Plot plot{.title = result.augment_case.setting(),
             .x_label = "epoch",
-            .y_label = "test accuracy, mean over seeds",
+            .y_label = result.augment_case.seeds > 1 ? "test accuracy, mean and standard deviation over seeds"
+                                                     : "test accuracy",
             .y_unit = Unit::share,
             .categories = {},
             .series = {}};
@@ -129,7 +130,11 @@ Plot augment_plot(const AugmentResult& result) {
     Series series{.name = name, .x = {}, .y = {}};
     for (std::size_t epoch = 0; epoch < epochs_of(result); ++epoch) {
       series.x.push_back(static_cast<double>(epoch) + 1);
-      series.y.push_back(mean_spread(after(*curves, epoch)).mean);
+      const MeanSpread accuracy = mean_spread(after(*curves, epoch));
+      series.y.push_back(accuracy.mean);
+      if (!accuracy.spread) continue;
+      series.low.push_back(accuracy.mean - *accuracy.spread);
+      series.high.push_back(accuracy.mean + *accuracy.spread);
     }
     plot.series.push_back(std::move(series));
   }

@@ -62,6 +62,8 @@ StudyReport study_correlation(const StudyOptions& options) {
           "Every pixel becomes the weighted sum of its neighbors. The share of peak is relative to "
           "the limit that applies: the bandwidth of a copy, or the arithmetic of a large matrix "
           "product."};
+  report.versions = version_legend("one block per row, one thread per column",
+                                   "tiles in shared memory and registers, several pixels per thread");
   std::vector<std::string> names = options.cases;
   if (names.empty() && options.quick) names = {"1024x1024 f32 3x3", "1024x1024 f32 7x7"};
   if (names.empty())

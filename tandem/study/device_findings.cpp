@@ -4,26 +4,34 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <compare>
 #include <cstdlib>
+#include <iterator>
 #include <map>
 
 #include "tandem/report/study_plots.h"
+#include "tandem/report/study_rows.h"
+#include "tandem/study/compare_rows.h"
 #include "tandem/study/training_case.h"
 
 namespace tandem {
 namespace {
 
-// A correct, measured row with its parsed case.
+// A correct, measured row with its parsed case and its speed relative to the CPU.
 struct Measured {
   TrainingCase training;
   const StudyRow* row;
+  Speed speed = Speed::unclear;
 };
 
 std::vector<Measured> measured_rows(const std::vector<StudyRow>& rows) {
   std::vector<Measured> measured;
   for (const StudyRow& row : rows)
-    if (row.agrees && row.value("median_ms") > 0)
-      measured.push_back({parse_training_case(row.case_name), &row});
+    if (row.agrees && row.value("median_ms") > 0) {
+      const StudyRow* const cpu = fastest_row(rows, row.case_name, "cpu");
+      measured.push_back(
+          {parse_training_case(row.case_name), &row, cpu ? compare_speed(row, *cpu) : Speed::unclear});
+    }
   std::stable_sort(measured.begin(), measured.end(), [](const Measured& a, const Measured& b) {
     return a.training.weights() < b.training.weights();
   });
@@ -37,25 +45,35 @@ std::vector<std::string> devices_of(const std::vector<StudyRow>& rows) {
   return devices;
 }
 
-// The rows of a device by batch size, from the smallest network to the largest.
-using ByBatch = std::map<std::int64_t, std::vector<Measured>>;
-ByBatch by_batch(const std::vector<Measured>& measured, const std::string& device) {
-  ByBatch batches;
+// What one line of a plot shows: perceptrons of all sizes, or the convolutional network, which computes far
+// more per weight, at one batch size.
+struct Line {
+  bool convolutional = false;
+  std::int64_t batch = 0;
+
+  auto operator<=>(const Line&) const = default;
+  std::string name() const { return fmt::format("{}batch {}", convolutional ? "cnn, " : "", batch); }
+};
+
+// The rows of a device, from the smallest network to the largest.
+using Lines = std::map<Line, std::vector<Measured>>;
+Lines lines_of(const std::vector<Measured>& measured, const std::string& device) {
+  Lines lines;
   for (const Measured& one : measured)
-    if (one.row->device == device) batches[one.training.batch_size].push_back(one);
-  return batches;
+    if (one.row->device == device)
+      lines[{one.training.is_convolutional(), one.training.batch_size}].push_back(one);
+  return lines;
 }
 
 bool wins(const Measured& one) {
-  return one.row->value("speedup") >= 1;
-}
-
-std::string times(double ratio) {
-  return fmt::format("{:.{}f} times", ratio, ratio >= 10 ? 0 : ratio >= 0.95 ? 1 : 2);
+  return one.speed == Speed::faster;
 }
 
 // "at batch 16 from 784,200,10 on".
-std::string winning_networks(std::int64_t batch, const std::vector<Measured>& networks) {
+std::string winning_networks(const Line& line, const std::vector<Measured>& networks) {
+  const std::int64_t batch = line.batch;
+  if (line.convolutional)
+    return fmt::format("{} cnn at batch {}", wins(networks.front()) ? "with" : "not with", batch);
   const auto last_lost =
       std::find_if(networks.rbegin(), networks.rend(), [](const Measured& one) { return !wins(one); });
   if (last_lost == networks.rend()) return fmt::format("at batch {} with every network", batch);
@@ -78,7 +96,7 @@ void add_crossover(const std::vector<Measured>& measured, const std::string& dev
       compared.begin(), compared.end(),
       [](const Measured& a, const Measured& b) { return a.row->value("speedup") < b.row->value("speedup"); });
   const auto described = [](const Measured& one) {
-    return fmt::format("{} the CPU's speed ({})", times(one.row->value("speedup")), one.row->case_name);
+    return fmt::format("{} the CPU's speed ({})", times_text(one.row->value("speedup")), one.row->case_name);
   };
   const std::string range = compared.size() == 1
                                 ? described(*best)
@@ -89,8 +107,8 @@ void add_crossover(const std::vector<Measured>& measured, const std::string& dev
     findings.push_back(fmt::format("{} is faster in no case: {}.", device, range));
   } else {
     std::vector<std::string> parts;
-    for (const auto& [batch, networks] : by_batch(compared, device))
-      parts.push_back(winning_networks(batch, networks));
+    for (const auto& [line, networks] : lines_of(compared, device))
+      parts.push_back(winning_networks(line, networks));
     findings.push_back(fmt::format("Where {} becomes faster: {}. Its speed ranges {}.", device,
                                    fmt::join(parts, ", "), range));
   }
@@ -104,7 +122,7 @@ void add_copies(const std::vector<Measured>& measured, const std::string& device
     const StudyRow& row = *one.row;
     if (row.device != device || !row.figures["with_copies_ms"]) continue;
     if (!shortest || row.value("median_ms") < shortest->row->value("median_ms")) shortest = &one;
-    if (row.figures["speedup"] && row.value("speedup") >= 1 &&
+    if (row.figures["speedup"] && wins(one) &&
         row.value("speedup") * row.value("median_ms") < row.value("with_copies_ms"))
       lost.push_back(row.case_name);
   }
@@ -123,24 +141,26 @@ void add_copies(const std::vector<Measured>& measured, const std::string& device
 // The gain from large batches on a device: the networks with the lowest and the highest gain.
 void add_batch_gain(const std::vector<Measured>& measured, const std::string& device,
                     std::vector<std::string>& findings) {
-  const ByBatch batches = by_batch(measured, device);
-  if (batches.size() < 2) return;
-  const auto& [small_batch, small] = *batches.begin();
-  const auto& [large_batch, large] = *batches.rbegin();
+  const Lines lines = lines_of(measured, device);
+  const auto perceptrons_end = lines.lower_bound({.convolutional = true});
+  if (std::distance(lines.begin(), perceptrons_end) < 2) return;
+  const auto& [small_line, small] = *lines.begin();
+  const auto& [large_line, large] = *std::prev(perceptrons_end);
   std::vector<std::pair<double, std::string>> gains;
   for (const Measured& one : small)
     for (const Measured& other : large)
-      if (one.training.layers == other.training.layers)
-        gains.emplace_back(one.row->value("median_ms") / other.row->value("median_ms"),
-                           one.training.network());
+      if (one.training.layers == other.training.layers) {
+        const double gain = times_as_fast(*other.row, *one.row);
+        gains.emplace_back(gain,
+                           compare_speed(*other.row, *one.row) == Speed::unclear
+                               ? "not clearly shorter or longer with " + one.training.network()
+                               : fmt::format("{} as fast with {}", times_text(gain), one.training.network()));
+      }
   if (gains.empty()) return;
   const auto [min, max] = std::minmax_element(gains.begin(), gains.end());
-  const auto described = [](const auto& gain) {
-    return fmt::format("{} as fast with {}", times(gain.first), gain.second);
-  };
-  findings.push_back(fmt::format("On {}, batch size {} instead of {} makes an epoch {}.", device, large_batch,
-                                 small_batch,
-                                 min == max ? described(*min) : described(*min) + " and " + described(*max)));
+  findings.push_back(fmt::format("On {}, batch size {} instead of {} makes an epoch {}.", device,
+                                 large_line.batch, small_line.batch,
+                                 min == max ? min->second : min->second + " and " + max->second));
 }
 
 // "perceptron resident on cuda:0", without the number of blocks or threads.
@@ -174,8 +194,15 @@ double shown_weights(const TrainingCase& training) {
   return std::strtod(fmt::format("{:.2e}", training.weights()).c_str(), nullptr);
 }
 
-std::string line_name(std::int64_t batch, const std::string& device, bool several) {
-  return several ? fmt::format("{}, batch {}", device, batch) : fmt::format("batch {}", batch);
+std::string line_name(const Line& line, const std::string& device, bool several) {
+  return several ? fmt::format("{}, {}", device, line.name()) : line.name();
+}
+
+// The spread of the last value, which is inversely proportional to the row's time.
+void add_spread(Series& series, const StudyRow& row) {
+  const double median_ms = row.value("median_ms");
+  series.low.push_back(series.y.back() * median_ms / row.figures["max_ms"].value_or(median_ms));
+  series.high.push_back(series.y.back() * median_ms / row.figures["min_ms"].value_or(median_ms));
 }
 
 Plot crossover_plot(const std::vector<StudyRow>& rows, const std::vector<Measured>& measured) {
@@ -189,12 +216,13 @@ Plot crossover_plot(const std::vector<StudyRow>& rows, const std::vector<Measure
   std::erase(devices, "cpu");
   double min_weights = 0, max_weights = 0;
   for (const std::string& device : devices)
-    for (const auto& [batch, networks] : by_batch(measured, device)) {
-      Series series{.name = line_name(batch, device, devices.size() > 1), .x = {}, .y = {}};
+    for (const auto& [line, networks] : lines_of(measured, device)) {
+      Series series{.name = line_name(line, device, devices.size() > 1), .x = {}, .y = {}};
       for (const Measured& one : networks)
         if (one.row->figures["speedup"]) {
           series.x.push_back(shown_weights(one.training));
           series.y.push_back(one.row->value("speedup"));
+          add_spread(series, *one.row);
         }
       if (series.x.empty()) continue;
       min_weights = min_weights == 0 ? series.x.front() : std::min(min_weights, series.x.front());
@@ -219,12 +247,13 @@ Plot throughput_plot(const std::vector<StudyRow>& rows, const std::vector<Measur
             .log_y = true};
   const std::vector<std::string> devices = devices_of(rows);
   for (const std::string& device : devices)
-    for (const auto& [batch, networks] : by_batch(measured, device)) {
-      Series series{.name = line_name(batch, device, true), .x = {}, .y = {}};
+    for (const auto& [line, networks] : lines_of(measured, device)) {
+      Series series{.name = line_name(line, device, true), .x = {}, .y = {}};
       for (const Measured& one : networks)
         if (one.row->figures["samples_per_s"]) {
           series.x.push_back(shown_weights(one.training));
           series.y.push_back(one.row->value("samples_per_s"));
+          add_spread(series, *one.row);
         }
       if (!series.x.empty()) plot.series.push_back(std::move(series));
     }

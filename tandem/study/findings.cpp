@@ -4,21 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
+
+#include "tandem/report/study_rows.h"
+#include "tandem/study/compare_rows.h"
 
 namespace tandem {
 namespace {
-
-std::string times(double ratio) {
-  return ratio >= 10 ? fmt::format("{:.0f} times", ratio) : fmt::format("{:.1f} times", ratio);
-}
-
-constexpr double negligible = 0.05;  // smaller differences are not reported
-
-std::string times_as_fast(double ratio) {
-  return std::abs(ratio - 1) < negligible ? "about as fast as" : times(ratio) + " as fast as";
-}
 
 // "all cores", or "2 threads" when threads were swept and the fastest row used 2.
 std::string cores_of(const StudyRow& parallel) {
@@ -29,78 +21,136 @@ std::string cores_of(const StudyRow& parallel) {
 // The rows of one case by version; null where absent.
 struct VersionRows {
   const StudyRow* reference = nullptr;
+  const StudyRow* simd = nullptr;
   const StudyRow* parallel = nullptr;
   const StudyRow* simple = nullptr;
   const StudyRow* cuda = nullptr;
 };
 
 VersionRows rows_of(const std::vector<StudyRow>& rows, const std::string& name) {
-  return {find_row(rows, name, "reference"), find_row(rows, name, "parallel"),
-          find_row(rows, name, "cuda-simple"), find_row(rows, name, "cuda")};
+  return {fastest_row(rows, name, "reference"), fastest_row(rows, name, "simd"),
+          fastest_row(rows, name, "parallel"), fastest_row(rows, name, "cuda-simple"),
+          fastest_row(rows, name, "cuda")};
 }
 
-void add_cpu_finding(const VersionRows& r, const std::string& name, std::vector<std::string>& findings) {
+void add_cpu_findings(const VersionRows& r, const std::string& name, std::vector<std::string>& findings) {
+  if (r.simd && r.reference)
+    findings.push_back(
+        compare_speed(*r.simd, *r.reference) != Speed::slower
+            ? fmt::format("SIMD on one core is {} scalar loops{} ({}).", relation_text(*r.simd, *r.reference),
+                          overlap_text(*r.simd, *r.reference), name)
+            : fmt::format("SIMD does not help here: {:.3g} ms on one core, scalar loops need {:.3g} ({}).",
+                          r.simd->value("median_ms"), r.reference->value("median_ms"), name));
   if (!r.reference || !r.parallel) return;
-  const double gain = r.reference->value("median_ms") / r.parallel->value("median_ms");
+  const std::string cores = cores_of(*r.parallel);
   findings.push_back(
-      gain > 1 - negligible
-          ? fmt::format("With SIMD and {} the CPU is {} with scalar loops on one core ({}).",
-                        cores_of(*r.parallel), times_as_fast(gain), name)
+      compare_speed(*r.parallel, *r.reference) != Speed::slower
+          ? fmt::format("With SIMD and {} the CPU is {} with scalar loops on one core{} ({}).", cores,
+                        relation_text(*r.parallel, *r.reference), overlap_text(*r.parallel, *r.reference),
+                        name)
           : fmt::format("SIMD and {} do not help here: {:.3g} ms, scalar loops on one core need {:.3g} ({}).",
-                        cores_of(*r.parallel), r.parallel->value("median_ms"),
-                        r.reference->value("median_ms"), name));
+                        cores, r.parallel->value("median_ms"), r.reference->value("median_ms"), name));
+}
+
+// "still faster, 5.0 times the CPU's speed", with the copies, which have no spread of their own.
+std::string speed_with_copies(const StudyRow& cuda, const StudyRow& cpu) {
+  StudyRow copied = cuda;
+  for (const Figure figure : {Figure("median_ms"), Figure("min_ms"), Figure("max_ms")})
+    copied.figures[figure] = cuda.value("with_copies_ms");
+  switch (compare_speed(copied, cpu)) {
+    case Speed::faster:
+      return fmt::format("still faster, {} the CPU's speed", times_text(times_as_fast(copied, cpu)));
+    case Speed::slower:
+      return fmt::format("slower than the CPU, which needs {:.3g} ms", cpu.value("median_ms"));
+    case Speed::unclear:
+      break;
+  }
+  return fmt::format("{} the CPU, which needs {:.3g} ms", relation_text(copied, cpu), cpu.value("median_ms"));
 }
 
 void add_gpu_findings(const VersionRows& r, const std::string& name, std::vector<std::string>& findings) {
   if (!r.cuda || !r.parallel) return;
-  const double gain = r.parallel->value("median_ms") / r.cuda->value("median_ms");
   findings.push_back(
-      gain > 1 - negligible
-          ? fmt::format("With data already on the device, the GPU is {} the CPU with {} ({}).",
-                        times_as_fast(gain), cores_of(*r.parallel), name)
+      compare_speed(*r.cuda, *r.parallel) != Speed::slower
+          ? fmt::format("With data already on the device, the GPU is {} the CPU with {}{} ({}).",
+                        relation_text(*r.cuda, *r.parallel), cores_of(*r.parallel),
+                        overlap_text(*r.cuda, *r.parallel), name)
           : fmt::format(
                 "Even with data already on the device, the GPU is slower than the CPU with {}: it needs "
                 "{:.3g} ms, the CPU {:.3g} ({}).",
                 cores_of(*r.parallel), r.cuda->value("median_ms"), r.parallel->value("median_ms"), name));
-  if (r.simple)
+  if (r.simple && compare_speed(*r.cuda, *r.simple) == Speed::faster)
     findings.push_back(
         fmt::format("The tuned kernel is {} the simple one: the effect of launch configuration and memory "
                     "access pattern ({}).",
-                    times_as_fast(r.simple->value("median_ms") / r.cuda->value("median_ms")), name));
+                    relation_text(*r.cuda, *r.simple), name));
+  else if (r.simple)
+    findings.push_back(fmt::format("The tuned kernel is {} the simple one{} ({}).",
+                                   compare_speed(*r.cuda, *r.simple) == Speed::slower
+                                       ? "slower than"
+                                       : relation_text(*r.cuda, *r.simple),
+                                   overlap_text(*r.cuda, *r.simple), name));
   if (!r.cuda->figures["with_copies_ms"]) return;
   const double share = 1 - r.cuda->value("median_ms") / r.cuda->value("with_copies_ms");
-  const double against_cpu = r.parallel->value("median_ms") / r.cuda->value("with_copies_ms");
   findings.push_back(fmt::format(
       "Including the copies to the GPU and back it takes {:.3g} ms instead of {:.3g}: {:.0f} % of the time "
       "is copying, and the GPU is {} ({}).",
       r.cuda->value("with_copies_ms"), r.cuda->value("median_ms"), 100 * share,
-      against_cpu >= 1
-          ? fmt::format("still faster, {} the CPU's speed", times(against_cpu))
-          : fmt::format("slower than the CPU, which needs {:.3g} ms", r.parallel->value("median_ms")),
-      name));
+      speed_with_copies(*r.cuda, *r.parallel), name));
 }
 
-void add_sweep_finding(const std::vector<StudyRow>& rows, const std::string& name,
-                       std::vector<std::string>& findings) {
-  const StudyRow* fewest = nullptr;
-  const StudyRow* most = nullptr;
+// The correct rows of a thread sweep, by increasing number of threads.
+std::vector<const StudyRow*> swept_rows(const std::vector<StudyRow>& rows, const std::string& name) {
+  std::vector<const StudyRow*> swept;
   for (const StudyRow& row : rows)
-    if (row.case_name == name && row.threads && row.agrees) {
-      if (!fewest || row.threads < fewest->threads) fewest = &row;
-      if (!most || row.threads > most->threads) most = &row;
-    }
-  if (!fewest || fewest->threads == most->threads) return;
-  const double gain = fewest->value("median_ms") / most->value("median_ms");
-  const double possible = static_cast<double>(*most->threads) / *fewest->threads;
+    if (row.case_name == name && row.threads && row.agrees && row.value("median_ms") > 0)
+      swept.push_back(&row);
+  std::ranges::stable_sort(swept, {}, [](const StudyRow* row) { return *row->threads; });
+  return swept;
+}
+
+// Threads up to the number of CPUs: how well it scales.
+void add_scaling(const StudyRow& fewest, const StudyRow& most, const std::string& name,
+                 std::vector<std::string>& findings) {
+  const Speed speed = compare_speed(most, fewest);
+  const double possible = static_cast<double>(*most.threads) / *fewest.threads;
   findings.push_back(
-      gain > 1 - negligible
+      speed == Speed::faster
           ? fmt::format("With {} threads parallel is {} with {}: {:.0f} % of linear scaling ({}).",
-                        *most->threads, times_as_fast(gain), *fewest->threads, 100 * gain / possible, name)
+                        *most.threads, relation_text(most, fewest), *fewest.threads,
+                        100 * times_as_fast(most, fewest) / possible, name)
+      : speed == Speed::unclear
+          ? fmt::format("With {} threads parallel is {} with {}{} ({}).", *most.threads,
+                        relation_text(most, fewest), *fewest.threads, overlap_text(most, fewest), name)
           : fmt::format(
                 "With {} threads parallel is slower than with {}, {:.3g} ms versus {:.3g}: the work is "
                 "too small to split, or the cores were busy ({}).",
-                *most->threads, *fewest->threads, most->value("median_ms"), fewest->value("median_ms"),
-                name));
+                *most.threads, *fewest.threads, most.value("median_ms"), fewest.value("median_ms"), name));
+}
+
+// More threads than CPUs.
+void add_oversubscription(const StudyRow& base, const StudyRow& most, int cpus, const std::string& name,
+                          std::vector<std::string>& findings) {
+  const std::string start =
+      fmt::format("With {} threads on {} CPU{}, parallel is", *most.threads, cpus, cpus == 1 ? "" : "s");
+  findings.push_back(
+      compare_speed(most, base) == Speed::slower
+          ? fmt::format("{} slower than with {}, {:.3g} ms versus {:.3g}: oversubscribed, the threads take "
+                        "turns on the CPUs ({}).",
+                        start, *base.threads, most.value("median_ms"), base.value("median_ms"), name)
+          : fmt::format("{} {} with {}{}: oversubscribed, the threads take turns on the CPUs ({}).", start,
+                        relation_text(most, base), *base.threads, overlap_text(most, base), name));
+}
+
+void add_sweep_findings(const std::vector<StudyRow>& rows, const std::string& name, int cpus,
+                        std::vector<std::string>& findings) {
+  const std::vector<const StudyRow*> swept = swept_rows(rows, name);
+  if (swept.empty() || swept.front()->threads == swept.back()->threads) return;
+  const auto over = std::ranges::find_if(swept, [&](const StudyRow* row) { return *row->threads > cpus; });
+  if (over - swept.begin() > 1) add_scaling(*swept.front(), **(over - 1), name, findings);
+  if (over == swept.end()) return;
+  const StudyRow& base = over == swept.begin() ? **over : **(over - 1);
+  if (&base != swept.back()) add_oversubscription(base, *swept.back(), cpus, name, findings);
 }
 
 void add_missing_reference(const std::vector<StudyRow>& rows, std::vector<std::string>& findings) {
@@ -121,17 +171,7 @@ void add_missing_reference(const std::vector<StudyRow>& rows, std::vector<std::s
 
 }  // namespace
 
-const StudyRow* find_row(const std::vector<StudyRow>& rows, const std::string& case_name,
-                         const std::string& version) {
-  const StudyRow* best = nullptr;  // the fastest of several thread counts or GPUs
-  for (const StudyRow& row : rows)
-    if (row.case_name == case_name && row.version == version && row.agrees && row.value("median_ms") > 0 &&
-        (!best || row.value("median_ms") < best->value("median_ms")))
-      best = &row;
-  return best;
-}
-
-std::vector<std::string> general_findings(const std::vector<StudyRow>& rows) {
+std::vector<std::string> general_findings(const std::vector<StudyRow>& rows, int cpus) {
   std::map<std::string, int> measured;
   for (const StudyRow& row : rows) measured[row.case_name] += row.agrees && row.value("median_ms") > 0;
   std::string name;
@@ -141,9 +181,9 @@ std::vector<std::string> general_findings(const std::vector<StudyRow>& rows) {
   if (name.empty()) return findings;
 
   const VersionRows r = rows_of(rows, name);
-  add_cpu_finding(r, name, findings);
+  add_cpu_findings(r, name, findings);
   add_gpu_findings(r, name, findings);
-  add_sweep_finding(rows, name, findings);
+  add_sweep_findings(rows, name, cpus, findings);
   add_missing_reference(rows, findings);
   return findings;
 }

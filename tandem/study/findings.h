@@ -8,11 +8,8 @@
 
 namespace tandem {
 
-// About the case with the most measured rows; the last of several such cases.
-std::vector<std::string> general_findings(const std::vector<StudyRow>& rows);
-
-// The fastest correct row of that case and version; null if there is none.
-const StudyRow* find_row(const std::vector<StudyRow>& rows, const std::string& case_name,
-                         const std::string& version);
+// About the case with the most measured rows; the last of several such cases. `cpus` is the number of CPUs
+// the threads had: more threads are oversubscribed.
+std::vector<std::string> general_findings(const std::vector<StudyRow>& rows, int cpus);
 
 }  // namespace tandem

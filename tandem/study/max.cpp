@@ -50,6 +50,8 @@ StudyReport study_max(const StudyOptions& options) {
                          "C[i][j] = max(A[i][j], B[i][j]) on integers from 0 to 255. The computation is "
                          "memory-bound, so this shows how fast each version moves memory; the peak is a copy "
                          "of the same number of bytes, or the fastest version if that is faster."};
+  report.versions = version_legend("one block per row, one thread per column",
+                                   "several elements per thread in one wide load");
   std::vector<std::string> names = options.cases;
   if (names.empty()) names = {"1000x1000 i32"};
   if (options.cases.empty() && !options.quick)

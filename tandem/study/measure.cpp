@@ -3,26 +3,20 @@
 #include <algorithm>
 #include <vector>
 
+#include "tandem/core/check.h"
 #include "tandem/core/clock.h"
 #include "tandem/device/stream.h"
 
 namespace tandem {
 namespace {
 
-Timing summary(std::vector<double> times) {
-  std::sort(times.begin(), times.end());
-  return {.median_ms = times[times.size() / 2], .min_ms = times.front(), .max_ms = times.back()};
-}
-
 // Repeats `sample`, which returns milliseconds, as often as the time budget allows.
 template <class F>
 Timing repeat(const MeasureOptions& options, double one_ms, F&& sample) {
-  const double affordable = options.budget_ms / std::max(one_ms, 1e-6);
-  const int count = static_cast<int>(
-      std::clamp(affordable, double(options.min_repetitions), double(options.max_repetitions)));
+  const int count = repetitions_for(options, one_ms);
   std::vector<double> times;
   for (int i = 0; i < count; ++i) times.push_back(sample());
-  return summary(std::move(times));
+  return timing_of(std::move(times));
 }
 
 double wall_ms(Device device, const std::function<void()>& work) {
@@ -33,6 +27,23 @@ double wall_ms(Device device, const std::function<void()>& work) {
 }
 
 }  // namespace
+
+Timing timing_of(std::vector<double> ms) {
+  expect(!ms.empty());
+  std::sort(ms.begin(), ms.end());
+  const std::size_t middle = ms.size() / 2;
+  const double median = ms.size() % 2 == 1 ? ms[middle] : (ms[middle - 1] + ms[middle]) / 2;
+  return {.median_ms = median, .min_ms = ms.front(), .max_ms = ms.back()};
+}
+
+int repetitions_for(const MeasureOptions& options, double one_ms) {
+  const double divisor = std::max(one_ms, 1e-6);
+  const double min_count =
+      std::clamp(options.max_ms / divisor, std::min(2.0, double(options.min_repetitions)),
+                 double(options.min_repetitions));
+  const double max_count = std::max(min_count, double(options.max_repetitions));
+  return static_cast<int>(std::clamp(options.budget_ms / divisor, min_count, max_count));
+}
 
 Timing measure(Device device, const std::function<void(int)>& run, const MeasureOptions& options) {
   if (!device.is_cuda()) return measure_wall(device, run, options);

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <limits>
+#include <vector>
 
 #include "tandem/core/parallel.h"
 #include "tandem/device/device.h"
@@ -29,6 +30,9 @@ struct Timing {
   double max_ms = 0;
 };
 
+// The median of an even number of times is the mean of the two in the middle. Needs at least one time.
+Timing timing_of(std::vector<double> ms);
+
 // The time of a wrong result is meaningless.
 inline constexpr double no_time = std::numeric_limits<double>::quiet_NaN();
 inline constexpr Timing not_timed{.median_ms = no_time, .min_ms = no_time, .max_ms = no_time};
@@ -39,7 +43,11 @@ struct MeasureOptions {
   double budget_ms = 500;  // approximate total time of all repetitions
   int min_repetitions = 5;
   int max_repetitions = 50;
+  double max_ms = 5000;  // above this, fewer than min_repetitions are made, but at least 2
 };
+
+// How often to repeat what takes `one_ms`.
+int repetitions_for(const MeasureOptions& options, double one_ms);
 
 // `run(i)` does the work once; i counts the calls so that it can alternate between inputs.
 Timing measure(Device device, const std::function<void(int)>& run, const MeasureOptions& options = {});

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,7 @@ struct StudyOptions {
   std::vector<Device> devices;     // empty: all devices
   std::vector<std::string> cases;  // such as "1000x1000 i32"; empty: the study's default cases
   std::vector<Version> versions;   // empty: all
-  std::vector<int> cores;          // thread counts to sweep with `parallel`
+  std::vector<int> threads;        // thread counts to sweep with `parallel`
   std::uint64_t seed = 1;
   std::int64_t epochs = 0;  // for the augment and plates studies; 0: their default
   std::int64_t seeds = 0;   // for the augment study; 0: its default
@@ -23,6 +24,10 @@ struct StudyOptions {
   // Weights for the plates study: a file, "none", or "auto": the cached weights, if any.
   std::string pretrained = "auto";
   std::string program;  // executable for process workers, as in LoaderOptions
+  // After this time no further measurement is started; 0: no limit. What is left out is one of the findings.
+  double time_limit_s = 0;
+  // Called before every measurement: "1000x1000 i32, parallel".
+  std::function<void(const std::string& what)> on_progress = {};
 };
 
 }  // namespace tandem

@@ -25,6 +25,7 @@
 #include "tandem/ops/random.h"
 #include "tandem/optim/fused_optimizer.h"
 #include "tandem/study/machine_report.h"
+#include "tandem/study/study_progress.h"
 #include "tandem/text/format_number.h"
 #include "tandem/train/engines/engine.h"
 #include "tandem/train/evaluate.h"
@@ -206,7 +207,10 @@ double train_epochs(const TrainingTask& task, const ImageSet& validation, const 
   const std::unique_ptr<Engine> engine = make_engine(task);
   result.engine = engine->description();
   double steps_ms = 0;
+  const Stopwatch total;
   for (std::int64_t epoch = 0; epoch < flow.epochs; ++epoch) {
+    if (epoch > 0 && total.elapsed_ms() > flow.max_training_ms) break;
+    if (flow.on_epoch) flow.on_epoch(epoch + 1);
     const Stopwatch watch;
     timed(steps_ms, result.device, [&] {
       const StepSums sums = engine->run(epoch, 0, task.batches().steps());
@@ -235,7 +239,7 @@ ModelInfo model_info(const FlowPhotos& photos, const PlatesFlow& flow, const Flo
           .transform = to_string(evaluation_photo_recipe(side_of(flow))),
           .data = "plates",
           .command = "tandem study plates",
-          .epoch = flow.epochs,
+          .epoch = std::ssize(result.epoch_ms),
           .accuracy = result.validation_accuracy.back()};
 }
 
@@ -247,6 +251,25 @@ void attribute_step_time(const TrainingTask& task, double steps_ms, FlowResult& 
   result[FlowPhase::forward] = scale * parts.forward;
   result[FlowPhase::backward] = scale * parts.backward;
   result[FlowPhase::update] = scale * parts.update;
+}
+
+// Sets flow.epochs to the number that was trained.
+std::vector<FlowResult> run_on_devices(const fs::path& root, PlatesFlow& flow,
+                                       const std::vector<Device>& devices, StudyProgress& progress) {
+  std::vector<FlowResult> results;
+  const std::int64_t wanted = flow.epochs;
+  // The first device, usually the slowest, gets most of the time; the others train as many epochs as it did.
+  flow.max_training_ms = 0.7 * progress.left_ms();
+  for (const Device device : devices) {
+    flow.on_epoch = [&](std::int64_t epoch) {
+      progress.report(fmt::format("{}, epoch {} of {}", device.to_string(), epoch, flow.epochs));
+    };
+    results.push_back(run_plates_flow(root, flow, device));
+    flow.epochs = std::ssize(results.front().epoch_ms);
+    flow.max_training_ms = std::numeric_limits<double>::infinity();
+  }
+  if (flow.epochs < wanted) progress.leave_out(fmt::format("{} of {} epochs", wanted - flow.epochs, wanted));
+  return results;
 }
 
 fs::path pretrained_of(const StudyOptions& options) {
@@ -329,11 +352,12 @@ StudyReport study_plates(const StudyOptions& options) {
     load_weights(model, flow.pretrained);
   }
   const TemporaryFolder folder;
+  StudyProgress progress(options);
+  progress.report("rendering the plates");
   const Stopwatch watch;
   write_flow_plates(folder.path(), flow);
   const double render_ms = watch.elapsed_ms();
-  std::vector<FlowResult> results;
-  for (const Device device : devices) results.push_back(run_plates_flow(folder.path(), flow, device));
+  const std::vector<FlowResult> results = run_on_devices(folder.path(), flow, devices, progress);
   StudyReport report{.study = "plates",
                      .title = "Transfer learning on photographs of plates",
                      .machine = report_facts(),
@@ -358,6 +382,8 @@ StudyReport study_plates(const StudyOptions& options) {
                      .rows = plates_rows(results),
                      .findings = plates_findings(results),
                      .plots = plates_plots(results)};
+  report.versions = {{"cpu", "the whole flow on all CPU cores"},
+                     {"cuda", "decoding on the CPU, everything else on the GPU"}};
   if (flow.pretrained.empty())
     report.findings.push_back(
         "The frozen weights are random, so only the last layer, on random features, has learned anything. "
@@ -366,6 +392,7 @@ StudyReport study_plates(const StudyOptions& options) {
   report.findings.push_back(
       fmt::format("Rendering the plates and writing their files took {}; that time is not included.",
                   format_number(render_ms, Unit::milliseconds)));
+  for (std::string& finding : progress.findings()) report.findings.push_back(std::move(finding));
   if (cuda_device_count() == 0) report.findings.push_back("No GPU was measured: " + why_no_cuda() + ".");
   return report;
 }

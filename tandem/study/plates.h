@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <limits>
 
 #include "tandem/report/study_report.h"
 #include "tandem/study/options.h"
@@ -22,6 +24,8 @@ struct PlatesFlow {
   std::int64_t batch_size = 8;
   std::filesystem::path pretrained;  // weight file; empty: random initialization
   std::uint64_t seed = 1;
+  double max_training_ms = std::numeric_limits<double>::infinity();  // then no further epoch is started
+  std::function<void(std::int64_t epoch)> on_epoch = {};             // called before each, from 1 on
 };
 
 // Renders the plates into files below `root`, the input of the flow.

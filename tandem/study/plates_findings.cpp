@@ -84,12 +84,6 @@ std::vector<StudyRow> plates_rows(std::span<const FlowResult> results) {
     if (begins_with_cpu(results) && base_ms > 0 && row.value("median_ms") > 0)
       row.figures["speedup"] = base_ms / row.value("median_ms");
   };
-  const auto median_epoch = [](const FlowResult& result) {
-    std::vector<double> sorted = result.epoch_ms;
-    expect(!sorted.empty());
-    std::ranges::sort(sorted);
-    return sorted[sorted.size() / 2];
-  };
   for (const FlowResult& result : results) {
     StudyRow& row = add("whole flow", result, once(result.total_ms));
     if (&result != &results.front()) row.figures["max_error"] = differing_share(results.front(), result);
@@ -100,9 +94,8 @@ std::vector<StudyRow> plates_rows(std::span<const FlowResult> results) {
     row.figures["speedup"] = std::nullopt;
   }
   for (const FlowResult& result : results) {
-    const auto [min_ms, max_ms] = std::ranges::minmax(result.epoch_ms);
-    set_speedup(add("an epoch", result, {median_epoch(result), min_ms, max_ms}),
-                median_epoch(results.front()));
+    set_speedup(add("an epoch", result, timing_of(result.epoch_ms)),
+                timing_of(results.front().epoch_ms).median_ms);
   }
   for (const FlowPhase phase : phases)
     for (const FlowResult& result : results)

@@ -11,14 +11,26 @@
 #include "tandem/core/on_dtype.h"
 #include "tandem/device/machine.h"
 #include "tandem/report/study_plots.h"
+#include "tandem/report/study_rows.h"
 #include "tandem/study/findings.h"
 #include "tandem/study/measure.h"
 
 namespace tandem {
 namespace {
 
-// `reference` is skipped when it would take minutes, at about 1 ns per step.
+// `reference` is skipped when it would take minutes, at 1 to 2 ns per step, and four runs: one is checked,
+// one warms up, two are timed.
 constexpr std::int64_t max_reference_steps = 3'000'000'000, max_quick_steps = 300'000'000;
+
+// A reference that would not fit into the time limit is left out and named; one that is always too slow is
+// not.
+bool is_too_slow(const StudyCase& study_case, const StudyOptions& options, StudyProgress& progress) {
+  if (study_case.reference_steps > (options.quick ? max_quick_steps : max_reference_steps)) return true;
+  const double expected_ms = 4 * 2e-6 * static_cast<double>(study_case.reference_steps);
+  if (expected_ms <= progress.left_ms()) return false;
+  progress.leave_out(study_case.name + ", reference");
+  return true;
+}
 
 bool contains(const auto& list, const auto& value) {
   return list.empty() || std::find(list.begin(), list.end(), value) != list.end();
@@ -85,20 +97,32 @@ constexpr int rotated_sets = 3;
 
 class Runner {
  public:
-  Runner(const StudyCase& study_case, const StudyOptions& options) : case_(study_case) {
+  Runner(const StudyCase& study_case, const StudyOptions& options, StudyProgress& progress)
+      : case_(study_case), progress_(progress) {
     if (options.quick) measurement_ = {.budget_ms = 120, .min_repetitions = 3, .max_repetitions = 20};
   }
 
-  StudyRow run(Oracle& oracle, Version version, Device device, std::optional<int> threads) {
-    const std::vector<std::vector<Tensor>> sets = inputs_on(device);
+  // Adds the row of this version, unless the time limit has passed.
+  void add_row(std::vector<StudyRow>& rows, Oracle& oracle, Version version, Device device,
+               std::optional<int> threads = {}) {
     StudyRow row{
         .case_name = case_.name, .version = std::string(name_of(version)), .device = device.to_string()};
     row.threads = threads;
+    if (threads.value_or(0) > usable_cpus()) row.note = "oversubscribed";
+    if (!progress_.start(fmt::format("{}, {}", case_.name, version_label(row)))) return;
+    measurement_.max_ms = std::min(measurement_.max_ms, progress_.left_ms());
+    run(row, oracle, version, device);
+    rows.push_back(std::move(row));
+  }
+
+ private:
+  void run(StudyRow& row, Oracle& oracle, Version version, Device device) const {
+    const std::vector<std::vector<Tensor>> sets = inputs_on(device);
     row.figures["max_error"] = oracle.error_of(case_.compute(sets[0], version));
     row.agrees = row.value("max_error") <= case_.tolerance;
     if (!row.agrees) {
       set_times(row, not_timed);
-      return row;
+      return;
     }
     std::vector<Tensor> results(sets.size());
     const Timing timing = measure(
@@ -107,10 +131,8 @@ class Runner {
     set_times(row, timing);
     if (device.is_cuda()) row.figures["with_copies_ms"] = with_copies(version, device).median_ms;
     add_rates(row, device);
-    return row;
   }
 
- private:
   std::vector<std::vector<Tensor>> inputs_on(Device device) const {
     if (!device.is_cuda()) return {case_.inputs};
     std::vector<std::vector<Tensor>> sets(case_.bytes >= rotate_from_bytes ? rotated_sets : 1);
@@ -144,6 +166,7 @@ class Runner {
   }
 
   const StudyCase& case_;
+  StudyProgress& progress_;
   MeasureOptions measurement_{.budget_ms = 600, .min_repetitions = 5, .max_repetitions = 50};
 };
 
@@ -175,31 +198,40 @@ void bound_shares(std::vector<StudyRow>& rows) {
     if (row.figures["share_of_peak"]) *row.figures["share_of_peak"] /= std::max(best[row.device], 1.0);
 }
 
-std::vector<StudyRow> run_case(const StudyCase& study_case, const StudyOptions& options) {
+std::vector<Fact> version_legend(const std::string& cuda_simple, const std::string& cuda) {
+  return {{"reference", "the definition as plain loops: one thread, scalar instructions only"},
+          {"simd", "one thread with vector (SIMD) instructions"},
+          {"parallel", "vector instructions on all CPU cores"},
+          {"cuda-simple", "a textbook CUDA kernel: " + cuda_simple},
+          {"cuda", "a tuned CUDA kernel: " + cuda}};
+}
+
+std::vector<StudyRow> run_case(const StudyCase& study_case, const StudyOptions& options,
+                               StudyProgress& progress) {
   std::vector<StudyRow> rows;
   const Tensor result = study_case.compute(study_case.inputs, Version::parallel);
   Oracle oracle(study_case, result.numel());
-  Runner runner(study_case, options);
-  const std::int64_t max_steps = options.quick ? max_quick_steps : max_reference_steps;
+  Runner runner(study_case, options, progress);
 
   for (Version version : all_versions) {
     if (!contains(options.versions, version)) continue;
-    if (version == Version::reference && study_case.reference_steps > max_steps) continue;
+    if (version == Version::reference && is_too_slow(study_case, options, progress)) continue;
     for (Device device : all_devices()) {
       if (backend_of(version) != device.backend) continue;
       if (version != Version::reference && !contains(options.devices, device)) continue;
-      if (version == Version::parallel && !options.cores.empty()) {
-        for (int threads : options.cores) {
+      if (version == Version::parallel && !options.threads.empty()) {
+        for (int threads : options.threads) {
           const ThreadCountScope scope(threads);
-          rows.push_back(runner.run(oracle, version, device, threads));
+          runner.add_row(rows, oracle, version, device, threads);
         }
       } else {
-        rows.push_back(runner.run(oracle, version, device, std::nullopt));
+        runner.add_row(rows, oracle, version, device);
       }
     }
   }
-  check(!rows.empty(), "[study] case \"{}\": none of the requested versions ({}) can run here",
-        study_case.name, requested_versions(options));
+  check(!rows.empty() || progress.is_over(),
+        "[study] case \"{}\": none of the requested versions ({}) can run here", study_case.name,
+        requested_versions(options));
   bound_shares(rows);
   const bool has_reference =
       !rows.empty() && rows.front().version == name_of(Version::reference) && rows.front().agrees;
@@ -212,11 +244,17 @@ std::vector<StudyRow> run_case(const StudyCase& study_case, const StudyOptions& 
 StudyReport run_cases(StudyReport report, const std::vector<std::string>& names,
                       StudyCase (*make_case)(const std::string& name, const StudyOptions& options),
                       const StudyOptions& options) {
+  StudyProgress progress(options);
   for (const std::string& name : names) {
-    const std::vector<StudyRow> rows = run_case(make_case(name, options), options);
+    if (progress.is_over()) {
+      progress.leave_out(name);
+      continue;
+    }
+    const std::vector<StudyRow> rows = run_case(make_case(name, options), options, progress);
     report.rows.insert(report.rows.end(), rows.begin(), rows.end());
   }
-  report.findings = general_findings(report.rows);
+  report.findings = general_findings(report.rows, usable_cpus());
+  for (std::string& finding : progress.findings()) report.findings.push_back(std::move(finding));
   report.plots = standard_plots(report.rows);
   return report;
 }

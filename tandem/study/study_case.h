@@ -12,6 +12,7 @@
 #include "tandem/report/study_report.h"
 #include "tandem/study/options.h"
 #include "tandem/study/peaks.h"
+#include "tandem/study/study_progress.h"
 #include "tandem/tensor/tensor.h"
 
 namespace tandem {
@@ -37,8 +38,12 @@ void check_fits(const std::string& study, const std::string& name, double elemen
 void bound_shares(std::vector<StudyRow>& rows);
 
 // Checks every version against `reference` (or, if that would take too long, against exact values of a few
-// hundred elements and against each other), then measures it.
-std::vector<StudyRow> run_case(const StudyCase& study_case, const StudyOptions& options);
+// hundred elements and against each other), then measures it. After the time limit, versions are left out.
+std::vector<StudyRow> run_case(const StudyCase& study_case, const StudyOptions& options,
+                               StudyProgress& progress);
+
+// What the versions are, in plain words, with what is special about the two CUDA kernels.
+std::vector<Fact> version_legend(const std::string& cuda_simple, const std::string& cuda);
 
 // Completes the report with the rows, findings and plots of all named cases.
 StudyReport run_cases(StudyReport report, const std::vector<std::string>& names,

@@ -149,6 +149,21 @@ Series line(const Rows& rows, const std::string& name, double (*value)(const Stu
   return series;
 }
 
+// The same for the times of the rows or, if `rates`, for their samples per second, with the spread.
+Series spread_line(const Rows& rows, const std::string& name, bool rates) {
+  Series series = line(rows, name, [](const StudyRow& row) { return row.value("median_ms"); });
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const StudyRow& row = *rows[i];
+    const double median_ms = row.value("median_ms"), min_ms = row.figures["min_ms"].value_or(median_ms),
+                 max_ms = row.figures["max_ms"].value_or(median_ms);
+    const double rate = row.value("samples_per_s");
+    if (rates) series.y[i] = rate;
+    series.low.push_back(rates ? rate * median_ms / max_ms : min_ms);
+    series.high.push_back(rates ? rate * median_ms / min_ms : max_ms);
+  }
+  return series;
+}
+
 void add_plot(Plot plot, std::vector<Plot>& plots) {
   if (!plot.series.empty()) plots.push_back(std::move(plot));
 }
@@ -177,8 +192,7 @@ std::vector<Plot> worker_plots(const std::vector<StudyRow>& rows) {
              .series = {}};
   for (const char* const kind : kinds)
     if (const Rows loading = rows_of(rows, loading_case, kind); !loading.empty())
-      rates.series.push_back(
-          line(loading, kind, [](const StudyRow& row) { return row.value("samples_per_s"); }));
+      rates.series.push_back(spread_line(loading, kind, true));
   if (const Rows threads = rows_of(rows, loading_case, "thread"); threads.size() > 1) {
     const StudyRow &first = *threads.front(), &last = *threads.back();
     const double one = first.value("samples_per_s") / *first.workers;
@@ -205,8 +219,7 @@ std::vector<Plot> worker_plots(const std::vector<StudyRow>& rows) {
     for (const char* const kind : kinds) {
       const Rows training = rows_of(rows, training_case(device), kind);
       if (training.empty()) continue;
-      epochs.series.push_back(
-          line(training, kind, [](const StudyRow& row) { return row.value("median_ms"); }));
+      epochs.series.push_back(spread_line(training, kind, false));
       waits.series.push_back(line(training, kind, waited_share));
       for (const StudyRow* row : training) longest_wait = std::max(longest_wait, waited_share(*row));
       min_workers = *training.front()->workers;

@@ -11,9 +11,11 @@
 #include "tandem/data/synthetic/digits.h"
 #include "tandem/nn/mlp.h"
 #include "tandem/optim/fused_optimizer.h"
+#include "tandem/report/study_rows.h"
 #include "tandem/study/batch_hash.h"
 #include "tandem/study/machine_report.h"
 #include "tandem/study/measure.h"
+#include "tandem/study/study_progress.h"
 #include "tandem/study/worker_findings.h"
 #include "tandem/text/format_number.h"
 #include "tandem/train/engines/engine.h"
@@ -63,8 +65,9 @@ class Training {
 
 class WorkerStudy {
  public:
-  explicit WorkerStudy(const StudyOptions& options)
+  WorkerStudy(const StudyOptions& options, StudyProgress& progress)
       : options_(options),
+        progress_(progress),
         images_(make_digits(options.quick ? 6000 : 60000, options.seed)),
         plan_{.samples = images_.count(), .batch_size = batch_size, .seed = options.seed},
         measure_{.budget_ms = options.quick ? 100.0 : 1000.0,
@@ -116,8 +119,13 @@ class WorkerStudy {
     rows_.push_back(std::move(row));
   }
 
+  bool start(const StudyRow& row) {
+    return progress_.start(fmt::format("{}, {}", row.case_name, version_label(row)));
+  }
+
   void add_loading(WorkerKind kind, int count) {
     StudyRow row = row_for(std::string(loading_case), kind, count, cpu_device);
+    if (!start(row)) return;
     Loader loader(detail::sample_store(images_), plan_, recipe_, loader_options(kind, count));
     BatchHashes hashes(plan_, images_.image_size());
     hashes.add(loader, {0, 0, plan_.positions()});
@@ -139,10 +147,11 @@ class WorkerStudy {
   }
 
   void add_plain_training(Device device) {
-    Training training(std::make_unique<InMemorySource>(images_.to(device), plan_), options_.seed);
-    training.run_epoch();
     StudyRow row{
         .case_name = training_case(device.to_string()), .version = "plain", .device = device.to_string()};
+    if (!start(row)) return;
+    Training training(std::make_unique<InMemorySource>(images_.to(device), plan_), options_.seed);
+    training.run_epoch();
     const Timing timing = measure_wall(
         device, [&](int) { training.run_epoch(); }, measure_);
     row.engine = training.engine();
@@ -151,6 +160,7 @@ class WorkerStudy {
 
   void add_training(Device device, WorkerKind kind, int count, std::optional<double>& expected) {
     StudyRow row = row_for(training_case(device.to_string()), kind, count, device);
+    if (!start(row)) return;
     const LoaderOptions loader = loader_options(kind, count);
     Training training(
         make_source(detail::sample_store(images_), plan_, recipe_, device, loader, /*on_gpu=*/false),
@@ -174,6 +184,7 @@ class WorkerStudy {
   }
 
   const StudyOptions& options_;
+  StudyProgress& progress_;
   ImageSet images_;
   BatchPlan plan_;
   MeasureOptions measure_;
@@ -185,7 +196,8 @@ class WorkerStudy {
 }  // namespace
 
 StudyReport study_workers(const StudyOptions& options) {
-  WorkerStudy study(options);
+  StudyProgress progress(options);
+  WorkerStudy study(options, progress);
   StudyReport report{
       .study = "workers",
       .title = "Augmentation with 1, 2, 4, … workers",
@@ -201,7 +213,11 @@ StudyReport study_workers(const StudyOptions& options) {
       .rows = study.rows(),
       .findings = {},
       .plots = {}};
+  report.versions = {{"thread", "workers are threads of this process"},
+                     {"process", "workers are processes of their own, connected by shared memory"},
+                     {"plain", "training without augmentation and without workers"}};
   report.findings = worker_findings(report.rows, usable_cpus());
+  for (std::string& finding : progress.findings()) report.findings.push_back(std::move(finding));
   report.plots = worker_plots(report.rows);
   return report;
 }

@@ -147,7 +147,7 @@ TEST_F(BadInput, UsageOfStudy) {
   expect_usage("study", {"devices", "--cases", "700,8,10 batch 16"},
                "--cases: expected layers from 784 pixels to 10 classes, got 700,8,10");
   expect_usage("study", {"devices", "--versions", "cuda"}, "--versions excludes the study devices");
-  expect_usage("study", {"devices", "--cores", "2"}, "--cores excludes the study devices");
+  expect_usage("study", {"devices", "--threads", "2"}, "--threads excludes the study devices");
   expect_usage("study", {"workers", "--versions", "cuda"}, "--versions excludes the study workers");
   expect_usage("study", {"workers", "--seeds", "2"}, "--seeds excludes the study workers");
   expect_usage("study", {"max", "--data", "mnist"}, "--data excludes the study max");
@@ -155,9 +155,12 @@ TEST_F(BadInput, UsageOfStudy) {
                "--epochs: expected a whole number from 1 to 100000, got '0'");
   expect_usage("study", {"augment", "--cases", "3x3 f32"}, "--cases: expected no cases, got \"3x3 f32\"");
   expect_usage("study", {"max", "--versions", "parallel,gpu"},
-               "--versions: expected a version (reference, parallel, cuda-simple or cuda), got 'gpu'");
-  expect_usage("study", {"max", "--cores", "1,0"},
-               "--cores: expected a whole number from 1 to 4096, got '0'");
+               "--versions: expected a version (reference, simd, parallel, cuda-simple or cuda), got 'gpu'");
+  expect_usage("study", {"max", "--threads", "1,0"},
+               "--threads: expected a whole number from 1 to 4096, got '0'");
+  expect_usage("study", {"max", "--time-limit", "-1"},
+               "--time-limit: expected seconds from 0 to 1e9, got '-1'");
+  expect_usage("study", {"max", "--json", "-", "--html", "-"}, "--json - excludes --html -");
   expect_usage("study", {"max", "--seed", "-1"},
                "--seed: expected a whole number from 0 to 9223372036854775807, got '-1'");
   expect_usage("study", {"max", "--device", "cuda:x"},

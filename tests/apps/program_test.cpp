@@ -152,6 +152,10 @@ TEST(StudyCommand, Json_HasTheSpecifiedKeys) {
   EXPECT_EQ(json["study"], "max");
   EXPECT_TRUE(json["machine"].is_object());
   EXPECT_FALSE(json["machine"].empty());
+  EXPECT_EQ(json["provenance"]["command"],
+            "tandem study max --quick --cases '10x10 i32,7x3 f32' --json F.json");
+  EXPECT_EQ(json["provenance"]["seed"], "1");
+  EXPECT_TRUE(json["versions"].contains("simd"));
   Words versions;
   for (const Json& row : json["rows"]) {
     if (row["case"] == "10x10 i32") versions.push_back(row["version"]);
@@ -164,7 +168,7 @@ TEST(StudyCommand, Json_HasTheSpecifiedKeys) {
     EXPECT_LE(row["min_ms"], row["median_ms"]);
     EXPECT_LE(row["median_ms"], row["max_ms"]);
   }
-  Words expected{"reference", "parallel"};
+  Words expected{"reference", "simd", "parallel"};
   for (int i = 0; i < cuda_device_count(); ++i) expected.push_back("cuda-simple");
   for (int i = 0; i < cuda_device_count(); ++i) expected.push_back("cuda");
   EXPECT_EQ(versions, expected);
@@ -196,6 +200,28 @@ TEST(StudyCommand, Html_IsOnePage) {
   EXPECT_EQ(page.substr(page.size() - 8), "</html>\n");
   for (const char* outside : {"<script src", "<link", "@import", "src=\"http"})
     EXPECT_FALSE(contains(page, outside)) << outside;
+}
+
+TEST(StudyCommand, JsonToStdout_IsTheOnlyOutput) {
+  const TempFolder folder;
+  const ProgramResult result =
+      run_program({"study", "max", "--quick", "--cases", "5x5 u8", "--json", "-"}, folder.path());
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_EQ(folder.count(), 0u) << "no file named -";
+  EXPECT_EQ(Json::parse(result.out)["study"], "max");
+  const ProgramResult page =
+      run_program({"study", "max", "--quick", "--cases", "5x5 u8", "--html", "-"}, folder.path());
+  EXPECT_EQ(page.out.rfind("<!DOCTYPE html>", 0), 0u);
+  EXPECT_EQ(folder.count(), 0u);
+}
+
+TEST(StudyCommand, TimeLimit_LeavesOutTheRestAndSaysSo) {
+  const ProgramResult result = run_program(
+      {"study", "max", "--quick", "--cases", "5x5 u8,6x6 u8", "--device", "cpu", "--time-limit", "0.000001"});
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_TRUE(
+      contains(result.out, "Left out after the time limit of 1e-06 s: 5x5 u8, reference; 5x5 u8, parallel;"))
+      << result.out;
 }
 
 TEST(StudyCommand, CoresAndVersions_SelectRows) {

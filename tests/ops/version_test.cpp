@@ -8,7 +8,7 @@ namespace tandem {
 namespace {
 
 TEST(Version, NameAndParse_RoundTrip) {
-  const std::vector<std::string_view> names = {"reference", "parallel", "cuda-simple", "cuda"};
+  const std::vector<std::string_view> names = {"reference", "simd", "parallel", "cuda-simple", "cuda"};
   std::size_t index = 0;
   for (Version version : all_versions) {
     ASSERT_LT(index, names.size());
@@ -19,13 +19,14 @@ TEST(Version, NameAndParse_RoundTrip) {
 }
 
 TEST(Version, UnknownName_ErrorNamesChoices) {
-  const std::string start = "expected a version (reference, parallel, cuda-simple or cuda), got ";
+  const std::string start = "expected a version (reference, simd, parallel, cuda-simple or cuda), got ";
   for (const std::string text : {"", "Cuda", "cuda_simple", "parallel ", "ref"})
     EXPECT_EQ(error_text([&] { parse_version(text); }), start + "'" + text + "'");
 }
 
 TEST(Version, BackendAndTunedVersion_Match) {
   EXPECT_EQ(backend_of(Version::reference), Backend::cpu);
+  EXPECT_EQ(backend_of(Version::simd), Backend::cpu);
   EXPECT_EQ(backend_of(Version::parallel), Backend::cpu);
   EXPECT_EQ(backend_of(Version::cuda_simple), Backend::cuda);
   EXPECT_EQ(backend_of(Version::cuda), Backend::cuda);
@@ -48,12 +49,23 @@ TEST(Version, WrongBackend_Throws) {
             "[op] expected a version that runs on cuda:0, got parallel");
 }
 
+TEST(Version, Simd_UsesOneThread) {
+  const ScopedThreadCount several(3);
+  int threads = 0;
+  const auto count_threads = [&]<Version>() { threads = thread_count(); };
+  detail::on_version(Version::simd, cpu_device, "op", count_threads);
+  EXPECT_EQ(threads, 1);
+  detail::on_version(Version::parallel, cpu_device, "op", count_threads);
+  EXPECT_EQ(threads, 3);
+}
+
 class OnVersion : public testing::TestWithParam<Version> {};
 
 TEST_P(OnVersion, CallsTheGivenVersion) {
   std::vector<Version> called;
   detail::on_version(GetParam(), device_of(GetParam()), "op", [&]<Version V>() { called.push_back(V); });
-  EXPECT_EQ(called, std::vector<Version>{GetParam()});
+  // simd is the kernel of parallel on one thread.
+  EXPECT_EQ(called, std::vector<Version>{GetParam() == Version::simd ? Version::parallel : GetParam()});
 }
 
 TEST_P(OnVersion, WrongDevice_CallsNothing) {

@@ -11,8 +11,10 @@ namespace {
 
 TEST(StudyAugment, PlainAndAugmented_DifferOnlyInImages) {
   const DataSplit data = digits_split(300, 100);
-  const AugmentResult result =
-      compare_augmentation(data, {.images = 100, .epochs = 3, .seeds = 4}, {.devices = {cpu_device}});
+  const AugmentCase augment_case{.images = 100, .epochs = 3, .seeds = 4};
+  const StudyOptions options{.devices = {cpu_device}};
+  StudyProgress progress(options);
+  const AugmentResult result = compare_augmentation(data, augment_case, options, progress);
   EXPECT_EQ(result.device, "cpu");
   for (const auto* curves : {&result.plain, &result.augmented}) {
     ASSERT_EQ(curves->size(), 4u);
@@ -20,10 +22,21 @@ TEST(StudyAugment, PlainAndAugmented_DifferOnlyInImages) {
     EXPECT_NE((*curves)[0], (*curves)[1]) << "another seed uses other images";
   }
   EXPECT_NE(result.plain, result.augmented);
-  const AugmentResult again =
-      compare_augmentation(data, {.images = 100, .epochs = 3, .seeds = 4}, {.devices = {cpu_device}});
+  const AugmentResult again = compare_augmentation(data, augment_case, options, progress);
   EXPECT_EQ(result.plain, again.plain);
   EXPECT_EQ(result.augmented, again.augmented);
+}
+
+TEST(StudyAugment, AfterTimeLimit_SeedsAreLeftOut) {
+  const DataSplit data = digits_split(100, 50);
+  const StudyOptions options{.devices = {cpu_device}, .time_limit_s = 1e-6};
+  StudyProgress progress(options);
+  const AugmentResult result =
+      compare_augmentation(data, {.images = 100, .epochs = 1, .seeds = 4}, options, progress);
+  EXPECT_EQ(result.augment_case.seeds, 1);
+  EXPECT_EQ(result.plain.size(), 1u);
+  EXPECT_EQ(progress.findings(),
+            std::vector<std::string>{"Left out after the time limit of 1e-06 s: 100 images, 3 of 4 seeds."});
 }
 
 TEST(StudyAugment, Options_AreRespected) {

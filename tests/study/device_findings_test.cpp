@@ -36,7 +36,7 @@ TEST(DeviceFindings, Crossover_IsReportedPerBatchSize) {
   add(rows, "784,200,10", 16, 2);  // not in order of size; the findings sort by weights
   add(rows, "784,32,10", 16, 0.5);
   add(rows, "784,1024,10", 16, 20);
-  add(rows, "784,32,10", 128, 1);
+  add(rows, "784,32,10", 128, 1.5);
   add(rows, "784,200,10", 128, 4);
   add(rows, "784,32,10", 512, 0.4);
   add(rows, "784,200,10", 512, 0.8);
@@ -47,6 +47,34 @@ TEST(DeviceFindings, Crossover_IsReportedPerBatchSize) {
       "Where cuda:0 becomes faster: at batch 16 from 784,200,10 on, at batch 128 with every network, at "
       "batch 512 in no case, at batch 1024 only with 784,32,10. Its speed ranges from 0.40 times the CPU's "
       "speed (784,32,10 batch 512) to 20 times the CPU's speed (784,1024,10 batch 16).");
+}
+
+TEST(DeviceFindings, OverlappingSpreads_AreNotCalledFaster) {
+  std::vector<StudyRow> rows;
+  add(rows, "784,32,10", 16, 1.5);
+  for (StudyRow& row : rows) {
+    row.figures["min_ms"] = row.value("median_ms") * 0.7;
+    row.figures["max_ms"] = row.value("median_ms") * 1.3;
+  }
+  EXPECT_EQ(device_findings(rows).front(),
+            "cuda:0 is faster in no case: 1.5 times the CPU's speed (784,32,10 batch 16).");
+}
+
+TEST(DeviceFindings, ConvolutionalNetwork_IsNotMixedWithPerceptrons) {
+  std::vector<StudyRow> rows;
+  add(rows, "784,32,10", 128, 0.5);
+  add(rows, "784,1024,10", 128, 2);
+  add(rows, "cnn", 128, 30);
+  EXPECT_EQ(device_findings(rows).front().substr(0, 88),
+            "Where cuda:0 becomes faster: at batch 128 from 784,1024,10 on, with cnn at batch 128. It");
+  const std::vector<Plot> plots = device_plots(rows);
+  ASSERT_EQ(plots[0].series.size(), 3u);
+  EXPECT_EQ(plots[0].series[0].name, "batch 128");
+  EXPECT_EQ(plots[0].series[0].y, (std::vector<double>{0.5, 2}));
+  EXPECT_EQ(plots[0].series[1].name, "cnn, batch 128");
+  EXPECT_EQ(plots[0].series[1].y, (std::vector<double>{30}));
+  ASSERT_EQ(plots[1].series.size(), 4u);  // two devices, perceptrons and the convolutional network
+  EXPECT_EQ(plots[1].series[1].name, "cpu, cnn, batch 128");
 }
 
 TEST(DeviceFindings, GpuFasterEverywhereOrNowhere_IsReported) {

@@ -1,4 +1,5 @@
-// Counts how often the work runs and checks the order of the figures. A spin bounds the shortest time from below.
+// Counts how often the work runs and checks the order of the figures. A spin bounds the shortest time from
+// below.
 #include "tandem/study/measure.h"
 
 #include <gtest/gtest.h>
@@ -45,6 +46,25 @@ TEST_P(MeasureTest, Peaks_ArePositiveAndCached) {
   const double product = matmul_gflop_per_s(GetParam(), PeakPrecision::f32);
   EXPECT_GT(product, 0);
   EXPECT_EQ(matmul_gflop_per_s(GetParam(), PeakPrecision::f32), product);
+}
+
+TEST(Timing, MedianOfEvenCount_IsMeanOfTheTwoInTheMiddle) {
+  const Timing two = timing_of({5, 1});
+  EXPECT_EQ(two.median_ms, 3);
+  EXPECT_EQ(two.min_ms, 1);
+  EXPECT_EQ(two.max_ms, 5);
+  EXPECT_EQ(timing_of({4, 1, 3, 8}).median_ms, 3.5);
+  EXPECT_EQ(timing_of({4, 1, 8}).median_ms, 4);
+  EXPECT_EQ(timing_of({7}).median_ms, 7);
+}
+
+TEST(Repetitions, LongRun_IsRepeatedLessButAtLeastTwice) {
+  const MeasureOptions options{.budget_ms = 500, .min_repetitions = 5, .max_repetitions = 50, .max_ms = 4000};
+  EXPECT_EQ(repetitions_for(options, 1), 50);
+  EXPECT_EQ(repetitions_for(options, 50), 10);
+  EXPECT_EQ(repetitions_for(options, 500), 5);
+  EXPECT_EQ(repetitions_for(options, 1300), 3);
+  EXPECT_EQ(repetitions_for(options, 60000), 2);
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, MeasureTest, testing::ValuesIn(test_devices()), device_name);

@@ -59,7 +59,7 @@ void expect_agreement(const char* study, const std::vector<std::string>& cases) 
   const StudyReport report = studies().get(study).run({.quick = true, .cases = cases});
   EXPECT_EQ(report.study, study);
   EXPECT_FALSE(report.title.empty() || report.introduction.empty() || report.machine.empty());
-  EXPECT_EQ(report.rows.size(), cases.size() * static_cast<std::size_t>(2 + 2 * cuda_device_count()));
+  EXPECT_EQ(report.rows.size(), cases.size() * static_cast<std::size_t>(3 + 2 * cuda_device_count()));
   for (const StudyRow& row : report.rows) {
     EXPECT_TRUE(row.agrees) << row.case_name << " " << row.version << " "
                             << row.figures["max_error"].value_or(0);

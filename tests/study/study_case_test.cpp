@@ -32,11 +32,17 @@ StudyCase ones(const std::function<void(std::vector<double>&, Version)>& change)
 
 const StudyOptions on_cpu{.quick = true, .devices = {cpu_device}};
 
+std::vector<StudyRow> rows_of(const StudyCase& study_case, const StudyOptions& options) {
+  StudyProgress progress(options);
+  return run_case(study_case, options, progress);
+}
+
 TEST(RunCase, CorrectVersions_AgreeAndAreMeasured) {
-  const std::vector<StudyRow> rows = run_case(ones([](auto&, Version) {}), on_cpu);
-  ASSERT_EQ(rows.size(), 2u);
+  const std::vector<StudyRow> rows = rows_of(ones([](auto&, Version) {}), on_cpu);
+  ASSERT_EQ(rows.size(), 3u);
   EXPECT_EQ(rows[0].version, "reference");
-  EXPECT_EQ(rows[1].version, "parallel");
+  EXPECT_EQ(rows[1].version, "simd");
+  EXPECT_EQ(rows[2].version, "parallel");
   for (const StudyRow& row : rows) {
     EXPECT_EQ(row.case_name, "ones");
     EXPECT_EQ(row.device, "cpu");
@@ -56,24 +62,25 @@ TEST(RunCase, CorrectVersions_AgreeAndAreMeasured) {
 }
 
 TEST(RunCase, WrongVersion_IsMarkedAndNotMeasured) {
-  const std::vector<StudyRow> rows = run_case(ones([](std::vector<double>& values, Version version) {
-                                                if (version == Version::parallel) values.back() = 1.5;
-                                              }),
-                                              on_cpu);
-  ASSERT_EQ(rows.size(), 2u);
+  const std::vector<StudyRow> rows = rows_of(ones([](std::vector<double>& values, Version version) {
+                                               if (version == Version::parallel) values.back() = 1.5;
+                                             }),
+                                             on_cpu);
+  ASSERT_EQ(rows.size(), 3u);
   EXPECT_TRUE(rows[0].agrees);
-  EXPECT_FALSE(rows[1].agrees);
-  EXPECT_DOUBLE_EQ(rows[1].value("max_error"), 0.5);
-  EXPECT_TRUE(std::isnan(rows[1].value("median_ms")));
-  EXPECT_FALSE(rows[1].figures["speedup"]);
-  EXPECT_FALSE(rows[1].figures["share_of_peak"]);
+  EXPECT_TRUE(rows[1].agrees);
+  EXPECT_FALSE(rows[2].agrees);
+  EXPECT_DOUBLE_EQ(rows[2].value("max_error"), 0.5);
+  EXPECT_TRUE(std::isnan(rows[2].value("median_ms")));
+  EXPECT_FALSE(rows[2].figures["speedup"]);
+  EXPECT_FALSE(rows[2].figures["share_of_peak"]);
 }
 
 TEST(RunCase, WrongReference_DoesNotAffectOthers) {
-  const std::vector<StudyRow> rows = run_case(ones([](std::vector<double>& values, Version version) {
-                                                if (version == Version::reference) values[0] = 2;
-                                              }),
-                                              on_cpu);
+  const std::vector<StudyRow> rows = rows_of(ones([](std::vector<double>& values, Version version) {
+                                               if (version == Version::reference) values[0] = 2;
+                                             }),
+                                             on_cpu);
   EXPECT_FALSE(rows[0].agrees);
   EXPECT_TRUE(rows[1].agrees);
   EXPECT_FALSE(rows[1].figures["speedup"]);
@@ -82,38 +89,38 @@ TEST(RunCase, WrongReference_DoesNotAffectOthers) {
 TEST(RunCase, NonFiniteResult_IsWrong) {
   for (const double bad :
        {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
-    const std::vector<StudyRow> rows = run_case(ones([bad](std::vector<double>& values, Version version) {
-                                                  if (version == Version::parallel) values[3] = bad;
-                                                }),
-                                                on_cpu);
-    EXPECT_FALSE(rows[1].agrees);
-    EXPECT_TRUE(std::isinf(rows[1].value("max_error")));
+    const std::vector<StudyRow> rows = rows_of(ones([bad](std::vector<double>& values, Version version) {
+                                                 if (version == Version::parallel) values[3] = bad;
+                                               }),
+                                               on_cpu);
+    EXPECT_FALSE(rows[2].agrees);
+    EXPECT_TRUE(std::isinf(rows[2].value("max_error")));
   }
 }
 
 TEST(RunCase, ResultOfDifferentSize_IsWrong) {
-  const std::vector<StudyRow> rows = run_case(ones([](std::vector<double>& values, Version version) {
-                                                if (version == Version::reference) values.resize(5);
-                                              }),
-                                              on_cpu);
+  const std::vector<StudyRow> rows = rows_of(ones([](std::vector<double>& values, Version version) {
+                                               if (version == Version::reference) values.resize(5);
+                                             }),
+                                             on_cpu);
   EXPECT_FALSE(rows[0].agrees);
   EXPECT_TRUE(rows[1].agrees);
 }
 
 TEST(RunCase, ErrorWithinTolerance_Agrees) {
-  const std::vector<StudyRow> rows = run_case(ones([](std::vector<double>& values, Version version) {
-                                                if (version == Version::parallel) values[7] += 5e-7;
-                                              }),
-                                              on_cpu);
-  EXPECT_TRUE(rows[1].agrees);
-  EXPECT_NEAR(rows[1].value("max_error"), 5e-7, 1e-12);
+  const std::vector<StudyRow> rows = rows_of(ones([](std::vector<double>& values, Version version) {
+                                               if (version == Version::parallel) values[7] += 5e-7;
+                                             }),
+                                             on_cpu);
+  EXPECT_TRUE(rows[2].agrees);
+  EXPECT_NEAR(rows[2].value("max_error"), 5e-7, 1e-12);
 }
 
 TEST(RunCase, VersionFasterThanCopy_BecomesPeak) {
   StudyCase fast = ones([](auto&, Version) {});
   fast.bytes = std::int64_t{1} << 20;  // claims to move more than it does
   double max_share = 0;
-  for (const StudyRow& row : run_case(fast, on_cpu)) {
+  for (const StudyRow& row : rows_of(fast, on_cpu)) {
     EXPECT_LE(row.value("share_of_peak"), 1);
     max_share =
         std::max(max_share, row.value("share_of_peak") * row.value("median_ms") / row.value("min_ms"));
@@ -124,9 +131,9 @@ TEST(RunCase, VersionFasterThanCopy_BecomesPeak) {
 TEST(RunCase, SlowReference_IsSkipped) {
   StudyCase slow = ones([](auto&, Version) {});
   slow.reference_steps = std::int64_t{1} << 40;
-  const std::vector<StudyRow> rows = run_case(slow, on_cpu);
-  ASSERT_EQ(rows.size(), 1u);
-  EXPECT_EQ(rows[0].version, "parallel");
+  const std::vector<StudyRow> rows = rows_of(slow, on_cpu);
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].version, "simd");
   EXPECT_TRUE(rows[0].agrees);
   EXPECT_FALSE(rows[0].figures["speedup"]);
 }
@@ -134,33 +141,70 @@ TEST(RunCase, SlowReference_IsSkipped) {
 TEST(RunCase, NoReference_ExactValuesFindTheError) {
   StudyCase slow = ones([](std::vector<double>& values, Version) { values[6] = 1.25; });
   slow.reference_steps = std::int64_t{1} << 40;
-  EXPECT_FALSE(run_case(slow, on_cpu)[0].agrees);
+  EXPECT_FALSE(rows_of(slow, on_cpu)[0].agrees);
 }
 
 TEST(RunCase, ThreadSweep_RestoresThreadCount) {
   const int before = thread_count();
   std::vector<int> observed;
   StudyOptions options = on_cpu;
-  options.cores = {1, 3};
-  const std::vector<StudyRow> rows = run_case(ones([&observed](auto&, Version version) {
-                                                if (version == Version::parallel)
-                                                  observed.push_back(thread_count());
-                                              }),
-                                              options);
-  ASSERT_EQ(rows.size(), 3u);
+  options.threads = {1, 3};
+  const std::vector<StudyRow> rows = rows_of(ones([&observed](auto&, Version version) {
+                                               if (version == Version::parallel)
+                                                 observed.push_back(thread_count());
+                                             }),
+                                             options);
+  ASSERT_EQ(rows.size(), 4u);
   EXPECT_FALSE(rows[0].threads);
-  EXPECT_EQ(rows[1].threads, 1);
-  EXPECT_EQ(rows[2].threads, 3);
+  EXPECT_EQ(rows[2].threads, 1);
+  EXPECT_EQ(rows[3].threads, 3);
   EXPECT_EQ(observed.front(), before);  // this call determines the shape of the result
   EXPECT_EQ(observed.at(1), 1);
   EXPECT_EQ(observed.back(), 3);
   EXPECT_EQ(thread_count(), before);
 }
 
+TEST(RunCase, MoreThreadsThanCpus_AreMarked) {
+  StudyOptions options = on_cpu;
+  options.versions = {Version::parallel};
+  options.threads = {1, usable_cpus() + 1};
+  const std::vector<StudyRow> rows = rows_of(ones([](auto&, Version) {}), options);
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].note, "");
+  EXPECT_EQ(rows[1].note, "oversubscribed");
+}
+
+TEST(RunCase, AfterTimeLimit_VersionsAreLeftOutAndNamed) {
+  StudyOptions options = on_cpu;
+  options.time_limit_s = 1e-6;
+  std::vector<std::string> reported;
+  options.on_progress = [&](const std::string& what) { reported.push_back(what); };
+  StudyProgress progress(options);
+  const std::vector<StudyRow> rows = run_case(ones([](auto&, Version) {}), options, progress);
+  ASSERT_EQ(rows.size(), 1u) << "the first version is measured whatever the limit";
+  EXPECT_EQ(rows[0].version, "simd") << "the reference does not fit into a microsecond";
+  EXPECT_EQ(reported, std::vector<std::string>{"ones, simd"});
+  EXPECT_EQ(
+      progress.findings(),
+      std::vector<std::string>{"Left out after the time limit of 1e-06 s: ones, reference; ones, parallel."});
+}
+
+TEST(RunCase, NoTimeLimit_EverythingIsReportedAndMeasured) {
+  StudyOptions options = on_cpu;
+  std::vector<std::string> reported;
+  options.on_progress = [&](const std::string& what) { reported.push_back(what); };
+  options.threads = {1};
+  StudyProgress progress(options);
+  EXPECT_EQ(run_case(ones([](auto&, Version) {}), options, progress).size(), 3u);
+  EXPECT_EQ(reported,
+            (std::vector<std::string>{"ones, reference", "ones, simd", "ones, parallel with 1 thread"}));
+  EXPECT_TRUE(progress.findings().empty());
+}
+
 TEST(RunCase, NothingToRun_Throws) {
   StudyOptions options = on_cpu;
   options.versions = {Version::cuda, Version::cuda_simple};
-  EXPECT_EQ(error_text([&] { run_case(ones([](auto&, Version) {}), options); }),
+  EXPECT_EQ(error_text([&] { rows_of(ones([](auto&, Version) {}), options); }),
             "[study] case \"ones\": none of the requested versions (cuda, cuda-simple) can run here");
 }
 

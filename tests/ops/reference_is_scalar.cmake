@@ -1,0 +1,16 @@
+# Fails if an object file contains vector arithmetic. Run by ctest with -Dobjdump=… -Dobjects=a.o;b.o;…: the reference
+# versions of the studies have to be scalar, or the gain from SIMD could not be seen.
+if(NOT objects)
+  message(FATAL_ERROR "no object files given")
+endif()
+set(x86 "\tv?(p(max|min|add|sub|mul|cmpgt|cmpeq)[a-z]+|(add|sub|mul|max|min|fmadd[0-9]+)p[sd]) ")
+set(arm "\t(fmla|fmul|fadd|fmax|fmaxnm|smax|umax|mla|mul|add|cmgt|cmge|fcmgt)\tv[0-9]")
+foreach(object IN LISTS objects)
+  execute_process(COMMAND ${objdump} -d --no-show-raw-insn ${object} OUTPUT_VARIABLE code RESULT_VARIABLE status)
+  if(NOT status EQUAL 0 OR NOT code MATCHES "Disassembly of section")
+    message(FATAL_ERROR "cannot disassemble ${object}")
+  endif()
+  if(code MATCHES "(${x86}|${arm})")
+    message(FATAL_ERROR "${object} contains the vector instruction${CMAKE_MATCH_1}")
+  endif()
+endforeach()
