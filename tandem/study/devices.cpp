@@ -4,105 +4,22 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
-#include <limits>
-#include <memory>
 #include <string>
 
 #include "tandem/core/clock.h"
 #include "tandem/core/parallel.h"
-#include "tandem/nn/cnn.h"
-#include "tandem/nn/mlp.h"
-#include "tandem/ops/random.h"
-#include "tandem/optim/fused_optimizer.h"
 #include "tandem/study/device_findings.h"
 #include "tandem/study/machine_report.h"
 #include "tandem/study/measure.h"
 #include "tandem/study/peaks.h"
 #include "tandem/study/study_case.h"
-#include "tandem/study/training_case.h"
-#include "tandem/train/engines/engine.h"
-#include "tandem/train/engines/module_engine.h"
+#include "tandem/study/training_check.h"
 
 namespace tandem {
 namespace {
 
-// Relative to the change of a parameter. Rounding errors stay far below, a wrong product is far above.
-constexpr double tolerance = 0.01;
-constexpr std::int64_t checked_steps = 3;
-
-ImageSet random_images(std::uint64_t seed) {
-  ImageSet set;
-  set.images = random_integers({TrainingCase::samples, TrainingCase::side, TrainingCase::side, 1}, 0, 256,
-                               {.seed = seed, .stream = 0, .dtype = DType::u8});
-  set.labels = random_integers({TrainingCase::samples}, 0, TrainingCase::classes,
-                               {.seed = seed, .stream = 1, .dtype = DType::i32});
-  set.classes.resize(TrainingCase::classes);
-  return set;
-}
-
-std::vector<std::vector<float>> parameters_of(const Module& model) {
-  std::vector<std::vector<float>> values;
-  for (const NamedTensor& parameter : model.state_dict())
-    if (parameter.tensor.dtype() == DType::f32) values.push_back(parameter.tensor.to_vector<float>());
-  return values;
-}
-
-enum class EngineKind { best, reference };
-
-// One network on one device, ready to train.
-class Training {
- public:
-  Training(const TrainingCase& training_case, const ImageSet& images, std::uint64_t seed, EngineKind kind)
-      : model_(model_on(training_case, seed, images.images.device())),
-        optimizer_(model_->parameters(), {}, 0.1),
-        source_(images, {.samples = images.count(), .batch_size = training_case.batch_size, .seed = seed}),
-        task_{.model = *model_,
-              .optimizer = optimizer_,
-              .source = source_,
-              .input = {.flat = !training_case.is_convolutional(),
-                        .height = TrainingCase::side,
-                        .width = TrainingCase::side,
-                        .channels = 1}} {
-    if (kind == EngineKind::best)
-      engine_ = make_engine(task_);
-    else
-      engine_ = std::make_unique<ModuleEngine>(task_);
-  }
-
-  Engine& engine() { return *engine_; }
-  const BatchPlan& batches() const { return task_.batches(); }
-  std::vector<std::vector<float>> parameters() const { return parameters_of(*model_); }
-
-  TrainedWeights first_steps() {
-    TrainedWeights trained;
-    trained.loss = engine_->run(0, 0, std::min(checked_steps, task_.batches().steps())).loss;
-    engine_->store();
-    trained.parameters = parameters();
-    return trained;
-  }
-
- private:
-  static std::unique_ptr<Module> model_on(const TrainingCase& training_case, std::uint64_t seed,
-                                          Device device) {
-    std::unique_ptr<Module> model;
-    if (training_case.is_convolutional())
-      model = std::make_unique<Cnn>(CnnOptions{.classes = TrainingCase::classes, .seed = seed});
-    else
-      model = make_mlp({.layers = training_case.layers, .seed = seed});
-    model->to(device);
-    return model;
-  }
-
-  std::unique_ptr<Module> model_;
-  FusedOptimizer optimizer_;
-  InMemorySource source_;
-  TrainingTask task_;
-  std::unique_ptr<Engine> engine_;
-};
-
 // Runs steps until an engine that tunes itself has settled. Returns the time per step of the last ones.
-double warm_up(Training& training, double budget_ms) {
+double warm_up(CaseTraining& training, double budget_ms) {
   constexpr std::int64_t max_total_steps = 400;
   // A CPU engine tries this many thread counts, each for at least one step.
   const std::int64_t min_total_steps = std::bit_width(static_cast<unsigned>(thread_count()));
@@ -122,7 +39,7 @@ double warm_up(Training& training, double budget_ms) {
 }
 
 // Time of a whole epoch, scaled from as many of its steps as the budget allows.
-Timing measure_epoch(Training& training, Device device, double budget_ms) {
+Timing measure_epoch(CaseTraining& training, Device device, double budget_ms) {
   constexpr int repetitions = 5;
   const BatchPlan& batches = training.batches();
   const double step_ms = warm_up(training, budget_ms);
@@ -160,8 +77,8 @@ std::vector<DeviceImages> copy_to_devices(const StudyOptions& options, const Ima
 }
 
 std::vector<StudyRow> run_training_case(const TrainingCase& training_case, const ImageSet& images,
-                                        const std::vector<DeviceImages>& copies,
-                                        const StudyOptions& options) {
+                                        const std::vector<DeviceImages>& copies, const StudyOptions& options,
+                                        StudyProgress& progress) {
   // Values kept per sample for the backward pass: rows of the widest layer, or about 16 images of the first
   // stage.
   double values_per_sample = 16 * 32 * TrainingCase::inputs;
@@ -171,21 +88,16 @@ std::vector<StudyRow> run_training_case(const TrainingCase& training_case, const
   check_fits(
       "devices", training_case.name(),
       2 * (training_case.weights() + static_cast<double>(training_case.batch_size) * values_per_sample));
-  std::vector<std::vector<float>> start;
-  TrainedWeights expected;
-  {
-    Training reference(training_case, images, options.seed, EngineKind::reference);
-    start = reference.parameters();
-    expected = reference.first_steps();
-  }
+  CaseTraining reference(training_case, images, options.seed, CaseTraining::EngineKind::unfused);
   std::vector<StudyRow> rows;
   for (const DeviceImages& copy : copies) {
-    Training training(training_case, copy.images, options.seed, EngineKind::best);
+    if (!progress.start(fmt::format("{} on {}", training_case.name(), copy.device.to_string()))) continue;
+    CaseTraining training(training_case, copy.images, options.seed);
     StudyRow row{.case_name = training_case.name(),
                  .version = copy.device.is_cuda() ? "cuda" : "cpu",
                  .device = copy.device.to_string()};
-    row.figures["max_error"] = training_error(start, expected, training.first_steps());
-    row.agrees = row.value("max_error") <= tolerance;
+    row.figures["max_error"] = training_error(training, reference);
+    row.agrees = row.value("max_error") <= step_tolerance(training_case);
     if (!row.agrees) {
       set_times(row, not_timed);
     } else {
@@ -216,33 +128,7 @@ std::vector<std::string> default_cases(bool quick) {
   return cases;
 }
 
-double max_abs_difference(const std::vector<float>& a, const std::vector<float>& b) {
-  double max_difference = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const double difference = std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i]));
-    if (!std::isfinite(difference)) return std::numeric_limits<double>::infinity();
-    max_difference = std::max(max_difference, difference);
-  }
-  return max_difference;
-}
-
-// Infinite when the ratio is undefined.
-double relative(double difference, double whole) {
-  if (difference == 0) return 0;
-  const double ratio = difference / whole;
-  return std::isfinite(ratio) ? ratio : std::numeric_limits<double>::infinity();
-}
-
 }  // namespace
-
-double training_error(const std::vector<std::vector<float>>& start, const TrainedWeights& expected,
-                      const TrainedWeights& result) {
-  double error = relative(std::abs(result.loss - expected.loss), std::abs(expected.loss));
-  for (std::size_t i = 0; i < start.size(); ++i)
-    error = std::max(error, relative(max_abs_difference(result.parameters[i], expected.parameters[i]),
-                                     max_abs_difference(expected.parameters[i], start[i])));
-  return error;
-}
 
 StudyReport study_devices(const StudyOptions& options) {
   StudyReport report{.study = "devices", .title = "Training on each device", .machine = report_facts()};
@@ -251,18 +137,28 @@ StudyReport study_devices(const StudyOptions& options) {
       "SGD on {} random 28×28 images, the size of Fashion-MNIST. Times are per epoch with the images already "
       "on the device, scaled from as many steps as the time budget allows; “+ copies” adds the copy of all "
       "images to the GPU, which happens once per training run. The speed-up is over this machine's CPU; the "
-      "peak is a large f32 matrix product. Before measuring, {} steps from the same initial weights must "
-      "agree with the unfused operations on the CPU.",
-      format_count(TrainingCase::samples), checked_steps);
-  const ImageSet images = random_images(options.seed);
+      "peak is a large f32 matrix product. Before measuring, each of the first {} steps must agree with the "
+      "unfused operations on the CPU, within {:.1g} % (cnn: {:.1g} %) of what the step changes.",
+      format_count(TrainingCase::samples), checked_steps, 100 * step_tolerance({.layers = {1, 1}}),
+      100 * step_tolerance({}));
+  report.versions = {{"cpu", "training with the fastest engine on all CPU cores"},
+                     {"cuda", "training with the fastest engine on the GPU"}};
+  StudyProgress progress(options);
+  const ImageSet images = random_training_images(options.seed);
   const std::vector<DeviceImages> copies = copy_to_devices(options, images);
   for (const std::string& name : options.cases.empty() ? default_cases(options.quick) : options.cases) {
-    const std::vector<StudyRow> rows = run_training_case(parse_training_case(name), images, copies, options);
+    if (progress.is_over()) {
+      progress.leave_out(name);
+      continue;
+    }
+    const std::vector<StudyRow> rows =
+        run_training_case(parse_training_case(name), images, copies, options, progress);
     report.rows.insert(report.rows.end(), rows.begin(), rows.end());
   }
   bound_shares(report.rows);
   if (cuda_device_count() == 0) report.findings.push_back("No GPU was measured: " + why_no_cuda() + ".");
   for (std::string& finding : device_findings(report.rows)) report.findings.push_back(std::move(finding));
+  for (std::string& finding : progress.findings()) report.findings.push_back(std::move(finding));
   report.plots = device_plots(report.rows);
   return report;
 }
