@@ -76,7 +76,7 @@ figure{padding:12px 10px 8px}.findings{padding:12px 14px 12px 30px}table{font-si
 body{font-size:9pt;line-height:1.35}h1{font-size:17pt;margin-bottom:4px}h2{font-size:13pt;break-after:avoid}p{margin-bottom:6px;max-width:none}
 main,header,footer{max-width:none;padding:0}nav{display:none}figure,.findings,.facts,.versions{break-inside:avoid}tr{break-inside:avoid}
 .summary{margin-bottom:8px}.facts{padding:6px 10px;gap:3px 18px;margin-bottom:8px}.facts,.versions{grid-template-columns:repeat(3,1fr)}.facts dt{font-size:8pt}
-.versions{font-size:8.5pt;margin-bottom:8px}.versions div{display:block}.versions dd,.versions dt{display:inline}
+.versions{font-size:8.5pt;margin-bottom:8px}.versions div{display:block}.versions dd,.versions dt{display:inline}.versions dt{margin-right:6px}details.note{display:none}
 section{padding:8px 0 0}section+section{margin-top:8px}.findings{padding:5px 10px 5px 24px;margin-bottom:8px}.findings li{margin:1px 0;max-width:none}
 .plots{grid-template-columns:1fr 1fr;gap:8px;margin-bottom:8px}.plots figure:last-child:nth-child(odd){grid-column:auto}
 figure{padding:6px 8px 2px}.scroll{overflow:visible;border:0;margin-bottom:6px}table{font-size:8pt}th,td{padding:1.5px 6px}

@@ -147,20 +147,24 @@ void add_batch_gain(const std::vector<Measured>& measured, const std::string& de
   const auto& [small_line, small] = *lines.begin();
   const auto& [large_line, large] = *std::prev(perceptrons_end);
   std::vector<std::pair<double, std::string>> gains;
+  bool any_clear = false;
   for (const Measured& one : small)
     for (const Measured& other : large)
       if (one.training.layers == other.training.layers) {
         const double gain = times_as_fast(*other.row, *one.row);
-        gains.emplace_back(gain,
-                           compare_speed(*other.row, *one.row) == Speed::unclear
-                               ? "not clearly shorter or longer with " + one.training.network()
-                               : fmt::format("{} as fast with {}", times_text(gain), one.training.network()));
+        const bool clear = compare_speed(*other.row, *one.row) != Speed::unclear;
+        any_clear = any_clear || clear;
+        gains.emplace_back(
+            gain, fmt::format("{} with {}", clear ? times_text(gain) + " as fast" : "not clearly faster",
+                              one.training.network()));
       }
   if (gains.empty()) return;
+  const std::string start =
+      fmt::format("On {}, batch size {} instead of {} makes", device, large_line.batch, small_line.batch);
+  if (!any_clear) return findings.push_back(start + " no clear difference: the spreads overlap.");
   const auto [min, max] = std::minmax_element(gains.begin(), gains.end());
-  findings.push_back(fmt::format("On {}, batch size {} instead of {} makes an epoch {}.", device,
-                                 large_line.batch, small_line.batch,
-                                 min == max ? min->second : min->second + " and " + max->second));
+  findings.push_back(
+      fmt::format("{} an epoch {}.", start, min == max ? min->second : min->second + " and " + max->second));
 }
 
 // "perceptron resident on cuda:0", without the number of blocks or threads.

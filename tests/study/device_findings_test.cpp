@@ -126,6 +126,22 @@ TEST(DeviceFindings, CpuOnly_ReportsGainFromBatchSize) {
                       "and 12 times as fast with 784,200,10."});
 }
 
+TEST(DeviceFindings, OverlappingSpreads_ShowNoGainFromBatchSize) {
+  std::vector<StudyRow> rows = cpu_rows();
+  for (StudyRow& row : rows) {
+    row.figures["min_ms"] = 5;
+    row.figures["max_ms"] = 200;
+  }
+  EXPECT_EQ(
+      device_findings(rows),
+      Sentences{"On cpu, batch size 1024 instead of 16 makes no clear difference: the spreads overlap."});
+  rows[2].figures["min_ms"] = 90;  // 784,200,10
+  rows[3].figures["max_ms"] = 10;
+  EXPECT_EQ(device_findings(rows),
+            Sentences{"On cpu, batch size 1024 instead of 16 makes an epoch not clearly "
+                      "faster with 784,32,10 and 12 times as fast with 784,200,10."});
+}
+
 TEST(DeviceFindings, Engines_AreListed) {
   std::vector<StudyRow> rows = cpu_rows();
   for (StudyRow& row : rows) row.engine = "perceptron on the CPU, 2 threads";
