@@ -39,8 +39,8 @@ struct FitCallbacks {
 /// the caller's functions are the same.
 ///
 /// Throws Error for options out of range, data sets or a model that do not fit each other, a run folder that
-/// is not empty, a checkpoint of another configuration, a sample that cannot be read and a loss that is not
-/// finite; files saved before stay valid.
+/// is not empty or in use, a checkpoint of another configuration or of other data, a sample that cannot be
+/// read and a loss that is not finite; files saved before stay valid.
 TrainResult fit(Module& model, const Dataset& train, const Dataset& validation,
                 const FitOptions& options = {}, const FitCallbacks& callbacks = {});
 

@@ -76,8 +76,9 @@ struct FitOptions {
   /// or does something else in every step.
   bool capture_graphs = true;
 
-  /// Folder for config.toml, log.csv, TensorBoard events, best.safetensors, last.ckpt and report.html. Must
-  /// be empty or new unless the run is resumed. Empty: `runs/DATA_NAME-MODEL_NAME-NUMBER`.
+  /// Folder for config.toml, log.csv, steps.csv, TensorBoard events, best.safetensors, last.ckpt, data.json
+  /// and report.html, locked during the run. Must be empty or new unless the run is resumed. Empty:
+  /// `runs/DATA_NAME-MODEL_NAME-NUMBER`.
   std::filesystem::path run_folder = {};
   bool resume = false;               ///< continue from last.ckpt in run_folder, if it is there
   bool accept_changed_data = false;  ///< resume even if classes or samples differ from the checkpoint's
