@@ -11,6 +11,7 @@
 
 #include "apps/tandem/advice.h"
 #include "apps/tandem/command.h"
+#include "apps/tandem/version.h"
 #include "tandem/core/check.h"
 #include "tandem/data/loader/worker.h"
 #include "tandem/text/message.h"
@@ -84,7 +85,7 @@ int main(int argc, char** argv) {
   tandem::open_closed_streams();
   if (argc > 1 && std::string_view(argv[1]) == "worker") return tandem::run_worker({argv + 1, argv + argc});
   CLI::App app("Tandem: trains image classifiers on the CPU, on GPUs and on clusters.", "tandem");
-  app.set_version_flag("--version", "tandem " TANDEM_VERSION);
+  app.set_version_flag("--version", tandem::version_text());
   app.require_subcommand(1);
   app.footer("Example: tandem train mnist --epochs 15\nEvery command has its own --help.");
   tandem::Action action;

@@ -1,4 +1,5 @@
 // The program as a whole: help, devices, studies, and what goes to which stream.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,7 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "tandem/core/build_info.h"
 #include "tandem/device/device.h"
+#include "tandem/device/on_backend.h"
 #include "tandem/image/decode.h"
 #include "tandem/text/utf8.h"
 #include "tests/apps/program.h"
@@ -42,10 +45,14 @@ TEST(Program, Help_FitsOneScreenWithExample) {
   }
 }
 
-TEST(Program, Version_IsPrinted) {
+TEST(Program, Version_HasCommitAndBuildOptions) {
   const ProgramResult result = run_program({"--version"});
   EXPECT_EQ(result.status, 0);
-  EXPECT_EQ(result.out.rfind("tandem 0.", 0), 0u) << result.out;
+  const std::string first = fmt::format("tandem {} (commit {})\n", build_info().version, build_info().commit);
+  EXPECT_EQ(result.out.rfind(first, 0), 0u) << result.out;
+  EXPECT_EQ(first.rfind("tandem 0.", 0), 0u) << first;
+  EXPECT_TRUE(contains(result.out, has_cuda ? ", CUDA 1" : ", no CUDA")) << result.out;
+  EXPECT_TRUE(contains(result.out, "WebP")) << result.out;
 }
 
 // Each library costs a start of the program, and must be on the machine. Large or optional ones are opened
