@@ -59,6 +59,10 @@ target_compile_options(tandem_options INTERFACE
   $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-psabi>
   $<$<COMPILE_LANGUAGE:CUDA>:${TANDEM_CUDA_TARGETS} --expt-relaxed-constexpr --extended-lambda
     -Xcompiler=-Wall,-Wextra ${cuda_werror}>)
+# Flag parsing, reports and tests gain nothing from more optimization, and compile in half the time with less. (Measured:
+# a command with five lines of its own takes 12.7 s with -O3, most of it the code of CLI11, and 6.8 s with -O1.)
+set(tandem_light_optimization $<$<NOT:$<CONFIG:Debug>>:-O1>)
+
 if(TANDEM_SANITIZE)
   target_compile_options(tandem_options INTERFACE
     -fsanitize=${TANDEM_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
