@@ -30,6 +30,40 @@ write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/tandem-config-versi
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tandem-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/tandem-config-version.cmake
   cmake/TandemBlas.cmake DESTINATION ${package_dir})
 
+# The library is static: whoever links it links what it uses.
+set(pc_requires fmt openblas libjpeg libpng zlib)
+if(TANDEM_WEBP_LIBRARY)
+  list(APPEND pc_requires libwebp)
+endif()
+list(JOIN pc_requires ", " pc_requires)
+set(pc_libs "-fopenmp -ldl")
+set(pc_cuda 0)
+if(TANDEM_CUDA)
+  set(pc_cuda 1)
+  set(pc_libs "${pc_libs} -L/usr/local/cuda/lib64 -lcudart_static -lpthread -lrt")
+endif()
+file(RELATIVE_PATH prefix_from_pc /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+string(REGEX REPLACE "/$" "" prefix_from_pc ${prefix_from_pc})
+configure_file(cmake/tandem.pc.in ${CMAKE_CURRENT_BINARY_DIR}/tandem.pc @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tandem.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# Man page and completions, made by the program from its own flags.
+if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/apps/tandem/generate.cpp AND NOT CMAKE_CROSSCOMPILING)
+  set(generated_files)
+  foreach(row "man;tandem.1;man/man1" "bash;tandem;bash-completion/completions" "zsh;_tandem;zsh/vendor-completions"
+          "fish;tandem.fish;fish/vendor_completions.d")
+    list(GET row 0 what)
+    list(GET row 1 name)
+    list(GET row 2 folder)
+    set(generated_file ${CMAKE_CURRENT_BINARY_DIR}/generated/${what}/${name})
+    file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/generated/${what})
+    add_custom_command(OUTPUT ${generated_file} COMMAND tandem_app generate ${what} > ${generated_file} VERBATIM)
+    list(APPEND generated_files ${generated_file})
+    install(FILES ${generated_file} DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/${folder} COMPONENT program)
+  endforeach()
+  add_custom_target(tandem_generated ALL DEPENDS ${generated_files})
+endif()
+
 # The reference documentation of the public headers; a warning is an error.
 find_program(TANDEM_DOXYGEN doxygen)
 if(TANDEM_DOXYGEN)
@@ -51,6 +85,16 @@ if(TANDEM_TESTS)
   add_test(NAME Install.Prefix_IsRelocatable
     COMMAND ${install_test} -P ${CMAKE_CURRENT_SOURCE_DIR}/tests/install/install_test.cmake)
   set_tests_properties(Install.Prefix_IsRelocatable PROPERTIES FIXTURES_SETUP installed_prefix TIMEOUT 120)
+  find_program(TANDEM_PKG_CONFIG pkg-config)
+  if(TANDEM_PKG_CONFIG AND NOT TANDEM_SANITIZE)
+    add_test(NAME Install.PkgConfig_Links
+      COMMAND ${install_test} -DPKG_CONFIG=${TANDEM_PKG_CONFIG} -DLIBDIR=${CMAKE_INSTALL_LIBDIR}
+        -P ${CMAKE_CURRENT_SOURCE_DIR}/tests/install/pkg_config_test.cmake)
+    set_tests_properties(Install.PkgConfig_Links PROPERTIES FIXTURES_REQUIRED installed_prefix TIMEOUT 120)
+  endif()
+  add_test(NAME Release.Versions_Agree
+    COMMAND ${CMAKE_COMMAND} -DVERSION=${PROJECT_VERSION} -DSOURCE_DIR=${CMAKE_CURRENT_SOURCE_DIR}
+      -P ${CMAKE_CURRENT_SOURCE_DIR}/tests/install/versions_test.cmake)
   file(GLOB examples CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}/examples examples/*/CMakeLists.txt)
   foreach(example IN LISTS examples)
     get_filename_component(example ${example} DIRECTORY)
