@@ -57,7 +57,8 @@ if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/apps/tandem/generate.cpp AND NOT CMAKE_CRO
     list(GET row 2 folder)
     set(generated_file ${CMAKE_CURRENT_BINARY_DIR}/generated/${what}/${name})
     file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/generated/${what})
-    add_custom_command(OUTPUT ${generated_file} COMMAND tandem_app generate ${what} > ${generated_file} VERBATIM)
+    add_custom_command(OUTPUT ${generated_file} COMMAND tandem_app generate ${what} > ${generated_file}
+                       DEPENDS tandem_app VERBATIM)
     list(APPEND generated_files ${generated_file})
     install(FILES ${generated_file} DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/${folder} COMPONENT program)
   endforeach()
