@@ -44,6 +44,24 @@ if(TANDEM_WEBP_INCLUDE AND TANDEM_WEBP_LIBRARY)
   list(APPEND tandem_private_dependencies $<BUILD_INTERFACE:tandem_webp> $<INSTALL_INTERFACE:webp>)
 endif()
 
+# Optional, and opened at run time: a build needs only their headers, and a program without the libraries says so
+# when it meets such a file. -DTANDEM_TIFF_INCLUDE=OFF or -DTANDEM_HEIF_INCLUDE=OFF leaves one out.
+find_path(TANDEM_TIFF_INCLUDE tiffio.h)
+find_path(TANDEM_HEIF_INCLUDE libheif/heif.h)
+if(TANDEM_TIFF_INCLUDE)
+  # Version 4.5 brought error handlers and memory limits per file.
+  file(STRINGS ${TANDEM_TIFF_INCLUDE}/tiffio.h tandem_tiff_per_file REGEX "TIFFOpenOptionsAlloc")
+endif()
+if(tandem_tiff_per_file)
+  set_source_files_properties(tandem/image/format_tiff.cpp PROPERTIES
+    COMPILE_DEFINITIONS TANDEM_HAS_TIFF=1 INCLUDE_DIRECTORIES ${TANDEM_TIFF_INCLUDE})
+endif()
+if(TANDEM_HEIF_INCLUDE)
+  set_source_files_properties(tandem/image/format_heif.cpp PROPERTIES
+    COMPILE_DEFINITIONS TANDEM_HAS_HEIF=1 INCLUDE_DIRECTORIES ${TANDEM_HEIF_INCLUDE})
+endif()
+list(APPEND tandem_private_dependencies ${CMAKE_DL_LIBS})
+
 if(TANDEM_CUDA)
   find_package(CUDAToolkit REQUIRED)
   find_path(TANDEM_CUDNN_INCLUDE_DIR cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS})

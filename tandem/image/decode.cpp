@@ -1,12 +1,14 @@
 #include "tandem/image/decode.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <initializer_list>
 #include <utility>
 #include <vector>
 
@@ -17,38 +19,102 @@
 namespace tandem {
 namespace {
 
+constexpr size_t signature_bytes = 18;  // enough to recognize every format
+
+using Bytes = std::span<const uint8_t>;
+
+bool has_at(Bytes bytes, size_t at, std::string_view text) {
+  return bytes.size() >= at + text.size() && std::memcmp(bytes.data() + at, text.data(), text.size()) == 0;
+}
+
+bool begins(Bytes bytes, std::string_view text) {
+  return has_at(bytes, 0, text);
+}
+
+// A text may begin with "BM", so the size of the second header must be a known one too.
+bool is_bmp(Bytes bytes) {
+  constexpr uint8_t header_sizes[] = {12, 40, 52, 56, 64, 108, 124};
+  return begins(bytes, "BM") && bytes.size() >= signature_bytes && bytes[15] == 0 && bytes[16] == 0 &&
+         bytes[17] == 0 && std::ranges::find(header_sizes, bytes[14]) != std::end(header_sizes);
+}
+
+bool is_pnm(Bytes bytes) {
+  return bytes.size() >= 3 && bytes[0] == 'P' && std::strchr("2356", bytes[1]) != nullptr && bytes[1] != 0 &&
+         std::strchr(" \t\r\n#", bytes[2]) != nullptr && bytes[2] != 0;
+}
+
+bool is_tiff(Bytes bytes) {
+  using std::string_view_literals::operator""sv;
+  return begins(bytes, "II*\0"sv) || begins(bytes, "MM\0*"sv) || begins(bytes, "II+\0"sv) ||
+         begins(bytes, "MM\0+"sv);
+}
+
+// The brand follows the length and name of the first box.
+bool has_brand(Bytes bytes, std::initializer_list<std::string_view> brands) {
+  return has_at(bytes, 4, "ftyp") &&
+         std::ranges::any_of(brands, [&](std::string_view brand) { return has_at(bytes, 8, brand); });
+}
+
+bool always() {
+  return true;
+}
+bool never() {
+  return false;
+}
+
 struct Format {
+  std::string_view name;
+  bool (*matches)(Bytes bytes);
+  bool (*available)();
   StoredInfo (*info)(const EncodedImage&) = nullptr;
   Image (*decode)(const EncodedImage&) = nullptr;
 };
 
-constexpr size_t signature_bytes = 18;  // enough to recognize every format
+constexpr Format formats[] = {
+    {"JPEG", [](Bytes bytes) { return begins(bytes, "\xFF\xD8\xFF"); }, always, read_jpeg_info, decode_jpeg},
+    {"PNG", [](Bytes bytes) { return begins(bytes, "\x89PNG"); }, always, read_png_info, decode_png},
+    {"WebP", [](Bytes bytes) { return begins(bytes, "RIFF") && has_at(bytes, 8, "WEBP"); }, has_webp,
+     read_webp_info, decode_webp},
+    {"BMP", is_bmp, always, read_bmp_info, decode_bmp},
+    {"PNM", is_pnm, always, read_pnm_info, decode_pnm},
+    {"TIFF", is_tiff, has_tiff, read_tiff_info, decode_tiff},
+    {"HEIC",
+     [](Bytes bytes) {
+       return has_brand(bytes, {"heic", "heix", "heim", "heis", "hevc", "hevx", "hevm", "hevs", "mif1"});
+     },
+     has_heif, read_heif_info, decode_heif},
+    // The same container with another codec, often named .heic too.
+    {"AVIF",
+     [](Bytes bytes) {
+       return has_brand(bytes, {"avif", "avis"});
+     },
+     never},
+};
 
-// The reader for a file that begins with these bytes; null pointers if there is none.
-Format recognize(std::span<const uint8_t> bytes) {
-  const auto begins = [&](std::string_view with) {
-    return bytes.size() >= with.size() && std::memcmp(bytes.data(), with.data(), with.size()) == 0;
-  };
-  if (begins("\xFF\xD8\xFF")) return {read_jpeg_info, decode_jpeg};
-  if (begins("\x89PNG")) return {read_png_info, decode_png};
-  if (begins("RIFF") && bytes.size() >= 12 && std::memcmp(bytes.data() + 8, "WEBP", 4) == 0)
-    return {read_webp_info, decode_webp};
-  // A text may begin with "BM", so the size of the second header must be a known one too.
-  if (begins("BM") && bytes.size() >= signature_bytes && bytes[15] == 0 && bytes[16] == 0 && bytes[17] == 0) {
-    constexpr uint8_t header_sizes[] = {12, 40, 52, 56, 64, 108, 124};
-    if (std::ranges::find(header_sizes, bytes[14]) != std::end(header_sizes))
-      return {read_bmp_info, decode_bmp};
-  }
-  if (bytes.size() >= 3 && bytes[0] == 'P' && std::strchr("2356", bytes[1]) != nullptr && bytes[1] != 0 &&
-      (std::strchr(" \t\r\n#", bytes[2]) != nullptr && bytes[2] != 0))
-    return {read_pnm_info, decode_pnm};
-  return {};
+// The format of a file that begins with these bytes.
+const Format& recognize(Bytes bytes, std::string_view name) {
+  if (bytes.empty())
+    throw DecodeError(SkipKind::damaged, fmt::format("[decode] {}: the file is empty", name));
+  const auto found =
+      std::ranges::find_if(formats, [&](const Format& format) { return format.matches(bytes); });
+  if (found == std::end(formats))
+    throw DecodeError(
+        SkipKind::damaged,
+        fmt::format(
+            "[decode] {}: not an image of a known format (JPEG, PNG, WebP, BMP, PPM, PGM, TIFF, HEIC)",
+            name));
+  if (found->decode == nullptr) fail_no_decoder({bytes, name, 0}, found->name);
+  return *found;
 }
 
-void check_recognized(std::span<const uint8_t> bytes, std::string_view name) {
-  check(!bytes.empty(), "[decode] {}: the file is empty", name);
-  check(recognize(bytes).decode != nullptr,
-        "[decode] {}: not an image of a known format (JPEG, PNG, WebP, BMP, PPM, PGM)", name);
+// Calls f(); what a reader rejects is a damaged file.
+template <class F>
+auto decoding(const F& f) try {
+  return f();
+} catch (const DecodeError&) {
+  throw;
+} catch (const Error& error) {
+  throw DecodeError(SkipKind::damaged, error.what());
 }
 
 EncodedImage to_encoded(std::span<const uint8_t> bytes, std::string_view name, const LoadOptions& options) {
@@ -102,9 +168,21 @@ void check_size(const EncodedImage& file, int64_t width, int64_t height) {
   // that the readers can multiply the number of pixels by a small factor without overflow.
   const uint64_t pixels = uint64_t(width) * uint64_t(height);
   const int64_t limit = std::clamp<int64_t>(file.max_pixels, 0, int64_t(1) << 48);
-  check(pixels <= uint64_t(limit),
-        "[decode] {}: {}x{} is {} pixels, the limit is {} (--max-pixels raises it)", file.name, width, height,
-        pixels, limit);
+  if (pixels > uint64_t(limit))
+    throw DecodeError(SkipKind::too_large,
+                      fmt::format("[decode] {}: {}x{} is {} pixels, the limit is {} (--max-pixels raises it)",
+                                  file.name, width, height, pixels, limit));
+}
+
+void fail_no_decoder(const EncodedImage& file, std::string_view format, std::string_view where) {
+  throw DecodeError(SkipKind::no_decoder,
+                    fmt::format("[decode] {}: no decoder for {} {}", file.name, format, where));
+}
+
+bool can_decode(std::string_view format) {
+  const auto found = std::ranges::find(formats, format, &Format::name);
+  check(found != std::end(formats), "[decode] expected the name of an image format, got '{}'", format);
+  return found->available();
 }
 
 // In place: the write position never passes the read position.
@@ -119,14 +197,14 @@ void blend_over_white(std::vector<uint8_t>& pixels, int channels) {
 }
 
 Image decode_image(std::span<const uint8_t> bytes, std::string_view name, const LoadOptions& options) {
-  check_recognized(bytes, name);
-  Image image = recognize(bytes).decode(to_encoded(bytes, name, options));
+  const Format& format = recognize(bytes, name);
+  Image image = decoding([&] { return format.decode(to_encoded(bytes, name, options)); });
   return options.rgb && image.channels == 1 ? to_rgb(image) : image;
 }
 
 ImageInfo read_image_info(std::span<const uint8_t> bytes, std::string_view name, const LoadOptions& options) {
-  check_recognized(bytes, name);
-  StoredInfo info = recognize(bytes).info(to_encoded(bytes, name, options));
+  const Format& format = recognize(bytes, name);
+  StoredInfo info = decoding([&] { return format.info(to_encoded(bytes, name, options)); });
   if (swaps_axes(info.orientation)) std::swap(info.height, info.width);
   return {info.height, info.width, options.rgb ? 3 : info.channels};
 }
@@ -138,9 +216,10 @@ Image decode_region(std::span<const uint8_t> bytes, std::string_view name, const
 
 Image decode_scaled(std::span<const uint8_t> bytes, std::string_view name, const PixelBox& box,
                     int64_t min_height, int64_t min_width, const LoadOptions& options, Image memory) {
-  check_recognized(bytes, name);
-  if (recognize(bytes).decode == decode_jpeg)
-    return decode_jpeg_box(to_encoded(bytes, name, options), box, min_height, min_width, std::move(memory));
+  if (recognize(bytes, name).decode == decode_jpeg)
+    return decoding([&] {
+      return decode_jpeg_box(to_encoded(bytes, name, options), box, min_height, min_width, std::move(memory));
+    });
   const Image whole = decode_image(bytes, name, options);
   return copy(crop(whole, box));
 }
@@ -154,7 +233,7 @@ Image load_image(const std::filesystem::path& path, const LoadOptions& options) 
   // The first bytes are checked first, so that a video or an endless device is not read to its end.
   std::vector<uint8_t> bytes;
   file.append_to(bytes, signature_bytes);
-  check_recognized(bytes, name);
+  recognize(bytes, name);
   // A regular file is read in one call; a pipe has no size and is read in chunks.
   if (S_ISREG(status.st_mode) && status.st_size > int64_t(bytes.size()))
     file.append_to(bytes, size_t(status.st_size) - bytes.size());

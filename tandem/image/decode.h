@@ -1,5 +1,5 @@
-// Reading image files: JPEG, PNG, BMP, PPM, PGM, and WebP where the build has libwebp. The format is detected
-// from the content, never from the file name. All functions are thread-safe.
+// Reading image files: JPEG, PNG, BMP, PPM, PGM, and WebP, TIFF and HEIC where their libraries are. The
+// format is detected from the content, never from the file name. All functions are thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <span>
 #include <string_view>
 
+#include "tandem/image/decode_error.h"
 #include "tandem/image/image.h"
 
 namespace tandem {
@@ -17,12 +18,16 @@ struct LoadOptions {
   bool rgb = false;                  ///< always three channels: a gray file repeats its channel
 };
 
-/// Whether this build reads WebP. If not, decoding such a file throws an Error that says so.
-bool supports_webp();
+/// Whether images of a format can be decoded here: JPEG, PNG, BMP, PNM, and WebP, TIFF or HEIC if the build
+/// or this machine has their libraries. If not, decoding such a file throws a DecodeError that says so.
+/// Throws Error for other names.
+bool can_decode(std::string_view format);
 
-/// Reads an image file: one channel for a gray file, RGB for any other. EXIF orientation is applied, alpha is
-/// blended over white, 16 bits are rounded to 8, CMYK becomes RGB. Throws a one-line Error that names the
-/// file if it is missing, truncated, damaged, too large or not an image.
+/// Reads an image file: one channel for a gray file, RGB for any other (WebP and HEIC are always RGB). EXIF
+/// orientation is applied, alpha is blended over white, 16 bits are rounded to 8, CMYK becomes RGB. The first
+/// page of a TIFF and the primary image of a HEIC file are read. Throws a DecodeError if the file is
+/// truncated, damaged, too large, not an image or has no decoder here, and Error if it is missing; one line
+/// that names the file.
 Image load_image(const std::filesystem::path& path, const LoadOptions& options = {});
 
 /// The same for bytes in memory; errors refer to them as `name`.
@@ -37,7 +42,7 @@ struct ImageInfo {
   bool operator==(const ImageInfo&) const = default;
 };
 
-/// Reads the header only. Throws Error as decode_image() does.
+/// Reads the header only. Throws DecodeError as decode_image() does.
 ImageInfo read_image_info(std::span<const uint8_t> bytes, std::string_view name,
                           const LoadOptions& options = {});
 

@@ -28,15 +28,29 @@ struct StoredInfo {
 // allocates.
 void check_size(const EncodedImage& file, int64_t width, int64_t height);
 
+// Throws the Error for a format without a decoder: "no decoder for HEIC in this build". `where` may say what
+// is missing instead.
+[[noreturn]] void fail_no_decoder(const EncodedImage& file, std::string_view format,
+                                  std::string_view where = "in this build");
+
+// Whether the optional decoders are there: compiled in and, if they are opened at run time, installed.
+bool has_webp();
+bool has_tiff();
+bool has_heif();
+
 StoredInfo read_jpeg_info(const EncodedImage& file);
 StoredInfo read_png_info(const EncodedImage& file);
 StoredInfo read_webp_info(const EncodedImage& file);
+StoredInfo read_tiff_info(const EncodedImage& file);
+StoredInfo read_heif_info(const EncodedImage& file);
 StoredInfo read_bmp_info(const EncodedImage& file);
 StoredInfo read_pnm_info(const EncodedImage& file);
 
 Image decode_jpeg(const EncodedImage& file);
 Image decode_png(const EncodedImage& file);
 Image decode_webp(const EncodedImage& file);
+Image decode_tiff(const EncodedImage& file);
+Image decode_heif(const EncodedImage& file);
 Image decode_bmp(const EncodedImage& file);
 Image decode_pnm(const EncodedImage& file);
 

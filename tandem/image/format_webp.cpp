@@ -45,7 +45,7 @@ WebPBitstreamFeatures read_header(const EncodedImage& file) {
 
 }  // namespace
 
-bool supports_webp() {
+bool has_webp() {
   return true;
 }
 
@@ -70,16 +70,16 @@ Image decode_webp(const EncodedImage& file) {
 
 #else
 
-bool supports_webp() {
+bool has_webp() {
   return false;
 }
 
 StoredInfo read_webp_info(const EncodedImage& file) {
-  fail("[decode] {}: WebP needs libwebp, which this build does not have", file.name);
+  fail_no_decoder(file, "WebP");
 }
 
 Image decode_webp(const EncodedImage& file) {
-  fail("[decode] {}: WebP needs libwebp, which this build does not have", file.name);
+  fail_no_decoder(file, "WebP");
 }
 
 #endif

@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
 """Writes tests/golden/image: small image files and the pixels PIL reads from them (cases.json, *.raw).
 
-Needs Pillow and NumPy. Run it only to add cases: its output is stored in the repository.
+Needs Pillow and NumPy, tiffcp (libtiff-tools) and heif-enc (libheif-examples, with x265). Run it only to add cases: its
+output is stored in the repository. Arguments are beginnings of file names, such as `tiff heic`: only those are written.
 """
 import io
 import json
 import pathlib
 import struct
+import subprocess
+import sys
+import tempfile
 import zlib
 
 import numpy as np
@@ -18,6 +22,8 @@ JPEG_TOLERANCE = 2  # decoders may round differently
 
 
 def add(name, data, expected, tolerance=0):
+    if sys.argv[1:] and not name.startswith(tuple(sys.argv[1:])):
+        return
     expected = np.asarray(expected, dtype=np.uint8)
     (FOLDER / name).write_bytes(data)
     (FOLDER / (name + ".raw")).write_bytes(expected.tobytes())
@@ -101,6 +107,114 @@ def exif(orientation):
     return block
 
 
+def tiff_by_hand(pixels, tags=(), order="<"):
+    """Writes kinds of TIFF that PIL does not, uncompressed in one strip. `pixels` is height x width x channels."""
+    height, width, channels = pixels.shape
+    bits = pixels.dtype.itemsize * 8
+    raster = pixels.astype(pixels.dtype.newbyteorder(order)).tobytes()
+    entries = {256: (4, [width]), 257: (4, [height]), 258: (3, [bits] * channels), 259: (3, [1]),
+               262: (3, [1 if channels < 3 else 2]), 273: (4, [8]), 277: (3, [channels]), 278: (4, [height]),
+               279: (4, [len(raster)])}
+    entries.update({tag: (3, list(values)) for tag, values in tags})
+    start = 8 + len(raster)
+    extra_at = start + 2 + 12 * len(entries) + 4
+    directory, extra = struct.pack(order + "H", len(entries)), b""
+    for tag in sorted(entries):
+        kind, values = entries[tag]
+        data = struct.pack(f"{order}{len(values)}{'H' if kind == 3 else 'I'}", *values)
+        if len(data) > 4:
+            data, extra = struct.pack(order + "I", extra_at + len(extra)), extra + data
+        directory += struct.pack(order + "HHI", tag, kind, len(values)) + data.ljust(4, b"\0")
+    head = b"II*\0" if order == "<" else b"MM\0*"
+    return head + struct.pack(order + "I", start) + raster + directory + bytes(4) + extra
+
+
+def converted(data, suffix, *command):
+    """The output of a program that reads one file and writes another: `command` has the names IN and OUT."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = f"{folder}/in{suffix[0]}", f"{folder}/out{suffix[1]}"
+        pathlib.Path(source).write_bytes(data)
+        subprocess.run([{"IN": source, "OUT": target}.get(word, word) for word in command], check=True,
+                       stdout=subprocess.DEVNULL)
+        return pathlib.Path(target).read_bytes()
+
+
+def add_tiffs(rgb, gray, rgba, turned, wide, narrow):
+    for name, compression in (("raw", None), ("lzw", "tiff_lzw"), ("deflate", "tiff_adobe_deflate"),
+                              ("packbits", "packbits")):
+        add_pil(f"tiff_{name}.tif", saved(rgb, "TIFF", compression=compression))
+    plain = saved(rgb, "TIFF")
+    add("tiff_jpeg.tif", saved(rgb, "TIFF", compression="jpeg", quality=95), as_pil_reads(
+        saved(rgb, "TIFF", compression="jpeg", quality=95)), 4)
+    for name, flags in (("tiled", ("-t", "-w", "16", "-l", "16")), ("planar", ("-p", "separate")), ("big", ("-8",)),
+                        ("big_endian", ("-B",)), ("rows", ("-r", "3", "-c", "lzw"))):
+        add(f"tiff_{name}.tiff", converted(plain, (".tif", ".tif"), "tiffcp", *flags, "IN", "OUT"), rgb)
+    add_pil("tiff_gray.tif", saved(gray, "TIFF", compression="tiff_lzw"))
+    add_pil("tiff_1_bit.tif", saved(gray.convert("1"), "TIFF", compression="group4"))
+    add_pil("tiff_palette.tif", saved(rgb.quantize(64), "TIFF"))
+    add_pil("tiff_rgba.tif", saved(rgba, "TIFF"))
+    add_pil("tiff_cmyk.tif", saved(rgb.convert("CMYK"), "TIFF"), 1)
+    two_pages = io.BytesIO()
+    rgb.save(two_pages, "TIFF", save_all=True, append_images=[turned])
+    add("tiff_two_pages.tif", two_pages.getvalue(), rgb)
+    for orientation in range(1, 9):
+        data = tiff_by_hand(np.asarray(turned), [(274, [orientation])])
+        add(f"tiff_exif_{orientation}.tif", data, as_pil_reads(saved(turned, "PNG", exif=exif(orientation))))
+    add("tiff_rgb_16.tif", tiff_by_hand(wide[:, :, :3]), narrow[:, :, :3])
+    add("tiff_gray_16.tif", tiff_by_hand(wide[:, :, :1], order=">"), narrow[:, :, 0])
+    add("tiff_gray_16_white_is_zero.tif", tiff_by_hand(wide[:, :, :1], [(262, [0])]), 255 - narrow[:, :, 0])
+    # A fourth channel that is not alpha, as some cameras and programs write it, is ignored.
+    add("tiff_rgbx.tif", tiff_by_hand(np.asarray(rgba), [(338, [0])]), np.asarray(rgba)[:, :, :3])
+
+
+def rotated(heic, quarter_turns):
+    """Adds the property irot (counterclockwise) to the primary image, item 1, of a file by heif-enc."""
+    def boxes(data, at, end):
+        while at < end:
+            size = struct.unpack_from(">I", data, at)[0]
+            yield data[at + 4:at + 8], at, size
+            at += size
+    data = bytearray(heic)
+    find = lambda name, start, end: next((at, size) for kind, at, size in boxes(data, start, end) if kind == name)
+    meta, meta_size = find(b"meta", 0, len(data))
+    iprp, iprp_size = find(b"iprp", meta + 12, meta + meta_size)
+    ipco, ipco_size = find(b"ipco", iprp + 8, iprp + iprp_size)
+    ipma, ipma_size = find(b"ipma", iprp + 8, iprp + iprp_size)
+    iloc, iloc_size = find(b"iloc", meta + 12, meta + meta_size)
+    assert data[ipma + 8:ipma + 12] == bytes(4) and data[ipma + 16:ipma + 18] == b"\0\1"  # small fields, item 1 first
+    properties = len(list(boxes(data, ipco + 8, ipco + ipco_size)))
+    grown = 9 + 1
+    # Version 0: number, reference, base offset (4 bytes), count, and extents of offset and length (4 bytes each).
+    assert data[iloc + 8] == 0 and data[iloc + 12:iloc + 14] == b"\x44\x40"
+    at = iloc + 16
+    for _ in range(struct.unpack_from(">H", data, iloc + 14)[0]):
+        extents = struct.unpack_from(">H", data, at + 8)[0]
+        for extent in range(extents):
+            offset = at + 10 + 8 * extent
+            struct.pack_into(">I", data, offset, struct.unpack_from(">I", data, offset)[0] + grown)
+        at += 10 + 8 * extents
+    for box, size, more in ((meta, meta_size, grown), (iprp, iprp_size, grown), (ipco, ipco_size, 9), (ipma, ipma_size, 1)):
+        struct.pack_into(">I", data, box, size + more)
+    count = data[ipma + 18]
+    data[ipma + 18] = count + 1
+    data[ipma + 19 + count:ipma + 19 + count] = bytes([0x80 | properties + 1])
+    data[ipco + ipco_size:ipco + ipco_size] = struct.pack(">I4sB", 9, b"irot", quarter_turns)
+    return bytes(data)
+
+
+def add_heics(rgb, gray, rgba):
+    def heic(image, *flags):
+        return converted(saved(image, "PNG"), (".png", ".heic"), "heif-enc", *flags, "-o", "OUT", "IN")
+    exact = ("-L", "-p", "chroma=444", "--matrix_coefficients=0")
+    add("heic_rgb.heic", heic(rgb, *exact), rgb, 1)
+    add("heic_rgba.heic", heic(rgba, *exact), as_pil_reads(saved(rgba, "PNG")), 1)
+    add("heic_gray.heic", heic(gray, *exact), gray.convert("RGB"), 2)
+    large = Image.fromarray(scene(64, 96, 3, 5))  # smaller ones become a grid of one tile, whose sides are multiples of 64
+    for turns in (1, 3):
+        add(f"heic_rotated_{90 * turns}.heic", rotated(heic(large, *exact), turns), large.rotate(90 * turns, expand=True), 1)
+    add("heic_lossy.heic", heic(large, "-q", "95", "-p", "chroma=444"), large, 24)
+
+
 def main():
     FOLDER.mkdir(exist_ok=True)
     rgb = Image.fromarray(scene(29, 37, 3, 1))
@@ -177,7 +291,12 @@ def main():
     add_pil("jpeg_long_row.jpg", saved(long_row, "JPEG", quality=90), JPEG_TOLERANCE)
     add_pil("png_long_row.png", saved(long_row, "PNG"))
     add_pil("png_long_column.png", saved(long_row.rotate(90, expand=True), "PNG"))
-    (FOLDER / "cases.json").write_text(json.dumps(CASES, indent=1) + "\n")
+    add_tiffs(rgb, gray, rgba, turned, wide, narrow)
+    add_heics(rgb, gray, rgba)
+    table = FOLDER / "cases.json"
+    written = {case["file"] for case in CASES}
+    kept = [case for case in json.loads(table.read_text()) if case["file"] not in written] if sys.argv[1:] else []
+    table.write_text(json.dumps(kept + CASES, indent=1) + "\n")
 
 
 main()

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "tandem/core/error.h"
+#include "tandem/image/decode.h"
 #include "tests/core/error_text.h"
 
 namespace tandem {
@@ -44,6 +45,15 @@ class TempFolder {
 
 inline std::filesystem::path golden_folder() {
   return std::filesystem::path(TANDEM_SOURCE_DIR) / "tests/golden/image";
+}
+
+// Whether this build decodes a stored file, by the ending of its name.
+inline bool can_decode_file(const std::filesystem::path& path) {
+  const std::string kind = path.extension().string();
+  return kind == ".webp"                     ? can_decode("WebP")
+         : kind == ".tif" || kind == ".tiff" ? can_decode("TIFF")
+         : kind == ".heic"                   ? can_decode("HEIC")
+                                             : kind != ".raw" && kind != ".json";
 }
 
 inline std::vector<uint8_t> read_bytes(const std::filesystem::path& path) {
