@@ -15,6 +15,7 @@
 #include "tandem/data/mnist.h"
 #include "tandem/data/named_set.h"
 #include "tandem/data/photo_options.h"
+#include "tandem/data/photo_split.h"
 #include "tandem/data/skipped_sample.h"
 #include "tandem/data/split.h"
 #include "tandem/data/synthetic/digits.h"

@@ -3,6 +3,7 @@
 
 #include "tandem/image/contact_sheet.h"
 #include "tandem/image/decode.h"
+#include "tandem/image/decode_error.h"
 #include "tandem/image/encode_png.h"
 #include "tandem/image/image.h"
 #include "tandem/image/resize.h"

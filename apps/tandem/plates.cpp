@@ -1,4 +1,4 @@
-// tandem plates: renders the synthetic photographs of clean and dirty plates to files.
+// tandem plates: renders the synthetic photographs of cleaned and dirty plates to files.
 #include "tandem/data/synthetic/plates.h"
 
 #include <fmt/format.h>
@@ -27,10 +27,11 @@ int run(const Flags& flags) {
 }  // namespace
 
 void add_plates_command(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("plates", "Render synthetic photographs of clean and dirty plates");
+  CLI::App* command =
+      app.add_subcommand("plates", "Render synthetic photographs of cleaned and dirty plates");
   command->footer(
-      "Writes PNG files to DIR/train/clean, DIR/train/dirty, DIR/test/clean and DIR/test/dirty. The\n"
-      "same seed gives the same images on every machine; test images do not depend on --train.\n"
+      "Writes PNG files to DIR/train/cleaned, DIR/train/dirty, DIR/test/cleaned and DIR/test/dirty.\n"
+      "The same seed gives the same images on every machine; test images do not depend on --train.\n"
       "Example: tandem plates photos --test 100 && tandem train photos --model resnet18");
   auto flags = std::make_shared<Flags>();
   constexpr std::int64_t max_plates = 10'000'000;

@@ -46,8 +46,7 @@ int run(const Flags& flags) {
         all_failed ? first->path : "", all_failed ? first->error : "");
   if (flags.csv.empty() && flags.json.empty()) fmt::print("{}", predictions_csv(rows, classes));
   if (errors > 0)
-    print_message("{} of {} images could not be read, the first {}\n", errors, rows.size(),
-                  one_line(fmt::format("{}: {}", first->path, first->error)));
+    print_message("Not read: {}; their rows have the reasons\n", count_skipped(unread_files(rows)));
   if (!flags.sheet.empty() && rows.size() > max_sheet_images)
     print_message("The sheet shows the first {} of {} images\n", max_sheet_images, rows.size());
   return 0;
@@ -62,7 +61,7 @@ void add_predict_command(CLI::App& app, Action& action) {
       "read, its row has the reason in a last column, error. The status is 1 only if none can be read.\n"
       "Models for photographs include their transform. For other models, images are converted to gray and\n"
       "resized; models for mnist and digits expect light on dark: use --invert for ink on paper.\n"
-      "Formats: JPEG, PNG, WebP, BMP, PPM, PGM; an idx file gives one row per image it contains.\n"
+      "Formats: JPEG, PNG, WebP, BMP, PPM, PGM, TIFF, HEIC; an idx file gives one row per image.\n"
       "Example: tandem predict runs/plates-resnet18-1/best.safetensors photos --sheet sheet.png");
   auto flags = std::make_shared<Flags>();
   command->add_option("MODEL", flags->model, "Model file, checkpoint or run folder")

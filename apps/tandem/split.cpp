@@ -25,6 +25,9 @@ int run(const Flags& flags) {
              flags.options.link ? "Linked" : "Copied", counts.train + counts.val, counts.classes,
              counts.classes == 1 ? "" : "es", counts.train, (to / "train").string(), counts.val,
              (to / "val").string());
+  if (!counts.skipped.empty())
+    fmt::print(stderr, "Not copied: {}; listed in {}\n", count_skipped(counts.skipped),
+               (to / "not-copied.csv").string());
   return 0;
 }
 

@@ -11,9 +11,11 @@
 
 #include "apps/tandem/command.h"
 #include "tandem/data/dataset_registry.h"
+#include "tandem/files/fetch.h"
 #include "tandem/report/interval.h"
 #include "tandem/text/message.h"
 #include "tandem/train/photo_data.h"
+#include "tandem/train/pretrained.h"
 #include "tandem/train/progress.h"
 #include "tandem/train/run_folder.h"
 #include "tandem/train/signals.h"
@@ -63,23 +65,46 @@ TrainOptions set_options(const Flags& flags, const RunFolder& folder, TrainOptio
   return options;
 }
 
-// The defaults depend on the model, which may be set in any of these places; otherwise the data decides.
+// "auto" if the published weights are in the cache or were fetched; else says so, and "none".
+std::string fetched_or_none(TrainOptions options, std::int64_t training_images) {
+  options.pretrained = "auto";
+  const StartingWeights weights = find_starting_weights(options, [&](const std::string& model) {
+    return fetch_weights(
+        model, weights_fetch_options(options, [](const std::string& line) { print_message("{}\n", line); }));
+  });
+  if (weights.problem.empty()) return "auto";
+  print_message("{}. Get them with: tandem fetch {}\n", random_weights_line(options.model, training_images),
+                options.model);
+  return "none";
+}
+
+// The defaults depend on the model, which may be set in any of these places; otherwise the data decides. They
+// also depend on the number of photographs and the initial weights.
 TrainOptions to_options(const Flags& flags, const std::string& command) {
   const RunFolder folder{run_folder(flags)};
   TrainOptions base;
   base.model.clear();
-  const TrainOptions given = set_options(flags, folder, base);
+  base.pretrained.clear();
+  TrainOptions given = set_options(flags, folder, base);
   const bool photographs = is_photo_data(given.data);
   const DatasetRow* const named = datasets().find(given.data);
-  const std::string model = !given.model.empty() ? given.model
-                            : named              ? named->default_model
-                            : photographs        ? "resnet18"
-                                                 : "mlp";
-  check(flags.preset.empty() || model == "mlp", "[train] --preset {} expects --model mlp, got {}",
-        flags.preset, model);
-  const bool plates = given.data == "plates" && given.pretrained == "none" && model != "mlp";
-  TrainOptions options =
-      set_options(flags, folder, plates ? plates_options(model) : default_options(model, photographs));
+  if (given.model.empty()) given.model = named ? named->default_model : photographs ? "resnet18" : "mlp";
+  check(flags.preset.empty() || given.model == "mlp", "[train] --preset {} expects --model mlp, got {}",
+        flags.preset, given.model);
+  const bool fresh = !flags.resuming || !std::filesystem::exists(folder.checkpoint());
+  const bool published = has_weights(given.model);
+  std::string pretrained = !given.pretrained.empty()            ? given.pretrained
+                           : photographs && !named && published ? "auto"
+                                                                : "none";
+  DefaultsFor data{.photographs = photographs, .frozen = given.freeze};
+  if (photographs && fresh) data.training_images = count_training_photos(given.data, given.limit);
+  if (pretrained == "auto" && published && fresh)
+    pretrained = fetched_or_none(given, data.training_images);
+  else if (pretrained == "none" && published && fresh)
+    print_message("Weights: random\n");
+  data.pretrained = pretrained != "none";
+  TrainOptions options = set_options(flags, folder, default_options(given.model, data));
+  options.pretrained = pretrained;
   options.run_folder = folder.path;
   options.resume = flags.resuming;
   options.accept_changed_data = flags.accept_changed_data;
@@ -190,9 +215,9 @@ void add_train_command(CLI::App& app, Action& action, const std::string& command
   CLI::App* command = app.add_subcommand("train", "Train an image classifier");
   command->footer(
       rare_flags() +
-      "A folder contains photographs (one folder per class, or train/ and val/ with such folders) or idx\n"
-      "files. The model is chosen on val/, else on images held out: every 6th photograph, 10th other image.\n"
-      "Example: tandem train photos --model resnet18 --pretrained auto --freeze --out runs/first");
+      "A folder contains idx files or photographs: one folder per class, or train/ with such folders and\n"
+      "perhaps val/ and test/. The model is chosen on val/, else on every 6th photograph, held out.\n"
+      "Example: tandem train photos --model resnet18 --freeze --out runs/first");
   auto flags = std::make_shared<Flags>();
   for (const TrainField& field : train_fields()) add_field(*command, field, flags);
   command->add_option("--preset", flags->preset, "best: the settings with the best accuracy")

@@ -9,6 +9,7 @@
 #include "tandem/data/cifar10.h"
 #include "tandem/data/mnist.h"
 #include "tandem/data/synthetic/digits.h"
+#include "tandem/data/synthetic/plates_dataset.h"
 
 namespace tandem {
 namespace {
@@ -33,8 +34,10 @@ Registry<DatasetRow>& table() {
            .source = fashion_mnist_source(),
            .load = mnist_format("fashion-mnist")},
           {.name = "plates",
-           .summary = "rendered photographs of clean and dirty plates",
-           .default_model = "resnet18"},
+           .summary = "rendered photographs of cleaned and dirty plates",
+           .default_model = "resnet18",
+           .load_photos = plates_split,
+           .default_photos = 40},
           {.name = "cifar10",
            .summary = "photographs of animals and vehicles, 32x32 RGB, 10 classes",
            .source = cifar10_source(),

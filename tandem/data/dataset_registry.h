@@ -9,6 +9,7 @@
 
 #include "tandem/core/registry.h"
 #include "tandem/data/image_set.h"
+#include "tandem/data/photo_split.h"
 #include "tandem/files/fetch.h"
 
 namespace tandem {
@@ -22,6 +23,9 @@ struct DatasetRow {
   /// images. Null for photographs, whose size depends on the transform.
   std::function<DataSplit(const std::filesystem::path& folder, std::int64_t train)> load = {};
   std::string default_model = "mlp";  ///< the train command's, a name of models()
+  /// For rendered photographs: the data sets, with `train` training images of the seed.
+  std::function<PhotoSplit(std::uint64_t seed, std::int64_t train)> load_photos = {};
+  std::int64_t default_photos = 0;  ///< the number of training images, unless it is given
 
   bool is_photographs() const { return !load; }
 };

@@ -19,8 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 7> extensions{".jpg", ".jpeg", ".png", ".ppm",
-                                                     ".pgm", ".bmp",  ".webp"};
+constexpr std::array<std::string_view, 11> extensions{".jpg",  ".jpeg", ".png",  ".ppm",  ".pgm", ".bmp",
+                                                      ".webp", ".tif",  ".tiff", ".heic", ".heif"};
 
 std::string shown(const fs::path& path) {
   return one_line(path.string());
@@ -75,15 +75,22 @@ struct Level {
   std::size_t next = 0;
 };
 
+SkippedSample skipped_file(const fs::path& path, SkipKind kind) {
+  std::string reason = name_of(kind);
+  if (kind == SkipKind::unknown_type && path.has_extension())
+    reason = fmt::format("unknown type {}", path.extension().string());
+  return {.name = path.string(), .reason = reason, .kind = kind};
+}
+
 // Sorted by folder, then by name, as sorted(os.walk()) does. Iterative: the depth of the tree is not bounded.
-std::vector<fs::path> collect_images(const fs::path& root) {
+ImageList collect_images(const fs::path& root) {
   std::vector<fs::path> files;
   std::vector<Level> levels;
   const auto enter = [&](const fs::path& folder) {
     const FolderId id = id_of(folder);
     if (std::ranges::find(levels, id, &Level::id) != levels.end()) return;  // a cycle of links
     Contents contents = contents_of(folder);
-    std::ranges::copy_if(contents.others, std::back_inserter(files), has_image_name);
+    std::ranges::copy(contents.others, std::back_inserter(files));
     levels.push_back({id, std::move(contents.folders)});
   };
   enter(root);
@@ -99,7 +106,14 @@ std::vector<fs::path> collect_images(const fs::path& root) {
   std::ranges::sort(files, {}, [](const fs::path& file) {
     return std::pair(file.parent_path().native(), file.filename().native());
   });
-  return files;
+  ImageList list;
+  for (const fs::path& file : files) {
+    if (has_image_name(file))
+      list.files.push_back(file);
+    else
+      list.skipped.push_back(skipped_file(file, SkipKind::unknown_type));
+  }
+  return list;
 }
 
 std::string known_extensions() {
@@ -116,13 +130,17 @@ ImageFolder scan_image_folder(const fs::path& root) {
   check(!contents.folders.empty(), "[folder] {}: expected a folder for each class in it, got none{}",
         shown(root), std::ranges::any_of(contents.others, has_image_name) ? ", only images" : "");
   ImageFolder result;
+  for (const fs::path& file : contents.others)
+    result.skipped.push_back(
+        skipped_file(file, has_image_name(file) ? SkipKind::outside_classes : SkipKind::unknown_type));
   for (const fs::path& folder : contents.folders) {
     const auto label = static_cast<std::int32_t>(result.classes.size());
     result.classes.push_back(folder.filename().string());
-    const std::vector<fs::path> files = collect_images(folder);
+    const auto [files, skipped] = collect_images(folder);
     check(!files.empty(), "[folder] {}: class '{}' has no images ({})", shown(root),
           one_line(result.classes.back()), known_extensions());
     result.files.insert(result.files.end(), files.begin(), files.end());
+    result.skipped.insert(result.skipped.end(), skipped.begin(), skipped.end());
     result.labels.resize(result.files.size(), label);
   }
   return result;
@@ -151,14 +169,14 @@ PhotoDataset image_folder(const fs::path& root, const ImageFolderOptions& option
   return {folder.files, folder.labels, folder.classes, options.photos};
 }
 
-std::vector<fs::path> list_images(const fs::path& path) {
+ImageList list_images(const fs::path& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   check(fs::exists(status), "[folder] {}: no such file or folder", shown(path));
-  if (!fs::is_directory(status)) return {path};
-  std::vector<fs::path> files = collect_images(path);
-  check(!files.empty(), "[folder] {}: has no images ({})", shown(path), known_extensions());
-  return files;
+  if (!fs::is_directory(status)) return {.files = {path}};
+  ImageList list = collect_images(path);
+  check(!list.files.empty(), "[folder] {}: has no images ({})", shown(path), known_extensions());
+  return list;
 }
 
 }  // namespace tandem

@@ -43,13 +43,13 @@ void read_all(const Tensor& images, const PhotoRecipe& recipe, F&& read) {
 DecodedImages load_photos(std::span<const std::filesystem::path> files, const PhotoRecipe& recipe,
                           const PhotoDecodeOptions& decode) {
   check_photo_recipe(recipe);
-  DecodedImages decoded{empty_images(files.size(), recipe), std::vector<std::string>(files.size())};
+  DecodedImages decoded{empty_images(files.size(), recipe), std::vector<BadSample>(files.size())};
   read_all(decoded.images, recipe, [&](std::size_t i, std::uint8_t* out, PhotoScratch& scratch) {
     const std::string path = files[i].string();
     try {
       read_photo(path, decode, recipe, {}, out, scratch);
     } catch (const Error& error) {
-      decoded.reasons[i] = reason_without_path(error.what(), path);
+      decoded.bad[i] = bad_sample(error, path, static_cast<std::int32_t>(i));
       std::memset(out, 0, static_cast<std::size_t>(bytes_of(recipe)));
     }
   });
@@ -68,10 +68,9 @@ PhotoSet load_photo_set(const std::vector<std::filesystem::path>& files,
   std::uint8_t* const pixels = decoded.images.data<std::uint8_t>();
   const auto bytes = static_cast<std::size_t>(bytes_of(recipe));
   for (std::size_t i = 0; i < files.size(); ++i) {
-    if (!decoded.reasons[i].empty()) {
-      check(on_bad_image == OnBadImage::skip, "[photos] {}: {}", one_line(files[i].string()),
-            decoded.reasons[i]);
-      set.bad.push_back({static_cast<std::int32_t>(i), files[i].string(), decoded.reasons[i]});
+    if (const BadSample& bad = decoded.bad[i]; !bad.reason.empty()) {
+      check(on_bad_image == OnBadImage::skip, "[photos] {}: {}", one_line(files[i].string()), bad.reason);
+      set.bad.push_back({bad.sample, files[i].string(), bad.reason, bad.kind});
       continue;
     }
     if (kept.size() < i) std::memcpy(pixels + kept.size() * bytes, pixels + i * bytes, bytes);
@@ -80,7 +79,7 @@ PhotoSet load_photo_set(const std::vector<std::filesystem::path>& files,
   }
   check(!kept.empty(),
         "[photos] expected photographs that can be read, got none in {} files, the first {}: {}",
-        files.size(), one_line(files[0].string()), decoded.reasons[0]);
+        files.size(), one_line(files[0].string()), decoded.bad[0].reason);
   const auto count = static_cast<std::int64_t>(kept.size());
   set.images = {
       .images = decoded.images.slice(0, 0, count), .labels = Tensor::from(kept, {count}), .classes = classes};

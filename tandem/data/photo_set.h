@@ -14,8 +14,8 @@
 namespace tandem {
 
 struct DecodedImages {
-  Tensor images;                     // u8, (files, height, width, 3); black where a file could not be read
-  std::vector<std::string> reasons;  // per file, why it could not be read; empty on success
+  Tensor images;               // u8, (files, height, width, 3); black where a file could not be read
+  std::vector<BadSample> bad;  // per file; an empty reason: it was read
 };
 
 DecodedImages load_photos(std::span<const std::filesystem::path> files, const PhotoRecipe& recipe,

@@ -71,21 +71,21 @@ std::int64_t assign_offsets(std::vector<PhotoLocation>& locations) {
 // The sizes of all photographs, or why a file could not be read.
 struct Survey {
   std::vector<PhotoLocation> locations;
-  std::vector<std::string> reasons;  // per file; empty: readable
+  std::vector<BadSample> bad;  // per file; an empty reason: readable
   std::int64_t pixel_bytes = 0;
 };
 
-// Calls f(sample) in parallel for every file without a reason; the message of an Error becomes its reason.
+// Calls f(sample) in parallel for every readable file; an Error makes it a bad one.
 template <class F>
-void try_all(Survey& survey, F&& f) {
+void try_all(Survey& survey, const std::vector<std::filesystem::path>& files, F&& f) {
   parallel_tasks(std::ssize(survey.locations), 1, [&] {
     return [&](std::int64_t i, std::int64_t) {
       const auto sample = static_cast<std::size_t>(i);
-      if (!survey.reasons[sample].empty()) return;
+      if (!survey.bad[sample].reason.empty()) return;
       try {
         f(sample);
       } catch (const Error& error) {
-        survey.reasons[sample] = error.what();
+        survey.bad[sample] = bad_sample(error, files[sample].string(), static_cast<std::int32_t>(i));
       }
     };
   });
@@ -93,8 +93,8 @@ void try_all(Survey& survey, F&& f) {
 
 Survey survey_of(const std::vector<std::filesystem::path>& files, const PhotoDecodeOptions& decode) {
   Survey survey{.locations = std::vector<PhotoLocation>(files.size()),
-                .reasons = std::vector<std::string>(files.size())};
-  try_all(survey, [&](std::size_t sample) {
+                .bad = std::vector<BadSample>(files.size())};
+  try_all(survey, files, [&](std::size_t sample) {
     const PhotoFile file(files[sample].string(), decode);
     survey.locations[sample] = {.height = file.height(), .width = file.width()};
   });
@@ -144,6 +144,10 @@ std::string reason_without_path(std::string_view text, std::string_view path) {
   const std::size_t at = text.find(named);
   const bool first = text.starts_with('[') && at != text.npos && at == text.find(']');
   return std::string(first ? text.substr(at + named.size()) : text);
+}
+
+BadSample bad_sample(const Error& error, std::string_view path, std::int32_t sample) {
+  return {sample, reason_without_path(error.what(), path), skip_kind(error)};
 }
 
 PhotoTable PhotoTable::attach(std::span<const std::byte> memory) {
@@ -254,7 +258,7 @@ PhotoStore::PhotoStore(const std::vector<std::filesystem::path>& files,
   const Regions regions = allocate(names, labels, options.decode, decoded, survey.pixel_bytes);
   if (!decoded) return;
 
-  try_all(survey, [&](std::size_t sample) {
+  try_all(survey, files, [&](std::size_t sample) {
     const PhotoLocation& location = survey.locations[sample];
     const Image photo = PhotoFile(files[sample].string(), options.decode).decode();
     check(photo.height == location.height && photo.width == location.width,
@@ -262,9 +266,9 @@ PhotoStore::PhotoStore(const std::vector<std::filesystem::path>& files,
     std::memcpy(regions.pixels + location.offset, photo.pixels.data(), photo.pixels.size());
   });
   for (std::size_t i = 0; i < files.size(); ++i) {
-    if (survey.reasons[i].empty()) continue;
+    if (survey.bad[i].reason.empty()) continue;
     survey.locations[i].height = 0;
-    bad_.push_back({static_cast<std::int32_t>(i), reason_without_path(survey.reasons[i], files[i].string())});
+    bad_.push_back(survey.bad[i]);
     check(on_bad_image_ == OnBadImage::skip, "[photos] {}: {}", one_line(files[i].string()),
           bad_.back().reason);
   }

@@ -51,6 +51,8 @@ void read_photo(const std::string& path, const PhotoDecodeOptions& decode, const
 
 // "cut short" from "[decode] folder/cat.jpg: cut short".
 std::string reason_without_path(std::string_view text, std::string_view path);
+// Why the photograph `sample` at `path` cannot be read.
+BadSample bad_sample(const Error& error, std::string_view path, std::int32_t sample = -1);
 
 // A view of a store's memory, also in another process.
 class PhotoTable {

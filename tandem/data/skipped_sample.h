@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
+
+#include "tandem/image/decode_error.h"
 
 namespace tandem {
 
@@ -10,13 +13,22 @@ namespace tandem {
 struct BadSample {
   std::int32_t sample = -1;
   std::string reason;
+  SkipKind kind = SkipKind::damaged;
 };
 
-/// A sample that was skipped.
+/// A sample or file that was skipped.
 struct SkippedSample {
-  std::int32_t sample = -1;  ///< index in the data set
+  std::int32_t sample = -1;  ///< index in the data set; -1: a file that is not part of it
   std::string name;          ///< path of the file, or a description of the sample
   std::string reason;
+  SkipKind kind = SkipKind::damaged;
 };
+
+/// The number of skipped files by reason, the most frequent first: "5 files: 3 no decoder for HEIC in this
+/// build, 2 damaged".
+std::string count_skipped(std::span<const SkippedSample> skipped);
+
+/// CSV with the columns path,kind,reason.
+std::string skipped_csv(std::span<const SkippedSample> skipped);
 
 }  // namespace tandem

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tandem/core/check.h"
+#include "tandem/core/write_file.h"
 #include "tandem/data/image_folder.h"
 #include "tandem/files/read_file.h"
 #include "tandem/text/utf8.h"
@@ -22,6 +23,8 @@ namespace fs = std::filesystem;
 std::string shown(const fs::path& path) {
   return one_line(path.string());
 }
+
+constexpr const char* not_copied = "not-copied.csv";
 
 // The temporary folder that holds the files until all of them are written.
 class Staging {
@@ -49,7 +52,9 @@ class Staging {
       ::syncfs(folder);
       ::close(folder);
     }
-    for (const char* part : {"train", "val"}) {
+    std::error_code ignored;
+    for (const char* part : {not_copied, "train", "val"}) {
+      if (part == not_copied && !fs::exists(path() / part, ignored)) continue;
       std::error_code error;
       fs::rename(path() / part, target_ / part, error);
       check(!error, "[split] cannot make {}: {}", shown(target_ / part), error.message());
@@ -114,7 +119,8 @@ SplitCounts split_folder(const fs::path& from, const fs::path& to, const SplitOp
           shown(from), one_line(folder.classes[i]));
 
   Staging staging(to);
-  SplitCounts counts{.classes = folder.classes.size()};
+  SplitCounts counts{.classes = folder.classes.size(), .skipped = folder.skipped};
+  if (!folder.skipped.empty()) write_file("split", staging.path() / not_copied, skipped_csv(folder.skipped));
   std::int64_t index = 0;  // within the class
   for (std::size_t i = 0; i < folder.files.size(); ++i) {
     if (i > 0 && folder.labels[i] != folder.labels[i - 1]) index = 0;

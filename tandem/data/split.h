@@ -4,6 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <vector>
+
+#include "tandem/data/skipped_sample.h"
 
 namespace tandem {
 
@@ -12,11 +15,12 @@ struct SplitOptions {
   bool link = false;       ///< symbolic links to the originals instead of copies
 };
 
-/// The number of classes, and of files in each part.
+/// The number of classes, and of files in each part; what was left out.
 struct SplitCounts {
   std::size_t classes = 0;
   std::size_t train = 0;
   std::size_t val = 0;
+  std::vector<SkippedSample> skipped;  ///< files of `from` in neither part, also listed in TO/not-copied.csv
 };
 
 /// Splits a folder with one subfolder per class. Of each class's files, in the order of scan_image_folder(),

@@ -124,6 +124,10 @@ Result transfer_once(const std::string& address, Transfer& transfer) {
   library.set(curl, CURLOPT_NOSIGNAL, 1L);
   library.set(curl, CURLOPT_USERAGENT, "tandem");
   library.set(curl, CURLOPT_CONNECTTIMEOUT, long{options.connect_timeout_s});
+#if LIBCURL_VERSION_NUM >= 0x075700
+  // After a timeout, do not wait for a name server that does not answer.
+  library.set(curl, CURLOPT_QUICK_EXIT, 1L);
+#endif
   library.set(curl, CURLOPT_LOW_SPEED_LIMIT, 100L);
   library.set(curl, CURLOPT_LOW_SPEED_TIME, long{options.stall_timeout_s});
   library.set(curl, CURLOPT_RESUME_FROM_LARGE, static_cast<curl_off_t>(transfer.resumed_at));

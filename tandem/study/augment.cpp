@@ -61,7 +61,7 @@ StudyData data_for(const StudyOptions& options) {
 
 // The defaults of `tandem train`, with input and output sizes that match the images.
 TrainOptions train_options(const ImageSet& images, const StudyOptions& options) {
-  TrainOptions train = default_options("mlp", false);
+  TrainOptions train = default_options("mlp", {});
   train.layers = {images.image_size(), 200, static_cast<std::int64_t>(images.classes.size())};
   train.transform = Transform::parse(recipe);
   if (!options.devices.empty()) train.device = options.devices.front();

@@ -146,7 +146,8 @@ DataList list_data(const TrainingData& data) {
       list.validation.push_back({validation[i], data.validation_names[i]});
   }
   list.labels_digest = labels.hex_digest();
-  for (const SkippedSample& sample : data.bad) list.unreadable.push_back(sample.name);
+  for (const SkippedSample& sample : data.bad)
+    if (sample.sample >= 0) list.unreadable.push_back(sample.name);
   return parse_data_list(list.to_text(), "data.json");  // as it will be read
 }
 

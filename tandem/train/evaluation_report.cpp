@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "tandem/core/check.h"
 #include "tandem/report/interval.h"
 #include "tandem/text/format_number.h"
+#include "tandem/text/utf8.h"
 #include "tandem/train/evaluate.h"
 #include "tandem/train/photo_data.h"
 #include "tandem/train/training_data.h"
@@ -58,6 +61,18 @@ Table confusion_table(const EvaluationReport& report) {
   return table;
 }
 
+// The number of files that were not read, and a list of them.
+std::string skipped_text(std::span<const SkippedSample> skipped) {
+  constexpr std::size_t max_lines = 20;
+  if (skipped.empty()) return {};
+  std::string text = fmt::format("Not read: {}\n", count_skipped(skipped));
+  for (const SkippedSample& file : skipped.first(std::min(skipped.size(), max_lines)))
+    text += fmt::format("  {}\n", one_line(fmt::format("{}: {}", file.name, file.reason)));
+  if (skipped.size() > max_lines)
+    text += fmt::format("  … and {} more, listed in the JSON result\n", skipped.size() - max_lines);
+  return text;
+}
+
 nlohmann::json finite_or_null(double value) {
   return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
 }
@@ -73,11 +88,11 @@ nlohmann::json interval_json(double share, std::int64_t count) {
 EvaluationReport evaluate_model(Model& model, const std::string& data, const std::string& from) {
   const ModelInfo& info = model.info;
   const std::string& source = data.empty() ? info.data : data;
-  std::int64_t left_out = 0;
+  std::vector<SkippedSample> skipped;
   DataSplit split;
   if (info.expects_photos()) {
     PhotoSet photos = load_test_photos(source, info, data.empty());
-    left_out = std::ssize(photos.bad);
+    skipped = std::move(photos.bad);
     split = {.name = source, .train = {}, .test = std::move(photos.images)};
   } else {
     split = load_split(source, from, {}, 10);
@@ -96,7 +111,7 @@ EvaluationReport evaluate_model(Model& model, const std::string& data, const std
   EvaluationReport report{.model = info.architecture.to_string(),
                           .data = split.name,
                           .images = test.count(),
-                          .left_out = left_out,
+                          .skipped = std::move(skipped),
                           .accuracy = evaluation.accuracy,
                           .loss = evaluation.loss,
                           .top = {},
@@ -113,8 +128,7 @@ std::string evaluation_text(const EvaluationReport& report, const TextStyle& sty
   std::string text =
       fmt::format("{} on {} test images of {}\n\nAccuracy: {}\n", report.model, format_count(report.images),
                   report.data, describe_accuracy(report.accuracy, report.images));
-  if (report.left_out > 0)
-    text += fmt::format("Left out: {} that cannot be read\n", format_count(report.left_out));
+  text += skipped_text(report.skipped);
   for (const TopK& top : report.top)
     text += fmt::format("Top-{}: {}\n", top.k, format_accuracy(top.accuracy, report.images));
   text += fmt::format("Loss: {:.4f}\n\n{}", report.loss, format_table(class_table(report), style));
@@ -128,10 +142,13 @@ std::string evaluation_json(const EvaluationReport& report) {
   nlohmann::ordered_json json{{"model", report.model},
                               {"data", report.data},
                               {"images", report.images},
-                              {"left_out", report.left_out},
+                              {"left_out", report.skipped.size()},
                               {"accuracy", finite_or_null(report.accuracy)},
                               {"accuracy_interval", interval_json(report.accuracy, report.images)},
                               {"loss", finite_or_null(report.loss)}};
+  for (const SkippedSample& file : report.skipped)
+    json["not_read"].push_back(
+        nlohmann::ordered_json{{"path", file.name}, {"kind", name_of(file.kind)}, {"reason", file.reason}});
   for (const TopK& top : report.top) json["top_k"][fmt::format("{}", top.k)] = finite_or_null(top.accuracy);
   const std::size_t count = report.classes.size();
   json["classes"] = nlohmann::json::array();

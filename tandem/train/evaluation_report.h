@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tandem/data/skipped_sample.h"
 #include "tandem/text/table.h"
 #include "tandem/train/metrics.h"
 #include "tandem/train/model_file.h"
@@ -20,7 +21,7 @@ struct TopK {
 struct EvaluationReport {
   std::string model, data;
   std::int64_t images = 0;
-  std::int64_t left_out = 0;  // photographs that could not be read
+  std::vector<SkippedSample> skipped;  // files that were not read
   double accuracy = 0, loss = 0;
   std::vector<TopK> top;
   std::vector<std::string> classes;

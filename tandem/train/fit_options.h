@@ -71,7 +71,9 @@ struct FitOptions {
 
   std::uint64_t seed = 1;             ///< of the order of samples and of the augmentation
   std::optional<Device> device = {};  ///< none: the faster device, measured
-  MatmulPrecision precision = MatmulPrecision::fp32;
+  /// Of matrix products and convolutions on a GPU. None: TF32 for a network with convolutions, else fp32. The
+  /// CPU always computes in fp32.
+  std::optional<MatmulPrecision> precision = {};
   /// On a GPU, replay steps as captured graphs. Turn it off if forward() or the loss reads values on the host
   /// or does something else in every step.
   bool capture_graphs = true;

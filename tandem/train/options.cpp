@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -232,6 +233,22 @@ int parse_worker_count(const std::string& given) {
   return count;
 }
 
+constexpr std::pair<const char*, MatmulPrecision> precisions[] = {
+    {"fp32", MatmulPrecision::fp32}, {"tf32", MatmulPrecision::tf32}, {"bf16", MatmulPrecision::bf16}};
+
+std::string format_precision(MatmulPrecision precision) {
+  for (const auto& [name, value] : precisions)
+    if (value == precision) return name;
+  expect(false);
+  return {};
+}
+
+MatmulPrecision parse_precision(const std::string& given) {
+  for (const auto& [name, value] : precisions)
+    if (given == name) return value;
+  fail("expected one of auto, fp32, tf32, bf16, got '{}'", given);
+}
+
 Device parse_requested_device(const std::string& given) {
   try {
     return parse_device_name(given);
@@ -277,6 +294,21 @@ TrainField validation() {
 const char* data_help() {
   static const std::string text = datasets().list() + ", or a folder";
   return text.c_str();
+}
+
+// At least four steps per epoch, of eight images or more; with few images about 500 steps in all.
+void suit_few_images(TrainOptions& options, const DefaultsFor& data) {
+  constexpr std::int64_t few_images = 500, few_steps = 500, max_epochs = 100;
+  const auto quarter =
+      static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(data.training_images / 4)));
+  options.batch_size = std::min(options.batch_size, std::max<std::int64_t>(quarter, 8));
+  if (data.training_images >= few_images) return;
+  options.schedule = ScheduleKind::cosine;
+  if (data.pretrained) return;
+  const std::int64_t steps = (data.training_images + options.batch_size - 1) / options.batch_size;
+  options.epochs = std::max(options.epochs, std::min(few_steps / steps, max_epochs));
+  options.transform = Transform::parse("crop 0.35 1, flip, jitter 0.4 0.4 0.4 0.1", 1);
+  options.image_size = 64;
 }
 
 std::vector<TrainField> make_fields() {
@@ -333,8 +365,9 @@ std::vector<TrainField> make_fields() {
       integer("max_pixels", &O::max_pixels, 1, max_count, "Reject photographs with more pixels"),
       flag("scaled_decode", &O::scaled_decode,
            "Decode JPEGs at reduced size where possible: faster, not exact"),
-      text("pretrained", &O::pretrained, "PATH", "Initial weights: a .pth or .safetensors file, auto or none",
-           nonempty_text),
+      text("pretrained", &O::pretrained, "PATH",
+           "Initial weights: auto (default: a ResNet on a folder), none or a file", nonempty_text),
+      flag("keep_head", &O::keep_head, "Keep the last layer of the initial weights instead of a new one"),
       flag("freeze", &O::freeze, "Train the last layer only"),
       flag("freeze_bn", &O::freeze_bn, "Freeze the running statistics of batch norms"),
       real("mixup", &O::mixup, 0, false, infinity, "Blend each image with its neighbor: α of Beta; 0: off"),
@@ -346,11 +379,9 @@ std::vector<TrainField> make_fields() {
       optional_text<Device>(
           "device", &O::device, "DEVICE", "auto (the faster one, measured), cpu, cuda or cuda:N",
           [](Device device) { return device.to_string(); }, parse_requested_device),
-      choice("precision", &O::precision,
-             Names<MatmulPrecision>{{"fp32", MatmulPrecision::fp32},
-                                    {"tf32", MatmulPrecision::tf32},
-                                    {"bf16", MatmulPrecision::bf16}},
-             "fp32, tf32 or bf16, for matrix products on a GPU"),
+      optional_text<MatmulPrecision>("precision", &O::precision, "NAME",
+                                     "On a GPU: fp32, tf32, bf16, or auto (tf32 for convolutional networks)",
+                                     format_precision, parse_precision),
   };
 }
 
@@ -435,25 +466,18 @@ TrainOptions read_config(const std::filesystem::path& path, TrainOptions base) {
   return base;
 }
 
-TrainOptions default_options(const std::string& model, bool photographs) {
+TrainOptions default_options(const std::string& model, const DefaultsFor& data) {
   TrainOptions options;
   options.model = model;
-  if (photographs) options.transform = training_transform(1);
-  const TrainingDefaults& defaults = models().get(model).defaults;
+  if (data.photographs) options.transform = training_transform(1);
+  const ModelRow& row = models().get(model);
+  const TrainingDefaults& defaults = row.defaults;
   options.optimizer = defaults.optimizer;
   options.learning_rate = defaults.learning_rate;
   options.batch_size = defaults.batch_size;
   options.epochs = defaults.epochs;
-  return options;
-}
-
-TrainOptions plates_options(const std::string& model) {
-  TrainOptions options = default_options(model, true);
-  options.transform = Transform::parse("crop 0.35 1, flip, jitter 0.4 0.4 0.4 0.1", 1);
-  options.image_size = 64;
-  options.epochs = 100;
-  options.batch_size = 8;
-  options.schedule = ScheduleKind::cosine;
+  if (data.pretrained && !data.frozen) options.learning_rate /= 10;
+  if (data.photographs && data.training_images > 0 && !row.flat_input) suit_few_images(options, data);
   return options;
 }
 
@@ -479,6 +503,8 @@ void check_options(const TrainOptions& options) {
   const bool is_flat = models().get(options.model).flat_input;
   check(!is_flat || (!options.freeze && !options.freeze_bn && options.pretrained == "none"),
         "[train] pretrained, freeze and freeze_bn require a model of images, got {}", options.model);
+  check(!options.keep_head || options.pretrained != "none",
+        "[train] expected pretrained weights whose last layer keep_head keeps, got none");
   check(is_flat || (options.loss == LossKind::cross_entropy && options.dropout == 0),
         "[train] loss mse and dropout require model mlp, got {}", options.model);
   check(!is_flat || options.mix_recipe().empty(),

@@ -42,6 +42,7 @@ struct TrainOptions : FitOptions {
 
   // Convolutional networks.
   std::string pretrained = "none";  // a file of weights, none, or auto: the published weights, downloaded
+  bool keep_head = false;           // the last layer of the pretrained weights, not a new one
   bool freeze = false;              // all but the last layer
   bool freeze_bn = false;           // the running statistics of batch norms
 
@@ -80,12 +81,19 @@ TomlTable to_table(const TrainOptions& options);
 TomlTable to_table(const FitOptions& options);
 TrainOptions read_config(const std::filesystem::path& path, TrainOptions base = {});
 
-// The defaults for a model; photographs are augmented.
-TrainOptions default_options(const std::string& model, bool photographs);
+// What the defaults depend on besides the model.
+struct DefaultsFor {
+  bool photographs = false;
+  std::int64_t training_images = 0;  // of photographs; 0: not known
+  bool pretrained = false;           // whether the run starts from pretrained weights
+  bool frozen = false;               // whether only the last layer is trained
+};
 
-// The defaults for the built-in plates, trained from random weights: many epochs of small batches, because
-// there are few plates, and crops large enough to show the dirt on a plate.
-TrainOptions plates_options(const std::string& model);
+// The defaults for a model. Photographs are augmented. Few photographs get small batches, so that an epoch
+// has several steps, and a learning rate that falls to 0; from random weights they also get small images,
+// many epochs, and crops large enough to show what distinguishes the classes. Pretrained layers are trained
+// with a tenth of the learning rate.
+TrainOptions default_options(const std::string& model, const DefaultsFor& data);
 
 // Applies a preset; "best" is the only one.
 void apply_preset(TrainOptions& options, const std::string& name);

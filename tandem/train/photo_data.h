@@ -1,6 +1,7 @@
-// Photographs for training, validation and test: image folders and the built-in plates.
+// Photographs for training, validation and test: folders and rendered photographs.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "tandem/data/photo_set.h"
@@ -9,18 +10,19 @@
 
 namespace tandem {
 
-// Whether `data` is "plates" or a folder without idx files.
+// Whether `data` is the name of rendered photographs or a folder without idx files.
 bool is_photo_data(const std::string& data);
 
-// A folder contains train/ and val/ or test/, each with one folder per class; if only one of val/ and test/
-// exists, it is both validation and test set. Or it contains the class folders itself: then images 0, 6, 12,
-// … of each class are held out for validation, as split_folder() does. Plates are rendered from the seed. A
-// limit takes the first images, alternating between the classes.
+// The photographs of a folder as find_photos() divides them; without a test set, the validation set is the
+// test set too. Or rendered ones, from the seed. A limit takes the first images, alternating between the
+// classes.
 TrainingData load_photo_data(const TrainOptions& options, const MessageFunction& on_message);
 
-// Labeled photographs with the model's transform, labeled by class name: DATA/test, else DATA/val, else DATA
-// itself. With `as_trained`, a folder that was split for training gives only its validation images. For
-// plates, 500 that are never used in training.
+// The number of training images that load_photo_data() will find. Throws Error as it does.
+std::int64_t count_training_photos(const std::string& data, std::int64_t limit);
+
+// Labeled photographs with the model's transform, labeled by class name, as find_test_photos() finds them.
+// For rendered data the test set, which is never used in training.
 PhotoSet load_test_photos(const std::string& data, const ModelInfo& info, bool as_trained);
 
 }  // namespace tandem

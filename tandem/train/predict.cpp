@@ -42,18 +42,34 @@ Tensor inverted(const Tensor& images) {
   return Tensor::from(pixels, images.shape());
 }
 
-void predict_photos(Model& model, std::span<const std::filesystem::path> files,
-                    const PhotoDecodeOptions& decode, std::vector<Prediction>& all) {
+void predict_photos(Model& model, std::span<const std::filesystem::path> files, const PredictOptions& options,
+                    std::vector<Prediction>& all) {
+  check(!options.invert, "[predict] expected invert = false for a model of photographs, got true");
   constexpr std::size_t batch = 64;  // enough to occupy all cores, small enough for any memory
   const PhotoRecipe recipe = model.info.photo_recipe();
   for (std::size_t begin = 0; begin < files.size(); begin += batch) {
     const auto part = files.subspan(begin, std::min(batch, files.size() - begin));
-    const DecodedImages made = load_photos(part, recipe, decode);
+    const DecodedImages made = load_photos(part, recipe, options.decode);
     std::vector<std::vector<float>> rows = predict_probabilities(*model.module, model.info, made.images);
     for (std::size_t i = 0; i < part.size(); ++i)
-      all.push_back(made.reasons[i].empty()
+      all.push_back(made.bad[i].reason.empty()
                         ? make_prediction(part[i].string(), std::move(rows[i]), model.info.classes)
-                        : Prediction{.path = part[i].string(), .error = made.reasons[i]});
+                        : Prediction{.path = part[i].string(),
+                                     .error = made.bad[i].reason,
+                                     .error_kind = made.bad[i].kind});
+  }
+}
+
+void predict_one_by_one(Model& model, std::span<const std::filesystem::path> files,
+                        const PredictOptions& options, std::vector<Prediction>& all) {
+  for (const std::filesystem::path& file : files) {
+    try {
+      std::vector<Prediction> rows = predict_file(model, file, options);
+      all.insert(all.end(), std::make_move_iterator(rows.begin()), std::make_move_iterator(rows.end()));
+    } catch (const Error& error) {
+      const BadSample bad = bad_sample(error, file.string());
+      all.push_back({.path = file.string(), .error = bad.reason, .error_kind = bad.kind});
+    }
   }
 }
 
@@ -119,35 +135,37 @@ std::vector<Prediction> predict_file(Model& model, const std::filesystem::path& 
 std::vector<Prediction> predict_paths(Model& model, const std::vector<std::string>& paths,
                                       const PredictOptions& options) {
   std::vector<std::filesystem::path> files;
+  std::vector<SkippedSample> skipped;
   for (const std::string& path : paths) {
     std::error_code ignored;
     if (!std::filesystem::is_directory(path, ignored)) {
       files.emplace_back(path);
       continue;
     }
-    const std::vector<std::filesystem::path> found = list_images(path);
-    files.insert(files.end(), found.begin(), found.end());
+    const ImageList found = list_images(path);
+    files.insert(files.end(), found.files.begin(), found.files.end());
+    skipped.insert(skipped.end(), found.skipped.begin(), found.skipped.end());
   }
   std::vector<Prediction> all;
-  if (model.info.expects_photos()) {
-    check(!options.invert, "[predict] expected invert = false for a model of photographs, got true");
-    predict_photos(model, files, options.decode, all);
-    return all;
-  }
-  for (const std::filesystem::path& file : files) {
-    try {
-      std::vector<Prediction> rows = predict_file(model, file, options);
-      all.insert(all.end(), std::make_move_iterator(rows.begin()), std::make_move_iterator(rows.end()));
-    } catch (const Error& error) {
-      all.push_back({.path = file.string(), .error = reason_without_path(error.what(), file.string())});
-    }
-  }
+  if (model.info.expects_photos())
+    predict_photos(model, files, options, all);
+  else
+    predict_one_by_one(model, files, options, all);
+  for (const SkippedSample& file : skipped)
+    all.push_back({.path = file.name, .error = file.reason, .error_kind = file.kind});
   return all;
 }
 
 std::size_t error_count(const std::vector<Prediction>& predictions) {
   return static_cast<std::size_t>(
       std::ranges::count_if(predictions, [](const Prediction& row) { return !row.error.empty(); }));
+}
+
+std::vector<SkippedSample> unread_files(const std::vector<Prediction>& predictions) {
+  std::vector<SkippedSample> files;
+  for (const Prediction& row : predictions)
+    if (!row.error.empty()) files.push_back({.name = row.path, .reason = row.error, .kind = row.error_kind});
+  return files;
 }
 
 std::string predictions_csv(const std::vector<Prediction>& predictions,

@@ -26,13 +26,16 @@ std::vector<Prediction> predict_file(Model& model, const std::filesystem::path& 
 
 /// Predicts files and all images in folders (list_images()), in their order. Models of photographs apply
 /// their own transform and decode batches in parallel; other models treat each file as predict_file() does. A
-/// file that cannot be read gives a Prediction with an error. Throws Error for options that do not fit the
+/// file that cannot be read gives a Prediction with an error, and so do files of unknown type in a folder,
+/// which come last. Throws Error for options that do not fit the
 /// model.
 std::vector<Prediction> predict_paths(Model& model, const std::vector<std::string>& paths,
                                       const PredictOptions& options = {});
 
 /// The number of predictions with an error.
 std::size_t error_count(const std::vector<Prediction>& predictions);
+/// The files without a prediction, and why.
+std::vector<SkippedSample> unread_files(const std::vector<Prediction>& predictions);
 
 /// CSV with the columns path,class,probability,<one column per class> and, if any row has an error, a last
 /// column "error".

@@ -5,7 +5,6 @@
 #include <charconv>
 #include <chrono>
 #include <fstream>
-#include <map>
 #include <utility>
 
 #include "tandem/core/check.h"
@@ -84,16 +83,13 @@ void RunLog::add_steps(const StepRecord& record) {
                           record.learning_rate, record.samples_per_second, record.waited_share));
 }
 
-std::int64_t RunLog::write_bad_images(std::span<const SkippedSample> bad) {
-  std::map<std::string, std::string> reasons;
-  for (const SkippedSample& sample : bad) reasons[sample.name] = sample.reason;
-  if (reasons.empty()) return 0;
-  std::string text = "path,reason\n";
-  for (const auto& [path, reason] : reasons)
-    text += fmt::format("{},{}\n", csv_field(path), csv_field(reason));
-  if (text != bad_images_text_) write_file("train", folder_.bad_images(), text);
+bool RunLog::write_bad_images(std::span<const SkippedSample> bad) {
+  if (bad.empty()) return false;
+  const std::string text = skipped_csv(bad);
+  if (text == bad_images_text_) return false;
+  write_file("train", folder_.bad_images(), text);
   bad_images_text_ = text;
-  return std::ssize(reasons);
+  return true;
 }
 
 void RunLog::write_report(const TrainingReport& report) const {

@@ -34,8 +34,8 @@ class RunLog {
   void add_epoch(const EpochRecord& record);
   void add_steps(const StepRecord& record);
 
-  // Writes the unreadable samples found so far, sorted by path. Returns their number.
-  std::int64_t write_bad_images(std::span<const SkippedSample> bad);
+  // Writes the list of files that were not read, unless it is the one written before. Returns whether it was.
+  bool write_bad_images(std::span<const SkippedSample> bad);
 
   void write_report(const TrainingReport& report) const;
 

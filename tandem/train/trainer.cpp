@@ -16,23 +16,31 @@
 namespace tandem {
 namespace {
 
-// Whether `from` is about the pretrained weights: a file of weights, or data that needs no files.
-bool gives_weights(const TrainOptions& options) {
-  const std::string ending = std::filesystem::path(options.from).extension().string();
-  const DatasetRow* const row = datasets().find(options.data);
-  return options.pretrained == "auto" && !options.from.empty() &&
-         (ending == ".pth" || ending == ".pt" || row == nullptr || !row->source);
+bool has_checkpoint(const TrainOptions& options) {
+  std::error_code ignored;
+  return options.resume && std::filesystem::exists(RunFolder{options.run_folder}.checkpoint(), ignored);
 }
 
-// The file of initial weights; empty if there is none or a checkpoint replaces them.
-std::filesystem::path pretrained_file(const TrainOptions& options, const MessageFunction& on_message) {
-  std::error_code ignored;
-  if (options.resume && std::filesystem::exists(RunFolder{options.run_folder}.checkpoint(), ignored))
-    return {};
-  if (options.pretrained == "none") return {};
-  if (options.pretrained != "auto") return options.pretrained;
-  return fetch_weights(options.model, {.from = gives_weights(options) ? options.from : std::string(),
-                                       .on_message = on_message});
+// Loads the initial weights, unless a checkpoint will replace them, and says which they are.
+void load_starting_weights(Module& model, const TrainOptions& options, const TrainingImages& images,
+                           const MessageFunction& on_message) {
+  if (has_checkpoint(options)) return;
+  const auto log = [&](const std::string& line) {
+    if (on_message) on_message(line);
+  };
+  const StartingWeights weights = find_starting_weights(options, [&](const std::string& name) {
+    return fetch_weights(name, weights_fetch_options(options, on_message));
+  });
+  if (!weights.file.empty()) {
+    load_weights(model, weights.file, options.keep_head);
+    log(fmt::format("Weights: {}, with {} last layer", weights.file.string(),
+                    options.keep_head ? "its" : "a new"));
+    return;
+  }
+  if (!weights.problem.empty()) log(random_weights_line(options.model, images.count()));
+  if (options.freeze)
+    log("Warning: all layers but the last are frozen with random weights, which are features of nothing: "
+        "train all layers, or start from pretrained weights");
 }
 
 std::vector<Fact> weight_facts(const TrainOptions& options) {
@@ -48,6 +56,7 @@ TomlTable config_of(TrainOptions options, const FitOptions& chosen) {
   options.device = chosen.device;
   options.augment_on = chosen.augment_on;
   options.workers = chosen.workers;
+  options.precision = chosen.precision;
   return to_table(options);
 }
 
@@ -89,14 +98,8 @@ TrainResult train(const TrainOptions& given, const FitCallbacks& callbacks) {
     if (!setup.data.validation_note.empty())
       callbacks.on_message("Validation: " + setup.data.validation_note);
   }
-  const std::filesystem::path pretrained = pretrained_file(options, callbacks.on_message);
   const std::unique_ptr<Module> model = new_model(options, images);  // while the GPU warms up
-  if (!pretrained.empty()) {
-    const bool new_head = load_weights(*model, pretrained);
-    if (callbacks.on_message)
-      callbacks.on_message(
-          fmt::format("Pretrained: {}{}", pretrained.string(), new_head ? ", with a new last layer" : ""));
-  }
+  load_starting_weights(*model, options, images, callbacks.on_message);
   setup.options = options;
   setup.options.data_name = setup.data.name;
   setup.options.model_name = options.model;

@@ -124,7 +124,8 @@ TrainingData load_training_data(const TrainOptions& options, const MessageFuncti
 
 std::string data_description(const TrainingData& data) {
   return fmt::format(
-      "Data: {}, {} training{}{} {} images, {}, {} classes", data.name, format_count(data.train.count()),
+      "Data: {}, {} training{}{} {} images, {}, {} classes", data.name,
+      format_count(data.train.count() - data.train.unreadable),
       data.held_out ? fmt::format(", {} validation and ", format_count(data.validation.count())) : " and ",
       format_count(data.test.count()), data.tested_on, image_description(data.train),
       data.train.classes.size());

@@ -32,6 +32,7 @@ struct TrainingImages {
   std::vector<std::string> classes;
   bool photographs = false;                          // of any size, resized by the transform
   std::int64_t height = 0, width = 0, channels = 0;  // of the network's input
+  std::int64_t unreadable = 0;                       // images known to be unreadable before training
 
   std::int64_t count() const { return dataset ? dataset->size() : 0; }
 };
@@ -50,7 +51,8 @@ struct TrainingData {
   std::string tested_on = "test";     // name of the test set
   std::vector<std::string> validation_names;  // paths of the validation images, if they have names
   std::vector<std::string> test_names;        // photographs: paths of the test images
-  std::vector<SkippedSample> bad;  // photographs of the validation and test sets that cannot be read
+  // Photographs of the validation and test sets that cannot be read, and files that are no part of the data.
+  std::vector<SkippedSample> bad;
 };
 
 TrainingData load_training_data(const TrainOptions& options, const MessageFunction& on_message);

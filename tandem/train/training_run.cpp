@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <utility>
 
 #include "tandem/core/check.h"
@@ -65,6 +66,7 @@ void TrainingRun::prepare() {
   options_.workers = choice.workers;
   log(fmt::format("Device: {} ({})", choice.device.to_string(), choice.reason));
   state_.emplace(model_, options_, data_.train, setup_.input, choice.device, callbacks_.on_message, timeline);
+  options_.precision = state_->task().precision;
   const TomlTable config = setup_.config(options_);
   folder_ = make_run_folder(options_.run_folder, options_.data_name, options_.model_name);
   lock_ = lock_run_folder(folder_, options_.resume);
@@ -72,7 +74,7 @@ void TrainingRun::prepare() {
   data_digest_ = data_list_.digest();
   checkpoints_.emplace(folder_, config, model_, options_.save_every_seconds, timeline);
   if (options_.resume) resume(config);
-  log("Engine: " + state_->engine().description());
+  log("Engine: " + engine_description());
   if (!options_.transform.empty())
     log(fmt::format("Augmentation: {}; {}", options_.transform.to_string(),
                     state_->task().source.description()));
@@ -84,10 +86,21 @@ void TrainingRun::prepare() {
   write_file("train", folder_.data(), data_list_.to_text());
   run_log_.emplace(folder_, data_.validated_on, names_of(options_.metrics), position_.records,
                    position_.epoch * batches().steps() + position_.step);
+  list_bad_images();
   unlogged_.sums_before = position_.sums;
   seconds_before_ = position_.total_seconds;
   warn(data_warnings(data_));
   run_watch_ = {};
+}
+
+// With the precision of the products where the device has several.
+std::string TrainingRun::engine_description() {
+  const MatmulPrecision precision = state_->task().precision;
+  const char* const products = !options_.device->is_cuda()          ? ""
+                               : precision == MatmulPrecision::tf32 ? ", products in TF32"
+                               : precision == MatmulPrecision::bf16 ? ", products in bf16"
+                                                                    : ", products in fp32";
+  return state_->engine().description() + products;
 }
 
 void TrainingRun::resume(const TomlTable& config) {
@@ -269,7 +282,7 @@ void TrainingRun::write_report(const TrainResult& result, const Evaluation* test
                                      .facts = setup_.facts,
                                      .result = result,
                                      .tested = tested,
-                                     .engine = state_->engine().description(),
+                                     .engine = engine_description(),
                                      .augmentation = state_->task().source.description(),
                                      .parameters = model_.parameters()}));
   report_ms_ = watch.elapsed_ms();
@@ -330,7 +343,7 @@ void TrainingRun::finish_epoch() {
     checkpoints_->keep_best(model_, model_info(record));
   }
   run_log_->add_epoch(record);
-  run_log_->write_bad_images(bad_images());
+  list_bad_images();
   if (checkpoints_->is_due_after_epoch()) write_checkpoint();
   if (callbacks_.on_epoch) callbacks_.on_epoch(record);
 }
@@ -353,10 +366,19 @@ ModelInfo TrainingRun::model_info(const EpochRecord& record) const {
 
 std::vector<SkippedSample> TrainingRun::bad_images() const {
   if (!data_.train.photographs) return {};
-  std::vector<SkippedSample> all = data_.bad;
-  const std::vector<SkippedSample> found = state_->task().source.skipped();
-  all.insert(all.end(), found.begin(), found.end());
-  return all;
+  std::map<std::string, SkippedSample> all;  // a file may be in two sets
+  for (const SkippedSample& sample : data_.bad) all.insert({sample.name, sample});
+  for (const SkippedSample& sample : state_->task().source.skipped()) all.insert({sample.name, sample});
+  std::vector<SkippedSample> sorted;
+  for (const auto& [name, sample] : all) sorted.push_back(sample);
+  return sorted;
+}
+
+// Lists the files that were not read; says so when there are new ones.
+void TrainingRun::list_bad_images() {
+  const std::vector<SkippedSample> bad = bad_images();
+  if (run_log_->write_bad_images(bad))
+    log(fmt::format("Not read: {}; listed in {}", count_skipped(bad), folder_.bad_images().string()));
 }
 
 // ---- after the last epoch
@@ -400,9 +422,7 @@ TrainResult TrainingRun::finish() {
   result.test_accuracy = tested.accuracy;
   result.test_loss = tested.loss;
   write_report(result, &tested);
-  if (const std::int64_t bad = run_log_->write_bad_images(bad_images()); bad > 0)
-    log(fmt::format("Left out: {} photograph{} that could not be read, listed in {}", format_count(bad),
-                    bad == 1 ? "" : "s", folder_.bad_images().string()));
+  list_bad_images();
   return result;
 }
 

@@ -48,6 +48,7 @@ class TrainingRun {
   bool check_data_changed(const TensorFile& checkpoint) const;
   void restart_epoch();
   CheckpointTexts checkpoint_texts() const;
+  std::string engine_description();
   TrainResult run_epochs();
   int run_epoch();
   void run_chunk();
@@ -68,6 +69,7 @@ class TrainingRun {
   void write_report(const TrainResult& result, const Evaluation* tested);
   void write_checkpoint();
   void warn(const std::vector<std::string>& warnings);
+  void list_bad_images();
   bool should_stop_early() const;
   double elapsed_seconds() const { return seconds_before_ + run_watch_.elapsed_ms() / 1000; }
   const BatchPlan& batches() const { return state_->task().batches(); }

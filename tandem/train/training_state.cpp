@@ -88,6 +88,16 @@ std::unique_ptr<Module> new_model(const TrainOptions& options, const TrainingIma
   return model;
 }
 
+bool has_convolutions(const Module& model) {
+  return std::ranges::any_of(model.parameters(),
+                             [](const NamedTensor& named) { return named.tensor.rank() == 4; });
+}
+
+MatmulPrecision precision_for(const FitOptions& options, const Module& model, Device device) {
+  if (options.precision) return *options.precision;
+  return device.is_cuda() && has_convolutions(model) ? MatmulPrecision::tf32 : MatmulPrecision::fp32;
+}
+
 TrainingState::TrainingState(Module& model, const FitOptions& options, const TrainingImages& images,
                              const ImageInput& input, Device device, const MessageFunction& on_message,
                              Timeline* timeline)
@@ -101,7 +111,7 @@ TrainingState::TrainingState(Module& model, const FitOptions& options, const Tra
             .learning_rate = options.learning_rate,
             .loss = options.loss,
             .label_smoothing = options.label_smoothing,
-            .precision = options.precision,
+            .precision = precision_for(options, model_, device),
             .input = input,
             .mix = options.mix_recipe(),
             .loss_function = options.loss_function,

@@ -19,6 +19,11 @@ ImageInput input_of(const TrainOptions& options, const TrainingImages& images);
 // check_model_fits_data().
 std::unique_ptr<Module> new_model(const TrainOptions& options, const TrainingImages& images);
 
+// Whether the model has convolutions: a parameter with four dimensions.
+bool has_convolutions(const Module& model);
+// The precision as asked for, or the one that suits the model on this device.
+MatmulPrecision precision_for(const FitOptions& options, const Module& model, Device device);
+
 class TrainingState {
  public:
   // The state before the first step: moves the model, which must outlive it, to the device. `on_message`

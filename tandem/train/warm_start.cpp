@@ -52,10 +52,13 @@ void warm_up(Device device, bool convolves, MatmulPrecision precision) {
 
 std::future<void> start_warm_up(const FitOptions& options, bool convolves) {
   if (!has_cuda || options.device == cpu_device) return {};
-  return std::async(std::launch::async, [device = options.device, convolves, precision = options.precision] {
-    if (device) require_available(*device);
-    if (device || cuda_device_count() > 0) warm_up(device.value_or(cuda_device()), convolves, precision);
-  });
+  return std::async(
+      std::launch::async,
+      [device = options.device, convolves,
+       precision = options.precision.value_or(convolves ? MatmulPrecision::tf32 : MatmulPrecision::fp32)] {
+        if (device) require_available(*device);
+        if (device || cuda_device_count() > 0) warm_up(device.value_or(cuda_device()), convolves, precision);
+      });
 }
 
 }  // namespace tandem

@@ -85,8 +85,9 @@ TEST_F(BadInput, Augment) {
   expect_usage("augment", {"photo.png", "-o", "out.png", "--augment", "rotate 5 -5"},
                "--augment: rotate: expected the lower bound first, got 5 to -5");
   put_bytes(folder_ / "text.png", "no picture");
-  expect_failure(1, {"augment", "photo.png", "text.png", "-o", "out.png"},
-                 "[decode] text.png: not an image of a known format (JPEG, PNG, WebP, BMP, PPM, PGM)");
+  expect_failure(
+      1, {"augment", "photo.png", "text.png", "-o", "out.png"},
+      "[decode] text.png: not an image of a known format (JPEG, PNG, WebP, BMP, PPM, PGM, TIFF, HEIC)");
   expect_failure(1, {"augment", "none.png", "-o", "out.png"}, "[decode] none.png: no such file");
   expect_failure(1, {"augment", "photo.png", "-o", "photo.png/out.png"},
                  "[augment] cannot write photo.png/out.png: Not a directory");
@@ -174,7 +175,7 @@ TEST_F(BadInput, UnreadablePhotos_AreErrors) {
   put_bytes(folder_ / "empty.png", "");
   expect_bad_photo("empty.png", "the file is empty");
   put_bytes(folder_ / "text.jpg", "This is no photograph.");
-  expect_bad_photo("text.jpg", "not an image of a known format (JPEG, PNG, WebP, BMP, PPM, PGM)");
+  expect_bad_photo("text.jpg", "not an image of a known format (JPEG, PNG, WebP, BMP, PPM, PGM, TIFF, HEIC)");
   put_bytes(folder_ / "huge.png", png_header(100000, 100000));
   expect_bad_photo("huge.png",
                    "100000x100000 is 10000000000 pixels, the limit is 179000000 (--max-pixels raises it)");

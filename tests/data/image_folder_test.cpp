@@ -39,6 +39,22 @@ TEST_F(ImageFolderTest, Scan_SortsClassesAndFilesBytewise) {
   EXPECT_EQ(names(folder.files), (Names{"Zebra/z.Jpeg", "cat/a.pgm", "cat/b.webp", "cat/sub/a.bmp",
                                         "cat/sub dir/c.ppm", "dog/10.jpg", "dog/2.PNG", "ä/ü.jpeg"}));
   EXPECT_EQ(folder.labels, (std::vector<std::int32_t>{0, 1, 1, 1, 1, 2, 2, 3}));
+  ASSERT_EQ(folder.skipped.size(), 2u);
+  EXPECT_EQ(folder.skipped[0].name, (root_ / "loose.png").string());
+  EXPECT_EQ(folder.skipped[0].kind, SkipKind::outside_classes);
+  EXPECT_EQ(folder.skipped[1].name, (root_ / "Zebra/notes.txt").string());
+  EXPECT_EQ(folder.skipped[1].reason, "unknown type .txt");
+  EXPECT_EQ(count_skipped(folder.skipped), "2 files: 1 outside the class folders, 1 unknown type");
+  EXPECT_EQ(skipped_csv(folder.skipped), "path,kind,reason\n" + folder.skipped[0].name +
+                                             ",outside the class folders,outside the class folders\n" +
+                                             folder.skipped[1].name + ",unknown type,unknown type .txt\n");
+}
+
+TEST_F(ImageFolderTest, Scan_FindsEveryKnownType) {
+  const Names known{"a/1.BMP", "a/2.HEIC", "a/3.Heif", "a/4.JPEG", "a/5.jpg", "a/6.PGM",
+                    "a/7.png", "a/8.ppm",  "a/9.TIF",  "a/A.tiff", "a/B.WebP"};
+  for (const std::string& name : known) add(name);
+  EXPECT_EQ(names(scan_image_folder(root_.path()).files), known);
 }
 
 TEST_F(ImageFolderTest, Scan_SortsFoldersByTheirWholePath) {
@@ -85,8 +101,10 @@ TEST_F(ImageFolderTest, Scan_BadFolders_Throw) {
             "[folder] " + root() + ": expected a folder for each class in it, got none, only images");
   add("cat/a.png");
   add("line\nend/readme.txt");
-  EXPECT_EQ(error_of(),
-            "[folder] " + root() + ": class 'line end' has no images (jpg, jpeg, png, ppm, pgm, bmp, webp)");
+  EXPECT_EQ(
+      error_of(),
+      "[folder] " + root() +
+          ": class 'line end' has no images (jpg, jpeg, png, ppm, pgm, bmp, webp, tif, tiff, heic, heif)");
   EXPECT_EQ(error_text([&] { scan_image_folder(root_ / "none"); }),
             "[folder] " + root() + "/none: cannot be read: No such file or directory");
   EXPECT_EQ(error_text([&] { scan_image_folder(root_ / "loose.png"); }),
@@ -104,11 +122,14 @@ TEST_F(ImageFolderTest, Scan_FolderWithoutPermission_Throws) {
 
 TEST_F(ImageFolderTest, ListImages_OfAFolderOrFile) {
   for (const char* name : {"b.png", "sub/a.jpg", "notes.txt"}) add(name);
-  EXPECT_EQ(names(list_images(root_.path())), (Names{"b.png", "sub/a.jpg"}));
-  EXPECT_EQ(names(list_images(root_ / "notes.txt")), Names{"notes.txt"});
+  EXPECT_EQ(names(list_images(root_.path()).files), (Names{"b.png", "sub/a.jpg"}));
+  ASSERT_EQ(list_images(root_.path()).skipped.size(), 1u);
+  EXPECT_EQ(list_images(root_.path()).skipped[0].name, (root_ / "notes.txt").string());
+  EXPECT_EQ(names(list_images(root_ / "notes.txt").files), Names{"notes.txt"});
   fs::create_directory(root_ / "empty");
   EXPECT_EQ(error_text([&] { list_images(root_ / "empty"); }),
-            "[folder] " + root() + "/empty: has no images (jpg, jpeg, png, ppm, pgm, bmp, webp)");
+            "[folder] " + root() +
+                "/empty: has no images (jpg, jpeg, png, ppm, pgm, bmp, webp, tif, tiff, heic, heif)");
   EXPECT_EQ(error_text([&] { list_images(root_ / "none"); }),
             "[folder] " + root() + "/none: no such file or folder");
 }

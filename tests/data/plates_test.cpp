@@ -101,7 +101,7 @@ TEST(Plates, WritePlates_MakesAnImageFolder) {
   write_plates(folder / "p", {.train = 3, .test = 5, .size = 32});
   const ImageFolder train = scan_image_folder(folder / "p/train"),
                     test = scan_image_folder(folder / "p/test");
-  EXPECT_EQ(train.classes, (std::vector<std::string>{"clean", "dirty"}));
+  EXPECT_EQ(train.classes, (std::vector<std::string>{"cleaned", "dirty"}));
   EXPECT_EQ(train.labels, (std::vector<std::int32_t>{0, 0, 0, 1, 1, 1}));
   EXPECT_EQ(test.labels, (std::vector<std::int32_t>{0, 0, 0, 1, 1}));
   EXPECT_EQ(load_image(folder / "p/train/dirty/dirty-000002.png"), render_plate(1, 2, true, 32));
@@ -113,7 +113,7 @@ TEST(Plates, WritePlates_MakesAnImageFolder) {
   put_bytes(folder / "file", "x");
   EXPECT_EQ(
       error_text([&] { write_plates(folder / "file" / "p", {.train = 1, .test = 0}); }),
-      "[plates] cannot make the folder " + (folder / "file/p/train/clean").string() + ": Not a directory");
+      "[plates] cannot make the folder " + (folder / "file/p/train/cleaned").string() + ": Not a directory");
 }
 
 }  // namespace

@@ -48,6 +48,14 @@ TEST_F(SplitTest, Default_HoldsOutEverySixthFile) {
   EXPECT_EQ(std::distance(fs::directory_iterator(root_ / "to"), {}), 2);
 }
 
+TEST_F(SplitTest, FilesThatAreNoImages_AreListed) {
+  for (const char* name : {"a/0.png", "a/1.HEIC", "a/notes.txt", "loose.jpg"}) add(name);
+  const SplitCounts counts = split_folder(root_ / "from", root_ / "to");
+  EXPECT_EQ(count_skipped(counts.skipped), "2 files: 1 outside the class folders, 1 unknown type");
+  EXPECT_EQ(get_bytes(root_ / "to/not-copied.csv"), skipped_csv(counts.skipped));
+  EXPECT_EQ(below("to"), (Names{"not-copied.csv", "train/a/1.HEIC", "val/a/0.png"}));
+}
+
 TEST_F(SplitTest, SpecialNamesAndNestedFolders_AreKept) {
   for (const char* name : {"a b/it's \"1\".png", "a b/line\nend.png", "a b/ü/x.png"}) add(name);
   split_folder(root_ / "from" / "", root_ / "to", {.every = 2});

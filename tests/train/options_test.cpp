@@ -107,15 +107,18 @@ TEST(TrainOptions, IncompatibleValues_AreErrors) {
             "[train] pretrained, freeze and freeze_bn require a model of images, got mlp");
   EXPECT_EQ(error_text([] { check_options({.model = "cnn", .dropout = 0.5}); }),
             "[train] loss mse and dropout require model mlp, got cnn");
+  EXPECT_EQ(error_text([] { check_options({.model = "cnn", .keep_head = true}); }),
+            "[train] expected pretrained weights whose last layer keep_head keeps, got none");
   EXPECT_EQ(
       error_text([] { check_options({.model = "cnn", .pretrained = "auto"}); }),
       "[train] expected a file or none as pretrained for cnn, got auto: no weights are published for it");
 }
 
 TEST(TrainOptions, Defaults_DependOnTheModel) {
-  EXPECT_EQ(differing_keys(default_options("mlp", false), TrainOptions()),
+  EXPECT_EQ(differing_keys(default_options("mlp", {}), TrainOptions()),
             std::vector<std::string>{"lr (0.5, was 0.1)"});
-  const TrainOptions cnn = default_options("cnn", false), resnet = default_options("resnet34", true);
+  const TrainOptions cnn = default_options("cnn", {}),
+                     resnet = default_options("resnet34", {.photographs = true});
   EXPECT_EQ(cnn.optimizer, "adam");
   EXPECT_EQ(cnn.batch_size, 64);
   EXPECT_TRUE(cnn.transform.empty());
@@ -125,14 +128,51 @@ TEST(TrainOptions, Defaults_DependOnTheModel) {
   check_options(resnet);
 }
 
-TEST(TrainOptions, PlatesDefaults_ManyEpochsOfSmallBatches) {
-  const TrainOptions plates = plates_options("cnn");
-  EXPECT_EQ(plates.model, "cnn");
-  EXPECT_EQ(plates.image_size, 64);
-  EXPECT_EQ(plates.batch_size, 8);
-  EXPECT_EQ(plates.epochs, 100);
-  EXPECT_EQ(plates.photo_transform().photo().crop_scale.min, 0.35);
-  check_options(plates);
+TEST(TrainOptions, FewPhotographs_GetManyEpochsOfSmallBatches) {
+  for (const char* const model : {"cnn", "resnet18"})
+    for (const std::int64_t images : {4, 34, 40}) {
+      const TrainOptions few = default_options(model, {.photographs = true, .training_images = images});
+      EXPECT_EQ(few.image_size, 64);
+      EXPECT_EQ(few.batch_size, 8);
+      EXPECT_EQ(few.epochs, 100);
+      EXPECT_EQ(few.schedule, ScheduleKind::cosine);
+      EXPECT_EQ(few.learning_rate, 1e-3);
+      EXPECT_EQ(few.photo_transform().photo().crop_scale.min, 0.35);
+      check_options(few);
+    }
+  const auto resnet = [](std::int64_t images) {
+    return default_options("resnet18", {.photographs = true, .training_images = images});
+  };
+  EXPECT_EQ(resnet(100).batch_size, 16);
+  EXPECT_EQ(resnet(320).batch_size, 32);
+  EXPECT_EQ(resnet(320).epochs, 50);
+  EXPECT_EQ(resnet(5000).epochs, 25);
+  EXPECT_EQ(resnet(5000).image_size, 224);
+  EXPECT_EQ(resnet(5000).schedule, ScheduleKind::constant);
+}
+
+TEST(TrainOptions, FewPhotographsAndPretrainedWeights_KeepTheImageSize) {
+  DefaultsFor data{.photographs = true, .training_images = 34, .pretrained = true};
+  const TrainOptions tuned = default_options("resnet18", data);
+  EXPECT_EQ(tuned.image_size, 224);
+  EXPECT_EQ(tuned.batch_size, 8);
+  EXPECT_EQ(tuned.epochs, 25);
+  EXPECT_EQ(tuned.schedule, ScheduleKind::cosine);
+  EXPECT_DOUBLE_EQ(tuned.learning_rate, 1e-4);
+  data.frozen = true;
+  EXPECT_DOUBLE_EQ(default_options("resnet18", data).learning_rate, 1e-3);
+}
+
+TEST(TrainOptions, Precision_IsAutoUnlessGiven) {
+  TrainOptions options;
+  const TrainField& field = train_field("precision");
+  EXPECT_EQ(field.get(options), TomlValue(std::string("auto")));
+  field.set(options, TomlValue(std::string("tf32")));
+  EXPECT_EQ(options.precision, MatmulPrecision::tf32);
+  field.set(options, TomlValue(std::string("auto")));
+  EXPECT_EQ(options.precision, std::nullopt);
+  EXPECT_EQ(error_text([&] { field.set(options, TomlValue(std::string("fp16"))); }),
+            "expected one of auto, fp32, tf32, bf16, got 'fp16'");
 }
 
 TEST(TrainOptions, Augment_AcceptsBothKindsOfRecipe) {

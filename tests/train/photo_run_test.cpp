@@ -21,7 +21,7 @@ namespace {
 class PhotoRun : public testing::Test {
  protected:
   PhotoRun() {
-    options_ = default_options("cnn", true);
+    options_ = default_options("cnn", {.photographs = true});
     options_.data = (folder_ / "photos").string();
     options_.image_size = 16;
     options_.epochs = 2;
@@ -217,10 +217,14 @@ TEST_F(PhotoRun, UnreadableImages_AreSkippedAndListed) {
   run("run", false,
       {.on_message = [&](const std::string& line) { messages.push_back(line); }, .on_epoch = link});
   EXPECT_TRUE(std::filesystem::equivalent(folder_ / "run/bad-images.csv", folder_ / "written once.csv"));
-  EXPECT_EQ(messages.back(),
-            "Left out: 2 photographs that could not be read, listed in " + path("run/bad-images.csv"));
+  EXPECT_EQ(
+      std::ranges::count(messages, "Not read: 2 files: 2 damaged; listed in " + path("run/bad-images.csv")),
+      1);
+  EXPECT_NE(
+      std::ranges::find(messages, "Data: photos, 12 training and 4 validation images, 16x16 RGB, 2 classes"),
+      messages.end());
   const std::string list = get_bytes(folder_ / "run/bad-images.csv");
-  EXPECT_EQ(list.substr(0, 12), "path,reason\n");
+  EXPECT_EQ(list.substr(0, 17), "path,kind,reason\n");
   EXPECT_NE(list.find("\"" + path("photos/train/red/cut \"\"short\"\",\n.png") + "\","), std::string::npos)
       << list;
   EXPECT_NE(list.find(path("photos/val/blue/größe.jpg") + ","), std::string::npos) << list;
@@ -243,9 +247,15 @@ TEST_F(PhotoRun, FoldersWithoutData_AreErrors) {
   EXPECT_EQ(run_error(), "[photos] " + path("photos") + ": expected two or more classes, got one: 'blue'");
   std::filesystem::remove_all(folder_ / "photos");
   write_photos(folder_ / "photos/train", 2);
-  EXPECT_EQ(run_error(), "[photos] " + path("photos") +
-                             ": expected two or more classes, got one: 'train' (expected val/ or test/ "
-                             "beside train/)");
+  std::filesystem::rename(folder_ / "photos/train", folder_ / "photos/x");
+  std::filesystem::rename(folder_ / "photos/x/red", folder_ / "photos/train");
+  std::filesystem::remove_all(folder_ / "photos/x");
+  EXPECT_EQ(run_error(),
+            "[photos] " + path("photos") +
+                ": expected two or more classes, got one: 'train' (expected one folder per class "
+                "in it)");
+  std::filesystem::remove_all(folder_ / "photos");
+  write_photos(folder_ / "photos/train", 2);
   write_photos(folder_ / "photos/val", 1, 0, "blue", "green");
   EXPECT_EQ(run_error(), "[photos] " + path("photos/val") +
                              ": class 'green' is not one of the 2 known classes: blue, red");
@@ -283,7 +293,7 @@ TEST_F(PhotoRun, Plates_NeedNoFiles) {
   options_.data = "plates";
   options_.limit = 4;
   const TrainingData data = load_training_data(options_, {});
-  EXPECT_EQ(data.train.classes, (std::vector<std::string>{"clean", "dirty"}));
+  EXPECT_EQ(data.train.classes, (std::vector<std::string>{"cleaned", "dirty"}));
   EXPECT_EQ(data.train.count(), 4);
   EXPECT_EQ(data.train.dataset->image(3).height, 480);
   EXPECT_EQ(data.train.dataset->label(3), 1);
@@ -309,6 +319,18 @@ TEST_F(PhotoRun, PretrainedAuto_TakesWeightsFromTheGivenFile) {
   EXPECT_TRUE(text.ends_with(": the file has only 10 of 46830571 bytes")) << text;
 }
 
+TEST_F(PhotoRun, FrozenRandomWeights_AreWarnedAbout) {
+  write_photos(folder_ / "photos", 3);
+  options_.epochs = 1;
+  options_.freeze = true;
+  std::vector<std::string> messages;
+  run("run", false, {.on_message = [&](const std::string& line) { messages.push_back(line); }});
+  EXPECT_EQ(
+      std::ranges::count_if(
+          messages, [](const std::string& line) { return line.starts_with("Warning: all layers but "); }),
+      1);
+}
+
 TEST_F(PhotoRun, PretrainedWeights_AreLoadedOrRejected) {
   write_photos(folder_ / "photos", 3);
   options_.epochs = 1;
@@ -328,7 +350,7 @@ TEST_F(PhotoRun, PretrainedWeights_AreLoadedOrRejected) {
   save(made);
   std::vector<std::string> messages;
   run("run", false, {.on_message = [&](const std::string& line) { messages.push_back(line); }});
-  EXPECT_NE(std::ranges::find(messages, "Pretrained: " + options_.pretrained + ", with a new last layer"),
+  EXPECT_NE(std::ranges::find(messages, "Weights: " + options_.pretrained + ", with a new last layer"),
             messages.end());
   const NamedTensors after = load_model(folder_ / "run/best.safetensors").module->state_dict();
   for (const char* const name : {"conv1.weight", "conv6.weight", "bn3.running_var", "bn3.bias"})

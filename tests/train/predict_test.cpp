@@ -32,15 +32,19 @@ TEST(PredictPhotos, Paths_GivePredictionsAndErrors) {
   const TempFolder folder;
   write_photos(folder / "photos", 2);
   put_bytes(folder / "photos/red/a\n\"b\".jpg", "no image");
+  put_bytes(folder / "photos/blue/Thumbs.db", "x");
   Model model = photo_model();
   const std::vector<Prediction> rows =
       predict_paths(model, {(folder / "photos").string(), (folder / "none.png").string()});
-  ASSERT_EQ(rows.size(), 6u);
-  EXPECT_EQ(error_count(rows), 2u);
+  ASSERT_EQ(rows.size(), 7u);
+  EXPECT_EQ(error_count(rows), 3u);
+  EXPECT_EQ(count_skipped(unread_files(rows)), "3 files: 1 damaged, 1 cannot be opened, 1 unknown type");
   EXPECT_EQ(rows[0].path, (folder / "photos/blue/photo 100.png").string());
   EXPECT_EQ(rows[2].path, (folder / "photos/red/a\n\"b\".jpg").string());
   EXPECT_FALSE(rows[2].error.empty());
   EXPECT_EQ(rows[5].error, "no such file");
+  EXPECT_EQ(rows[6].path, (folder / "photos/blue/Thumbs.db").string());
+  EXPECT_EQ(rows[6].error, "unknown type .db");
 
   // The same as a single image with the model's transform.
   const std::filesystem::path file = rows[4].path;
@@ -52,7 +56,7 @@ TEST(PredictPhotos, Paths_GivePredictionsAndErrors) {
   EXPECT_EQ(rows[4].chosen, expected[1] > expected[0] ? 1u : 0u);
 
   const auto json = nlohmann::json::parse(predictions_json(rows, model.info.classes));
-  ASSERT_EQ(json.size(), 6u);
+  ASSERT_EQ(json.size(), 7u);
   EXPECT_EQ(json[5]["error"], "no such file");
   EXPECT_FALSE(json[5].contains("class"));
   EXPECT_EQ(json[0]["probabilities"].size(), 2u);
@@ -86,7 +90,8 @@ TEST(PredictPhotos, Evaluation_FindsClassesByName) {
   Model model = photo_model();
   const EvaluationReport report = evaluate_model(model, (folder / "photos").string());
   EXPECT_EQ(report.images, 2);
-  EXPECT_EQ(report.left_out, 1);
+  ASSERT_EQ(report.skipped.size(), 1u);
+  EXPECT_EQ(report.skipped[0].kind, SkipKind::damaged);
   EXPECT_EQ(report.metrics[0].images, 0);
   EXPECT_EQ(report.metrics[1].images, 2);
   std::filesystem::rename(folder / "photos/val/red", folder / "photos/val/green");

@@ -92,7 +92,7 @@ TEST(RunReport, Photographs_ShowsMistakesAndCorrectOnes) {
   const TempFolder folder;
   write_photos(folder / "photos/train", 2);
   write_photos(folder / "photos/val", 14, 10);
-  TrainOptions options = default_options("cnn", true);
+  TrainOptions options = default_options("cnn", {.photographs = true});
   options.data = (folder / "photos").string();
   options.image_size = 16;
   const TrainingData data = load_training_data(options, {});

@@ -102,6 +102,8 @@ TEST_F(Trainer, Digits_LearnsAndWritesRunFolder) {
   TrainOptions saved = read_config(folder.config());
   EXPECT_TRUE(saved.device);
   saved.device.reset();
+  EXPECT_EQ(saved.precision, MatmulPrecision::fp32);  // of a perceptron, on every device
+  saved.precision.reset();
   EXPECT_EQ(differing_keys(saved, options_), std::vector<std::string>{});
   const std::string log = get_bytes(folder.log());
   EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 7);
@@ -184,7 +186,7 @@ TEST_F(Trainer, StoppedWithAugmentation_ResumesWithSameBits) {
 }
 
 TEST_F(Trainer, StoppedCnn_ResumesWithSameBits) {
-  TrainOptions options = default_options("cnn", false);
+  TrainOptions options = default_options("cnn", {});
   options.data = options_.data;
   options.limit = 40;
   options.epochs = 2;

@@ -217,13 +217,14 @@ void Loader::release(const LoadedBlock& block) {
 LoaderStatistics Loader::statistics() const {
   LoaderStatistics all = statistics_;
   if (pool_) all.replaced_workers = pool_->replaced();
-  const auto skip = [&](std::int32_t sample, const std::string& reason) {
-    all.skipped.push_back({sample, state_->samples->describe(sample), reason});
+  const auto skip = [&](const BadSample& bad) {
+    all.skipped.push_back({bad.sample, state_->samples->describe(bad.sample), bad.reason, bad.kind});
   };
-  for (const std::int32_t sample : state_->ring.crashing()) skip(sample, "crashed every worker that read it");
+  for (const std::int32_t sample : state_->ring.crashing())
+    skip({sample, "crashed every worker that read it"});
   for (const BadSample& bad : state_->samples->bad())
-    if (bad.sample < state_->ring.setup().plan.samples) skip(bad.sample, bad.reason);
-  for (const BadSample& bad : state_->ring.bad()) skip(bad.sample, bad.reason);
+    if (bad.sample < state_->ring.setup().plan.samples) skip(bad);
+  for (const BadSample& bad : state_->ring.bad()) skip(bad);
   return all;
 }
 

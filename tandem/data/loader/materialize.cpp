@@ -19,8 +19,8 @@ namespace {
 // What became of a sample.
 struct ReadResult {
   std::int32_t label = 0;
-  bool bad = false;    // an unreadable photograph
-  std::string reason;  // not empty: it could not be read
+  bool is_bad = false;  // an unreadable photograph
+  BadSample bad;        // a reason: it could not be read
 };
 
 void check_memory(std::int64_t count, const ImageSize& size) {
@@ -34,11 +34,11 @@ void check_memory(std::int64_t count, const ImageSize& size) {
 
 ReadResult read_one(SampleReader& reader, std::int32_t sample, std::uint8_t* out) try {
   ReadResult result{.label = reader.label(sample)};
-  result.bad = reader.is_missing(sample) ||
-               !reader.read({.sample = static_cast<std::uint32_t>(sample)}, out, result.reason);
+  result.is_bad = reader.is_missing(sample) ||
+                  !reader.read({.sample = static_cast<std::uint32_t>(sample)}, out, result.bad);
   return result;
 } catch (...) {
-  return {.reason = exception_text()};
+  return {.bad = {.sample = sample, .reason = exception_text()}};
 }
 
 }  // namespace
@@ -59,7 +59,7 @@ PhotoSet materialize_named(const Dataset& dataset, const Transform& transform) {
           read_one(*reader, static_cast<std::int32_t>(i), pixels + i * size.bytes());
     };
   });
-  for (const BadSample& bad : store->bad()) results[static_cast<std::size_t>(bad.sample)].reason = bad.reason;
+  for (const BadSample& bad : store->bad()) results[static_cast<std::size_t>(bad.sample)].bad = bad;
 
   PhotoSet set;
   std::vector<std::int32_t> labels;
@@ -67,10 +67,10 @@ PhotoSet materialize_named(const Dataset& dataset, const Transform& transform) {
     const ReadResult& result = results[static_cast<std::size_t>(i)];
     const auto sample = static_cast<std::int32_t>(i);
     const std::string name = store->describe(sample);
-    check(result.reason.empty() || (result.bad && !store->fails_on_bad()), "[data] {}: {}", one_line(name),
-          result.reason);
-    if (result.bad) {
-      set.bad.push_back({sample, name, result.reason});
+    check(result.bad.reason.empty() || (result.is_bad && !store->fails_on_bad()), "[data] {}: {}",
+          one_line(name), result.bad.reason);
+    if (result.is_bad) {
+      set.bad.push_back({sample, name, result.bad.reason, result.bad.kind});
       continue;
     }
     const auto kept = static_cast<std::int64_t>(labels.size());
@@ -82,7 +82,7 @@ PhotoSet materialize_named(const Dataset& dataset, const Transform& transform) {
   }
   check(!labels.empty(),
         "[data] expected photographs that can be read, got none in {} files, the first {}: {}", count,
-        one_line(store->describe(0)), results[0].reason);
+        one_line(store->describe(0)), results[0].bad.reason);
   const auto kept = static_cast<std::int64_t>(labels.size());
   set.images = {.images = images.slice(0, 0, kept),
                 .labels = Tensor::from(labels, {kept}),

@@ -66,7 +66,7 @@ std::vector<SkippedSample> DevicePhotos::skipped() const {
   std::vector<SkippedSample> all;
   for (const BadSample& bad : photos_->bad())
     if (bad.sample < plan_.samples)
-      all.push_back({bad.sample, photos_->table().path(bad.sample), bad.reason});
+      all.push_back({bad.sample, photos_->table().path(bad.sample), bad.reason, bad.kind});
   return all;
 }
 

@@ -24,7 +24,8 @@ struct Ring::Header {
   struct Bad {
     std::atomic<std::int32_t> written;
     std::int32_t sample;
-    char reason[248];
+    char reason[247];
+    SkipKind kind;
   } bad[max_bad];
 };
 
@@ -190,17 +191,18 @@ bool Ring::is_bad(std::int32_t sample) const {
   return false;
 }
 
-bool Ring::add_bad(std::int32_t sample, const std::string& reason) const {
-  if (is_bad(sample)) return true;
+bool Ring::add_bad(const BadSample& bad) const {
+  if (is_bad(bad.sample)) return true;
   std::int32_t index = header().bad_count.load();
   do {
     if (index >= max_bad) return false;
   } while (!header().bad_count.compare_exchange_weak(index, index + 1));
   Header::Bad& entry = header().bad[index];
-  const std::size_t bytes = std::min(reason.size(), sizeof(entry.reason) - 1);
-  std::memcpy(entry.reason, reason.data(), bytes);
+  const std::size_t bytes = std::min(bad.reason.size(), sizeof(entry.reason) - 1);
+  std::memcpy(entry.reason, bad.reason.data(), bytes);
   entry.reason[bytes] = 0;
-  entry.sample = sample;
+  entry.sample = bad.sample;
+  entry.kind = bad.kind;
   entry.written.store(1, std::memory_order_release);
   return true;
 }
@@ -214,7 +216,7 @@ std::vector<BadSample> Ring::bad() const {
     if (entry.written.load(std::memory_order_acquire) == 0) continue;
     const bool known =
         std::any_of(all.begin(), all.end(), [&](const BadSample& one) { return one.sample == entry.sample; });
-    if (!known) all.push_back({entry.sample, entry.reason});
+    if (!known) all.push_back({entry.sample, entry.reason, entry.kind});
   }
   return all;
 }

@@ -119,7 +119,7 @@ class Ring {
 
   // Photographs that could not be read, in the order they were found. Any worker adds; a worker killed while
   // adding leaves no entry. False: the list is full.
-  bool add_bad(std::int32_t sample, const std::string& reason) const;
+  bool add_bad(const BadSample& bad) const;
   std::vector<BadSample> bad() const;
   bool is_bad(std::int32_t sample) const;
 

@@ -58,7 +58,7 @@ class ArrayReader : public SampleReader {
     prefetch_image(images_ + sample * size_.bytes(), size_);
   }
 
-  bool read(const RandomKey& key, std::uint8_t* out, std::string&) override {
+  bool read(const RandomKey& key, std::uint8_t* out, BadSample&) override {
     const std::uint8_t* in = images_ + static_cast<std::int32_t>(key.sample) * size_.bytes();
     if (recipe_.empty())
       std::memcpy(out, in, static_cast<std::size_t>(size_.bytes()));
@@ -83,7 +83,7 @@ class ResizingArrayReader : public SampleReader {
 
   std::int32_t label(std::int32_t sample) const override { return array_.labels[sample]; }
 
-  bool read(const RandomKey& key, std::uint8_t* out, std::string&) override {
+  bool read(const RandomKey& key, std::uint8_t* out, BadSample&) override {
     const ImageSize& size = array_.size;
     const std::uint8_t* const in = array_.images + static_cast<std::int32_t>(key.sample) * size.bytes();
     transform_(key, {in, size.height, size.width, size.channels, std::int64_t{size.width} * size.channels},
@@ -109,7 +109,7 @@ class DatasetReader : public SampleReader {
     return label;
   }
 
-  bool read(const RandomKey& key, std::uint8_t* out, std::string&) override {
+  bool read(const RandomKey& key, std::uint8_t* out, BadSample&) override {
     const Image image = dataset_->image(static_cast<std::int64_t>(key.sample));
     check(image.height >= 0 && image.width >= 0 && image.channels >= 0 &&
               static_cast<std::int64_t>(image.pixels.size()) == image.height * image.row_bytes(),
@@ -149,9 +149,9 @@ class PhotoReader : public SampleReader {
     return photos_.decoded() && photos_.location(sample).height == 0;
   }
 
-  bool read(const RandomKey& key, std::uint8_t* out, std::string& reason) override {
+  bool read(const RandomKey& key, std::uint8_t* out, BadSample& bad) override {
     const auto sample = static_cast<std::int32_t>(key.sample);
-    if (!transform_.resizes()) return read_same_size(key, out, reason);
+    if (!transform_.resizes()) return read_same_size(key, out, bad);
     if (photos_.decoded()) {
       const ImageView photo = photos_.photo(sample);
       transform_photo(transform_.photo(), key, photo, out, scratch_);
@@ -161,13 +161,13 @@ class PhotoReader : public SampleReader {
       read_photo(photos_.path(sample), photos_.decode_options(), transform_.photo(), key, out, scratch_);
       return true;
     } catch (const Error& error) {
-      reason = reason_without_path(error.what(), photos_.path(sample));
+      bad = bad_sample(error, photos_.path(sample), sample);
       return false;
     }
   }
 
  private:
-  bool read_same_size(const RandomKey& key, std::uint8_t* out, std::string& reason) {
+  bool read_same_size(const RandomKey& key, std::uint8_t* out, BadSample& bad) {
     const auto sample = static_cast<std::int32_t>(key.sample);
     if (photos_.decoded()) {
       same_size_(key, photos_.photo(sample), out);
@@ -177,7 +177,7 @@ class PhotoReader : public SampleReader {
     try {
       photo = PhotoFile(photos_.path(sample), photos_.decode_options()).decode();
     } catch (const Error& error) {
-      reason = reason_without_path(error.what(), photos_.path(sample));
+      bad = bad_sample(error, photos_.path(sample), sample);
       return false;
     }
     same_size_(key, photo, out);

@@ -45,10 +45,10 @@ class SkippedSamples {
 };
 
 // Records a photograph that could not be decoded.
-void report_bad(const Ring& ring, std::int32_t sample, const std::string& reason) {
-  check(!ring.setup().fail_on_bad, "{}", reason);
-  check(ring.add_bad(sample, reason),
-        "expected photographs that can be read, but this is the {}th that cannot: {}", max_bad + 1, reason);
+void report_bad(const Ring& ring, const BadSample& bad) {
+  check(!ring.setup().fail_on_bad, "{}", bad.reason);
+  check(ring.add_bad(bad), "expected photographs that can be read, but this is the {}th that cannot: {}",
+        max_bad + 1, bad.reason);
 }
 
 // Binds this thread to the last `count` of its CPUs; 0: leaves it unbound. The threads of a trainer on the
@@ -126,7 +126,7 @@ bool fill_slot(const WorkerTask& task, int slot) {
   std::int32_t *samples = ring.samples(slot), *labels = ring.labels(slot);
   BlockOrder order(setup.plan, job.epoch);
   const SkippedSamples is_skipped(ring, *task.reader);
-  std::string reason;
+  BadSample bad;
   std::int32_t next = order.at(job.first);
   for (std::int64_t i = 0; i < job.count; ++i, out += image_bytes) {
     std::int64_t position = job.first + i;
@@ -143,8 +143,8 @@ bool fill_slot(const WorkerTask& task, int slot) {
         const RandomKey key{.seed = setup.plan.seed,
                             .epoch = static_cast<std::uint32_t>(job.epoch),
                             .sample = static_cast<std::uint32_t>(sample)};
-        if (task.reader->read(key, out, reason)) break;
-        report_bad(ring, sample, reason);
+        if (task.reader->read(key, out, bad)) break;
+        report_bad(ring, bad);
       }
       if (!setup.plan.shuffle) {
         labels[i] = no_label;
@@ -153,7 +153,7 @@ bool fill_slot(const WorkerTask& task, int slot) {
       }
       check(++tried < setup.plan.samples,
             "expected photographs that can be read, got none in {} files, the last: {}", setup.plan.samples,
-            reason);
+            bad.reason);
     }
   }
   status.sample.store(-1, std::memory_order_release);

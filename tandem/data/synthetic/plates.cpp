@@ -28,11 +28,15 @@ struct Job {
 };
 
 void add_job(std::vector<Job>& jobs, const fs::path& folder, std::uint64_t index, bool dirty) {
-  const char* name = dirty ? "dirty" : "clean";
+  const char* const name = plate_class(dirty);
   jobs.push_back({folder / name / fmt::format("{}-{:06}.png", name, index % first_test_plate), index, dirty});
 }
 
 }  // namespace
+
+const char* plate_class(bool dirty) {
+  return dirty ? "dirty" : "cleaned";
+}
 
 Image render_plate(std::uint64_t seed, std::uint64_t index, bool dirty, std::int64_t size) {
   check(size >= 8 && size <= 4096, "[plates] expected a side of 8 to 4096 pixels, got {}", size);
@@ -58,7 +62,7 @@ void write_plates(const fs::path& root, const PlatesOptions& options) {
   for (std::int64_t i = 0; i < options.test; ++i)
     add_job(jobs, root / "test", first_test_plate + static_cast<std::uint64_t>(i), i % 2 == 1);
   for (const char* part : {"train", "test"})
-    for (const char* kind : {"clean", "dirty"}) {
+    for (const char* kind : {plate_class(false), plate_class(true)}) {
       if ((std::string_view(part) == "train" ? options.train : options.test) == 0) continue;
       fs::create_directories(root / part / kind, error);
       check(!error, "[plates] cannot make the folder {}: {}", one_line((root / part / kind).string()),

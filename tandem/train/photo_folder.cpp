@@ -1,0 +1,113 @@
+#include "tandem/train/photo_folder.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "tandem/core/check.h"
+#include "tandem/text/utf8.h"
+
+namespace tandem {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array validation_names{"val", "valid", "validation"};
+
+std::string printable(const fs::path& path) {
+  return one_line(path.string());
+}
+
+bool is_folder(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_directory(path, ignored);
+}
+
+// The names of the folders in a folder, without hidden ones.
+std::vector<std::string> folders_in(const fs::path& root) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator entry(root, error), end; !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (!name.starts_with('.') && is_folder(entry->path())) names.push_back(name);
+  }
+  return names;
+}
+
+std::optional<fs::path> validation_folder(const fs::path& root) {
+  for (const char* const name : validation_names)
+    if (is_folder(root / name)) return root / name;
+  return std::nullopt;
+}
+
+// Whether the folder has train/ with class folders, and not classes of which one is called train.
+bool has_train_folder(const fs::path& root) {
+  if (!is_folder(root / "train")) return false;
+  if (validation_folder(root) || is_folder(root / "test")) return true;
+  return folders_in(root).size() == 1 && !folders_in(root / "train").empty();
+}
+
+PhotoFiles scan_with_classes(const std::vector<std::string>& classes, const fs::path& root) {
+  const ImageFolder folder = scan_image_folder(root, classes);
+  return {folder.files, folder.labels, folder.skipped};
+}
+
+// Moves images 0, 6, 12, … of each class, or those kept, to the validation set.
+void hold_out(FoundPhotos& found, const fs::path& root, const std::set<std::string>& kept_validation) {
+  const PhotoFiles all = std::exchange(found.train, {});
+  found.train.skipped = all.skipped;
+  found.held_out = true;
+  std::vector<std::int64_t> counts(found.classes.size());
+  for (std::size_t i = 0; i < all.files.size(); ++i) {
+    const std::int64_t index = counts[static_cast<std::size_t>(all.labels[i])]++;
+    const bool held_out = kept_validation.empty() ? index % validation_stride == 0
+                                                  : kept_validation.contains(all.files[i].string());
+    PhotoFiles& part = held_out ? found.validation : found.train;
+    part.files.push_back(all.files[i]);
+    part.labels.push_back(all.labels[i]);
+  }
+  for (std::size_t i = 0; i < counts.size(); ++i)
+    check(counts[i] >= 2,
+          "[photos] {}: class '{}' has only one image: expected one for training and one for validation",
+          printable(root), one_line(found.classes[i]));
+}
+
+}  // namespace
+
+FoundPhotos find_photos(const fs::path& root, const std::set<std::string>& kept_validation) {
+  const bool has_train = has_train_folder(root);
+  const fs::path train = has_train ? root / "train" : root;
+  const ImageFolder folder = scan_image_folder(train);
+  check(folder.classes.size() >= 2, "[photos] {}: expected two or more classes, got one: '{}'{}",
+        printable(train), one_line(folder.classes[0]),
+        folder.classes[0] == "train" ? " (expected one folder per class in it)" : "");
+  FoundPhotos found{.classes = folder.classes, .train = {folder.files, folder.labels, folder.skipped}};
+  const std::optional<fs::path> validation = has_train ? validation_folder(root) : std::nullopt;
+  if (validation)
+    found.validation = scan_with_classes(found.classes, *validation);
+  else
+    hold_out(found, train, kept_validation);
+  if (!has_train || !is_folder(root / "test")) return found;
+  if (!folders_in(root / "test").empty())
+    found.test = scan_with_classes(found.classes, root / "test");
+  else if (!fs::is_empty(root / "test"))
+    found.unlabeled_images = std::ssize(list_images(root / "test").files);
+  return found;
+}
+
+PhotoFiles find_test_photos(const fs::path& root, const std::vector<std::string>& classes, bool as_trained) {
+  if (!folders_in(root / "test").empty()) return scan_with_classes(classes, root / "test");
+  if (const std::optional<fs::path> validation = validation_folder(root))
+    return scan_with_classes(classes, *validation);
+  const bool has_train = has_train_folder(root);
+  if (as_trained || has_train) {
+    FoundPhotos found = find_photos(root);
+    if (found.classes == classes) {
+      found.validation.skipped = std::move(found.train.skipped);
+      return std::move(found.validation);
+    }
+  }
+  return scan_with_classes(classes, has_train ? root / "train" : root);
+}
+
+}  // namespace tandem
