@@ -1,6 +1,7 @@
 // The program `tandem`: selects the command and turns errors into one line and an exit status.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -8,9 +9,12 @@
 #include <new>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "apps/tandem/advice.h"
 #include "apps/tandem/command.h"
+#include "apps/tandem/output.h"
 #include "apps/tandem/version.h"
 #include "tandem/core/check.h"
 #include "tandem/data/loader/worker.h"
@@ -102,7 +106,9 @@ int main(int argc, char** argv) {
   tandem::add_train_command(app, action, command_line(argc, argv));
   tandem::add_verify_determinism_command(app, action);
   try {
-    app.parse(argc, argv);
+    std::vector<std::string> words = tandem::with_json_targets({argv + 1, argv + argc});
+    std::ranges::reverse(words);  // as CLI11 expects them
+    app.parse(std::move(words));
     const int status = action();
     // A full disk is only detected when the buffer is flushed.
     const bool written = std::fflush(stdout) == 0 && !std::ferror(stdout);

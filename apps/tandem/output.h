@@ -1,29 +1,30 @@
-// Results that go to a file or, for the path "-", to standard output.
+// Where results go: a file, or standard output for the name "-".
 #pragma once
 
-#include <cstdio>
+#include <CLI/CLI.hpp>
+
 #include <string>
 #include <string_view>
-
-#include "tandem/core/write_file.h"
+#include <vector>
 
 namespace tandem {
+
+// Adds `--json [FILE]`; `target` stays empty if it is not given. Without FILE the target is "-".
+CLI::Option* add_json_flag(CLI::App& command, std::string& target, const std::string& help);
 
 inline bool is_stdout(std::string_view path) {
   return path == "-";
 }
 
-// Throws Error now if write_output() could not write later. An empty path is not written.
-inline void check_output(const std::string& path, const char* op) {
-  if (!path.empty() && !is_stdout(path)) check_writable(op, path);
-}
+// Writes a result to a file, atomically, or to standard output. `op` names the command in errors.
+void write_output(const std::string& path, std::string_view text, const char* op = "output");
 
-// An error on standard output is reported when the program ends.
-inline void write_output(const std::string& path, std::string_view text, const char* op) {
-  if (is_stdout(path))
-    std::fwrite(text.data(), 1, text.size(), stdout);
-  else
-    write_file(op, path, text);
-}
+// Throws the Error that write_output() would throw, before long work. An empty path is no output.
+void check_output(const std::string& path, const char* op = "output");
+
+// The words of the command line with "--json=-" for a --json without FILE. The word after --json is its FILE
+// unless it begins with a dash, or is something to read: a data set's name, a folder, or a file with other
+// contents than JSON. So `tandem eval --json RUN DATA` never writes over a model. --json=FILE takes any name.
+std::vector<std::string> with_json_targets(std::vector<std::string> words);
 
 }  // namespace tandem
