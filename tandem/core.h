@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tandem/core/clock.h"
+#include "tandem/core/did_you_mean.h"
 #include "tandem/core/dtype.h"
 #include "tandem/core/error.h"
 #include "tandem/core/on_dtype.h"

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tandem/core/check.h"
+#include "tandem/core/did_you_mean.h"
 
 namespace tandem {
 namespace {
@@ -192,8 +193,11 @@ std::vector<std::string_view> operation_names(bool resizing) {
 }
 
 [[noreturn]] void fail_unknown(std::string_view text) {
-  fail("[augment] expected none, digits, photo, or operations: {}, or {}; got '{}'",
-       fmt::join(operation_names(false), ", "), fmt::join(operation_names(true), ", "), text);
+  std::vector<std::string> names{"none", "digits", "photo"};
+  for (const TransformOperation& operation : operations) names.emplace_back(operation.name);
+  fail("[augment] expected none, digits, photo, or operations: {}, or {}; got '{}'{}",
+       fmt::join(operation_names(false), ", "), fmt::join(operation_names(true), ", "), text,
+       did_you_mean(text.substr(0, text.find(' ')), names));
 }
 
 std::string_view trimmed(std::string_view text) {

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "tandem/core/did_you_mean.h"
 #include "tandem/core/error.h"
 
 namespace tandem {
@@ -43,10 +44,10 @@ class Registry {
     return found == rows_.end() ? nullptr : &*found;
   }
 
-  /// Throws Error that lists the names.
+  /// Throws Error that lists the names and suggests a similar one.
   const Row& get(std::string_view name) const {
     const Row* const row = find(name);
-    if (!row) throw Error("[" + what_ + "] expected one of " + list() + ", got '" + std::string(name) + "'");
+    if (!row) throw Error("[" + what_ + "] " + unknown(name));
     return *row;
   }
 
@@ -56,6 +57,11 @@ class Registry {
     std::vector<std::string> all;
     for (const Row& row : rows_) all.emplace_back(row.name);
     return all;
+  }
+
+  /// "expected one of mlp, cnn, resnet18, got 'resnet'; did you mean 'resnet18'?", for error texts.
+  std::string unknown(std::string_view name) const {
+    return "expected one of " + list() + ", got '" + std::string(name) + "'" + did_you_mean(name, names());
   }
 
   /// "mlp, cnn, resnet18"

@@ -74,7 +74,8 @@ DataSplit load_dataset(const std::string& name, const FetchOptions& options, std
 const FetchSource& fetch_source(const std::string& name) {
   if (const DatasetRow* const row = datasets().find(name); row && row->source) return *row->source;
   const FetchSource* const weights = weights_sources().find(name);
-  check(weights != nullptr, "[fetch] expected one of {}, got '{}'", fetchable_names(), name);
+  check(weights != nullptr, "[fetch] expected one of {}, got '{}'{}", fetchable_names(), name,
+        did_you_mean(name, fetchable()));
   return *weights;
 }
 

@@ -20,8 +20,8 @@ DataSplit load_split(const std::string& data, const std::string& from, const Mes
   if (datasets().find(data)) return load_dataset(data, {.from = from, .on_message = on_message}, digits);
   std::error_code ignored;
   check(fs::is_directory(data, ignored),
-        "[train] expected one of {} or a folder with idx files or photographs, got '{}'", datasets().list(),
-        data);
+        "[train] expected one of {} or a folder with idx files or photographs, got '{}'{}", datasets().list(),
+        data, did_you_mean(data, datasets().names()));
   DataSplit split = load_mnist("mnist", data);
   const fs::path folder = fs::path(data).lexically_normal();
   split.name = (folder.has_filename() ? folder : folder.parent_path()).filename().string();

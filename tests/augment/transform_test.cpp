@@ -80,7 +80,9 @@ TEST(Transform, UnknownWord_ThrowsWithTheKnownOperations) {
   const std::string known =
       "[augment] expected none, digits, photo, or operations: rotate, shift, skew, noise, or crop, resize, "
       "center, flip, jitter, randaugment, erase, bilinear, bicubic; got '";
-  for (const char* text : {"turn 1 2", "rotates 1 2", "", "digit", "photo 3", "photo, flip"})
+  EXPECT_EQ(error_of("rotates 1 2"), known + "rotates 1 2'; did you mean 'rotate'?");
+  EXPECT_EQ(error_of("digit"), known + "digit'; did you mean 'digits'?");
+  for (const char* text : {"turn 1 2", "", "photo 3", "photo, flip"})
     EXPECT_EQ(error_of(text), known + (std::strchr(text, ',') ? "photo" : text) + "'") << text;
   for (const char* text : {",", ",,"}) EXPECT_EQ(error_of(text), known + text + "'");
   EXPECT_EQ(error_of("flip, , crop"), known + "'");

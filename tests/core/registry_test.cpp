@@ -34,6 +34,8 @@ TEST(Registry, Get_UnknownName_ErrorListsTheNamesInOrder) {
   registry.add({"cat", ""});
   EXPECT_EQ(registry.find("cow"), nullptr);
   EXPECT_EQ(error_of([&] { registry.get("cow"); }), "[animal] expected one of dog, cat, got 'cow'");
+  EXPECT_EQ(error_of([&] { registry.get("cta"); }),
+            "[animal] expected one of dog, cat, got 'cta'; did you mean 'cat'?");
 }
 
 TEST(Registry, Add_EmptyOrTakenName_IsAnError) {

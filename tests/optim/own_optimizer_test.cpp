@@ -127,7 +127,8 @@ TEST(OptimizerRegistry, EveryRow_MakesAnOptimizerThatSteps) {
 
 TEST(OptimizerRegistry, UnknownName_ErrorListsTheNames) {
   const std::string text = error_text([] { make_optimizer("adamax", two_parameters(), {}, 0.1); });
-  EXPECT_EQ(text, "[optimizer] expected one of " + optimizers().list() + ", got 'adamax'");
+  EXPECT_EQ(text,
+            "[optimizer] expected one of " + optimizers().list() + ", got 'adamax'; did you mean 'adam'?");
   EXPECT_EQ(text.find("[optimizer] expected one of sgd, adam, adamw"), 0u);
 }
 

@@ -50,8 +50,10 @@ TEST(ParseCase, InvalidText_ThrowsWithExpected) {
 
 TEST(FindStudy, UnknownName_Throws) {
   EXPECT_EQ(studies().get("xxt").name, "xxt");
-  EXPECT_EQ(error_text([] { studies().get("XXT"); }),
-            "[study] expected one of max, xxt, correlation, devices, workers, augment, plates, got 'XXT'");
+  EXPECT_EQ(
+      error_text([] { studies().get("XXT"); }),
+      "[study] expected one of max, xxt, correlation, devices, workers, augment, plates, got 'XXT'; did "
+      "you mean 'xxt'?");
 }
 
 // Checks every version that can run here on arbitrary small sizes.

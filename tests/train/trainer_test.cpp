@@ -473,8 +473,9 @@ TEST_F(Trainer, DataThatDoesNotFit_IsAnError) {
   options_.validation = 300;
   EXPECT_EQ(run_error("run"), "[train] expected validation below the 300 training images of data, got 300");
   options_.data = "cifar";
-  EXPECT_EQ(run_error("run"), "[train] expected one of " + datasets().list() +
-                                  " or a folder with idx files or photographs, got 'cifar'");
+  EXPECT_EQ(run_error("run"),
+            "[train] expected one of " + datasets().list() +
+                " or a folder with idx files or photographs, got 'cifar'; did you mean 'cifar10'?");
   options_.data = path("data");
   put_bytes(folder_ / "data/train-labels-idx1-ubyte",
             std::string("\0\0\x08\x01\0\0\x01\x2c", 8) + std::string(300, '\x0a'));
