@@ -76,6 +76,8 @@ void check_schedule(const ScheduleOptions& options) {
   check(options.epochs > 0, "[schedule] expected at least one epoch, got {}", options.epochs);
   check(options.warmup_steps >= 0, "[schedule] expected 0 or more warm-up steps, got {}",
         options.warmup_steps);
+  check(options.warmup_epochs >= 0 && options.warmup_epochs < 1e9,
+        "[schedule] expected 0 or more warm-up epochs, got {}", options.warmup_epochs);
   check(options.step_size > 0, "[schedule] expected a step size of 1 or more epochs, got {}",
         options.step_size);
   check(is_positive(options.gamma), "[schedule] expected a gamma above 0, got {}", options.gamma);
@@ -92,8 +94,9 @@ double learning_rate_at(const ScheduleOptions& options, double base_lr, std::int
                         std::int64_t steps_per_epoch) {
   const SchedulePosition at{.epoch = epoch, .step = step, .steps_per_epoch = steps_per_epoch};
   double rate = row_of(options.kind).rate(options, base_lr, at);
-  if (at.run_step() < options.warmup_steps)
-    rate *= static_cast<double>(at.run_step() + 1) / static_cast<double>(options.warmup_steps);
+  const std::int64_t warmup =
+      options.warmup_steps + std::llround(options.warmup_epochs * static_cast<double>(steps_per_epoch));
+  if (at.run_step() < warmup) rate *= static_cast<double>(at.run_step() + 1) / static_cast<double>(warmup);
   return rate;
 }
 

@@ -17,6 +17,7 @@ struct ScheduleOptions {
   ScheduleKind kind = ScheduleKind::constant;
   std::int64_t epochs = 1;        ///< length of the run; the period of cosine and one_cycle
   std::int64_t warmup_steps = 0;  ///< linear warm-up for any kind: step t < N uses (t + 1) / N of its rate
+  double warmup_epochs = 0;       ///< the same in epochs, rounded to steps; added to warmup_steps
 
   std::int64_t step_size = 7;  ///< step: epochs between two reductions
   double gamma = 0.1;          ///< step: factor of a reduction

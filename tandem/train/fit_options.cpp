@@ -12,6 +12,7 @@ ScheduleOptions FitOptions::schedule_options() const {
   return {.kind = schedule,
           .epochs = epochs,
           .warmup_steps = warmup_steps,
+          .warmup_epochs = warmup_epochs,
           .step_size = step_size,
           .gamma = gamma,
           .min_lr = min_lr};

@@ -51,6 +51,7 @@ struct FitOptions {
   double gamma = 0.1;          ///< factor of each reduction
   double min_lr = 0;           ///< final learning rate of ScheduleKind::cosine
   std::int64_t warmup_steps = 0;
+  double warmup_epochs = 0;  ///< added to warmup_steps
   LossKind loss = LossKind::cross_entropy;
   double label_smoothing = 0;
   std::int64_t early_stopping = 0;  ///< stop after this many epochs without a better accuracy; 0: never

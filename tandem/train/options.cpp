@@ -123,15 +123,16 @@ TrainField choice(const char* key, T O::*member, Names<T> names, const char* hel
             return TomlValue(std::string(found->first));
           },
           [=](TrainOptions& options, const TomlValue& value) {
-            std::string known;
+            std::vector<std::string> known;
             for (const auto& [name, meaning] : names) {
               if (text_in(value) == name) {
                 options.*member = meaning;
                 return;
               }
-              known += (known.empty() ? "" : ", ") + std::string(name);
+              known.emplace_back(name);
             }
-            fail("expected one of {}, got {}", known, quoted(value));
+            fail("expected one of {}, got {}{}", fmt::join(known, ", "), quoted(value),
+                 did_you_mean(text_in(value), known));
           },
           is_of_fit<O>};
 }
@@ -158,8 +159,7 @@ TrainField registered(const char* key, std::string O::*member, const Registry<Ro
           choices_of(registry),
           [member](const TrainOptions& options) { return TomlValue(options.*member); },
           [member, &registry](TrainOptions& options, const TomlValue& value) {
-            check(registry.find(text_in(value)) != nullptr, "expected one of {}, got {}", registry.list(),
-                  quoted(value));
+            check(registry.find(text_in(value)) != nullptr, "{}", registry.unknown(text_in(value)));
             options.*member = text_in(value);
           },
           is_of_fit<O>};
@@ -340,6 +340,7 @@ std::vector<TrainField> make_fields() {
       real("min_lr", &O::min_lr, 0, false, infinity, "Final learning rate of schedule cosine"),
       integer("warmup_steps", &O::warmup_steps, 0, max_count,
               "Steps during which the learning rate rises from 0"),
+      real("warmup_epochs", &O::warmup_epochs, 0, false, 1 << 24, "The same in epochs, such as 5 or 0.5"),
       integer("early_stopping", &O::early_stopping, 0, max_count,
               "Stop after N epochs without a better accuracy; 0: never"),
       augmentation(),
@@ -430,10 +431,11 @@ void apply_table(TrainOptions& options, const TomlTable& table) {
   for (const TomlEntry& entry : table.entries) {
     const auto field = std::ranges::find(train_fields(), entry.key, &TrainField::key);
     if (field == train_fields().end()) {
-      std::string known;
-      for (const TrainField& one : train_fields())
-        known += (known.empty() ? "" : ", ") + std::string(one.key);
-      fail("[config] {}: unknown key '{}', expected one of {}", table.where(entry), entry.key, known);
+      std::vector<std::string> known;
+      for (const TrainField& one : train_fields()) known.emplace_back(one.key);
+      const std::string meant = did_you_mean(entry.key, known);
+      fail("[config] {}: unknown key '{}'{}", table.where(entry), entry.key,
+           meant.empty() ? fmt::format(", expected one of {}", fmt::join(known, ", ")) : meant);
     }
     try {
       field->set(options, entry.value);

@@ -65,6 +65,18 @@ TEST(Schedule, WarmUp_ScalesTheFirstStepsOfAnyKind) {
   }
 }
 
+TEST(Schedule, WarmUpInEpochs_IsRoundedToSteps) {
+  const ScheduleOptions steps{.epochs = 4, .warmup_steps = 15};
+  const ScheduleOptions epochs{.epochs = 4, .warmup_epochs = 1.49};
+  const ScheduleOptions both{.epochs = 4, .warmup_steps = 5, .warmup_epochs = 1};
+  for (std::int64_t step = 0; step < 40; ++step)
+    for (const ScheduleOptions& options : {epochs, both})
+      EXPECT_EQ(learning_rate_at(options, 0.7, step / 10, step % 10, 10),
+                learning_rate_at(steps, 0.7, step / 10, step % 10, 10));
+  EXPECT_EQ(error_text([] { check_schedule({.warmup_epochs = -1}); }),
+            "[schedule] expected 0 or more warm-up epochs, got -1");
+}
+
 TEST(Schedule, InvalidOptions_Throw) {
   check_schedule({});
   EXPECT_EQ(error_text([] { check_schedule({.epochs = 0}); }),
