@@ -11,7 +11,26 @@
 namespace tandem {
 namespace {
 
-constexpr Color white{255, 255, 255}, frame{208, 208, 208}, ink{32, 32, 40};
+constexpr Color white{255, 255, 255};
+
+// How an image and its label are shown; the thick frame is inside the margin.
+struct MarkStyle {
+  Color frame, ink;
+  int64_t thickness;
+};
+
+MarkStyle style_of(SheetMark mark, int64_t margin) {
+  const int64_t thick = std::clamp<int64_t>(margin / 3, 1, 5);
+  switch (mark) {
+    case SheetMark::right:
+      return {{24, 140, 72}, {12, 96, 48}, thick};
+    case SheetMark::wrong:
+      return {{204, 36, 36}, {168, 16, 16}, thick};
+    case SheetMark::none:
+      break;
+  }
+  return {{208, 208, 208}, {32, 32, 40}, 1};
+}
 
 Image fit_to_cell(const Image& image, const SheetOptions& options) {
   const int64_t cell_height = options.cell_height, cell_width = options.cell_width;
@@ -83,13 +102,16 @@ Image contact_sheet(std::span<const LabeledImage> images, const SheetOptions& op
     const int64_t x = left + (options.cell_width - image.width) / 2;
     const int64_t base = top + row_heights[size_t(i / columns)];  // images of a row are aligned at the bottom
     const int64_t y = base - image.height;
-    fill_rectangle(sheet, x - 1, y - 1, image.width + 2, image.height + 2, frame);
+    const MarkStyle style = style_of(images[size_t(i)].mark, margin);
+    const int64_t frame = style.thickness;
+    fill_rectangle(sheet, x - frame, y - frame, image.width + 2 * frame, image.height + 2 * frame,
+                   style.frame);
     paste(sheet, image, y, x);
     int64_t text_top = base + gap;
     for (const std::string& full_line : split_lines(images[size_t(i)].label)) {
       const std::string line = shorten_text(full_line, options.cell_width, options.text_scale);
       render_text(sheet, left + (options.cell_width - text_width(line, options.text_scale)) / 2, text_top,
-                  line, ink, options.text_scale);
+                  line, style.ink, options.text_scale);
       text_top += line_height;
     }
   }

@@ -9,10 +9,14 @@
 
 namespace tandem {
 
+/// What a label says about its image: shown as a green or red frame and text.
+enum class SheetMark { none, right, wrong };
+
 /// An image and the text shown below it.
 struct LabeledImage {
   Image image;
   std::string label;
+  SheetMark mark = SheetMark::none;
 };
 
 /// The layout of a contact sheet; lengths are in pixels.

@@ -1,11 +1,24 @@
+// Each character is a grid of 5 x 8 points. Neighboring points are connected by strokes, diagonal ones where
+// no straight connection exists; a letter of Latin-1 is its base letter and an accent.
 #include "tandem/image/font.h"
 
+#include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstddef>
+#include <map>
+#include <string_view>
+#include <utility>
 
 namespace tandem {
 namespace {
 
-constexpr Glyph glyphs[] = {
+constexpr int columns = 5, rows = 8, baseline_row = 6, unit = 30;
+constexpr double radius = 0.42 * unit;  // of a stroke
+// One byte per row, top row first; bit 4 is the leftmost point. The eighth row holds descenders.
+using Rows = std::array<std::uint8_t, rows>;
+
+constexpr Rows ascii[] = {
     // clang-format off
     {0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00},  // space
     {0x04, 0x04, 0x04, 0x04, 0x04, 0x00, 0x04, 0x00},  // !
@@ -104,14 +117,141 @@ constexpr Glyph glyphs[] = {
     {0x00, 0x00, 0x08, 0x15, 0x02, 0x00, 0x00, 0x00},  // ~
     // clang-format on
 };
-static_assert(sizeof glyphs / sizeof glyphs[0] == '~' - ' ' + 1);
 
-constexpr Glyph missing_glyph = {0x1F, 0x11, 0x11, 0x11, 0x11, 0x11, 0x1F, 0x00};
+static_assert(std::size(ascii) == '~' - ' ' + 1);
+
+constexpr Rows box = {0x1F, 0x11, 0x11, 0x11, 0x11, 0x11, 0x1F, 0x00};
+constexpr Rows sharp_s = {0x0C, 0x12, 0x12, 0x14, 0x12, 0x11, 0x16, 0x00};
+constexpr Rows ellipsis = {0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x15, 0x00};
+
+// The letters U+00C0 to U+00FF: base letter ('?': none), and an accent as in ASCII (o: ring, : diaeresis, ,
+// cedilla, / slash, space: none).
+constexpr std::string_view latin_bases = "AAAAAA?CEEEEIIII?NOOOOOxOUUUUY?_aaaaaa?ceeeeiiii?nooooo?ouuuuy?y";
+constexpr std::string_view latin_accents = "`'^~:o ,`'^:`'^: ~`'^~: /`'^:'  `'^~:o ,`'^:`'^: ~`'^~: /`'^:' :";
+static_assert(latin_bases.size() == 64 && latin_accents.size() == 64);
+
+bool has_point(const Rows& glyph, int x, int y) {
+  return x >= 0 && x < columns && y >= 0 && y < rows &&
+         (glyph[static_cast<std::size_t>(y)] >> (4 - x) & 1) != 0;
+}
+
+// Strokes in grid coordinates.
+void add_strokes(const Rows& glyph, std::vector<Stroke>& to) {
+  for (int y = 0; y < rows; ++y)
+    for (int x = 0; x < columns; ++x) {
+      if (!has_point(glyph, x, y)) continue;
+      const double from_x = x, from_y = y;
+      bool alone = true;
+      for (const auto& [dx, dy] : {std::pair{1, 0}, {0, 1}, {1, 1}, {-1, 1}}) {
+        const bool diagonal = dx != 0 && dy != 0;
+        if (!has_point(glyph, x + dx, y + dy)) continue;
+        if (diagonal && (has_point(glyph, x + dx, y) || has_point(glyph, x, y + dy))) continue;
+        to.push_back({from_x, from_y, from_x + dx, from_y + dy});
+        alone = false;
+      }
+      if (alone) to.push_back({from_x, from_y, from_x, from_y});  // a dot, or the end of strokes from above
+    }
+}
+
+// An accent above (or below) a letter whose middle is `x` and whose top is `top`.
+void add_accent(char accent, double x, double top, std::vector<Stroke>& to) {
+  const double low = top - 1, high = top - 1.5;
+  if (accent == '`') to.push_back({x - 0.5, high, x + 0.3, low});
+  if (accent == '\'') to.push_back({x + 0.5, high, x - 0.3, low});
+  if (accent == '^') to.insert(to.end(), {{x - 0.8, low, x, high}, {x, high, x + 0.8, low}});
+  if (accent == '~')
+    to.insert(to.end(),
+              {{x - 1, low, x - 0.4, high}, {x - 0.4, high, x + 0.4, low}, {x + 0.4, low, x + 1, high}});
+  if (accent == ':') to.insert(to.end(), {{x - 1, high, x - 1, high}, {x + 1, high, x + 1, high}});
+  if (accent == 'o') to.insert(to.end(), {{x - 0.4, high, x + 0.4, high}, {x - 0.4, low, x + 0.4, low}});
+  if (accent == ',') to.push_back({x, 6.5, x - 0.4, 7.2});
+  if (accent == '/') to.push_back({0.2, 6.2, 3.8, top - 0.2});
+}
+
+// Moves strokes from the grid to the baseline and measures their width.
+Glyph finished(char32_t character, std::vector<Stroke> strokes) {
+  Glyph glyph{.character = character, .advance = 3 * unit, .strokes = {}};
+  if (strokes.empty()) return glyph;
+  double left = columns, right = 0;
+  for (const Stroke& stroke : strokes) {
+    left = std::min({left, stroke.from_x, stroke.to_x});
+    right = std::max({right, stroke.from_x, stroke.to_x});
+  }
+  const double base = baseline_row + 0.42;
+  for (const Stroke& stroke : strokes)
+    glyph.strokes.push_back({(stroke.from_x - left + 0.5) * unit, (stroke.from_y - base) * unit,
+                             (stroke.to_x - left + 0.5) * unit, (stroke.to_y - base) * unit});
+  glyph.advance = static_cast<int>(std::lround((right - left + 2) * unit));
+  return glyph;
+}
+
+Glyph made(char32_t character, Rows points, char accent = ' ') {
+  std::vector<Stroke> strokes;
+  if (accent != ' ' && accent != ',' && accent != '/' && points[1] == 0) points[0] = 0;  // the dot of an i
+  add_strokes(points, strokes);
+  double top = 0;
+  while (top < rows - 1 && points[static_cast<std::size_t>(top)] == 0) ++top;
+  add_accent(accent, 2, top, strokes);
+  return finished(character, std::move(strokes));
+}
+
+std::map<char32_t, Glyph> make_glyphs() {
+  std::map<char32_t, Glyph> glyphs;
+  const auto rows_of = [](char c) { return ascii[c - ' ']; };
+  for (char32_t c = U' '; c <= U'~'; ++c) glyphs[c] = made(c, rows_of(static_cast<char>(c)));
+  for (std::size_t i = 0; i < latin_bases.size(); ++i) {
+    const auto c = static_cast<char32_t>(0xC0 + i);
+    if (latin_bases[i] != '?') glyphs[c] = made(c, rows_of(latin_bases[i]), latin_accents[i]);
+  }
+  glyphs[U'\u00DF'] = made(U'\u00DF', sharp_s);
+  glyphs[U'\u2013'] = made(U'\u2013', rows_of('-'));
+  glyphs[U'\u2014'] = made(U'\u2014', rows_of('-'));
+  glyphs[U'\u2026'] = made(U'\u2026', ellipsis);
+  return glyphs;
+}
+
+double distance(const Stroke& stroke, double x, double y) {
+  const double dx = stroke.to_x - stroke.from_x, dy = stroke.to_y - stroke.from_y, length = dx * dx + dy * dy;
+  const double along = ((x - stroke.from_x) * dx + (y - stroke.from_y) * dy) / (length > 0 ? length : 1);
+  const double t = std::clamp(along, 0.0, 1.0);
+  return std::hypot(x - stroke.from_x - t * dx, y - stroke.from_y - t * dy);
+}
 
 }  // namespace
 
-const Glyph& glyph(char character) {
-  return character >= ' ' && character <= '~' ? glyphs[size_t(character - ' ')] : missing_glyph;
+const Glyph& font_glyph(char32_t character) {
+  static const std::map<char32_t, Glyph> glyphs = make_glyphs();
+  static const Glyph missing = made(0, box);
+  const auto found = glyphs.find(character);
+  return found == glyphs.end() ? missing : found->second;
+}
+
+GlyphCoverage rasterize(const Glyph& glyph, double pixels_per_unit, double shift) {
+  GlyphCoverage coverage;
+  if (glyph.strokes.empty()) return coverage;
+  double left = glyph.strokes[0].from_x, right = left, top = glyph.strokes[0].from_y, bottom = top;
+  for (const Stroke& stroke : glyph.strokes) {
+    left = std::min({left, stroke.from_x, stroke.to_x});
+    right = std::max({right, stroke.from_x, stroke.to_x});
+    top = std::min({top, stroke.from_y, stroke.to_y});
+    bottom = std::max({bottom, stroke.from_y, stroke.to_y});
+  }
+  const auto pixel = [&](double length) { return length * pixels_per_unit; };
+  coverage.left = static_cast<std::int64_t>(std::floor(pixel(left - radius) + shift));
+  coverage.top = static_cast<std::int64_t>(std::floor(pixel(top - radius)));
+  coverage.width = static_cast<std::int64_t>(std::ceil(pixel(right + radius) + shift)) - coverage.left;
+  coverage.height = static_cast<std::int64_t>(std::ceil(pixel(bottom + radius))) - coverage.top;
+  coverage.values.resize(static_cast<std::size_t>(coverage.width * coverage.height));
+  for (std::int64_t y = 0; y < coverage.height; ++y)
+    for (std::int64_t x = 0; x < coverage.width; ++x) {
+      const double at_x = (static_cast<double>(coverage.left + x) + 0.5 - shift) / pixels_per_unit;
+      const double at_y = (static_cast<double>(coverage.top + y) + 0.5) / pixels_per_unit;
+      double nearest = 1e9;
+      for (const Stroke& stroke : glyph.strokes) nearest = std::min(nearest, distance(stroke, at_x, at_y));
+      coverage.values[static_cast<std::size_t>(y * coverage.width + x)] =
+          static_cast<float>(std::clamp(0.5 + pixel(radius - nearest), 0.0, 1.0));
+    }
+  return coverage;
 }
 
 }  // namespace tandem

@@ -1,4 +1,4 @@
-// Renders rectangles and text (in the built-in bitmap font) onto images.
+// Renders rectangles and text (in the built-in font, anti-aliased) onto images.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ struct Color {
 // Both functions clip at the borders; on a gray image they write the luma of the color.
 void fill_rectangle(Image& image, int64_t x, int64_t y, int64_t width, int64_t height, Color color);
 
-// (x, y) is the upper left corner of the first character; a character is 5 x 8 pixels, enlarged `scale`
-// times. Each UTF-8 character outside ASCII becomes an empty box.
+// (x, y) is the upper left corner of the first character; a line is 8 · `scale` pixels high. The font has
+// ASCII and Latin-1; each other UTF-8 character becomes an empty box.
 void render_text(Image& image, int64_t x, int64_t y, std::string_view text, Color color, int scale = 1);
 
 int64_t text_width(std::string_view text, int scale = 1);

@@ -25,7 +25,7 @@ LabeledImage uniform(int64_t height, int64_t width, uint8_t level, std::string l
 bool has_ink(const Image& sheet, int64_t top, int64_t bottom, int64_t left, int64_t right) {
   for (int64_t y = top; y < bottom; ++y)
     for (int64_t x = left; x < right; ++x)
-      if (sheet.at(y, x, 0) < 64) return true;
+      if (sheet.at(y, x, 0) < 192) return true;
   return false;
 }
 
@@ -46,6 +46,19 @@ TEST(ContactSheet, LaysOutAGridWithLabels) {
   EXPECT_TRUE(has_ink(sheet, 54, 62, 10, 50)) << "label of the first";
   EXPECT_TRUE(has_ink(sheet, 54, 62, 60, 100)) << "label of the second";
   EXPECT_FALSE(has_ink(sheet, 116, 124, 0, 110)) << "the third has none";
+}
+
+TEST(ContactSheet, Mark_ColorsFrameAndLabel) {
+  LabeledImage images[] = {uniform(40, 40, 90, "a"), uniform(40, 40, 90, "a"), uniform(40, 40, 90, "a")};
+  images[1].mark = SheetMark::right;
+  images[2].mark = SheetMark::wrong;
+  const Image sheet =
+      contact_sheet(images, {.columns = 3, .cell_width = 40, .cell_height = 40, .margin = 12});
+  const auto above = [&](int64_t i) { return pixel(sheet, 10, 12 + i * 52 + 20); };  // two pixels above
+  EXPECT_EQ(above(0), (Rgb{255, 255, 255}));
+  EXPECT_GT(above(1)[1], above(1)[0] + 50) << "green";
+  EXPECT_GT(above(2)[0], above(2)[1] + 50) << "red";
+  EXPECT_EQ(pixel(sheet, 12, 12 + 52), (Rgb{90, 90, 90})) << "the image is not covered";
 }
 
 TEST(ContactSheet, KeepsTheAspectRatio) {
