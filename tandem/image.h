@@ -7,3 +7,4 @@
 #include "tandem/image/encode_png.h"
 #include "tandem/image/image.h"
 #include "tandem/image/resize.h"
+#include "tandem/image/save_image.h"

@@ -1,5 +1,7 @@
 #include "tandem/augment/photo_filter.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -46,6 +48,16 @@ Image to_image(const Tensor& response) {
       image.pixels[i] = static_cast<std::uint8_t>((values[i] - low) * scale + 0.5f);
   });
   return image;
+}
+
+// The kernel's values, one line per row.
+std::string kernel_text(const PhotoFilter& filter) {
+  const std::vector<float> values = filter.kernel.to_vector<float>();
+  const auto columns = static_cast<std::size_t>(filter.kernel.size(1));
+  std::string text;
+  for (std::size_t i = 0; i < values.size(); ++i)
+    text += fmt::format("{}{}", i % columns == 0 ? "\n" : "  ", values[i]);
+  return text;
 }
 
 }  // namespace
@@ -110,15 +122,19 @@ Tensor filter_response(const Tensor& gray, const PhotoFilter& filter) {
   return sqrt(add(square(across), square(correlate(gray, kernel.transpose()))));
 }
 
+Tensor filter_values(const Image& photo, const PhotoFilter& filter, Device device) {
+  return filter_response(to_tensor(to_gray(photo), device), filter);
+}
+
 Image apply_filter(const Image& photo, const PhotoFilter& filter, Device device) {
-  return to_image(filter_response(to_tensor(to_gray(photo), device), filter));
+  return to_image(filter_values(photo, filter, device));
 }
 
 Image filter_sheet(const Image& photo, Device device) {
   const Tensor gray = to_tensor(to_gray(photo), device);
   std::vector<LabeledImage> images = {{photo, "photograph"}};
   for (const PhotoFilter& filter : builtin_filters().rows())
-    images.push_back({to_image(filter_response(gray, filter)), filter.name});
+    images.push_back({to_image(filter_response(gray, filter)), filter.name + kernel_text(filter)});
   return contact_sheet(images, {.columns = 3});
 }
 

@@ -30,6 +30,9 @@ PhotoFilter parse_filter(std::string_view kernel, bool gradient);
 // The filter response before it is scaled to an image.
 Tensor filter_response(const Tensor& gray, const PhotoFilter& filter);
 
+// The unscaled values for a photograph: (height, width) in f32, computed on `device`.
+Tensor filter_values(const Image& photo, const PhotoFilter& filter, Device device = cpu_device);
+
 // A gray image of the photograph's size, computed on `device`.
 Image apply_filter(const Image& photo, const PhotoFilter& filter, Device device = cpu_device);
 

@@ -1,6 +1,7 @@
 // Compares filters with their definition, implemented here as plain loops over doubles.
 #include "tandem/augment/photo_filter.h"
 
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -155,9 +156,11 @@ TEST_P(PhotoFilterTest, ColorPhoto_IsConvertedToGray) {
 TEST_P(PhotoFilterTest, Sheet_ShowsThePhotoAndEveryFilter) {
   const Image photo = example_photo(40, 60);
   std::vector<LabeledImage> images = {{photo, "photograph"}};
-  for (const Definition& definition : definitions)
-    images.push_back(
-        {apply_filter(photo, builtin_filters().get(definition.name), GetParam()), definition.name});
+  for (const Definition& definition : definitions) {
+    std::string label = definition.name;
+    for (const auto& row : definition.kernel) label += fmt::format("\n{}", fmt::join(row, "  "));
+    images.push_back({apply_filter(photo, builtin_filters().get(definition.name), GetParam()), label});
+  }
   EXPECT_EQ(filter_sheet(photo, GetParam()), contact_sheet(images, {.columns = 3}));
 }
 
@@ -195,8 +198,9 @@ TEST(ParseFilter, InvalidText_Throws) {
 }
 
 TEST(BuiltinFilter, UnknownName_Throws) {
-  EXPECT_EQ(error_text([] { builtin_filters().get("Sobel1"); }),
-            "[filter] expected one of sobel1, sobel2, sobel3, sobel4, ring, got 'Sobel1'");
+  EXPECT_EQ(
+      error_text([] { builtin_filters().get("Sobel1"); }),
+      "[filter] expected one of sobel1, sobel2, sobel3, sobel4, ring, got 'Sobel1'; did you mean 'sobel1'?");
 }
 
 }  // namespace
