@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "tandem/core/check.h"
 #include "tandem/ops/arithmetic.h"
@@ -31,7 +32,18 @@ Evaluation empty_evaluation() {
   return {.loss = nan, .accuracy = nan};
 }
 
+thread_local const EvaluationObserver::OnBatch* observer = nullptr;
+
 }  // namespace
+
+EvaluationObserver::EvaluationObserver(OnBatch on_batch)
+    : on_batch_(std::move(on_batch)), previous_(observer) {
+  observer = &on_batch_;
+}
+
+EvaluationObserver::~EvaluationObserver() {
+  observer = previous_;
+}
 
 Tensor compute_outputs(Module& model, const Tensor& images, const ImageInput& input) {
   const NoGrad no_grad;
@@ -44,6 +56,7 @@ Tensor compute_outputs(Module& model, const Tensor& images, const ImageInput& in
   for (std::int64_t begin = 0; begin < count; begin += batch) {
     const Tensor part = images.slice(0, begin, std::min(begin + batch, count)).to(device);
     parts.push_back(model.forward(network_input(part, input)));
+    if (observer && *observer && begin + batch < count) (*observer)(begin + batch, count);
   }
   return parts.size() == 1 ? parts.front() : concat(parts, 0);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "tandem/data/image_set.h"
@@ -18,6 +19,21 @@ struct Evaluation {
   std::int64_t classes = 0;               ///< number of classes
   std::vector<std::int32_t> predictions;  ///< one class index per image
   std::vector<float> outputs;             ///< images × classes, row-major: the network's raw outputs
+};
+
+/// While it exists, compute_outputs() and evaluate() call `on_batch` after every batch but the last, if they
+/// run on the thread that made it. An inner one replaces an outer one.
+class EvaluationObserver {
+ public:
+  using OnBatch = std::function<void(std::int64_t done, std::int64_t images)>;
+  explicit EvaluationObserver(OnBatch on_batch);
+  ~EvaluationObserver();
+  EvaluationObserver(const EvaluationObserver&) = delete;
+  EvaluationObserver& operator=(const EvaluationObserver&) = delete;
+
+ private:
+  OnBatch on_batch_;
+  const OnBatch* previous_;
 };
 
 /// Returns the model's outputs, shape (images, classes), on the model's device. The images may be on any

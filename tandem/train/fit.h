@@ -17,8 +17,9 @@ namespace tandem {
 /// the run; files saved before stay valid.
 struct FitCallbacks {
   std::function<void(const std::string& line)> on_message;  ///< one line: data, device, run folder, …
-  std::function<void(const ProgressState&)> on_progress;    ///< after every few steps
-  std::function<void(const EpochRecord&)> on_epoch;         ///< after an epoch was validated and logged
+  /// After every few steps, and after batches of validation images.
+  std::function<void(const ProgressState&)> on_progress;
+  std::function<void(const EpochRecord&)> on_epoch;  ///< after an epoch was validated and logged
   std::function<int()> stop_signal;      ///< polled between steps; not 0: save and stop (SignalWatch)
   std::function<bool()> save_requested;  ///< polled between steps; true: save and continue
 };

@@ -57,12 +57,15 @@ void predict_photos(Model& model, std::span<const std::filesystem::path> files, 
                         : Prediction{.path = part[i].string(),
                                      .error = made.bad[i].reason,
                                      .error_kind = made.bad[i].kind});
+    if (options.on_progress) options.on_progress(begin + part.size(), files.size());
   }
 }
 
 void predict_one_by_one(Model& model, std::span<const std::filesystem::path> files,
                         const PredictOptions& options, std::vector<Prediction>& all) {
+  std::size_t done = 0;
   for (const std::filesystem::path& file : files) {
+    if (options.on_progress) options.on_progress(done++, files.size());
     try {
       std::vector<Prediction> rows = predict_file(model, file, options);
       all.insert(all.end(), std::make_move_iterator(rows.begin()), std::make_move_iterator(rows.end()));
@@ -184,6 +187,15 @@ std::string predictions_csv(const std::vector<Prediction>& predictions,
       text += std::string(2 + classes.size(), ',') + fmt::format(",{}\n", csv_field(row.error));
     }
   }
+  return text;
+}
+
+std::string id_label_csv(const std::vector<Prediction>& predictions,
+                         const std::vector<std::string>& classes) {
+  std::string text = "id,label\n";
+  for (const Prediction& row : predictions)
+    text += fmt::format("{},{}\n", csv_field(std::filesystem::path(row.path).stem().string()),
+                        row.error.empty() ? csv_field(classes[row.chosen]) : "");
   return text;
 }
 

@@ -1,7 +1,9 @@
 // Class predictions for unlabeled images.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -15,6 +17,8 @@ namespace tandem {
 struct PredictOptions {
   bool invert = false;             ///< dark on light becomes light on dark; not for models of photographs
   PhotoDecodeOptions decode = {};  ///< how photographs are decoded
+  /// Called after every few files, if set.
+  std::function<void(std::size_t done, std::size_t files)> on_progress = {};
 };
 
 /// Predicts one file. An image file gives one prediction: it is transformed as the model file says, or
@@ -41,6 +45,9 @@ std::vector<SkippedSample> unread_files(const std::vector<Prediction>& predictio
 /// column "error".
 std::string predictions_csv(const std::vector<Prediction>& predictions,
                             const std::vector<std::string>& classes);
+/// CSV with the columns id,label: the file's name without its ending, and the predicted class, which is empty
+/// for a file that could not be read.
+std::string id_label_csv(const std::vector<Prediction>& predictions, const std::vector<std::string>& classes);
 /// A JSON list of {"path", "class", "probability", "probabilities": {class: value}} or {"path", "error"}.
 std::string predictions_json(const std::vector<Prediction>& predictions,
                              const std::vector<std::string>& classes);

@@ -48,8 +48,15 @@ LabeledImage labeled_image(const Prediction& row, const std::vector<std::string>
   if (!row.error.empty()) return error_cell(name, row.error);
   try {
     const Image image = load_image(row.path, {.max_pixels = decode.max_pixels, .rgb = true});
-    return {shrunk_to_cell(image), fmt::format("{} {:.1f} %\n{}", one_line(classes[row.chosen]),
-                                               100 * row.probabilities[row.chosen], name)};
+    const std::optional<std::size_t> truth = class_of_folder(row.path, classes);
+    const bool wrong = truth && *truth != row.chosen;
+    return {
+        shrunk_to_cell(image),
+        fmt::format("{} {:.1f} %\n{}{}", one_line(classes[row.chosen]), 100 * row.probabilities[row.chosen],
+                    wrong ? fmt::format("is {}: ", one_line(classes[*truth])) : "", name),
+        !truth  ? SheetMark::none
+        : wrong ? SheetMark::wrong
+                : SheetMark::right};
   } catch (const Error& error) {
     return error_cell(name, reason_without_path(error.what(), row.path));
   }
@@ -63,12 +70,23 @@ bool is_image_file(const Prediction& row) {
 
 }  // namespace
 
+std::optional<std::size_t> class_of_folder(const std::string& path, const std::vector<std::string>& classes) {
+  const auto found =
+      std::ranges::find(classes, std::filesystem::path(path).parent_path().filename().string());
+  if (found == classes.end()) return {};
+  return static_cast<std::size_t>(found - classes.begin());
+}
+
 Image prediction_sheet(const std::vector<Prediction>& predictions, const std::vector<std::string>& classes,
-                       const PhotoDecodeOptions& decode) {
+                       const PhotoDecodeOptions& decode, std::size_t count) {
   std::vector<const Prediction*> rows;
   for (const Prediction& row : predictions)
-    if (rows.size() < max_sheet_images && is_image_file(row)) rows.push_back(&row);
+    if (is_image_file(row)) rows.push_back(&row);
   check(!rows.empty(), "[predict] expected image files for a contact sheet, got only images of idx files");
+  // Evenly over all of them: sorted files show one class first.
+  const std::size_t shown = std::min({count, max_sheet_images, rows.size()});
+  for (std::size_t i = 0; i < shown; ++i) rows[i] = rows[i * rows.size() / shown];
+  rows.resize(shown);
   std::vector<LabeledImage> images(rows.size());
   parallel_for(std::ssize(rows), 1, [&](std::int64_t begin, std::int64_t end) {
     for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i)

@@ -49,6 +49,10 @@ bool has_time_left(const ProgressState& state) {
   return std::isfinite(seconds) && seconds < 1e8;  // longer estimates are meaningless
 }
 
+std::string head_text(const ProgressState& state) {
+  return state.phase ? std::string(state.phase) : fmt::format("Epoch {}/{}", state.epoch, state.epochs);
+}
+
 int stderr_width() {
   winsize size{};
   return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
@@ -72,7 +76,7 @@ double seconds_left(const ProgressState& state) {
 
 std::string progress_bar_text(const ProgressState& state, const TextStyle& style) {
   constexpr int min_bar = 8, max_bar = 40;
-  const std::string head = fmt::format("Epoch {}/{} ", state.epoch, state.epochs);
+  const std::string head = head_text(state) + " ";
   std::string tail = fmt::format(" {:3.0f} %", std::floor(100 * done_share(state)));
   std::vector<std::string> parts;
   if (has_rate(state)) parts.push_back(fmt::format("  {}/s", rate_text(state.samples_per_second)));
@@ -93,9 +97,9 @@ std::string progress_bar_text(const ProgressState& state, const TextStyle& style
 }
 
 std::string progress_line_text(const ProgressState& state) {
-  std::string line = fmt::format("Epoch {}/{}: {} of {} samples ({:.0f} %)", state.epoch, state.epochs,
-                                 format_count(state.position), format_count(state.total),
-                                 std::floor(100 * done_share(state)));
+  std::string line =
+      fmt::format("{}: {} of {} samples ({:.0f} %)", head_text(state), format_count(state.position),
+                  format_count(state.total), std::floor(100 * done_share(state)));
   if (has_rate(state)) line += fmt::format(", {} samples/s", rate_text(state.samples_per_second));
   if (std::isfinite(state.loss)) line += fmt::format(", loss {:.4f}", state.loss);
   if (has_time_left(state)) line += fmt::format(", {} left", time_text(seconds_left(state)));

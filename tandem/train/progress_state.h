@@ -8,6 +8,7 @@ namespace tandem {
 
 /// How far a run has got.
 struct ProgressState {
+  const char* phase = nullptr;                             ///< "Validation": not an epoch of training, if set
   int epoch = 1;                                           ///< from 1
   int epochs = 1;                                          ///< of the whole run
   std::int64_t position = 0;                               ///< samples of this epoch so far

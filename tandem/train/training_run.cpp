@@ -329,7 +329,13 @@ EpochRecord TrainingRun::make_record(const Evaluation& validated) const {
 
 void TrainingRun::finish_epoch() {
   store_finite();
-  const Evaluation validated = traced_evaluation([&] { return evaluator_->run(); });
+  const Evaluation validated = traced_evaluation([&] {
+    const EvaluationObserver observer([&](std::int64_t done, std::int64_t images) {
+      if (callbacks_.on_progress)
+        callbacks_.on_progress({.phase = "Validation", .position = done, .total = images});
+    });
+    return evaluator_->run();
+  });
   const EpochRecord record = make_record(validated);
   position_.records.push_back(record);
   ++position_.epoch;

@@ -8,6 +8,7 @@
 #include "tandem/data/synthetic/digits.h"
 #include "tandem/train/model_file.h"
 #include "tandem/train/predict.h"
+#include "tandem/train/prediction_sheet.h"
 #include "tandem/train/training_state.h"
 #include "tests/device/device_cases.h"
 
@@ -37,6 +38,24 @@ TEST(Evaluate, ManyImages_EqualOneAtATime) {
     for (std::size_t c = 0; c < 10; ++c)
       EXPECT_NEAR(one.outputs[c], all.outputs[10 * static_cast<std::size_t>(i) + c], 1e-5) << i;
   }
+}
+
+TEST(Evaluate, Observer_SeesEveryBatchButTheLast) {
+  const ImageSet set = make_digits(4100, 4);
+  const std::unique_ptr<Module> model = make_model({.layers = {784, 10}}, 3);
+  std::vector<std::int64_t> seen, inner_seen;
+  {
+    const EvaluationObserver observer([&](std::int64_t done, std::int64_t images) {
+      EXPECT_EQ(images, 4100);
+      seen.push_back(done);
+    });
+    evaluate(*model, set, LossKind::cross_entropy);
+    const EvaluationObserver inner([&](std::int64_t done, std::int64_t) { inner_seen.push_back(done); });
+    evaluate(*model, set, LossKind::cross_entropy);
+  }
+  evaluate(*model, set, LossKind::cross_entropy);
+  EXPECT_EQ(seen, (std::vector<std::int64_t>{2048, 4096}));
+  EXPECT_EQ(inner_seen, seen);
 }
 
 TEST(Evaluate, EmptySet_GivesNaN) {
@@ -117,6 +136,23 @@ TEST_P(EvaluatorOnDevice, ChangedPrecision_EqualsEvaluate) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, EvaluatorOnDevice, testing::ValuesIn(test_devices()), device_name);
+
+TEST(Predict, IdAndLabel_AreFileNameAndClass) {
+  const std::vector<std::string> classes{"cleaned", "dirty"};
+  EXPECT_EQ(id_label_csv({{.path = "test/0001.jpg", .chosen = 1, .probabilities = {0.1f, 0.9f}},
+                          {.path = "a,b.png", .chosen = 0, .probabilities = {0.9f, 0.1f}},
+                          {.path = "test/bad.jpg", .error = "damaged"}},
+                         classes),
+            "id,label\n0001,dirty\n\"a,b\",cleaned\nbad,\n");
+}
+
+TEST(Predict, ClassOfFolder_IsTheFolderOfTheFile) {
+  const std::vector<std::string> classes{"cleaned", "dirty"};
+  EXPECT_EQ(class_of_folder("test/dirty/1.jpg", classes), 1u);
+  EXPECT_EQ(class_of_folder("cleaned/1.jpg", classes), 0u);
+  EXPECT_EQ(class_of_folder("dirty/test/1.jpg", classes), std::nullopt);
+  EXPECT_EQ(class_of_folder("dirty", classes), std::nullopt);
+}
 
 TEST(Predict, PredictionsAsCsv) {
   const std::vector<std::string> classes{"a,b", "c"};

@@ -55,6 +55,12 @@ TEST(ProgressText, UnknownFigures_AreOmitted) {
   EXPECT_EQ(progress_bar_text(stuck, {.width = 100}).find("loss"), std::string::npos);
 }
 
+TEST(ProgressText, Phase_ReplacesTheEpoch) {
+  const ProgressState state{.phase = "Validation", .position = 64, .total = 256};
+  EXPECT_EQ(progress_bar_text(state, {.width = 30}), "Validation ━━━──────────  25 %");
+  EXPECT_EQ(progress_line_text(state), "Validation: 64 of 256 samples (25 %).");
+}
+
 TEST(ProgressText, Color_OnlyIfEnabled) {
   EXPECT_EQ(progress_bar_text(sample, {.width = 100}).find('\x1b'), std::string::npos);
   EXPECT_NE(progress_bar_text(sample, {.width = 100, .color = true}).find("\x1b[32m━"), std::string::npos);
