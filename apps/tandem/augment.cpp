@@ -1,29 +1,82 @@
-// tandem augment: renders a contact sheet that shows what a recipe does to images.
+// tandem augment: renders a contact sheet that shows what a recipe does to images, or a training batch.
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <limits>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "apps/tandem/command.h"
+#include "apps/tandem/output.h"
 #include "tandem/augment/augment_sheet.h"
 #include "tandem/core/write_file.h"
-#include "tandem/image/encode_png.h"
+#include "tandem/data/dataset_registry.h"
+#include "tandem/image/save_image.h"
+#include "tandem/text/message.h"
+#include "tandem/text/utf8.h"
+#include "tandem/train/batch_sheet.h"
 
 namespace tandem {
 namespace {
 
 struct Flags {
-  std::vector<std::string> images;
-  std::string recipe = "digits", output;
-  AugmentSheetOptions sheet;
+  std::vector<std::string> inputs;
+  std::string recipe, from, output, json;
+  std::int64_t count = 0;  // 0: the default
+  std::uint64_t seed = 1;
 };
 
+bool is_data(const std::vector<std::string>& inputs) {
+  std::error_code ignored;
+  return inputs.size() == 1 &&
+         (datasets().find(inputs[0]) != nullptr || std::filesystem::is_directory(inputs[0], ignored));
+}
+
+Image training_batch(const Flags& flags) {
+  constexpr std::int64_t default_count = 36;
+  TrainOptions options;
+  options.data = flags.inputs[0];
+  options.from = flags.from;
+  options.seed = flags.seed;
+  options = with_recipe(options, flags.recipe);
+  const TrainingData data =
+      load_training_data(options, [](const std::string& line) { print_message("{}\n", line); });
+  return batch_sheet(data, options, flags.count == 0 ? default_count : flags.count);
+}
+
+Image variants(const Flags& flags) {
+  AugmentSheetOptions options{.seed = flags.seed};
+  if (flags.count > 0) options.count = static_cast<int>(flags.count);
+  check(options.count <= max_sheet_variants, "[augment] expected at most {} versions of each image, got {}",
+        max_sheet_variants, options.count);
+  const std::vector<std::filesystem::path> files(flags.inputs.begin(), flags.inputs.end());
+  return augment_sheet(files, Transform::parse(flags.recipe.empty() ? "digits" : flags.recipe, sheet_cell),
+                       options);
+}
+
 int run(const Flags& flags) {
+  check_output(flags.json, "augment");
   check_writable("augment", flags.output);
-  const std::vector<std::filesystem::path> files(flags.images.begin(), flags.images.end());
-  save_png(flags.output, augment_sheet(files, Transform::parse(flags.recipe, sheet_cell), flags.sheet));
+  check(is_image_name(flags.output), "[augment] {}: expected a name that ends in one of {}", flags.output,
+        image_endings());
+  const Image sheet = is_data(flags.inputs) ? training_batch(flags) : variants(flags);
+  save_image(flags.output, sheet);
+  if (flags.json != "-") fmt::print("Wrote {} ({}x{})\n", one_line(flags.output), sheet.width, sheet.height);
+  if (!flags.json.empty())
+    write_output(flags.json,
+                 result_json({{"path", flags.output}, {"width", sheet.width}, {"height", sheet.height}}),
+                 "augment");
   return 0;
+}
+
+// As an indented list.
+std::string operations() {
+  std::string text = "Operations of a recipe, separated by commas:\n";
+  std::istringstream lines(transform_help());
+  for (std::string line; std::getline(lines, line);) text += "  " + line + "\n";
+  return text;
 }
 
 }  // namespace
@@ -31,25 +84,36 @@ int run(const Flags& flags) {
 void add_augment_command(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("augment", "Show what augmentation does to images");
   command->footer(
-      "One row per image: the original, then the augmented versions of the first training epochs.\n"
-      "Examples: tandem augment five.png seven.png -o sheet.png\n"
-      "          tandem augment photo.jpg --augment photo --count 4 -o sheet.png\n\n"
-      "Operations of a recipe, separated by commas:\n" +
-      transform_help());
+      operations() +
+      "\f"
+      "For a data set or a folder: the first training batch, labeled. For image files: one row per image, "
+      "the original, then its versions in the first epochs.\n"
+      "Examples: tandem augment mnist -o batch.png\n"
+      "          tandem augment photo.jpg --augment \"crop, flip\" -o sheet.png\n"
+      "--help-all lists the operations of a recipe.");
   auto flags = std::make_shared<Flags>();
-  command->add_option("IMAGE", flags->images, "Image files")->required()->type_name("");
+  command->add_option("DATA", flags->inputs, datasets().list() + ", a folder, or image files")
+      ->required()
+      ->type_name("");
   command
-      ->add_option("--augment", flags->recipe,
-                   "digits (default), photo, none, or a recipe such as \"crop, flip 0.5\"")
+      ->add_option("--augment", flags->recipe, "digits, photo, none, or a recipe such as \"crop, flip 0.5\"")
       ->type_name("RECIPE")
+      ->default_str("by data")
       ->check(usage_check([](const std::string& text) { Transform::parse(text, sheet_cell); }));
-  command->add_option("--count", flags->sheet.count, "Augmented versions of each image, 8 by default")
+  command->add_option("--count", flags->count, "Images of the batch, or versions of each image file")
       ->type_name("N")
-      ->check(whole_number_check(1, max_sheet_variants));
-  command->add_option("--seed", flags->sheet.seed, "Random seed, 1 by default")
+      ->default_str("36 or 8")
+      ->check(whole_number_check(1, max_batch_sheet_images));
+  command->add_option("--seed", flags->seed, "Random seed")
       ->type_name("N")
+      ->capture_default_str()
       ->check(whole_number_check(0, std::numeric_limits<std::int64_t>::max()));
-  command->add_option("-o,--output", flags->output, "Output PNG file")->required()->type_name("FILE");
+  command->add_option("--from", flags->from, "Folder or archive that contains the data set")
+      ->type_name("PATH");
+  command->add_option("-o,--output", flags->output, "Output: .png, .jpg, .ppm or .pgm")
+      ->required()
+      ->type_name("FILE");
+  add_json_flag(*command, flags->json, "What was written, as JSON");
   command->callback([flags, &action] { action = [flags] { return run(*flags); }; });
 }
 

@@ -21,6 +21,8 @@ void add_devices_command(CLI::App& app, Action& action);
 void add_eval_command(CLI::App& app, Action& action);
 void add_fetch_command(CLI::App& app, Action& action);
 void add_filter_command(CLI::App& app, Action& action);
+// Hidden: prints the man page, shell completion and reference pages, made from the flags of `app`.
+void add_generate_command(CLI::App& app, Action& action);
 void add_inspect_command(CLI::App& app, Action& action);
 void add_plates_command(CLI::App& app, Action& action);
 void add_predict_command(CLI::App& app, Action& action);
@@ -47,19 +49,21 @@ void as_usage(const std::string& flag, F&& f) {
   }
 }
 
+// The text of the Error that f() throws, or nothing.
+template <class F>
+std::string usage_problem(F&& f) {
+  try {
+    f();
+    return {};
+  } catch (const Error& error) {
+    return usage_text(error);
+  }
+}
+
 // The same as a validator, for a flag that can be checked on its own.
 template <class F>
 CLI::Validator usage_check(F&& f) {
-  return CLI::Validator(
-      [f](const std::string& text) {
-        try {
-          f(text);
-          return std::string();
-        } catch (const Error& error) {
-          return usage_text(error);
-        }
-      },
-      "");
+  return CLI::Validator([f](const std::string& text) { return usage_problem([&] { f(text); }); }, "");
 }
 
 // CLI11's own range check accepts -1 as a large number and shows its bounds as doubles.
@@ -71,11 +75,31 @@ inline CLI::Validator whole_number_check(std::int64_t min, std::int64_t max) {
   });
 }
 
+// The name of a device for the words people use: "gpu" is cuda, and a number is a GPU's.
+inline std::string device_name(const std::string& word) {
+  if (word == "gpu") return "cuda";
+  return parse_number<unsigned>(word) ? "cuda:" + word : word;
+}
+
 // Text that is not a device name is a usage error; a GPU that is not present is reported later, as a failure.
+// The flag's value becomes the device's name.
 inline CLI::Validator device_check() {
-  return usage_check([](const std::string& name) {
-    if (name != "auto") parse_device_name(name);
-  });
+  return CLI::Validator(
+      [](std::string& word) {
+        word = device_name(word);
+        return usage_problem([&] {
+          if (word != "auto") parse_device_name(word);
+        });
+      },
+      "");
+}
+
+// Adds --device; `automatic` says what auto means for the command: "the CPU".
+inline CLI::Option* add_device_flag(CLI::App& command, std::string& device, const std::string& automatic) {
+  return command.add_option("--device", device, "auto (" + automatic + "), cpu, cuda or cuda:N")
+      ->type_name("DEVICE")
+      ->capture_default_str()
+      ->transform(device_check());
 }
 
 }  // namespace tandem

@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <string>
 
 #include "apps/tandem/command.h"
+#include "apps/tandem/output.h"
 #include "apps/tandem/terminal.h"
 #include "tandem/study/machine_report.h"
 
@@ -12,12 +14,14 @@ namespace tandem {
 void add_devices_command(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("devices", "List the CPU and every CUDA device");
   command->footer("Example: tandem devices --json");
-  auto json = std::make_shared<bool>(false);
-  command->add_flag("--json", *json, "Print JSON");
+  auto json = std::make_shared<std::string>();
+  add_json_flag(*command, *json, "JSON to a file, or instead of the list");
   command->callback([json, &action] {
     action = [json] {
+      check_output(*json, "devices");
       const MachineFacts machine = machine_facts();
-      fmt::print("{}", *json ? devices_json(machine) : devices_text(machine, terminal_style(stdout)));
+      if (*json != "-") fmt::print("{}", devices_text(machine, terminal_style(stdout)));
+      if (!json->empty()) write_output(*json, devices_json(machine), "devices");
       return 0;
     };
   });

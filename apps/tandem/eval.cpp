@@ -5,24 +5,39 @@
 #include <string>
 
 #include "apps/tandem/command.h"
+#include "apps/tandem/output.h"
 #include "apps/tandem/terminal.h"
+#include "tandem/core/clock.h"
+#include "tandem/text/format_number.h"
+#include "tandem/text/message.h"
+#include "tandem/train/evaluate.h"
 #include "tandem/train/evaluation_report.h"
+#include "tandem/train/progress.h"
 
 namespace tandem {
 namespace {
 
 struct Flags {
-  std::string model, data, from, device = "auto";
-  bool json = false;
+  std::string model, data, from, json, device = "auto";
 };
 
 int run(const Flags& flags) {
   // One pass over a test set does not justify timing the devices: auto means the CPU.
   const Device device = flags.device == "auto" ? cpu_device : parse_device(flags.device);
+  check_output(flags.json, "eval");
   Model model = load_model(flags.model);
   model.module->to(device);
+  Progress progress;
+  const Stopwatch watch;
+  const EvaluationObserver observer([&](std::int64_t done, std::int64_t images) {
+    progress.update({.phase = "Evaluating", .position = done, .total = images});
+  });
   const EvaluationReport report = evaluate_model(model, flags.data, flags.from);
-  fmt::print("{}", flags.json ? evaluation_json(report) : evaluation_text(report, terminal_style(stdout)));
+  progress.clear();
+  print_message("{} images in {}, reading included\n", format_count(report.images),
+                format_number(watch.elapsed_ms(), Unit::milliseconds));
+  if (flags.json != "-") fmt::print("{}", evaluation_text(report, terminal_style(stdout)));
+  if (!flags.json.empty()) write_output(flags.json, evaluation_json(report), "eval");
   return 0;
 }
 
@@ -45,10 +60,8 @@ void add_eval_command(CLI::App& app, Action& action) {
       ->type_name("");
   command->add_option("--from", flags->from, "Folder or archive that contains the data set")
       ->type_name("PATH");
-  command->add_option("--device", flags->device, "auto (the CPU), cpu, cuda or cuda:N")
-      ->type_name("DEVICE")
-      ->check(device_check());
-  command->add_flag("--json", flags->json, "Print JSON");
+  add_device_flag(*command, flags->device, "the CPU");
+  add_json_flag(*command, flags->json, "JSON to a file, or instead of the tables");
   command->callback([flags, &action] { action = [flags] { return run(*flags); }; });
 }
 

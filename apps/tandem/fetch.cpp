@@ -7,6 +7,7 @@
 #include <string>
 
 #include "apps/tandem/command.h"
+#include "apps/tandem/output.h"
 #include "tandem/data/dataset_registry.h"
 #include "tandem/text/message.h"
 
@@ -14,7 +15,7 @@ namespace tandem {
 namespace {
 
 struct Flags {
-  std::string data_set, from;
+  std::string data_set, from, json;
 };
 
 int run(const Flags& flags) {
@@ -26,14 +27,18 @@ int run(const Flags& flags) {
       print_message("\r{} {:5.1f} of {:.1f} MB{}", what, static_cast<double>(done) / 1e6,
                     static_cast<double>(total) / 1e6, done == total ? "\n" : "");
     };
-  fmt::print("{}\n", fetch_dataset(flags.data_set, options).string());
+  check_output(flags.json, "fetch");
+  const std::string path = fetch_dataset(flags.data_set, options).string();
+  if (flags.json != "-") fmt::print("{}\n", path);
+  if (!flags.json.empty())
+    write_output(flags.json, result_json({{"name", flags.data_set}, {"path", path}}), "fetch");
   return 0;
 }
 
 }  // namespace
 
 void add_fetch_command(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("fetch", "Download a data set or pretrained weights into the cache");
+  CLI::App* command = app.add_subcommand("fetch", "Download a data set or pretrained weights");
   command->footer(
       "Examples: tandem fetch mnist\n"
       "          tandem fetch fashion-mnist --from downloads/\n"
@@ -48,6 +53,7 @@ void add_fetch_command(CLI::App& app, Action& action) {
       ->add_option("--from", flags->from,
                    "Folder with the files (raw or gz), archive (.tgz, .deb) or one file")
       ->type_name("PATH");
+  add_json_flag(*command, flags->json, "JSON to a file, or instead of the path");
   command->callback([flags, &action] { action = [flags] { return run(*flags); }; });
 }
 

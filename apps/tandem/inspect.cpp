@@ -4,23 +4,33 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <string>
 
 #include "apps/tandem/command.h"
+#include "apps/tandem/output.h"
 #include "apps/tandem/terminal.h"
 
 namespace tandem {
 namespace {
 
 struct Flags {
-  std::string file;
-  bool json = false;
+  std::string file, json;
 };
 
+// The best model of a run folder.
+std::filesystem::path weight_file(const std::filesystem::path& path) {
+  std::error_code ignored;
+  const std::filesystem::path best = path / "best.safetensors";
+  return std::filesystem::is_regular_file(best, ignored) ? best : path;
+}
+
 int run(const Flags& flags) {
-  const WeightFacts facts = inspect_weights(flags.file);
-  fmt::print("{}", flags.json ? to_json_text(facts) : to_text(facts, terminal_style(stdout)));
+  check_output(flags.json, "inspect");
+  const WeightFacts facts = inspect_weights(weight_file(flags.file));
+  if (flags.json != "-") fmt::print("{}", to_text(facts, terminal_style(stdout)));
+  if (!flags.json.empty()) write_output(flags.json, to_json_text(facts), "inspect");
   std::fflush(stdout);  // before the error goes to stderr
   if (!facts.problem.empty()) throw Error(facts.problem);
   return 0;
@@ -29,8 +39,7 @@ int run(const Flags& flags) {
 }  // namespace
 
 void add_inspect_command(CLI::App& app, Action& action) {
-  CLI::App* command =
-      app.add_subcommand("inspect", "Show the contents of a weight file without executing any of it");
+  CLI::App* command = app.add_subcommand("inspect", "Show what a weight file holds, executing nothing");
   command->footer(
       "Reads .safetensors, and .pth or .pt as saved by PyTorch. For a pickle it lists every name that\n"
       "loading it in Python would import or call; a pickle that calls anything except the functions that\n"
@@ -38,8 +47,10 @@ void add_inspect_command(CLI::App& app, Action& action) {
       "Examples: tandem inspect resnet18-f37072fd.pth\n"
       "          tandem inspect runs/mnist-mlp-1/best.safetensors --json");
   auto flags = std::make_shared<Flags>();
-  command->add_option("FILE", flags->file, "Weight file or pickle")->required()->type_name("");
-  command->add_flag("--json", flags->json, "Print JSON instead of tables");
+  command->add_option("FILE", flags->file, "Weight file, pickle, or run folder: its best model")
+      ->required()
+      ->type_name("");
+  add_json_flag(*command, flags->json, "JSON to a file, or instead of the tables");
   command->callback([flags, &action] { action = [flags] { return run(*flags); }; });
 }
 

@@ -9,12 +9,14 @@
 #include <new>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "apps/tandem/advice.h"
 #include "apps/tandem/command.h"
+#include "apps/tandem/common_flags.h"
+#include "apps/tandem/help.h"
 #include "apps/tandem/output.h"
+#include "apps/tandem/usage.h"
 #include "apps/tandem/version.h"
 #include "tandem/core/check.h"
 #include "tandem/data/loader/worker.h"
@@ -25,32 +27,15 @@ namespace {
 
 // Prints the error as one line, whatever characters it contains.
 int report_error(std::string_view text, int status) {
+  tandem::restore_messages();
   tandem::print_message("tandem: error: {}\n", tandem::one_line(text));
   return status;
 }
 
-// "tandem study --help" if that command was selected, else "tandem --help".
-std::string help_command(const CLI::App& app) {
-  std::string command = app.get_name();
-  for (const CLI::App* chosen : app.get_subcommands()) command += " " + chosen->get_name();
-  return command + " --help";
-}
-
-// For an unknown command CLI11 only reports that one is required; name the known ones instead.
-std::string usage_error(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
-  if (!app.get_subcommands().empty() || dynamic_cast<const CLI::RequiredError*>(&error) == nullptr)
-    return error.what();
-  std::string known;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
-    known += (known.empty() ? "" : ", ") + command->get_name();
-  return fmt::format("expected one of the commands {}, got {}", known,
-                     argc > 1 ? fmt::format("'{}'", argv[1]) : "none");
-}
-
-// Whether the word is a flag that only says where a run is written, and how many words belong to it.
-int run_folder_words(int argc, char** argv, int i) {
+// Whether the word is a flag that only says where results are written, and how many words belong to it.
+int output_words(int argc, char** argv, int i) {
   const std::string_view word = argv[i];
-  for (const std::string_view flag : {"--out", "--resume", "--trace"}) {
+  for (const std::string_view flag : {"--out", "-o", "--output-dir", "--resume", "--trace", "--json"}) {
     if (word.starts_with(std::string(flag) + "=")) return 1;
     if (word == flag) return i + 1 < argc && *argv[i + 1] != '-' ? 2 : 1;
   }
@@ -62,7 +47,7 @@ int run_folder_words(int argc, char** argv, int i) {
 std::string command_line(int argc, char** argv) {
   std::string line = "tandem";
   for (int i = 1; i < argc; ++i) {
-    if (const int skipped = run_folder_words(argc, argv, i); skipped > 0) {
+    if (const int skipped = output_words(argc, argv, i); skipped > 0) {
       i += skipped - 1;
       continue;
     }
@@ -91,7 +76,10 @@ int main(int argc, char** argv) {
   CLI::App app("Tandem: trains image classifiers on the CPU, on GPUs and on clusters.", "tandem");
   app.set_version_flag("--version", tandem::version_text());
   app.require_subcommand(1);
-  app.footer("Example: tandem train mnist --epochs 15\nEvery command has its own --help.");
+  app.footer(
+      "Every command has its own --help, and --help-all with every flag and default.\n"
+      "Example: tandem train mnist --epochs 15");
+  tandem::set_help(app);
   tandem::Action action;
   tandem::add_augment_command(app, action);
   tandem::add_devices_command(app, action);
@@ -105,10 +93,15 @@ int main(int argc, char** argv) {
   tandem::add_study_command(app, action, command_line(argc, argv));
   tandem::add_train_command(app, action, command_line(argc, argv));
   tandem::add_verify_determinism_command(app, action);
+  tandem::add_generate_command(app, action);
+  tandem::add_common_flags(app);
+  std::vector<std::string> words = tandem::with_json_targets({argv + std::min(argc, 1), argv + argc});
+  if (!words.empty() && words[0] == "help") {  // `tandem help train` is `tandem train --help`
+    words.erase(words.begin());
+    words.emplace_back("--help");
+  }
   try {
-    std::vector<std::string> words = tandem::with_json_targets({argv + 1, argv + argc});
-    std::ranges::reverse(words);  // as CLI11 expects them
-    app.parse(std::move(words));
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // CLI11 takes the words from the end
     const int status = action();
     // A full disk is only detected when the buffer is flushed.
     const bool written = std::fflush(stdout) == 0 && !std::ferror(stdout);
@@ -117,8 +110,7 @@ int main(int argc, char** argv) {
     return status;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
-    return report_error(fmt::format("{} (see {})", usage_error(app, error, argc, argv), help_command(app)),
-                        2);
+    return report_error(tandem::usage_error(app, error, words), 2);
   } catch (const std::bad_alloc&) {
     return report_error("out of memory", 1);
   } catch (const std::exception& error) {

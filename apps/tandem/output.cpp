@@ -1,9 +1,13 @@
 #include "apps/tandem/output.h"
 
+#include <CLI/CLI.hpp>
+
 #include <fmt/format.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "tandem/core/write_file.h"
 #include "tandem/data/dataset_registry.h"
@@ -41,6 +45,16 @@ void write_output(const std::string& path, std::string_view text, const char* op
 
 void check_output(const std::string& path, const char* op) {
   if (!path.empty() && path != "-") check_writable(op, path);
+}
+
+std::string result_json(const std::vector<ResultField>& fields) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  for (const ResultField& field : fields) {
+    const auto* number = std::get_if<double>(&field.value);
+    if (number != nullptr && !std::isfinite(*number)) continue;
+    std::visit([&](const auto& value) { json[field.name] = value; }, field.value);
+  }
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 std::vector<std::string> with_json_targets(std::vector<std::string> words) {

@@ -1,11 +1,16 @@
 // Where results go: a file, or standard output for the name "-".
 #pragma once
 
-#include <CLI/CLI.hpp>
-
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
 
 namespace tandem {
 
@@ -21,6 +26,15 @@ void write_output(const std::string& path, std::string_view text, const char* op
 
 // Throws the Error that write_output() would throw, before long work. An empty path is no output.
 void check_output(const std::string& path, const char* op = "output");
+
+// One figure or name of a small result.
+struct ResultField {
+  std::string name;
+  std::variant<std::string, std::int64_t, double> value;  // a number that is not finite is left out
+};
+
+// A JSON object on one line, with a line end.
+std::string result_json(const std::vector<ResultField>& fields);
 
 // The words of the command line with "--json=-" for a --json without FILE. The word after --json is its FILE
 // unless it begins with a dash, or is something to read: a data set's name, a folder, or a file with other

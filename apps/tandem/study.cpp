@@ -125,13 +125,11 @@ void add_study_command(CLI::App& app, Action& action, const std::string& command
       ->required()
       ->type_name("")
       ->check(usage_check([](const std::string& name) {
-        check(name == "all" || studies().find(name), "expected one of {}, all, got '{}'", studies().list(),
-              name);
+        check(name == "all" || studies().find(name), "expected one of {}, all, got '{}'{}", studies().list(),
+              name, did_you_mean(name, studies().names()));
       }));
   command->add_flag("--quick", flags->quick, "Small cases, few repetitions: seconds instead of minutes");
-  command->add_option("--device", flags->device, "auto (every device), cpu, cuda or cuda:N")
-      ->type_name("DEVICE")
-      ->check(device_check());
+  add_device_flag(*command, flags->device, "every device");
   auto* versions =
       command->add_option("--versions", flags->versions, "Some of reference,simd,parallel,cuda-simple,cuda")
           ->type_name("NAMES")

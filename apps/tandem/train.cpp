@@ -10,6 +10,9 @@
 #include <vector>
 
 #include "apps/tandem/command.h"
+#include "apps/tandem/flag_table.h"
+#include "apps/tandem/output.h"
+#include "tandem/core/write_file.h"
 #include "tandem/data/dataset_registry.h"
 #include "tandem/files/fetch.h"
 #include "tandem/report/interval.h"
@@ -26,7 +29,7 @@ namespace {
 
 struct Flags {
   std::map<std::string, std::string> given;  // TrainField key → text
-  std::string config, preset, out, resume, trace;
+  std::string config, preset, out, resume, trace, json;
   bool resuming = false, accept_changed_data = false;
   double save_every = 60;
 };
@@ -130,8 +133,30 @@ std::string kept_text(const TrainResult& result) {
   return epoch + ", the best on these images: expect less on new ones";
 }
 
+std::string epoch_json(const EpochRecord& record) {
+  std::vector<ResultField> fields{{"epoch", std::int64_t{record.epoch}},
+                                  {"train_loss", record.train_loss},
+                                  {"train_accuracy", record.train_accuracy},
+                                  {"val_loss", record.val_loss},
+                                  {"val_accuracy", record.val_accuracy},
+                                  {"learning_rate", record.learning_rate},
+                                  {"seconds", record.seconds},
+                                  {"samples_per_second", record.samples_per_second},
+                                  {"waited_seconds", record.waited_seconds}};
+  for (const NamedFigure& metric : record.metrics) fields.push_back({metric.name, metric.value});
+  return result_json(fields);
+}
+
+// One line per epoch: for people, or JSON for programs.
+void report_epoch(const Flags& flags, const EpochRecord& record, const std::string& model) {
+  fmt::print("{}", flags.json == "-" ? epoch_json(record) : epoch_line(record, model) + "\n");
+  std::fflush(stdout);
+  if (!flags.json.empty() && flags.json != "-") append_file("train", flags.json, epoch_json(record));
+}
+
 int run(const Flags& flags, const std::string& command) {
   const TrainOptions options = to_options(flags, command);
+  if (!flags.json.empty() && flags.json != "-") write_file("train", flags.json, "");
   SignalWatch signals;
   Progress progress;
   const TrainResult result =
@@ -144,8 +169,7 @@ int run(const Flags& flags, const std::string& command) {
                       .on_epoch =
                           [&](const EpochRecord& record) {
                             progress.clear();
-                            fmt::print("{}\n", epoch_line(record, options.model));
-                            std::fflush(stdout);
+                            report_epoch(flags, record, options.model);
                           },
                       .stop_signal = [&] { return signals.stop_signal(); },
                       .save_requested = [&] { return signals.consume_save_request(); }});
@@ -155,25 +179,61 @@ int run(const Flags& flags, const std::string& command) {
     print_message("Stopped and saved. Continue with: tandem train --resume {}\n", folder);
     return 128 + result.stopped_by;
   }
-  fmt::print("Time: {:.1f} s\n{} accuracy: {}\nKept model: {}\n", result.seconds,
-             result.tested_on == "test" ? "Test" : "Validation",
-             describe_accuracy(result.test_accuracy, result.test_count), kept_text(result));
-  print_message("Report: {0}/report.html; best model (epoch {1}): {0}/best.safetensors\n", folder,
+  const std::string summary =
+      fmt::format("Time: {:.1f} s\n{} accuracy: {}\nKept model: {}\n", result.seconds,
+                  result.tested_on == "test" ? "Test" : "Validation",
+                  describe_accuracy(result.test_accuracy, result.test_count), kept_text(result));
+  if (flags.json == "-")
+    print_message("{}", summary);
+  else
+    fmt::print("{}", summary);
+  print_message("Best model (epoch {1}): {0}/best.safetensors\nReport: {0}/report.html\n", folder,
                 result.best_epoch);
   return 0;
 }
 
-// Common flags are shown with their help; the others are listed in the footer.
+// Other names of a field's flag, as people know them from torchvision and timm.
+std::string aliases(const std::string& key) {
+  static const std::map<std::string, std::string> names{{"batch_size", ",-b"},
+                                                        {"workers", ",-j,--num-workers"},
+                                                        {"model", ",-a,--arch"},
+                                                        {"optimizer", ",--opt"},
+                                                        {"lr", ",--learning-rate"},
+                                                        {"weight_decay", ",--wd"},
+                                                        {"schedule", ",--sched,--lr-scheduler"},
+                                                        {"step_size", ",--lr-step-size"},
+                                                        {"gamma", ",--lr-gamma"},
+                                                        {"min_lr", ",--lr-min"},
+                                                        {"warmup_epochs", ",--lr-warmup-epochs"},
+                                                        {"mixup", ",--mixup-alpha"},
+                                                        {"cutmix", ",--cutmix-alpha"},
+                                                        {"early_stopping", ",--patience"}};
+  const auto found = names.find(key);
+  return found == names.end() ? "" : found->second;
+}
+
+// --help shows these; the others are shown by --help-all.
 bool is_common(const std::string& key) {
-  static const std::vector<std::string> common{"model",      "layers",    "epochs",  "batch_size",
-                                               "lr",         "optimizer", "augment", "seed",
-                                               "pretrained", "freeze",    "limit",   "device"};
+  static const std::vector<std::string> common{"model",     "layers",  "epochs",  "batch_size", "lr",
+                                               "optimizer", "augment", "workers", "seed",       "pretrained",
+                                               "freeze",    "limit",   "device"};
   return std::ranges::find(common, key) != common.end();
+}
+
+// The default as --help-all shows it; several depend on the model or the data.
+std::string default_text(const TrainField& field) {
+  static const std::map<std::string, const char*> dependent{
+      {"model", "by data"},       {"augment", "by data"}, {"epochs", "by model"},
+      {"batch_size", "by model"}, {"lr", "by model"},     {"optimizer", "by model"}};
+  const auto found = dependent.find(field.key);
+  if (found != dependent.end()) return found->second;
+  return field.kind == TrainField::Kind::flag ? "" : plain_text(field.get(TrainOptions()));
 }
 
 void add_field(CLI::App& command, const TrainField& field, const std::shared_ptr<Flags>& flags) {
   const std::string key = field.key;
-  const auto store = [flags, key, &field](const std::string& text) {
+  const auto store = [flags, key, &field](const std::string& word) {
+    const std::string text = key == "device" ? device_name(word) : word;
     as_usage(flag_name(key), [&] {
       TrainOptions scratch;
       field.set(scratch, parse_field_value(field, text));
@@ -187,26 +247,20 @@ void add_field(CLI::App& command, const TrainField& field, const std::shared_ptr
     option = command.add_flag_function(
         flag_name(key), [store](std::int64_t) { store("true"); }, field.help);
   else
-    option = command.add_option_function<std::string>(flag_name(key), store, field.help);
+    option = command.add_option_function<std::string>(flag_name(key) + aliases(key), store, field.help);
   option->type_name(key == "data" ? "" : field.value_name);
-  if (key != "data" && !is_common(key)) option->group("");
+  option->default_str(default_text(field));
+  if (key != "data" && !is_common(key)) option->group(rare_group);
 }
 
-std::string rare_flags() {
-  std::string line = "More:", text;
-  const auto add = [&](const std::string& word) {
-    if (line.size() + word.size() > 96) {
-      text += line + "\n";
-      line = "     ";
-    }
-    line += word;
-  };
-  for (const TrainField& field : train_fields())
-    if (!is_common(field.key) && std::string(field.key) != "data")
-      add(fmt::format(" {}{}{}", flag_name(field.key), *field.value_name ? " " : "", field.value_name));
-  add(" --trace FILE");
-  add(" --accept-changed-data");
-  return text + line + "\n";
+// What "by model" means.
+std::string model_defaults() {
+  std::string text = "Defaults by model:\n";
+  for (const ModelRow& row : models().rows())
+    text += fmt::format("  {:<10} {} epochs, batch size {}, {}, learning rate {}\n", row.name,
+                        row.defaults.epochs, row.defaults.batch_size, row.defaults.optimizer,
+                        row.defaults.learning_rate);
+  return text;
 }
 
 }  // namespace
@@ -214,7 +268,8 @@ std::string rare_flags() {
 void add_train_command(CLI::App& app, Action& action, const std::string& command_line) {
   CLI::App* command = app.add_subcommand("train", "Train an image classifier");
   command->footer(
-      rare_flags() +
+      model_defaults() +
+      "\f"
       "A folder contains idx files or photographs: one folder per class, or train/ with such folders and\n"
       "perhaps val/ and test/. The model is chosen on val/, else on every 6th photograph, held out.\n"
       "Example: tandem train photos --model resnet18 --freeze --out runs/first");
@@ -228,12 +283,17 @@ void add_train_command(CLI::App& app, Action& action, const std::string& command
       }));
   command->add_option("--config", flags->config, "TOML file, as a run's config.toml; flags override it")
       ->type_name("FILE");
-  command->add_option("--out", flags->out, "Run folder, runs/DATA-MODEL-N by default")->type_name("RUNDIR");
-  auto* resume = command->add_option("--resume", flags->resume, "Resume the run in RUNDIR or --out")
-                     ->type_name("[RUNDIR]")
-                     ->expected(0, 1);
-  command->add_option("--save-every", flags->save_every, "Seconds between checkpoints, 60 by default")
+  command->add_option("--out,-o,--output-dir", flags->out, "Run folder")
+      ->type_name("RUNDIR")
+      ->default_str("runs/DATA-MODEL-N");
+  auto* resume =
+      command->add_option("--resume", flags->resume, "Resume RUNDIR or --out; auto: if there is a run")
+          ->type_name("[RUNDIR]")
+          ->expected(0, 1);
+  command->add_option("--save-every", flags->save_every, "Seconds between checkpoints")
       ->type_name("S")
+      ->capture_default_str()
+      ->group(rare_group)
       ->check(usage_check([](const std::string& text) {
         const TomlValue value = parse_field_value(train_field("lr"), text);
         const auto* seconds = std::get_if<double>(&value);
@@ -242,12 +302,18 @@ void add_train_command(CLI::App& app, Action& action, const std::string& command
   command
       ->add_flag("--accept-changed-data", flags->accept_changed_data,
                  "Resume even if classes or photographs changed")
-      ->group("");
+      ->group(rare_group);
+  add_json_flag(*command, flags->json, "One line of JSON per epoch instead of text");
   command->add_option("--trace", flags->trace, "Write a timeline for chrome://tracing or Perfetto")
       ->type_name("FILE")
-      ->group("");
+      ->group(rare_group);
   command->callback([flags, resume, &action, command_line] {
     flags->resuming = resume->count() > 0;
+    if (flags->resume == "auto") {  // for jobs that are started again: the first start has nothing to resume
+      if (flags->out.empty()) throw CLI::RequiresError("--resume auto", "--out");
+      flags->resume.clear();
+      flags->resuming = std::filesystem::exists(RunFolder{flags->out}.config());
+    }
     action = [flags, command_line] { return run(*flags, command_line); };
   });
 }

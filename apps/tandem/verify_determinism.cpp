@@ -13,7 +13,7 @@
 #include "tandem/study/determinism.h"
 #include "tandem/text/format_number.h"
 #include "tandem/text/message.h"
-#include "tandem/train/photo_data.h"
+#include "tandem/train/batch_sheet.h"
 #include "tandem/train/training_data.h"
 
 namespace tandem {
@@ -28,14 +28,8 @@ struct Flags {
 int run(const Flags& flags) {
   DeterminismOptions options = flags.options;
   options.on_message = [](const std::string& line) { print_message("{}\n", line); };
-  TrainOptions train = flags.train;
+  TrainOptions train = with_recipe(flags.train, flags.recipe);
   train.validation = 0;  // all images
-  const bool photographs = is_photo_data(train.data);
-  train.transform = Transform::parse(!flags.recipe.empty() ? flags.recipe
-                                     : photographs         ? "photo"
-                                                           : "digits",
-                                     static_cast<int>(train.image_size));
-  train = resolve_options(train, photographs);
   options.transform = train.transform;
   const TrainingData data = load_training_data(train, options.on_message);
   const BatchPlan plan{.samples = data.train.count(), .batch_size = options.batch_size};
@@ -51,8 +45,8 @@ int run(const Flags& flags) {
 }  // namespace
 
 void add_verify_determinism_command(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("verify-determinism",
-                                         "Check that any number and kind of workers gives the same batches");
+  CLI::App* command =
+      app.add_subcommand("verify-determinism", "Check that workers do not change the batches");
   command->footer(
       "Compares the SHA-256 of every batch (pixels, labels, sample indices) of one epoch and of the\n"
       "beginning of the next; images/s includes the hashing. The exit status is 1 if any differs.\n"
@@ -72,15 +66,16 @@ void add_verify_determinism_command(CLI::App& app, Action& action) {
   command->add_option("--limit", flags->train.limit, "Use only the first N training images")
       ->type_name("N")
       ->check(whole_number_check(1, std::numeric_limits<std::int32_t>::max()));
-  command->add_option("--batch-size", flags->options.batch_size, "Batch size, 16 by default")
+  command->add_option("--batch-size,-b", flags->options.batch_size, "Batch size")
+      ->capture_default_str()
       ->type_name("N")
       ->check(whole_number_check(1, 1 << 20));
-  command
-      ->add_option("--workers", flags->options.workers,
-                   fmt::format("Maximum number of workers, {} by default", flags->options.workers))
+  command->add_option("--workers,-j,--num-workers", flags->options.workers, "Maximum number of workers")
+      ->default_str("the CPUs of this process")
       ->type_name("N")
       ->check(whole_number_check(1, 1024));
-  command->add_option("--seed", flags->options.seed, "Random seed, 1 by default")
+  command->add_option("--seed", flags->options.seed, "Random seed")
+      ->capture_default_str()
       ->type_name("N")
       ->check(whole_number_check(0, std::numeric_limits<std::int64_t>::max()));
   command->callback([flags, &action] { action = [flags] { return run(*flags); }; });

@@ -170,7 +170,7 @@ TrainField layer_sizes() {
       "layers",
       TrainField::Kind::sizes,
       "SIZES",
-      "Sizes from the input to the classes: 784,200,10",
+      "Sizes from the input to the classes",
       [](const TrainOptions& options) {
         return TomlValue(TomlList(options.layers.begin(), options.layers.end()));
       },
@@ -190,7 +190,7 @@ TrainField seed() {
   return {"seed",
           TrainField::Kind::integer,
           "N",
-          "Of initial weights, sample order, augmentation and dropout",
+          "Of weights, order, augmentation and dropout",
           [](const TrainOptions& options) { return TomlValue(static_cast<std::int64_t>(options.seed)); },
           [](TrainOptions& options, const TomlValue& value) {
             const auto* given = std::get_if<std::int64_t>(&value);
@@ -349,7 +349,7 @@ std::vector<TrainField> make_fields() {
                  {"auto", AugmentPlace::automatic}, {"cpu", AugmentPlace::cpu}, {"gpu", AugmentPlace::gpu}},
              "auto (the faster one, measured), cpu or gpu", "PLACE"),
       optional_text<int>(
-          "workers", &O::workers, "N", "Threads or processes that augment; auto: measured, 0: none",
+          "workers", &O::workers, "N", "Threads or processes that augment; 0: none",
           [](int count) { return std::to_string(count); }, parse_worker_count),
       choice("worker_kind", &O::worker_kind,
              Names<WorkerKind>{{"thread", WorkerKind::thread}, {"process", WorkerKind::process}},

@@ -11,6 +11,9 @@
 #include "tandem/device/device.h"
 #include "tandem/image/encode_png.h"
 #include "tandem/image/example_photo.h"
+#include "tandem/nn/model_registry.h"
+#include "tandem/optim/optimizer_registry.h"
+#include "tandem/study/studies.h"
 #include "tests/apps/program.h"
 
 namespace tandem {
@@ -67,17 +70,50 @@ TEST_F(BadInput, Commands) {
       "expected one of the commands augment, devices, eval, fetch, filter, inspect, plates, predict, split, "
       "study, train, verify-determinism, got none (see tandem --help)");
   expect_failure(
-      2, {"fliter"},
+      2, {"bake"},
       "expected one of the commands augment, devices, eval, fetch, filter, inspect, plates, predict, split, "
-      "study, train, verify-determinism, got 'fliter' (see tandem --help)");
-  expect_usage("devices", {"extra"}, "The following argument was not expected: extra");
+      "study, train, verify-determinism, got 'bake' (see tandem --help)");
+  expect_usage("devices", {"extra"}, "unexpected argument 'extra'");
+}
+
+TEST_F(BadInput, MisspelledNames_GetASuggestion) {
+  expect_failure(2, {"fliter"}, "unknown command 'fliter'; did you mean 'filter'? (see tandem --help)");
+  expect_failure(2, {"--verison"}, "unknown flag --verison; did you mean --version? (see tandem --help)");
+  expect_usage("train", {"digits", "--epoch", "3"}, "unknown flag --epoch; did you mean --epochs?");
+  expect_usage("train", {"digits", "--batch_size=3"},
+               "unknown flag --batch_size; did you mean --batch-size?");
+  expect_usage("predict", {"--shet", "x.png"}, "unknown flag --shet; did you mean --sheet?");
+  expect_usage("study", {"max", "--fast"}, "unknown flag --fast");
+  expect_usage("train", {"digits", "--model", "resnet-18"},
+               "--model: expected one of " + models().list() + ", got 'resnet-18'; did you mean 'resnet18'?");
+  expect_usage("train", {"digits", "--optimizer", "adma"},
+               "--optimizer: expected one of " + optimizers().list() + ", got 'adma'; did you mean 'adam'?");
+  expect_usage("train", {"digits", "--schedule", "onecycle"},
+               "--schedule: expected one of constant, step, cosine, one-cycle, got 'onecycle'; "
+               "did you mean 'one-cycle'?");
+  expect_usage(
+      "fetch", {"fashion"},
+      "DATA: expected one of " + fetchable_names() + ", got 'fashion'; did you mean 'fashion-mnist'?");
+  expect_usage(
+      "study", {"correlate"},
+      "NAME: expected one of " + studies().list() + ", all, got 'correlate'; did you mean 'correlation'?");
+  expect_usage("filter", {"photo.png", "-o", "out.png", "--filter", "sobel"},
+               "--filter: expected one of sobel1, sobel2, sobel3, sobel4, ring, all, got 'sobel'; "
+               "did you mean 'sobel1'?");
+  expect_failure(1, {"train", "fasion-mnist"},
+                 "[train] expected one of " + datasets().list() +
+                     " or a folder with idx files or photographs, got 'fasion-mnist'; did you mean "
+                     "'fashion-mnist'?");
+  put_bytes(folder_ / "run.toml", "lr = 1\nepoch = 3\n");
+  expect_failure(1, {"train", "digits", "--config", "run.toml"},
+                 "[config] run.toml:2: unknown key 'epoch'; did you mean 'epochs'?");
 }
 
 TEST_F(BadInput, Augment) {
-  expect_usage("augment", {"-o", "out.png"}, "IMAGE is required");
+  expect_usage("augment", {"-o", "out.png"}, "DATA is required");
   expect_usage("augment", {"photo.png"}, "--output is required");
   expect_usage("augment", {"photo.png", "-o", "out.png", "--count", "0"},
-               "--count: expected a whole number from 1 to 100, got '0'");
+               "--count: expected a whole number from 1 to 1024, got '0'");
   expect_usage(
       "augment", {"photo.png", "-o", "out.png", "--augment", "turn 1 2"},
       "--augment: expected none, digits, photo, or operations: rotate, shift, skew, noise, or crop, resize, "
@@ -120,15 +156,16 @@ TEST_F(BadInput, UsageOfFilter) {
   expect_usage("filter", {"photo.png", "-o", "out.png", "--filter", "ring", "--gradient"},
                "--gradient requires --kernel");
   expect_usage("filter", {"photo.png", "-o", "out.png", "--filter", "sobel9"},
-               "--filter: expected one of sobel1, sobel2, sobel3, sobel4, ring, all, got 'sobel9'");
+               "--filter: expected one of sobel1, sobel2, sobel3, sobel4, ring, all, got 'sobel9'; did you "
+               "mean 'sobel1'?");
   expect_usage("filter", {"photo.png", "-o", "out.png", "--kernel", "1 2; 3"},
                "--kernel: expected kernel rows of equal length, got 2 and 1 numbers");
   expect_usage("filter", {"photo.png", "-o", "out.png", "--kernel", "1 a"},
                "--kernel: expected numbers in the kernel, got 'a'");
   expect_usage("filter", {"photo.png", "-o", "out.png", "--kernel", ""},
                "--kernel: expected a kernel such as \"1 0 -1; 2 0 -2; 1 0 -1\", got ''");
-  expect_usage("filter", {"photo.png", "-o", "out.png", "--filter", "ring", "--device", "gpu"},
-               "--device: expected a device such as cpu, cuda or cuda:1, got 'gpu'");
+  expect_usage("filter", {"photo.png", "-o", "out.png", "--filter", "ring", "--device", "tpu"},
+               "--device: expected a device such as cpu, cuda or cuda:1, got 'tpu'");
   expect_usage("filter", {"photo.png", "-o", "out.png", "--filter", "ring", "--max-pixels", "0"},
                "--max-pixels: expected a whole number from 1 to 1099511627776, got '0'");
 }
@@ -166,7 +203,6 @@ TEST_F(BadInput, UsageOfStudy) {
                "--seed: expected a whole number from 0 to 9223372036854775807, got '-1'");
   expect_usage("study", {"max", "--device", "cuda:x"},
                "--device: expected a device such as cpu, cuda or cuda:1, got 'cuda:x'");
-  expect_usage("study", {"max", "--fast"}, "The following argument was not expected: --fast");
 }
 
 TEST_F(BadInput, UnreadablePhotos_AreErrors) {
@@ -245,7 +281,8 @@ TEST_F(BadInput, MissingGpu_IsAnError) {
                        " CUDA device" + (count == 1 ? "" : "s") + ", numbered from 0";
   expect_failure(1, {"study", "max", "--device", name}, line);
   expect_failure(1, {"filter", "photo.png", "--filter", "ring", "-o", "out.png", "--device", name}, line);
-  if (count == 0) expect_failure(1, {"study", "max", "--device", "cuda"}, line);
+  if (count == 0)
+    for (const char* word : {"cuda", "gpu", "0"}) expect_failure(1, {"study", "max", "--device", word}, line);
 }
 
 TEST_F(BadInput, CaseTooLargeForMemory_IsAnError) {

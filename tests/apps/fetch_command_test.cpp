@@ -31,7 +31,8 @@ class FetchCommand : public testing::Test {
 TEST_F(FetchCommand, Usage) {
   expect_failure(2, {"fetch"}, "DATA is required (see tandem fetch --help)");
   expect_failure(2, {"fetch", "cifar"},
-                 "DATA: expected one of " + fetchable_names() + ", got 'cifar' (see tandem fetch --help)");
+                 "DATA: expected one of " + fetchable_names() +
+                     ", got 'cifar'; did you mean 'cifar10'? (see tandem fetch --help)");
 }
 
 TEST_F(FetchCommand, WrongFiles_AreErrors) {

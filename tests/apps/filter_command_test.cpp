@@ -14,12 +14,13 @@ class FilterCommand : public testing::Test {
  protected:
   FilterCommand() : photo_(example_photo(36, 52)) { save_png(folder_ / "photo.png", photo_); }
 
-  // Runs the filter on photo.png, expects success without output, and reads the written image.
+  // Runs the filter on photo.png, expects success and nothing on standard error, and reads the written image.
   Image filtered(std::vector<std::string> words) {
     words.insert(words.begin(), {"filter", "photo.png", "-o", "out.png"});
     const ProgramResult result = run_program(words, folder_.path());
     EXPECT_EQ(result.status, 0) << result.err;
-    EXPECT_EQ(result.out + result.err, "");
+    EXPECT_EQ(result.out.rfind("Wrote out.png (", 0), 0u) << result.out;
+    EXPECT_EQ(result.err, "");
     EXPECT_EQ(folder_.count(), 2u);
     return load_image(folder_ / "out.png");
   }

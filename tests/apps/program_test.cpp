@@ -1,4 +1,4 @@
-// The program as a whole: help, devices, studies, and what goes to which stream.
+// The program as a whole: devices, studies, and what goes to which stream.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -24,25 +24,6 @@ using Words = std::vector<std::string>;
 
 bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
-}
-
-TEST(Program, Help_FitsOneScreenWithExample) {
-  for (const Words& words : {Words{"--help"},
-                             {"augment", "--help"},
-                             {"devices", "--help"},
-                             {"filter", "--help"},
-                             {"study", "--help"},
-                             {"verify-determinism", "--help"}}) {
-    const ProgramResult result = run_program(words);
-    EXPECT_EQ(result.status, 0);
-    EXPECT_EQ(result.err, "");
-    EXPECT_TRUE(contains(result.out, "Example")) << result.out;
-    EXPECT_TRUE(contains(result.out, "Usage: tandem")) << result.out;
-    int lines = 0;
-    std::istringstream text(result.out);
-    for (std::string line; std::getline(text, line); ++lines) EXPECT_LE(display_width(line), 100) << line;
-    EXPECT_LE(lines, 40) << result.out;
-  }
 }
 
 TEST(Program, Version_HasCommitAndBuildOptions) {
