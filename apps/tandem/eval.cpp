@@ -36,7 +36,7 @@ int run(const Flags& flags) {
   progress.clear();
   print_message("{} images in {}, reading included\n", format_count(report.images),
                 format_number(watch.elapsed_ms(), Unit::milliseconds));
-  if (flags.json != "-") fmt::print("{}", evaluation_text(report, terminal_style(stdout)));
+  if (!is_stdout(flags.json)) fmt::print("{}", evaluation_text(report, terminal_style(stdout)));
   if (!flags.json.empty()) write_output(flags.json, evaluation_json(report), "eval");
   return 0;
 }

@@ -17,6 +17,18 @@ namespace {
 constexpr int page_width = 80;
 constexpr int left_width = 26;
 
+// Lines in which "(default: 6)" is not broken.
+std::vector<std::string> wrapped_help(std::string text) {
+  constexpr std::string_view start = "(default: ", unbroken = "(default:\u00A0";
+  if (const std::size_t at = text.find(start); at != std::string::npos)
+    text.replace(at, start.size(), unbroken);
+  std::vector<std::string> lines = wrap(text, page_width - left_width);
+  for (std::string& line : lines)
+    if (const std::size_t at = line.find(unbroken); at != std::string::npos)
+      line.replace(at, unbroken.size(), start);
+  return lines;
+}
+
 // Two columns; a long left part gets a line of its own.
 void add_entry(std::string& page, const std::string& left, const std::string& right) {
   page += "  " + left;
@@ -25,7 +37,7 @@ void add_entry(std::string& page, const std::string& left, const std::string& ri
     page += '\n';
     column = 0;
   }
-  for (const std::string& line : wrap(right, page_width - left_width)) {
+  for (const std::string& line : wrapped_help(right)) {
     page += std::string(static_cast<std::size_t>(left_width - column), ' ') + line + '\n';
     column = 0;
   }

@@ -37,14 +37,14 @@ CLI::Option* add_json_flag(CLI::App& command, std::string& target, const std::st
 }
 
 void write_output(const std::string& path, std::string_view text, const char* op) {
-  if (path == "-")
+  if (is_stdout(path))
     fmt::print("{}", text);
   else
     write_file(op, path, text);
 }
 
 void check_output(const std::string& path, const char* op) {
-  if (!path.empty() && path != "-") check_writable(op, path);
+  if (!path.empty() && !is_stdout(path)) check_writable(op, path);
 }
 
 std::string result_json(const std::vector<ResultField>& fields) {

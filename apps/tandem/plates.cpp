@@ -21,7 +21,7 @@ struct Flags {
 int run(const Flags& flags) {
   check_output(flags.json, "plates");
   write_plates(flags.folder, flags.options);
-  if (flags.json != "-")
+  if (!is_stdout(flags.json))
     fmt::print("Rendered {} + {} training plates and {} test plates in {}.\n", flags.options.train,
                flags.options.train, flags.options.test, flags.folder);
   if (!flags.json.empty())

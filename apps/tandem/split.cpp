@@ -24,7 +24,7 @@ int run(const Flags& flags) {
   check_output(flags.json, "split");
   const SplitCounts counts = split_folder(flags.from, flags.to, flags.options);
   const std::filesystem::path to = flags.to;
-  if (flags.json != "-")
+  if (!is_stdout(flags.json))
     fmt::print("{} {} images of {} class{}: {} for training in {}, {} for validation in {}.\n",
                flags.options.link ? "Linked" : "Copied", counts.train + counts.val, counts.classes,
                counts.classes == 1 ? "" : "es", counts.train, (to / "train").string(), counts.val,

@@ -149,14 +149,14 @@ std::string epoch_json(const EpochRecord& record) {
 
 // One line per epoch: for people, or JSON for programs.
 void report_epoch(const Flags& flags, const EpochRecord& record, const std::string& model) {
-  fmt::print("{}", flags.json == "-" ? epoch_json(record) : epoch_line(record, model) + "\n");
+  fmt::print("{}", is_stdout(flags.json) ? epoch_json(record) : epoch_line(record, model) + "\n");
   std::fflush(stdout);
-  if (!flags.json.empty() && flags.json != "-") append_file("train", flags.json, epoch_json(record));
+  if (!flags.json.empty() && !is_stdout(flags.json)) append_file("train", flags.json, epoch_json(record));
 }
 
 int run(const Flags& flags, const std::string& command) {
   const TrainOptions options = to_options(flags, command);
-  if (!flags.json.empty() && flags.json != "-") write_file("train", flags.json, "");
+  if (!flags.json.empty() && !is_stdout(flags.json)) write_file("train", flags.json, "");
   SignalWatch signals;
   Progress progress;
   const TrainResult result =
@@ -183,7 +183,7 @@ int run(const Flags& flags, const std::string& command) {
       fmt::format("Time: {:.1f} s\n{} accuracy: {}\nKept model: {}\n", result.seconds,
                   result.tested_on == "test" ? "Test" : "Validation",
                   describe_accuracy(result.test_accuracy, result.test_count), kept_text(result));
-  if (flags.json == "-")
+  if (is_stdout(flags.json))
     print_message("{}", summary);
   else
     fmt::print("{}", summary);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "apps/tandem/command.h"
+#include "apps/tandem/output.h"
 #include "apps/tandem/terminal.h"
 #include "tandem/data/dataset_registry.h"
 #include "tandem/data/loader/loader.h"
@@ -22,10 +23,12 @@ namespace {
 struct Flags {
   TrainOptions train;  // only the data set, its limit and its transform are used
   std::string recipe;  // empty: the default recipe of the data
+  std::string json;
   DeterminismOptions options;
 };
 
 int run(const Flags& flags) {
+  check_output(flags.json, "verify-determinism");
   DeterminismOptions options = flags.options;
   options.on_message = [](const std::string& line) { print_message("{}\n", line); };
   TrainOptions train = with_recipe(flags.train, flags.recipe);
@@ -33,12 +36,15 @@ int run(const Flags& flags) {
   options.transform = train.transform;
   const TrainingData data = load_training_data(train, options.on_message);
   const BatchPlan plan{.samples = data.train.count(), .batch_size = options.batch_size};
-  fmt::print("{}: {} images, {}; recipe {}; batches of {}, seed {}\n\n", data.name,
-             format_count(data.train.count()), image_description(data.train), train.transform.to_string(),
-             options.batch_size, options.seed);
+  if (!is_stdout(flags.json))
+    fmt::print("{}: {} images, {}; recipe {}; batches of {}, seed {}\n\n", data.name,
+               format_count(data.train.count()), image_description(data.train), train.transform.to_string(),
+               options.batch_size, options.seed);
   std::fflush(stdout);
   const std::vector<DeterminismRow> rows = verify_determinism(*data.train.dataset, options);
-  fmt::print("{}", determinism_text(rows, plan.steps(), terminal_style(stdout)));
+  if (!is_stdout(flags.json)) fmt::print("{}", determinism_text(rows, plan.steps(), terminal_style(stdout)));
+  if (!flags.json.empty())
+    write_output(flags.json, determinism_json(rows, plan.steps()), "verify-determinism");
   return is_deterministic(rows) ? 0 : 1;
 }
 
@@ -78,6 +84,7 @@ void add_verify_determinism_command(CLI::App& app, Action& action) {
       ->capture_default_str()
       ->type_name("N")
       ->check(whole_number_check(0, std::numeric_limits<std::int64_t>::max()));
+  add_json_flag(*command, flags->json, "JSON to a file, or instead of the table");
   command->callback([flags, &action] { action = [flags] { return run(*flags); }; });
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "tandem/core/check.h"
@@ -263,6 +264,26 @@ std::string determinism_text(const std::vector<DeterminismRow>& rows, std::int64
                                    differing, ran_count);
   return fmt::format("{}\n{}{}\n", format_table(table, style), skipped,
                      colorize(sentence, differing == 0 ? Tone::good : Tone::bad, style));
+}
+
+std::string determinism_json(const std::vector<DeterminismRow>& rows, std::int64_t steps) {
+  nlohmann::ordered_json json{{"deterministic", is_deterministic(rows)}, {"batches_per_epoch", steps}};
+  json["rows"] = nlohmann::ordered_json::array();
+  for (const DeterminismRow& row : rows) {
+    nlohmann::ordered_json one{{"label", row.label}};
+    if (!row.skip_reason.empty()) {
+      one["skipped"] = row.skip_reason;
+    } else {
+      one["batches"] = row.batches;
+      one["images_per_s"] = row.images_per_s;
+      one["hash"] = row.hash;
+      one["same"] = row.same;
+      if (row.first_difference >= 0) one["first_difference"] = row.first_difference;
+      if (row.max_pixel_difference) one["max_pixel_difference"] = *row.max_pixel_difference;
+    }
+    json["rows"].push_back(std::move(one));
+  }
+  return json.dump(2) + "\n";
 }
 
 }  // namespace tandem

@@ -46,5 +46,7 @@ bool is_deterministic(const std::vector<DeterminismRow>& rows);
 // A table and a summary sentence; `steps` is the number of batches per epoch.
 std::string determinism_text(const std::vector<DeterminismRow>& rows, std::int64_t steps,
                              const TextStyle& style = {});
+// {"deterministic", "batches_per_epoch", "rows": [{"label", "batches", "images_per_s", "hash", "same", …}]}
+std::string determinism_json(const std::vector<DeterminismRow>& rows, std::int64_t steps);
 
 }  // namespace tandem

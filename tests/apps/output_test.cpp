@@ -72,6 +72,15 @@ TEST_F(Output, Json_OfSplitAndPlates) {
   EXPECT_EQ(plates, (Json{{"folder", "p"}, {"train_images", 4}, {"test_images", 1}}));
 }
 
+TEST_F(Output, Json_OfVerifyDeterminism) {
+  const Json json =
+      Json::parse(run({"verify-determinism", "digits", "--limit", "40", "-j", "1", "--json"}).out);
+  EXPECT_EQ(json["deterministic"], true);
+  EXPECT_EQ(json["batches_per_epoch"], 3);
+  ASSERT_GE(json["rows"].size(), 3u);
+  EXPECT_EQ(json["rows"][0]["hash"], json["rows"][1]["hash"]);
+}
+
 TEST_F(Output, TrainJson_IsOneLinePerEpoch) {
   write_small_digits(folder_ / "data");
   const Words words{"train", "data", "--layers", "784,8,10", "--epochs", "3", "--device", "cpu", "--out"};
