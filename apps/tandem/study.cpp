@@ -175,8 +175,7 @@ void add_study_command(CLI::App& app, Action& action, const std::string& command
         check(seconds && *seconds >= 0 && *seconds <= 1e9, "expected seconds from 0 to 1e9, got '{}'", text);
       }));
   auto* json =
-      command->add_option("--json", flags->json, "Write the measurements as JSON; - is standard output")
-          ->type_name("FILE");
+      add_json_flag(*command, flags->json, "The measurements as JSON, to a file or instead of tables");
   auto* html =
       command
           ->add_option("--html", flags->html, "Write a report with plots as one offline HTML file, - as well")
