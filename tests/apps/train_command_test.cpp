@@ -139,7 +139,7 @@ TEST_F(TrainCommand, Train_PrintsOneLinePerEpochThenTimeAndAccuracy) {
   EXPECT_EQ(std::sscanf(line.c_str(), "Kept model: epoch %d of 3, the best on the validation images", &kept),
             1)
       << line;
-  EXPECT_NE(result.err.find(fmt::format("best model (epoch {})", kept)), std::string::npos) << result.err;
+  EXPECT_NE(result.err.find(fmt::format("Best model (epoch {})", kept)), std::string::npos) << result.err;
   EXPECT_FALSE(std::getline(text, line));
   for (const char* file : {"config.toml", "log.csv", "best.safetensors", "last.ckpt", "report.html"})
     EXPECT_TRUE(std::filesystem::exists(folder_ / ("runs/data-mlp-1/" + std::string(file)))) << file;
