@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "apps/tandem/command.h"
+#include "apps/tandem/flag_table.h"
 #include "apps/tandem/output.h"
 #include "apps/tandem/terminal.h"
 #include "tandem/core/check.h"
@@ -149,8 +150,10 @@ void add_study_command(CLI::App& app, Action& action, const std::string& command
           ->delimiter(',')
           ->allow_extra_args(false)
           ->check(whole_number_check(1, 4096));
-  command->add_option("--seed", flags->seed, "Seed of the random inputs, 1 by default")
+  command->add_option("--seed", flags->seed, "Seed of the random inputs")
       ->type_name("N")
+      ->capture_default_str()
+      ->group(rare_group)
       ->check(whole_number_check(0, std::numeric_limits<std::int64_t>::max()));
   auto* epochs = command->add_option("--epochs", flags->epochs, "augment, plates: epochs per training run")
                      ->type_name("N")
@@ -168,8 +171,9 @@ void add_study_command(CLI::App& app, Action& action, const std::string& command
                          ->type_name("WEIGHTS");
   command
       ->add_option("--time-limit", flags->time_limit_s,
-                   "Seconds per study, then the rest is left out: 300 by default, 0: none")
+                   "Seconds per study, then the rest is left out; 0: none")
       ->type_name("S")
+      ->capture_default_str()
       ->check(usage_check([](const std::string& text) {
         const auto seconds = parse_number<double>(text);
         check(seconds && *seconds >= 0 && *seconds <= 1e9, "expected seconds from 0 to 1e9, got '{}'", text);
