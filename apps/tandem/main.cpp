@@ -35,7 +35,7 @@ int report_error(std::string_view text, int status) {
 // Whether the word is a flag that only says where results are written, and how many words belong to it.
 int output_words(int argc, char** argv, int i) {
   const std::string_view word = argv[i];
-  for (const std::string_view flag : {"--out", "-o", "--output-dir", "--resume", "--trace", "--json"}) {
+  for (const std::string_view flag : {"--out", "-o", "--output-dir", "--resume", "--trace"}) {
     if (word.starts_with(std::string(flag) + "=")) return 1;
     if (word == flag) return i + 1 < argc && *argv[i + 1] != '-' ? 2 : 1;
   }

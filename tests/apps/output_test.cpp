@@ -65,7 +65,8 @@ TEST_F(Output, Json_OfSplitAndPlates) {
                          {"train_images", 4},
                          {"train_folder", "second/train"},
                          {"val_images", 2},
-                         {"val_folder", "second/val"}}));
+                         {"val_folder", "second/val"},
+                         {"not_copied", 0}}));
   EXPECT_EQ(Json::parse(text_of(folder_ / "split.json"))["train_folder"], "first/train");
   const Json plates =
       Json::parse(run({"plates", "p", "--train", "2", "--test", "1", "--size", "16", "--json", "-"}).out);

@@ -112,7 +112,8 @@ TEST_F(PhotoCommand, MixedFolder_EveryFileIsReadOrCounted) {
 
   const ProgramResult predicted = run({"predict", "r/best.safetensors", "photos"});
   EXPECT_EQ(std::count(predicted.out.begin(), predicted.out.end(), '\n'), 1 + 40) << predicted.out;
-  EXPECT_EQ(predicted.err, "Not read: " + counts + "; their rows have the reasons\n");
+  EXPECT_TRUE(predicted.err.starts_with("Not read: " + counts + "; their rows have the reasons\n"))
+      << predicted.err;
   const ProgramResult evaluated = run({"eval", "r/best.safetensors", "photos"});
   EXPECT_NE(evaluated.out.find(fmt::format("on {} test images", 40 - count)), std::string::npos)
       << evaluated.out;

@@ -151,6 +151,7 @@ TEST_P(ModuleEngineOnDevice, Mix_BlendsImagesAndLabels) {
       options.epochs = 1;
       options.batch_size = 12;
       options.learning_rate = 0.05;
+      options.precision = MatmulPrecision::fp32;
       options.mixup = mix.mixup;
       options.cutmix = mix.cutmix;
       TrainingState state(options, images, GetParam()), by_hand(options, images, GetParam());
