@@ -357,6 +357,7 @@ std::string training_page(const TrainingReport& report) {
   if (!report.command.empty())
     page.lead_html += fmt::format("<code class=\"command\">{}</code>\n", escape_html(report.command));
   page.facts = report.facts;
+  page.provenance = report.provenance;
   if (!report.epochs.empty())
     page.sections.push_back(
         {.title = "Training",

@@ -23,6 +23,7 @@ struct TrainingReport {
   std::string title;
   std::string command;
   std::vector<Fact> facts;
+  std::vector<Fact> provenance;  // provenance(), provenance.h
   std::vector<EpochRecord> epochs;
   std::string val_name = "validation";   // name of the data the val figures were measured on
   int best_epoch = 0;                    // the epoch whose weights were kept; 0: unknown

@@ -9,6 +9,7 @@
 #include "tandem/core/parallel.h"
 #include "tandem/image/encode_png.h"
 #include "tandem/image/resize_area.h"
+#include "tandem/report/provenance.h"
 #include "tandem/text/format_number.h"
 #include "tandem/train/metrics.h"
 
@@ -170,6 +171,7 @@ TrainingReport run_report(const ReportedRun& run) {
   TrainingReport report{.title = fmt::format("{} on {}", run.architecture.model, run.data.name),
                         .command = run.options.command,
                         .facts = facts(run),
+                        .provenance = provenance(run.options.command, run.options.seed),
                         .epochs = run.result.epochs,
                         .val_name = run.data.validated_on,
                         .best_epoch = run.result.best_epoch,

@@ -6,6 +6,7 @@
 
 #include "tandem/data/synthetic/digits.h"
 #include "tandem/image/encode_png.h"
+#include "tandem/report/training_page.h"
 #include "tests/train/photo_folder.h"
 #include "tests/train/small_run.h"
 
@@ -54,6 +55,17 @@ void expect_pictures(const std::vector<ClassifiedImage>& images, const ImageSet&
     EXPECT_EQ(images[k].png, png_of(test, last - 2 * static_cast<std::int64_t>(k))) << k;
     EXPECT_EQ(images[k].truth == images[k].predicted, correct) << k;
   }
+}
+
+TEST(RunReport, Page_SaysHowItWasMade) {
+  const TrainingData data{.test = make_digits(20, 1)};
+  TrainOptions options;
+  options.command = "tandem train digits --seed 7";
+  options.seed = 7;
+  const std::string page = training_page(report_of(options, data));
+  for (const char* part :
+       {"How this page was made", "<dt>seed</dt><dd>7</dd>", "<dt>commit</dt>", "<dt>host</dt>"})
+    EXPECT_NE(page.find(part), std::string::npos) << part;
 }
 
 TEST(RunReport, Throughput_IsTheMedianOfTheEpochs) {
