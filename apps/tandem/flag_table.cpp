@@ -42,14 +42,6 @@ std::vector<std::string> with(std::vector<std::string> names, std::initializer_l
   return names;
 }
 
-std::vector<std::string> fetchable() {
-  std::vector<std::string> names;
-  for (const DatasetRow& row : datasets().rows())
-    if (row.source) names.push_back(row.name);
-  for (const FetchSource& weights : weights_sources().rows()) names.push_back(weights.name);
-  return names;
-}
-
 }  // namespace
 
 CommandRow command_row(const CLI::App& command) {

@@ -47,18 +47,18 @@ Registry<DatasetRow>& table() {
   return rows;
 }
 
+}  // namespace
+
+const Registry<DatasetRow>& datasets() {
+  return table();
+}
+
 std::vector<std::string> fetchable() {
   std::vector<std::string> names;
   for (const DatasetRow& row : datasets().rows())
     if (row.source) names.push_back(row.name);
   for (const FetchSource& weights : weights_sources().rows()) names.push_back(weights.name);
   return names;
-}
-
-}  // namespace
-
-const Registry<DatasetRow>& datasets() {
-  return table();
 }
 
 void register_dataset(DatasetRow row) {

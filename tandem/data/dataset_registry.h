@@ -32,6 +32,9 @@ struct DatasetRow {
 
 /// digits, mnist, fashion-mnist, plates and the registered ones.
 const Registry<DatasetRow>& datasets();
+
+/// What can be downloaded: data sets with a source, and pretrained weights.
+std::vector<std::string> fetchable();
 /// Adds a data set; throws Error for a name that is taken. Not thread-safe.
 void register_dataset(DatasetRow row);
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tandem/core/check.h"
-#include "tandem/image/dynamic_library.h"
+#include "tandem/core/shared_library.h"
 #include "tandem/image/format.h"
 
 #if TANDEM_HAS_HEIF
@@ -44,32 +44,42 @@ struct Libheif {
   bool found = false;
 
   Libheif() {
-    DynamicLibrary library("libheif.so.1");
+    SharedLibrary library({.name = "libheif", .files = {"libheif.so.1"}, .folders = {}});
+    if (!library.is_installed()) return;
+    try {
+      find_functions(library);
+      found = true;
+    } catch (const Error&) {  // another version
+    }
+  }
+
+ private:
+  void find_functions(SharedLibrary& library) {
     decltype(heif_init)* init;
-    library.find(init, "heif_init");
-    library.find(have_decoder, "heif_have_decoder_for_format");
-    library.find(context_alloc, "heif_context_alloc");
-    library.find(context_free, "heif_context_free");
-    library.find(set_threads, "heif_context_set_max_decoding_threads");
-    library.find(read_memory, "heif_context_read_from_memory_without_copy");
-    library.find(primary_handle, "heif_context_get_primary_image_handle");
-    library.find(handle_release, "heif_image_handle_release");
-    library.find(handle_width, "heif_image_handle_get_width");
-    library.find(handle_height, "heif_image_handle_get_height");
-    library.find(stored_width, "heif_image_handle_get_ispe_width");
-    library.find(stored_height, "heif_image_handle_get_ispe_height");
-    library.find(has_alpha, "heif_image_handle_has_alpha_channel");
-    library.find(is_premultiplied, "heif_image_handle_is_premultiplied_alpha");
-    library.find(options_alloc, "heif_decoding_options_alloc");
-    library.find(options_free, "heif_decoding_options_free");
-    library.find(decode, "heif_decode_image");
-    library.find(image_release, "heif_image_release");
-    library.find(image_width, "heif_image_get_primary_width");
-    library.find(image_height, "heif_image_get_primary_height");
-    library.find(plane, "heif_image_get_plane_readonly");
-    library.find(warnings, "heif_image_get_decoding_warnings");
-    found = library.complete();
-    if (found) init(nullptr);  // loads the decoders where they are plugins
+    init = library.function<decltype(init)>("heif_init");
+    have_decoder = library.function<decltype(have_decoder)>("heif_have_decoder_for_format");
+    context_alloc = library.function<decltype(context_alloc)>("heif_context_alloc");
+    context_free = library.function<decltype(context_free)>("heif_context_free");
+    set_threads = library.function<decltype(set_threads)>("heif_context_set_max_decoding_threads");
+    read_memory = library.function<decltype(read_memory)>("heif_context_read_from_memory_without_copy");
+    primary_handle = library.function<decltype(primary_handle)>("heif_context_get_primary_image_handle");
+    handle_release = library.function<decltype(handle_release)>("heif_image_handle_release");
+    handle_width = library.function<decltype(handle_width)>("heif_image_handle_get_width");
+    handle_height = library.function<decltype(handle_height)>("heif_image_handle_get_height");
+    stored_width = library.function<decltype(stored_width)>("heif_image_handle_get_ispe_width");
+    stored_height = library.function<decltype(stored_height)>("heif_image_handle_get_ispe_height");
+    has_alpha = library.function<decltype(has_alpha)>("heif_image_handle_has_alpha_channel");
+    is_premultiplied =
+        library.function<decltype(is_premultiplied)>("heif_image_handle_is_premultiplied_alpha");
+    options_alloc = library.function<decltype(options_alloc)>("heif_decoding_options_alloc");
+    options_free = library.function<decltype(options_free)>("heif_decoding_options_free");
+    decode = library.function<decltype(decode)>("heif_decode_image");
+    image_release = library.function<decltype(image_release)>("heif_image_release");
+    image_width = library.function<decltype(image_width)>("heif_image_get_primary_width");
+    image_height = library.function<decltype(image_height)>("heif_image_get_primary_height");
+    plane = library.function<decltype(plane)>("heif_image_get_plane_readonly");
+    warnings = library.function<decltype(warnings)>("heif_image_get_decoding_warnings");
+    init(nullptr);  // loads the decoders where they are plugins
   }
 };
 

@@ -15,21 +15,10 @@
 #include "tandem/core/check.h"
 #include "tandem/image/exif.h"
 #include "tandem/image/format.h"
+#include "tandem/image/jpeg_errors.h"
 
 namespace tandem {
 namespace {
-
-struct ErrorManager {
-  jpeg_error_mgr base;  // must be first: libjpeg returns a pointer to this member
-  std::jmp_buf jump;
-  char text[JMSG_LENGTH_MAX];
-};
-
-[[noreturn]] void on_error(j_common_ptr info) {
-  auto* errors = reinterpret_cast<ErrorManager*>(info->err);
-  errors->base.format_message(info, errors->text);
-  std::longjmp(errors->jump, 1);
-}
 
 // For missing data libjpeg only warns and fills with gray; here that is an error. The warnings that are
 // ignored do not affect pixels (some cameras pad their files).
@@ -37,7 +26,7 @@ void on_message(j_common_ptr info, int level) {
   if (level >= 0) return;
   const int code = info->err->msg_code;
   if (code == JWRN_EXTRANEOUS_DATA || code == JWRN_JFIF_MAJOR || code == JWRN_ADOBE_XFORM) return;
-  on_error(info);
+  on_jpeg_error(info);
 }
 
 // A malicious progressive file can request any number of passes over a large image; real files have about
@@ -45,7 +34,7 @@ void on_message(j_common_ptr info, int level) {
 void on_progress(j_common_ptr info) {
   constexpr int max_scans = 500;
   if (reinterpret_cast<j_decompress_ptr>(info)->input_scan_number <= max_scans) return;
-  auto* errors = reinterpret_cast<ErrorManager*>(info->err);
+  auto* errors = reinterpret_cast<JpegErrors*>(info->err);
   std::snprintf(errors->text, sizeof errors->text, "more than %d scans", max_scans);
   std::longjmp(errors->jump, 1);
 }
@@ -54,7 +43,7 @@ class Decompressor {
  public:
   explicit Decompressor(const EncodedImage& file) : file_(file) {
     info_.err = jpeg_std_error(&errors_.base);
-    errors_.base.error_exit = on_error;
+    errors_.base.error_exit = on_jpeg_error;
     errors_.base.emit_message = on_message;
     progress_.progress_monitor = on_progress;
     guarded([this] { jpeg_create_decompress(&info_); });
@@ -87,7 +76,7 @@ class Decompressor {
  private:
   EncodedImage file_;
   jpeg_decompress_struct info_{};
-  ErrorManager errors_{};
+  JpegErrors errors_{};
   jpeg_progress_mgr progress_{};
 };
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tandem/core/check.h"
-#include "tandem/image/dynamic_library.h"
+#include "tandem/core/shared_library.h"
 #include "tandem/image/exif.h"
 #include "tandem/image/format.h"
 
@@ -41,23 +41,33 @@ struct Libtiff {
   bool found = false;
 
   Libtiff() {
-    DynamicLibrary library("libtiff.so.6");
-    library.find(open_options_alloc, "TIFFOpenOptionsAlloc");
-    library.find(open_options_free, "TIFFOpenOptionsFree");
-    library.find(set_max_alloc, "TIFFOpenOptionsSetMaxSingleMemAlloc");
-    library.find(set_error_handler, "TIFFOpenOptionsSetErrorHandlerExtR");
-    library.find(set_warning_handler, "TIFFOpenOptionsSetWarningHandlerExtR");
-    library.find(client_open, "TIFFClientOpenExt");
-    library.find(close, "TIFFClose");
-    library.find(get_field, "TIFFGetField");
-    library.find(get_field_defaulted, "TIFFGetFieldDefaulted");
-    library.find(set_field, "TIFFSetField");
-    library.find(is_tiled, "TIFFIsTiled");
-    library.find(scanline_size, "TIFFScanlineSize64");
-    library.find(read_scanline, "TIFFReadScanline");
-    library.find(rgba_image_ok, "TIFFRGBAImageOK");
-    library.find(read_rgba, "TIFFReadRGBAImageOriented");
-    found = library.complete();
+    SharedLibrary library({.name = "libtiff", .files = {"libtiff.so.6"}, .folders = {}});
+    if (!library.is_installed()) return;
+    try {
+      find_functions(library);
+      found = true;
+    } catch (const Error&) {  // another version
+    }
+  }
+
+ private:
+  void find_functions(SharedLibrary& library) {
+    open_options_alloc = library.function<decltype(open_options_alloc)>("TIFFOpenOptionsAlloc");
+    open_options_free = library.function<decltype(open_options_free)>("TIFFOpenOptionsFree");
+    set_max_alloc = library.function<decltype(set_max_alloc)>("TIFFOpenOptionsSetMaxSingleMemAlloc");
+    set_error_handler = library.function<decltype(set_error_handler)>("TIFFOpenOptionsSetErrorHandlerExtR");
+    set_warning_handler =
+        library.function<decltype(set_warning_handler)>("TIFFOpenOptionsSetWarningHandlerExtR");
+    client_open = library.function<decltype(client_open)>("TIFFClientOpenExt");
+    close = library.function<decltype(close)>("TIFFClose");
+    get_field = library.function<decltype(get_field)>("TIFFGetField");
+    get_field_defaulted = library.function<decltype(get_field_defaulted)>("TIFFGetFieldDefaulted");
+    set_field = library.function<decltype(set_field)>("TIFFSetField");
+    is_tiled = library.function<decltype(is_tiled)>("TIFFIsTiled");
+    scanline_size = library.function<decltype(scanline_size)>("TIFFScanlineSize64");
+    read_scanline = library.function<decltype(read_scanline)>("TIFFReadScanline");
+    rgba_image_ok = library.function<decltype(rgba_image_ok)>("TIFFRGBAImageOK");
+    read_rgba = library.function<decltype(read_rgba)>("TIFFReadRGBAImageOriented");
   }
 };
 

@@ -16,25 +16,14 @@
 #include "tandem/core/check.h"
 #include "tandem/core/write_file.h"
 #include "tandem/image/encode_png.h"
+#include "tandem/image/jpeg_errors.h"
 
 namespace tandem {
 namespace {
 
-struct ErrorManager {
-  jpeg_error_mgr base;  // must be first: libjpeg returns a pointer to this member
-  std::jmp_buf jump;
-  char text[JMSG_LENGTH_MAX];
-};
-
-[[noreturn]] void on_error(j_common_ptr info) {
-  auto* errors = reinterpret_cast<ErrorManager*>(info->err);
-  errors->base.format_message(info, errors->text);
-  std::longjmp(errors->jump, 1);
-}
-
 struct Compressor {
   jpeg_compress_struct info{};
-  ErrorManager errors{};
+  JpegErrors errors{};
   unsigned char* bytes = nullptr;  // allocated by libjpeg
   unsigned long size = 0;
 
@@ -109,7 +98,7 @@ std::vector<uint8_t> encode_jpeg(const Image& image, int quality) {
   expect(image.pixels.size() == size_t(image.height * image.row_bytes()));
   Compressor compressor;
   compressor.info.err = jpeg_std_error(&compressor.errors.base);
-  compressor.errors.base.error_exit = on_error;
+  compressor.errors.base.error_exit = on_jpeg_error;
   check(compress(compressor, image, quality), "[encode_jpeg] {}x{} could not be encoded: {}", image.width,
         image.height, static_cast<const char*>(compressor.errors.text));
   return {compressor.bytes, compressor.bytes + compressor.size};

@@ -1,4 +1,5 @@
 #include "tandem/core/registry.h"
+#include "tests/core/error_text.h"
 
 #include <gtest/gtest.h>
 
@@ -9,15 +10,6 @@ struct Row {
   std::string name;
   std::string summary;
 };
-
-std::string error_of(const auto& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 TEST(Registry, Get_KnownName_ReturnsItsRow) {
   Registry<Row> registry("animal");
@@ -33,16 +25,16 @@ TEST(Registry, Get_UnknownName_ErrorListsTheNamesInOrder) {
   registry.add({"dog", ""});
   registry.add({"cat", ""});
   EXPECT_EQ(registry.find("cow"), nullptr);
-  EXPECT_EQ(error_of([&] { registry.get("cow"); }), "[animal] expected one of dog, cat, got 'cow'");
-  EXPECT_EQ(error_of([&] { registry.get("cta"); }),
+  EXPECT_EQ(error_text([&] { registry.get("cow"); }), "[animal] expected one of dog, cat, got 'cow'");
+  EXPECT_EQ(error_text([&] { registry.get("cta"); }),
             "[animal] expected one of dog, cat, got 'cta'; did you mean 'cat'?");
 }
 
 TEST(Registry, Add_EmptyOrTakenName_IsAnError) {
   Registry<Row> registry("animal");
   registry.add({"dog", ""});
-  EXPECT_EQ(error_of([&] { registry.add({"", ""}); }), "[animal] expected a name, got ''");
-  EXPECT_EQ(error_of([&] {
+  EXPECT_EQ(error_text([&] { registry.add({"", ""}); }), "[animal] expected a name, got ''");
+  EXPECT_EQ(error_text([&] {
               registry.add({"dog", ""});
             }),
             "[animal] expected a new name, got 'dog', which is registered already");

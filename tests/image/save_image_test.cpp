@@ -7,19 +7,11 @@
 #include "tandem/core/error.h"
 #include "tandem/image/decode.h"
 #include "tandem/image/example_photo.h"
+#include "tests/core/error_text.h"
 #include "tests/image/test_files.h"
 
 namespace tandem {
 namespace {
-
-std::string error_of(const auto& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
 
 TEST(SaveImage, LosslessFormats_RestoreThePixels) {
   const TempFolder folder;
@@ -52,15 +44,15 @@ TEST(SaveImage, Jpeg_IsCloseForEveryShape) {
 
 TEST(SaveImage, BadImagesAndNames_Throw) {
   const TempFolder folder;
-  EXPECT_EQ(error_of([&] { save_image("a.gif", example_photo(4, 4)); }),
+  EXPECT_EQ(error_text([&] { save_image("a.gif", example_photo(4, 4)); }),
             "[save_image] a.gif: expected a name that ends in one of .png, .jpg, .jpeg, .ppm, .pgm");
-  EXPECT_EQ(error_of([&] { encode_jpeg({}); }),
+  EXPECT_EQ(error_text([&] { encode_jpeg({}); }),
             "[encode_jpeg] expected sides of 1 to 65500, got 0x0 (width x height)");
-  EXPECT_EQ(error_of([&] { encode_jpeg(make_image(1, 65501, 1)); }),
+  EXPECT_EQ(error_text([&] { encode_jpeg(make_image(1, 65501, 1)); }),
             "[encode_jpeg] expected sides of 1 to 65500, got 65501x1 (width x height)");
-  EXPECT_EQ(error_of([&] { encode_jpeg(example_photo(4, 4), 0); }),
+  EXPECT_EQ(error_text([&] { encode_jpeg(example_photo(4, 4), 0); }),
             "[encode_jpeg] expected a quality from 1 to 100, got 0");
-  EXPECT_NE(error_of([&] { save_image(folder / "a.ppm", Image{}); }), "no error");
+  EXPECT_NE(error_text([&] { save_image(folder / "a.ppm", Image{}); }), "no error");
   EXPECT_EQ(folder.count(), 0u);
   EXPECT_TRUE(is_image_name("x/y.JPeG"));
   EXPECT_FALSE(is_image_name("png"));

@@ -7,8 +7,9 @@
 namespace tandem {
 namespace {
 
-// Expected values: statsmodels' proportion_confint(successes, count, method="wilson").
-TEST(Interval, Wilson_AgreesWithStatsmodels) {
+// Expected values: Wilson's formula, (p + z²/2n ± z·√(p(1 − p)/n + z²/4n²)) / (1 + z²/n), z the 97.5 %
+// quantile of the normal distribution, computed in Python.
+TEST(Interval, Wilson_EqualsTheFormula) {
   const auto expect_interval = [](double successes, std::int64_t count, double low, double high) {
     const Interval interval = wilson_interval(successes / static_cast<double>(count), count);
     EXPECT_NEAR(interval.low, low, 1e-9) << successes << " of " << count;
