@@ -39,36 +39,56 @@ std::string cell_html(const StudyRow& row, const StudyField& column, int color) 
   return fmt::format("<td{}>{}</td>", classes, inside);
 }
 
-// A wide table scrolls, also with the keyboard.
+// Whether the table needs the whole width of a printed sheet instead of one of its two columns.
+bool is_wide(const std::vector<CaseRows>& groups, const std::vector<StudyField>& columns, bool with_case) {
+  constexpr double letter = 5.1, padding = 6, printed_column = 340;  // pixels
+  int case_letters = 0;
+  for (const CaseRows& group : groups) case_letters = std::max(case_letters, display_width(group.case_name));
+  double width = with_case ? padding + letter * case_letters : 0;
+  for (const StudyField& column : columns) {
+    int letters = display_width(column.header);
+    for (const CaseRows& group : groups)
+      for (const StudyRow& row : group.rows)
+        letters = std::max(letters, display_width(study_cell(row, column)));
+    width += padding + letter * letters;
+  }
+  return width > printed_column;
+}
+
 std::string table_html(const std::vector<StudyRow>& rows, const std::string& title) {
   if (rows.empty()) return {};
   const std::vector<StudyField> columns = study_columns(rows);
   const std::vector<std::string> versions = versions_of(rows);
-  std::string html = fmt::format(
-      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Measurements: "
-      "{}\"><table>\n<thead><tr>",
-      escape_html(title));
+  const std::vector<CaseRows> groups = rows_by_case(rows);
+  // Cases of one row need no heading each: their name is the first column.
+  const bool single =
+      std::ranges::all_of(groups, [](const CaseRows& group) { return group.rows.size() == 1; });
+  std::string html = "<table>\n<thead><tr>";
+  if (single) html += "<th scope=\"col\">case</th>";
   for (const StudyField& column : columns)
     html +=
         fmt::format("<th{} scope=\"col\" title=\"{}\">{}</th>", is_number(column) ? " class=\"number\"" : "",
                     escape_html(column.meaning), escape_html(column.header));
-  html += "</tr></thead>\n";
-  for (const CaseRows& group : rows_by_case(rows)) {
-    html += fmt::format("<tbody>\n<tr><th class=\"group\" colspan=\"{}\" scope=\"rowgroup\">{}</th></tr>\n",
-                        columns.size(), escape_html(group.case_name));
+  html += single ? "</tr></thead>\n<tbody>\n" : "</tr></thead>\n";
+  for (const CaseRows& group : groups) {
+    if (!single)
+      html += fmt::format("<tbody>\n<tr><th class=\"group\" colspan=\"{}\" scope=\"rowgroup\">{}</th></tr>\n",
+                          columns.size(), escape_html(group.case_name));
     for (std::size_t i = 0; i < group.rows.size(); ++i) {
       const StudyRow& row = group.rows[i];
       const auto version = std::find(versions.begin(), versions.end(), row.version) - versions.begin();
       html += !row.agrees                            ? "<tr class=\"wrong\">"
               : static_cast<int>(i) == group.fastest ? "<tr class=\"fastest\">"
                                                      : "<tr>";
+      if (single) html += fmt::format("<td>{}</td>", escape_html(group.case_name));
       for (const StudyField& column : columns)
         html += cell_html(row, column, static_cast<int>(version) % palette_size);
       html += "</tr>\n";
     }
-    html += "</tbody>\n";
+    if (!single) html += "</tbody>\n";
   }
-  return html + "</table></div>\n";
+  return scroll_box("Measurements: " + title, html + (single ? "</tbody></table>" : "</table>"),
+                    is_wide(groups, columns, single) ? "wide" : "");
 }
 
 // What the versions in the table are.

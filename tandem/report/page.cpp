@@ -4,15 +4,16 @@
 #include <fmt/format.h>
 
 #include "tandem/report/html.h"
+#include "tandem/text/utf8.h"
 
 namespace tandem {
 namespace {
 
 constexpr const char* page_style = R"(
 :root{color-scheme:light dark;--paper:#f6f7f9;--card:#fff;--ink:#1c2430;--soft:#5c6878;--line:#e1e5ea;--accent:#2f6fd0;
---good:#14744f;--good-back:#e3f4ec;--bad:#b3261e;--bad-back:#fdeceb;--track:#e9edf2;--hover:#f3f6fa}
+--good:#14744f;--good-back:#e3f4ec;--bad:#b3261e;--bad-back:#fdeceb;--track:#e9edf2;--hover:#f3f6fa;--edge:rgba(0,0,0,.2)}
 @media screen and (prefers-color-scheme:dark){:root{--paper:#12161c;--card:#1a2029;--ink:#e4e9f0;--soft:#98a5b5;--line:#2c3541;
---accent:#7db0f7;--good:#63d3a3;--good-back:#15342a;--bad:#ff8f87;--bad-back:#44201f;--track:#2b3440;--hover:#202833}}
+--accent:#7db0f7;--good:#63d3a3;--good-back:#15342a;--bad:#ff8f87;--bad-back:#44201f;--track:#2b3440;--hover:#202833;--edge:rgba(255,255,255,.22)}}
 *{box-sizing:border-box}
 html{-webkit-text-size-adjust:100%}
 body{margin:0;background:var(--paper);color:var(--ink);
@@ -42,7 +43,7 @@ figure{margin:0;padding:16px 18px 10px;background:var(--card);border:1px solid v
 @media (min-width:1000px){.plots figure:last-child:nth-child(odd){grid-column:1/-1}
 .plots figure:last-child:nth-child(odd) svg{max-width:540px;margin:0 auto}}
 .scroll{overflow-x:auto;background:linear-gradient(to left,var(--card) 40%,transparent) right/36px 100% no-repeat local,
-linear-gradient(to left,rgba(0,0,0,.2),transparent) right/12px 100% no-repeat scroll,var(--card);border:1px solid var(--line);border-radius:10px;margin:0 0 16px}
+linear-gradient(to left,var(--edge),transparent) right/12px 100% no-repeat scroll,var(--card);border:1px solid var(--line);border-radius:10px;margin:0 0 16px}
 table{border-collapse:collapse;width:100%;font-size:14.5px;font-variant-numeric:tabular-nums}
 th,td{padding:6px 14px;text-align:left;white-space:nowrap}
 .number{text-align:right}
@@ -72,16 +73,21 @@ footer h2{font-size:16px;color:var(--ink);margin-top:18px}
 @media screen and (max-width:600px){main,header,footer{padding-left:14px;padding-right:14px}header{padding-top:24px}
 h1{font-size:26px}h2{font-size:21px}.facts{grid-template-columns:repeat(auto-fill,minmax(140px,1fr));gap:10px 16px;padding:14px}
 figure{padding:12px 10px 8px}.findings{padding:12px 14px 12px 30px}table{font-size:13.5px}th,td{padding-left:9px;padding-right:9px}}
-@media print{@page{margin:13mm}:root{--paper:#fff;--card:#fff;--ink:#000;--soft:#444;--line:#ccc;--track:#ddd}
-body{font-size:9pt;line-height:1.35}h1{font-size:17pt;margin-bottom:4px}h2{font-size:13pt;break-after:avoid}p{margin-bottom:6px;max-width:none}
-main,header,footer{max-width:none;padding:0}nav{display:none}figure,.findings,.facts,.versions{break-inside:avoid}tr{break-inside:avoid}
-.summary{margin-bottom:8px}.facts{padding:6px 10px;gap:3px 18px;margin-bottom:8px}.facts,.versions{grid-template-columns:repeat(3,1fr)}.facts dt{font-size:8pt}
-.versions{font-size:8.5pt;margin-bottom:8px}.versions div{display:block}.versions dd,.versions dt{display:inline}.versions dt{margin-right:6px}details.note{display:none}
-section{padding:8px 0 0}section+section{margin-top:8px}.findings{padding:5px 10px 5px 24px;margin-bottom:8px}.findings li{margin:1px 0;max-width:none}
-.plots{grid-template-columns:1fr 1fr;gap:8px;margin-bottom:8px}.plots figure:last-child:nth-child(odd){grid-column:auto}
-figure{padding:6px 8px 2px}.scroll{overflow:visible;border:0;margin-bottom:6px}table{font-size:8pt}th,td{padding:1.5px 6px}
-thead th{padding-top:3px;padding-bottom:3px}th.group{padding-top:4px;padding-bottom:1px}tbody tr:last-child td{padding-bottom:3px}
-footer{font-size:8pt;padding:8px 0 0}footer h2{font-size:10pt;margin-top:6px}.made{grid-template-columns:max-content 1fr max-content 1fr}
+@media (min-width:601px){.facts .long{grid-column:span 2}}
+@media print{@page{margin:9mm}:root{--paper:#fff;--card:#fff;--ink:#000;--soft:#444;--line:#ccc;--track:#ddd}
+body{font-size:7pt;line-height:1.28}h1{font-size:14pt;margin-bottom:3px}h2{font-size:9.5pt;margin-bottom:2px}h2,h2+p{break-after:avoid}p{margin-bottom:3px;max-width:none}
+header,main,footer{max-width:none;padding:0}main{columns:2;column-gap:6mm}nav,details.note,.share{display:none}
+figure,.findings,.facts,.versions,tr{break-inside:avoid}.summary{margin-bottom:4px}.mark{font-size:7pt;padding:0 6px}
+.facts{grid-template-columns:repeat(6,1fr);padding:4px 8px;gap:2px 10px;margin-bottom:4px;border-radius:4px}.facts dt{font-size:6.3pt}.facts dd{line-height:1.25}
+section{padding:4px 0 0}section+section{margin-top:4px}
+.findings{padding:2px 4px 2px 14px;margin-bottom:3px;border-width:0 0 0 2px;border-radius:0}.findings li{margin:0;max-width:none}
+.versions{display:block;font-size:inherit;margin-bottom:3px}.versions div{display:block}.versions dd,.versions dt{display:inline}.versions dt{margin-right:5px}
+.plots{grid-template-columns:1fr 1fr;gap:3px;margin:2px 0 3px}.plots figure{padding:2px 3px 0;border:0}
+.plots figure:last-child:nth-child(odd){grid-column:auto}
+.scroll{overflow:visible;border:0;margin-bottom:3px;background:none}.scroll.wide{column-span:all}table{font-size:6.3pt;line-height:1.15}th,td{padding:.8px 3px}
+td:first-child,thead th:first-child{position:static}.dot{width:6px;height:6px;margin-right:4px}
+thead th{padding:1px 3px;font-size:6pt}th.group{padding:2px 3px 0}tbody tr:last-child td{padding-bottom:1px}
+footer{font-size:6.5pt;padding-top:5px}footer h2{font-size:8pt;margin-top:3px}.made{grid-template-columns:max-content 1fr max-content 1fr;gap:0 10px}
 *{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
 )";
 
@@ -111,9 +117,15 @@ std::string facts_html(const std::vector<Fact>& facts) {
   if (facts.empty()) return {};
   std::string items;
   for (const Fact& fact : facts)
-    items +=
-        fmt::format("<div><dt>{}</dt><dd>{}</dd></div>\n", escape_html(fact.name), escape_html(fact.value));
+    items += fmt::format("<div{}><dt>{}</dt><dd>{}</dd></div>\n",
+                         display_width(fact.value) > 60 ? " class=\"long\"" : "", escape_html(fact.name),
+                         escape_html(fact.value));
   return fmt::format("<dl class=\"facts\">\n{}</dl>\n", items);
+}
+
+std::string scroll_box(const std::string& label, const std::string& table_html, const char* classes) {
+  return fmt::format("<div class=\"scroll{}{}\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">{}</div>\n",
+                     *classes == '\0' ? "" : " ", classes, escape_html(label), table_html);
 }
 
 std::string plots_html(const std::vector<Plot>& plots) {

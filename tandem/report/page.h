@@ -36,6 +36,10 @@ std::string html_page(const Page& page);
 // The facts as a definition list.
 std::string facts_html(const std::vector<Fact>& facts);
 
+// A table in a box that scrolls when the table is larger, also with the keyboard. `label` names the box for
+// screen readers, `classes` are added to its class.
+std::string scroll_box(const std::string& label, const std::string& table_html, const char* classes = "");
+
 // Plots as cards, two per row where there is room.
 std::string plots_html(const std::vector<Plot>& plots);
 

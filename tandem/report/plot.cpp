@@ -112,7 +112,7 @@ std::string svg(const Plot& plot, double width) {
 std::string plot_style() {
   return R"(.plot{display:block;width:100%;height:auto;font-size:12px;font-family:inherit}
 .plot.narrow{display:none}
-@media screen and (max-width:600px){.plot.narrow{display:block}.plot.wide{display:none}}
+@media print,screen and (max-width:600px){.plot.narrow{display:block}.plot.wide{display:none}}
 .plot text{fill:currentColor}
 .plot .plot-title{font-size:14px;font-weight:600}
 .plot .plot-faint{opacity:.72}

@@ -43,6 +43,24 @@ TEST(Html, Study_ShowsAllParts) {
   EXPECT_EQ(count(html, "class=\"fastest\""), 2);
 }
 
+TEST(Html, CasesOfOneRow_AreAColumn) {
+  StudyReport report = sample_report();
+  EXPECT_EQ(count(html_page(std::vector{report}, "Report"), "scope=\"rowgroup\""), 2);
+  report.rows = {report.rows[0], report.rows[2]};
+  const std::string html = html_page(std::vector{report}, "Report");
+  EXPECT_EQ(body_fault(html), "");
+  EXPECT_EQ(count(html, "scope=\"rowgroup\""), 0);
+  EXPECT_TRUE(contains(html, "<th scope=\"col\">case</th>"));
+  EXPECT_EQ(count(html, "<td>1000×1000 i32</td>"), 1);
+}
+
+TEST(Html, WideTable_PrintedOverBothColumns) {
+  StudyReport report = sample_report();
+  EXPECT_EQ(count(html_page(std::vector{report}, "Report"), "<div class=\"scroll wide\""), 1);
+  for (StudyRow& row : report.rows) row.figures = {{"median_ms", 2.5}};
+  EXPECT_EQ(count(html_page(std::vector{report}, "Report"), "<div class=\"scroll wide\""), 0);
+}
+
 TEST(Html, Provenance_IsShown) {
   StudyReport report = sample_report();
   report.provenance = provenance("tandem study 'max <'", 7);
