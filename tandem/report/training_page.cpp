@@ -7,12 +7,12 @@
 #include <cmath>
 
 #include "tandem/core/error.h"
-#include "tandem/report/class_metrics.h"
+#include "tandem/report/confusion_section.h"
 #include "tandem/report/html.h"
 #include "tandem/report/interval.h"
 #include "tandem/report/page.h"
+#include "tandem/report/pictures.h"
 #include "tandem/text/format_number.h"
-#include "tandem/text/utf8.h"
 
 namespace tandem {
 namespace {
@@ -21,36 +21,19 @@ constexpr const char* training_style = R"(
 .headline{display:flex;flex-wrap:wrap;gap:10px 44px;margin:0 0 24px;align-items:flex-end}
 .headline div{line-height:1.2}.headline b{display:block;font-size:26px;font-weight:650;letter-spacing:-.01em}
 .headline .first b{font-size:56px;color:var(--accent);letter-spacing:-.03em}.headline span{color:var(--soft);font-size:14px}
-.command{display:block;overflow-x:auto;white-space:pre;background:var(--card);border:1px solid var(--line);border-radius:10px;
+.command{display:block;white-space:pre-wrap;overflow-wrap:anywhere;background:var(--card);border:1px solid var(--line);border-radius:10px;
 padding:10px 16px;margin:0 0 22px;font:14px/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}
 .warning{border-left:4px solid #c2410c;padding:2px 0 2px 12px;margin:0 0 12px}
 .tall{max-height:560px;overflow-y:auto}
 .tall thead th{position:sticky;top:0;background:var(--card);z-index:1}.tall thead th:first-child{z-index:2}
-tr.best td{font-weight:650}
-.confusion{width:auto}.confusion th,.confusion td{padding:0 6px;height:30px;min-width:34px;text-align:center}
-.confusion tbody tr:last-child td{padding-bottom:0}
-.confusion td,.confusion tbody tr:hover td{background:rgba(var(--hue),var(--s,0))}
-.confusion td,.confusion td:first-child{position:static}.confusion td{font-size:13px}
-.confusion thead th{vertical-align:bottom}.confusion .long{margin:0 auto}
-.confusion th,.confusion thead th{font-size:13px;font-weight:600;color:var(--ink);border:0}
-.confusion tbody th{position:sticky;left:0;background:var(--card);text-align:right;padding-left:14px}
-.confusion .axis{color:var(--soft);font-weight:400;text-align:left;padding-left:14px}
-.confusion .long{writing-mode:vertical-rl;transform:rotate(180deg);height:auto;padding:6px 0;text-align:left}
-.confusion{--hue:214,80,78;margin:6px 10px 12px 0}.confusion .right{--hue:47,123,217}.confusion .none{color:var(--soft);opacity:.45}
-.confusion.many th,.confusion.many td{height:11px;min-width:11px;width:11px;padding:0;font-size:9.5px;line-height:11px}
-.confusion.many tbody th{padding:0 6px 0 14px}.confusion.many .long{padding:4px 0}.confusion.many .axis{font-size:12px;padding:0 14px;height:22px}
-.pair{display:flex;flex-wrap:wrap;gap:0 18px;align-items:flex-start}.pair>.scroll{max-width:100%;min-width:0}.pair>.tall{flex:1 1 420px}.pair>.tall td:last-child{white-space:normal}
-.mistakes{display:grid;grid-template-columns:repeat(auto-fill,minmax(124px,1fr));gap:14px;margin:0 0 22px}
-.mistakes figure{padding:10px}.mistakes img{display:block;width:100%;aspect-ratio:1;object-fit:contain;background:#000;border-radius:5px}
-.mistakes img.small{image-rendering:pixelated}
-.mistakes figcaption{margin-top:8px;font-size:14px;line-height:1.35;overflow-wrap:anywhere}
-.mistakes figcaption span{display:block;color:var(--soft);font-size:13px}
+tr.best td{font-weight:650}.on-paper{display:none}
+@media print{.headline{gap:2px 24px;margin-bottom:6px}.headline b{font-size:13pt}.headline .first b{font-size:22pt}.headline span{font-size:7pt}
+.command{padding:2px 6px;margin-bottom:5px;font-size:7pt;border-radius:4px}.warning{margin-bottom:4px}
+.tall{max-height:none}.tall table{font-size:5.9pt}.tall th,.tall td{padding-left:2px;padding-right:2px}.tall thead th{position:static;white-space:normal;font-size:5.6pt}tr.left-out{display:none}.on-paper{display:block}}
 )";
 
-// "97.05 %": two decimals, because models differ in the second one.
-std::string percent(double share) {
-  return std::isfinite(share) ? fmt::format("{:.2f} %", 100 * share) : "–";
-}
+// More rows than this are thinned out on paper.
+constexpr std::size_t max_printed_epochs = 40;
 
 std::string decimals(double value, int digits) {
   if (!std::isfinite(value)) return "–";
@@ -72,121 +55,6 @@ std::string duration(double seconds) {
 
 std::string paragraph(const std::string& text) {
   return fmt::format("<p>{}</p>\n", escape_html(text));
-}
-
-// ---- the confusion matrix, read
-
-struct ClassFigures : ClassMetrics {
-  std::size_t confused_with = 0;  // the most frequent wrong prediction
-  std::int64_t confused = 0;
-};
-
-struct Confusion {
-  std::vector<ClassFigures> classes;
-  std::int64_t images = 0, correct = 0;
-  double worst_share = 0;  // the largest share of a class predicted as one wrong class
-};
-
-Confusion read_confusion(const TrainingReport& report) {
-  const std::size_t count = report.classes.size();
-  Confusion all;
-  for (const ClassMetrics& metrics : class_metrics(report.confusion)) all.classes.push_back({metrics});
-  for (std::size_t truth = 0; truth < count; ++truth) {
-    ClassFigures& figures = all.classes[truth];
-    for (std::size_t predicted = 0; predicted < count; ++predicted) {
-      const std::int64_t cell = report.confusion[truth * count + predicted];
-      if (truth == predicted || cell <= figures.confused) continue;
-      figures.confused = cell;
-      figures.confused_with = predicted;
-    }
-  }
-  for (const ClassFigures& figures : all.classes) {
-    all.images += figures.images;
-    all.correct += figures.correct;
-    if (figures.images > 0)
-      all.worst_share = std::max(all.worst_share,
-                                 static_cast<double>(figures.confused) / static_cast<double>(figures.images));
-  }
-  return all;
-}
-
-std::string confusion_sentence(const TrainingReport& report, const Confusion& all) {
-  std::string text =
-      "Rows are the true classes, columns the predicted ones. The blue diagonal is correct; the redder "
-      "another cell, the larger the share of its row that was predicted as that class.";
-  if (all.correct == all.images) return text + " Nothing was confused.";
-  const auto worst =
-      std::max_element(all.classes.begin(), all.classes.end(),
-                       [](const ClassFigures& a, const ClassFigures& b) { return a.confused < b.confused; });
-  return text + fmt::format(" The most frequent confusion: {} predicted as {}, {} {}.",
-                            report.classes[static_cast<std::size_t>(worst - all.classes.begin())],
-                            report.classes[worst->confused_with], format_count(worst->confused),
-                            worst->confused == 1 ? "time" : "times");
-}
-
-// Beyond 32 classes the counts do not fit: cells show color only, and the count on hover.
-std::string confusion_table(const TrainingReport& report, const Confusion& all) {
-  const std::vector<std::string>& names = report.classes;
-  const bool many = names.size() > 32;
-  const bool upright = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-    return display_width(one_line(name)) > (many ? 1 : 4);
-  });
-  std::string html = fmt::format(
-      "<div class=\"scroll\"><table class=\"confusion{}\">\n<thead><tr><th></th><th class=\"axis\" "
-      "colspan=\"{}\">predicted →</th></tr>\n<tr><th></th>",
-      many ? " many" : "", names.size());
-  for (const std::string& name : names)
-    html += fmt::format("<th scope=\"col\"><div{}>{}</div></th>", upright ? " class=\"long\"" : "",
-                        escape_html(shorten(one_line(name), 24)));
-  html += "</tr></thead>\n<tbody>\n";
-  for (std::size_t truth = 0; truth < names.size(); ++truth) {
-    html += fmt::format("<tr><th scope=\"row\">{}</th>", escape_html(shorten(one_line(names[truth]), 24)));
-    for (std::size_t predicted = 0; predicted < names.size(); ++predicted) {
-      const std::int64_t cell = report.confusion[truth * names.size() + predicted];
-      const double share = static_cast<double>(cell) /
-                           static_cast<double>(std::max<std::int64_t>(all.classes[truth].images, 1));
-      // Shades end at one half so that text stays readable; single mistakes must stay visible.
-      const bool right = truth == predicted;
-      const double shade = right ? 0.5 * share : cell > 0 ? 0.08 + 0.47 * share / all.worst_share : 0;
-      const char* kind = right ? " class=\"right\"" : cell == 0 ? " class=\"none\"" : "";
-      if (cell == 0 && many)
-        html += "<td></td>";
-      else if (cell == 0)
-        html += fmt::format("<td{}>·</td>", kind);
-      else
-        html += fmt::format("<td{} style=\"--s:{:.2f}\" title=\"{} predicted as {}: {} ({})\">{}</td>", kind,
-                            shade, escape_html(names[truth]), escape_html(names[predicted]), cell,
-                            percent(share), many ? std::string() : fmt::format("{}", cell));
-    }
-    html += "</tr>\n";
-  }
-  return html + "</tbody></table></div>\n";
-}
-
-std::string share_cell(double share, int color) {
-  std::string bar;
-  if (std::isfinite(share))
-    bar = fmt::format("<span class=\"share c{}\"><i style=\"width:{:.0f}%\"></i></span>", color,
-                      100 * std::clamp(share, 0.0, 1.0));
-  return fmt::format("<td class=\"number\">{}{}</td>", percent(share), bar);
-}
-
-std::string class_table(const TrainingReport& report, const Confusion& all) {
-  std::string html =
-      "<div class=\"scroll tall\"><table>\n<thead><tr><th scope=\"col\">class</th><th class=\"number\" "
-      "scope=\"col\">images</th><th class=\"number\" scope=\"col\">recall</th><th class=\"number\" "
-      "scope=\"col\">precision</th><th scope=\"col\">most often predicted as</th></tr></thead>\n<tbody>\n";
-  for (std::size_t i = 0; i < all.classes.size(); ++i) {
-    const ClassFigures& figures = all.classes[i];
-    const std::string confused =
-        figures.confused == 0 ? "–"
-                              : fmt::format("{} ({})", escape_html(report.classes[figures.confused_with]),
-                                            format_count(figures.confused));
-    html += fmt::format("<tr><td>{}</td><td class=\"number\">{}</td>{}{}<td>{}</td></tr>\n",
-                        escape_html(report.classes[i]), format_count(figures.images),
-                        share_cell(figures.recall, 1), share_cell(figures.precision, 3), confused);
-  }
-  return html + "</tbody></table></div>\n";
 }
 
 // ---- epochs
@@ -224,8 +92,12 @@ std::vector<Plot> curves(const TrainingReport& report) {
   return plots;
 }
 
+std::size_t printed_step(const TrainingReport& report) {
+  return std::max<std::size_t>((report.epochs.size() + max_printed_epochs - 1) / max_printed_epochs, 1);
+}
+
 std::string epoch_table(const TrainingReport& report) {
-  std::string html = "<div class=\"scroll tall\"><table>\n<thead><tr>";
+  std::string html = "<table>\n<thead><tr>";
   const std::string val = escape_html(report.val_name);
   std::vector<std::string> headers{"epoch", "training loss", "training accuracy", val + " loss",
                                    val + " accuracy"};
@@ -235,8 +107,13 @@ std::string epoch_table(const TrainingReport& report) {
   for (const std::string& header : headers)
     html += fmt::format("<th class=\"number\" scope=\"col\">{}</th>", header);
   html += "</tr></thead>\n<tbody>\n";
-  for (const EpochRecord& record : report.epochs) {
-    html += record.epoch == report.best_epoch ? "<tr class=\"best\">" : "<tr>";
+  const std::size_t step = printed_step(report);
+  for (std::size_t i = 0; i < report.epochs.size(); ++i) {
+    const EpochRecord& record = report.epochs[i];
+    const bool printed = i == 0 || (i + 1) % step == 0 || i + 1 == report.epochs.size();
+    html += record.epoch == report.best_epoch ? "<tr class=\"best\">"
+            : printed                         ? "<tr>"
+                                              : "<tr class=\"left-out\">";
     std::vector<std::string> cells{fmt::format("{}", record.epoch), decimals(record.train_loss, 4),
                                    percent(record.train_accuracy), decimals(record.val_loss, 4),
                                    percent(record.val_accuracy)};
@@ -248,46 +125,10 @@ std::string epoch_table(const TrainingReport& report) {
     for (const std::string& cell : cells) html += fmt::format("<td class=\"number\">{}</td>", cell);
     html += "</tr>\n";
   }
-  return html + "</tbody></table></div>\n";
-}
-
-// ---- example images
-
-std::string base64(const std::string& bytes) {
-  constexpr const char* letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (std::size_t at = 0; at < bytes.size(); at += 3) {
-    const std::size_t have = std::min<std::size_t>(3, bytes.size() - at);
-    std::uint32_t group = 0;
-    for (std::size_t i = 0; i < 3; ++i)
-      group = group << 8 | (i < have ? static_cast<unsigned char>(bytes[at + i]) : 0u);
-    for (std::size_t i = 0; i < 4; ++i) text += i <= have ? letters[group >> (18 - 6 * i) & 63] : '=';
-  }
-  return text;
-}
-
-// The width in a PNG's header. Small images are shown enlarged, without smoothing.
-std::uint32_t png_width(const std::string& png) {
-  std::uint32_t width = 0;
-  for (std::size_t i = 16; i < 20 && i < png.size(); ++i)
-    width = width << 8 | static_cast<unsigned char>(png[i]);
-  return width;
-}
-
-std::string images_html(const std::vector<ClassifiedImage>& images) {
-  std::string html = "<div class=\"mistakes\">\n";
-  for (const ClassifiedImage& image : images) {
-    const std::string what = image.truth == image.predicted
-                                 ? fmt::format("<b>{}</b>", escape_html(image.truth))
-                                 : fmt::format("<b>{}</b> predicted as <b>{}</b>", escape_html(image.truth),
-                                               escape_html(image.predicted));
-    html += fmt::format(
-        "<figure><img{} alt=\"{}\" src=\"data:image/png;base64,{}\"/><figcaption>{}<span>{} confidence · "
-        "{}</span></figcaption></figure>\n",
-        png_width(image.png) <= 96 ? " class=\"small\"" : "", escape_html(image.name), base64(image.png),
-        what, percent(image.probability), escape_html(image.name));
-  }
-  return html + "</div>\n";
+  html = scroll_box("Epochs", html + "</tbody></table>", "tall");
+  if (step > 1)
+    html += fmt::format("<p class=\"on-paper\">One of {} epochs is printed; log.csv has all.</p>\n", step);
+  return html;
 }
 
 // ---- header
@@ -338,7 +179,7 @@ std::string curves_sentence(const TrainingReport& report) {
                         report.chosen_on.empty()
                             ? ": the last one"
                             : fmt::format(": the best accuracy on the {} images", report.chosen_on));
-  return text;
+  return text + " “Waited” is the time in which training waited for images.";
 }
 
 }  // namespace
@@ -347,10 +188,11 @@ std::string training_page(const TrainingReport& report) {
   expect(report.confusion.empty() ||
          report.confusion.size() == report.classes.size() * report.classes.size());
   const bool tested = !report.confusion.empty();
-  const Confusion all = tested ? read_confusion(report) : Confusion{};
+  const Confusion all = tested ? read_confusion(report.confusion) : Confusion{};
   Page page;
   page.title = report.title;
-  page.style = training_style;
+  page.style = training_style + images_style();
+  if (tested) page.style += confusion_style(report);
   page.lead_html = headline_html(report, all);
   for (const std::string& warning : report.warnings)
     page.lead_html += fmt::format("<p class=\"warning\"><b>Warning:</b> {}.</p>\n", escape_html(warning));
@@ -362,16 +204,7 @@ std::string training_page(const TrainingReport& report) {
     page.sections.push_back(
         {.title = "Training",
          .body_html = paragraph(curves_sentence(report)) + plots_html(curves(report)) + epoch_table(report)});
-  if (tested)
-    page.sections.push_back(
-        {.title = "Confusion matrix",
-         .body_html =
-             paragraph(confusion_sentence(report, all)) +
-             paragraph(
-                 "Recall is the share of a class's images that were predicted as that class; precision is "
-                 "the share of the images predicted as that class that belong to it.") +
-             "<div class=\"pair\">\n" + confusion_table(report, all) + class_table(report, all) +
-             "</div>\n"});
+  if (tested) page.sections.push_back(confusion_section(report, all));
   if (!report.mistakes.empty())
     page.sections.push_back(
         {.title = "Worst mistakes",

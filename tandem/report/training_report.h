@@ -2,6 +2,7 @@
 // that was not measured is NaN.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -12,11 +13,17 @@
 namespace tandem {
 
 struct ClassifiedImage {
-  std::string png;    // bytes of a PNG file
+  std::string file;   // bytes of a PNG or JPEG file
   std::string truth;  // class names
   std::string predicted;
   double probability = not_measured;  // of the predicted class
   std::string name;                   // "image 7", or the path of a photograph
+};
+
+// The images of one cell of the confusion matrix that the page shows.
+struct CellImages {
+  std::size_t truth = 0, predicted = 0;  // indices of classes
+  std::vector<ClassifiedImage> images;   // most confident first
 };
 
 struct TrainingReport {
@@ -35,6 +42,7 @@ struct TrainingReport {
   std::vector<std::string> classes;
   std::vector<std::int64_t> confusion;  // [truth][predicted] counts over the test images; empty: not measured
   std::string test_name = "test";       // name of the test data
+  std::vector<CellImages> cells;        // at most one per cell; a cell may have none
   std::vector<ClassifiedImage> mistakes;        // most confident first
   std::vector<ClassifiedImage> most_confident;  // correct predictions, most confident first
 };

@@ -39,8 +39,8 @@ TrainingReport sample_run() {
   report.classes = {"cat", "dog", "owl"};
   report.confusion = {90, 7, 3, 5, 95, 0, 0, 0, 1000};
   report.mistakes = {
-      {.png = "Man", .truth = "cat", .predicted = "dog", .probability = 0.9987, .name = "image 41"},
-      {.png = "M", .truth = "dog", .predicted = "cat", .probability = 0.75, .name = "image 42"}};
+      {.file = "Man", .truth = "cat", .predicted = "dog", .probability = 0.9987, .name = "image 41"},
+      {.file = "M", .truth = "dog", .predicted = "cat", .probability = 0.75, .name = "image 42"}};
   return report;
 }
 
@@ -88,11 +88,14 @@ TEST(TrainingPage, Images_AreEmbedded) {
   const std::string html = training_page(sample_run());
   EXPECT_TRUE(contains(html, "base64,TWFu\""));
   EXPECT_TRUE(contains(html, "base64,TQ==\""));
-  EXPECT_TRUE(contains(html, "<b>cat</b> predicted as <b>dog</b><span>99.87 % confidence · image 41</span>"));
+  EXPECT_TRUE(contains(
+      html, "<b>cat</b> predicted as <b>dog</b><span>99.87 % confidence</span><span>image 41</span>"));
   TrainingReport report = sample_run();
-  report.mistakes[0].png = std::string("\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x1c\0\0\0\x1c", 24);
-  report.mistakes[1].png = std::string("\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x01\0\0\0\x01\0", 24);
+  report.mistakes[0].file = std::string("\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x1c\0\0\0\x1c", 24);
+  report.mistakes[1].file = std::string("\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\x01\0\0\0\x01\0", 24);
   EXPECT_EQ(count(training_page(report), "<img class=\"small\""), 1);  // 28 pixels wide, not 256
+  report.mistakes[0].file = "\xff\xd8\xff";
+  EXPECT_TRUE(contains(training_page(report), "src=\"data:image/jpeg;base64,/9j/\""));
 }
 
 TEST(TrainingPage, SparseReport_IsWellFormed) {
@@ -116,17 +119,111 @@ TEST(TrainingPage, SparseReport_IsWellFormed) {
   EXPECT_FALSE(contains(html, "nan"));
 }
 
-TEST(TrainingPage, ManyClasses_ShownByColor) {
+// Every second class has no images; the others are predicted as themselves or as one of the next three.
+TrainingReport run_with_classes(std::size_t classes) {
   TrainingReport report;
-  for (int i = 0; i < 100; ++i) report.classes.push_back("class " + std::to_string(i));
-  report.confusion.assign(10000, 0);
-  for (std::size_t i = 0; i < 100; ++i) report.confusion[i * 100 + i] = 5;
-  report.confusion[7] = 2;
+  report.confusion.assign(classes * classes, 0);
+  for (std::size_t truth = 0; truth < classes; ++truth) {
+    report.classes.push_back("class " + std::to_string(truth));
+    for (std::size_t step = 0; step < 4 && truth % 2 == 0; ++step)
+      report.confusion[truth * classes + (truth + step) % classes] =
+          1 + static_cast<std::int64_t>((5 * truth + 3 * step) % 11);
+  }
+  return report;
+}
+
+TEST(TrainingPage, Cell_LinksToItsImages) {
+  TrainingReport report = sample_run();
+  report.cells = {
+      {.truth = 0, .predicted = 1, .images = {report.mistakes[0]}},
+      {.truth = 0, .predicted = 0, .images = {{.file = "abc", .truth = "cat", .predicted = "cat"}}}};
   const std::string html = training_page(report);
   EXPECT_EQ(body_fault(html), "");
-  EXPECT_EQ(count(html, "class=\"confusion many\""), 1);
-  EXPECT_EQ(count(html, "style=\"--s:"), 101);
-  EXPECT_TRUE(contains(html, "class 0 predicted as class 7, 2 times"));
+  const std::size_t classes = report.classes.size();
+  for (std::size_t truth = 0; truth < classes; ++truth)
+    for (std::size_t predicted = 0; predicted < classes; ++predicted) {
+      const int expected = report.confusion[truth * classes + predicted] > 0 ? 1 : 0;
+      const std::string cell = std::to_string(truth) + "-" + std::to_string(predicted) + "\"";
+      for (const char* part : {" id=\"cell-", " href=\"#cell-", " id=\"from-", " href=\"#from-"})
+        EXPECT_EQ(count(html, part + cell), expected) << part << cell;
+    }
+  for (const char* part : {"<b>cat</b> predicted as <b>dog</b>: 1 of 7 images shown, the most confident",
+                           "<b>owl</b> predicted as <b>owl</b>: 0 of 1,000 images shown, to keep",
+                           "title=\"cat predicted as dog: 7 (7.00 %)\">7</a>", "base64,YWJj\""})
+    EXPECT_TRUE(contains(html, part)) << part;
+}
+
+TEST(TrainingPage, Links_HaveTargetsAndIdsAreUnique) {
+  for (const std::size_t classes : {2, 30, 31}) {
+    TrainingReport report = run_with_classes(classes);
+    report.epochs = sample_run().epochs;
+    report.cells = {{.truth = 0, .predicted = 1, .images = {{.file = "abc"}}}};
+    const std::string html = training_page(report);
+    EXPECT_EQ(body_fault(html), "") << classes;
+    std::vector<std::string> ids = attribute_values(html, "id");
+    for (const std::string& href : attribute_values(html, "href"))
+      EXPECT_EQ(std::ranges::count(ids, href.substr(1)), 1) << href;
+    std::ranges::sort(ids);
+    EXPECT_TRUE(std::ranges::adjacent_find(ids) == ids.end()) << classes;
+    EXPECT_EQ(count(html, "<table class=\"confusion\">"), classes <= 30 ? 1 : 0);
+    EXPECT_EQ(count(html, "<table class=\"confusions\">"), classes <= 30 ? 0 : 1);
+  }
+}
+
+TEST(TrainingPage, Matrix_CountsSumToImages) {
+  TrainingReport report = run_with_classes(30);
+  report.cells = {{.truth = 0, .predicted = 1, .images = {{.file = "abc"}}}};
+  const std::string html = training_page(report);
+  std::int64_t sum = 0, images = 0;
+  for (std::size_t at = html.find("<a id=\"from-"); at != std::string::npos;
+       at = html.find("<a id=\"from-", at + 1))
+    sum += std::stoll(html.substr(html.find('>', at) + 1));
+  for (const std::int64_t cell : report.confusion) images += cell;
+  EXPECT_EQ(sum, images);
+}
+
+TEST(TrainingPage, WideMatrix_HasHint) {
+  // 30 columns of 30 pixels, names of 8 letters in 82 pixels, 12 around them.
+  const std::string html = training_page(run_with_classes(30));
+  EXPECT_TRUE(contains(html, "<p class=\"hint\">"));
+  EXPECT_TRUE(contains(html, ".confusion{--classes:30;--cell:30px;--names:82px;--narrow:82px}"));
+  EXPECT_TRUE(contains(html, "and (max-width:993px){.hint{display:block}}"));
+}
+
+TEST(TrainingPage, ManyClasses_ListsMostFrequentConfusions) {
+  TrainingReport report = run_with_classes(40);
+  report.confusion[7] = 99;
+  report.cells = {{.truth = 0, .predicted = 7, .images = {{.file = "Man", .name = "a<b"}, {.file = "M"}}}};
+  const std::string html = training_page(report);
+  EXPECT_EQ(body_fault(html), "");
+  EXPECT_TRUE(contains(html, "The 30 most frequent of 61 confusions between 40 classes."));
+  const std::size_t from = html.find("<table class=\"confusions\">");
+  const std::string list = html.substr(from, html.find("</table>", from) - from);
+  EXPECT_EQ(count(list, "<tr><td>"), 30);
+  EXPECT_TRUE(contains(list, "<tbody>\n<tr><td>class 0</td><td>class 7</td><td class=\"number\">99</td>"));
+  EXPECT_TRUE(contains(list, "81.82 %"));  // 99 of 99 + 1 + 4 + 7 + 10
+  EXPECT_EQ(count(list, "<img"), 2);
+  EXPECT_TRUE(contains(list, "base64,TQ==\"/><span>2 of 99</span>"));
+  EXPECT_EQ(count(list, "<span>0 of "), 29);
+  std::int64_t previous = 100;
+  for (std::size_t at = list.find("<td class=\"number\">"); at != std::string::npos;) {
+    const std::int64_t images = std::stoll(list.substr(at + 19));
+    EXPECT_LE(images, previous);
+    previous = images;
+    at = list.find("<td class=\"number\">", list.find("</tr>", at));
+  }
+}
+
+TEST(TrainingPage, LongRun_ThinnedOnPaperOnly) {
+  TrainingReport report;
+  for (int epoch = 1; epoch <= 100; ++epoch) report.epochs.push_back({.epoch = epoch});
+  report.best_epoch = 50;
+  const std::string html = training_page(report);
+  EXPECT_EQ(count(html, "<tr><td") + count(html, "<tr class=\"left-out\">") + 1, 100);
+  EXPECT_EQ(count(html, "<tr><td"), 35);  // the first, every third and the last
+  EXPECT_TRUE(contains(html, "<tr class=\"best\"><td class=\"number\">50</td>"));
+  EXPECT_TRUE(contains(html, "One of 3 epochs is printed"));
+  EXPECT_FALSE(contains(training_page(sample_run()), "left-out\">"));
 }
 
 TEST(TrainingPage, UserText_IsEscaped) {

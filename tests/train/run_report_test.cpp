@@ -6,7 +6,9 @@
 
 #include "tandem/data/synthetic/digits.h"
 #include "tandem/image/encode_png.h"
+#include "tandem/report/confusion.h"
 #include "tandem/report/training_page.h"
+#include "tandem/train/run_report_images.h"
 #include "tests/train/photo_folder.h"
 #include "tests/train/small_run.h"
 
@@ -52,7 +54,7 @@ void expect_pictures(const std::vector<ClassifiedImage>& images, const ImageSet&
   ASSERT_EQ(images.size(), count);
   EXPECT_GT(images.front().probability, images.back().probability);
   for (std::size_t k = 0; k < count; ++k) {
-    EXPECT_EQ(images[k].png, png_of(test, last - 2 * static_cast<std::int64_t>(k))) << k;
+    EXPECT_EQ(images[k].file, png_of(test, last - 2 * static_cast<std::int64_t>(k))) << k;
     EXPECT_EQ(images[k].truth == images[k].predicted, correct) << k;
   }
 }
@@ -112,6 +114,75 @@ TEST(RunReport, Photographs_ShowsMistakesAndCorrectOnes) {
   const TrainingReport report = report_of(options, data);
   expect_pictures(report.mistakes, data.test, 12, 27, false);
   expect_pictures(report.most_confident, data.test, 12, 26, true);
+}
+
+// A set with the images of make_digits() and that many classes.
+TrainingData data_with_classes(std::int64_t images, std::size_t classes) {
+  TrainingData data;
+  data.train = data.test = make_digits(images, 3);
+  std::vector<std::int32_t> labels;
+  for (std::int64_t i = 0; i < images; ++i)
+    labels.push_back(static_cast<std::int32_t>(i / 2 % static_cast<std::int64_t>(classes)));
+  data.test.labels = Tensor::from(labels, {images});
+  data.test.classes.clear();
+  for (std::size_t i = 0; i < classes; ++i) data.test.classes.push_back("class " + std::to_string(i));
+  return data;
+}
+
+TEST(RunReport, Cells_HaveTheirMostConfidentImages) {
+  const TrainOptions options;
+  const TrainingData data = data_with_classes(100, 3);
+  const TrainingReport report = report_of(options, data);
+  ASSERT_EQ(report.cells.size(), 6u);  // half of each class is correct, half is predicted as the next one
+  for (std::size_t c = 0; c < 6; ++c) {
+    const CellImages& cell = report.cells[c];
+    EXPECT_EQ(cell.truth == cell.predicted, c >= 3) << "mistakes first";
+    EXPECT_EQ(report.confusion[cell.truth * 3 + cell.predicted], cell.truth == 2 ? 16 : 17);
+    ASSERT_EQ(cell.images.size(), max_images_per_cell);
+    for (std::size_t k = 0; k < cell.images.size(); ++k) {
+      const ClassifiedImage& image = cell.images[k];
+      EXPECT_EQ(image.truth, data.test.classes[cell.truth]);
+      EXPECT_EQ(image.predicted, data.test.classes[cell.predicted]);
+      EXPECT_LT(image.probability, k == 0 ? 1 : cell.images[k - 1].probability);
+    }
+  }
+  // Images 0, 1, 6, 7, … are of class 0; the odd ones are predicted as class 1.
+  EXPECT_EQ(report.cells[0].images[0].name, "image 97");
+  EXPECT_EQ(report.cells[0].images[1].name, "image 91");
+}
+
+TEST(RunReport, ManyClasses_OnlyListedConfusionsHaveImages) {
+  const TrainOptions options;
+  const TrainingReport report = report_of(options, data_with_classes(200, 40));
+  ASSERT_EQ(report.cells.size(), max_listed_confusions);
+  for (const CellImages& cell : report.cells) {
+    EXPECT_EQ(cell.predicted, (cell.truth + 1) % 40);
+    EXPECT_FALSE(cell.images.empty());
+  }
+}
+
+TEST(RunReport, LargeImages_AreJpegWithinTheLimit) {
+  const TrainOptions options;
+  TrainingData data = data_with_classes(100, 10);
+  // Noise, which compresses badly.
+  std::vector<std::uint8_t> pixels(100 * 112 * 112 * 3);
+  std::uint32_t state = 1;
+  for (std::uint8_t& pixel : pixels)
+    pixel = static_cast<std::uint8_t>((state = state * 1664525 + 1013904223) >> 24);
+  data.test.images = Tensor::from(pixels, {100, 112, 112, 3});
+  const TrainingReport report = report_of(options, data);
+  std::size_t bytes = 0, images = 0;
+  for (const CellImages& cell : report.cells)
+    for (const ClassifiedImage& image : cell.images) {
+      EXPECT_TRUE(image.file.starts_with("\xff\xd8"));
+      bytes += image.file.size();
+      ++images;
+    }
+  EXPECT_LE(bytes, max_cell_bytes);
+  EXPECT_GT(bytes, max_cell_bytes / 2);
+  EXPECT_LT(images, 100u);
+  const std::size_t first = report.cells.front().images.size(), last = report.cells.back().images.size();
+  EXPECT_LE(first - last, 1u) << "one more image of each cell per round";
 }
 
 }  // namespace
