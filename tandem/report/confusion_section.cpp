@@ -30,16 +30,16 @@ position:sticky;left:0;z-index:1;background:var(--card)}
 .confusion td a:hover,.confusion td a:focus-visible,.confusion td a:target{outline:2px solid var(--accent);outline-offset:-2px}
 @container (max-width:560px){.matrix .confusion{--names:var(--narrow)}.confusion tbody th{white-space:normal;overflow-wrap:anywhere;font-size:12px;line-height:1.1;padding:2px 6px}}
 .pair{display:flex;flex-wrap:wrap;gap:0 18px;align-items:flex-start}.pair>.scroll{max-width:100%;min-width:0}
-.pair>.tall{flex:1 1 480px}.pair>.tall td:last-child,.pair>.tall th:last-child{white-space:normal;min-width:9em}
+.pair>.tall td:last-child,.pair>.tall th:last-child{white-space:normal;min-width:9em}
 .cell{display:none}
 .cell:target{display:block;position:fixed;z-index:5;left:0;right:0;bottom:0;max-height:50vh;overflow-y:auto;background:var(--paper);
 border-top:3px solid var(--accent);box-shadow:0 -6px 24px rgba(0,0,0,.3);padding:12px max(24px,calc(50vw - 566px)) 0;outline:none}
 .cell p{max-width:none;margin:0 0 10px}.cell .close{float:right;margin-left:20px}
 .thumbs img{width:48px;height:48px;object-fit:contain;background:#000;border-radius:4px;margin:1px 4px 1px 0;vertical-align:middle}
 .thumbs span{color:var(--soft);font-size:13px}
-@media screen and (max-width:600px){.confusions thead{display:none}.confusions tbody{display:block;padding:6px 0}
+@media screen and (max-width:600px){.tall .share{display:none}.confusions thead{display:none}.confusions tbody{display:block;padding:6px 0}
 .confusions tr{display:grid;grid-template-columns:1fr 1fr max-content max-content;padding:4px 0}.confusions td{white-space:normal;padding:2px 6px}
-.confusions .share{display:none}.confusions .thumbs{grid-column:1/-1}.confusions td:nth-child(2)::before{content:"→ ";color:var(--soft)}}
+.confusions .thumbs{grid-column:1/-1}.confusions td:nth-child(2)::before{content:"→ ";color:var(--soft)}}
 @media print{.cell,.cell:target,.hint{display:none!important}.matrix{container-type:normal}.pair{display:block}.matrix.full .pair>:first-child{column-span:all}
 .confusion{margin:2px 0 4px;break-inside:avoid}.confusion th,.confusion td{height:12px;font-size:6pt;line-height:1}.confusion td a{line-height:12px}
 .confusion tbody th,.confusion thead td.axis{position:static;padding:0 4px}.thumbs img{width:20px;height:20px;margin:0 1px 0 0;border-radius:1px}.thumbs span{font-size:5.5pt}}
@@ -226,15 +226,15 @@ std::string widths_style(const TrainingReport& report) {
   for (const std::int64_t count : report.confusion) largest = std::max(largest, count);
   const int classes = static_cast<int>(report.classes.size());
   const int digits = static_cast<int>(fmt::formatted_size("{}", largest));
+  const int usual_cell = classes <= 12 ? 38 : classes <= 20 ? 34 : 30;
   // Room for the counts, and for the heading above them.
-  const int cell = std::max({classes <= 12   ? 38
-                             : classes <= 20 ? 34
-                                             : 30,
-                             8 * digits + 4, 140 / std::max(classes, 1)});
+  const int cell = std::max({usual_cell, 8 * digits + 4, 140 / std::max(classes, 1)});
   const int names = std::max(64, 8 * letters + 18), narrow_names = std::min(names, 92), around = 12;
   const int width = names + classes * cell + around, narrow_width = narrow_names + classes * cell + around;
   std::string css = fmt::format(".confusion{{--classes:{};--cell:{}px;--names:{}px;--narrow:{}px}}\n",
                                 classes, cell, names, narrow_names);
+  // The table of the classes is beside the matrix where both fit.
+  css += fmt::format(".pair>.tall{{flex:1 1 {}px}}\n", 590 + 8 * letters);
   css += fmt::format(
       "@container (min-width:560.1px) and (max-width:{}px){{.hint{{display:block}}}}\n"
       "@container (max-width:{}px){{.hint{{display:block}}}}\n",

@@ -84,9 +84,9 @@ section{padding:4px 0 0}section+section{margin-top:4px}
 .versions{display:block;font-size:inherit;margin-bottom:3px}.versions div{display:block}.versions dd,.versions dt{display:inline}.versions dt{margin-right:5px}
 .plots{grid-template-columns:1fr 1fr;gap:3px;margin:2px 0 3px}.plots figure{padding:2px 3px 0;border:0}
 .plots figure:last-child:nth-child(odd){grid-column:auto}
-.scroll{overflow:visible;border:0;margin-bottom:3px;background:none}.scroll.wide{column-span:all}table{font-size:6.3pt;line-height:1.15}th,td{padding:.8px 3px}
+.scroll{overflow:visible;border:0;margin-bottom:3px;background:none}.scroll.wide{column-span:all}table{font-size:5.8pt;line-height:1.18}th,td{padding:.8px 2.5px}
 td:first-child,thead th:first-child{position:static}.dot{width:6px;height:6px;margin-right:4px}
-thead th{padding:1px 3px;font-size:6pt}th.group{padding:2px 3px 0}tbody tr:last-child td{padding-bottom:1px}
+thead th{padding:1px 2.5px;font-size:5.6pt}th.group{padding:2px 2.5px 0}tbody tr:last-child td{padding-bottom:1px}
 footer{font-size:6.5pt;padding-top:5px}footer h2{font-size:8pt;margin-top:3px}.made{grid-template-columns:max-content 1fr max-content 1fr;gap:0 10px}
 *{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
 )";
