@@ -70,6 +70,13 @@ void hold_out(FoundPhotos& found, const fs::path& root, const std::set<std::stri
     check(counts[i] >= 2,
           "[photos] {}: class '{}' has only one image: expected one for training and one for validation",
           printable(root), one_line(found.classes[i]));
+  check(!found.validation.files.empty(),
+        "[photos] {}: expected the {} photographs that were held out for validation when the run began, "
+        "found none",
+        printable(root), kept_validation.size());
+  check(!found.train.files.empty(),
+        "[photos] {}: expected training photographs, found only those held out for validation",
+        printable(root));
 }
 
 }  // namespace

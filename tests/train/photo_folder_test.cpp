@@ -77,6 +77,24 @@ TEST_F(PhotoFolders, ValidationFolder_MayBeCalledValidOrValidation) {
   EXPECT_EQ(find_photos(root()).validation.files.size(), 2u);
 }
 
+TEST_F(PhotoFolders, KeptValidationPhotosAreGone_IsRefused) {
+  write_photos(root(), 3);
+  const FoundPhotos found = find_photos(root());
+  std::set<std::string> kept;
+  for (const auto& file : found.validation.files) kept.insert(file.string());
+  EXPECT_EQ(names(find_photos(root(), kept).validation), names(found.validation));
+  for (const auto& file : found.train.files) kept.insert(file.string());
+  EXPECT_EQ(error_text([&] { find_photos(root(), kept); }),
+            "[photos] " + root().string() +
+                ": expected training photographs, found only those held out for validation");
+  EXPECT_EQ(
+      error_text([&] {
+        find_photos(root(), {"gone.png", "lost.png"});
+      }),
+      "[photos] " + root().string() +
+          ": expected the 2 photographs that were held out for validation when the run began, found none");
+}
+
 TEST_F(PhotoFolders, ClassCalledTrain_IsAClass) {
   write_photos(root(), 3, 0, "car", "train");
   const FoundPhotos found = find_photos(root());
