@@ -152,6 +152,10 @@ DataList list_data(const TrainingData& data) {
 }
 
 std::string first_difference(const DataList& before, const DataList& now) {
+std::string listed_name(const std::string& name) {
+  return json::parse(to_json(name)).get<std::string>();
+}
+
   if (std::string text = class_difference(before.classes, now.classes); !text.empty()) return text;
   if (std::string text = sample_difference(before, now); !text.empty()) return text;
   if (before.training_count != now.training_count)

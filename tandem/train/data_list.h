@@ -34,6 +34,9 @@ DataList list_data(const TrainingData& data);
 DataList parse_data_list(const std::string& text, const std::string& name);
 
 // "class 3 was 'cat', is 'dog'" or "photograph x.jpg is new"; empty if nothing differs.
+// A name as the list stores it: bytes that are not UTF-8 are replaced.
+std::string listed_name(const std::string& name);
+
 std::string first_difference(const DataList& before, const DataList& now);
 
 }  // namespace tandem
