@@ -20,3 +20,4 @@
 #include "tandem/data/split.h"
 #include "tandem/data/synthetic/digits.h"
 #include "tandem/data/synthetic/plates.h"
+#include "tandem/data/synthetic/render_observer.h"

@@ -17,6 +17,7 @@
 #include "tandem/text/message.h"
 #include "tandem/text/utf8.h"
 #include "tandem/train/batch_sheet.h"
+#include "tandem/train/progress.h"
 
 namespace tandem {
 namespace {
@@ -41,6 +42,8 @@ Image training_batch(const Flags& flags) {
   options.from = flags.from;
   options.seed = flags.seed;
   options = with_recipe(options, flags.recipe);
+  Progress progress;
+  const RenderObserver rendering = observe_rendering(progress);
   const TrainingData data =
       load_training_data(options, [](const std::string& line) { print_message("{}\n", line); });
   return batch_sheet(data, options, flags.count == 0 ? default_count : flags.count);

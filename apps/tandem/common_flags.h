@@ -10,7 +10,4 @@ namespace tandem {
 // Adds them to the commands of `app` that do not have flags of these names.
 void add_common_flags(CLI::App& app);
 
-// Ends the effect of --quiet, so that an error is shown.
-void restore_messages();
-
 }  // namespace tandem

@@ -32,6 +32,7 @@ int run(const Flags& flags) {
   const EvaluationObserver observer([&](std::int64_t done, std::int64_t images) {
     progress.update({.phase = "Evaluating", .position = done, .total = images});
   });
+  const RenderObserver rendering = observe_rendering(progress);
   const EvaluationReport report = evaluate_model(model, flags.data, flags.from);
   progress.clear();
   print_message("{} images in {}, reading included\n", format_count(report.images),

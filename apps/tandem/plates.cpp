@@ -9,6 +9,7 @@
 
 #include "apps/tandem/command.h"
 #include "apps/tandem/output.h"
+#include "tandem/train/progress.h"
 
 namespace tandem {
 namespace {
@@ -20,7 +21,10 @@ struct Flags {
 
 int run(const Flags& flags) {
   check_output(flags.json, "plates");
+  Progress progress;
+  const RenderObserver rendering = observe_rendering(progress);
   write_plates(flags.folder, flags.options);
+  progress.clear();
   if (!is_stdout(flags.json))
     fmt::print("Rendered {} + {} training plates and {} test plates in {}.\n", flags.options.train,
                flags.options.train, flags.options.test, flags.folder);

@@ -18,6 +18,7 @@
 #include "tandem/report/provenance.h"
 #include "tandem/report/study_text.h"
 #include "tandem/study/studies.h"
+#include "tandem/text/format_number.h"
 #include "tandem/text/message.h"
 #include "tandem/text/utf8.h"
 #include "tandem/train/progress.h"
@@ -80,6 +81,9 @@ StudyReport run_study(const Study& study, StudyOptions options, const std::strin
   options.on_progress = [&](const std::string& what) {
     line.show(fmt::format("{}: {} ({:.0f} s)", study.name, what, watch.elapsed_ms() / 1e3));
   };
+  const RenderObserver rendering([&](std::int64_t done, std::int64_t total) {
+    options.on_progress(fmt::format("rendering images, {} of {}", format_count(done), format_count(total)));
+  });
   std::vector<Fact> made_by = provenance(command_line, options.seed);  // the load before the study
   StudyReport report = study.run(options);
   report.provenance = std::move(made_by);

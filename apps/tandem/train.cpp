@@ -234,7 +234,7 @@ void add_field(CLI::App& command, const TrainField& field, const std::shared_ptr
   const std::string key = field.key;
   const auto store = [flags, key, &field](const std::string& word) {
     const std::string text = key == "device" ? device_name(word) : word;
-    as_usage(flag_name(key), [&] {
+    as_usage(key == "data" ? "DATA" : flag_name(key), [&] {
       TrainOptions scratch;
       field.set(scratch, parse_field_value(field, text));
     });

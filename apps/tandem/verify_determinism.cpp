@@ -15,6 +15,7 @@
 #include "tandem/text/format_number.h"
 #include "tandem/text/message.h"
 #include "tandem/train/batch_sheet.h"
+#include "tandem/train/progress.h"
 #include "tandem/train/training_data.h"
 
 namespace tandem {
@@ -34,7 +35,10 @@ int run(const Flags& flags) {
   TrainOptions train = with_recipe(flags.train, flags.recipe);
   train.validation = 0;  // all images
   options.transform = train.transform;
+  Progress progress;
+  const RenderObserver rendering = observe_rendering(progress);
   const TrainingData data = load_training_data(train, options.on_message);
+  progress.clear();
   const BatchPlan plan{.samples = data.train.count(), .batch_size = options.batch_size};
   if (!is_stdout(flags.json))
     fmt::print("{}: {} images, {}; recipe {}; batches of {}, seed {}\n\n", data.name,

@@ -136,6 +136,8 @@ ImageFolder scan_image_folder(const fs::path& root) {
   for (const fs::path& folder : contents.folders) {
     const auto label = static_cast<std::int32_t>(result.classes.size());
     result.classes.push_back(folder.filename().string());
+    check(is_utf8(result.classes.back()), "[folder] {}: expected the name of a class in UTF-8, got '{}'",
+          shown(root), one_line(result.classes.back()));  // model files store no other
     const auto [files, skipped] = collect_images(folder);
     check(!files.empty(), "[folder] {}: class '{}' has no images ({})", shown(root),
           one_line(result.classes.back()), known_extensions());

@@ -21,8 +21,8 @@ struct ImageFolder {
 
 /// Finds jpg, jpeg, png, ppm, pgm, bmp, webp, tif, tiff, heic and heif files, in any letter case, at any
 /// depth below a class folder. Hidden files and folders are ignored; symbolic links are followed, but not in
-/// cycles. Files are not opened. Throws Error when there is no class, a class has no images, or a folder
-/// cannot be read.
+/// cycles. Files are not opened. Throws Error when there is no class, a class has no images or a name
+/// that is not UTF-8, or a folder cannot be read.
 ImageFolder scan_image_folder(const std::filesystem::path& root);
 
 /// The same with labels that are indices in `classes`: for a validation set, whose folder may lack a class.

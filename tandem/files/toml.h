@@ -1,6 +1,5 @@
-// The subset of TOML that run configurations use: `key = value` lines with strings, integers, floating-point
-// numbers, booleans, lists of these, and comments. Tables, dotted keys, dates and multi-line strings are
-// refused with an Error that names them.
+// TOML 1.0: a document as a tree of tables, a parser for every valid document, and a writer. Run
+// configurations use it.
 #pragma once
 
 #include <cstdint>
@@ -11,32 +10,52 @@
 
 namespace tandem {
 
-using TomlScalar = std::variant<bool, std::int64_t, double, std::string>;
-using TomlList = std::vector<TomlScalar>;
-using TomlValue = std::variant<bool, std::int64_t, double, std::string, TomlList>;
+struct TomlEntry;
+struct TomlValue;
+using TomlList = std::vector<TomlValue>;
 
-struct TomlEntry {
-  std::string key;
-  TomlValue value;
-  int line = 0;  // counted from 1
+// A date, a time, or both, with or without an offset from UTC: "1979-05-27", "07:32:00.5",
+// "1979-05-27T07:32:00", "1979-05-27T07:32:00Z". Checked by the parser; T and Z are capitals.
+struct TomlDate {
+  std::string text;
+
+  bool operator==(const TomlDate&) const = default;
 };
 
 struct TomlTable {
-  std::string name;  // "run.toml", for error messages
-  std::vector<TomlEntry> entries;
+  std::string name;                // of a whole document: "run.toml", for error messages
+  std::vector<TomlEntry> entries;  // in the order in which the document names them
 
   const TomlEntry* find(std::string_view key) const;  // nullptr if it is missing
   // "run.toml:3", the prefix of errors about the entry.
   std::string where(const TomlEntry& entry) const;
+
+  bool operator==(const TomlTable& other) const;  // the entries
 };
 
-// Throws Error ("[config] run.toml:3: expected a value, got …") for invalid text and duplicate keys.
+struct TomlValue : std::variant<bool, std::int64_t, double, std::string, TomlDate, TomlList, TomlTable> {
+  using variant::variant;
+};
+
+struct TomlEntry {
+  std::string key;
+  TomlValue value;
+  int line = 0;  // of the key, counted from 1
+
+  bool operator==(const TomlEntry& other) const { return key == other.key && value == other.value; }
+};
+
+// Throws Error ("[config] run.toml:3: expected a value, got …") for text that is not valid TOML 1.0, a number
+// that does not fit 64 bits, and more than 100 levels of lists and tables. Line ends in strings become "\n".
 TomlTable parse_toml(std::string_view text, const std::string& name);
 
-// Text from which parse_toml() restores the same entries bit for bit.
+// Text from which parse_toml() restores the same entries bit for bit. Tables inside are written inline.
 std::string to_toml(const TomlTable& table);
 
 // The value as text for a command-line flag: strings without quotes, lists separated by commas.
 std::string plain_text(const TomlValue& value);
+
+// A key as TOML writes it: in quotes unless it consists of letters, digits, _ and -.
+std::string toml_key(std::string_view key);
 
 }  // namespace tandem

@@ -20,6 +20,13 @@ void print_message(fmt::format_string<Args...> text, Args&&... args) noexcept {
   }
 }
 
+// Makes standard error /dev/null, for this process and those it starts: messages and progress come from many
+// places, workers included. write_message() still writes text that begins with "Warning:" to the original
+// one.
+void hide_messages() noexcept;
+// Ends hide_messages(), so that an error is shown.
+void restore_messages() noexcept;
+
 // Opens /dev/null for each of standard input, output and error that is closed, so that no other file gets
 // its number and is written to by accident. Writing to an output that was closed still fails.
 void open_closed_streams() noexcept;

@@ -62,6 +62,14 @@ char32_t take_code_point(std::string_view& rest) {
   return valid ? value : replacement;
 }
 
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t before = text.size();
+    if (take_code_point(text) == replacement && before - text.size() == 1) return false;
+  }
+  return true;
+}
+
 void append_utf8(std::string& text, char32_t c) {
   const auto put = [&](char32_t byte) { text += static_cast<char>(static_cast<unsigned char>(byte)); };
   if (c < 0x80) {

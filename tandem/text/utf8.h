@@ -10,6 +10,8 @@ namespace tandem {
 // Removes the first code point from `rest` and returns it. Every byte that is not valid UTF-8 gives U+FFFD.
 char32_t take_code_point(std::string_view& rest);
 
+bool is_utf8(std::string_view text);
+
 void append_utf8(std::string& text, char32_t code_point);
 
 // Valid UTF-8 on one line: invalid bytes become U+FFFD, control characters (line ends, escapes) become

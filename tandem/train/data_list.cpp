@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "tandem/core/check.h"
+#include "tandem/files/read_file.h"
 #include "tandem/files/sha256.h"
 #include "tandem/text/utf8.h"
 
@@ -151,6 +152,10 @@ DataList list_data(const TrainingData& data) {
   return parse_data_list(list.to_text(), "data.json");  // as it will be read
 }
 
+std::string listed_name(const std::string& name) {
+  return json::parse(to_json(name)).get<std::string>();
+}
+
 std::string first_difference(const DataList& before, const DataList& now) {
   if (std::string text = class_difference(before.classes, now.classes); !text.empty()) return text;
   if (std::string text = sample_difference(before, now); !text.empty()) return text;
@@ -161,6 +166,19 @@ std::string first_difference(const DataList& before, const DataList& now) {
     return fmt::format("there were {} validation images, now there are {}", before.validation_count,
                        now.validation_count);
   return before.digest() == now.digest() ? "" : "labels or their order differ";
+}
+
+std::string data_difference(const TensorFile& checkpoint, const std::filesystem::path& file,
+                            const DataList& now) {
+  const auto digest = checkpoint.metadata.find("tandem.data_digest");
+  if (digest == checkpoint.metadata.end() || digest->second == now.digest()) return "";
+  std::string difference;
+  std::error_code ignored;
+  if (std::filesystem::exists(file, ignored)) {
+    constexpr std::uint64_t max_bytes = std::uint64_t{1} << 32;
+    difference = first_difference(parse_data_list(read_file("train", file, max_bytes), file.string()), now);
+  }
+  return difference.empty() ? "it is not the data of the checkpoint" : difference;
 }
 
 }  // namespace tandem

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tandem/files/safetensors.h"
 #include "tandem/train/training_data.h"
 
 namespace tandem {
@@ -33,7 +34,15 @@ DataList list_data(const TrainingData& data);
 // Throws Error if the text is not one of to_text().
 DataList parse_data_list(const std::string& text, const std::string& name);
 
+// A name as the list stores it: bytes that are not UTF-8 are replaced.
+std::string listed_name(const std::string& name);
+
 // "class 3 was 'cat', is 'dog'" or "photograph x.jpg is new"; empty if nothing differs.
 std::string first_difference(const DataList& before, const DataList& now);
+
+// How the data differs from that of a checkpoint, which has the digest of its list; the list itself, in
+// `file`, tells what changed. Empty if nothing did.
+std::string data_difference(const TensorFile& checkpoint, const std::filesystem::path& file,
+                            const DataList& now);
 
 }  // namespace tandem

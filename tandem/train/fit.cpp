@@ -21,6 +21,8 @@ void check_dataset(const Dataset& dataset, const char* name) {
   const std::int64_t count = dataset.size(), classes = std::ssize(dataset.classes());
   check(count > 0, "[fit] expected images in the {} set, got none", name);
   check(classes > 0, "[fit] expected classes in the {} set, got none", name);
+  for (const std::string& one : dataset.classes())
+    check(is_utf8(one), "[fit] expected names of classes in UTF-8, got '{}'", one_line(one));
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int32_t label = dataset.label(i);
     check(label >= 0 && label < classes, "[fit] expected labels from 0 to {} in the {} set, got {} for {}",

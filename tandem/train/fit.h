@@ -17,7 +17,8 @@ namespace tandem {
 /// the run; files saved before stay valid.
 struct FitCallbacks {
   std::function<void(const std::string& line)> on_message;  ///< one line: data, device, run folder, …
-  /// After every few steps, and after batches of validation images.
+  /// After every few steps, after batches of validation images, and while images are rendered: then from any
+  /// thread, but never from two at once.
   std::function<void(const ProgressState&)> on_progress;
   std::function<void(const EpochRecord&)> on_epoch;  ///< after an epoch was validated and logged
   std::function<int()> stop_signal;      ///< polled between steps; not 0: save and stop (SignalWatch)

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -15,10 +14,10 @@
 
 #include "tandem/core/check.h"
 #include "tandem/data/dataset_registry.h"
-#include "tandem/files/read_file.h"
 #include "tandem/nn/model_registry.h"
 #include "tandem/optim/optimizer_registry.h"
 #include "tandem/text/parse_number.h"
+#include "tandem/text/utf8.h"
 
 namespace tandem {
 namespace {
@@ -91,6 +90,7 @@ TrainField flag(const char* key, bool O::*member, const char* help) {
 const std::string& text_in(const TomlValue& value) {
   const auto* text = std::get_if<std::string>(&value);
   check(text != nullptr, "expected text in quotes, got {}", plain_text(value));
+  check(is_utf8(*text), "expected text in UTF-8, got '{}'", one_line(*text));  // run folders store no other
   return *text;
 }
 
@@ -166,24 +166,24 @@ TrainField registered(const char* key, std::string O::*member, const Registry<Ro
 }
 
 TrainField layer_sizes() {
-  return {
-      "layers",
-      TrainField::Kind::sizes,
-      "SIZES",
-      "Sizes from the input to the classes",
-      [](const TrainOptions& options) {
-        return TomlValue(TomlList(options.layers.begin(), options.layers.end()));
-      },
-      [](TrainOptions& options, const TomlValue& value) {
-        const auto* list = std::get_if<TomlList>(&value);
-        std::vector<std::int64_t> sizes;
-        for (const TomlScalar& scalar : list ? *list : TomlList{})
-          if (const auto* size = std::get_if<std::int64_t>(&scalar); size && *size > 0 && *size <= 1 << 24)
-            sizes.push_back(*size);
-        check(list != nullptr && sizes.size() == list->size() && sizes.size() >= 2,
-              "expected two or more sizes from 1 to {}, such as 784,200,10, got {}", 1 << 24, quoted(value));
-        options.layers = std::move(sizes);
-      }};
+  return {"layers",
+          TrainField::Kind::sizes,
+          "SIZES",
+          "Sizes from the input to the classes",
+          [](const TrainOptions& options) {
+            return TomlValue(TomlList(options.layers.begin(), options.layers.end()));
+          },
+          [](TrainOptions& options, const TomlValue& value) {
+            const auto* list = std::get_if<TomlList>(&value);
+            std::vector<std::int64_t> sizes;
+            for (const TomlValue& part : list ? *list : TomlList{})
+              if (const auto* size = std::get_if<std::int64_t>(&part); size && *size > 0 && *size <= 1 << 24)
+                sizes.push_back(*size);
+            check(list != nullptr && sizes.size() == list->size() && sizes.size() >= 2,
+                  "expected two or more sizes from 1 to {}, such as 784,200,10, got {}", 1 << 24,
+                  quoted(value));
+            options.layers = std::move(sizes);
+          }};
 }
 
 TrainField seed() {
@@ -296,21 +296,6 @@ const char* data_help() {
   return text.c_str();
 }
 
-// At least four steps per epoch, of eight images or more; with few images about 500 steps in all.
-void suit_few_images(TrainOptions& options, const DefaultsFor& data) {
-  constexpr std::int64_t few_images = 500, few_steps = 500, max_epochs = 100;
-  const auto quarter =
-      static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(data.training_images / 4)));
-  options.batch_size = std::min(options.batch_size, std::max<std::int64_t>(quarter, 8));
-  if (data.training_images >= few_images) return;
-  options.schedule = ScheduleKind::cosine;
-  if (data.pretrained) return;
-  const std::int64_t steps = (data.training_images + options.batch_size - 1) / options.batch_size;
-  options.epochs = std::max(options.epochs, std::min(few_steps / steps, max_epochs));
-  options.transform = Transform::parse("crop 0.35 1, flip, jitter 0.4 0.4 0.4 0.1", 1);
-  options.image_size = 64;
-}
-
 std::vector<TrainField> make_fields() {
   using O = TrainOptions;
   return {
@@ -397,140 +382,6 @@ const TrainField& train_field(std::string_view key) {
   const auto found = std::ranges::find(train_fields(), key, &TrainField::key);
   expect(found != train_fields().end());
   return *found;
-}
-
-TomlValue parse_field_value(const TrainField& field, const std::string& given) {
-  const auto parsed = [&]<class T>(const std::string& part, T value) -> TomlValue {
-    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
-    return error == std::errc{} && end == part.data() + part.size() ? TomlValue(value) : TomlValue(part);
-  };
-  switch (field.kind) {
-    case TrainField::Kind::flag:
-      return given == "true" ? TomlValue(true) : given == "false" ? TomlValue(false) : TomlValue(given);
-    case TrainField::Kind::integer:
-      return parsed(given, std::int64_t{});
-    case TrainField::Kind::real:
-      return parsed(given, double{});
-    case TrainField::Kind::text:
-      return given;
-    case TrainField::Kind::sizes:
-      break;
-  }
-  TomlList sizes;
-  for (std::size_t begin = 0; begin <= given.size();) {
-    const std::size_t end = std::min(given.find(',', begin), given.size());
-    const TomlValue size = parsed(given.substr(begin, end - begin), std::int64_t{});
-    if (!std::holds_alternative<std::int64_t>(size)) return given;
-    sizes.emplace_back(std::get<std::int64_t>(size));
-    begin = end + 1;
-  }
-  return sizes;
-}
-
-void apply_table(TrainOptions& options, const TomlTable& table) {
-  for (const TomlEntry& entry : table.entries) {
-    const auto field = std::ranges::find(train_fields(), entry.key, &TrainField::key);
-    if (field == train_fields().end()) {
-      std::vector<std::string> known;
-      for (const TrainField& one : train_fields()) known.emplace_back(one.key);
-      const std::string meant = did_you_mean(entry.key, known);
-      fail("[config] {}: unknown key '{}'{}", table.where(entry), entry.key,
-           meant.empty() ? fmt::format(", expected one of {}", fmt::join(known, ", ")) : meant);
-    }
-    try {
-      field->set(options, entry.value);
-    } catch (const Error& error) {
-      fail("[config] {}: {}: {}", table.where(entry), entry.key, error.what());
-    }
-  }
-}
-
-TomlTable to_table(const TrainOptions& options) {
-  TomlTable table;
-  for (const TrainField& field : train_fields())
-    table.entries.push_back({field.key, field.get(options), static_cast<int>(table.entries.size()) + 1});
-  return table;
-}
-
-TomlTable to_table(const FitOptions& options) {
-  TrainOptions all;
-  static_cast<FitOptions&>(all) = options;
-  TomlTable table;
-  table.entries.push_back({"model", options.model_name, 1});
-  for (const TrainField& field : train_fields())
-    if (field.of_fit)
-      table.entries.push_back({field.key, field.get(all), static_cast<int>(table.entries.size()) + 1});
-  return table;
-}
-
-TrainOptions read_config(const std::filesystem::path& path, TrainOptions base) {
-  apply_table(base, parse_toml(read_file("config", path, 1 << 20), path.string()));
-  return base;
-}
-
-TrainOptions default_options(const std::string& model, const DefaultsFor& data) {
-  TrainOptions options;
-  options.model = model;
-  if (data.photographs) options.transform = training_transform(1);
-  const ModelRow& row = models().get(model);
-  const TrainingDefaults& defaults = row.defaults;
-  options.optimizer = defaults.optimizer;
-  options.learning_rate = defaults.learning_rate;
-  options.batch_size = defaults.batch_size;
-  options.epochs = defaults.epochs;
-  if (data.pretrained && !data.frozen) options.learning_rate /= 10;
-  if (data.photographs && data.training_images > 0 && !row.flat_input) suit_few_images(options, data);
-  return options;
-}
-
-void apply_preset(TrainOptions& options, const std::string& name) {
-  check(name == "best", "expected best, got '{}'", name);
-  options.layers = {784, 1000, 1000, 10};
-  options.activation = Activation::relu;
-  options.dropout = 0.1;
-  options.label_smoothing = 0.05;
-  options.epochs = 40;
-  options.batch_size = 128;
-  options.optimizer = "sgd";
-  options.learning_rate = 0.2;
-  options.momentum = 0.9;
-  options.nesterov = true;
-  options.weight_decay = 1e-4;
-  options.schedule = ScheduleKind::one_cycle;
-  options.transform = Transform::parse("rotate -15 15, shift -2 2, skew -0.2 0.2");
-}
-
-void check_options(const TrainOptions& options) {
-  check_fit_options(options, "train");
-  const bool is_flat = models().get(options.model).flat_input;
-  check(!is_flat || (!options.freeze && !options.freeze_bn && options.pretrained == "none"),
-        "[train] pretrained, freeze and freeze_bn require a model of images, got {}", options.model);
-  check(!options.keep_head || options.pretrained != "none",
-        "[train] expected pretrained weights whose last layer keep_head keeps, got none");
-  check(is_flat || (options.loss == LossKind::cross_entropy && options.dropout == 0),
-        "[train] loss mse and dropout require model mlp, got {}", options.model);
-  check(!is_flat || options.mix_recipe().empty(),
-        "[train] mixup and cutmix require a model of images, got {}", options.model);
-  check(options.pretrained != "auto" || has_weights(options.model),
-        "[train] expected a file or none as pretrained for {}, got auto: no weights are published for it",
-        options.model);
-}
-
-std::vector<std::string> differing_keys(const TomlTable& now, const TomlTable& before) {
-  const TomlTable defaults = to_table(TrainOptions());
-  std::vector<std::string> keys;
-  for (const TomlEntry& entry : now.entries) {
-    const TomlEntry* const known = before.find(entry.key);
-    const TomlEntry* const other = known ? known : defaults.find(entry.key);
-    if (other == nullptr || other->value != entry.value)
-      keys.push_back(fmt::format("{} ({}, was {})", entry.key, plain_text(entry.value),
-                                 other ? plain_text(other->value) : "not set"));
-  }
-  return keys;
-}
-
-std::vector<std::string> differing_keys(const TrainOptions& now, const TrainOptions& before) {
-  return differing_keys(to_table(now), to_table(before));
 }
 
 }  // namespace tandem

@@ -12,6 +12,7 @@
 #include "tandem/data/dataset_registry.h"
 #include "tandem/data/loader/materialize.h"
 #include "tandem/data/photo_store.h"
+#include "tandem/data/synthetic/render_counter.h"
 #include "tandem/text/format_number.h"
 #include "tandem/text/utf8.h"
 #include "tandem/train/photo_folder.h"
@@ -111,6 +112,27 @@ TrainingData load_folder(const TrainOptions& options, const MessageFunction& on_
 
 // ---- rendered photographs
 
+// Counts the images that are rendered.
+class CountedDataset : public Dataset {
+ public:
+  CountedDataset(const Dataset& rendered, detail::RenderCounter& counter)
+      : rendered_(rendered), counter_(counter) {}
+
+  std::int64_t size() const override { return rendered_.size(); }
+  Image image(std::int64_t index) const override {
+    Image image = rendered_.image(index);
+    counter_.add();
+    return image;
+  }
+  std::int32_t label(std::int64_t index) const override { return rendered_.label(index); }
+  std::vector<std::string> classes() const override { return rendered_.classes(); }
+  std::string describe(std::int64_t index) const override { return rendered_.describe(index); }
+
+ private:
+  const Dataset& rendered_;
+  detail::RenderCounter& counter_;
+};
+
 // All of them, rendered in parallel.
 std::shared_ptr<const PhotoDataset> rendered(const Dataset& dataset) {
   std::vector<Image> images(static_cast<std::size_t>(dataset.size()));
@@ -134,20 +156,24 @@ TrainingData load_rendered(const DatasetRow& row, const TrainOptions& options) {
   check(count >= 2 && count <= max_count, "[train] expected limit of 2 to {} {}, got {}", max_count, row.name,
         count);
   const PhotoSplit split = row.load_photos(options.seed, count);
+  detail::RenderCounter counter(split.validation->size() + split.train->size());
   TrainingData data;
   data.name = row.name;
-  const PhotoSet held_out = materialize_named(*split.validation, options.photo_evaluation_transform());
+  const PhotoSet held_out =
+      materialize_named(CountedDataset(*split.validation, counter), options.photo_evaluation_transform());
   data.validation = data.test = held_out.images;
   data.validation_names = data.test_names = held_out.names;
   data.validated_on = data.tested_on = "validation";
-  data.train = {rendered(*split.train), options.image_size};
+  data.train = {rendered(CountedDataset(*split.train, counter)), options.image_size};
   return data;
 }
 
 // The test photographs, labeled with the indices of their classes in `classes`.
 PhotoSet load_rendered_test(const DatasetRow& row, const std::vector<std::string>& classes,
                             const PhotoRecipe& recipe) {
-  PhotoSet set = materialize_named(*row.load_photos(0, 0).test, recipe);
+  const PhotoSplit split = row.load_photos(0, 0);
+  detail::RenderCounter counter(split.test->size());
+  PhotoSet set = materialize_named(CountedDataset(*split.test, counter), recipe);
   std::vector<std::int32_t> labels = set.images.labels.to_vector<std::int32_t>(), label_of;
   for (const std::string& name : set.images.classes) {
     const auto found = std::ranges::find(classes, name);

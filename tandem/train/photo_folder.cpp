@@ -6,6 +6,7 @@
 
 #include "tandem/core/check.h"
 #include "tandem/text/utf8.h"
+#include "tandem/train/data_list.h"
 
 namespace tandem {
 namespace {
@@ -60,8 +61,9 @@ void hold_out(FoundPhotos& found, const fs::path& root, const std::set<std::stri
   std::vector<std::int64_t> counts(found.classes.size());
   for (std::size_t i = 0; i < all.files.size(); ++i) {
     const std::int64_t index = counts[static_cast<std::size_t>(all.labels[i])]++;
-    const bool held_out = kept_validation.empty() ? index % validation_stride == 0
-                                                  : kept_validation.contains(all.files[i].string());
+    const bool held_out = kept_validation.empty()
+                              ? index % validation_stride == 0
+                              : kept_validation.contains(listed_name(all.files[i].string()));
     PhotoFiles& part = held_out ? found.validation : found.train;
     part.files.push_back(all.files[i]);
     part.labels.push_back(all.labels[i]);
@@ -70,6 +72,13 @@ void hold_out(FoundPhotos& found, const fs::path& root, const std::set<std::stri
     check(counts[i] >= 2,
           "[photos] {}: class '{}' has only one image: expected one for training and one for validation",
           printable(root), one_line(found.classes[i]));
+  check(!found.validation.files.empty(),
+        "[photos] {}: expected the {} photographs that were held out for validation when the run began, "
+        "found none",
+        printable(root), kept_validation.size());
+  check(!found.train.files.empty(),
+        "[photos] {}: expected training photographs, found only those held out for validation",
+        printable(root));
 }
 
 }  // namespace

@@ -33,7 +33,7 @@ inline constexpr std::int64_t validation_stride = 6;  // the default of split_fo
 // test/ with the same classes; or it has the class folders itself. Without a validation folder, images 0, 6,
 // 12, … of each class are held out for validation, as split_folder() does. A test/ without class folders has
 // no labels and is only counted. Throws Error for other layouts, and when there are too few images.
-// Files in `kept_validation` are held out instead, if there are any.
+// Files in `kept_validation`, by their listed_name(), are held out instead, if there are any.
 FoundPhotos find_photos(const std::filesystem::path& root, const std::set<std::string>& kept_validation = {});
 
 // Labeled photographs of the classes to evaluate a model: ROOT/test, else ROOT/val, else ROOT itself, or

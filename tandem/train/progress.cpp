@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "tandem/core/clock.h"
 #include "tandem/text/format_number.h"
 #include "tandem/text/message.h"
 #include "tandem/text/utf8.h"
@@ -146,6 +147,25 @@ void Progress::update(const ProgressState& state, double now_seconds) {
 void Progress::clear() {
   if (bar_visible_) output_.write(erase_line);
   bar_visible_ = false;
+}
+
+RenderObserver observe_rendering(std::function<void(const ProgressState&)> on_progress,
+                                 const RenderObserver::Timing& timing) {
+  if (!on_progress) return RenderObserver({});
+  const Stopwatch watch;
+  return RenderObserver(
+      [=](std::int64_t done, std::int64_t total) {
+        const double seconds = watch.elapsed_ms() / 1e3;
+        on_progress({.phase = "Rendering",
+                     .position = done,
+                     .total = total,
+                     .samples_per_second = seconds > 0 ? static_cast<double>(done) / seconds : 0});
+      },
+      timing);
+}
+
+RenderObserver observe_rendering(Progress& progress) {
+  return observe_rendering([&progress](const ProgressState& state) { progress.update(state); });
 }
 
 }  // namespace tandem

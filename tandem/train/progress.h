@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "tandem/data/synthetic/render_observer.h"
 #include "tandem/text/table.h"
 #include "tandem/train/progress_state.h"
 
@@ -53,5 +54,10 @@ class Progress {
   std::optional<double> last_write_;  // in seconds
   bool bar_visible_ = false;
 };
+
+// While it exists, `on_progress` gets the phase "Rendering" of images that this thread starts to render.
+RenderObserver observe_rendering(std::function<void(const ProgressState&)> on_progress,
+                                 const RenderObserver::Timing& timing = {});
+RenderObserver observe_rendering(Progress& progress);
 
 }  // namespace tandem

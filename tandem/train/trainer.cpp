@@ -10,6 +10,7 @@
 #include "tandem/files/read_file.h"
 #include "tandem/nn/model_registry.h"
 #include "tandem/train/pretrained.h"
+#include "tandem/train/progress.h"
 #include "tandem/train/training_run.h"
 #include "tandem/train/warm_start.h"
 
@@ -86,6 +87,7 @@ TrainResult train(const TrainOptions& given, const FitCallbacks& callbacks) {
     const TimelineSpan span(setup.timeline.get(), "load data", {});
     TrainOptions wanted = asked;
     if (gives_weights(asked)) wanted.from.clear();
+    const RenderObserver observer = observe_rendering(callbacks.on_progress);
     setup.data = load_training_data(wanted, callbacks.on_message);
   }
   const TrainingImages& images = setup.data.train;

@@ -4,14 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <utility>
 
 #include "tandem/core/check.h"
 #include "tandem/core/write_file.h"
-#include "tandem/files/read_file.h"
 #include "tandem/files/safetensors.h"
-#include "tandem/ops/cast.h"
 #include "tandem/text/format_number.h"
 #include "tandem/train/device_choice.h"
 #include "tandem/train/run_report.h"
@@ -29,15 +26,6 @@ std::vector<std::string> names_of(const std::vector<Metric>& metrics) {
 }
 
 }  // namespace
-
-std::unique_ptr<Timeline> start_timeline(const FitOptions& options) {
-  if (options.trace.empty()) return nullptr;
-  // The run folder itself may not exist yet.
-  const auto inside = (options.run_folder / options.trace.filename()).lexically_normal();
-  if (options.run_folder.empty() || options.trace.lexically_normal() != inside)
-    check_writable("train", options.trace);
-  return std::make_unique<Timeline>();
-}
 
 TrainingRun::TrainingRun(RunSetup setup, Module& model, const FitCallbacks& callbacks)
     : setup_(std::move(setup)), model_(model), callbacks_(callbacks) {}
@@ -106,7 +94,7 @@ std::string TrainingRun::engine_description() {
 void TrainingRun::resume(const TomlTable& config) {
   remove_temporary_files(folder_);
   if (const std::optional<TensorFile> file = read_run_checkpoint(folder_)) {
-    const bool changed = check_data_changed(*file);
+    const bool changed = is_data_changed(*file);
     position_ = restore_checkpoint(*file, folder_, config, *state_, names_of(options_.metrics));
     for (EpochRecord& record : position_.records) record.val_count = data_.validation.count();
     if (const auto command = file->metadata.find("tandem.command"); command != file->metadata.end())
@@ -122,19 +110,10 @@ void TrainingRun::resume(const TomlTable& config) {
   }
 }
 
-// Throws Error if the data changed and that is not accepted. The checkpoint has the digest of the list; the
-// list itself, in the run folder, tells what changed.
-bool TrainingRun::check_data_changed(const TensorFile& checkpoint) const {
-  const auto digest = checkpoint.metadata.find("tandem.data_digest");
-  if (digest == checkpoint.metadata.end() || digest->second == data_digest_) return false;
-  std::string difference = "it is not the data of the checkpoint";
-  std::error_code ignored;
-  if (std::filesystem::exists(folder_.data(), ignored)) {
-    constexpr std::uint64_t max_bytes = std::uint64_t{1} << 32;
-    const std::string text = read_file("train", folder_.data(), max_bytes);
-    const std::string found = first_difference(parse_data_list(text, folder_.data().string()), data_list_);
-    if (!found.empty()) difference = found;
-  }
+// Throws Error if the data changed and that is not accepted.
+bool TrainingRun::is_data_changed(const TensorFile& checkpoint) const {
+  const std::string difference = data_difference(checkpoint, folder_.data(), data_list_);
+  if (difference.empty()) return false;
   check(options_.accept_changed_data, "[train] {}: the data changed since the run was saved: {}",
         folder_.path.string(), difference);
   log(fmt::format("Warning: the data changed since the run was saved: {}", difference));
@@ -222,6 +201,12 @@ void TrainingRun::run_chunk() {
                             .loss = position_.sums.loss / static_cast<double>(position_.sums.samples)});
 }
 
+// Of the last step.
+double TrainingRun::learning_rate() const {
+  return learning_rate_at(state_->task().schedule, options_.learning_rate, position_.epoch,
+                          position_.step - 1, batches().steps());
+}
+
 // A row for every second or so of training, and at the end of an epoch.
 void TrainingRun::log_steps() {
   constexpr double row_seconds = 1;
@@ -230,14 +215,12 @@ void TrainingRun::log_steps() {
   const StepSums sums = position_.sums - unlogged_.sums_before;
   const auto samples = static_cast<double>(sums.samples);
   const double seconds = std::max(unlogged_.seconds, 1e-9);
-  run_log_->add_steps(
-      {.step = position_.epoch * batches().steps() + position_.step,
-       .epoch = static_cast<int>(position_.epoch) + 1,
-       .loss = sums.loss / samples,
-       .learning_rate = learning_rate_at(state_->task().schedule, options_.learning_rate, position_.epoch,
-                                         position_.step - 1, batches().steps()),
-       .samples_per_second = samples / seconds,
-       .waited_share = unlogged_.waited_seconds / seconds});
+  run_log_->add_steps({.step = position_.epoch * batches().steps() + position_.step,
+                       .epoch = static_cast<int>(position_.epoch) + 1,
+                       .loss = sums.loss / samples,
+                       .learning_rate = learning_rate(),
+                       .samples_per_second = samples / seconds,
+                       .waited_share = unlogged_.waited_seconds / seconds});
   unlogged_ = {};
   if (!is_end) unlogged_.sums_before = position_.sums;
 }
@@ -298,33 +281,9 @@ void TrainingRun::warn(const std::vector<std::string>& warnings) {
 CheckpointTexts TrainingRun::checkpoint_texts() const {
   EpochRecord last{.epoch = static_cast<int>(position_.epoch), .val_accuracy = 0};
   if (!position_.records.empty()) last = position_.records.back();
-  CheckpointTexts texts = model_metadata(model_info(last));
+  CheckpointTexts texts = model_metadata(model_info(setup_, last));
   texts["tandem.data_digest"] = data_digest_;
   return texts;
-}
-
-EpochRecord TrainingRun::make_record(const Evaluation& validated) const {
-  const StepSums& sums = position_.sums;
-  const auto samples = static_cast<double>(sums.samples);
-  EpochRecord record{
-      .epoch = static_cast<int>(position_.epoch) + 1,
-      .train_loss = sums.loss / samples,
-      .train_accuracy = static_cast<double>(sums.correct) / samples,
-      .val_loss = validated.loss,
-      .val_accuracy = validated.accuracy,
-      .val_count = data_.validation.count(),
-      .learning_rate = learning_rate_at(state_->task().schedule, options_.learning_rate, position_.epoch,
-                                        batches().steps() - 1, batches().steps()),
-      .seconds = position_.epoch_seconds,
-      .samples_per_second = samples / std::max(position_.epoch_seconds, 1e-9),
-      .waited_seconds = position_.waited_seconds,
-      .metrics = {}};
-  if (options_.metrics.empty()) return record;
-  const Tensor outputs = Tensor::from(validated.outputs, {data_.validation.count(), validated.classes});
-  const Tensor labels = cast(data_.validation.labels.to(cpu_device), DType::i64);
-  for (const Metric& metric : options_.metrics)
-    record.metrics.push_back({metric.name, metric.compute(outputs, labels)});
-  return record;
 }
 
 void TrainingRun::finish_epoch() {
@@ -336,7 +295,7 @@ void TrainingRun::finish_epoch() {
     });
     return evaluator_->run();
   });
-  const EpochRecord record = make_record(validated);
+  const EpochRecord record = epoch_record(setup_, position_, validated, learning_rate());
   position_.records.push_back(record);
   ++position_.epoch;
   position_.step = 0;
@@ -346,7 +305,7 @@ void TrainingRun::finish_epoch() {
   checkpoints_->set_changed(true);
   if (kept_epoch()->epoch == record.epoch) {
     if (!data_.held_out) best_evaluation_ = validated;
-    checkpoints_->keep_best(model_, model_info(record));
+    checkpoints_->keep_best(model_, model_info(setup_, record));
   }
   run_log_->add_epoch(record);
   list_bad_images();
@@ -354,35 +313,9 @@ void TrainingRun::finish_epoch() {
   if (callbacks_.on_epoch) callbacks_.on_epoch(record);
 }
 
-ModelInfo TrainingRun::model_info(const EpochRecord& record) const {
-  const TrainingImages& images = data_.train;
-  return {.architecture = setup_.architecture,
-          .classes = images.classes,
-          .height = images.height,
-          .width = images.width,
-          .channels = images.channels,
-          .pixel_scale = setup_.input.pixel_scale,
-          .norm = setup_.input.norm,
-          .transform = data_.evaluation_transform,
-          .data = data_.source,
-          .command = options_.command,
-          .epoch = record.epoch,
-          .accuracy = record.val_accuracy};
-}
-
-std::vector<SkippedSample> TrainingRun::bad_images() const {
-  if (!data_.train.photographs) return {};
-  std::map<std::string, SkippedSample> all;  // a file may be in two sets
-  for (const SkippedSample& sample : data_.bad) all.insert({sample.name, sample});
-  for (const SkippedSample& sample : state_->task().source.skipped()) all.insert({sample.name, sample});
-  std::vector<SkippedSample> sorted;
-  for (const auto& [name, sample] : all) sorted.push_back(sample);
-  return sorted;
-}
-
 // Lists the files that were not read; says so when there are new ones.
 void TrainingRun::list_bad_images() {
-  const std::vector<SkippedSample> bad = bad_images();
+  const std::vector<SkippedSample> bad = files_not_read(data_, state_->task().source);
   if (run_log_->write_bad_images(bad))
     log(fmt::format("Not read: {}; listed in {}", count_skipped(bad), folder_.bad_images().string()));
 }

@@ -2,38 +2,21 @@
 // report. CheckpointPolicy decides when to save, RunLog writes what people read.
 #pragma once
 
-#include <functional>
-#include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "tandem/core/clock.h"
-#include "tandem/data/loader/timeline.h"
-#include "tandem/report/fact.h"
 #include "tandem/train/checkpoint_policy.h"
 #include "tandem/train/data_list.h"
 #include "tandem/train/evaluator.h"
 #include "tandem/train/fit.h"
 #include "tandem/train/run_folder.h"
 #include "tandem/train/run_log.h"
-#include "tandem/train/training_data.h"
+#include "tandem/train/run_setup.h"
 #include "tandem/train/training_state.h"
 
 namespace tandem {
-
-// A run with everything resolved but the device. Made by train() from the command's options, by fit() from
-// the caller's objects.
-struct RunSetup {
-  FitOptions options;
-  TrainingData data;
-  Architecture architecture;  // stored in the model file
-  ImageInput input;
-  std::vector<Fact> facts;  // about the initial weights, for the report
-  // The configuration of the run, saved with it, given the options as chosen.
-  std::function<TomlTable(const FitOptions&)> config;
-  bool restore_best = false;           // the model holds the best weights when the run ends
-  std::unique_ptr<Timeline> timeline;  // null: no trace
-};
 
 class TrainingRun {
  public:
@@ -45,26 +28,24 @@ class TrainingRun {
  private:
   void prepare();
   void resume(const TomlTable& config);
-  bool check_data_changed(const TensorFile& checkpoint) const;
+  bool is_data_changed(const TensorFile& checkpoint) const;
   void restart_epoch();
   CheckpointTexts checkpoint_texts() const;
   std::string engine_description();
   TrainResult run_epochs();
   int run_epoch();
   void run_chunk();
+  double learning_rate() const;
   void log_steps();
   void save();
   void store_finite();
   [[noreturn]] void fail_diverged(const std::string& where) const;
   void finish_epoch();
-  EpochRecord make_record(const Evaluation& validated) const;
   TrainResult finish();
   TrainResult make_result(int signal) const;
   Evaluation evaluate_best();
   template <class Compute>
   Evaluation traced_evaluation(const Compute& compute);
-  ModelInfo model_info(const EpochRecord& record) const;
-  std::vector<SkippedSample> bad_images() const;
   const EpochRecord* kept_epoch() const;
   void write_report(const TrainResult& result, const Evaluation* tested);
   void write_checkpoint();
@@ -107,8 +88,5 @@ class TrainingRun {
   // if that epoch was before a resume.
   std::optional<Evaluation> best_evaluation_;
 };
-
-// Starts the timeline of a run with options.trace, after checking that the file can be written; else null.
-std::unique_ptr<Timeline> start_timeline(const FitOptions& options);
 
 }  // namespace tandem

@@ -82,6 +82,7 @@ TEST_F(BadInput, MisspelledNames_GetASuggestion) {
   expect_usage("train", {"digits", "--epoch", "3"}, "unknown flag --epoch; did you mean --epochs?");
   expect_usage("train", {"digits", "--batch_size=3"},
                "unknown flag --batch_size; did you mean --batch-size?");
+  expect_usage("train", {"a\xFF"}, "DATA: expected text in UTF-8, got 'a\uFFFD'");
   expect_usage("predict", {"--shet", "x.png"}, "unknown flag --shet; did you mean --sheet?");
   expect_usage("study", {"max", "--fast"}, "unknown flag --fast");
   expect_usage("train", {"digits", "--model", "resnet-18"},

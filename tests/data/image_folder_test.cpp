@@ -50,6 +50,11 @@ TEST_F(ImageFolderTest, Scan_SortsClassesAndFilesBytewise) {
                                              folder.skipped[1].name + ",unknown type,unknown type .txt\n");
 }
 
+TEST_F(ImageFolderTest, ClassNameThatIsNotUtf8_IsRefused) {
+  add("a\xFF/1.png");
+  EXPECT_EQ(error_of(), "[folder] " + root() + ": expected the name of a class in UTF-8, got 'a\uFFFD'");
+}
+
 TEST_F(ImageFolderTest, Scan_FindsEveryKnownType) {
   const Names known{"a/1.BMP", "a/2.HEIC", "a/3.Heif", "a/4.JPEG", "a/5.jpg", "a/6.PGM",
                     "a/7.png", "a/8.ppm",  "a/9.TIF",  "a/A.tiff", "a/B.WebP"};

@@ -22,6 +22,13 @@ TEST(Utf8, InvalidBytes_BecomeReplacementCharacters) {
   EXPECT_EQ(one_line("×ᵀ\U0001F600"), "×ᵀ\U0001F600");
 }
 
+TEST(Utf8, IsUtf8_FindsInvalidBytes) {
+  EXPECT_TRUE(is_utf8(""));
+  EXPECT_TRUE(is_utf8("a\tb \u00FC \uFFFD \U0001F600"));
+  for (const char* text : {"\xFF", "a\xC3", "\xC0\xAF", "\xED\xA0\x80", "a\xE2\x82 b"})
+    EXPECT_FALSE(is_utf8(text));
+}
+
 TEST(Utf8, ControlCharacters_BecomeSpaces) {
   EXPECT_EQ(one_line("a\x1b[31mb\r\nc\td"), "a [31mb  c d");
   EXPECT_EQ(one_line("a\u202Eb"), "a b");

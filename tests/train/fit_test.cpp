@@ -1,116 +1,25 @@
 // fit(): a user's module on a user's data set gets everything that the train command has.
-#include "tandem/train/fit.h"
-#include "tandem/optim/fused_optimizer.h"
-
-#include <gtest/gtest.h>
+#include "tests/train/fit_case.h"
 
 #include <algorithm>
 #include <atomic>
 #include <csignal>
-#include <stdexcept>
 
 #include "tandem/data/photo_store.h"
 #include "tandem/files/read_file.h"
 #include "tandem/nn/conv2d.h"
-#include "tandem/nn/dropout.h"
-#include "tandem/nn/linear.h"
-#include "tandem/ops/activation.h"
 #include "tandem/ops/arithmetic.h"
 #include "tandem/ops/reduce.h"
+#include "tandem/optim/fused_optimizer.h"
 #include "tandem/train/classifier.h"
 #include "tandem/train/device_choice.h"
 #include "tandem/train/evaluate.h"
 #include "tests/train/photo_folder.h"
-#include "tests/train/small_run.h"
 
 namespace tandem {
 namespace {
 
-// Gray images of 8×8 with a horizontal or a vertical bar.
-class Bars : public Dataset {
- public:
-  explicit Bars(std::int64_t count, std::int64_t first = 0) : count_(count), first_(first) {}
-
-  std::int64_t size() const override { return count_; }
-  std::int32_t label(std::int64_t index) const override {
-    return index == bad_label_of ? 2 : static_cast<std::int32_t>((first_ + index) % 2);
-  }
-  std::vector<std::string> classes() const override { return class_names; }
-  Image image(std::int64_t index) const override {
-    if (index == throws_at) throw std::runtime_error("no such bar");
-    const std::int64_t number = first_ + index, place = number / 2 % 8;
-    Image image = make_image(side, side, 1);
-    for (std::int64_t i = 0; i < 8; ++i) {
-      image.at(number * 31 % 8, i) = static_cast<std::uint8_t>(number * 7 % 100);  // noise
-      image.at(number % 2 == 0 ? place : i, number % 2 == 0 ? i : place) = 200;
-    }
-    return image;
-  }
-
-  std::vector<std::string> class_names{"horizontal", "vertical"};
-  std::int64_t side = 8;
-  std::int64_t throws_at = -1, bad_label_of = -1;
-
- private:
-  std::int64_t count_, first_;
-};
-
-struct TinyNet : Module {
-  explicit TinyNet(std::int64_t outputs = 2)
-      : first(64, 12, {.random = {.seed = 5, .stream = 1}}),
-        last(12, outputs, {.random = {.seed = 5, .stream = 2}}) {
-    add_child("first", first);
-    add_child("dropout", dropout);
-    add_child("last", last);
-  }
-  Tensor forward(const Tensor& x) override { return last(dropout(relu(first(x.reshape({x.size(0), 64}))))); }
-  Linear first, last;
-  Dropout dropout{0.1, 7};
-};
-
-struct NoWeights : Module {
-  Tensor forward(const Tensor& x) override { return x; }
-};
-
-using Values = std::vector<std::pair<std::string, std::vector<double>>>;
-
-Values values_of(const NamedTensors& tensors) {
-  Values all;
-  for (const auto& [name, tensor] : tensors)
-    all.emplace_back(name, cast(tensor, DType::f64).to_vector<double>());
-  return all;
-}
-
-class Fit : public testing::Test {
- protected:
-  Fit() {
-    options_.epochs = 3;
-    options_.batch_size = 10;
-    options_.momentum = 0.9;
-    options_.learning_rate = 0.02;
-    options_.schedule = ScheduleKind::cosine;
-    options_.transform = Transform::parse("shift -1 1");
-    options_.workers = 2;
-    options_.device = cpu_device;
-  }
-
-  TrainResult run(Module& model, const std::string& name, const FitCallbacks& callbacks = {}) {
-    options_.run_folder = folder_ / name;
-    return fit(model, train_, validation_, options_, callbacks);
-  }
-  std::string run_error(const Dataset& train, const Dataset& validation) {
-    TinyNet model;
-    options_.run_folder = folder_ / "error";
-    const std::string text = error_text([&] { fit(model, train, validation, options_); });
-    EXPECT_FALSE(std::filesystem::exists(folder_ / "error")) << text;
-    return text;
-  }
-  std::string run_error() { return run_error(train_, validation_); }
-
-  TempFolder folder_;
-  FitOptions options_;
-  Bars train_{60}, validation_{30, 1000};
-};
+using Fit = FitCase;
 
 TEST_F(Fit, OwnModuleAndData_LearnsInPlaceAndWritesRunFolder) {
   options_.epochs = 12;
@@ -303,87 +212,6 @@ TEST_F(Fit, MeasuredDevice_RestoresTheModel) {
   options_.workers = 1;
   run(fixed, "fixed");
   EXPECT_EQ(values_of(measured.state_dict()), values_of(fixed.state_dict()));
-}
-
-TEST_F(Fit, BadData_IsAnErrorBeforeTheRunFolderExists) {
-  EXPECT_EQ(run_error(Bars(0), validation_), "[fit] expected images in the training set, got none");
-  EXPECT_EQ(run_error(train_, Bars(0)), "[fit] expected images in the validation set, got none");
-  Bars other(30);
-  other.class_names = {"horizontal", "vertical", "diagonal"};
-  EXPECT_EQ(run_error(train_, other),
-            "[fit] expected the same classes for training and validation, got 2 (horizontal, vertical) and 3 "
-            "(horizontal, vertical, diagonal)");
-  Bars unlabeled(30);
-  unlabeled.bad_label_of = 4;
-  EXPECT_EQ(run_error(unlabeled, validation_),
-            "[fit] expected labels from 0 to 1 in the training set, got 2 for sample 4");
-  Bars larger(30);
-  larger.side = 9;
-  EXPECT_EQ(run_error(train_, larger),
-            "[fit] expected images of one size for training and validation, got 8x8 gray and 9x9 gray");
-  Bars throwing(30);
-  throwing.throws_at = 3;
-  const std::string text = run_error(train_, throwing);
-  EXPECT_NE(text.find("sample 3: no such bar"), std::string::npos) << text;
-}
-
-TEST_F(Fit, DatasetThatThrowsInTraining_IsOneError) {
-  Bars throwing(60);
-  throwing.throws_at = 37;
-  for (const int workers : {0, 2}) {
-    options_.workers = workers;
-    options_.run_folder = folder_ / ("run" + std::to_string(workers));
-    TinyNet model;
-    EXPECT_EQ(error_text([&] { fit(model, throwing, validation_, options_); }),
-              "[loader] sample 37: no such bar");
-  }
-}
-
-TEST_F(Fit, BadModel_IsAnErrorBeforeTheRunFolderExists) {
-  NoWeights none;
-  options_.run_folder = folder_ / "error";
-  EXPECT_EQ(error_text([&] { fit(none, train_, validation_, options_); }),
-            "[fit] expected a model with parameters, got none");
-  TinyNet wide(3);
-  EXPECT_EQ(error_text([&] { fit(wide, train_, validation_, options_); }),
-            "[fit] expected a model with outputs of shape [n, 2] for 2 classes, got [1, 3] for 1 image");
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "error"));
-}
-
-TEST_F(Fit, BadOptions_AreErrorsBeforeTheRunFolderExists) {
-  const FitOptions good = options_;
-  options_.epochs = 0;
-  EXPECT_EQ(run_error(), "[fit] epochs: expected a whole number from 1 to 16777216, got '0'");
-  options_ = good;
-  options_.learning_rate = -1;
-  EXPECT_EQ(run_error(), "[fit] lr: expected a number above 0, got '-1.0'");
-  options_ = good;
-  options_.workers = -1;
-  EXPECT_EQ(run_error(), "[fit] workers: expected auto or a whole number from 0 to 1024, got '-1'");
-  options_ = good;
-  options_.metrics = {{"a", [](const Tensor&, const Tensor&) { return 0.0; }}, {"b", {}}};
-  EXPECT_EQ(run_error(), "[fit] expected metrics with a name and a function, got 'b'");
-  options_ = good;
-  options_.model_name = "mlp";
-  EXPECT_EQ(run_error(), "[fit] expected a model_name of a model of images, got mlp");
-  options_ = good;
-  options_.resume = true;
-  TinyNet model;
-  EXPECT_EQ(error_text([&] { fit(model, train_, validation_, options_); }),
-            "[fit] expected the run_folder of the run to resume");
-}
-
-TEST_F(Fit, RunFolderInUse_IsRefused) {
-  TinyNet model;
-  run(model, "run");
-  EXPECT_EQ(error_text([&] { run(model, "run"); }),
-            "[train] " + (folder_ / "run").string() +
-                " is not empty: expected a new or empty run folder, or resume = true");
-  options_.resume = true;
-  options_.learning_rate = 0.5;
-  EXPECT_EQ(error_text([&] { run(model, "run"); }),
-            "[train] " + (folder_ / "run/last.ckpt").string() +
-                " belongs to another configuration: lr (0.5, was 0.02)");
 }
 
 TEST_F(Fit, ModelFile_IsClassifiedWithTheModule) {

@@ -74,6 +74,35 @@ TEST(TrainOptions, ErrorsInFile_NameTheLine) {
   EXPECT_EQ(table_error("layers = 784"),
             "[config] run.toml:1: layers: expected two or more sizes from 1 to 16777216, such as 784,200,10, "
             "got '784'");
+  EXPECT_EQ(table_error("lr = {x = 1}"), "[config] run.toml:1: lr: expected a number above 0, got '{x = 1}'");
+  EXPECT_EQ(table_error("seed = 1979-05-27"),
+            "[config] run.toml:1: seed: expected a whole number of 0 or more, got '1979-05-27'");
+}
+
+// Options are not grouped: a table is valid TOML, and its keys are unknown.
+TEST(TrainOptions, TablesInFile_AreUnknownKeys) {
+  EXPECT_EQ(table_error("epochs = 3\n[train]\n\nlr = 0.1\n"),
+            "[config] run.toml:4: unknown key 'train.lr'; did you mean 'lr', outside of tables?");
+  EXPECT_EQ(table_error("train.'a b'.epoch = 1"),
+            "[config] run.toml:1: unknown key 'train.\"a b\".epoch'; did you mean 'epochs'?");
+  EXPECT_EQ(table_error("\n[train]").substr(0, 49), "[config] run.toml:2: unknown key 'train', expecte");
+  EXPECT_EQ(table_error("[[train]]\nlr = 1").substr(0, 49),
+            "[config] run.toml:1: unknown key 'train', expecte");
+}
+
+TEST(TrainOptions, FilesThatAreNotToml_AreRefused) {
+  const TempFolder folder;
+  const std::string path = (folder / "run.toml").string();
+  const auto error = [&](const std::string& bytes) {
+    put_bytes(path, bytes);
+    return error_text([&] { read_config(path); });
+  };
+  EXPECT_EQ(error("lr = 1\ndata = \"\xFF\""), "[config] " + path + ":2: expected UTF-8, got the byte 0xFF");
+  EXPECT_EQ(error(std::string("\x1F\x8B\x08\x00", 4)),
+            "[config] " + path + ":1: expected text, got the control character U+001F");
+  put_bytes(path, "");
+  EXPECT_EQ(differing_keys(read_config(path), TrainOptions()), std::vector<std::string>{});
+  EXPECT_EQ(field_error("data", "ph\xFFtos"), "expected text in UTF-8, got 'ph\uFFFDtos'");
 }
 
 TEST(TrainOptions, BadFieldValues_AreErrors) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tandem/train/data_list.h"
 #include "tandem/train/training_data.h"
 #include "tests/train/photo_folder.h"
 
@@ -75,6 +76,33 @@ TEST_F(PhotoFolders, ValidationFolder_MayBeCalledValidOrValidation) {
             (Names{"valid/blue/photo 110.png", "valid/red/photo 110.png"}));
   std::filesystem::rename(root() / "valid", root() / "validation");
   EXPECT_EQ(find_photos(root()).validation.files.size(), 2u);
+}
+
+TEST_F(PhotoFolders, NamesThatAreNotUtf8_StayInValidation) {
+  write_photos(root(), 3);
+  std::filesystem::rename(find_photos(root()).validation.files[0], root() / "blue" / "a\xFF.png");
+  const FoundPhotos found = find_photos(root());
+  std::set<std::string> kept;
+  for (const auto& file : found.validation.files) kept.insert(listed_name(file.string()));
+  EXPECT_EQ(names(find_photos(root(), kept).validation), names(found.validation));
+}
+
+TEST_F(PhotoFolders, KeptValidationPhotosAreGone_IsRefused) {
+  write_photos(root(), 3);
+  const FoundPhotos found = find_photos(root());
+  std::set<std::string> kept;
+  for (const auto& file : found.validation.files) kept.insert(file.string());
+  EXPECT_EQ(names(find_photos(root(), kept).validation), names(found.validation));
+  for (const auto& file : found.train.files) kept.insert(file.string());
+  EXPECT_EQ(error_text([&] { find_photos(root(), kept); }),
+            "[photos] " + root().string() +
+                ": expected training photographs, found only those held out for validation");
+  EXPECT_EQ(
+      error_text([&] {
+        find_photos(root(), {"gone.png", "lost.png"});
+      }),
+      "[photos] " + root().string() +
+          ": expected the 2 photographs that were held out for validation when the run began, found none");
 }
 
 TEST_F(PhotoFolders, ClassCalledTrain_IsAClass) {

@@ -11,6 +11,7 @@
 #include "tandem/train/evaluate.h"
 #include "tandem/train/evaluation_report.h"
 #include "tandem/train/photo_data.h"
+#include "tandem/train/progress.h"
 #include "tandem/train/trainer.h"
 #include "tests/train/photo_folder.h"
 #include "tests/train/small_run.h"
@@ -295,7 +296,13 @@ TEST_F(PhotoRun, OptionsForOtherData_AreErrors) {
 TEST_F(PhotoRun, Plates_NeedNoFiles) {
   options_.data = "plates";
   options_.limit = 4;
+  ProgressState last;
+  const RenderObserver rendering =
+      observe_rendering([&](const ProgressState& state) { last = state; }, {.delay_ms = 0, .interval_ms = 0});
   const TrainingData data = load_training_data(options_, {});
+  EXPECT_STREQ(last.phase, "Rendering");
+  EXPECT_GT(last.position, 200);
+  EXPECT_EQ(last.total, 204);
   EXPECT_EQ(data.train.classes, (std::vector<std::string>{"cleaned", "dirty"}));
   EXPECT_EQ(data.train.count(), 4);
   EXPECT_EQ(data.train.dataset->image(3).height, 480);

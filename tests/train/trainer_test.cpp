@@ -1,9 +1,5 @@
-// The training loop: it learns, can stop anywhere and resume with the same bits, and rejects bad input.
-#include "tandem/train/trainer.h"
-#include "tandem/data/dataset_registry.h"
-
-#include <gtest/gtest.h>
-#include <unistd.h>
+// The training loop: it learns, and can stop anywhere and resume with the same bits.
+#include "tests/train/trainer_case.h"
 
 #include <algorithm>
 #include <csignal>
@@ -14,68 +10,11 @@
 #include "tandem/report/csv.h"
 #include "tandem/train/evaluate.h"
 #include "tandem/train/model_file.h"
-#include "tests/train/small_run.h"
 
 namespace tandem {
 namespace {
 
-class Trainer : public testing::Test {
- protected:
-  Trainer() {
-    write_small_digits(folder_ / "data");
-    // Uses everything that a checkpoint must contain.
-    options_ = small_options();
-    options_.dropout = 0.2;
-    options_.learning_rate = 0.2;
-    options_.momentum = 0.9;
-    options_.nesterov = true;
-    options_.weight_decay = 1e-4;
-    options_.schedule = ScheduleKind::one_cycle;
-  }
-
-  TrainOptions small_options() const {
-    TrainOptions options;
-    options.data = (folder_ / "data").string();
-    options.layers = {784, 16, 10};
-    options.epochs = 4;
-    options.batch_size = 7;
-    options.learning_rate = 0.5;
-    options.device = cpu_device;
-    return options;
-  }
-  TrainResult run(const std::string& name, bool resume = false, const FitCallbacks& callbacks = {},
-                  double save_every = 60) {
-    options_.run_folder = folder_ / name;
-    options_.resume = resume;
-    options_.save_every_seconds = save_every;
-    return train(options_, callbacks);
-  }
-  std::string run_error(const std::string& name, bool resume = false) {
-    return error_text([&] { run(name, resume); });
-  }
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
-
-  TempFolder folder_;
-  TrainOptions options_;
-};
-
-TEST_F(Trainer, RunFolderInUse_IsRefusedAndLeftAlone) {
-  const std::string in_use = "[train] " + path("run") + " is in use by process " + std::to_string(getpid());
-  std::vector<std::string> errors;
-  run("run", false, {.on_epoch = [&](const EpochRecord& record) {
-        if (record.epoch != 2) return;
-        put_bytes(folder_ / "run/.tandem-1-0.tmp", "of the first run");
-        TrainOptions second = options_;
-        for (const bool resume : {true, false}) {
-          second.resume = resume;
-          errors.push_back(error_text([&] { train(second); }));
-        }
-        EXPECT_EQ(get_bytes(folder_ / "run/.tandem-1-0.tmp"), "of the first run");
-      }});
-  EXPECT_EQ(errors, (std::vector<std::string>{in_use, in_use}));
-  EXPECT_EQ(run("run", true).epochs.size(), 4u);  // the lock is released
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "run/.tandem-1-0.tmp"));
-}
+using Trainer = TrainerCase;
 
 TEST_F(Trainer, Digits_LearnsAndWritesRunFolder) {
   options_ = {.data = "digits", .layers = {784, 32, 10}, .limit = 2000};
@@ -373,115 +312,6 @@ TEST_F(Trainer, SquaredErrorWithAdam_Learns) {
   const TrainResult result = run("run");
   EXPECT_LT(result.epochs.back().train_loss, result.epochs.front().train_loss);
   EXPECT_GT(result.epochs.back().train_accuracy, 0.4);
-}
-
-TEST_F(Trainer, RunFolderInUse_IsRefused) {
-  run("run");
-  EXPECT_EQ(run_error("run"),
-            "[train] " + path("run") + " is not empty: expected a new or empty run folder, or resume = true");
-  put_bytes(folder_ / "file", "x");
-  EXPECT_EQ(run_error("file"), "[train] " + path("file") + " is not a folder");
-}
-
-TEST_F(Trainer, CheckpointOfAnotherConfiguration_IsRefused) {
-  run("run");
-  const std::string before = get_bytes(folder_ / "run/last.ckpt");
-  options_.layers = {784, 20, 10};
-  options_.learning_rate = 0.25;
-  EXPECT_EQ(run_error("run", true), "[train] " + path("run/last.ckpt") +
-                                        " belongs to another configuration: layers (784,20,10, was "
-                                        "784,16,10), lr (0.25, was 0.2)");
-  EXPECT_EQ(get_bytes(folder_ / "run/last.ckpt"), before);
-}
-
-TEST_F(Trainer, DamagedCheckpoint_IsRefused) {
-  run("run");
-  const std::string good = get_bytes(folder_ / "run/last.ckpt");
-  put_bytes(folder_ / "run/last.ckpt", good.substr(0, good.size() / 2));
-  EXPECT_NE(run_error("run", true).find("last.ckpt"), std::string::npos);
-  std::string flipped = good;
-  flipped[good.size() * 2 / 3] = static_cast<char>(flipped[good.size() * 2 / 3] ^ 4);
-  put_bytes(folder_ / "run/last.ckpt", flipped);
-  EXPECT_NE(run_error("run", true).find("last.ckpt"), std::string::npos);
-  write_checkpoint(folder_ / "run/last.ckpt", {});
-  EXPECT_EQ(run_error("run", true),
-            "[train] " + path("run/last.ckpt") + ": not a checkpoint of a training run");
-  put_bytes(folder_ / "run/last.ckpt", good);
-  EXPECT_EQ(run("run", true).epochs.size(), 4u);
-}
-
-TEST_F(Trainer, NonFiniteLoss_KeepsLastGoodCheckpoint) {
-  options_.activation = Activation::relu;
-  options_.schedule = ScheduleKind::step;  // the rate explodes after the second epoch
-  options_.step_size = 2;
-  options_.gamma = 1e35;
-  const std::string text = run_error("run");
-  EXPECT_EQ(text.substr(0, 31), "[train] the loss is not finite ");
-  EXPECT_NE(text.find("of epoch 3: try a lower learning rate (the last good checkpoint is " +
-                      path("run/last.ckpt") + ")"),
-            std::string::npos)
-      << text;
-  options_.epochs = 2;
-  run("good");
-  expect_same_weights(folder_ / "good", folder_ / "run");
-  options_.learning_rate = 1e35;
-  EXPECT_NE(run_error("bad").find("of epoch 1: try a lower learning rate (no checkpoint was saved before)"),
-            std::string::npos);
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "bad/best.safetensors"));
-}
-
-TEST_F(Trainer, FullDisk_KeepsOldCheckpoint) {
-  options_.schedule = ScheduleKind::constant;
-  run("run");
-  const std::string before = get_bytes(folder_ / "run/last.ckpt");
-  options_.epochs = 6;
-  std::string text;
-  with_full_disk(4096, [&] { text = run_error("run", true); });
-  EXPECT_NE(text.find("File too large"), std::string::npos) << text;
-  EXPECT_EQ(get_bytes(folder_ / "run/last.ckpt"), before);
-  run("run", true);
-  run("whole");
-  expect_same_weights(folder_ / "run", folder_ / "whole");
-}
-
-TEST_F(Trainer, UnwritableLog_IsAnError) {
-  const auto fill_disk = [&](const EpochRecord& record) {
-    if (record.epoch != 1) return;
-    std::filesystem::remove(folder_ / "run/log.csv");
-    std::filesystem::create_symlink("/dev/full", folder_ / "run/log.csv");
-  };
-  EXPECT_EQ(error_text([&] { run("run", false, {.on_epoch = fill_disk}); }),
-            "[train] cannot write " + path("run/log.csv") + ": No space left on device");
-}
-
-TEST_F(Trainer, DataThatDoesNotFit_IsAnError) {
-  options_.transform = Transform::parse("photo");
-  EXPECT_EQ(
-      run_error("run").substr(0, 108),
-      "[train] expected a recipe for images of one size, such as digits or 'rotate -12 12, shift -2 2', got "
-      "one for");
-  options_.transform = Transform::parse("none");
-  options_.layers = {100, 16, 10};
-  EXPECT_EQ(run_error("run"),
-            "[train] expected layers from 784 inputs (28x28 gray images) to 10 classes, got 100,16,10");
-  options_.layers = {784, 16, 10};
-  options_.limit = 301;
-  EXPECT_EQ(run_error("run"),
-            "[train] expected limit of at most 270 training images of data beside 30 for "
-            "validation, got 301");
-  options_.limit = 0;
-  options_.validation = 300;
-  EXPECT_EQ(run_error("run"), "[train] expected validation below the 300 training images of data, got 300");
-  options_.data = "cifar";
-  EXPECT_EQ(run_error("run"),
-            "[train] expected one of " + datasets().list() +
-                " or a folder with idx files or photographs, got 'cifar'; did you mean 'cifar10'?");
-  options_.data = path("data");
-  put_bytes(folder_ / "data/train-labels-idx1-ubyte",
-            std::string("\0\0\x08\x01\0\0\x01\x2c", 8) + std::string(300, '\x0a'));
-  EXPECT_EQ(run_error("run"), "[mnist] " + path("data/train-labels-idx1-ubyte") +
-                                  ": expected labels from 0 to 9, got 10 for image 0");
-  EXPECT_FALSE(std::filesystem::exists(folder_ / "run"));
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "tandem/core/philox.h"
 #include "tandem/data/shuffle.h"
 #include "tandem/data/synthetic/digit_strokes.h"
+#include "tandem/data/synthetic/render_counter.h"
 
 namespace tandem {
 namespace {
@@ -252,9 +253,8 @@ void render_digit(std::uint64_t seed, std::uint32_t index, std::int32_t digit, s
   quantize(canvas, rng, pixels);
 }
 
-}  // namespace
-
-ImageSet make_digits(std::int64_t count, std::uint64_t seed, std::int64_t first) {
+ImageSet render_digits(std::int64_t count, std::uint64_t seed, std::int64_t first,
+                       detail::RenderCounter& counter) {
   check(count >= 0 && first >= 0 && first <= max_images && count <= max_images - first,
         "[digits] expected image indices from 0 to below {}, got {} images from index {}", max_images, count,
         first);
@@ -269,15 +269,26 @@ ImageSet make_digits(std::int64_t count, std::uint64_t seed, std::int64_t first)
       const auto index = static_cast<std::uint32_t>(first + i);
       labels[i] = label_of(seed, index);
       render_digit(seed, index, labels[i], segments, pixels + i * side * side);
+      counter.add();
     }
   });
   return set;
 }
 
+}  // namespace
+
+ImageSet make_digits(std::int64_t count, std::uint64_t seed, std::int64_t first) {
+  detail::RenderCounter counter(count);
+  return render_digits(count, seed, first, counter);
+}
+
 DataSplit digits_split(std::int64_t train, std::int64_t test, std::uint64_t seed) {
   check(train >= 0 && train <= test_first && test >= 0 && test <= test_first,
         "[digits] expected 0 to {} training and test images, got {} and {}", test_first, train, test);
-  return {.name = "digits", .train = make_digits(train, seed), .test = make_digits(test, seed, test_first)};
+  detail::RenderCounter counter(train + test);
+  return {.name = "digits",
+          .train = render_digits(train, seed, 0, counter),
+          .test = render_digits(test, seed, test_first, counter)};
 }
 
 }  // namespace tandem

@@ -10,6 +10,7 @@
 #include "tandem/core/check.h"
 #include "tandem/core/parallel.h"
 #include "tandem/data/synthetic/plates_dirt.h"
+#include "tandem/data/synthetic/render_counter.h"
 #include "tandem/image/encode_png.h"
 #include "tandem/text/utf8.h"
 
@@ -68,10 +69,12 @@ void write_plates(const fs::path& root, const PlatesOptions& options) {
       check(!error, "[plates] cannot make the folder {}: {}", one_line((root / part / kind).string()),
             error.message());
     }
+  detail::RenderCounter counter(std::ssize(jobs));
   parallel_tasks(std::ssize(jobs), 1, [&] {
     return [&](std::int64_t i, std::int64_t) {
       const Job& job = jobs[static_cast<std::size_t>(i)];
       save_png(job.path, render_plate(options.seed, job.index, job.dirty, options.size));
+      counter.add();
     };
   });
 }

@@ -1,0 +1,79 @@
+// Defaults that depend on the model and the data, presets, and which options can be combined.
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
+#include "tandem/core/check.h"
+#include "tandem/files/fetch.h"
+#include "tandem/nn/model_registry.h"
+#include "tandem/train/options.h"
+
+namespace tandem {
+namespace {
+
+// At least four steps per epoch, of eight images or more; with few images about 500 steps in all.
+void suit_few_images(TrainOptions& options, const DefaultsFor& data) {
+  constexpr std::int64_t few_images = 500, few_steps = 500, max_epochs = 100;
+  const auto quarter =
+      static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(data.training_images / 4)));
+  options.batch_size = std::min(options.batch_size, std::max<std::int64_t>(quarter, 8));
+  if (data.training_images >= few_images) return;
+  options.schedule = ScheduleKind::cosine;
+  if (data.pretrained) return;
+  const std::int64_t steps = (data.training_images + options.batch_size - 1) / options.batch_size;
+  options.epochs = std::max(options.epochs, std::min(few_steps / steps, max_epochs));
+  options.transform = Transform::parse("crop 0.35 1, flip, jitter 0.4 0.4 0.4 0.1", 1);
+  options.image_size = 64;
+}
+
+}  // namespace
+
+TrainOptions default_options(const std::string& model, const DefaultsFor& data) {
+  TrainOptions options;
+  options.model = model;
+  if (data.photographs) options.transform = training_transform(1);
+  const ModelRow& row = models().get(model);
+  const TrainingDefaults& defaults = row.defaults;
+  options.optimizer = defaults.optimizer;
+  options.learning_rate = defaults.learning_rate;
+  options.batch_size = defaults.batch_size;
+  options.epochs = defaults.epochs;
+  if (data.pretrained && !data.frozen) options.learning_rate /= 10;
+  if (data.photographs && data.training_images > 0 && !row.flat_input) suit_few_images(options, data);
+  return options;
+}
+
+void apply_preset(TrainOptions& options, const std::string& name) {
+  check(name == "best", "expected best, got '{}'", name);
+  options.layers = {784, 1000, 1000, 10};
+  options.activation = Activation::relu;
+  options.dropout = 0.1;
+  options.label_smoothing = 0.05;
+  options.epochs = 40;
+  options.batch_size = 128;
+  options.optimizer = "sgd";
+  options.learning_rate = 0.2;
+  options.momentum = 0.9;
+  options.nesterov = true;
+  options.weight_decay = 1e-4;
+  options.schedule = ScheduleKind::one_cycle;
+  options.transform = Transform::parse("rotate -15 15, shift -2 2, skew -0.2 0.2");
+}
+
+void check_options(const TrainOptions& options) {
+  check_fit_options(options, "train");
+  const bool is_flat = models().get(options.model).flat_input;
+  check(!is_flat || (!options.freeze && !options.freeze_bn && options.pretrained == "none"),
+        "[train] pretrained, freeze and freeze_bn require a model of images, got {}", options.model);
+  check(!options.keep_head || options.pretrained != "none",
+        "[train] expected pretrained weights whose last layer keep_head keeps, got none");
+  check(is_flat || (options.loss == LossKind::cross_entropy && options.dropout == 0),
+        "[train] loss mse and dropout require model mlp, got {}", options.model);
+  check(!is_flat || options.mix_recipe().empty(),
+        "[train] mixup and cutmix require a model of images, got {}", options.model);
+  check(options.pretrained != "auto" || has_weights(options.model),
+        "[train] expected a file or none as pretrained for {}, got auto: no weights are published for it",
+        options.model);
+}
+
+}  // namespace tandem

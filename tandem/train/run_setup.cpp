@@ -1,0 +1,71 @@
+#include "tandem/train/run_setup.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "tandem/core/write_file.h"
+#include "tandem/ops/cast.h"
+
+namespace tandem {
+
+std::unique_ptr<Timeline> start_timeline(const FitOptions& options) {
+  if (options.trace.empty()) return nullptr;
+  // The run folder itself may not exist yet.
+  const auto inside = (options.run_folder / options.trace.filename()).lexically_normal();
+  if (options.run_folder.empty() || options.trace.lexically_normal() != inside)
+    check_writable("train", options.trace);
+  return std::make_unique<Timeline>();
+}
+
+EpochRecord epoch_record(const RunSetup& setup, const RunPosition& position, const Evaluation& validated,
+                         double learning_rate) {
+  const ImageSet& validation = setup.data.validation;
+  const auto samples = static_cast<double>(position.sums.samples);
+  EpochRecord record{.epoch = static_cast<int>(position.epoch) + 1,
+                     .train_loss = position.sums.loss / samples,
+                     .train_accuracy = static_cast<double>(position.sums.correct) / samples,
+                     .val_loss = validated.loss,
+                     .val_accuracy = validated.accuracy,
+                     .val_count = validation.count(),
+                     .learning_rate = learning_rate,
+                     .seconds = position.epoch_seconds,
+                     .samples_per_second = samples / std::max(position.epoch_seconds, 1e-9),
+                     .waited_seconds = position.waited_seconds,
+                     .metrics = {}};
+  if (setup.options.metrics.empty()) return record;
+  const Tensor outputs = Tensor::from(validated.outputs, {validation.count(), validated.classes});
+  const Tensor labels = cast(validation.labels.to(cpu_device), DType::i64);
+  for (const Metric& metric : setup.options.metrics)
+    record.metrics.push_back({metric.name, metric.compute(outputs, labels)});
+  return record;
+}
+
+ModelInfo model_info(const RunSetup& setup, const EpochRecord& record) {
+  const TrainingImages& images = setup.data.train;
+  return {.architecture = setup.architecture,
+          .classes = images.classes,
+          .height = images.height,
+          .width = images.width,
+          .channels = images.channels,
+          .pixel_scale = setup.input.pixel_scale,
+          .norm = setup.input.norm,
+          .transform = setup.data.evaluation_transform,
+          .data = setup.data.source,
+          .command = setup.options.command,
+          .epoch = record.epoch,
+          .accuracy = record.val_accuracy};
+}
+
+std::vector<SkippedSample> files_not_read(const TrainingData& data, const BatchSource& source) {
+  if (!data.train.photographs) return {};
+  std::map<std::string, SkippedSample> all;  // a file may be in two sets
+  for (const SkippedSample& sample : data.bad) all.insert({sample.name, sample});
+  for (const SkippedSample& sample : source.skipped()) all.insert({sample.name, sample});
+  std::vector<SkippedSample> sorted;
+  sorted.reserve(all.size());
+  for (const auto& [name, sample] : all) sorted.push_back(sample);
+  return sorted;
+}
+
+}  // namespace tandem

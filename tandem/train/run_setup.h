@@ -1,0 +1,43 @@
+// A run with everything resolved but the device, and what its files say about it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "tandem/data/loader/timeline.h"
+#include "tandem/report/fact.h"
+#include "tandem/train/evaluate.h"
+#include "tandem/train/fit_options.h"
+#include "tandem/train/run_folder.h"
+#include "tandem/train/training_data.h"
+
+namespace tandem {
+
+// Made by train() from the command's options, by fit() from the caller's objects.
+struct RunSetup {
+  FitOptions options;
+  TrainingData data;
+  Architecture architecture;  // stored in the model file
+  ImageInput input;
+  std::vector<Fact> facts;  // about the initial weights, for the report
+  // The configuration of the run, saved with it, given the options as chosen.
+  std::function<TomlTable(const FitOptions&)> config;
+  bool restore_best = false;           // the model holds the best weights when the run ends
+  std::unique_ptr<Timeline> timeline;  // null: no trace
+};
+
+// Starts the timeline of a run with options.trace, after checking that the file can be written; else null.
+std::unique_ptr<Timeline> start_timeline(const FitOptions& options);
+
+// The epoch that `position` has finished, and its validation.
+EpochRecord epoch_record(const RunSetup& setup, const RunPosition& position, const Evaluation& validated,
+                         double learning_rate);
+
+// What the model file of that epoch says.
+ModelInfo model_info(const RunSetup& setup, const EpochRecord& record);
+
+// The files of photographs that were not read, in training or before, by name.
+std::vector<SkippedSample> files_not_read(const TrainingData& data, const BatchSource& source);
+
+}  // namespace tandem
