@@ -11,7 +11,7 @@
 namespace tandem {
 namespace {
 
-std::string quoted(std::string_view text) {
+std::string quoted_text(std::string_view text) {
   std::string result = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\')
@@ -55,7 +55,7 @@ std::string inline_text(const TomlValue& value) {
         if constexpr (std::is_same_v<T, TomlList> || std::is_same_v<T, TomlTable>)
           return inline_text(held);
         else if constexpr (std::is_same_v<T, std::string>)
-          return quoted(held);
+          return quoted_text(held);
         else if constexpr (std::is_same_v<T, TomlDate>)
           return held.text;
         else if constexpr (std::is_same_v<T, double>)
@@ -105,7 +105,7 @@ std::string plain_text(const TomlValue& value) {
 
 std::string toml_key(std::string_view key) {
   return !key.empty() && std::ranges::all_of(key, detail::is_bare_key_character) ? std::string(key)
-                                                                                 : quoted(key);
+                                                                                 : quoted_text(key);
 }
 
 }  // namespace tandem

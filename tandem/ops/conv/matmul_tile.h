@@ -106,6 +106,18 @@ struct RowEpilogue {
   }
 };
 
+// Stores fewer sums than a vector has. Not inlined: the many copies took most of the time to compile a
+// convolution.
+template <class T>
+[[gnu::noinline]] void write_tail(T* to, const T* sums, std::int64_t count, const RowEpilogue<T>& epilogue) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    T value = sums[i];
+    if (epilogue.bias) value += epilogue.bias[i];
+    if (epilogue.residual) value += epilogue.residual[i];
+    to[i] = epilogue.relu && value < 0 ? T{0} : value;
+  }
+}
+
 // Stores the first `count` lanes of a vector of sums.
 template <std::size_t bytes, class T, class V>
 [[gnu::always_inline]] inline void write_lanes(T* to, V sums, std::int64_t count,
@@ -117,13 +129,10 @@ template <std::size_t bytes, class T, class V>
     if (epilogue.residual) sums += *reinterpret_cast<const Memory*>(epilogue.residual);
     if (epilogue.relu) sums = sums < 0 ? V{} : sums;
     *reinterpret_cast<Memory*>(to) = sums;
-  } else {
-    for (std::int64_t i = 0; i < count; ++i) {
-      T value = sums[i];
-      if (epilogue.bias) value += epilogue.bias[i];
-      if (epilogue.residual) value += epilogue.residual[i];
-      to[i] = epilogue.relu && value < 0 ? T{0} : value;
-    }
+  } else if (count > 0) {
+    T values[lanes];
+    *reinterpret_cast<Memory*>(values) = sums;
+    write_tail(to, values, count, epilogue);
   }
 }
 
