@@ -255,7 +255,7 @@ PageSection confusion_section(const TrainingReport& report, const Confusion& all
         "Rows are the true classes, columns the predicted ones. The blue diagonal is correct; the redder "
         "another cell, the larger the share of its row that was predicted as that class. " +
         most_frequent(report, all);
-    if (!report.cells.empty()) text += " Click a number to see its images.";
+    if (!report.cells.empty()) text += " Select a number to see its images.";
   }
   const std::string classes_text =
       "Recall is the share of a class's images that were predicted as that class; precision is the share of "

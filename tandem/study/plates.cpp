@@ -364,7 +364,7 @@ StudyReport study_plates(const StudyOptions& options) {
                      .introduction = fmt::format(
                          "{} rendered photographs of clean and dirty plates ({}×{}) are split into {} for "
                          "training and {} for validation. ResNet-18 with {} weights, frozen except for a new "
-                         "last layer, is trained on {}×{} crops for {} epochs with batch size {} (Adam, "
+                         "last layer, is trained on {}×{} crops for {} with batch size {} (Adam, "
                          "learning rate 0.001, multiplied by 0.1 every 7 epochs) and validated after each. "
                          "The model file is written, loaded again, and used to classify {} test plates. "
                          "Times are for the whole flow; “an epoch” includes its validation, median over all "
@@ -377,8 +377,8 @@ StudyReport study_plates(const StudyOptions& options) {
                          "model.",
                          2 * flow.images_per_class, flow.photo_size, flow.photo_size, results.front().train,
                          results.front().validation, flow.pretrained.empty() ? "random" : "pretrained",
-                         flow.image_size, flow.image_size, flow.epochs, flow.batch_size, flow.test_images,
-                         counted_steps, 100 * (1 - max_differing_share)),
+                         flow.image_size, flow.image_size, epochs_text(flow.epochs), flow.batch_size,
+                         flow.test_images, counted_steps, 100 * (1 - max_differing_share)),
                      .rows = plates_rows(results),
                      .findings = plates_findings(results),
                      .plots = plates_plots(results)};

@@ -38,6 +38,10 @@ bool begins_with_cpu(std::span<const FlowResult> results) {
 
 }  // namespace
 
+std::string epochs_text(std::int64_t epochs) {
+  return fmt::format("{} epoch{}", epochs, epochs == 1 ? "" : "s");
+}
+
 const char* name_of(FlowPhase phase) {
   switch (phase) {
     case FlowPhase::decode:
@@ -115,10 +119,9 @@ std::vector<std::string> plates_findings(std::span<const FlowResult> results) {
                         ? fmt::format(", {:.{}f} times as fast", first.total_ms / result.total_ms,
                                       first.total_ms >= 10 * result.total_ms ? 0 : 1)
                         : ""));
-  findings.push_back(
-      fmt::format("{} epochs over {} photographs, each validated on {}, and {} predictions take {}.",
-                  first.epoch_ms.size(), first.train, first.validation,
-                  format_count(std::ssize(first.predictions)), fmt::join(totals, "; ")));
+  findings.push_back(fmt::format("{} over {} photographs, each validated on {}, and {} predictions take {}.",
+                                 epochs_text(std::ssize(first.epoch_ms)), first.train, first.validation,
+                                 format_count(std::ssize(first.predictions)), fmt::join(totals, "; ")));
   for (const FlowResult& result : results) findings.push_back(where_time_goes(result));
   for (const FlowResult& result : results) {
     if (!result.file_agrees)

@@ -40,6 +40,8 @@ struct FlowResult {
 // The share of predictions that may differ between devices: plates close to the decision boundary.
 inline constexpr double max_differing_share = 0.03;
 
+std::string epochs_text(std::int64_t epochs);  // "1 epoch", "3 epochs"
+
 // The share of predictions that differ; 1 when the counts differ.
 double differing_share(const FlowResult& a, const FlowResult& b);
 
