@@ -92,7 +92,7 @@ class PairSums {
       asm("packuswb %2, %0" : "=x"(levels) : "0"(halves[0]), "x"(halves[1]));
     else
       asm("vpackuswb %2, %1, %0" : "=v"(levels) : "v"(halves[0]), "v"(halves[1]));
-    *reinterpret_cast<Words*>(to) = levels;
+    *reinterpret_cast<Bytes*>(to) = reinterpret_cast<const Bytes&>(levels);
   }
 
  private:
