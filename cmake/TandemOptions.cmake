@@ -60,8 +60,8 @@ if(TANDEM_CUDA)
 endif()
 
 find_program(TANDEM_CCACHE ccache)
-if(TANDEM_CCACHE)  # its manual asks for these settings with precompiled headers
-  set(ccache ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${TANDEM_CCACHE})
+if(TANDEM_CCACHE)  # settings for precompiled headers, which CMake writes just before they are compiled
+  set(ccache ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_ctime,include_file_mtime ${TANDEM_CCACHE})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${ccache})
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${ccache})
 endif()
