@@ -33,13 +33,11 @@ TEST(SharedLibrary, MissingFunction_IsNamed) {
 }
 
 TEST(SharedLibrary, Folder_IsSearched) {
-  const std::filesystem::path program = TANDEM_PROGRAM;  // a file that exists and that is not a library
-  SharedLibrary library({.name = "Program",
-                         .files = {program.filename().string()},
-                         .folders = {"/nowhere", program.parent_path()}});
+  SharedLibrary library({.name = "Text",  // a file that exists and that is not a library
+                         .files = {"README.md"},
+                         .folders = {"/nowhere", TANDEM_SOURCE_DIR}});
   EXPECT_TRUE(library.is_installed());
-  EXPECT_EQ(error_text([&] { library.function<void (*)()>("f"); }).rfind("Program cannot be opened: ", 0),
-            0u);
+  EXPECT_EQ(error_text([&] { library.function<void (*)()>("f"); }).rfind("Text cannot be opened: ", 0), 0u);
 }
 
 }  // namespace
