@@ -5,7 +5,10 @@
 #include <filesystem>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "tandem/core/error.h"
 
 namespace tandem {
 
@@ -23,6 +26,18 @@ class SharedLibrary {
 
   // Whether one of the files is found. Does not open it: that takes half a second for cuBLAS.
   bool is_installed() const;
+
+  // Whether it is installed and `find_functions` finds everything in it; false for another version.
+  template <class F>
+  bool provides(F&& find_functions) const {
+    if (!is_installed()) return false;
+    try {
+      find_functions();
+      return true;
+    } catch (const Error&) {
+      return false;
+    }
+  }
 
   // Why a function cannot be called, as a clause: "cuBLAS 13 is not installed (libcublas.so.13)".
   std::string missing() const;

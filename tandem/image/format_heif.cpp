@@ -45,18 +45,12 @@ struct Libheif {
 
   Libheif() {
     SharedLibrary library({.name = "libheif", .files = {"libheif.so.1"}, .folders = {}});
-    if (!library.is_installed()) return;
-    try {
-      find_functions(library);
-      found = true;
-    } catch (const Error&) {  // another version
-    }
+    found = library.provides([&] { find_functions(library); });
   }
 
  private:
   void find_functions(SharedLibrary& library) {
-    decltype(heif_init)* init;
-    init = library.function<decltype(init)>("heif_init");
+    const auto init = library.function<decltype(heif_init)*>("heif_init");
     have_decoder = library.function<decltype(have_decoder)>("heif_have_decoder_for_format");
     context_alloc = library.function<decltype(context_alloc)>("heif_context_alloc");
     context_free = library.function<decltype(context_free)>("heif_context_free");

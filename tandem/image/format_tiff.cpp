@@ -42,12 +42,7 @@ struct Libtiff {
 
   Libtiff() {
     SharedLibrary library({.name = "libtiff", .files = {"libtiff.so.6"}, .folders = {}});
-    if (!library.is_installed()) return;
-    try {
-      find_functions(library);
-      found = true;
-    } catch (const Error&) {  // another version
-    }
+    found = library.provides([&] { find_functions(library); });
   }
 
  private:

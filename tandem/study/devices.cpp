@@ -136,9 +136,8 @@ StudyReport study_devices(const StudyOptions& options) {
       "Perceptrons with sigmoid activations and a convolutional network with six layers (cnn) are trained by "
       "SGD on {} random 28×28 images, the size of Fashion-MNIST. A perceptron is named by the sizes of its "
       "layers: 784,32,10 has 784 inputs, 32 hidden units and 10 classes. Times are per epoch with the images "
-      "already "
-      "on the device, scaled from as many steps as the time budget allows; “+ copies” adds the copy of all "
-      "images to the GPU, which happens once per training run. The speed-up is over this machine's CPU; the "
+      "already on the device, scaled from as many steps as the time budget allows; “+ copies” adds the copy "
+      "of all images to the GPU, which happens once per training run. The speed-up is over this machine's CPU; the "
       "peak is a large f32 matrix product. Before measuring, each of the first {} steps must agree with the "
       "unfused operations on the CPU, within {:.1g} % (cnn: {:.1g} %) of what the step changes.",
       format_count(TrainingCase::samples), checked_steps, 100 * step_tolerance({.layers = {1, 1}}),
