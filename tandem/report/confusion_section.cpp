@@ -160,8 +160,7 @@ std::string list_html(const TrainingReport& report, const Confusion& all) {
   std::string html =
       "<table class=\"confusions\">\n<thead><tr><th scope=\"col\">true class</th><th scope=\"col\">predicted "
       "class</th><th class=\"number\" scope=\"col\">images</th><th class=\"number\" scope=\"col\">of the "
-      "true "
-      "class</th>";
+      "true class</th>";
   html += report.cells.empty()
               ? "</tr></thead>\n<tbody>\n"
               : "<th scope=\"col\">pictures, most confident first</th></tr></thead>\n<tbody>\n";
@@ -264,14 +263,13 @@ PageSection confusion_section(const TrainingReport& report, const Confusion& all
   section.body_html = fmt::format("<p>{}</p>\n", escape_html(text));
   const std::string classes_html = fmt::format("<p>{}</p>\n", escape_html(classes_text));
   if (matrix)
-    section.body_html += classes_html +
-                         fmt::format(
-                             "<div class=\"matrix{}\">\n<p class=\"hint\"><b>→</b> The matrix is wider than "
-                             "its box: scroll it "
-                             "sideways to see all {} predicted classes.</p>\n<div class=\"pair\">\n",
-                             report.classes.size() > 12 ? " full" : "", report.classes.size()) +
-                         matrix_html(report, all) + class_table(report, all) + "</div></div>\n" +
-                         panels_html(report);
+    section.body_html +=
+        classes_html +
+        fmt::format(
+            "<div class=\"matrix{}\">\n<p class=\"hint\"><b>→</b> The matrix is wider than "
+            "its box: scroll it sideways to see all {} predicted classes.</p>\n<div class=\"pair\">\n",
+            report.classes.size() > 12 ? " full" : "", report.classes.size()) +
+        matrix_html(report, all) + class_table(report, all) + "</div></div>\n" + panels_html(report);
   else
     section.body_html +=
         (all.pairs.empty() ? "" : list_html(report, all)) + classes_html + class_table(report, all);

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <iterator>
+#include <unordered_map>
 #include <utility>
 
 #include "tandem/core/parallel.h"
@@ -101,17 +102,19 @@ std::vector<CellImages> shown_cells(const Confusion& confusion) {
 // two.
 std::vector<CellImages> cell_images(const TestedImages& tested, const Confusion& confusion,
                                     const std::vector<std::size_t>& by_confidence) {
-  std::vector<std::vector<std::size_t>> images_of(tested.classes * tested.classes);
-  for (const std::size_t i : by_confidence)
-    if (std::vector<std::size_t>& cell = images_of[tested.cell(i)]; cell.size() < max_images_per_cell)
-      cell.push_back(i);
   std::vector<CellImages> cells = shown_cells(confusion);
+  std::unordered_map<std::size_t, std::size_t> index_of;  // in `cells`
+  for (std::size_t c = 0; c < cells.size(); ++c)
+    index_of[cells[c].truth * tested.classes + cells[c].predicted] = c;
+  std::vector<std::vector<std::size_t>> images_of(cells.size());
+  for (const std::size_t i : by_confidence)
+    if (const auto found = index_of.find(tested.cell(i)); found != index_of.end())
+      if (images_of[found->second].size() < max_images_per_cell) images_of[found->second].push_back(i);
   std::vector<std::size_t> chosen, owners;  // images, and the index of the cell of each
   for (std::size_t round = 0; round < max_images_per_cell; ++round)
     for (std::size_t c = 0; c < cells.size() && chosen.size() < max_cell_images; ++c) {
-      const auto& images = images_of[cells[c].truth * tested.classes + cells[c].predicted];
-      if (round >= images.size()) continue;
-      chosen.push_back(images[round]);
+      if (round >= images_of[c].size()) continue;
+      chosen.push_back(images_of[c][round]);
       owners.push_back(c);
     }
   std::vector<ClassifiedImage> images = classified_images(tested, chosen);
