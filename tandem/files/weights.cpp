@@ -1,7 +1,9 @@
 #include "tandem/files/weights.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <span>
 
 #include "tandem/core/check.h"
 #include "tandem/core/on_dtype.h"
@@ -33,13 +35,12 @@ void check_finite(const TensorFile& file, const std::string& name) {
     if (!is_floating(named.tensor.dtype())) continue;
     const Tensor tensor = named.tensor.cpu().contiguous();
     on_dtype(FloatTypes{}, tensor.dtype(), "weights", [&]<class T>() {
-      const T* values = tensor.data<T>();
-      for (std::int64_t i = 0; i < tensor.numel(); ++i) {
-        const auto value = static_cast<ComputeType<T>>(values[i]);
-        check(std::isfinite(value),
-              "[weights] {}: expected finite weights, got {} at element {} of tensor '{}'", name, value, i,
-              one_line(named.name));
-      }
+      const std::span<const T> values(tensor.data<T>(), static_cast<std::size_t>(tensor.numel()));
+      const auto bad = std::ranges::find_if(
+          values, [](T value) { return !std::isfinite(static_cast<ComputeType<T>>(value)); });
+      if (bad != values.end())
+        fail("[weights] {}: expected finite weights, got {} at element {} of tensor '{}'", name,
+             static_cast<ComputeType<T>>(*bad), bad - values.begin(), one_line(named.name));
     });
   }
 }

@@ -41,7 +41,7 @@ std::string cell_html(const StudyRow& row, const StudyField& column, int color) 
 
 // Whether the table needs the whole width of a printed sheet instead of one of its two columns.
 bool is_wide(const std::vector<CaseRows>& groups, const std::vector<StudyField>& columns, bool with_case) {
-  constexpr double letter = 4.4, padding = 5, dot = 10, printed_column = 348;  // pixels
+  constexpr double letter = 4.25, padding = 3, dot = 10, printed_column = 348;  // pixels
   int case_letters = 0;
   for (const CaseRows& group : groups) case_letters = std::max(case_letters, display_width(group.case_name));
   double width = dot + (with_case ? padding + letter * case_letters : 0);

@@ -82,12 +82,12 @@ figure,.findings,.facts,.versions,tr{break-inside:avoid}.summary{margin-bottom:4
 section{padding:4px 0 0}section+section{margin-top:4px}
 .findings{padding:2px 4px 2px 14px;margin-bottom:3px;border-width:0 0 0 2px;border-radius:0}.findings li{margin:0;max-width:none}
 .versions{display:block;font-size:inherit;margin-bottom:3px}.versions div{display:block}.versions dd,.versions dt{display:inline}.versions dt{margin-right:5px}
-.plots{grid-template-columns:1fr 1fr;gap:3px;margin:2px 0 3px}.plots figure{padding:2px 3px 0;border:0}
+.plots{grid-template-columns:1fr 1fr;gap:1px;margin:1px 0 2px}.plots .long{display:none}.plots figure{padding:2px 3px 0;border:0}
 .plots figure:last-child:nth-child(odd){grid-column:auto}
-.scroll{overflow:visible;border:0;margin-bottom:3px;background:none}.scroll.wide{column-span:all}table{font-size:5.8pt;line-height:1.18}th,td{padding:.8px 2.5px}
+.scroll{overflow:visible;border:0;margin-bottom:3px;background:none}.scroll.wide{column-span:all}table{font-size:5.6pt;line-height:1.18}th,td{padding:.8px 1.5px}
 td:first-child,thead th:first-child{position:static}.dot{width:6px;height:6px;margin-right:4px}
-thead th{padding:1px 2.5px;font-size:5.6pt}th.group{padding:2px 2.5px 0}tbody tr:last-child td{padding-bottom:1px}
-footer{font-size:6.5pt;padding-top:5px}footer h2{font-size:8pt;margin-top:3px}.made{grid-template-columns:max-content 1fr max-content 1fr;gap:0 10px}
+thead th{padding:1px 1.5px;font-size:5.4pt}th.group{padding:2px 1.5px 0}tbody tr:last-child td{padding-bottom:1px}
+footer{font-size:6.5pt;padding-top:5px}footer h2{font-size:8pt;margin-top:3px}.made{grid-template-columns:repeat(3,max-content 1fr);gap:0 10px}
 *{print-color-adjust:exact;-webkit-print-color-adjust:exact}}
 )";
 
@@ -111,6 +111,12 @@ std::string provenance_html(const std::vector<Fact>& facts) {
   return fmt::format("<h2>How this page was made</h2>\n<dl class=\"made\">\n{}</dl>\n", items);
 }
 
+// A plot of many bars takes a third of a printed sheet. It is not printed: the table has the same figures.
+bool is_long(const Plot& plot) {
+  constexpr std::size_t max_bars = 16;
+  return plot.categories.size() * plot.series.size() > max_bars;
+}
+
 }  // namespace
 
 std::string facts_html(const std::vector<Fact>& facts) {
@@ -132,7 +138,8 @@ std::string plots_html(const std::vector<Plot>& plots) {
   if (plots.empty()) return {};
   std::string cards;
   for (const Plot& plot : plots)
-    cards += fmt::format("<figure>{}{}</figure>\n", svg(plot), svg(plot, narrow_plot));
+    cards += fmt::format("<figure{}>{}{}</figure>\n", is_long(plot) ? " class=\"long\"" : "", svg(plot),
+                         svg(plot, narrow_plot));
   return fmt::format("<div class=\"plots\">\n{}</div>\n", cards);
 }
 

@@ -46,13 +46,11 @@ Timing measure_epoch(CaseTraining& training, Device device, double budget_ms) {
   const auto steps = static_cast<std::int64_t>(
       std::clamp(budget_ms / repetitions / step_ms, 1.0, static_cast<double>(batches.steps())));
   const int min_repetitions = step_ms * repetitions > 3 * budget_ms ? 2 : repetitions;
-  Timing timing =
+  const Timing timing =
       measure_wall(device, [&](int i) { training.engine().run(2 + i, 0, steps); },
                    {.budget_ms = budget_ms, .min_repetitions = min_repetitions, .max_repetitions = 50});
   const double run_samples = static_cast<double>(std::min(steps * batches.batch_size, batches.positions()));
-  const double scale = static_cast<double>(batches.positions()) / run_samples;
-  for (double* const ms : {&timing.median_ms, &timing.min_ms, &timing.max_ms}) *ms *= scale;
-  return timing;
+  return scaled(timing, static_cast<double>(batches.positions()) / run_samples);
 }
 
 // The training images on one device, and the time to copy them there.
@@ -137,7 +135,8 @@ StudyReport study_devices(const StudyOptions& options) {
       "SGD on {} random 28×28 images, the size of Fashion-MNIST. A perceptron is named by the sizes of its "
       "layers: 784,32,10 has 784 inputs, 32 hidden units and 10 classes. Times are per epoch with the images "
       "already on the device, scaled from as many steps as the time budget allows; “+ copies” adds the copy "
-      "of all images to the GPU, which happens once per training run. The speed-up is over this machine's CPU; the "
+      "of all images to the GPU, which happens once per training run. The speed-up is over this machine's "
+      "CPU; the "
       "peak is a large f32 matrix product. Before measuring, each of the first {} steps must agree with the "
       "unfused operations on the CPU, within {:.1g} % (cnn: {:.1g} %) of what the step changes.",
       format_count(TrainingCase::samples), checked_steps, 100 * step_tolerance({.layers = {1, 1}}),

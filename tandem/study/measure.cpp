@@ -36,6 +36,12 @@ Timing timing_of(std::vector<double> ms) {
   return {.median_ms = median, .min_ms = ms.front(), .max_ms = ms.back()};
 }
 
+Timing scaled(const Timing& timing, double factor) {
+  return {.median_ms = factor * timing.median_ms,
+          .min_ms = factor * timing.min_ms,
+          .max_ms = factor * timing.max_ms};
+}
+
 int repetitions_for(const MeasureOptions& options, double one_ms) {
   const double divisor = std::max(one_ms, 1e-6);
   const double min_count =
@@ -74,8 +80,9 @@ Timing measure_wall(Device device, const std::function<void(int)>& run, const Me
 
 void set_times(StudyRow& row, const Timing& timing) {
   row.figures["median_ms"] = timing.median_ms;
-  row.figures["min_ms"] = timing.min_ms;
-  row.figures["max_ms"] = timing.max_ms;
+  const bool repeated = timing.min_ms < timing.max_ms;  // a single time has no spread
+  row.figures["min_ms"] = repeated ? std::optional(timing.min_ms) : std::nullopt;
+  row.figures["max_ms"] = repeated ? std::optional(timing.max_ms) : std::nullopt;
 }
 
 }  // namespace tandem

@@ -33,6 +33,8 @@ struct Timing {
 // The median of an even number of times is the mean of the two in the middle. Needs at least one time.
 Timing timing_of(std::vector<double> ms);
 
+Timing scaled(const Timing& timing, double factor);
+
 // The time of a wrong result is meaningless.
 inline constexpr double no_time = std::numeric_limits<double>::quiet_NaN();
 inline constexpr Timing not_timed{.median_ms = no_time, .min_ms = no_time, .max_ms = no_time};

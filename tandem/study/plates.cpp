@@ -358,30 +358,32 @@ StudyReport study_plates(const StudyOptions& options) {
   write_flow_plates(folder.path(), flow);
   const double render_ms = watch.elapsed_ms();
   const std::vector<FlowResult> results = run_on_devices(folder.path(), flow, devices, progress);
-  StudyReport report{.study = "plates",
-                     .title = "Transfer learning on photographs of plates",
-                     .machine = report_facts(),
-                     .introduction = fmt::format(
-                         "{} rendered photographs of clean and dirty plates ({}×{}) are split into {} for "
-                         "training and {} for validation. ResNet-18 with {} weights, frozen except for a new "
-                         "last layer, is trained on {}×{} crops for {} with batch size {} (Adam, "
-                         "learning rate 0.001, multiplied by 0.1 every 7 epochs) and validated after each. "
-                         "The model file is written, loaded again, and used to classify {} test plates. "
-                         "Times are for the whole flow; “an epoch” includes its validation, median over all "
-                         "epochs. “augment” is the time the steps waited for images; on the CPU, workers "
-                         "prepare them in parallel. “forward”, “backward” and “update” divide the step time, "
-                         "which processes several steps of the frozen layers at once, in the proportions of "
-                         "{} steps that were measured one by one. A GPU is initialized before the clock "
-                         "starts. Every device must give the same prediction as the first for at least "
-                         "{:.0f} % of the test plates, and the file must give the outputs of the trained "
-                         "model.",
-                         2 * flow.images_per_class, flow.photo_size, flow.photo_size, results.front().train,
-                         results.front().validation, flow.pretrained.empty() ? "random" : "pretrained",
-                         flow.image_size, flow.image_size, epochs_text(flow.epochs), flow.batch_size,
-                         flow.test_images, counted_steps, 100 * (1 - max_differing_share)),
-                     .rows = plates_rows(results),
-                     .findings = plates_findings(results),
-                     .plots = plates_plots(results)};
+  StudyReport report{
+      .study = "plates",
+      .title = "Transfer learning on photographs of plates",
+      .machine = report_facts(),
+      .introduction = fmt::format(
+          "{} rendered photographs of clean and dirty plates ({}×{}) are split into {} for "
+          "training and {} for validation. ResNet-18 with {} weights, frozen except for a new "
+          "last layer, is trained on {}×{} crops for {} with batch size {} (Adam, "
+          "learning rate 0.001, multiplied by 0.1 every 7 epochs) and validated after each. "
+          "The model file is written, loaded again, and used to classify {} test plates. "
+          "Times are for the whole flow; “an epoch” includes its validation, median over all "
+          "epochs. “augment” is the time the steps waited for images; on the CPU, workers "
+          "prepare them in parallel. “forward”, “backward” and “update” divide the step time, "
+          "which processes several steps of the frozen layers at once, in the proportions of "
+          "{} steps that were measured one by one. “other” is the rest: splitting the folder, "
+          "making the network, writing and reading the model file. A GPU is initialized "
+          "before the clock starts. Every device must give the same prediction as the first for at least "
+          "{:.0f} % of the test plates, and the file must give the outputs of the trained "
+          "model.",
+          2 * flow.images_per_class, flow.photo_size, flow.photo_size, results.front().train,
+          results.front().validation, flow.pretrained.empty() ? "random" : "pretrained", flow.image_size,
+          flow.image_size, epochs_text(flow.epochs), flow.batch_size, flow.test_images, counted_steps,
+          100 * (1 - max_differing_share)),
+      .rows = plates_rows(results),
+      .findings = plates_findings(results),
+      .plots = plates_plots(results)};
   report.versions = {{"cpu", "the whole flow on all CPU cores"},
                      {"cuda", "decoding on the CPU, everything else on the GPU"}};
   if (flow.pretrained.empty())

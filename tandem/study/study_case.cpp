@@ -191,9 +191,10 @@ void check_fits(const std::string& study, const std::string& name, double elemen
 void bound_shares(std::vector<StudyRow>& rows) {
   std::map<std::string, double> best;
   for (const StudyRow& row : rows)
-    if (row.figures["share_of_peak"] && row.value("min_ms") > 0)
-      best[row.device] = std::max(best[row.device],
-                                  row.value("share_of_peak") * row.value("median_ms") / row.value("min_ms"));
+    if (const double min_ms = row.figures["min_ms"].value_or(row.value("median_ms"));
+        row.figures["share_of_peak"] && min_ms > 0)
+      best[row.device] =
+          std::max(best[row.device], row.value("share_of_peak") * row.value("median_ms") / min_ms);
   for (StudyRow& row : rows)
     if (row.figures["share_of_peak"]) *row.figures["share_of_peak"] /= std::max(best[row.device], 1.0);
 }

@@ -54,6 +54,15 @@ TEST(Html, CasesOfOneRow_AreAColumn) {
   EXPECT_EQ(count(html, "<td>1000×1000 i32</td>"), 1);
 }
 
+TEST(Html, PlotOfManyBars_IsNotPrinted) {
+  StudyReport report = sample_report();
+  report.plots = {{.title = "bars", .kind = PlotKind::bars, .categories = {"a", "b", "c", "d"}}};
+  report.plots[0].series.resize(4, {.name = "version", .x = {}, .y = {1, 2, 3, 4}});
+  EXPECT_EQ(count(html_page(std::vector{report}, "Report"), "<figure class=\"long\">"), 0);
+  report.plots[0].series.push_back(report.plots[0].series[0]);
+  EXPECT_EQ(count(html_page(std::vector{report}, "Report"), "<figure class=\"long\">"), 1);
+}
+
 TEST(Html, WideTable_PrintedOverBothColumns) {
   StudyReport report = sample_report();
   EXPECT_EQ(count(html_page(std::vector{report}, "Report"), "<div class=\"scroll wide\""), 1);

@@ -58,6 +58,16 @@ TEST(Timing, MedianOfEvenCount_IsMeanOfTheTwoInTheMiddle) {
   EXPECT_EQ(timing_of({7}).median_ms, 7);
 }
 
+TEST(Timing, SingleTime_HasNoSpread) {
+  StudyRow row;
+  set_times(row, timing_of({2}));
+  EXPECT_EQ(row.figures["median_ms"], 2);
+  EXPECT_FALSE(row.figures["min_ms"] || row.figures["max_ms"]);
+  set_times(row, timing_of({3, 1}));
+  EXPECT_EQ(row.figures["min_ms"], 1);
+  EXPECT_EQ(row.figures["max_ms"], 3);
+}
+
 TEST(Repetitions, LongRun_IsRepeatedLessButAtLeastTwice) {
   const MeasureOptions options{.budget_ms = 500, .min_repetitions = 5, .max_repetitions = 50, .max_ms = 4000};
   EXPECT_EQ(repetitions_for(options, 1), 50);
