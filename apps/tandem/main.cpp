@@ -82,6 +82,7 @@ int main(int argc, char** argv) {
   tandem::set_help(app);
   tandem::Action action;
   tandem::add_augment_command(app, action);
+  tandem::add_compare_command(app, action, command_line(argc, argv));
   tandem::add_devices_command(app, action);
   tandem::add_eval_command(app, action);
   tandem::add_fetch_command(app, action);

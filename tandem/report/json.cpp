@@ -6,7 +6,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "tandem/core/check.h"
 #include "tandem/report/study_rows.h"
+#include "tandem/text/utf8.h"
 
 namespace tandem {
 namespace {
@@ -65,7 +67,57 @@ std::string dump(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
+void read_field(const Json& value, const StudyField& field, StudyRow& row) {
+  if (const auto* const text = std::get_if<std::string StudyRow::*>(&field.member))
+    row.** text = value.get<std::string>();
+  else if (const auto* const count = std::get_if<std::optional<int> StudyRow::*>(&field.member))
+    row.** count = value.get<int>();
+  else if (const auto* const flag = std::get_if<bool StudyRow::*>(&field.member))
+    row.** flag = value.get<bool>();
+  else
+    row.figures.set(field.key, value.get<double>());
+}
+
+StudyRow parse_row(const Json& object) {
+  StudyRow row;
+  for (const StudyField& field : study_fields)
+    if (const auto value = object.find(std::string(field.key)); value != object.end())
+      read_field(*value, field, row);
+  return row;
+}
+
+std::vector<Fact> parse_facts(const Json& object, const char* key) {
+  std::vector<Fact> facts;
+  if (const auto found = object.find(key); found != object.end())
+    for (const auto& [name, value] : found->items()) facts.push_back({name, value.get<std::string>()});
+  return facts;
+}
+
+StudyReport parse_study(const Json& object) {
+  StudyReport report;
+  report.study = object.at("study").get<std::string>();
+  report.machine = parse_facts(object, "machine");
+  report.provenance = parse_facts(object, "provenance");
+  report.versions = parse_facts(object, "versions");
+  for (const Json& row : object.at("rows")) report.rows.push_back(parse_row(row));
+  return report;
+}
+
 }  // namespace
+
+std::vector<StudyReport> parse_studies(std::string_view text, const std::string& name) {
+  std::vector<StudyReport> reports;
+  try {
+    const Json all = Json::parse(text);
+    if (all.contains("studies"))
+      for (const Json& study : all["studies"]) reports.push_back(parse_study(study));
+    else
+      reports.push_back(parse_study(all));
+  } catch (const Json::exception&) {
+    fail("[compare] {}: expected the JSON of a study, got something else", one_line(name));
+  }
+  return reports;
+}
 
 std::string to_json_text(const StudyReport& report) {
   return dump(study_json(report));

@@ -37,6 +37,9 @@ class Figures {
   std::optional<double>& operator[](Figure figure) { return values_[figure.key]; }
   std::optional<double> operator[](Figure figure) const { return find(figure.key); }
 
+  // `key` is that of a StudyField.
+  void set(std::string_view key, double value) { values_[key] = value; }
+
   std::optional<double> find(std::string_view key) const {
     const auto found = values_.find(key);
     return found == values_.end() ? std::nullopt : found->second;

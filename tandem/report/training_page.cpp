@@ -35,24 +35,6 @@ tr.best td{font-weight:650}.on-paper{display:none}
 // More rows than this are thinned out on paper.
 constexpr std::size_t max_printed_epochs = 40;
 
-std::string decimals(double value, int digits) {
-  if (!std::isfinite(value)) return "–";
-  return std::abs(value) < 1e6 ? fmt::format("{:.{}f}", value, digits) : fmt::format("{:.3g}", value);
-}
-
-std::string rate(double samples_per_second) {
-  if (!std::isfinite(samples_per_second) || std::abs(samples_per_second) > 1e15) return "–";
-  return format_count(std::llround(samples_per_second));
-}
-
-std::string duration(double seconds) {
-  if (!std::isfinite(seconds) || seconds < 0 || seconds > 1e9) return "–";
-  if (seconds < 60) return fmt::format("{:.{}f} s", seconds, seconds < 10 ? 2 : 1);
-  const auto total = static_cast<std::int64_t>(std::llround(seconds));
-  if (total < 3600) return fmt::format("{} min {:02} s", total / 60, total % 60);
-  return fmt::format("{} h {:02} min", total / 3600, total / 60 % 60);
-}
-
 std::string paragraph(const std::string& text) {
   return fmt::format("<p>{}</p>\n", escape_html(text));
 }
@@ -114,14 +96,14 @@ std::string epoch_table(const TrainingReport& report) {
     html += record.epoch == report.best_epoch ? "<tr class=\"best\">"
             : printed                         ? "<tr>"
                                               : "<tr class=\"left-out\">";
-    std::vector<std::string> cells{fmt::format("{}", record.epoch), decimals(record.train_loss, 4),
-                                   percent(record.train_accuracy), decimals(record.val_loss, 4),
+    std::vector<std::string> cells{fmt::format("{}", record.epoch), format_decimals(record.train_loss, 4),
+                                   percent(record.train_accuracy), format_decimals(record.val_loss, 4),
                                    percent(record.val_accuracy)};
-    for (const NamedFigure& metric : record.metrics) cells.push_back(decimals(metric.value, 4));
+    for (const NamedFigure& metric : record.metrics) cells.push_back(format_decimals(metric.value, 4));
     cells.push_back(std::isfinite(record.learning_rate) ? fmt::format("{:.4g}", record.learning_rate) : "–");
-    cells.push_back(duration(record.seconds));
-    cells.push_back(duration(record.waited_seconds));
-    cells.push_back(rate(record.samples_per_second));
+    cells.push_back(format_duration(record.seconds));
+    cells.push_back(format_duration(record.waited_seconds));
+    cells.push_back(format_rounded(record.samples_per_second));
     for (const std::string& cell : cells) html += fmt::format("<td class=\"number\">{}</td>", cell);
     html += "</tr>\n";
   }
@@ -158,10 +140,10 @@ std::string headline_html(const TrainingReport& report, const Confusion& all) {
   if (all.images > 0)
     add(format_count(all.images - all.correct),
         fmt::format("wrong of {} {} images", format_count(all.images), report.test_name));
-  if (std::isfinite(report.test_loss)) add(decimals(report.test_loss, 4), report.test_name + " loss");
+  if (std::isfinite(report.test_loss)) add(format_decimals(report.test_loss, 4), report.test_name + " loss");
   if (!report.epochs.empty())
     add(fmt::format("{}", report.epochs.size()), report.epochs.size() == 1 ? "epoch" : "epochs");
-  if (std::isfinite(report.total_seconds)) add(duration(report.total_seconds), "training time");
+  if (std::isfinite(report.total_seconds)) add(format_duration(report.total_seconds), "training time");
   return html.empty() ? html : fmt::format("<div class=\"headline\">\n{}</div>\n", html);
 }
 

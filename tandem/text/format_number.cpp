@@ -76,6 +76,24 @@ std::string format_count(std::int64_t count) {
   return text;
 }
 
+std::string format_decimals(double value, int digits) {
+  if (!std::isfinite(value)) return "–";
+  return std::abs(value) < 1e6 ? fmt::format("{:.{}f}", value, digits) : fmt::format("{:.3g}", value);
+}
+
+std::string format_rounded(double value) {
+  if (!std::isfinite(value) || std::abs(value) > 1e15) return "–";
+  return format_count(std::llround(value));
+}
+
+std::string format_duration(double seconds) {
+  if (!std::isfinite(seconds) || seconds < 0 || seconds > 1e9) return "–";
+  if (seconds < 60) return fmt::format("{:.{}f} s", seconds, seconds < 10 ? 2 : 1);
+  const auto total = static_cast<std::int64_t>(std::llround(seconds));
+  if (total < 3600) return fmt::format("{} min {:02} s", total / 60, total % 60);
+  return fmt::format("{} h {:02} min", total / 3600, total / 60 % 60);
+}
+
 std::string format_ms_range(double low_ms, double high_ms) {
   if (!std::isfinite(low_ms) || !std::isfinite(high_ms)) return not_a_value;
   const Scale scale = time_scale(high_ms);

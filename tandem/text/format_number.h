@@ -16,6 +16,15 @@ std::string format_number(double value, Unit unit = Unit::none);
 // An integer with thousands separators: "60,000".
 std::string format_count(std::int64_t count);
 
+// "0.6931": so many decimals, three significant digits from a million on.
+std::string format_decimals(double value, int digits);
+
+// "62,894": rounded to an integer.
+std::string format_rounded(double value);
+
+// "4.21 s", "3 min 05 s", "2 h 10 min".
+std::string format_duration(double seconds);
+
 // "410–452 µs", or "177 µs–12.3 ms" when the two ends need different units.
 std::string format_ms_range(double low_ms, double high_ms);
 

@@ -32,6 +32,7 @@ struct RunFolder {
   std::filesystem::path data() const { return path / "data.json"; }  // what it trains on (data_list.h)
   std::filesystem::path bad_images() const { return path / "bad-images.csv"; }
   std::filesystem::path report() const { return path / "report.html"; }
+  std::filesystem::path report_json() const { return path / "report.json"; }
 };
 
 // Throws Error if `path` is not empty and the run is not resumed, and if another run writes to it.

@@ -10,6 +10,7 @@
 #include "tandem/core/check.h"
 #include "tandem/core/write_file.h"
 #include "tandem/report/csv.h"
+#include "tandem/report/training_json.h"
 #include "tandem/report/training_page.h"
 
 namespace tandem {
@@ -94,6 +95,7 @@ bool RunLog::write_bad_images(std::span<const SkippedSample> bad) {
 
 void RunLog::write_report(const TrainingReport& report) const {
   write_file("train", folder_.report(), training_page(report));
+  write_file("train", folder_.report_json(), to_json_text(report));
 }
 
 }  // namespace tandem

@@ -1,5 +1,5 @@
-// What a run writes for people and their tools: log.csv, steps.csv, TensorBoard events, bad-images.csv and
-// report.html.
+// What a run writes for people and their tools: log.csv, steps.csv, TensorBoard events, bad-images.csv,
+// report.html and report.json.
 #pragma once
 
 #include <cstdint>

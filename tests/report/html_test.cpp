@@ -11,14 +11,6 @@
 namespace tandem {
 namespace {
 
-// The body is well-formed XML too, so the same check applies.
-std::string body_fault(const std::string& html) {
-  const std::size_t from = html.find("<body>");
-  const std::size_t to = html.find("</body>");
-  if (from == std::string::npos || to == std::string::npos) return "no body";
-  return xml_fault(std::string_view(html).substr(from, to + 7 - from));
-}
-
 TEST(Html, IsOneSelfContainedWellFormedFile) {
   const std::vector<StudyReport> reports{sample_report()};
   const std::string html = html_page(reports, "Report");

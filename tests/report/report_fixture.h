@@ -126,4 +126,12 @@ inline bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
+// The body is well-formed XML too, so the same check applies.
+inline std::string body_fault(const std::string& html) {
+  const std::size_t from = html.find("<body>");
+  const std::size_t to = html.find("</body>");
+  if (from == std::string::npos || to == std::string::npos) return "no body";
+  return xml_fault(std::string_view(html).substr(from, to + 7 - from));
+}
+
 }  // namespace tandem

@@ -1,0 +1,139 @@
+#include "tandem/report/training_json.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "tandem/core/check.h"
+#include "tandem/text/utf8.h"
+
+namespace tandem {
+namespace {
+
+using Json = nlohmann::ordered_json;  // keeps the keys in reading order
+
+// The figures of an epoch, by their keys, which are the columns of log.csv.
+struct EpochField {
+  const char* key;
+  double EpochRecord::*member;
+};
+constexpr EpochField epoch_fields[] = {
+    {"train_loss", &EpochRecord::train_loss},
+    {"train_accuracy", &EpochRecord::train_accuracy},
+    {"val_loss", &EpochRecord::val_loss},
+    {"val_accuracy", &EpochRecord::val_accuracy},
+    {"learning_rate", &EpochRecord::learning_rate},
+    {"seconds", &EpochRecord::seconds},
+    {"samples_per_second", &EpochRecord::samples_per_second},
+    {"waited_seconds", &EpochRecord::waited_seconds},
+};
+
+struct ReportField {
+  const char* key;
+  double TrainingReport::*member;
+};
+constexpr ReportField report_fields[] = {{"test_accuracy", &TrainingReport::test_accuracy},
+                                         {"test_loss", &TrainingReport::test_loss},
+                                         {"total_seconds", &TrainingReport::total_seconds}};
+
+void set(Json& object, const char* key, double value) {
+  if (std::isfinite(value)) object[key] = value;
+}
+
+Json facts_json(const std::vector<Fact>& facts) {
+  Json object = Json::object();
+  for (const Fact& fact : facts) object[fact.name] = fact.value;
+  return object;
+}
+
+std::vector<Fact> parse_facts(const Json& object) {
+  std::vector<Fact> facts;
+  for (const auto& [name, value] : object.items()) facts.push_back({name, value.get<std::string>()});
+  return facts;
+}
+
+Json epoch_json(const EpochRecord& record) {
+  Json object{{"epoch", record.epoch}};
+  for (const EpochField& field : epoch_fields) set(object, field.key, record.*field.member);
+  if (record.val_count > 0) object["val_images"] = record.val_count;
+  for (const NamedFigure& metric : record.metrics) set(object["metrics"], metric.name.c_str(), metric.value);
+  return object;
+}
+
+EpochRecord parse_epoch(const Json& object) {
+  EpochRecord record;
+  record.epoch = object.at("epoch").get<int>();
+  for (const EpochField& field : epoch_fields) record.*field.member = object.value(field.key, not_measured);
+  record.val_count = object.value("val_images", std::int64_t{0});
+  if (const auto metrics = object.find("metrics"); metrics != object.end() && metrics->is_object())
+    for (const auto& [name, value] : metrics->items()) record.metrics.push_back({name, value.get<double>()});
+  return record;
+}
+
+Json confusion_json(const TrainingReport& report) {
+  expect(report.confusion.size() % std::max<std::size_t>(report.classes.size(), 1) == 0);
+  Json rows = Json::array();
+  const auto classes = static_cast<std::ptrdiff_t>(report.classes.size());
+  for (auto row = report.confusion.begin(); row != report.confusion.end(); row += classes)
+    rows.push_back(std::vector(row, row + classes));
+  return rows;
+}
+
+TrainingReport parse_report(const Json& object) {
+  TrainingReport report;
+  report.title = object.at("title").get<std::string>();
+  report.command = object.at("command").get<std::string>();
+  report.facts = parse_facts(object.at("facts"));
+  report.provenance = parse_facts(object.at("provenance"));
+  report.val_name = object.at("val_name").get<std::string>();
+  report.test_name = object.at("test_name").get<std::string>();
+  report.chosen_on = object.at("chosen_on").get<std::string>();
+  report.best_epoch = object.at("kept_epoch").get<int>();
+  for (const ReportField& field : report_fields) report.*field.member = object.value(field.key, not_measured);
+  report.warnings = object.at("warnings").get<std::vector<std::string>>();
+  report.classes = object.at("classes").get<std::vector<std::string>>();
+  for (const Json& row : object.at("confusion"))
+    for (const Json& count : row) report.confusion.push_back(count.get<std::int64_t>());
+  for (const Json& epoch : object.at("epochs")) report.epochs.push_back(parse_epoch(epoch));
+  return report;
+}
+
+}  // namespace
+
+std::string to_json_text(const TrainingReport& report) {
+  Json object{{"title", report.title},
+              {"command", report.command},
+              {"facts", facts_json(report.facts)},
+              {"provenance", facts_json(report.provenance)},
+              {"val_name", report.val_name},
+              {"test_name", report.test_name},
+              {"chosen_on", report.chosen_on},
+              {"kept_epoch", report.best_epoch}};
+  for (const ReportField& field : report_fields) set(object, field.key, report.*field.member);
+  if (!report.confusion.empty())
+    object["test_images"] =
+        std::accumulate(report.confusion.begin(), report.confusion.end(), std::int64_t{0});
+  object["warnings"] = report.warnings;
+  object["classes"] = report.classes;
+  object["confusion"] = confusion_json(report);
+  object["epochs"] = Json::array();
+  for (const EpochRecord& record : report.epochs) object["epochs"].push_back(epoch_json(record));
+  return object.dump(-1, ' ', false, Json::error_handler_t::replace) +
+         '\n';  // on one line: a matrix has many counts
+}
+
+TrainingReport parse_training_report(std::string_view text, const std::string& name) {
+  TrainingReport report;
+  try {
+    report = parse_report(Json::parse(text));
+  } catch (const Json::exception&) {
+    fail("[compare] {}: expected the report of a training run, got something else", one_line(name));
+  }
+  check(report.confusion.empty() || report.confusion.size() == report.classes.size() * report.classes.size(),
+        "[compare] {}: expected a confusion matrix of {} classes, got {} counts", one_line(name),
+        report.classes.size(), report.confusion.size());
+  return report;
+}
+
+}  // namespace tandem
