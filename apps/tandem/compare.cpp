@@ -88,10 +88,14 @@ void add_compare_command(CLI::App& app, Action& action, const std::string& comma
       ->required()
       ->expected(2, static_cast<int>(max_compared))
       ->type_name("");
-  command->add_option("--html", flags->html, "Also write a page with curves and all epochs, works offline")
-      ->type_name("FILE");
-  add_json_flag(*command, flags->json, "JSON to a file, or instead of the tables");
-  command->callback([flags, &action, command_line] {
+  auto* html =
+      command
+          ->add_option("--html", flags->html, "Also write a page with curves and all epochs, works offline")
+          ->type_name("FILE");
+  auto* json = add_json_flag(*command, flags->json, "JSON to a file, or instead of the tables");
+  command->callback([flags, html, json, &action, command_line] {
+    if (is_stdout(flags->json) && is_stdout(flags->html))
+      throw CLI::ExcludesError(json->get_name() + " -", html->get_name() + " -");
     action = [flags, command_line] { return run(*flags, command_line); };
   });
 }

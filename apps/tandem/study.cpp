@@ -13,6 +13,7 @@
 #include "apps/tandem/terminal.h"
 #include "tandem/core/check.h"
 #include "tandem/core/clock.h"
+#include "tandem/data/loader/worker_kind.h"
 #include "tandem/report/html.h"
 #include "tandem/report/json.h"
 #include "tandem/report/provenance.h"
@@ -29,7 +30,7 @@ namespace {
 struct Flags {
   std::string name, json, html, data, device = "auto", pretrained = "auto";
   std::vector<std::string> cases, versions;
-  std::vector<int> threads;
+  std::vector<int> threads, workers;
   std::uint64_t seed = 1;
   std::int64_t epochs = 0, seeds = 0;
   double time_limit_s = 300;
@@ -40,6 +41,7 @@ StudyOptions to_options(const Flags& flags) {
   StudyOptions options{.quick = flags.quick,
                        .cases = flags.cases,
                        .threads = flags.threads,
+                       .workers = flags.workers,
                        .seed = flags.seed,
                        .epochs = flags.epochs,
                        .seeds = flags.seeds,
@@ -154,6 +156,13 @@ void add_study_command(CLI::App& app, Action& action, const std::string& command
           ->delimiter(',')
           ->allow_extra_args(false)
           ->check(whole_number_check(1, 4096));
+  auto* workers = command
+                      ->add_option("--workers", flags->workers,
+                                   "workers: numbers of workers, such as 8,16,32; default: 1, 2, 4, … CPUs")
+                      ->type_name("COUNTS")
+                      ->delimiter(',')
+                      ->allow_extra_args(false)
+                      ->check(whole_number_check(1, max_workers));
   command->add_option("--seed", flags->seed, "Seed of the random inputs")
       ->type_name("N")
       ->capture_default_str()
@@ -188,23 +197,22 @@ void add_study_command(CLI::App& app, Action& action, const std::string& command
       command
           ->add_option("--html", flags->html, "Write a report with plots as one offline HTML file, - as well")
           ->type_name("FILE");
-  command->callback(
-      [flags, versions, threads, epochs, seeds, data, pretrained, json, html, command_line, &action] {
-        if (is_stdout(flags->json) && is_stdout(flags->html))
-          throw CLI::ExcludesError(json->get_name() + " -", html->get_name() + " -");
-        if (flags->name == "all" && !flags->cases.empty())
-          throw CLI::ExcludesError("--cases", "the study all");
-        const std::string study = "the study " + flags->name;
-        for (const CLI::Option* option : {versions, threads, epochs, seeds, data, pretrained}) {
-          if (option->empty() || flags->name == "all") continue;
-          if (!studies().get(flags->name).reads(option->get_single_name()))
-            throw CLI::ExcludesError(option->get_name(), study);
-        }
-        flags->cases = join_cases(flags->cases);
-        for (const std::string& text : flags->cases)
-          as_usage("--cases", [&] { check_case(studies().get(flags->name), text); });
-        action = [flags, command_line] { return run(*flags, command_line); };
-      });
+  command->callback([flags, versions, threads, workers, epochs, seeds, data, pretrained, json, html,
+                     command_line, &action] {
+    if (is_stdout(flags->json) && is_stdout(flags->html))
+      throw CLI::ExcludesError(json->get_name() + " -", html->get_name() + " -");
+    if (flags->name == "all" && !flags->cases.empty()) throw CLI::ExcludesError("--cases", "the study all");
+    const std::string study = "the study " + flags->name;
+    for (const CLI::Option* option : {versions, threads, workers, epochs, seeds, data, pretrained}) {
+      if (option->empty() || flags->name == "all") continue;
+      if (!studies().get(flags->name).reads(option->get_single_name()))
+        throw CLI::ExcludesError(option->get_name(), study);
+    }
+    flags->cases = join_cases(flags->cases);
+    for (const std::string& text : flags->cases)
+      as_usage("--cases", [&] { check_case(studies().get(flags->name), text); });
+    action = [flags, command_line] { return run(*flags, command_line); };
+  });
 }
 
 }  // namespace tandem

@@ -17,6 +17,7 @@ struct StudyOptions {
   std::vector<std::string> cases;  // such as "1000x1000 i32"; empty: the study's default cases
   std::vector<Version> versions;   // empty: all
   std::vector<int> threads;        // thread counts to sweep with `parallel`
+  std::vector<int> workers;        // worker counts for the workers study; empty: 1, 2, 4, … and the CPUs
   std::uint64_t seed = 1;
   std::int64_t epochs = 0;  // for the augment and plates studies; 0: their default
   std::int64_t seeds = 0;   // for the augment study; 0: its default

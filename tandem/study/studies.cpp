@@ -48,6 +48,7 @@ const Registry<Study>& studies() {
                                          .run = study_devices},
                                         {.name = "workers",
                                          .summary = "augmentation with 1, 2, 4, … threads and processes",
+                                         .options = {"workers"},
                                          .run = study_workers},
                                         {.name = "augment",
                                          .summary = "training with and without augmentation",

@@ -25,10 +25,13 @@ namespace {
 
 constexpr std::int64_t batch_size = 16;
 
-// 1, 2, 4, … and the number of CPUs.
-std::vector<int> worker_counts() {
+// Those of the options in increasing order, else 1, 2, 4, … and the number of CPUs.
+std::vector<int> worker_counts(const StudyOptions& options) {
+  std::vector<int> counts = options.workers;
+  std::ranges::sort(counts);
+  counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
+  if (!counts.empty()) return counts;
   const int max_workers = default_worker_count();
-  std::vector<int> counts;
   for (int count = 1; count < max_workers; count *= 2) counts.push_back(count);
   counts.push_back(max_workers);
   return counts;
@@ -76,12 +79,12 @@ class WorkerStudy {
 
   std::vector<StudyRow> rows() {
     for (const WorkerKind kind : {WorkerKind::thread, WorkerKind::process})
-      for (const int count : worker_counts()) add_loading(kind, count);
+      for (const int count : worker_counts(options_)) add_loading(kind, count);
     for (const Device device : options_.devices.empty() ? all_devices() : options_.devices) {
       add_plain_training(device);
       std::optional<double> expected;  // loss of the first epoch
       for (const WorkerKind kind : {WorkerKind::thread, WorkerKind::process})
-        for (const int count : worker_counts()) add_training(device, kind, count, expected);
+        for (const int count : worker_counts(options_)) add_training(device, kind, count, expected);
     }
     return std::move(rows_);
   }
@@ -101,17 +104,23 @@ class WorkerStudy {
     return {.case_name = case_name,
             .version = kind == WorkerKind::thread ? "thread" : "process",
             .device = device.to_string(),
-            .workers = count};
+            .workers = count,
+            .note = count > usable_cpus() ? "oversubscribed" : ""};
   }
 
   // Fills in the figures of one epoch; a wrong row gets none.
   void finish(StudyRow row, const Timing& timing) {
     set_times(row, timing);
     row.figures["samples_per_s"] = 1e3 * static_cast<double>(plan_.samples) / timing.median_ms;
-    for (const StudyRow& other : rows_)
-      if (other.case_name == row.case_name && other.version == row.version && other.workers == 1)
-        row.figures["efficiency"] = row.value("samples_per_s") / other.value("samples_per_s") / *row.workers;
-    if (row.workers == 1) row.figures["efficiency"] = 1;
+    if (row.workers) {
+      const auto same = [&](const StudyRow& other) {
+        return other.case_name == row.case_name && other.version == row.version;
+      };
+      const auto fewest = std::ranges::find_if(rows_, same);
+      const StudyRow& base = fewest == rows_.end() ? row : *fewest;
+      row.figures["efficiency"] =
+          row.value("samples_per_s") / *row.workers * *base.workers / base.value("samples_per_s");
+    }
     if (!row.agrees) {
       set_times(row, not_timed);
       row.figures["samples_per_s"] = row.figures["efficiency"] = row.figures["waited_ms"] = std::nullopt;
@@ -209,21 +218,21 @@ class WorkerStudy {
 StudyReport study_workers(const StudyOptions& options) {
   StudyProgress progress(options);
   WorkerStudy study(options, progress);
-  StudyReport report{
-      .study = "workers",
-      .title = "Augmentation with 1, 2, 4, … workers",
-      .machine = report_facts(),
-      .introduction = fmt::format("{} synthetic 28×28 digits are augmented ({}) by threads or processes: "
-                                  "first as fast as possible, then while training 784,200,10 with sigmoid "
-                                  "activations and batch size {}. Times are per epoch; “waited” is how long "
-                                  "the trainer waited for images, “efficiency” the images per second and "
-                                  "worker, relative to one worker. Before measuring, the SHA-256 of all "
-                                  "batches of an epoch must be the same for every number and kind of "
-                                  "workers, and so must the loss of the first training epoch.",
-                                  format_count(study.samples()), to_string(digits_recipe()), batch_size),
-      .rows = study.rows(),
-      .findings = {},
-      .plots = {}};
+  StudyReport report{.study = "workers",
+                     .title = "Augmentation with 1, 2, 4, … workers",
+                     .machine = report_facts(),
+                     .introduction = fmt::format(
+                         "{} synthetic 28×28 digits are augmented ({}) by threads or processes: "
+                         "first as fast as possible, then while training 784,200,10 with sigmoid "
+                         "activations and batch size {}. Times are per epoch; “waited” is how long "
+                         "the trainer waited for images, “efficiency” the images per second and "
+                         "worker, relative to the fewest workers. Before measuring, the SHA-256 of all "
+                         "batches of an epoch must be the same for every number and kind of "
+                         "workers, and so must the loss of the first training epoch.",
+                         format_count(study.samples()), to_string(digits_recipe()), batch_size),
+                     .rows = study.rows(),
+                     .findings = {},
+                     .plots = {}};
   report.versions = {{"thread", "workers are threads of this process"},
                      {"process", "workers are processes of their own, connected by shared memory"},
                      {"plain", "training without augmentation and without workers"}};

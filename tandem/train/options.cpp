@@ -224,7 +224,6 @@ TrainField optional_text(const char* key, std::optional<T> FitOptions::*member, 
 }
 
 int parse_worker_count(const std::string& given) {
-  constexpr int max_workers = 1024;
   int count = -1;
   const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), count);
   const bool whole = error == std::errc{} && end == given.data() + given.size();

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tandem/core/parallel.h"
 #include "tandem/data/loader/loader.h"
 #include "tandem/study/worker_findings.h"
 
@@ -31,6 +32,21 @@ TEST(StudyWorkers, EveryWorkerCountAndKind_GivesSameBatches) {
   EXPECT_EQ(report.rows[loading / 2 - 1].workers, default_worker_count());
   EXPECT_EQ(report.findings.size(), 5u);
   EXPECT_GE(report.plots.size(), 2u);
+}
+
+TEST(StudyWorkers, OwnCounts_AreMeasuredInOrder) {
+  const StudyReport report = study_workers(
+      {.quick = true, .devices = {cpu_device}, .workers = {3, 2, 3}, .program = TANDEM_PROGRAM});
+  std::vector<int> counts;
+  for (const StudyRow& row : report.rows) {
+    EXPECT_TRUE(row.agrees);
+    if (row.case_name == loading_case) counts.push_back(*row.workers);
+    if (row.workers == 2) {
+      EXPECT_EQ(row.figures["efficiency"], 1);
+    }
+    EXPECT_EQ(row.note, row.workers.value_or(0) > usable_cpus() ? "oversubscribed" : "");
+  }
+  EXPECT_EQ(counts, (std::vector<int>{2, 3, 2, 3}));
 }
 
 }  // namespace

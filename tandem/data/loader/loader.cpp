@@ -15,7 +15,7 @@
 namespace tandem {
 namespace {
 
-constexpr int max_workers = 1024, max_prefetch = 4096;
+constexpr int max_prefetch = 4096;
 
 // Blocks are whole batches: large enough that synchronization costs nothing compared with filling a block,
 // small enough that the ring stays in the caches and the first block is ready soon.
