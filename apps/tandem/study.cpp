@@ -158,10 +158,11 @@ void add_study_command(CLI::App& app, Action& action, const std::string& command
           ->check(whole_number_check(1, 4096));
   auto* workers = command
                       ->add_option("--workers", flags->workers,
-                                   "workers: numbers of workers, such as 8,16,32; default: 1, 2, 4, … CPUs")
+                                   "workers: how many, such as 8,16,32; default: 1, 2, 4, … CPUs")
                       ->type_name("COUNTS")
                       ->delimiter(',')
                       ->allow_extra_args(false)
+                      ->group(rare_group)
                       ->check(whole_number_check(1, max_workers));
   command->add_option("--seed", flags->seed, "Seed of the random inputs")
       ->type_name("N")
