@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <set>
 
 #include "tandem/report/comparison.h"
 #include "tandem/report/interval.h"
@@ -30,6 +31,13 @@ const EpochRecord* kept_epoch(const TrainingReport& report) {
 
 std::int64_t test_images(const TrainingReport& report) {
   return std::accumulate(report.confusion.begin(), report.confusion.end(), std::int64_t{0});
+}
+
+// The test images of each class: those of other data differ, even if they are as many.
+std::vector<std::int64_t> class_counts(const TrainingReport& report) {
+  std::vector<std::int64_t> counts(report.classes.size());
+  for (std::size_t i = 0; i < report.confusion.size(); ++i) counts[i / counts.size()] += report.confusion[i];
+  return counts;
 }
 
 struct Spread {
@@ -57,6 +65,13 @@ template <class Key>
 bool same_for_all(Runs runs, const Key& key) {
   return std::all_of(runs.begin(), runs.end(),
                      [&](const ComparedRun& run) { return key(run) == key(runs[0]); });
+}
+
+// What the figures after each epoch were measured on: the test images if a run had no others.
+std::string measured_on(Runs runs) {
+  return same_for_all(runs, [](const ComparedRun& run) { return run.report.val_name; })
+             ? runs[0].report.val_name
+             : "validation or test";
 }
 
 // ---- tables
@@ -97,7 +112,7 @@ std::vector<ComparisonRow> result_rows(Runs runs) {
                                                : "–";
   });
   add("test loss", [](const TrainingReport& report) { return format_decimals(report.test_loss, 4); });
-  add("validation accuracy", [](const TrainingReport& report) {
+  add(measured_on(runs) + " accuracy of the kept epoch", [](const TrainingReport& report) {
     const EpochRecord* const kept = kept_epoch(report);
     return kept && std::isfinite(kept->val_accuracy) ? format_accuracy(kept->val_accuracy, kept->val_count)
                                                      : "–";
@@ -130,21 +145,22 @@ struct EpochColumn {
   double EpochRecord::*figure;
   std::string (*text)(double);
 };
-constexpr EpochColumn accuracy_column{"accuracy", &EpochRecord::val_accuracy, percent};
+constexpr EpochColumn accuracy_column{" accuracy", &EpochRecord::val_accuracy, percent};
+// A name that begins with a space follows measured_on().
 constexpr EpochColumn all_columns[] = {
     {"training loss", &EpochRecord::train_loss, [](double loss) { return format_decimals(loss, 4); }},
-    {"validation loss", &EpochRecord::val_loss, [](double loss) { return format_decimals(loss, 4); }},
-    {"validation accuracy", &EpochRecord::val_accuracy, percent},
+    {" loss", &EpochRecord::val_loss, [](double loss) { return format_decimals(loss, 4); }},
+    accuracy_column,
     {"time", &EpochRecord::seconds, format_duration},
 };
 
-// One row per epoch of the longest run, one cell per column and run.
+// One row per epoch, one cell per column and run.
 std::vector<ComparisonRow> epoch_rows(Runs runs, std::span<const EpochColumn> columns) {
-  int last = 0;
+  std::set<int> epochs;
   for (const ComparedRun& run : runs)
-    for (const EpochRecord& record : run.report.epochs) last = std::max(last, record.epoch);
+    for (const EpochRecord& record : run.report.epochs) epochs.insert(record.epoch);
   std::vector<ComparisonRow> rows;
-  for (int epoch = 1; epoch <= last; ++epoch) {
+  for (const int epoch : epochs) {
     ComparisonRow row{.cells = {fmt::format("{}", epoch)}};
     for (const EpochColumn& column : columns)
       for (const ComparedRun& run : runs) {
@@ -179,10 +195,17 @@ std::string accuracy_finding(Runs runs) {
     if (std::isfinite(runs[i].report.test_accuracy) && test_images(runs[i].report) > 0) tested.push_back(i);
   if (tested.size() < 2) return {};
   const auto on = [&](std::size_t i) {
-    return fmt::format("{} {} images", format_count(test_images(runs[i].report)), runs[i].report.test_name);
+    return fmt::format("{} {} images of {}", format_count(test_images(runs[i].report)),
+                       runs[i].report.test_name, one_line(value_of(runs[i].options, "data")));
+  };
+  const auto same_images = [&](std::size_t i) {
+    return value_of(runs[i].options, "data") == value_of(runs[tested[0]].options, "data") &&
+           runs[i].report.test_name == runs[tested[0]].report.test_name &&
+           runs[i].report.classes == runs[tested[0]].report.classes &&
+           class_counts(runs[i].report) == class_counts(runs[tested[0]].report);
   };
   for (const std::size_t i : tested)
-    if (on(i) != on(tested[0]) || runs[i].report.classes != runs[tested[0]].report.classes)
+    if (!same_images(i))
       return fmt::format("{} was tested on {}, {} on {}: their accuracies are not compared.",
                          letter_of(tested[0]), on(tested[0]), letter_of(i), on(i));
   const std::size_t best =
@@ -191,7 +214,8 @@ std::string accuracy_finding(Runs runs) {
     return wilson_interval(runs[i].report.test_accuracy, test_images(runs[i].report));
   };
   const auto overlaps = [&](std::size_t i) {
-    return i != best && std::isfinite(runs[i].report.test_accuracy) && interval(i).high >= interval(best).low;
+    return i != best && std::ranges::find(tested, i) != tested.end() &&
+           interval(i).high >= interval(best).low;
   };
   const std::string close = letters(runs, overlaps);
   const std::string figure =
@@ -242,7 +266,7 @@ std::vector<ComparisonRow> thinned(std::vector<ComparisonRow> rows, std::size_t 
 
 std::vector<Plot> curves(Runs runs) {
   std::vector<Plot> plots;
-  const auto add = [&](const char* title, Unit unit, double EpochRecord::*figure) {
+  const auto add = [&](const std::string& title, Unit unit, double EpochRecord::*figure) {
     Plot plot{.title = title, .x_label = "epoch", .y_unit = unit};
     for (std::size_t i = 0; i < runs.size(); ++i) {
       Series series{.name = letter_of(i), .x = {}, .y = {}, .color = static_cast<int>(i)};
@@ -255,9 +279,9 @@ std::vector<Plot> curves(Runs runs) {
     }
     if (!plot.series.empty()) plots.push_back(std::move(plot));
   };
-  add("Validation accuracy", Unit::share, &EpochRecord::val_accuracy);
-  add("Training loss", Unit::none, &EpochRecord::train_loss);
-  add("Validation loss", Unit::none, &EpochRecord::val_loss);
+  add("Accuracy, " + measured_on(runs), Unit::share, &EpochRecord::val_accuracy);
+  add("Loss, training", Unit::none, &EpochRecord::train_loss);
+  add("Loss, " + measured_on(runs), Unit::none, &EpochRecord::val_loss);
   add("Samples per second", Unit::none, &EpochRecord::samples_per_second);
   return plots;
 }
@@ -268,9 +292,8 @@ std::vector<std::string> comparison_findings(Runs runs) {
   std::vector<std::string> findings{option_finding(runs)};
   if (!same_for_all(runs, [](const ComparedRun& run) { return run.data; }))
     findings.push_back(
-        "The runs did not train and validate on the same images: their validation accuracies are not those "
-        "of one "
-        "task.");
+        "The runs did not train and validate on the same images: their accuracies after each "
+        "epoch are not those of one task.");
   findings.push_back(accuracy_finding(runs));
   findings.push_back(time_finding(runs));
   if (!same_for_all(runs, [](const ComparedRun& run) { return value_of(run.report.provenance, "host"); }))
@@ -299,7 +322,7 @@ std::string comparison_text(Runs runs, const TextStyle& style) {
   const std::vector<ComparisonRow> epochs = epoch_rows(runs, std::span(&accuracy_column, 1));
   const std::vector<ComparisonRow> shown = thinned(epochs, max_rows);
   if (!shown.empty()) {
-    text += "Accuracy on the validation images\n";
+    text += fmt::format("Accuracy on the {} images\n", measured_on(runs));
     text += comparison_table_text(with_letters("epoch", runs), shown, Align::right, style);
     if (shown.size() < epochs.size())
       text += fmt::format("{} of {} epochs; --html and --json have all.\n", shown.size(), epochs.size());
@@ -327,7 +350,8 @@ std::string comparison_page(Runs runs, const std::vector<Fact>& made) {
   std::vector<std::string> headers{"epoch"};
   for (const EpochColumn& column : all_columns)
     for (std::size_t i = 0; i < runs.size(); ++i)
-      headers.push_back(fmt::format("{} {}", column.name, letter_of(i)));
+      headers.push_back(
+          fmt::format("{}{} {}", *column.name == ' ' ? measured_on(runs) : "", column.name, letter_of(i)));
   page.sections.push_back(
       {.title = "Epoch by epoch",
        .body_html = "<p>Epochs whose weights a run kept are in bold.</p>\n" +

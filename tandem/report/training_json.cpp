@@ -133,6 +133,8 @@ TrainingReport parse_training_report(std::string_view text, const std::string& n
   check(report.confusion.empty() || report.confusion.size() == report.classes.size() * report.classes.size(),
         "[compare] {}: expected a confusion matrix of {} classes, got {} counts", one_line(name),
         report.classes.size(), report.confusion.size());
+  for (const std::int64_t count : report.confusion)
+    check(count >= 0, "[compare] {}: expected counts of images, got {}", one_line(name), count);
   return report;
 }
 

@@ -102,10 +102,10 @@ std::vector<std::string> findings(Files files, const std::vector<Measurement>& a
     }
     std::string text =
         fmt::format("{} is faster than A in {} of {} measurements", letter_of(f), faster, shared);
-    if (best) text += fmt::format(", at most {} as fast ({})", times_text(*speed(*best, f)), name_of(*best));
+    if (best) text += fmt::format(", up to {} as fast ({})", times_text(*speed(*best, f)), name_of(*best));
     text += fmt::format(", and slower in {}", slower);
     if (worst)
-      text += fmt::format(", at least {} as fast ({})", times_text(*speed(*worst, f)), name_of(*worst));
+      text += fmt::format(", down to {} as fast ({})", times_text(*speed(*worst, f)), name_of(*worst));
     sentences.push_back(text + ".");
   }
   sentences.push_back("≈: the spreads of the repetitions overlap, or the medians differ by less than 5 %.");

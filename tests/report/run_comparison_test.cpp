@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "tandem/core/error.h"
@@ -42,11 +43,11 @@ TrainingReport run_with(double accuracy, std::int64_t images, double epoch_secon
 
 std::vector<ComparedRun> two_runs() {
   return {{.name = "runs/a",
-           .options = {{"lr", "0.5"}, {"seed", "1"}},
+           .options = {{"data", "digits"}, {"lr", "0.5"}, {"seed", "1"}},
            .report = run_with(0.75, 1000, 1),
            .data = "same"},
           {.name = "runs/b",
-           .options = {{"lr", "0.1"}, {"seed", "1"}, {"augment", "flip 0.5"}},
+           .options = {{"data", "digits"}, {"lr", "0.1"}, {"seed", "1"}, {"augment", "flip 0.5"}},
            .report = run_with(0.85, 1000, 2),
            .data = "same"}};
 }
@@ -100,7 +101,7 @@ TEST(TrainingJson, OtherText_ErrorNamesTheFile) {
 TEST(RunComparison, Text_ShowsDifferencesResultsAndEpochs) {
   const std::string text = comparison_text(two_runs(), {.width = 80});
   for (const char* const part :
-       {"A  runs/a\n", "B  runs/b\n", "lr", "0.1", "augment", "flip 0.5", "1 options are equal", "75.00 %",
+       {"A  runs/a\n", "B  runs/b\n", "lr", "0.1", "augment", "flip 0.5", "2 options are equal", "75.00 %",
         "85.00 %", "3.00 s", "6.00 s", "2 of 3", "50.00 %"})
     EXPECT_TRUE(contains(text, part)) << part << "\n" << text;
   EXPECT_FALSE(contains(text, "seed")) << "equal options are left out";
@@ -129,14 +130,37 @@ TEST(RunComparison, OtherData_AccuraciesAreNotCompared) {
   runs[1].report = run_with(0.85, 500, 1);
   runs[1].data = "other";
   const std::string text = all_findings(runs);
-  EXPECT_TRUE(
-      contains(text, "A was tested on 1,000 test images, B on 500 test images: their accuracies are not"))
+  EXPECT_TRUE(contains(text,
+                       "A was tested on 1,000 test images of digits, B on 500 test images of digits: their "
+                       "accuracies are not"))
       << text;
   EXPECT_TRUE(contains(text, "did not train and validate on the same images")) << text;
   EXPECT_FALSE(contains(text, "highest")) << text;
   runs = two_runs();
   runs[1].report.classes = {"dog", "cat"};
   EXPECT_FALSE(contains(all_findings(runs), "highest"));
+  runs = two_runs();
+  runs[1].options[0].value = "mnist";
+  EXPECT_FALSE(contains(all_findings(runs), "highest")) << "as many images, but others";
+  runs = two_runs();
+  runs[1].report.confusion = {800, 100, 50, 50};  // as many images, but more of the second class
+  EXPECT_FALSE(contains(all_findings(runs), "highest"));
+}
+
+TEST(RunComparison, EpochsMeasuredOnTestImages_AreNotCalledValidation) {
+  std::vector<ComparedRun> runs = two_runs();
+  EXPECT_TRUE(contains(comparison_text(runs, {.width = 80}), "Accuracy on the validation images"));
+  for (ComparedRun& run : runs) run.report.val_name = "test";
+  EXPECT_FALSE(contains(comparison_text(runs, {.width = 80}), "validation"));
+  EXPECT_TRUE(contains(comparison_page(runs, {}), "test accuracy A"));
+  runs[0].report.val_name = "validation";
+  EXPECT_TRUE(contains(comparison_text(runs, {.width = 80}), "Accuracy on the validation or test images"));
+}
+
+TEST(RunComparison, EpochFarAway_IsOneRow) {
+  std::vector<ComparedRun> runs = two_runs();
+  runs[0].report.epochs.back().epoch = std::numeric_limits<int>::max();
+  EXPECT_TRUE(contains(comparison_text(runs, {.width = 80}), "\n2147483647"));
 }
 
 TEST(RunComparison, UnfinishedRun_IsNamed) {
@@ -163,7 +187,7 @@ TEST(RunComparison, Page_IsWellFormedAndMarksDifferences) {
   EXPECT_TRUE(contains(html, "runs/&lt;a&gt;"));
   EXPECT_TRUE(contains(html, "<tr class=\"differs\"><td>lr ≠</td><td>0.5</td><td>0.1</td></tr>"));
   EXPECT_TRUE(contains(html, "<tr><td>seed</td><td>1</td><td>1</td></tr>"));
-  EXPECT_TRUE(contains(html, "Validation accuracy"));
+  EXPECT_TRUE(contains(html, "Accuracy, validation"));
   EXPECT_LT(html.find("augment ≠"), html.find("<td>seed</td>"));
 }
 
