@@ -16,6 +16,12 @@ std::string letter_of(std::size_t index) {
   return std::string(1, static_cast<char>('A' + index));
 }
 
+std::vector<std::string> with_letters(const std::string& first, std::size_t count) {
+  std::vector<std::string> all{first};
+  for (std::size_t i = 0; i < count; ++i) all.push_back(letter_of(i));
+  return all;
+}
+
 std::vector<ComparisonRow> compared_facts(const std::vector<std::vector<Fact>>& facts) {
   std::vector<ComparisonRow> rows;
   for (const std::vector<Fact>& one : facts)
@@ -27,8 +33,8 @@ std::vector<ComparisonRow> compared_facts(const std::vector<std::vector<Fact>>& 
       const auto found = std::ranges::find(one, row.cells[0], &Fact::name);
       row.cells.push_back(found == one.end() ? "–" : found->value);
     }
-    row.differs = std::any_of(row.cells.begin() + 2, row.cells.end(),
-                              [&](const std::string& value) { return value != row.cells[1]; });
+    row.marked = std::any_of(row.cells.begin() + 2, row.cells.end(),
+                             [&](const std::string& value) { return value != row.cells[1]; });
   }
   return rows;
 }
@@ -49,7 +55,7 @@ std::string comparison_table_text(const std::vector<std::string>& headers,
   for (const ComparisonRow& row : rows) {
     TableRow cells;
     for (const std::string& text : row.cells)
-      cells.cells.push_back({text, row.differs ? Tone::strong : Tone::plain});
+      cells.cells.push_back({text, row.marked ? Tone::strong : Tone::plain});
     table.rows.push_back(std::move(cells));
   }
   return format_table(table, style);
@@ -63,7 +69,7 @@ std::string comparison_table_html(const std::string& label, const std::vector<st
     html += fmt::format("<th{} scope=\"col\">{}</th>", kind(i), escape_html(headers[i]));
   html += "</tr></thead>\n<tbody>\n";
   for (const ComparisonRow& row : rows) {
-    html += row.differs ? "<tr class=\"differs\">" : "<tr>";
+    html += row.marked ? "<tr class=\"marked\">" : "<tr>";
     for (std::size_t i = 0; i < row.cells.size(); ++i)
       html += fmt::format("<td{}>{}</td>", kind(i), escape_html(row.cells[i]));
     html += "</tr>\n";
@@ -89,7 +95,7 @@ std::string findings_html(const std::vector<std::string>& findings) {
 
 std::string comparison_style() {
   return R"(
-tr.differs td{font-weight:650}.tall{max-height:560px;overflow-y:auto}
+tr.marked td{font-weight:650}.tall{max-height:560px;overflow-y:auto}
 .tall thead th{position:sticky;top:0;background:var(--card);z-index:1}.tall thead th:first-child{z-index:2}
 @media print{.tall{max-height:none}.tall thead th{position:static}}
 )";

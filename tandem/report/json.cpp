@@ -1,12 +1,11 @@
 // nlohmann::json writes the shortest form of a double that parses to the same value, and escapes strings.
 #include "tandem/report/json.h"
 
-#include <fmt/format.h>
-
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "tandem/core/check.h"
+#include "tandem/report/facts_json.h"
 #include "tandem/report/study_rows.h"
 #include "tandem/text/utf8.h"
 
@@ -37,16 +36,6 @@ Json row_json(const StudyRow& row) {
   for (const StudyField& field : study_fields) {
     Json value = std::visit([](const auto& held) { return json_value(held); }, study_value(row, field));
     if (!value.is_null()) object[std::string(field.key)] = std::move(value);
-  }
-  return object;
-}
-
-Json facts_json(const std::vector<Fact>& facts) {
-  Json object = Json::object();
-  for (const Fact& fact : facts) {
-    std::string name = fact.name;  // facts with the same name are all kept, numbered
-    for (int i = 2; object.contains(name); ++i) name = fmt::format("{} {}", fact.name, i);
-    object[name] = fact.value;
   }
   return object;
 }
@@ -86,19 +75,12 @@ StudyRow parse_row(const Json& object) {
   return row;
 }
 
-std::vector<Fact> parse_facts(const Json& object, const char* key) {
-  std::vector<Fact> facts;
-  if (const auto found = object.find(key); found != object.end())
-    for (const auto& [name, value] : found->items()) facts.push_back({name, value.get<std::string>()});
-  return facts;
-}
-
 StudyReport parse_study(const Json& object) {
   StudyReport report;
   report.study = object.at("study").get<std::string>();
-  report.machine = parse_facts(object, "machine");
-  report.provenance = parse_facts(object, "provenance");
-  report.versions = parse_facts(object, "versions");
+  report.machine = parse_facts(object.value("machine", Json::object()));
+  report.provenance = parse_facts(object.value("provenance", Json::object()));
+  report.versions = parse_facts(object.value("versions", Json::object()));
   for (const Json& row : object.at("rows")) report.rows.push_back(parse_row(row));
   return report;
 }

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "tandem/core/check.h"
+#include "tandem/report/facts_json.h"
 #include "tandem/text/utf8.h"
 
 namespace tandem {
@@ -39,18 +40,6 @@ constexpr ReportField report_fields[] = {{"test_accuracy", &TrainingReport::test
 
 void set(Json& object, const char* key, double value) {
   if (std::isfinite(value)) object[key] = value;
-}
-
-Json facts_json(const std::vector<Fact>& facts) {
-  Json object = Json::object();
-  for (const Fact& fact : facts) object[fact.name] = fact.value;
-  return object;
-}
-
-std::vector<Fact> parse_facts(const Json& object) {
-  std::vector<Fact> facts;
-  for (const auto& [name, value] : object.items()) facts.push_back({name, value.get<std::string>()});
-  return facts;
 }
 
 Json epoch_json(const EpochRecord& record) {

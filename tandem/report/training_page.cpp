@@ -115,11 +115,6 @@ std::string epoch_table(const TrainingReport& report) {
 
 // ---- header
 
-const EpochRecord* kept_epoch(const TrainingReport& report) {
-  const auto found = std::ranges::find(report.epochs, report.best_epoch, &EpochRecord::epoch);
-  return found == report.epochs.end() ? nullptr : &*found;
-}
-
 std::string interval_text(double share, std::int64_t count) {
   return count > 0 ? fmt::format(", 95 % interval {}", format_interval(wilson_interval(share, count))) : "";
 }

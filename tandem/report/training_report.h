@@ -47,4 +47,11 @@ struct TrainingReport {
   std::vector<ClassifiedImage> most_confident;  // correct predictions, most confident first
 };
 
+// The epoch whose weights were kept; null if it is unknown.
+inline const EpochRecord* kept_epoch(const TrainingReport& report) {
+  for (const EpochRecord& record : report.epochs)
+    if (record.epoch == report.best_epoch) return &record;
+  return nullptr;
+}
+
 }  // namespace tandem

@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "tandem/report/comparison.h"
-#include "tandem/report/html.h"
+#include "tandem/report/facts_json.h"
 #include "tandem/report/page.h"
 #include "tandem/report/study_rows.h"
 #include "tandem/study/compare_rows.h"
@@ -122,14 +122,8 @@ std::vector<ComparisonRow> machine_rows(Files files) {
                           file.studies[0].provenance.end());
   }
   std::vector<ComparisonRow> rows = compared_facts(facts);
-  std::erase_if(rows, [](const ComparisonRow& row) { return !row.differs; });
+  std::erase_if(rows, [](const ComparisonRow& row) { return !row.marked; });
   return rows;
-}
-
-std::vector<std::string> with_letters(const std::string& first, std::size_t count) {
-  std::vector<std::string> all{first};
-  for (std::size_t i = 0; i < count; ++i) all.push_back(letter_of(i));
-  return all;
 }
 
 std::vector<std::string> file_names(Files files) {
@@ -180,7 +174,7 @@ std::string study_comparison_page(Files files, const std::vector<Fact>& made) {
   if (const std::vector<ComparisonRow> machines = machine_rows(files); !machines.empty())
     page.sections.push_back({.title = "What differs between the machines and builds",
                              .body_html = comparison_table_html(
-                                 "Machines", with_letters("machine and build", files.size()), machines, 99)});
+                                 "Machines", with_letters("machine and build", files.size()), machines)});
   page.footer_html = "<p>Made by Tandem from the files of the studies.</p>";
   return html_page(page);
 }
@@ -188,8 +182,6 @@ std::string study_comparison_page(Files files, const std::vector<Fact>& made) {
 std::string study_comparison_json(Files files, const std::vector<Fact>& made) {
   using Json = nlohmann::ordered_json;
   const std::vector<Measurement> all = measurements(files);
-  Json provenance = Json::object();
-  for (const Fact& fact : made) provenance[fact.name] = fact.value;
   Json rows = Json::array();
   for (const Measurement& one : all) {
     Json medians = Json::array(), speeds = Json::array();
@@ -205,7 +197,7 @@ std::string study_comparison_json(Files files, const std::vector<Fact>& made) {
                     {"median_ms", medians},
                     {"speed", speeds}});
   }
-  const Json object{{"provenance", provenance},
+  const Json object{{"provenance", facts_json(made)},
                     {"files", file_names(files)},
                     {"findings", findings(files, all)},
                     {"rows", rows}};

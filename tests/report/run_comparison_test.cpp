@@ -185,7 +185,7 @@ TEST(RunComparison, Page_IsWellFormedAndMarksDifferences) {
   const std::string html = comparison_page(runs, {{"command", "tandem compare"}});
   EXPECT_EQ(body_fault(html), "");
   EXPECT_TRUE(contains(html, "runs/&lt;a&gt;"));
-  EXPECT_TRUE(contains(html, "<tr class=\"differs\"><td>lr ≠</td><td>0.5</td><td>0.1</td></tr>"));
+  EXPECT_TRUE(contains(html, "<tr class=\"marked\"><td>lr ≠</td><td>0.5</td><td>0.1</td></tr>"));
   EXPECT_TRUE(contains(html, "<tr><td>seed</td><td>1</td><td>1</td></tr>"));
   EXPECT_TRUE(contains(html, "Accuracy, validation"));
   EXPECT_LT(html.find("augment ≠"), html.find("<td>seed</td>"));
