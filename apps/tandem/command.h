@@ -26,6 +26,7 @@ void add_filter_command(CLI::App& app, Action& action);
 // Hidden: prints the man page, shell completion and reference pages, made from the flags of `app`.
 void add_generate_command(CLI::App& app, Action& action);
 void add_inspect_command(CLI::App& app, Action& action);
+void add_new_command(CLI::App& app, Action& action);
 void add_plates_command(CLI::App& app, Action& action);
 void add_predict_command(CLI::App& app, Action& action);
 void add_split_command(CLI::App& app, Action& action);

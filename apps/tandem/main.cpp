@@ -20,6 +20,7 @@
 #include "apps/tandem/version.h"
 #include "tandem/core/check.h"
 #include "tandem/data/loader/worker.h"
+#include "tandem/study/plugin/plugin_host.h"
 #include "tandem/text/message.h"
 #include "tandem/text/utf8.h"
 
@@ -72,6 +73,7 @@ std::string command_line(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   tandem::open_closed_streams();
+  if (const auto status = tandem::run_plugin_if_asked(argc, argv)) return *status;
   if (argc > 1 && std::string_view(argv[1]) == "worker") return tandem::run_worker({argv + 1, argv + argc});
   CLI::App app("Tandem: trains image classifiers on the CPU, on GPUs and on clusters.", "tandem");
   app.set_version_flag("--version", tandem::version_text());
@@ -88,6 +90,7 @@ int main(int argc, char** argv) {
   tandem::add_fetch_command(app, action);
   tandem::add_filter_command(app, action);
   tandem::add_inspect_command(app, action);
+  tandem::add_new_command(app, action);
   tandem::add_plates_command(app, action);
   tandem::add_predict_command(app, action);
   tandem::add_split_command(app, action);

@@ -1,5 +1,6 @@
 // tandem study: checks that all versions of a computation agree, then measures them.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <limits>
@@ -18,6 +19,8 @@
 #include "tandem/report/json.h"
 #include "tandem/report/provenance.h"
 #include "tandem/report/study_text.h"
+#include "tandem/study/plugin/peers.h"
+#include "tandem/study/plugin/plugin_file.h"
 #include "tandem/study/studies.h"
 #include "tandem/text/format_number.h"
 #include "tandem/text/message.h"
@@ -29,7 +32,7 @@ namespace {
 
 struct Flags {
   std::string name, json, html, data, device = "auto", pretrained = "auto";
-  std::vector<std::string> cases, versions;
+  std::vector<std::string> cases, versions, plugins, peers;
   std::vector<int> threads, workers;
   std::uint64_t seed = 1;
   std::int64_t epochs = 0, seeds = 0;
@@ -37,9 +40,23 @@ struct Flags {
   bool quick = false;
 };
 
+// A plugin with a name of its own, compiled if necessary; the command is shown.
+PluginFile prepare(const std::string& source, const StudyOptions& options) {
+  PluginFile plugin = prepare_plugin(source);
+  if (!plugin.command.empty()) print_message("{}\n", plugin.command);
+  const auto is_taken = [&](const std::string& name) {
+    return std::ranges::any_of(all_versions, [&](Version version) { return name_of(version) == name; }) ||
+           std::ranges::any_of(options.plugins, [&](const PluginFile& other) { return other.name == name; });
+  };
+  const std::string stem = plugin.name;
+  for (int i = 2; is_taken(plugin.name); ++i) plugin.name = fmt::format("{}-{}", stem, i);
+  return plugin;
+}
+
 StudyOptions to_options(const Flags& flags) {
   StudyOptions options{.quick = flags.quick,
                        .cases = flags.cases,
+                       .peers = flags.peers,
                        .threads = flags.threads,
                        .workers = flags.workers,
                        .seed = flags.seed,
@@ -50,6 +67,7 @@ StudyOptions to_options(const Flags& flags) {
                        .time_limit_s = flags.time_limit_s};
   if (flags.device != "auto") options.devices = {parse_device(flags.device)};
   for (const std::string& version : flags.versions) options.versions.push_back(parse_version(version));
+  for (const std::string& source : flags.plugins) options.plugins.push_back(prepare(source, options));
   return options;
 }
 
@@ -143,6 +161,19 @@ void add_study_command(CLI::App& app, Action& action, const std::string& command
           ->delimiter(',')
           ->allow_extra_args(false)
           ->check(usage_check([](const std::string& name) { parse_version(name); }));
+  auto* with = command->add_option("--with", flags->plugins, "Your versions of max, xxt or correlation")
+                   ->type_name("FILES")
+                   ->delimiter(',')
+                   ->allow_extra_args(false);
+  auto* peers = command->add_option("--peers", flags->peers, "Libraries to compare with, such as scipy,numba")
+                    ->type_name("NAMES")
+                    ->delimiter(',')
+                    ->allow_extra_args(false)
+                    ->check(usage_check([](const std::string& name) {
+                      const std::vector<std::string> known = known_peers();
+                      check(std::ranges::find(known, name) != known.end(), "expected one of {}, got '{}'{}",
+                            fmt::join(known, ", "), name, did_you_mean(name, known));
+                    }));
   command
       ->add_option("--cases", flags->cases,
                    "Cases, such as \"10x10 i32,4096x512 i32\" or \"784,200,10 batch 16\"")
@@ -174,6 +205,7 @@ void add_study_command(CLI::App& app, Action& action, const std::string& command
                      ->check(whole_number_check(1, 100000));
   auto* seeds = command->add_option("--seeds", flags->seeds, "augment: number of seeds")
                     ->type_name("N")
+                    ->group(rare_group)
                     ->check(whole_number_check(1, 1000));
   auto* data = command
                    ->add_option("--data", flags->data,
@@ -182,7 +214,8 @@ void add_study_command(CLI::App& app, Action& action, const std::string& command
   auto* pretrained = command
                          ->add_option("--pretrained", flags->pretrained,
                                       "plates: initial weights: a PATH, none, or auto (if cached)")
-                         ->type_name("WEIGHTS");
+                         ->type_name("WEIGHTS")
+                         ->group(rare_group);
   command
       ->add_option("--time-limit", flags->time_limit_s,
                    "Seconds per study, then the rest is left out; 0: none")
@@ -198,13 +231,14 @@ void add_study_command(CLI::App& app, Action& action, const std::string& command
       command
           ->add_option("--html", flags->html, "Write a report with plots as one offline HTML file, - as well")
           ->type_name("FILE");
-  command->callback([flags, versions, threads, workers, epochs, seeds, data, pretrained, json, html,
-                     command_line, &action] {
+  command->callback([flags, versions, with, peers, threads, workers, epochs, seeds, data, pretrained, json,
+                     html, command_line, &action] {
     if (is_stdout(flags->json) && is_stdout(flags->html))
       throw CLI::ExcludesError(json->get_name() + " -", html->get_name() + " -");
     if (flags->name == "all" && !flags->cases.empty()) throw CLI::ExcludesError("--cases", "the study all");
     const std::string study = "the study " + flags->name;
-    for (const CLI::Option* option : {versions, threads, workers, epochs, seeds, data, pretrained}) {
+    for (const CLI::Option* option :
+         {versions, with, peers, threads, workers, epochs, seeds, data, pretrained}) {
       if (option->empty() || flags->name == "all") continue;
       if (!studies().get(flags->name).reads(option->get_single_name()))
         throw CLI::ExcludesError(option->get_name(), study);

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "tandem/core/error.h"
 #include "tandem/core/host_memory.h"
 #include "tandem/core/parallel.h"
 #include "tandem/device/stream.h"
@@ -56,6 +57,21 @@ void pin_memory<Backend::cpu>(void*, std::size_t) {}
 
 template <>
 void unpin_memory<Backend::cpu>(void*) noexcept {}
+
+// SharedBuffer is for GPUs only.
+template <>
+void export_memory<Backend::cpu>(void*, std::byte*) {
+  expect(false);
+}
+
+template <>
+void* open_memory<Backend::cpu>(const std::byte*) {
+  expect(false);
+  return nullptr;
+}
+
+template <>
+void close_memory<Backend::cpu>(void*) noexcept {}
 
 template <>
 void* create_stream<Backend::cpu>(Device) {

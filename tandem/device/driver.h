@@ -42,6 +42,14 @@ void pin_memory(void* memory, std::size_t bytes);
 template <Backend B>
 void unpin_memory(void* memory) noexcept;
 
+// Memory of system_allocate() for another process: 64 bytes that describe it, and its address there.
+template <Backend B>
+void export_memory(void* memory, std::byte* handle);
+template <Backend B>
+void* open_memory(const std::byte* handle);
+template <Backend B>
+void close_memory(void* memory) noexcept;
+
 template <Backend B>
 void* create_stream(Device device);
 template <Backend B>

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
 #include <map>
 #include <memory>
 #include <utility>
@@ -189,6 +190,27 @@ void pin_memory<Backend::cuda>(void* memory, std::size_t bytes) {
 template <>
 void unpin_memory<Backend::cuda>(void* memory) noexcept {
   cudaHostUnregister(memory);
+}
+
+template <>
+void export_memory<Backend::cuda>(void* memory, std::byte* handle) {
+  cudaIpcMemHandle_t exported;
+  cuda_check(cudaIpcGetMemHandle(&exported, memory), "cudaIpcGetMemHandle");
+  std::memcpy(handle, &exported, sizeof exported);
+}
+
+template <>
+void* open_memory<Backend::cuda>(const std::byte* handle) {
+  cudaIpcMemHandle_t exported;
+  std::memcpy(&exported, handle, sizeof exported);
+  void* memory = nullptr;
+  cuda_check(cudaIpcOpenMemHandle(&memory, exported, cudaIpcMemLazyEnablePeerAccess), "cudaIpcOpenMemHandle");
+  return memory;
+}
+
+template <>
+void close_memory<Backend::cuda>(void* memory) noexcept {
+  cudaIpcCloseMemHandle(memory);
 }
 
 template <>

@@ -10,14 +10,13 @@
 #include <utility>
 
 #include "tandem/core/check.h"
-#include "tandem/process/launch.h"
 
 namespace tandem {
 
 ChildProcess::ChildProcess(const std::string& program, const std::vector<std::string>& arguments,
-                           const std::vector<std::string>& environment, const std::vector<int>& fds) {
-  const LaunchResult result =
-      launch(program, arguments, {.fds = fds, .environment = environment, .own_group = true});
+                           LaunchOptions options) {
+  options.own_group = true;
+  const LaunchResult result = launch(program, arguments, options);
   check(result.error == 0, "[process] cannot start {}: {}", program, errno_message(result.error));
   pid_ = result.pid;
 #ifdef SYS_pidfd_open
@@ -45,6 +44,24 @@ ChildProcess& ChildProcess::operator=(ChildProcess&& other) noexcept {
 
 void ChildProcess::kill() const {
   if (pid_ > 0) ::kill(pid_, SIGKILL);
+}
+
+void ChildProcess::kill_group() const {
+  if (pid_ > 0) ::kill(-pid_, SIGKILL);
+}
+
+bool ChildProcess::stop() const {
+  if (pid_ < 0 || ::kill(-pid_, SIGSTOP) != 0) return false;
+  siginfo_t info{};
+  while (::waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED | WEXITED | WNOWAIT) != 0)
+    if (errno != EINTR) return false;
+  if (info.si_code != CLD_STOPPED) return false;
+  ::waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED | WNOHANG);  // reported once per stop
+  return true;
+}
+
+void ChildProcess::resume() const {
+  if (pid_ > 0) ::kill(-pid_, SIGCONT);
 }
 
 std::optional<std::string> ChildProcess::ended() {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tandem/process/descriptor.h"
+#include "tandem/process/launch.h"
 
 namespace tandem {
 
@@ -15,11 +16,9 @@ class ChildProcess {
  public:
   ChildProcess() = default;
   // Starts `program` without standard input and output, in a process group of its own, so that Ctrl-C in the
-  // terminal reaches this process only. `arguments` begins with argv[0]; `environment` holds "NAME=value";
-  // `fds` keep their numbers, all other descriptors are expected to be close-on-exec. Error when the program
-  // cannot be started.
-  ChildProcess(const std::string& program, const std::vector<std::string>& arguments,
-               const std::vector<std::string>& environment, const std::vector<int>& fds);
+  // terminal reaches this process only. `arguments` begins with argv[0]; options.fds keep their numbers, all
+  // other descriptors are expected to be close-on-exec. Error when the program cannot be started.
+  ChildProcess(const std::string& program, const std::vector<std::string>& arguments, LaunchOptions options);
   ~ChildProcess();
   ChildProcess(ChildProcess&& other) noexcept;
   ChildProcess& operator=(ChildProcess&& other) noexcept;
@@ -29,6 +28,13 @@ class ChildProcess {
   // must be called from time to time.
   int end_fd() const { return end_.get(); }
   void kill() const;
+  // Also kills what the process has started, unless that has left its process group.
+  void kill_group() const;
+  // Stops the process and what it has started; returns when none of its threads runs any more. False: it has
+  // ended.
+  bool stop() const;
+  // Lets a stopped process run.
+  void resume() const;
   // How the process ended ("was ended by signal 9"), once it has; does not wait.
   std::optional<std::string> ended();
 

@@ -20,6 +20,7 @@ class SpawnSettings {
     posix_spawn_file_actions_addopen(&actions_, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_addopen(&actions_, 1, "/dev/null", O_WRONLY, 0);
     if (options.discard_errors) posix_spawn_file_actions_addopen(&actions_, 2, "/dev/null", O_WRONLY, 0);
+    if (options.error_fd >= 0) posix_spawn_file_actions_adddup2(&actions_, options.error_fd, 2);
     // Duplicating a descriptor onto itself clears its close-on-exec flag.
     for (const int fd : options.fds) posix_spawn_file_actions_adddup2(&actions_, fd, fd);
     if (!options.folder.empty()) posix_spawn_file_actions_addchdir_np(&actions_, options.folder.c_str());

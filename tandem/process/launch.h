@@ -18,6 +18,7 @@ struct LaunchOptions {
   std::optional<std::vector<std::string>> environment;  // "NAME=value"; none: this process's
   bool own_group = false;       // a process group of its own, with default signal handling
   bool discard_errors = false;  // standard error goes to /dev/null, like standard output
+  int error_fd = -1;            // a descriptor that becomes standard error
 };
 
 struct LaunchResult {

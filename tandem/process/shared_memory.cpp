@@ -1,6 +1,7 @@
 // Checks every limit on shared memory, then allocates.
 #include "tandem/process/shared_memory.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -62,10 +63,12 @@ SharedMemory::SharedMemory(std::int64_t bytes, const std::string& what, const st
   const Obstacle obstacle = obstacle_to(bytes);
   check(obstacle.reason.empty(), "[shared memory] {} needs {}, but {}: {} or {}", what, megabytes(bytes),
         obstacle.reason, advice, obstacle.remedy);
-  file_ = Descriptor(::memfd_create("tandem", MFD_CLOEXEC));
+  file_ = Descriptor(::memfd_create("tandem", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file_) fail("[shared memory] cannot allocate {}: {}", what, errno_message(errno));
   if (::ftruncate(file_.get(), bytes) != 0)
     fail("[shared memory] {} needs {}, but: {}", what, megabytes(bytes), errno_message(errno));
+  // A process that made the file shorter would end the others at their next access.
+  ::fcntl(file_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
   void* memory =
       ::mmap(nullptr, static_cast<std::size_t>(bytes), PROT_READ | PROT_WRITE, MAP_SHARED, file_.get(), 0);
   if (memory == MAP_FAILED)

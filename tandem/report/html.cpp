@@ -26,8 +26,9 @@ std::string findings_html(const StudyReport& report) {
 std::string cell_html(const StudyRow& row, const StudyField& column, int color) {
   std::string inside = escape_html(study_cell(row, column));
   if (column.key == "version") {
-    inside = fmt::format(R"(<span class="dot c{}"></span>{}{})", color, inside,
-                         row.agrees ? "" : R"( <span class="mark bad">WRONG</span>)");
+    inside =
+        fmt::format(R"(<span class="dot c{}"></span>{}{})", color, inside,
+                    row.agrees ? "" : fmt::format(R"( <span class="mark bad">{}</span>)", wrong_mark(row)));
   } else if (const std::optional<double> share = row.figures.find(column.key);
              column.style == CellStyle::bar && share && std::isfinite(*share)) {
     inside += fmt::format(R"(<span class="share c{}"><i style="width:{:.0f}%"></i></span>)", color,

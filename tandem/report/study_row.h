@@ -57,10 +57,11 @@ struct StudyRow {
   std::optional<int> workers{};  // augmentation workers
   std::optional<int> epoch{};    // after which the accuracy was measured
   Figures figures{};
-  bool agrees = true;    // the result equals the reference's, within the tolerance
-  std::string engine{};  // training engine: "perceptron on the CPU, 2 threads"
-  bool in_table = true;  // false: only in the JSON, to keep tables short
-  std::string note{};    // "oversubscribed": more threads than CPUs
+  bool agrees = true;     // the result equals the reference's, within the tolerance
+  std::string engine{};   // training engine: "perceptron on the CPU, 2 threads"
+  bool in_table = true;   // false: only in the JSON, to keep tables short
+  std::string note{};     // "oversubscribed": more threads than CPUs
+  std::string failure{};  // of a plugin that gave no result: "was ended by signal 11"; agrees is false then
 
   // NaN when absent.
   double value(Figure figure) const {
@@ -179,6 +180,7 @@ inline constexpr StudyField study_fields[] = {
      .meaning = "oversubscribed: more threads than CPUs",
      .column = 18,
      .member = &StudyRow::note},
+    {.key = "failure", .member = &StudyRow::failure},
     {.key = "engine", .member = &StudyRow::engine},
     {.key = "workers",
      .header = "workers",

@@ -147,6 +147,10 @@ int count_wrong(const std::vector<StudyRow>& rows) {
       std::count_if(rows.begin(), rows.end(), [](const StudyRow& row) { return !row.agrees; }));
 }
 
+std::string_view wrong_mark(const StudyRow& row) {
+  return row.agrees ? "" : row.failure.empty() ? "WRONG" : "FAILED";
+}
+
 std::vector<std::string> agreement_sentences(const std::vector<StudyRow>& rows) {
   std::vector<std::string> sentences;
   std::optional<double> max_error;
@@ -155,8 +159,12 @@ std::vector<std::string> agreement_sentences(const std::vector<StudyRow>& rows) 
     const bool has_error = std::isfinite(error);
     if (has_error) max_error = std::max(max_error.value_or(0), error);
     if (row.agrees) continue;
+    if (!row.failure.empty()) {
+      sentences.push_back(fmt::format("FAILED: {} {} ({}).", version_label(row), row.failure, row.case_name));
+      continue;
+    }
     sentences.push_back(fmt::format(
-        "WRONG: {} on {} disagrees with the reference on {}{}.", version_label(row), row.device,
+        "{}: {} on {} disagrees with the reference on {}{}.", wrong_mark(row), version_label(row), row.device,
         row.case_name, has_error ? fmt::format(", the maximum error is {}", format_number(error)) : ""));
   }
   if (!sentences.empty() || !is_compared(rows)) return sentences;

@@ -49,7 +49,10 @@ bool is_compared(const std::vector<StudyRow>& rows);
 
 int count_wrong(const std::vector<StudyRow>& rows);
 
-// One sentence when all rows agree, otherwise one per disagreeing row, beginning with WRONG.
+// "WRONG", "FAILED" or, for a row that agrees, nothing.
+std::string_view wrong_mark(const StudyRow& row);
+
+// One sentence when all rows agree, otherwise one per disagreeing row, beginning with its mark.
 std::vector<std::string> agreement_sentences(const std::vector<StudyRow>& rows);
 
 }  // namespace tandem

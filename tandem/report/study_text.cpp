@@ -28,7 +28,7 @@ Table study_table(const std::vector<StudyRow>& rows) {
       for (const StudyField& column : columns)
         cells.push_back(
             {study_cell(row, column), column.style == CellStyle::range_pair ? Tone::faint : tone});
-      if (any_wrong) cells.push_back({row.agrees ? "" : "WRONG", Tone::bad});
+      if (any_wrong) cells.push_back({std::string(wrong_mark(row)), Tone::bad});
       table.rows.push_back({"", std::move(cells)});
     }
   }

@@ -37,6 +37,7 @@ StudyCase make_case(const std::string& name, const StudyOptions& options) {
                                 {.seed = options.seed, .stream = 1, .dtype = dtype});
   return {
       .name = name,
+      .function = "correlation",
       .inputs = {image, kernel},
       .compute = [](std::span<const Tensor> in, Version version) { return correlate(in[0], in[1], version); },
       .exact =

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "tandem/ops/version.h"
 #include "tandem/report/study_rows.h"
 #include "tandem/study/compare_rows.h"
 
@@ -99,11 +100,39 @@ void add_gpu_findings(const VersionRows& r, const std::string& name, std::vector
       speed_with_copies(*r.cuda, *r.parallel), name));
 }
 
+// Versions that are not Tandem's: a plugin's or another library's.
+bool is_own(const std::string& version) {
+  return std::ranges::none_of(all_versions, [&](Version own) { return name_of(own) == version; });
+}
+
+// "mine is 2.0 times as fast as parallel (…)." or "mine needs 4.1 ms, parallel 2.0 (…)."
+std::string plugin_sentence(const StudyRow& row, const StudyRow& other, const std::string& name) {
+  if (compare_speed(row, other) == Speed::slower)
+    return fmt::format("{} needs {:.3g} ms, {} {:.3g}: {} as long ({}).", version_label(row),
+                       row.value("median_ms"), version_label(other), other.value("median_ms"),
+                       times_text(times_as_fast(other, row)), name);
+  return fmt::format("{} is {} {}{} ({}).", version_label(row), relation_text(row, other),
+                     version_label(other), overlap_text(row, other), name);
+}
+
+// Each is compared with the scalar loops and with Tandem's fastest version on the same device.
+void add_plugin_findings(const std::vector<StudyRow>& rows, const VersionRows& r, const std::string& name,
+                         std::vector<std::string>& findings) {
+  for (const std::string& version : versions_of(rows)) {
+    const StudyRow* row = is_own(version) ? fastest_row(rows, name, version) : nullptr;
+    if (!row) continue;
+    const StudyRow* best = row->device == "cpu" ? r.parallel : r.cuda;
+    if (r.reference) findings.push_back(plugin_sentence(*row, *r.reference, name));
+    if (best) findings.push_back(plugin_sentence(*row, *best, name));
+  }
+}
+
 // The correct rows of a thread sweep, by increasing number of threads.
 std::vector<const StudyRow*> swept_rows(const std::vector<StudyRow>& rows, const std::string& name) {
   std::vector<const StudyRow*> swept;
   for (const StudyRow& row : rows)
-    if (row.case_name == name && row.threads && row.agrees && row.value("median_ms") > 0)
+    if (row.case_name == name && row.threads && row.agrees && row.value("median_ms") > 0 &&
+        row.version == name_of(Version::parallel))
       swept.push_back(&row);
   std::ranges::stable_sort(swept, {}, [](const StudyRow* row) { return *row->threads; });
   return swept;
@@ -183,6 +212,7 @@ std::vector<std::string> general_findings(const std::vector<StudyRow>& rows, int
   const VersionRows r = rows_of(rows, name);
   add_cpu_findings(r, name, findings);
   add_gpu_findings(r, name, findings);
+  add_plugin_findings(rows, r, name, findings);
   add_sweep_findings(rows, name, cpus, findings);
   add_missing_reference(rows, findings);
   return findings;

@@ -25,6 +25,7 @@ StudyCase make_case(const std::string& name, const StudyOptions& options) {
   const Tensor a = sample(0), b = sample(1);
   return {
       .name = name,
+      .function = "max",
       .inputs = {a, b},
       .compute = [](std::span<const Tensor> in, Version version) { return maximum(in[0], in[1], version); },
       .exact =

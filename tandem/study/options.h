@@ -8,23 +8,26 @@
 
 #include "tandem/device/device.h"
 #include "tandem/ops/version.h"
+#include "tandem/study/plugin/plugin_file.h"
 
 namespace tandem {
 
 struct StudyOptions {
-  bool quick = false;              // smaller cases, fewer repetitions
-  std::vector<Device> devices;     // empty: all devices
-  std::vector<std::string> cases;  // such as "1000x1000 i32"; empty: the study's default cases
-  std::vector<Version> versions;   // empty: all
-  std::vector<int> threads;        // thread counts to sweep with `parallel`
-  std::vector<int> workers;        // worker counts for the workers study; empty: 1, 2, 4, … and the CPUs
+  bool quick = false;               // smaller cases, fewer repetitions
+  std::vector<Device> devices;      // empty: all devices
+  std::vector<std::string> cases;   // such as "1000x1000 i32"; empty: the study's default cases
+  std::vector<Version> versions;    // empty: all
+  std::vector<PluginFile> plugins;  // versions of the user, for the studies of one computation
+  std::vector<std::string> peers;   // libraries to compare with: names of known_peers()
+  std::vector<int> threads;         // thread counts to sweep with `parallel`
+  std::vector<int> workers;         // worker counts for the workers study; empty: 1, 2, 4, … and the CPUs
   std::uint64_t seed = 1;
   std::int64_t epochs = 0;  // for the augment and plates studies; 0: their default
   std::int64_t seeds = 0;   // for the augment study; 0: its default
   std::string data;         // a data set of one image size or a folder; empty: mnist if cached, else digits
   // Weights for the plates study: a file, "none", or "auto": the cached weights, if any.
   std::string pretrained = "auto";
-  std::string program;  // executable for process workers, as in LoaderOptions
+  std::string program;  // executable for process workers, as in LoaderOptions, and for plugins
   // After this time no further measurement is started; 0: no limit. What is left out is one of the findings.
   double time_limit_s = 0;
   // Called before every measurement: "1000x1000 i32, parallel".

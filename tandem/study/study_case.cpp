@@ -1,6 +1,7 @@
 #include "tandem/study/study_case.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -14,6 +15,8 @@
 #include "tandem/report/study_rows.h"
 #include "tandem/study/findings.h"
 #include "tandem/study/measure.h"
+#include "tandem/study/plugin/peers.h"
+#include "tandem/study/plugin/plugin_rows.h"
 
 namespace tandem {
 namespace {
@@ -109,13 +112,35 @@ class Runner {
         .case_name = case_.name, .version = std::string(name_of(version)), .device = device.to_string()};
     row.threads = threads;
     if (threads.value_or(0) > usable_cpus()) row.note = "oversubscribed";
-    if (!progress_.start(fmt::format("{}, {}", case_.name, version_label(row)))) return;
-    measurement_.max_ms = std::min(measurement_.max_ms, progress_.left_ms());
+    if (!start(row)) return;
     run(row, oracle, version, device);
     rows.push_back(std::move(row));
   }
 
+  // The same for a plugin. One that cannot compute this case has no row if it is a peer.
+  void add_row(std::vector<StudyRow>& rows, Oracle& oracle, const PluginVersion& plugin, const Tensor& result,
+               std::optional<int> threads = {}) {
+    StudyRow row{.case_name = case_.name, .version = plugin.file.name, .device = plugin.device.to_string()};
+    row.threads = threads;
+    if (threads.value_or(0) > usable_cpus()) row.note = "oversubscribed";
+    if (!start(row)) return;
+    const PluginCase plugin_case{.function = case_.function,
+                                 .inputs = case_.inputs,
+                                 .result = result,
+                                 .error_of = [&](const Tensor& tensor) { return oracle.error_of(tensor); },
+                                 .tolerance = case_.tolerance};
+    if (!measure_plugin(row, plugin, plugin_case, measurement_)) return;
+    if (row.agrees) add_rates(row, parse_device(row.device));
+    rows.push_back(std::move(row));
+  }
+
  private:
+  bool start(const StudyRow& row) {
+    if (!progress_.start(fmt::format("{}, {}", case_.name, version_label(row)))) return false;
+    measurement_.max_ms = std::min(measurement_.max_ms, progress_.left_ms());
+    return true;
+  }
+
   void run(StudyRow& row, Oracle& oracle, Version version, Device device) const {
     const std::vector<std::vector<Tensor>> sets = inputs_on(device);
     row.figures["max_error"] = oracle.error_of(case_.compute(sets[0], version));
@@ -230,7 +255,14 @@ std::vector<StudyRow> run_case(const StudyCase& study_case, const StudyOptions& 
       }
     }
   }
-  check(!rows.empty() || progress.is_over(),
+  for (const PluginVersion& plugin : plugin_versions(options)) {
+    if (!contains(options.devices, plugin.device) && plugin.is_peer) continue;
+    if (options.threads.empty() || plugin.is_peer)
+      runner.add_row(rows, oracle, plugin, result);
+    else
+      for (int threads : options.threads) runner.add_row(rows, oracle, plugin, result, threads);
+  }
+  check(!rows.empty() || progress.is_over() || !options.peers.empty(),
         "[study] case \"{}\": none of the requested versions ({}) can run here", study_case.name,
         requested_versions(options));
   bound_shares(rows);
@@ -246,6 +278,7 @@ StudyReport run_cases(StudyReport report, const std::vector<std::string>& names,
                       StudyCase (*make_case)(const std::string& name, const StudyOptions& options),
                       const StudyOptions& options) {
   StudyProgress progress(options);
+  for (Fact& fact : plugin_legend(options)) report.versions.push_back(std::move(fact));
   for (const std::string& name : names) {
     if (progress.is_over()) {
       progress.leave_out(name);
@@ -256,6 +289,9 @@ StudyReport run_cases(StudyReport report, const std::vector<std::string>& names,
   }
   report.findings = general_findings(report.rows, usable_cpus());
   for (std::string& finding : progress.findings()) report.findings.push_back(std::move(finding));
+  if (const auto missing = missing_peers(options.peers); !missing.empty())
+    report.findings.push_back(
+        fmt::format("Not installed here, so not compared: {}.", fmt::join(missing, ", ")));
   report.plots = standard_plots(report.rows);
   return report;
 }

@@ -19,6 +19,7 @@ namespace tandem {
 
 struct StudyCase {
   std::string name;            // "1000x1000 i32"
+  std::string function;        // of plugins: "max"
   std::vector<Tensor> inputs;  // on the CPU
   std::function<Tensor(std::span<const Tensor> inputs, Version version)> compute;
   // The exact value of one element of the result, computed with plain loops.

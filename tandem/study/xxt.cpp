@@ -22,6 +22,7 @@ StudyCase make_case(const std::string& name, const StudyOptions& options) {
   const auto precision = tf32 ? MatmulPrecision::tf32 : MatmulPrecision::fp32;
   const std::int64_t n = parsed.rows, k = parsed.columns;
   return {.name = name,
+          .function = "xxt",
           .inputs = {x},
           .compute = [precision](std::span<const Tensor> in,
                                  Version version) { return xxt(in[0], version, precision); },

@@ -22,7 +22,8 @@ std::string wait_for_end(ChildProcess& child) {
 }
 
 ChildProcess shell(const std::string& script, const std::vector<int>& fds = {}) {
-  return ChildProcess("/bin/sh", {"sh", "-c", script}, {"ANSWER=42"}, fds);
+  return ChildProcess("/bin/sh", {"sh", "-c", script},
+                      {.fds = fds, .environment = std::vector<std::string>{"ANSWER=42"}});
 }
 
 TEST(ChildProcess, ended_AfterExit_DescribesTheStatus) {
@@ -60,9 +61,9 @@ TEST(ChildProcess, Destructor_KillsAndReaps) {
 }
 
 TEST(ChildProcess, Start_WithoutAProgram_ThrowsWithItsName) {
-  EXPECT_EQ(error_text([] { ChildProcess("/no/such/program", {"x"}, {}, {}); }),
+  EXPECT_EQ(error_text([] { ChildProcess("/no/such/program", {"x"}, {}); }),
             "[process] cannot start /no/such/program: No such file or directory");
-  EXPECT_EQ(error_text([] { ChildProcess("/proc/version", {"x"}, {}, {}); }),
+  EXPECT_EQ(error_text([] { ChildProcess("/proc/version", {"x"}, {}); }),
             "[process] cannot start /proc/version: Permission denied");
 }
 

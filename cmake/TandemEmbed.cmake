@@ -1,0 +1,28 @@
+# Files that the program carries with it, as constants: embed(NAME FILE) defines tandem::embedded_NAME with the text of
+# FILE. It is written at configure time and again whenever a file changes.
+set(embedded_source ${PROJECT_BINARY_DIR}/embedded.cpp)
+set(embedded_text "// Written by cmake/TandemEmbed.cmake.\n#include <string_view>\n\nnamespace tandem {\n\n")
+set(embedded_delimiter EMBEDDED)
+
+function(embed name file)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${file})
+  file(READ ${PROJECT_SOURCE_DIR}/${file} content)
+  string(APPEND embedded_text "extern const std::string_view embedded_${name};\n"
+                              "const std::string_view embedded_${name} = "
+                              "R\"${embedded_delimiter}(${content})${embedded_delimiter}\";\n\n")
+  set(embedded_text "${embedded_text}" PARENT_SCOPE)
+endfunction()
+
+embed(plugin_header tandem/plugin.h)
+embed(plugin_host tandem/study/plugin/plugin_host.py)
+embed(example_cpp examples/plugins/kernels.cpp)
+embed(example_cu examples/plugins/kernels.cu)
+embed(example_py examples/plugins/kernels.py)
+foreach(peer python numpy scipy numba numba_cuda opencv torch torch_cuda cupy)
+  embed(peer_${peer} tandem/study/plugin/peers/peer_${peer}.py)
+endforeach()
+
+string(APPEND embedded_text "}  // namespace tandem\n")
+file(WRITE ${embedded_source}.new "${embedded_text}")
+file(COPY_FILE ${embedded_source}.new ${embedded_source} ONLY_IF_DIFFERENT)
+target_sources(tandem PRIVATE ${embedded_source})

@@ -1,0 +1,164 @@
+#include "tandem/study/plugin/plugin_rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "tandem/core/check.h"
+#include "tandem/core/on_dtype.h"
+#include "tandem/core/parallel.h"
+#include "tandem/study/plugin/kernel_process.h"
+#include "tandem/study/plugin/peers.h"
+
+namespace tandem {
+namespace {
+
+using StudyTypes = TypeList<float, double, std::uint8_t, std::int32_t, std::int64_t>;
+
+ArrayFormat format_of(const Tensor& tensor) {
+  check(tensor.shape().rank() == 2, "[plugin] expected a matrix, got shape {}", tensor.shape().to_string());
+  return {.dtype = tensor.dtype(), .rows = tensor.size(0), .columns = tensor.size(1)};
+}
+
+std::span<const std::byte> bytes_of(const Tensor& tensor) {
+  return on_dtype(StudyTypes{}, tensor.dtype(), "plugin", [&]<class T>() {
+    return std::as_bytes(std::span<const T>(tensor.data<T>(), static_cast<std::size_t>(tensor.numel())));
+  });
+}
+
+Tensor to_tensor(const std::vector<std::byte>& bytes, const Tensor& like) {
+  Tensor tensor = Tensor::empty(like.shape(), like.dtype());
+  on_dtype(StudyTypes{}, tensor.dtype(), "plugin",
+           [&]<class T>() { std::memcpy(tensor.data<T>(), bytes.data(), bytes.size()); });
+  return tensor;
+}
+
+// A request lasts at least this long, by several calls if need be: waking the other process and its threads
+// is part of the measured time. It takes 10 to 50 microseconds, or milliseconds when the CPUs are busy.
+constexpr double min_request_ms = 20;
+constexpr int max_calls_per_request = 2000, calibration_calls = 4;
+
+class PluginMeasurement {
+ public:
+  PluginMeasurement(const PluginVersion& plugin, const PluginCase& plugin_case, int threads)
+      : case_(plugin_case),
+        threads_(threads),
+        process_(plugin.file, format(), {.program = plugin.program, .sandbox = {.allow_processes = true}}) {
+    set_inputs();
+  }
+
+  bool is_cuda() const { return process_.is_cuda(); }
+
+  // Computes once; the error of the result.
+  double check_result() {
+    process_.poison_outputs(0);
+    run(1);
+    return error_of_output();
+  }
+
+  Timing measure_calls(const MeasureOptions& options) {
+    const double first_ms = run(1), more_ms = run(1 + calibration_calls);  // the difference is without waking
+    const double one_ms = std::max((more_ms - first_ms) / calibration_calls, 1e-3);
+    const int calls =
+        static_cast<int>(std::clamp(std::ceil(min_request_ms / one_ms), 1.0, double(max_calls_per_request)));
+    const int count = repetitions_for(options, one_ms * calls);
+    std::vector<double> times;
+    for (int i = 0; i < count; ++i) {
+      process_.poison_outputs(0);
+      times.push_back(run(calls) / calls);
+      const double error = error_of_output();
+      if (!(error <= case_.tolerance)) throw PluginFailure("gave another, wrong result when it was repeated");
+    }
+    return timing_of(std::move(times));
+  }
+
+  Timing measure_with_copies(const MeasureOptions& options) {
+    return measure_wall(
+        cpu_device,
+        [&](int) {
+          set_inputs();
+          run(1);
+        },
+        options);
+  }
+
+ private:
+  KernelFormat format() const {
+    KernelFormat format{.function = case_.function, .inputs = {}, .outputs = {format_of(case_.result)}};
+    for (const Tensor& input : case_.inputs) format.inputs.push_back(format_of(input));
+    return format;
+  }
+
+  void set_inputs() {
+    for (std::size_t i = 0; i < case_.inputs.size(); ++i)
+      process_.set_input(0, static_cast<int>(i), bytes_of(case_.inputs[i]));
+  }
+
+  double run(int calls) {
+    const std::vector<int> sets(static_cast<std::size_t>(calls), 0);
+    return process_.run(sets, threads_);
+  }
+
+  double error_of_output() {
+    process_.check_memory(0);
+    std::vector<std::byte> bytes = process_.output(0, 0);
+    if (bytes == correct_) return 0;
+    const double error = case_.error_of(to_tensor(bytes, case_.result));
+    if (error <= case_.tolerance) correct_ = std::move(bytes);
+    return error;
+  }
+
+  const PluginCase& case_;
+  int threads_;
+  KernelProcess process_;
+  std::vector<std::byte> correct_;  // the last result that was compared and is correct
+};
+
+}  // namespace
+
+std::vector<PluginVersion> plugin_versions(const StudyOptions& options) {
+  std::vector<PluginVersion> versions;
+  for (const PluginFile& plugin : options.plugins) versions.push_back({.file = plugin, .device = cpu_device});
+  for (PluginVersion& peer : installed_peers(options.peers)) versions.push_back(std::move(peer));
+  for (PluginVersion& version : versions) version.program = options.program;
+  return versions;
+}
+
+std::vector<Fact> plugin_legend(const StudyOptions& options) {
+  std::vector<Fact> legend;
+  for (const PluginFile& plugin : options.plugins)
+    legend.push_back({plugin.name, plugin.command.empty()
+                                       ? fmt::format("your {}", plugin.source.string())
+                                       : fmt::format("your {}, compiled with: {}", plugin.source.string(),
+                                                     plugin.command)});
+  for (Fact& fact : peer_legend(options.peers)) legend.push_back(std::move(fact));
+  return legend;
+}
+
+bool measure_plugin(StudyRow& row, const PluginVersion& plugin, const PluginCase& plugin_case,
+                    const MeasureOptions& options) {
+  set_times(row, not_timed);
+  row.agrees = false;
+  try {
+    PluginMeasurement measurement(plugin, plugin_case, row.threads.value_or(usable_cpus()));
+    if (measurement.is_cuda()) row.device = Device{Backend::cuda, 0}.to_string();
+    row.figures["max_error"] = measurement.check_result();
+    row.agrees = row.value("max_error") <= plugin_case.tolerance;
+    if (!row.agrees) return true;
+    const Timing timing = measurement.measure_calls(options);
+    if (measurement.is_cuda())
+      row.figures["with_copies_ms"] = measurement.measure_with_copies(options).median_ms;
+    set_times(row, timing);
+  } catch (const UnsupportedCase& failure) {
+    if (plugin.is_peer) return false;
+    row.failure = failure.what();
+  } catch (const PluginFailure& failure) {
+    row.failure = failure.what();
+  }
+  if (!row.failure.empty()) row.agrees = false;
+  return true;
+}
+
+}  // namespace tandem

@@ -1,0 +1,441 @@
+// Plugins in their own process: correct ones in C and Python, and one for every way to misbehave.
+#include "tandem/study/plugin/kernel_process.h"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+
+#include "tandem/core/write_file.h"
+#include "tandem/files/scratch_folder.h"
+#include "tandem/process/descriptor.h"
+#include "tandem/study/plugin/python.h"
+#include "tests/core/error_text.h"
+
+namespace tandem {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Every function doubles four numbers of type i32, or does something else.
+constexpr const char* functions = R"(
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include <tandem/plugin.h>
+
+int tandem_plugin_version(void) { return TANDEM_PLUGIN_VERSION; }
+
+static int twice(const TandemCall* call) {
+  const int32_t* in = call->inputs[0].data;
+  int32_t* out = call->outputs[0].data;
+  const int64_t count = call->inputs[0].rows * call->inputs[0].columns * call->inputs[0].channels;
+  for (int64_t i = 0; i < count; ++i) out[i] = 2 * in[i];
+  return 0;
+}
+
+int tandem_twice(const TandemCall* call) { return twice(call); }
+int tandem_threads(const TandemCall* call) { *(int32_t*)call->outputs[0].data = call->threads; return 0; }
+int tandem_nothing(const TandemCall* call) { (void)call; return 0; }
+int tandem_refuse(const TandemCall* call) { (void)call; return 7; }
+int tandem_crash(const TandemCall* call) { (void)call; *(volatile int*)8 = 1; return 0; }
+int tandem_hang(const TandemCall* call) { (void)call; for (volatile int i = 0;; ++i) {} }
+int tandem_exit(const TandemCall* call) { (void)call; exit(0); }
+int tandem_say(const TandemCall* call) { (void)call; fprintf(stderr, "first\nno such shape\n\n"); exit(3); }
+int tandem_behind(const TandemCall* call) { ((int32_t*)call->outputs[0].data)[4] = 1; return twice(call); }
+int tandem_before(const TandemCall* call) { ((int32_t*)call->outputs[0].data)[-1] = 1; return twice(call); }
+int tandem_far(const TandemCall* call) { ((char*)call->outputs[0].data)[1 << 30] = 1; return twice(call); }
+int tandem_input(const TandemCall* call) { *(int32_t*)call->inputs[0].data = 1; return twice(call); }
+int tandem_unprotect(const TandemCall* call) {
+  char* page = (char*)((uintptr_t)call->inputs[0].data & ~4095ul);
+  if (mprotect(page, 4096, PROT_READ | PROT_WRITE) != 0) return 9;
+  *(int32_t*)call->inputs[0].data = 1;
+  return twice(call);
+}
+int tandem_close(const TandemCall* call) { for (int fd = 0; fd < 64; ++fd) close(fd); return twice(call); }
+int tandem_flood(const TandemCall* call) {
+  static char text[1 << 16];
+  memset(text, 'x', sizeof text);
+  for (int i = 0; i < 64; ++i) { fwrite(text, 1, sizeof text, stderr); fwrite(text, 1, sizeof text, stdout); }
+  return twice(call);
+}
+int tandem_kill_parent(const TandemCall* call) {
+  if (kill(getppid(), SIGKILL) == 0) return 1;
+  if (syscall(SYS_tgkill, getppid(), getppid(), SIGKILL) == 0) return 2;
+  return twice(call);
+}
+int tandem_read_parent(const TandemCall* call) {
+  char byte = 0;
+  struct iovec here = {&byte, 1}, there = {(void*)call, 1};
+  if (process_vm_readv(getppid(), &here, 1, &there, 1, 0) >= 0 || errno != EPERM) return 1;
+  return twice(call);
+}
+int tandem_network(const TandemCall* call) { return socket(AF_INET, SOCK_STREAM, 0) >= 0 ? 1 : twice(call); }
+int tandem_leave_group(const TandemCall* call) { return setsid() >= 0 || setpgid(0, 0) == 0 ? 1 : twice(call); }
+int tandem_forget(const TandemCall* call) {  // leaves a process behind, and says which
+  const pid_t child = fork();
+  if (child == 0) for (;;) pause();
+  *(int32_t*)call->outputs[0].data = child;
+  return 0;
+}
+int tandem_fork(const TandemCall* call) { return fork() >= 0 ? 1 : twice(call); }
+static void* late(void* call) { usleep(20000); twice(call); return 0; }
+int tandem_late(const TandemCall* call) {
+  static TandemCall copy;
+  static pthread_t thread;
+  copy = *call;
+  return pthread_create(&thread, 0, late, &copy);
+}
+int tandem_shrink(const TandemCall* call) {  // would end the other side at its next access
+  for (int fd = 3; fd < 64; ++fd) if (ftruncate(fd, 0) == 0) return 1;
+  return twice(call);
+}
+int tandem_forge(const TandemCall* call) {  // answers twice
+  (void)call;
+  for (int fd = 3; fd < 64; ++fd) { int flags = fcntl(fd, F_GETFL); if (flags >= 0 && (flags & O_ACCMODE) == O_WRONLY) write(fd, "", 1); }
+  return twice(call);
+}
+)";
+
+PluginFile compile(const std::string& text, const std::string& name) {
+  static const ScratchFolder folder;
+  const fs::path path = folder.path() / name;
+  write_file("test", path, text);
+  return prepare_plugin(path);
+}
+
+const PluginFile& plugin() {
+  static const PluginFile compiled = compile(functions, "functions.c");
+  return compiled;
+}
+
+KernelFormat four_numbers(const std::string& function) {
+  const ArrayFormat array{.dtype = DType::i32, .rows = 2, .columns = 2};
+  return {.function = function, .inputs = {array}, .outputs = {array}};
+}
+
+const KernelProcessOptions options{
+    .program = TANDEM_PROGRAM, .sandbox = {.allow_processes = true}, .timeout_s = 20};
+
+std::vector<std::int32_t> to_numbers(const std::vector<std::byte>& bytes) {
+  std::vector<std::int32_t> numbers(bytes.size() / sizeof(std::int32_t));
+  std::memcpy(numbers.data(), bytes.data(), bytes.size());
+  return numbers;
+}
+
+// Runs the function on 1, 2, 3, 4.
+class Trial {
+ public:
+  explicit Trial(const std::string& function, const KernelProcessOptions& given = options,
+                 const PluginFile& file = plugin())
+      : process_(file, four_numbers(function), given) {
+    const std::int32_t values[] = {1, 2, 3, 4};
+    process_.set_input(0, 0, std::as_bytes(std::span(values)));
+    process_.poison_outputs(0);
+  }
+  std::vector<std::int32_t> result(int threads = 1) {
+    const int sets[] = {0};
+    process_.run(sets, threads);
+    process_.check_memory(0);
+    return to_numbers(process_.output(0, 0));
+  }
+  KernelProcess& process() { return process_; }
+
+ private:
+  KernelProcess process_;
+};
+
+std::string failure_of(const std::string& function, const KernelProcessOptions& given = options) {
+  return error_text([&] { Trial(function, given).result(); });
+}
+
+using Numbers = std::vector<std::int32_t>;
+const Numbers doubled{2, 4, 6, 8};
+
+TEST(KernelProcess, Function_GetsInputsAndFillsOutputs) {
+  Trial run("twice");
+  EXPECT_EQ(run.result(), doubled);
+  EXPECT_FALSE(run.process().is_cuda());
+  EXPECT_EQ(run.result(), doubled);  // and again
+}
+
+TEST(KernelProcess, Threads_ArePassed) {
+  EXPECT_EQ(Trial("threads").result(5)[0], 5);
+}
+
+TEST(KernelProcess, Sets_AreSeparate) {
+  KernelFormat format = four_numbers("twice");
+  format.sets = 3;
+  KernelProcess process(plugin(), format, options);
+  for (int set = 0; set < 3; ++set) {
+    const Numbers values(4, set + 10);
+    process.set_input(set, 0, std::as_bytes(std::span(values)));
+    process.poison_outputs(set);
+  }
+  const int sets[] = {2, 0};
+  process.run(sets, 1);
+  EXPECT_EQ(to_numbers(process.output(0, 0)), Numbers(4, 20));
+  EXPECT_EQ(to_numbers(process.output(2, 0)), Numbers(4, 24));
+  EXPECT_NE(to_numbers(process.output(1, 0)), Numbers(4, 22)) << "set 1 was not asked for";
+  EXPECT_EQ(error_text([&] {
+              const int unknown[] = {3};
+              process.run(unknown, 1);
+            }),
+            "[plugin] expected a set below 3, got 3");
+}
+
+TEST(KernelProcess, UntouchedOutput_IsPoison) {
+  const ArrayFormat array{.dtype = DType::f64, .rows = 1, .columns = 3};
+  KernelProcess process(plugin(), {.function = "nothing", .inputs = {}, .outputs = {array}}, options);
+  process.poison_outputs(0);
+  const int sets[] = {0};
+  process.run(sets, 1);
+  const std::vector<std::byte> bytes = process.output(0, 0);
+  for (int i = 0; i < 3; ++i) {
+    double value = 0;
+    std::memcpy(&value, bytes.data() + static_cast<std::ptrdiff_t>(8) * i, 8);
+    EXPECT_TRUE(std::isnan(value));
+  }
+}
+
+TEST(KernelProcess, Refusal_IsUnsupportedCase) {
+  EXPECT_THROW(Trial("refuse").result(), UnsupportedCase);
+  EXPECT_EQ(failure_of("refuse"), "returned 7: it does not support this case");
+}
+
+TEST(KernelProcess, MissingFunction_IsUnsupportedCase) {
+  EXPECT_THROW(Trial("absent"), UnsupportedCase);
+  EXPECT_EQ(failure_of("absent"), "has no function tandem_absent");
+}
+
+TEST(KernelProcess, Crash_IsNamed) {
+  EXPECT_EQ(failure_of("crash"), "was ended by signal 11");
+  EXPECT_EQ(failure_of("far"), "was ended by signal 11");
+}
+
+TEST(KernelProcess, Hang_EndsAtTheTimeout) {
+  KernelProcessOptions soon = options;
+  soon.timeout_s = 0.2;
+  EXPECT_EQ(failure_of("hang", soon), "took longer than 0.2 s");
+}
+
+TEST(KernelProcess, Exit_IsNamedWithTheLastLine) {
+  EXPECT_EQ(failure_of("exit"), "ended with status 0");
+  EXPECT_EQ(failure_of("say"), "ended with status 3: no such shape");
+}
+
+TEST(KernelProcess, WriteOutsideOfOutputs_IsNoticed) {
+  EXPECT_EQ(failure_of("behind"), "wrote outside of its outputs");
+  EXPECT_EQ(failure_of("before"), "wrote outside of its outputs");
+}
+
+TEST(KernelProcess, WriteToInputs_EndsThePlugin) {
+  EXPECT_EQ(failure_of("input"), "was ended by signal 11");
+  EXPECT_EQ(failure_of("unprotect"), "returned 9: it does not support this case");
+}
+
+TEST(KernelProcess, ClosedDescriptors_EndThePlugin) {
+  EXPECT_EQ(failure_of("close"), "ended with status 0");  // the end of the requests
+}
+
+TEST(KernelProcess, Flood_IsRead) {
+  EXPECT_EQ(Trial("flood").result(), doubled);
+}
+
+TEST(KernelProcess, OtherProcesses_AreOutOfReach) {
+  for (const char* function : {"kill_parent", "read_parent", "network", "leave_group", "shrink"})
+    EXPECT_EQ(Trial(function).result(), doubled) << function;
+}
+
+TEST(KernelProcess, ForkedProcess_IsKilledWithIt) {
+  Descriptor child;
+  {
+    Trial run("forget");
+    const pid_t pid = run.result()[0];
+    ASSERT_GT(pid, 0);
+    child = Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+    ASSERT_TRUE(child);
+  }
+  pollfd end{.fd = child.get(), .events = POLLIN, .revents = 0};  // readable when the process has ended
+  EXPECT_EQ(::poll(&end, 1, 20000), 1);
+}
+
+TEST(KernelProcess, Fork_FailsWhereItIsNotAllowed) {
+  KernelProcessOptions strict = options;
+  strict.sandbox.allow_processes = false;
+  EXPECT_EQ(Trial("fork", strict).result(), doubled);
+  EXPECT_EQ(Trial("kill_parent", strict).result(), doubled);
+}
+
+TEST(KernelProcess, LateResult_IsNotThere) {
+  EXPECT_NE(Trial("late").result(), doubled);
+}
+
+TEST(KernelProcess, ForgedReply_IsNoticed) {
+  Trial run("forge");
+  EXPECT_EQ(run.result(), doubled);
+  EXPECT_EQ(error_text([&] { run.result(); }), "answered without having been asked");
+}
+
+TEST(KernelProcess, NoFiles_HidesFiles) {
+  const PluginFile file = compile(R"(
+#include <stdio.h>
+#include <tandem/plugin.h>
+int tandem_plugin_version(void) { return 1; }
+int tandem_open(const TandemCall* call) {
+  int32_t* out = call->outputs[0].data;
+  const char* const paths[] = {"/etc/passwd", "/proc/self/status", "/tmp", "/usr/lib/os-release"};
+  for (int i = 0; i < 4; ++i) { FILE* file = fopen(paths[i], "r"); out[i] = file != 0; if (file) fclose(file); }
+  return 0;
+}
+)",
+                                  "open.c");
+  fs::permissions(file.folder->path(),
+                  fs::perms::owner_all | fs::perms::others_read | fs::perms::others_exec);
+  KernelProcessOptions strict = options;
+  strict.sandbox = {.allow_files = false, .readable = system_paths(), .memory_bytes = std::int64_t{4} << 30};
+  if (!missing_protections(strict.sandbox).empty() && ::geteuid() == 0)
+    GTEST_SKIP() << "this kernel has no Landlock";
+  EXPECT_EQ(Trial("open", strict, file).result(), (Numbers{0, 0, 0, 1}));
+  EXPECT_EQ(Trial("open", options, file).result(), (Numbers{1, 1, 1, 1}));
+}
+
+TEST(KernelProcess, OtherVersion_IsRefused) {
+  const PluginFile old = compile("int tandem_plugin_version(void) { return 99; }", "old.c");
+  EXPECT_EQ(error_text([&] { Trial("twice", options, old); }),
+            "was made for version 99 of the plugin interface, this is version 1");
+  const PluginFile none = compile("int x;", "none.c");
+  EXPECT_EQ(error_text([&] { Trial("twice", options, none); }), "has no function tandem_plugin_version");
+}
+
+TEST(KernelProcess, HugeArrays_AreRefusedBeforeAllocation) {
+  const ArrayFormat array{.dtype = DType::f64, .rows = 1 << 24, .columns = 1 << 20};
+  const std::string text = error_text([&] {
+    KernelProcess(plugin(), {.function = "twice", .inputs = {array}, .outputs = {array}}, options);
+  });
+  EXPECT_TRUE(text.starts_with("[shared memory] the inputs of a plugin needs")) << text;
+}
+
+// ---- Python ----
+
+bool has_python() {
+  try {
+    python_host_command();
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+class PythonPlugin : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!has_python()) GTEST_SKIP() << "there is no Python with NumPy here";
+  }
+
+  static PluginFile python(const std::string& text) {
+    static int count = 0;
+    return compile(text, "plugin" + std::to_string(++count) + ".py");
+  }
+};
+
+TEST_F(PythonPlugin, FilledOutput_AndReturnedArray_AreTheSame) {
+  const PluginFile fills = python("def twice(x, out):\n    out[...] = 2 * x\n");
+  const PluginFile returns = python("def twice(x):\n    return 2 * x\n");
+  EXPECT_EQ(Trial("twice", options, fills).result(), doubled);
+  EXPECT_EQ(Trial("twice", options, returns).result(), doubled);
+}
+
+TEST_F(PythonPlugin, ThreadsAndPrepare_AreUsed) {
+  const PluginFile file = python(
+      "def prepare(array):\n    return [array]\n"
+      "def twice(x, out, threads):\n    out[0][...] = threads * x[0]\n");
+  EXPECT_EQ(Trial("twice", options, file).result(2), doubled);
+}
+
+TEST_F(PythonPlugin, Exception_IsNamed) {
+  const PluginFile file = python("def twice(x, out):\n    raise ValueError('wrong shape')\n");
+  EXPECT_EQ(error_text([&] { Trial("twice", options, file).result(); }),
+            "ended with status 1: ValueError: wrong shape");
+}
+
+TEST_F(PythonPlugin, MissingModule_AndMissingFunction_AreNamed) {
+  const PluginFile module = python("import no_such_module\n");
+  EXPECT_EQ(error_text([&] { Trial("twice", options, module); }),
+            "ended with status 1: ModuleNotFoundError: No module named 'no_such_module'");
+  const PluginFile empty = python("");
+  EXPECT_THROW(Trial("twice", options, empty), UnsupportedCase);
+}
+
+TEST_F(PythonPlugin, NotImplemented_IsUnsupportedCase) {
+  const PluginFile file = python("def twice(x, out):\n    return NotImplemented\n");
+  EXPECT_THROW(Trial("twice", options, file).result(), UnsupportedCase);
+}
+
+TEST_F(PythonPlugin, Input_CannotBeWritten) {
+  const PluginFile file = python("def twice(x, out):\n    x[0, 0] = 1\n");
+  EXPECT_EQ(error_text([&] { Trial("twice", options, file).result(); }),
+            "ended with status 1: ValueError: assignment destination is read-only");
+}
+
+// ---- files ----
+
+TEST(PreparePlugin, WrongFiles_AreRefused) {
+  EXPECT_EQ(error_text([] { prepare_plugin("/no/such/mine.cpp"); }),
+            "[plugin] expected a file, got '/no/such/mine.cpp'");
+  const ScratchFolder folder;
+  write_file("test", folder.path() / "mine.rs", "");
+  const std::string path = (folder.path() / "mine.rs").string();
+  EXPECT_EQ(error_text([&] { prepare_plugin(path); }),
+            "[plugin] expected a file of type .so, .c, .cpp, .cu or .py, got '" + path + "'");
+}
+
+TEST(PreparePlugin, CompilerError_IsOneLine) {
+  const std::string text = error_text([] { compile("int x = y;\n", "broken.c"); });
+  EXPECT_NE(text.find("broken.c cannot be compiled: "), std::string::npos) << text;
+  EXPECT_NE(text.find("error"), std::string::npos) << text;
+  EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+}
+
+TEST(PreparePlugin, MissingCompiler_IsNamed) {
+  ::setenv("CC", "no-such-compiler", 1);
+  const std::string text = error_text([] { compile("int x;\n", "fine.c"); });
+  ::unsetenv("CC");
+  EXPECT_NE(text.find("fine.c cannot be compiled: no-such-compiler is not installed"), std::string::npos)
+      << text;
+}
+
+TEST(PreparePlugin, SandboxedCompiler_ReadsNoOtherFiles) {
+  const ScratchFolder folder, secret;
+  write_file("test", secret.path() / "secret.h", "int secret;\n");
+  write_file("test", folder.path() / "mine.c",
+             "#include \"" + (secret.path() / "secret.h").string() + "\"\n");
+  write_file("test", folder.path() / "honest.c", "int x;\n");
+  for (const auto& each : {folder.path(), secret.path()}) fs::permissions(each, fs::perms(0755));
+  const CompileOptions sandboxed{.sandboxed = true, .program = TANDEM_PROGRAM};
+  EXPECT_NO_THROW(prepare_plugin(folder.path() / "honest.c", sandboxed));
+  if (!missing_protections({.allow_files = false}).empty() && ::geteuid() == 0) GTEST_SKIP() << "no Landlock";
+  EXPECT_NE(
+      error_text([&] { prepare_plugin(folder.path() / "mine.c", sandboxed); }).find("Permission denied"),
+      std::string::npos);
+}
+
+}  // namespace
+}  // namespace tandem
