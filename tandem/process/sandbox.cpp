@@ -11,6 +11,7 @@
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -101,12 +102,8 @@ constexpr std::uint32_t this_architecture = AUDIT_ARCH_AARCH64;
 constexpr std::uint32_t this_architecture = 0;
 #endif
 
-// System calls that fail: the network, other processes, mounts, and what widens the kernel's surface.
-constexpr int refused_calls[] = {SYS_socket,
-                                 SYS_socketpair,
-                                 SYS_connect,
-                                 SYS_bind,
-                                 SYS_listen,
+// System calls that fail: connections, other processes, mounts, and what widens the kernel's surface.
+constexpr int refused_calls[] = {SYS_connect,
                                  SYS_accept,
                                  SYS_accept4,
                                  SYS_ptrace,
@@ -222,6 +219,8 @@ void restrict_calls(const SandboxOptions& options) {
   const auto self = static_cast<std::uint32_t>(::getpid());
   Filter filter;
   for (const int call : refused_calls) filter.refuse(call);
+  // CUDA does not start without a local socket that it binds and listens on; nothing can be connected.
+  filter.refuse_unless(SYS_socket, every_bit, AF_UNIX);
   filter.refuse_unless(SYS_prlimit64, every_bit, 0);
   filter.refuse_unless(SYS_sched_setaffinity, every_bit, 0);
   if (options.allow_processes) {

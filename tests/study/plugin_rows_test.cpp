@@ -33,7 +33,7 @@ StudyOptions options_for(std::vector<PluginFile> plugins, std::vector<std::strin
           .program = TANDEM_PROGRAM};
 }
 
-const StudyRow& row_of(const StudyReport& report, const std::string& version) {
+StudyRow row_of(const StudyReport& report, const std::string& version) {
   for (const StudyRow& row : report.rows)
     if (row.version == version) return row;
   throw Error("no row " + version);
@@ -94,7 +94,7 @@ TEST(PluginRows, ExampleInCuda_IsMeasuredInEveryStudy) {
   const PluginFile plugin = example("kernels.cu");
   for (const auto& [study, name] : std::vector<std::pair<std::string, std::string>>{
            {"max", "1000x1000 i32"}, {"xxt", "129x65 f64"}, {"correlation", "200x301 f32 4x3"}}) {
-    const StudyRow& row = row_of(studies().get(study).run(options_for({plugin}, {name})), "kernels");
+    const StudyRow row = row_of(studies().get(study).run(options_for({plugin}, {name})), "kernels");
     expect_measured(row);
     EXPECT_EQ(row.device, "cuda:0");
     EXPECT_GE(row.value("with_copies_ms"), row.value("median_ms"));
@@ -121,7 +121,7 @@ TEST(PluginRows, WrongResult_IsWrong) {
              "  return 0;\n}\n");
   const StudyReport report =
       studies().get("max").run(options_for({prepare_plugin(folder.path() / "wrong.c")}, {"3x4 i32"}));
-  const StudyRow& row = row_of(report, "wrong");
+  const StudyRow row = row_of(report, "wrong");
   EXPECT_FALSE(row.agrees);
   EXPECT_TRUE(row.failure.empty());
   EXPECT_TRUE(std::isnan(row.value("median_ms")));
