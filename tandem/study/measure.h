@@ -2,6 +2,7 @@
 // row, which measures device time and not launch overhead.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <vector>
@@ -47,6 +48,13 @@ struct MeasureOptions {
   int max_repetitions = 50;
   double max_ms = 5000;  // above this, fewer than min_repetitions are made, but at least 2
 };
+
+// On a GPU, repetitions with large inputs rotate through several copies, so that its cache does not hold
+// them.
+inline int rotated_sets(std::int64_t bytes) {
+  constexpr std::int64_t rotate_from_bytes = 16 << 20;
+  return bytes >= rotate_from_bytes ? 3 : 1;
+}
 
 // How often to repeat what takes `one_ms`.
 int repetitions_for(const MeasureOptions& options, double one_ms);

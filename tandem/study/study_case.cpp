@@ -94,10 +94,6 @@ class Oracle {
   double max_magnitude_ = 0;
 };
 
-// Repetitions with large inputs rotate through several copies, so that the GPU's cache does not hold them.
-constexpr std::int64_t rotate_from_bytes = 16 << 20;
-constexpr int rotated_sets = 3;
-
 class Runner {
  public:
   Runner(const StudyCase& study_case, const StudyOptions& options, StudyProgress& progress)
@@ -128,7 +124,9 @@ class Runner {
                                  .inputs = case_.inputs,
                                  .result = result,
                                  .error_of = [&](const Tensor& tensor) { return oracle.error_of(tensor); },
-                                 .tolerance = case_.tolerance};
+                                 .tolerance = case_.tolerance,
+                                 .bytes = case_.bytes,
+                                 .tf32 = case_.peak_precision == PeakPrecision::tf32};
     if (!measure_plugin(row, plugin, plugin_case, measurement_)) return;
     if (row.agrees) add_rates(row, parse_device(row.device));
     rows.push_back(std::move(row));
@@ -160,7 +158,7 @@ class Runner {
 
   std::vector<std::vector<Tensor>> inputs_on(Device device) const {
     if (!device.is_cuda()) return {case_.inputs};
-    std::vector<std::vector<Tensor>> sets(case_.bytes >= rotate_from_bytes ? rotated_sets : 1);
+    std::vector<std::vector<Tensor>> sets(static_cast<std::size_t>(rotated_sets(case_.bytes)));
     for (auto& set : sets)
       for (const Tensor& input : case_.inputs) set.push_back(input.to(device));
     return sets;

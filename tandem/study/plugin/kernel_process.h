@@ -36,10 +36,11 @@ class UnsupportedCase : public PluginFailure {
 std::string plugin_phrase(std::string_view text);
 
 struct KernelProcessOptions {
-  std::string program;          // that runs plugins; empty: this program
-  SandboxOptions sandbox = {};  // memory_bytes has no effect on CUDA plugins
-  double timeout_s = 20;        // of one run()
-  double start_timeout_s = 60;  // of loading: Python packages take seconds
+  std::string program;                        // that runs plugins; empty: this program
+  std::vector<std::string> environment = {};  // "NAME=value", besides that of this process
+  SandboxOptions sandbox = {};                // memory_bytes has no effect on CUDA plugins
+  double timeout_s = 20;                      // of one run()
+  double start_timeout_s = 60;                // of loading: Python packages take seconds
 };
 
 class KernelProcess {

@@ -56,11 +56,14 @@ PluginChannel::~PluginChannel() {
   process_.kill_group();
 }
 
-void PluginChannel::start(const std::vector<std::string>& words, std::vector<int> fds) {
+void PluginChannel::start(const std::vector<std::string>& words, std::vector<int> fds,
+                          const std::vector<std::string>& environment) {
+  std::vector<std::string> variables = plugin_environment();
+  variables.insert(variables.end(), environment.begin(), environment.end());
   const WideAffinity affinity;
   process_ = ChildProcess(
       words[0], words,
-      {.fds = std::move(fds), .environment = plugin_environment(), .error_fd = errors_.write.get()});
+      {.fds = std::move(fds), .environment = std::move(variables), .error_fd = errors_.write.get()});
   // The process has its own copies. The reading end of the requests stays open here: writing to a pipe
   // without a reader would end this process.
   replies_.write.reset();

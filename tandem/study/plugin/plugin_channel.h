@@ -21,8 +21,10 @@ class PluginChannel {
   int requests_fd() const { return requests_.read.get(); }
   int replies_fd() const { return replies_.write.get(); }
 
-  // Starts `words`, a program and its arguments, which inherits the descriptors.
-  void start(const std::vector<std::string>& words, std::vector<int> fds);
+  // Starts `words`, a program and its arguments, which inherits the descriptors; `environment` is added to
+  // that of this process.
+  void start(const std::vector<std::string>& words, std::vector<int> fds,
+             const std::vector<std::string>& environment);
 
   // Lets the process run, asks, waits for the reply and stops it. Returns the milliseconds from the request
   // to the reply. Throws PluginFailure when there is none.

@@ -34,6 +34,8 @@ struct PluginCase {
   Tensor result;  // of the expected shape and type
   std::function<double(const Tensor& result)> error_of;
   double tolerance = 0;
+  std::int64_t bytes = 0;  // read and written
+  bool tf32 = false;       // products of reduced precision are allowed
 };
 
 // Fills in the row: its device, error and times, or why there are none. False: a peer that cannot compute

@@ -1,4 +1,8 @@
-"""CuPy: cupy.maximum, cupy.matmul in fp32, cupyx.scipy.ndimage.correlate with zeros outside."""
+"""CuPy: cupy.maximum, cupy.matmul (TF32 only where a case asks for it), cupyx.scipy.ndimage.correlate with zeros outside."""
+import os
+
+os.environ["CUPY_TF32"] = "1" if os.environ.get("TANDEM_PRECISION") == "tf32" else "0"
+
 import cupy
 from cupyx.scipy import ndimage
 

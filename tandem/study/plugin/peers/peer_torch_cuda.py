@@ -1,8 +1,10 @@
-"""PyTorch on the GPU: torch.maximum, X @ X.T in fp32, conv2d with cuDNN's fastest algorithm."""
+"""PyTorch on the GPU: torch.maximum, X @ X.T (TF32 only where a case asks for it), conv2d with cuDNN's fastest algorithm."""
+import os
+
 import torch
 
 device = "cuda"
-torch.backends.cuda.matmul.allow_tf32 = False
+torch.backends.cuda.matmul.allow_tf32 = os.environ.get("TANDEM_PRECISION") == "tf32"
 torch.backends.cudnn.allow_tf32 = False
 torch.backends.cudnn.benchmark = True
 
