@@ -174,9 +174,7 @@ void add_study_command(CLI::App& app, Action& action, const std::string& command
                       check(std::ranges::find(known, name) != known.end(), "expected one of {}, got '{}'{}",
                             fmt::join(known, ", "), name, did_you_mean(name, known));
                     }));
-  command
-      ->add_option("--cases", flags->cases,
-                   "Cases, such as \"10x10 i32,4096x512 i32\" or \"784,200,10 batch 16\"")
+  command->add_option("--cases", flags->cases, "Cases, such as \"10x10 i32,4096x512 i32\"")
       ->type_name("CASES")
       ->delimiter(',')
       ->allow_extra_args(false);

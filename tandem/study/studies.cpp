@@ -8,6 +8,7 @@
 #include "tandem/study/augment.h"
 #include "tandem/study/correlation.h"
 #include "tandem/study/devices.h"
+#include "tandem/study/linear.h"
 #include "tandem/study/max.h"
 #include "tandem/study/plates.h"
 #include "tandem/study/training_case.h"
@@ -41,6 +42,12 @@ const Registry<Study>& studies() {
                                          .kind = CaseKind::kernel,
                                          .options = {"versions", "threads", "with", "peers"},
                                          .run = study_correlation},
+                                        {.name = "linear",
+                                         .summary = "the three products of a linear layer",
+                                         .example = "784x200 batch 16",
+                                         .kind = CaseKind::layer,
+                                         .options = {"versions", "threads"},
+                                         .run = study_linear},
                                         {.name = "devices",
                                          .summary = "the same training on each device",
                                          .example = "784,200,10 batch 16",
@@ -66,6 +73,8 @@ void check_case(const Study& study, std::string_view text) {
   check(study.kind != CaseKind::none, "[study {}] expected no cases, got \"{}\"", study.name, text);
   if (study.kind == CaseKind::training)
     parse_training_case(text);
+  else if (study.kind == CaseKind::layer)
+    parse_linear_case(text);
   else
     parse_case(study, text);
 }

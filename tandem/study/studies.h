@@ -17,6 +17,7 @@ namespace tandem {
 enum class CaseKind {
   matrix,    // "1000x1000 f32"
   kernel,    // "1000x1000 f32 3x3"
+  layer,     // "784x200 batch 16"
   training,  // "784,200,10 batch 16"
   none,      // the study takes no cases
 };
@@ -52,7 +53,7 @@ struct CaseName {
   std::int64_t kernel_rows = 0;
   std::int64_t kernel_columns = 0;
 };
-// Throws Error if the text is not a case of that study. Not for studies of kind `training`.
+// Throws Error if the text is not a case of that study. Only for the kinds `matrix` and `kernel`.
 CaseName parse_case(const Study& study, std::string_view text);
 
 }  // namespace tandem

@@ -174,8 +174,8 @@ TEST_F(BadInput, UsageOfFilter) {
 TEST_F(BadInput, UsageOfStudy) {
   expect_usage("study", {}, "NAME is required");
   expect_usage("study", {"sum"},
-               "NAME: expected one of max, xxt, correlation, devices, workers, augment, plates, all, "
-               "got 'sum'");
+               "NAME: expected one of max, xxt, correlation, linear, devices, workers, augment, plates, "
+               "all, got 'sum'");
   expect_usage("study", {"max", "--cases", "3x3"},
                "--cases: expected a case such as \"1000x1000 i32\", got \"3x3\"");
   expect_usage("study", {"xxt", "--cases", "9x9 f32,3x3 i32"},

@@ -50,10 +50,9 @@ TEST(ParseCase, InvalidText_ThrowsWithExpected) {
 
 TEST(FindStudy, UnknownName_Throws) {
   EXPECT_EQ(studies().get("xxt").name, "xxt");
-  EXPECT_EQ(
-      error_text([] { studies().get("XXT"); }),
-      "[study] expected one of max, xxt, correlation, devices, workers, augment, plates, got 'XXT'; did "
-      "you mean 'xxt'?");
+  EXPECT_EQ(error_text([] { studies().get("XXT"); }),
+            "[study] expected one of max, xxt, correlation, linear, devices, workers, augment, plates, got "
+            "'XXT'; did you mean 'xxt'?");
 }
 
 // Checks every version that can run here on arbitrary small sizes.
@@ -84,6 +83,10 @@ TEST(Studies, XxtAgrees) {
 
 TEST(Studies, CorrelationAgrees) {
   expect_agreement("correlation", {"33x17 f32 3x3", "5x4 f32 9x7", "20x31 f64 2x4", "1x1 f64 1x1"});
+}
+
+TEST(Studies, LinearAgrees) {
+  expect_agreement("linear", {"3x5 batch 2 Y", "17x9 batch 4 dX", "33x20 batch 7 dW", "1x1 batch 1 dW"});
 }
 
 }  // namespace
