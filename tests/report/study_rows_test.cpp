@@ -59,7 +59,8 @@ TEST(StudyFields, RowWithEveryFigure_HasEveryKeyAndColumn) {
                                  {"lead", 0.02},
                                  {"lead_spread", 0.001}},
                      .engine = "engine",
-                     .note = "note"};
+                     .note = "note",
+                     .failure = "failure"};
   StudyReport report;
   report.rows = {row};
   const std::string json = to_json_text(report);
