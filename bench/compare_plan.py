@@ -5,13 +5,7 @@ from collections import namedtuple
 Peer = namedtuple("Peer", "name script device studies")
 PEERS = [
     Peer("copy", "peer_copy.py", "cpu", ("max", "correlation")),
-    Peer("NumPy", "peer_numpy.py", "cpu", ("max", "xxt")),
-    Peer("SciPy", "peer_scipy.py", "cpu", ("correlation",)),
-    Peer("OpenCV", "peer_opencv.py", "cpu", ("max", "correlation")),
-    Peer("Numba", "peer_numba.py", "cpu", ("max", "xxt", "correlation")),
-    Peer("PyTorch", "peer_torch.py", "cpu", ("max", "xxt", "correlation")),
-    Peer("PyTorch", "peer_torch.py", "cuda", ("max", "xxt", "correlation")),  # also prints "copy", device to device
-    Peer("CuPy", "peer_cupy.py", "cuda", ("max", "xxt", "correlation")),
+    Peer("copy", "peer_copy.py", "cuda", ("max", "correlation")),
     Peer("NumPy", "peer_numpy_train.py", "cpu", ("train",)),
     Peer("PyTorch", "peer_torch_train.py", "cpu", ("train",)),
     Peer("PyTorch", "peer_torch_train.py", "cuda", ("train",)),  # also prints "PyTorch graph"
@@ -24,6 +18,14 @@ PEERS = [
     Peer("PyTorch", "peer_torch_plates.py", "cpu", ("plates",)),
     Peer("PyTorch", "peer_torch_plates.py", "cuda", ("plates",)),
 ]
+
+# The peers of the studies of one computation: `tandem study --peers` measures them (tandem/study/plugin/peers). The version in its
+# table, and what it is called here.
+STUDY_PEERS = {
+    "cpu": {"NumPy": "NumPy", "SciPy": "SciPy", "OpenCV": "OpenCV", "Numba": "Numba", "PyTorch": "PyTorch"},
+    "cuda": {"PyTorch CUDA": "PyTorch", "CuPy": "CuPy", "Numba CUDA": "Numba"},
+}
+STUDY_PEER_NAMES = {"cpu": "numpy,scipy,opencv,numba,torch", "cuda": "torch,cupy,numba"}
 
 # The units of a study's figures. Internally they are milliseconds: for `train` the time of an epoch of 60,000 samples,
 # for `augment`, `resnet` and `folder` the time of 60,000 images.

@@ -1,4 +1,4 @@
-"""Shared by all peers: parsing a case, generating its inputs, timing, checking a corner of the result, printing a JSON line.
+"""Shared by all peers: parsing a case, timing, printing a JSON line.
 
 A peer is a script `peer_NAME.py DEVICE BUDGET_S STUDY:CASE ... [--OPTION ...]`; run(measure) below calls measure(work, device, budget_s) for each
 case and prints what it yields: {"peer", "study", "case", "median_ms", "min_ms", "max_ms"}, or a sentence under
@@ -68,45 +68,12 @@ def numpy_dtype(work):
     return {"i32": np.int32, "i64": np.int64, "u8": np.uint8, "f32": np.float32, "f64": np.float64, "tf32": np.float32}[work.dtype]
 
 
-def inputs(work):
-    """The study's inputs as NumPy arrays: two matrices, one matrix, or an image and a kernel."""
-    import numpy as np
-    rng, dtype, shape = np.random.default_rng(1), numpy_dtype(work), (work.rows, work.columns)
-
-    def sample(size):
-        if np.issubdtype(dtype, np.integer):
-            return rng.integers(0, 256, size, dtype=np.uint8).astype(dtype)
-        return (2 * rng.random(size, dtype=dtype) - 1).astype(dtype)
-
-    return {"max": lambda: (sample(shape), sample(shape)), "xxt": lambda: (sample(shape),),
-            "correlation": lambda: (sample(shape), sample(work.kernel))}[work.study]()
-
-
-def check_corner(work, given, result, side=8):
-    """Compares the result's first side x side values with the definition in f64; raises when they disagree."""
-    import numpy as np
-    h, w = min(side, result.shape[0]), min(side, result.shape[1])
-    if work.study == "max":
-        expected, scale = np.maximum(given[0][:h, :w], given[1][:h, :w]).astype(np.float64), 1.0
-    elif work.study == "xxt":
-        x = given[0][:side].astype(np.float64)
-        expected, scale = (x @ x.T)[:h, :w], work.columns ** 0.5
-    else:
-        (kh, kw), image = work.kernel, given[0][:side + work.kernel[0], :side + work.kernel[1]].astype(np.float64)
-        padded = np.pad(image, ((kh // 2, kh), (kw // 2, kw)))
-        expected, scale = sum(given[1][i, j].astype(np.float64) * padded[i:i + h, j:j + w] for i in range(kh) for j in range(kw)), kh
-    tolerance = {"tf32": 2e-2, "f32": 1e-4, "f64": 1e-9}.get(work.dtype, 0.0) * scale
-    error = np.max(np.abs(np.asarray(result[:h, :w], np.float64) - expected))
-    if not error <= tolerance:
-        raise RuntimeError(f"wrong result for {work.study} {work.case}: off by {error:g}, {tolerance:g} allowed")
-
-
 def summary(samples_ms):
     return {"median_ms": statistics.median(samples_ms), "min_ms": min(samples_ms), "max_ms": max(samples_ms)}
 
 
 def time_cpu(call, budget_s, repeat=1):
-    """Wall time of one call, divided by its `repeat` equal passes: one warm-up call (after that of check_corner), then as many as
+    """Wall time of one call, divided by its `repeat` equal passes: one warm-up call, then as many as
     the budget allows, 3 to 201."""
     start = time.perf_counter()
     call()

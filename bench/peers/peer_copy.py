@@ -1,6 +1,6 @@
-"""The bandwidth limit of the CPU: a STREAM-like copy that moves the same bytes as the case (maximum reads two arrays and writes
-one, so the copy reads 1.5 and writes 1.5). Each thread copies its own band repeatedly without synchronization between
-passes; the faster of one thread and all cores counts. The copy on the GPU is in peer_torch.py."""
+"""The bandwidth limit: a copy that moves the same bytes as the case (maximum reads two arrays and writes one, so the copy reads 1.5
+and writes 1.5). On the CPU each thread copies its own band repeatedly without synchronization between passes; the faster of one
+thread and all cores counts. On the GPU PyTorch copies from device to device."""
 import threading
 
 import measure
@@ -31,9 +31,16 @@ def best_copy(count, dtype, budget_s):
     return min(results, key=lambda r: r["median_ms"])
 
 
+def gpu_copy(count, work, budget_s):
+    import torch
+    dtype = {"i32": torch.int32, "i64": torch.int64, "u8": torch.uint8, "f32": torch.float32, "f64": torch.float64}[work.dtype]
+    pairs = [(torch.ones(count, dtype=dtype, device="cuda"), torch.empty(count, dtype=dtype, device="cuda")) for _ in range(measure.SETS)]
+    return measure.time_torch([lambda pair=pair: pair[1].copy_(pair[0]) for pair in pairs], budget_s)
+
+
 def run(work, device, budget_s):
-    moved = {"max": 1.5, "correlation": 1.0}[work.study]
-    yield "copy", best_copy(int(work.rows * work.columns * moved), measure.numpy_dtype(work), budget_s)
+    count = int(work.rows * work.columns * {"max": 1.5, "correlation": 1.0}[work.study])
+    yield "copy", best_copy(count, measure.numpy_dtype(work), budget_s) if device == "cpu" else gpu_copy(count, work, budget_s)
 
 
 measure.run("copy", run)
