@@ -19,23 +19,25 @@
 #include "tandem/report/json.h"
 #include "tandem/report/provenance.h"
 #include "tandem/report/study_text.h"
+#include "tandem/study/kernel_sweep.h"
 #include "tandem/study/plugin/peers.h"
 #include "tandem/study/plugin/plugin_file.h"
 #include "tandem/study/studies.h"
 #include "tandem/text/format_number.h"
 #include "tandem/text/message.h"
 #include "tandem/text/utf8.h"
+#include "tandem/train/options.h"
 #include "tandem/train/progress.h"
 
 namespace tandem {
 namespace {
 
 struct Flags {
-  std::string name, json, html, data, device = "auto", pretrained = "auto";
-  std::vector<std::string> cases, versions, plugins, peers;
+  std::string name, json, html, data, device = "auto", pretrained = "auto", augment, layers;
+  std::vector<std::string> cases, versions, kernels, plugins, peers;
   std::vector<int> threads, workers;
   std::uint64_t seed = 1;
-  std::int64_t epochs = 0, seeds = 0;
+  std::int64_t epochs = 0, seeds = 0, limit = 0;
   double time_limit_s = 300;
   bool quick = false;
 };
@@ -53,6 +55,12 @@ PluginFile prepare(const std::string& source, const StudyOptions& options) {
   return plugin;
 }
 
+std::vector<std::int64_t> parse_layers(const std::string& text) {
+  TrainOptions train;
+  train_field("layers").set(train, parse_field_value(train_field("layers"), text));
+  return train.layers;
+}
+
 StudyOptions to_options(const Flags& flags) {
   StudyOptions options{.quick = flags.quick,
                        .cases = flags.cases,
@@ -63,11 +71,15 @@ StudyOptions to_options(const Flags& flags) {
                        .epochs = flags.epochs,
                        .seeds = flags.seeds,
                        .data = flags.data,
+                       .limit = flags.limit,
                        .pretrained = flags.pretrained,
                        .time_limit_s = flags.time_limit_s};
   if (flags.device != "auto") options.devices = {parse_device(flags.device)};
   for (const std::string& version : flags.versions) options.versions.push_back(parse_version(version));
   for (const std::string& source : flags.plugins) options.plugins.push_back(prepare(source, options));
+  for (const std::string& kernel : flags.kernels) options.kernels.push_back(parse_kernel_size(kernel));
+  if (!flags.augment.empty()) options.augment = Transform::parse(flags.augment);
+  if (!flags.layers.empty()) options.layers = parse_layers(flags.layers);
   return options;
 }
 
@@ -136,6 +148,29 @@ int run(const Flags& flags, const std::string& command_line) {
   return all_agree ? 0 : 1;
 }
 
+// What is trained and swept; the options that not every study reads.
+std::vector<const CLI::Option*> add_setup_flags(CLI::App& command, Flags& flags) {
+  return {
+      command.add_option("--kernels", flags.kernels, "correlation: kernel sizes, such as 3,5,7 or 3x5")
+          ->type_name("SIZES")
+          ->delimiter(',')
+          ->allow_extra_args(false)
+          ->check(usage_check([](const std::string& text) { parse_kernel_size(text); })),
+      command.add_option("--data", flags.data, "augment, workers: mnist, digits, … or a PATH")
+          ->type_name("DATA"),
+      command.add_option("--augment", flags.augment, "augment, workers: as in tandem train; default: digits")
+          ->type_name("RECIPE")
+          ->check(usage_check([](const std::string& text) { Transform::parse(text); })),
+      command.add_option("--layers", flags.layers, "augment, workers: sizes, such as 784,200,10")
+          ->type_name("SIZES")
+          ->check(usage_check([](const std::string& text) { parse_layers(text); })),
+      command.add_option("--limit", flags.limit, "augment, workers: the first N training images")
+          ->type_name("N")
+          ->group(rare_group)
+          ->check(whole_number_check(1, 1000000)),
+  };
+}
+
 }  // namespace
 
 void add_study_command(CLI::App& app, Action& action, const std::string& command_line) {
@@ -153,7 +188,7 @@ void add_study_command(CLI::App& app, Action& action, const std::string& command
         check(name == "all" || studies().find(name), "expected one of {}, all, got '{}'{}", studies().list(),
               name, did_you_mean(name, studies().names()));
       }));
-  command->add_flag("--quick", flags->quick, "Small cases, few repetitions: seconds instead of minutes");
+  command->add_flag("--quick", flags->quick, "Small cases, few repetitions: seconds, not minutes");
   add_device_flag(*command, flags->device, "every device");
   auto* versions =
       command->add_option("--versions", flags->versions, "Some of reference,simd,parallel,cuda-simple,cuda")
@@ -178,21 +213,19 @@ void add_study_command(CLI::App& app, Action& action, const std::string& command
       ->type_name("CASES")
       ->delimiter(',')
       ->allow_extra_args(false);
-  auto* threads =
-      command
-          ->add_option("--threads,--cores", flags->threads, "Thread counts for `parallel`, such as 1,2,4,8")
-          ->type_name("COUNTS")
-          ->delimiter(',')
-          ->allow_extra_args(false)
-          ->check(whole_number_check(1, 4096));
-  auto* workers = command
-                      ->add_option("--workers", flags->workers,
-                                   "workers: how many, such as 8,16,32; default: 1, 2, 4, … CPUs")
+  auto* threads = command
+                      ->add_option("--threads,--cores", flags->threads,
+                                   "Threads of `parallel` or of training, such as 1,2,4,8")
                       ->type_name("COUNTS")
                       ->delimiter(',')
                       ->allow_extra_args(false)
-                      ->group(rare_group)
+                      ->check(whole_number_check(1, 4096));
+  auto* workers = command->add_option("--workers", flags->workers, "workers: how many, such as 8,16,32")
+                      ->type_name("COUNTS")
+                      ->delimiter(',')
+                      ->allow_extra_args(false)
                       ->check(whole_number_check(1, max_workers));
+  std::vector<const CLI::Option*> some = add_setup_flags(*command, *flags);
   command->add_option("--seed", flags->seed, "Seed of the random inputs")
       ->type_name("N")
       ->capture_default_str()
@@ -205,10 +238,6 @@ void add_study_command(CLI::App& app, Action& action, const std::string& command
                     ->type_name("N")
                     ->group(rare_group)
                     ->check(whole_number_check(1, 1000));
-  auto* data = command
-                   ->add_option("--data", flags->data,
-                                "augment: mnist (default, if cached), another data set or a PATH")
-                   ->type_name("DATA");
   auto* pretrained = command
                          ->add_option("--pretrained", flags->pretrained,
                                       "plates: initial weights: a PATH, none, or auto (if cached)")
@@ -223,27 +252,29 @@ void add_study_command(CLI::App& app, Action& action, const std::string& command
         const auto seconds = parse_number<double>(text);
         check(seconds && *seconds >= 0 && *seconds <= 1e9, "expected seconds from 0 to 1e9, got '{}'", text);
       }));
-  auto* json =
-      add_json_flag(*command, flags->json, "The measurements as JSON, to a file or instead of tables");
+  auto* json = add_json_flag(*command, flags->json, "Measurements as JSON, to a file or instead of tables");
   auto* html =
-      command
-          ->add_option("--html", flags->html, "Write a report with plots as one offline HTML file, - as well")
+      command->add_option("--html", flags->html, "A report with plots, one offline file; -: to stdout")
           ->type_name("FILE");
-  command->callback([flags, versions, with, peers, threads, workers, epochs, seeds, data, pretrained, json,
-                     html, command_line, &action] {
+  some.insert(some.end(), {versions, with, peers, threads, workers, epochs, seeds, pretrained});
+  command->callback([flags, some, json, html, command_line, &action] {
     if (is_stdout(flags->json) && is_stdout(flags->html))
       throw CLI::ExcludesError(json->get_name() + " -", html->get_name() + " -");
     if (flags->name == "all" && !flags->cases.empty()) throw CLI::ExcludesError("--cases", "the study all");
     const std::string study = "the study " + flags->name;
-    for (const CLI::Option* option :
-         {versions, with, peers, threads, workers, epochs, seeds, data, pretrained}) {
+    for (const CLI::Option* option : some) {
       if (option->empty() || flags->name == "all") continue;
       if (!studies().get(flags->name).reads(option->get_single_name()))
         throw CLI::ExcludesError(option->get_name(), study);
     }
+    if (!flags->threads.empty() && flags->device.starts_with("cuda"))
+      throw CLI::ExcludesError("--threads", "--device " + flags->device);
     flags->cases = join_cases(flags->cases);
     for (const std::string& text : flags->cases)
-      as_usage("--cases", [&] { check_case(studies().get(flags->name), text); });
+      as_usage("--cases", [&] {
+        const Study& chosen = studies().get(flags->name);
+        check_case(flags->kernels.empty() ? chosen : without_kernel(chosen), text);
+      });
     action = [flags, command_line] { return run(*flags, command_line); };
   });
 }

@@ -95,9 +95,7 @@ std::string findings_html(const std::vector<std::string>& findings) {
 
 std::string comparison_style() {
   return R"(
-tr.marked td{font-weight:650}.tall{max-height:560px;overflow-y:auto}
-.tall thead th{position:sticky;top:0;background:var(--card);z-index:1}.tall thead th:first-child{z-index:2}
-@media print{.tall{max-height:none}.tall thead th{position:static}}
+tr.marked td{font-weight:650}
 )";
 }
 

@@ -88,8 +88,13 @@ std::string table_html(const std::vector<StudyRow>& rows, const std::string& tit
     }
     if (!single) html += "</tbody>\n";
   }
+  // Tables of many epochs scroll in a box of their own; their plots show the same.
+  constexpr std::size_t max_epoch_rows = 40;
+  const bool is_tall = rows.front().epoch && rows.size() > max_epoch_rows;
   return scroll_box("Measurements: " + title, html + (single ? "</tbody></table>" : "</table>"),
-                    is_wide(groups, columns, single) ? "wide" : "");
+                    is_wide(groups, columns, single) ? "wide"
+                    : is_tall                        ? "tall"
+                                                     : "");
 }
 
 // What the versions in the table are.

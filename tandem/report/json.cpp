@@ -48,6 +48,7 @@ Json study_json(const StudyReport& report) {
   study["machine"] = facts_json(report.machine);
   if (!report.provenance.empty()) study["provenance"] = facts_json(report.provenance);
   if (!report.versions.empty()) study["versions"] = facts_json(report.versions);
+  if (!report.settings.empty()) study["settings"] = facts_json(report.settings);
   study["rows"] = std::move(rows);
   return study;
 }
@@ -81,6 +82,7 @@ StudyReport parse_study(const Json& object) {
   report.machine = parse_facts(object.value("machine", Json::object()));
   report.provenance = parse_facts(object.value("provenance", Json::object()));
   report.versions = parse_facts(object.value("versions", Json::object()));
+  report.settings = parse_facts(object.value("settings", Json::object()));
   for (const Json& row : object.at("rows")) report.rows.push_back(parse_row(row));
   return report;
 }

@@ -54,6 +54,8 @@ th.group{font-weight:600;padding-top:13px;padding-bottom:4px}
 tbody tr:last-child td{padding-bottom:13px}
 tbody tr:hover td{background:var(--hover)}
 td:first-child,thead th:first-child{position:sticky;left:0;background:var(--card)}
+.tall{max-height:560px;overflow-y:auto}
+.tall thead th{position:sticky;top:0;background:var(--card);z-index:1}.tall thead th:first-child{z-index:2}
 tr.fastest td{font-weight:650}
 tr td.faint{color:var(--soft);font-weight:400}
 tr.wrong td{color:var(--bad)}
@@ -84,8 +86,8 @@ section{padding:4px 0 0}section+section{margin-top:4px}
 .versions{display:block;font-size:inherit;margin-bottom:3px}.versions div{display:block}.versions dd,.versions dt{display:inline}.versions dt{margin-right:5px}
 .plots{grid-template-columns:1fr 1fr;gap:1px;margin:1px 0 2px}.plots .long{display:none}.plots figure{padding:2px 3px 0;border:0}
 .plots figure:last-child:nth-child(odd){grid-column:auto}
-.scroll{overflow:visible;border:0;margin-bottom:3px;background:none}.scroll.wide{column-span:all}table{font-size:5.6pt;line-height:1.18}th,td{padding:.8px 1.5px}
-td:first-child,thead th:first-child{position:static}.dot{width:6px;height:6px;margin-right:4px}
+.scroll{overflow:visible;border:0;margin-bottom:3px;background:none}.scroll.wide{column-span:all}.tall{max-height:none}table{font-size:5.6pt;line-height:1.18}th,td{padding:.8px 1.5px}
+td:first-child,thead th:first-child,.tall thead th{position:static}.dot{width:6px;height:6px;margin-right:4px}
 thead th{padding:1px 1.5px;font-size:5.4pt}th.group{padding:2px 1.5px 0}tbody tr:last-child td{padding-bottom:1px}
 footer{font-size:6.5pt;padding-top:5px}footer h2{font-size:8pt;margin-top:3px}.made{grid-template-columns:repeat(3,max-content 1fr);gap:0 10px}
 *{print-color-adjust:exact;-webkit-print-color-adjust:exact}}

@@ -1,6 +1,7 @@
 // Renders a Plot as SVG (bars in plot_bars.cpp, lines in plot_lines.cpp) and holds the style sheet.
 #include "tandem/report/plot.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "tandem/core/error.h"
@@ -58,31 +59,52 @@ void render_title(Canvas& canvas, const Plot& plot) {
   }
 }
 
+bool is_beyond(const Plot& plot, double x) {
+  return plot.limit && x > plot.limit->x;
+}
+
+bool has_points_beyond(const Plot& plot) {
+  return std::ranges::any_of(plot.series, [&](const Series& series) {
+    return !series.dashed && std::ranges::any_of(series.x, [&](double x) { return is_beyond(plot, x); });
+  });
+}
+
 void render_legend(Canvas& canvas, const Plot& plot) {
-  if (plot.series.size() < 2) return;
+  const bool beyond = has_points_beyond(plot);
+  if (plot.series.size() < 2 && !beyond) return;
   double x = plot_edge;
   canvas.bottom += plot_line_height + 2;
-  for (std::size_t i = 0; i < plot.series.size(); ++i) {
-    const Series& series = plot.series[i];
-    const std::string name = shorten(one_line(series.name), canvas.columns() - 5);
+  // Starts a new line where the entry does not fit; `mark` is called before its text.
+  const auto entry = [&](const std::string& text, const auto& mark) {
+    const std::string name = shorten(one_line(text), canvas.columns() - 5);
     const double needed = 18 + text_width(name) + 14;
     if (x > plot_edge && x + needed > canvas.width) {
       x = plot_edge;
       canvas.bottom += plot_line_height;
     }
-    const double y = canvas.bottom - 4;
+    mark(x, canvas.bottom - 4);
+    canvas.text(x + 18, canvas.bottom - 4, "plot-text", name);
+    x += needed;
+  };
+  const auto series_mark = [&](std::size_t i, double left, double y) {
     if (plot.kind == PlotKind::bars && plot.log_y)
       canvas.add(R"(<circle class="plot-mark c{}" cx="{:.1f}" cy="{:.1f}" r="5"/>)", color_of(plot, i),
-                 x + 5.5, y - 4.5);
+                 left + 5.5, y - 4.5);
     else if (plot.kind == PlotKind::bars)
       canvas.add(R"(<rect class="plot-bar c{}" x="{:.1f}" y="{:.1f}" width="11" height="11" rx="2"/>)",
-                 color_of(plot, i), x, y - 10);
+                 color_of(plot, i), left, y - 10);
     else
       canvas.add(R"(<line class="plot-line{} c{}" x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}"/>)",
-                 series.dashed ? " plot-dashed" : "", color_of(plot, i), x, y - 4, x + 13, y - 4);
-    canvas.text(x + 18, y, "plot-text", name);
-    x += needed;
-  }
+                 plot.series[i].dashed ? " plot-dashed" : "", color_of(plot, i), left, y - 4, left + 13,
+                 y - 4);
+  };
+  if (plot.series.size() > 1)
+    for (std::size_t i = 0; i < plot.series.size(); ++i)
+      entry(plot.series[i].name, [&](double left, double y) { series_mark(i, left, y); });
+  if (beyond)
+    entry(plot.limit->beyond, [&](double left, double y) {
+      canvas.add(R"(<circle class="plot-hollow" cx="{:.1f}" cy="{:.1f}" r="4"/>)", left + 6.5, y - 4);
+    });
 }
 
 std::string render_empty(Canvas& canvas, const Plot& plot) {
@@ -123,6 +145,8 @@ std::string plot_style() {
 .plot .plot-line{fill:none;stroke:var(--c);stroke-width:2.2;stroke-linejoin:round;stroke-linecap:round}
 .plot .plot-dashed{stroke-dasharray:2 6;stroke-width:1.6}
 .plot .plot-mark{fill:var(--c)}
+.plot .plot-hollow{fill:var(--card,#fff);stroke:var(--c,currentColor);stroke-width:1.8}
+.plot .plot-limit{stroke:currentColor;stroke-opacity:.6;stroke-dasharray:5 4}
 .plot .plot-spread{stroke:currentColor;stroke-opacity:.75;stroke-width:1.3;fill:none}
 .plot .plot-band{fill:var(--c);fill-opacity:.16;stroke:none}
 .plot .plot-bar:hover,.plot .plot-mark:hover{stroke:currentColor;stroke-width:1.5}

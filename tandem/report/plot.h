@@ -26,6 +26,13 @@ struct Series {
 
 enum class PlotKind { bars, lines };
 
+// Where a sweep exceeds what the machine has, such as CPUs: a vertical line at x; marks beyond it are hollow.
+struct PlotLimit {
+  double x = 0;
+  std::string name;    // beside the line: "2 CPUs"
+  std::string beyond;  // in the legend: "oversubscribed: more than 2 CPUs"
+};
+
 // y is always the measured value, also for horizontal bars, where it grows to the right.
 struct Plot {
   std::string title;
@@ -37,6 +44,7 @@ struct Plot {
   Unit y_unit = Unit::none;
   std::vector<std::string> categories;  // bars only
   std::vector<Series> series;
+  std::optional<PlotLimit> limit{};  // lines only
 };
 
 // Widths in units of the SVG, in which text is 12 high: half of a desktop page, and a phone.

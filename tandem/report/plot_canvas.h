@@ -64,6 +64,10 @@ struct Canvas {
 // The palette index of a series.
 int color_of(const Plot& plot, std::size_t i);
 
+// Whether x, or a point of any series that is not a reference line, is beyond the plot's limit.
+bool is_beyond(const Plot& plot, double x);
+bool has_points_beyond(const Plot& plot);
+
 // The low and the high end of the spread of point i; both are its value if the series has no spread.
 double low_of(const Series& series, std::size_t i);
 double high_of(const Series& series, std::size_t i);

@@ -137,10 +137,20 @@ void render_series(Canvas& canvas, const Plot& plot, std::size_t s, const Area& 
   for (std::size_t i = 0; i < series.x.size(); ++i)
     if (is_shown(plot, series, i))
       canvas.add(
-          R"(<circle class="plot-mark c{}" cx="{:.1f}" cy="{:.1f}" r="{}"><title>{}</title></circle>)",
-          color_of(plot, s), area.x_of(series.x[i]), area.y_of(series.y[i]), radius,
+          R"(<circle class="{} c{}" cx="{:.1f}" cy="{:.1f}" r="{}"><title>{}</title></circle>)",
+          is_beyond(plot, series.x[i]) ? "plot-mark plot-hollow" : "plot-mark", color_of(plot, s),
+          area.x_of(series.x[i]), area.y_of(series.y[i]), radius,
           escape_html(fmt::format("{}{}{} {}: {}", series.name, series.name.empty() ? "" : ", ", plot.x_label,
                                   format_tick(series.x[i]), value_text(plot, series, i))));
+}
+
+// A vertical line where the limit is, if the axis reaches it.
+void render_limit(Canvas& canvas, const Plot& plot, const Area& area) {
+  if (!plot.limit || !has_points_beyond(plot) || plot.limit->x < area.x_axis.low) return;
+  const double x = area.x_of(plot.limit->x);
+  canvas.line("plot-limit", x, area.top, x, area.bottom);
+  const bool fits = x + 5 + text_width(plot.limit->name) < area.right;
+  canvas.text(fits ? x + 5 : x - 5, area.top + 10, fits ? "plot-faint" : "plot-faint end", plot.limit->name);
 }
 
 }  // namespace
@@ -178,6 +188,7 @@ std::string render_lines(const Plot& plot, double width) {
   area.top = canvas.bottom + 8;
   area.bottom = area.top + 230;
   render_axes(canvas, plot, area);
+  render_limit(canvas, plot, area);
   for (std::size_t s = 0; s < plot.series.size(); ++s) render_series(canvas, plot, s, area);
   return close(canvas, plot);
 }

@@ -108,7 +108,7 @@ Plot copies_plot(const std::vector<StudyRow>& rows, const std::vector<CaseRows>&
   return plot;
 }
 
-Plot threads_plot(const std::vector<StudyRow>& rows, const std::vector<CaseRows>& cases) {
+Plot threads_plot(const std::vector<StudyRow>& rows, const std::vector<CaseRows>& cases, int cpus) {
   std::vector<StudyRow> with_threads = rows;
   std::erase_if(with_threads, [](const StudyRow& row) { return !row.threads; });
   const bool several = versions_of(with_threads).size() > 1;
@@ -119,6 +119,7 @@ Plot threads_plot(const std::vector<StudyRow>& rows, const std::vector<CaseRows>
   plot.y_unit = Unit::ratio;
   plot.log_x = true;
   plot.log_y = true;
+  plot.limit = cpu_limit(cpus);
   double min_threads = std::numeric_limits<double>::infinity();
   double max_threads = 0;
   for (const CaseRows& group : cases) {
@@ -155,13 +156,18 @@ Plot threads_plot(const std::vector<StudyRow>& rows, const std::vector<CaseRows>
 
 }  // namespace
 
-std::vector<Plot> standard_plots(const std::vector<StudyRow>& rows) {
+PlotLimit cpu_limit(int cpus) {
+  const std::string name = fmt::format("{} CPU{}", cpus, cpus == 1 ? "" : "s");
+  return {.x = static_cast<double>(cpus), .name = name, .beyond = "oversubscribed: more than " + name};
+}
+
+std::vector<Plot> standard_plots(const std::vector<StudyRow>& rows, int cpus) {
   const std::vector<CaseRows> cases = rows_by_case(rows);
   std::vector<Plot> plots;
   for (const StudyField& field : study_fields)
     if (!field.plot.title.empty()) plots.push_back(bar_plot(rows, cases, field));
   plots.push_back(copies_plot(rows, cases));
-  plots.push_back(threads_plot(rows, cases));
+  plots.push_back(threads_plot(rows, cases, cpus));
   std::erase_if(plots, [](const Plot& plot) { return plot.series.empty(); });
   return plots;
 }

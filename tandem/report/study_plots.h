@@ -9,6 +9,10 @@
 
 namespace tandem {
 
-std::vector<Plot> standard_plots(const std::vector<StudyRow>& rows);
+// `cpus` is the number of CPUs the threads had; more threads are marked as oversubscribed.
+std::vector<Plot> standard_plots(const std::vector<StudyRow>& rows, int cpus);
+
+// Marks what is beyond this number of CPUs, in a plot over threads or workers.
+PlotLimit cpu_limit(int cpus);
 
 }  // namespace tandem

@@ -17,6 +17,7 @@ struct StudyReport {
   std::vector<Fact> provenance;  // provenance(), provenance.h
   std::vector<Fact> versions;    // what each version is, in plain words
   std::string introduction;      // what was computed and how
+  std::vector<Fact> settings{};  // what was trained, of a study that trains: data set, recipe, network
   std::vector<StudyRow> rows;
   std::vector<std::string> findings;  // sentences about the measurements
   std::vector<Plot> plots;            // usually standard_plots(rows), study_plots.h

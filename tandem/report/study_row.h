@@ -59,8 +59,7 @@ struct StudyRow {
   Figures figures{};
   bool agrees = true;     // the result equals the reference's, within the tolerance
   std::string engine{};   // training engine: "perceptron on the CPU, 2 threads"
-  bool in_table = true;   // false: only in the JSON, to keep tables short
-  std::string note{};     // "oversubscribed": more threads than CPUs
+  std::string note{};     // "oversubscribed": more threads or workers than CPUs
   std::string failure{};  // of a plugin that gave no result: "was ended by signal 11"; agrees is false then
 
   // NaN when absent.
@@ -121,7 +120,7 @@ inline constexpr StudyField study_fields[] = {
      .header = "median",
      .meaning = "median time of the repetitions (training: one epoch), data already on the device",
      .unit = Unit::milliseconds,
-     .column = 8,
+     .column = 9,
      .in_csv = true,
      .plot = {"Time by version", "median time", "lower"}},
     {.key = "min_ms",
@@ -129,46 +128,47 @@ inline constexpr StudyField study_fields[] = {
      .meaning = "fastest and slowest repetition",
      .unit = Unit::milliseconds,
      .style = CellStyle::range_pair,
-     .column = 9,
+     .column = 10,
      .in_csv = true},
-    {.key = "max_ms", .unit = Unit::milliseconds, .column = 9, .in_csv = true},
+    {.key = "max_ms", .unit = Unit::milliseconds, .column = 10, .in_csv = true},
     {.key = "with_copies_ms",
      .header = "+ copies",
      .meaning = "median time including the copies to the device and back (training: all images, once)",
      .unit = Unit::milliseconds,
-     .column = 10,
-     .in_csv = true},
-    {.key = "speedup",  // over the `reference` of the case; for training, over the CPU
-     .header = "speed-up",
-     .meaning = "how many times faster than the reference (training: than the CPU)",
-     .unit = Unit::ratio,
      .column = 11,
+     .in_csv = true},
+    {.key =
+         "speedup",  // over the `reference` of the case; for training, over the CPU with the fewest threads
+     .header = "speed-up",
+     .meaning = "how many times faster than the reference (training: than the CPU, with the fewest threads)",
+     .unit = Unit::ratio,
+     .column = 12,
      .in_csv = true},
     {.key = "samples_per_s",  // for training; the times are then per epoch
      .header = "samples/s",
      .meaning = "samples trained or augmented per second",
      .style = CellStyle::rounded,
-     .column = 12},
+     .column = 13},
     {.key = "gb_per_s",
      .header = "GB/s",
      .meaning = "memory read and written per second",
-     .column = 15,
+     .column = 16,
      .in_csv = true},
     {.key = "gflop_per_s",
      .header = "GFLOP/s",
      .meaning = "additions and multiplications per second",
-     .column = 16,
+     .column = 17,
      .in_csv = true},
     {.key = "share_of_peak",  // 1 is this machine's measured peak
      .header = "of peak",
      .meaning = "share of the peak measured on this machine",
      .unit = Unit::share,
      .style = CellStyle::bar,
-     .column = 17,
+     .column = 18,
      .in_csv = true,
      .plot = {"Share of this machine's measured peak", "share of peak", "higher"}},
-    {.key = "agrees", .column = 18, .in_csv = true, .member = &StudyRow::agrees},
-    {.key = "max_error", .column = 19, .in_csv = true},
+    {.key = "agrees", .column = 19, .in_csv = true, .member = &StudyRow::agrees},
+    {.key = "max_error", .column = 20, .in_csv = true},
     {.key = "threads",
      .header = "threads",
      .meaning = "CPU threads",
@@ -177,8 +177,8 @@ inline constexpr StudyField study_fields[] = {
      .member = &StudyRow::threads},
     {.key = "note",
      .header = "note",
-     .meaning = "oversubscribed: more threads than CPUs",
-     .column = 18,
+     .meaning = "oversubscribed: more threads or workers than CPUs",
+     .column = 19,
      .member = &StudyRow::note},
     {.key = "failure", .member = &StudyRow::failure},
     {.key = "engine", .member = &StudyRow::engine},
@@ -191,31 +191,41 @@ inline constexpr StudyField study_fields[] = {
      .header = "waited",
      .meaning = "time per epoch the trainer waited for images",
      .unit = Unit::milliseconds,
-     .column = 13},
+     .column = 14},
     {.key = "efficiency",
      .header = "efficiency",
-     .meaning = "samples/s per worker, relative to a single worker",
+     .meaning = "samples/s per worker, relative to the fewest workers",
      .unit = Unit::share,
-     .column = 14},
+     .column = 15},
     {.key = "epoch",
      .header = "epoch",
      .meaning = "epochs trained so far",
      .column = 5,
      .member = &StudyRow::epoch},
-    {.key = "accuracy",  // in 0..1; rows that have it are not checked for agreement
-     .header = "accuracy",
-     .meaning = "on the test images, mean and standard deviation over seeds",
+    {.key = "plain",  // an accuracy in 0..1; rows that have it are not checked for agreement
+     .header = "plain",
+     .meaning = "accuracy on the test images after training on the original images, mean and standard "
+                "deviation over seeds",
      .unit = Unit::share,
      .style = CellStyle::percent_pair,
      .column = 6},
-    {.key = "accuracy_spread", .unit = Unit::share},
-    {.key = "lead",  // over `plain` in the same case and epoch
+    {.key = "plain_spread", .unit = Unit::share},
+    {.key = "augmented",
+     .header = "augmented",
+     .meaning = "the same after training on augmented images",
+     .unit = Unit::share,
+     .style = CellStyle::percent_pair,
+     .column = 7},
+    {.key = "augmented_spread", .unit = Unit::share},
+    {.key = "lead",
      .header = "lead",
-     .meaning = "accuracy gain over plain in percentage points, mean and standard deviation over seeds",
+     .meaning = "augmented minus plain in percentage points, mean and standard deviation over seeds",
      .unit = Unit::share,
      .style = CellStyle::points_pair,
-     .column = 7},
-    {.key = "lead_spread", .unit = Unit::share}};
+     .column = 8},
+    {.key = "lead_spread", .unit = Unit::share},
+    {.key = "plain_ms", .unit = Unit::milliseconds},  // median time of an epoch
+    {.key = "augmented_ms", .unit = Unit::milliseconds}};
 
 consteval Figure::Figure(const char* key_of_figure) : key(key_of_figure) {
   bool known = false;

@@ -95,7 +95,6 @@ std::vector<StudyField> study_columns(const std::vector<StudyRow>& rows) {
 std::vector<CaseRows> rows_by_case(const std::vector<StudyRow>& rows) {
   std::vector<CaseRows> cases;
   for (const StudyRow& row : rows) {
-    if (!row.in_table) continue;
     auto found = std::find_if(cases.begin(), cases.end(),
                               [&](const CaseRows& group) { return group.case_name == row.case_name; });
     if (found == cases.end()) found = cases.insert(cases.end(), {.case_name = row.case_name, .rows = {}});
@@ -105,7 +104,7 @@ std::vector<CaseRows> rows_by_case(const std::vector<StudyRow>& rows) {
     if (group.rows.size() < 2) continue;
     for (std::size_t i = 0; i < group.rows.size(); ++i) {
       const StudyRow& row = group.rows[i];
-      if (!row.agrees || row.figures["accuracy"] || !std::isfinite(row.value("median_ms"))) continue;
+      if (!row.agrees || row.figures["plain"] || !std::isfinite(row.value("median_ms"))) continue;
       if (group.fastest < 0 || row.value("median_ms") < group.rows[group.fastest].value("median_ms"))
         group.fastest = static_cast<int>(i);
     }
@@ -139,7 +138,7 @@ std::string version_label(const StudyRow& row) {
 }
 
 bool is_compared(const std::vector<StudyRow>& rows) {
-  return std::any_of(rows.begin(), rows.end(), [](const StudyRow& row) { return !row.figures["accuracy"]; });
+  return std::any_of(rows.begin(), rows.end(), [](const StudyRow& row) { return !row.figures["plain"]; });
 }
 
 int count_wrong(const std::vector<StudyRow>& rows) {

@@ -30,7 +30,7 @@ struct CaseRows {
   int fastest = -1;  // index of the correct row with the lowest median; -1 when there is nothing to compare
 };
 
-// The rows that tables show, cases in order of first appearance.
+// Cases in order of first appearance.
 std::vector<CaseRows> rows_by_case(const std::vector<StudyRow>& rows);
 
 // The fastest correct row of that case and version, for example of several thread counts; null if there is

@@ -24,12 +24,10 @@ constexpr const char* training_style = R"(
 .command{display:block;white-space:pre-wrap;overflow-wrap:anywhere;background:var(--card);border:1px solid var(--line);border-radius:10px;
 padding:10px 16px;margin:0 0 22px;font:14px/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}
 .warning{border-left:4px solid #c2410c;padding:2px 0 2px 12px;margin:0 0 12px}
-.tall{max-height:560px;overflow-y:auto}
-.tall thead th{position:sticky;top:0;background:var(--card);z-index:1}.tall thead th:first-child{z-index:2}
 tr.best td{font-weight:650}.on-paper{display:none}
 @media print{.headline{gap:2px 24px;margin-bottom:6px}.headline b{font-size:13pt}.headline .first b{font-size:22pt}.headline span{font-size:7pt}
 .command{padding:2px 6px;margin-bottom:5px;font-size:7pt;border-radius:4px}.warning{margin-bottom:4px}
-.tall{max-height:none}.tall table{font-size:5.9pt}.tall th,.tall td{padding-left:2px;padding-right:2px}.tall thead th{position:static;white-space:normal;font-size:5.6pt}tr.left-out{display:none}.on-paper{display:block}}
+.tall table{font-size:5.9pt}.tall th,.tall td{padding-left:2px;padding-right:2px}.tall thead th{white-space:normal;font-size:5.6pt}tr.left-out{display:none}.on-paper{display:block}}
 )";
 
 // More rows than this are thinned out on paper.

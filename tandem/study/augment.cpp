@@ -1,5 +1,4 @@
 #include "tandem/study/augment.h"
-#include "tandem/augment/transform.h"
 
 #include <fmt/format.h>
 
@@ -18,14 +17,20 @@
 namespace tandem {
 namespace {
 
-constexpr const char* recipe = "digits";
-
 std::vector<AugmentCase> cases_for(std::int64_t available, const StudyOptions& options) {
   // Fewer images need more epochs until both runs converge, and more seeds, because the variance is higher.
   std::vector<AugmentCase> cases = {{1000, 60, 5}, {10000, 30, 3}, {60000, 15, 2}};
   if (options.quick) cases = {{1000, 20, 2}, {10000, 4, 1}};
+  if (options.limit > 0 || available < cases.front().images) {
+    // One case, with the epochs and seeds of the default case that is closest from below.
+    const std::int64_t images = options.limit > 0 ? options.limit : available;
+    AugmentCase only = cases.front();
+    for (const AugmentCase& one : cases)
+      if (one.images <= images) only = one;
+    only.images = images;
+    cases = {only};
+  }
   std::erase_if(cases, [&](const AugmentCase& one) { return one.images > available; });
-  if (cases.empty()) cases = {{available, options.quick ? 20 : 60, options.quick ? 2 : 5}};
   for (AugmentCase& one : cases) {
     if (options.epochs > 0) one.epochs = options.epochs;
     if (options.seeds > 0) one.seeds = options.seeds;
@@ -46,7 +51,7 @@ struct StudyData {
 };
 
 StudyData data_for(const StudyOptions& options) {
-  const std::int64_t digit_count = options.quick ? 10000 : 60000;
+  const std::int64_t digit_count = std::max<std::int64_t>(options.limit, options.quick ? 10000 : 60000);
   if (!options.data.empty()) return {load_split(options.data, "", {}, digit_count), ""};
   std::filesystem::path folder;
   try {
@@ -59,11 +64,11 @@ StudyData data_for(const StudyOptions& options) {
   return {load_mnist("mnist", folder), ""};
 }
 
-// The defaults of `tandem train`, with input and output sizes that match the images.
-TrainOptions train_options(const ImageSet& images, const StudyOptions& options) {
+// The defaults of `tandem train` for this network.
+TrainOptions train_options(const TrainingSetup& setup, const StudyOptions& options) {
   TrainOptions train = default_options("mlp", {});
-  train.layers = {images.image_size(), 200, static_cast<std::int64_t>(images.classes.size())};
-  train.transform = Transform::parse(recipe);
+  train.layers = setup.layers;
+  train.transform = setup.recipe;
   if (!options.devices.empty()) train.device = options.devices.front();
   return train;
 }
@@ -90,10 +95,11 @@ Training run_training(const TrainOptions& options, const ImageSet& images, const
 
 }  // namespace
 
-AugmentResult compare_augmentation(const DataSplit& data, const AugmentCase& augment_case,
+AugmentResult compare_augmentation(const TrainingSetup& setup, const AugmentCase& augment_case,
                                    const StudyOptions& options, StudyProgress& progress) {
+  const DataSplit& data = setup.data;
   expect(augment_case.images <= data.train.count() && augment_case.epochs > 0 && augment_case.seeds > 0);
-  TrainOptions train = train_options(data.train, options);
+  TrainOptions train = train_options(setup, options);
   train.epochs = augment_case.epochs;
   train.schedule = augment_case.schedule;
   const DeviceChoice choice = choose_device(train, data.train.slice(0, augment_case.images));
@@ -121,7 +127,7 @@ AugmentResult compare_augmentation(const DataSplit& data, const AugmentCase& aug
     const ImageSet images = data.train.slice(begin, begin + augment_case.images);
     train.seed = options.seed + static_cast<std::uint64_t>(i);
     for (const bool augmented : {false, true}) {
-      train.transform = augmented ? Transform::parse(recipe) : Transform();
+      train.transform = augmented ? Transform(setup.recipe) : Transform();
       Training training = run_training(train, images, test, choice.device);
       (augmented ? result.augmented : result.plain).push_back(std::move(training.curve));
       std::vector<double>& ms = augmented ? augmented_ms : plain_ms;
@@ -136,34 +142,33 @@ AugmentResult compare_augmentation(const DataSplit& data, const AugmentCase& aug
 
 StudyReport study_augment(const StudyOptions& options) {
   StudyProgress progress(options);
-  const StudyData data = data_for(options);
-  check_image_set(data.split.train, data.split.name);
+  StudyData data = data_for(options);
   check_image_set(data.split.test, data.split.name);
+  check_limit("augment", options, data.split);
+  const TrainingSetup setup = training_setup("augment", options, std::move(data.split));
   StudyReport report{
       .study = "augment",
       .title = "Training with and without augmentation",
       .machine = report_facts(),
       .introduction = fmt::format(
-          "Perceptrons {},200,{} with sigmoid activations are trained on {} by SGD with batch size 16 and a "
+          "Perceptrons {} with sigmoid activations are trained on {} by SGD with batch size 16 and a "
           "learning rate of 0.5, constant or (“decaying rate”) decreasing to 0 along a cosine. Each is "
-          "trained once on the original images and once with augmentation that is sampled anew in every "
-          "epoch ({}), with the same number of epochs and batches and the same initial weights. Every seed "
-          "has its own weights, order and, while there are enough, training images. The accuracy is measured "
-          "on the {} test images. Times are per epoch.",
-          data.split.train.image_size(), data.split.train.classes.size(), data.split.name,
-          Transform::parse(recipe).to_string(), format_count(data.split.test.count())),
+          "trained once on the original images (plain) and once with augmentation that is sampled anew in "
+          "every epoch ({}), with the same number of epochs and batches and the same initial weights. Every "
+          "seed has its own weights, order and, while there are enough, training images. The accuracy is "
+          "measured on the {} test images after every epoch.",
+          setup.network(), setup.data.name, to_string(setup.recipe), format_count(setup.data.test.count())),
+      .settings = setup.settings(),
       .rows = {},
       .findings = {},
       .plots = {}};
-  report.versions = {{"plain", "training on the original images"},
-                     {"augmented", "training on images that are changed at random in every epoch"}};
   if (!data.note.empty()) report.findings.push_back(data.note);
-  for (const AugmentCase& one : cases_for(data.split.train.count(), options)) {
+  for (const AugmentCase& one : cases_for(setup.data.train.count(), options)) {
     if (progress.is_over()) {
       progress.leave_out(one.setting());
       continue;
     }
-    const AugmentResult result = compare_augmentation(data.split, one, options, progress);
+    const AugmentResult result = compare_augmentation(setup, one, options, progress);
     for (StudyRow& row : augment_rows(result)) report.rows.push_back(std::move(row));
     report.findings.push_back(augment_finding(result));
     report.plots.push_back(augment_plot(result));

@@ -39,13 +39,6 @@ std::vector<double> leads_after(const AugmentResult& result, std::size_t epoch) 
   return leads;
 }
 
-// Epochs 1, 5, 10, 50, … and the last.
-bool is_shown(std::int64_t epoch, std::int64_t epochs) {
-  std::int64_t leading = epoch;
-  while (leading % 10 == 0) leading /= 10;
-  return epoch == epochs || leading == 1 || leading == 5;
-}
-
 std::string points(const MeanSpread& lead) {
   return fmt::format("{:+.2f}{} points", 100 * lead.mean,
                      lead.spread ? fmt::format(" ± {:.2f}", 100 * *lead.spread) : "");
@@ -68,24 +61,23 @@ std::string AugmentCase::name() const {
 
 std::vector<StudyRow> augment_rows(const AugmentResult& result) {
   std::vector<StudyRow> rows;
-  const auto add = [&](std::size_t epoch, const char* version, const std::vector<double>& accuracies,
-                       const Timing& timing) {
-    const MeanSpread accuracy = mean_spread(accuracies);
+  for (std::size_t epoch = 0; epoch < epochs_of(result); ++epoch) {
+    const MeanSpread plain = mean_spread(after(result.plain, epoch)),
+                     augmented = mean_spread(after(result.augmented, epoch)),
+                     lead = mean_spread(leads_after(result, epoch));
     rows.push_back({.case_name = result.augment_case.name(),
-                    .version = version,
+                    .version = {},
                     .device = result.device,
                     .epoch = static_cast<int>(epoch) + 1,
-                    .figures = {{"accuracy", accuracy.mean}, {"accuracy_spread", accuracy.spread}},
-                    .engine = result.engine,
-                    .in_table = is_shown(static_cast<std::int64_t>(epoch) + 1, result.augment_case.epochs)});
-    set_times(rows.back(), timing);
-  };
-  for (std::size_t epoch = 0; epoch < epochs_of(result); ++epoch) {
-    add(epoch, "plain", after(result.plain, epoch), result.plain_epoch);
-    add(epoch, "augmented", after(result.augmented, epoch), result.augmented_epoch);
-    const MeanSpread lead = mean_spread(leads_after(result, epoch));
-    rows.back().figures["lead"] = lead.mean;
-    rows.back().figures["lead_spread"] = lead.spread;
+                    .figures = {{"plain", plain.mean},
+                                {"plain_spread", plain.spread},
+                                {"augmented", augmented.mean},
+                                {"augmented_spread", augmented.spread},
+                                {"lead", lead.mean},
+                                {"lead_spread", lead.spread},
+                                {"plain_ms", result.plain_epoch.median_ms},
+                                {"augmented_ms", result.augmented_epoch.median_ms}},
+                    .engine = result.engine});
   }
   return rows;
 }
@@ -100,9 +92,9 @@ std::string augment_finding(const AugmentResult& result) {
     return mean_spread(after(curves, epoch)).mean;
   };
   std::string text = fmt::format(
-      "{}: after {} epochs, training reaches {:.2f} % with augmentation and {:.2f} % without: {}, better "
+      "{}: after {} epoch{}, training reaches {:.2f} % with augmentation and {:.2f} % without: {}, better "
       "with {} of {} seeds",
-      what.setting(), what.epochs, 100 * mean_after(result.augmented, last),
+      what.setting(), what.epochs, what.epochs == 1 ? "" : "s", 100 * mean_after(result.augmented, last),
       100 * mean_after(result.plain, last), points(lead), better_seeds, what.seeds);
   std::size_t from = last + 1;  // from this epoch to the last, the mean is better
   while (from > 0 && mean_spread(leads_after(result, from - 1)).mean > 0) --from;
@@ -115,7 +107,9 @@ std::string augment_finding(const AugmentResult& result) {
         "{:+.2f} with.",
         100 * (mean_after(result.plain, last) - mean_after(result.plain, last - fifth)),
         100 * (mean_after(result.augmented, last) - mean_after(result.augmented, last - fifth)));
-  return text;
+  return text + fmt::format(" The median epoch took {} without augmentation and {} with.",
+                            format_number(result.plain_epoch.median_ms, Unit::milliseconds),
+                            format_number(result.augmented_epoch.median_ms, Unit::milliseconds));
 }
 
 Plot augment_plot(const AugmentResult& result) {

@@ -34,7 +34,7 @@ struct AugmentResult {
   Timing augmented_epoch;
 };
 
-// One row per epoch for plain and for augmented; the table shows only some of many epochs.
+// One row per epoch, with the accuracies of plain and augmented and the lead.
 std::vector<StudyRow> augment_rows(const AugmentResult& result);
 
 std::string augment_finding(const AugmentResult& result);

@@ -3,6 +3,7 @@
 #include "tandem/core/on_dtype.h"
 #include "tandem/ops/correlate.h"
 #include "tandem/ops/random.h"
+#include "tandem/study/kernel_sweep.h"
 #include "tandem/study/machine_report.h"
 #include "tandem/study/studies.h"
 #include "tandem/study/study_case.h"
@@ -52,6 +53,19 @@ StudyCase make_case(const std::string& name, const StudyOptions& options) {
       .peak_precision = dtype == DType::f32 ? PeakPrecision::f32 : PeakPrecision::f64};
 }
 
+std::vector<std::string> case_names(const StudyOptions& options) {
+  if (!options.kernels.empty()) {
+    std::vector<std::string> sizes = options.cases;
+    if (sizes.empty()) sizes = {"1024x1024 f32"};
+    if (options.cases.empty() && !options.quick) sizes.emplace_back("4096x4096 f32");
+    return kernel_cases(sizes, options.kernels);
+  }
+  if (!options.cases.empty()) return options.cases;
+  if (options.quick) return kernel_cases({"1024x1024 f32"}, {{3, 3}, {7, 7}});
+  return kernel_cases({"1024x1024 f32", "1024x1024 f64", "4096x4096 f32", "4096x4096 f64"},
+                      {{3, 3}, {5, 5}, {7, 7}});
+}
+
 }  // namespace
 
 StudyReport study_correlation(const StudyOptions& options) {
@@ -65,14 +79,10 @@ StudyReport study_correlation(const StudyOptions& options) {
           "product."};
   report.versions = version_legend("one block per row, one thread per column",
                                    "tiles in shared memory and registers, several pixels per thread");
-  std::vector<std::string> names = options.cases;
-  if (names.empty() && options.quick) names = {"1024x1024 f32 3x3", "1024x1024 f32 7x7"};
-  if (names.empty())
-    for (const char* size : {"1024x1024", "4096x4096"})
-      for (const char* type : {"f32", "f64"})
-        for (const char* kernel : {"3x3", "5x5", "7x7"})
-          names.push_back(std::string(size) + " " + type + " " + kernel);
-  return run_cases(std::move(report), names, make_case, options);
+  report = run_cases(std::move(report), case_names(options), make_case, options);
+  for (std::string& finding : kernel_findings(report.rows)) report.findings.push_back(std::move(finding));
+  if (!options.kernels.empty()) add_kernel_plots(report);
+  return report;
 }
 
 }  // namespace tandem

@@ -8,30 +8,37 @@
 #include <cstdlib>
 #include <iterator>
 #include <map>
+#include <optional>
+#include <vector>
 
 #include "tandem/report/study_plots.h"
 #include "tandem/report/study_rows.h"
 #include "tandem/study/compare_rows.h"
+#include "tandem/study/thread_findings.h"
 #include "tandem/study/training_case.h"
 
 namespace tandem {
 namespace {
 
-// A correct, measured row with its parsed case and its speed relative to the CPU.
+// A correct, measured row with its parsed case and its speed relative to the CPU's fastest row.
 struct Measured {
   TrainingCase training;
   const StudyRow* row;
   Speed speed = Speed::unclear;
+  std::optional<double> speedup = {};
 };
 
+// Of a sweep over threads only the fastest row.
 std::vector<Measured> measured_rows(const std::vector<StudyRow>& rows) {
   std::vector<Measured> measured;
-  for (const StudyRow& row : rows)
-    if (row.agrees && row.value("median_ms") > 0) {
-      const StudyRow* const cpu = fastest_row(rows, row.case_name, "cpu");
-      measured.push_back(
-          {parse_training_case(row.case_name), &row, cpu ? compare_speed(row, *cpu) : Speed::unclear});
-    }
+  for (const StudyRow& row : rows) {
+    const StudyRow* const cpu = fastest_row(rows, row.case_name, "cpu");
+    if (!row.agrees || !(row.value("median_ms") > 0) || (row.threads && &row != cpu)) continue;
+    measured.push_back({parse_training_case(row.case_name), &row});
+    if (!cpu) continue;
+    measured.back().speed = compare_speed(row, *cpu);
+    measured.back().speedup = times_as_fast(row, *cpu);
+  }
   std::stable_sort(measured.begin(), measured.end(), [](const Measured& a, const Measured& b) {
     return a.training.weights() < b.training.weights();
   });
@@ -90,13 +97,13 @@ void add_crossover(const std::vector<Measured>& measured, const std::string& dev
                    std::vector<std::string>& findings) {
   std::vector<Measured> compared;
   for (const Measured& one : measured)
-    if (one.row->device == device && one.row->figures["speedup"]) compared.push_back(one);
+    if (one.row->device == device && one.speedup) compared.push_back(one);
   if (compared.empty()) return;
-  const auto [worst, best] = std::minmax_element(
-      compared.begin(), compared.end(),
-      [](const Measured& a, const Measured& b) { return a.row->value("speedup") < b.row->value("speedup"); });
+  const auto [worst, best] =
+      std::minmax_element(compared.begin(), compared.end(),
+                          [](const Measured& a, const Measured& b) { return *a.speedup < *b.speedup; });
   const auto described = [](const Measured& one) {
-    return fmt::format("{} the CPU's speed ({})", times_text(one.row->value("speedup")), one.row->case_name);
+    return fmt::format("{} the CPU's speed ({})", times_text(*one.speedup), one.row->case_name);
   };
   const std::string range = compared.size() == 1
                                 ? described(*best)
@@ -122,8 +129,7 @@ void add_copies(const std::vector<Measured>& measured, const std::string& device
     const StudyRow& row = *one.row;
     if (row.device != device || !row.figures["with_copies_ms"]) continue;
     if (!shortest || row.value("median_ms") < shortest->row->value("median_ms")) shortest = &one;
-    if (row.figures["speedup"] && wins(one) &&
-        row.value("speedup") * row.value("median_ms") < row.value("with_copies_ms"))
+    if (one.speedup && wins(one) && *one.speedup * row.value("median_ms") < row.value("with_copies_ms"))
       lost.push_back(row.case_name);
   }
   if (!shortest) return;
@@ -177,6 +183,7 @@ void add_engines(const std::vector<StudyRow>& rows, const std::string& device,
   std::vector<std::pair<std::string, std::vector<std::string>>> engines;
   for (const StudyRow& row : rows) {
     if (row.device != device || row.engine.empty()) continue;
+    if (row.threads && &row != fastest_row(rows, row.case_name, row.version)) continue;
     const std::string kind = engine_kind(row.engine);
     auto found = std::find_if(engines.begin(), engines.end(), [&](const auto& e) { return e.first == kind; });
     if (found == engines.end()) found = engines.insert(engines.end(), {kind, {}});
@@ -191,6 +198,23 @@ void add_engines(const std::vector<StudyRow>& rows, const std::string& device,
     findings.push_back(engines.size() == 1
                            ? fmt::format("Engine for all cases on {}: {}.", device, kind)
                            : fmt::format("Engine “{}”: {}.", kind, fmt::join(networks, "; ")));
+}
+
+// The gain from threads in the cases that gain the least and the most.
+void add_thread_gain(const std::vector<StudyRow>& rows, int cpus, std::vector<std::string>& findings) {
+  std::vector<std::pair<double, std::string>> gains;
+  for (const CaseRows& group : rows_by_case(rows))
+    if (const std::vector<const StudyRow*> swept = swept_rows(group.rows, group.case_name); !swept.empty()) {
+      const auto over =
+          std::ranges::find_if(swept, [&](const StudyRow* row) { return *row->threads > cpus; });
+      const StudyRow& most = over == swept.begin() ? *swept.back() : **(over - 1);
+      gains.emplace_back(times_as_fast(most, *swept.front()), group.case_name);
+    }
+  if (gains.empty()) return;
+  const auto [min, max] = std::ranges::minmax_element(gains);
+  for (const auto& chosen : min == max ? std::vector{min} : std::vector{min, max})
+    for (std::string& finding : thread_findings(rows, chosen->second, "training", cpus))
+      findings.push_back(std::move(finding));
 }
 
 // Three significant digits, so that the axis reads "813k".
@@ -223,9 +247,9 @@ Plot crossover_plot(const std::vector<StudyRow>& rows, const std::vector<Measure
     for (const auto& [line, networks] : lines_of(measured, device)) {
       Series series{.name = line_name(line, device, devices.size() > 1), .x = {}, .y = {}};
       for (const Measured& one : networks)
-        if (one.row->figures["speedup"]) {
+        if (one.speedup) {
           series.x.push_back(shown_weights(one.training));
-          series.y.push_back(one.row->value("speedup"));
+          series.y.push_back(*one.speedup);
           add_spread(series, *one.row);
         }
       if (series.x.empty()) continue;
@@ -266,7 +290,7 @@ Plot throughput_plot(const std::vector<StudyRow>& rows, const std::vector<Measur
 
 }  // namespace
 
-std::vector<std::string> device_findings(const std::vector<StudyRow>& rows) {
+std::vector<std::string> device_findings(const std::vector<StudyRow>& rows, int cpus) {
   const std::vector<Measured> measured = measured_rows(rows);
   const std::vector<std::string> devices = devices_of(rows);
   std::vector<std::string> findings;
@@ -275,16 +299,17 @@ std::vector<std::string> device_findings(const std::vector<StudyRow>& rows) {
   for (const std::string& device : devices)
     if (device != "cpu") add_copies(measured, device, findings);
   for (const std::string& device : devices) add_batch_gain(measured, device, findings);
+  add_thread_gain(rows, cpus, findings);
   for (const std::string& device : devices) add_engines(rows, device, findings);
   return findings;
 }
 
-std::vector<Plot> device_plots(const std::vector<StudyRow>& rows) {
+std::vector<Plot> device_plots(const std::vector<StudyRow>& rows, int cpus) {
   const std::vector<Measured> measured = measured_rows(rows);
   std::vector<Plot> plots;
   for (Plot& plot : std::vector{crossover_plot(rows, measured), throughput_plot(rows, measured)})
     if (!plot.series.empty()) plots.push_back(std::move(plot));
-  for (Plot& plot : standard_plots(rows)) plots.push_back(std::move(plot));
+  for (Plot& plot : standard_plots(rows, cpus)) plots.push_back(std::move(plot));
   return plots;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 #include <string>
 
 #include "tandem/core/clock.h"
@@ -74,6 +75,18 @@ std::vector<DeviceImages> copy_to_devices(const StudyOptions& options, const Ima
   return copies;
 }
 
+// Measures an epoch; a wrong row gets no times.
+void add_figures(StudyRow& row, CaseTraining& training, const TrainingCase& training_case,
+                 const DeviceImages& on, double budget_ms) {
+  if (!row.agrees) return set_times(row, not_timed);
+  const Timing timing = measure_epoch(training, on.device, budget_ms);
+  set_times(row, timing);
+  if (on.device.is_cuda()) row.figures["with_copies_ms"] = timing.median_ms + on.copy_ms;
+  row.figures["samples_per_s"] = 1e3 * static_cast<double>(TrainingCase::samples) / timing.median_ms;
+  row.figures["gflop_per_s"] = row.value("samples_per_s") * training_case.operations() / 1e9;
+  row.figures["share_of_peak"] = row.value("gflop_per_s") / matmul_gflop_per_s(on.device, PeakPrecision::f32);
+}
+
 std::vector<StudyRow> run_training_case(const TrainingCase& training_case, const ImageSet& images,
                                         const std::vector<DeviceImages>& copies, const StudyOptions& options,
                                         StudyProgress& progress) {
@@ -88,28 +101,27 @@ std::vector<StudyRow> run_training_case(const TrainingCase& training_case, const
       2 * (training_case.weights() + static_cast<double>(training_case.batch_size) * values_per_sample));
   CaseTraining reference(training_case, images, options.seed, CaseTraining::EngineKind::unfused);
   std::vector<StudyRow> rows;
-  for (const DeviceImages& copy : copies) {
-    if (!progress.start(fmt::format("{} on {}", training_case.name(), copy.device.to_string()))) continue;
-    CaseTraining training(training_case, copy.images, options.seed);
-    StudyRow row{.case_name = training_case.name(),
-                 .version = copy.device.is_cuda() ? "cuda" : "cpu",
-                 .device = copy.device.to_string()};
-    row.figures["max_error"] = training_error(training, reference);
-    row.agrees = row.value("max_error") <= step_tolerance(training_case);
-    if (!row.agrees) {
-      set_times(row, not_timed);
-    } else {
-      const Timing timing = measure_epoch(training, copy.device, options.quick ? 100 : 300);
-      set_times(row, timing);
-      if (copy.device.is_cuda()) row.figures["with_copies_ms"] = timing.median_ms + copy.copy_ms;
-      row.figures["samples_per_s"] = 1e3 * static_cast<double>(TrainingCase::samples) / timing.median_ms;
-      row.figures["gflop_per_s"] = row.value("samples_per_s") * training_case.operations() / 1e9;
-      row.figures["share_of_peak"] =
-          row.value("gflop_per_s") / matmul_gflop_per_s(copy.device, PeakPrecision::f32);
+  for (const DeviceImages& copy : copies)
+    for (const std::optional<int> threads : training_threads(copy.device, options)) {
+      StudyRow row{.case_name = training_case.name(),
+                   .version = copy.device.is_cuda() ? "cuda" : "cpu",
+                   .device = copy.device.to_string(),
+                   .threads = threads,
+                   .note = threads.value_or(0) > usable_cpus() ? "oversubscribed" : ""};
+      if (!progress.start(
+              fmt::format("{} on {}{}", row.case_name, row.device,
+                          threads ? fmt::format(", {} thread{}", *threads, *threads == 1 ? "" : "s") : "")))
+        continue;
+      const ThreadCountScope scope(threads.value_or(thread_count()));
+      CaseTraining training(training_case, copy.images, options.seed, CaseTraining::EngineKind::best,
+                            threads.value_or(0));
+      row.figures["max_error"] = training_error(training, reference);
+      row.agrees = row.value("max_error") <= step_tolerance(training_case);
+      add_figures(row, training, training_case, copy, options.quick ? 100 : 300);
+      row.engine = training.engine().description();
+      rows.push_back(std::move(row));
     }
-    row.engine = training.engine().description();
-    rows.push_back(std::move(row));
-  }
+  // Over the CPU with the fewest threads, which is the first row.
   for (StudyRow& row : rows)
     if (rows.front().version == "cpu" && rows.front().agrees && row.agrees)
       row.figures["speedup"] = rows.front().value("median_ms") / row.value("median_ms");
@@ -136,12 +148,13 @@ StudyReport study_devices(const StudyOptions& options) {
       "layers: 784,32,10 has 784 inputs, 32 hidden units and 10 classes. Times are per epoch with the images "
       "already on the device, scaled from as many steps as the time budget allows; “+ copies” adds the copy "
       "of all images to the GPU, which happens once per training run. The speed-up is over this machine's "
-      "CPU; the "
-      "peak is a large f32 matrix product. Before measuring, each of the first {} steps must agree with the "
+      "CPU, with the fewest threads if they were swept; the peak is a large f32 matrix product. Before "
+      "measuring, each of the first {} steps must agree with the "
       "unfused operations on the CPU, within {:.1g} % (cnn: {:.1g} %) of what the step changes.",
       format_count(TrainingCase::samples), checked_steps, 100 * step_tolerance({.layers = {1, 1}}),
       100 * step_tolerance({}));
-  report.versions = {{"cpu", "training with the fastest engine on all CPU cores"},
+  report.versions = {{"cpu", options.threads.empty() ? "training with the fastest engine on all CPU cores"
+                                                     : "training with the fastest engine on the CPU"},
                      {"cuda", "training with the fastest engine on the GPU"}};
   StudyProgress progress(options);
   const ImageSet images = random_training_images(options.seed);
@@ -157,9 +170,10 @@ StudyReport study_devices(const StudyOptions& options) {
   }
   bound_shares(report.rows);
   if (cuda_device_count() == 0) report.findings.push_back("No GPU was measured: " + why_no_cuda() + ".");
-  for (std::string& finding : device_findings(report.rows)) report.findings.push_back(std::move(finding));
+  for (std::string& finding : device_findings(report.rows, usable_cpus()))
+    report.findings.push_back(std::move(finding));
   for (std::string& finding : progress.findings()) report.findings.push_back(std::move(finding));
-  report.plots = device_plots(report.rows);
+  report.plots = device_plots(report.rows, usable_cpus());
   return report;
 }
 

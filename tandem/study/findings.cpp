@@ -4,11 +4,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "tandem/ops/version.h"
 #include "tandem/report/study_rows.h"
 #include "tandem/study/compare_rows.h"
+#include "tandem/study/thread_findings.h"
 
 namespace tandem {
 namespace {
@@ -127,61 +129,6 @@ void add_plugin_findings(const std::vector<StudyRow>& rows, const VersionRows& r
   }
 }
 
-// The correct rows of a thread sweep, by increasing number of threads.
-std::vector<const StudyRow*> swept_rows(const std::vector<StudyRow>& rows, const std::string& name) {
-  std::vector<const StudyRow*> swept;
-  for (const StudyRow& row : rows)
-    if (row.case_name == name && row.threads && row.agrees && row.value("median_ms") > 0 &&
-        row.version == name_of(Version::parallel))
-      swept.push_back(&row);
-  std::ranges::stable_sort(swept, {}, [](const StudyRow* row) { return *row->threads; });
-  return swept;
-}
-
-// Threads up to the number of CPUs: how well it scales.
-void add_scaling(const StudyRow& fewest, const StudyRow& most, const std::string& name,
-                 std::vector<std::string>& findings) {
-  const Speed speed = compare_speed(most, fewest);
-  const double possible = static_cast<double>(*most.threads) / *fewest.threads;
-  findings.push_back(
-      speed == Speed::faster
-          ? fmt::format("With {} threads parallel is {} with {}: {:.0f} % of linear scaling ({}).",
-                        *most.threads, relation_text(most, fewest), *fewest.threads,
-                        100 * times_as_fast(most, fewest) / possible, name)
-      : speed == Speed::unclear
-          ? fmt::format("With {} threads parallel is {} with {}{} ({}).", *most.threads,
-                        relation_text(most, fewest), *fewest.threads, overlap_text(most, fewest), name)
-          : fmt::format(
-                "With {} threads parallel is slower than with {}, {:.3g} ms versus {:.3g}: the work is "
-                "too small to split, or the cores were busy ({}).",
-                *most.threads, *fewest.threads, most.value("median_ms"), fewest.value("median_ms"), name));
-}
-
-// More threads than CPUs.
-void add_oversubscription(const StudyRow& base, const StudyRow& most, int cpus, const std::string& name,
-                          std::vector<std::string>& findings) {
-  const std::string start =
-      fmt::format("With {} threads on {} CPU{}, parallel is", *most.threads, cpus, cpus == 1 ? "" : "s");
-  findings.push_back(
-      compare_speed(most, base) == Speed::slower
-          ? fmt::format("{} slower than with {}, {:.3g} ms versus {:.3g}: oversubscribed, the threads take "
-                        "turns on the CPUs ({}).",
-                        start, *base.threads, most.value("median_ms"), base.value("median_ms"), name)
-          : fmt::format("{} {} with {}{}: oversubscribed, the threads take turns on the CPUs ({}).", start,
-                        relation_text(most, base), *base.threads, overlap_text(most, base), name));
-}
-
-void add_sweep_findings(const std::vector<StudyRow>& rows, const std::string& name, int cpus,
-                        std::vector<std::string>& findings) {
-  const std::vector<const StudyRow*> swept = swept_rows(rows, name);
-  if (swept.empty() || swept.front()->threads == swept.back()->threads) return;
-  const auto over = std::ranges::find_if(swept, [&](const StudyRow* row) { return *row->threads > cpus; });
-  if (over - swept.begin() > 1) add_scaling(*swept.front(), **(over - 1), name, findings);
-  if (over == swept.end()) return;
-  const StudyRow& base = over == swept.begin() ? **over : **(over - 1);
-  if (&base != swept.back()) add_oversubscription(base, *swept.back(), cpus, name, findings);
-}
-
 void add_missing_reference(const std::vector<StudyRow>& rows, std::vector<std::string>& findings) {
   std::vector<std::string> cases;
   for (const StudyRow& row : rows) {
@@ -213,7 +160,13 @@ std::vector<std::string> general_findings(const std::vector<StudyRow>& rows, int
   add_cpu_findings(r, name, findings);
   add_gpu_findings(r, name, findings);
   add_plugin_findings(rows, r, name, findings);
-  add_sweep_findings(rows, name, cpus, findings);
+  for (const std::string& version : versions_of(rows)) {
+    std::vector<StudyRow> own;
+    std::ranges::copy_if(rows, std::back_inserter(own),
+                         [&](const StudyRow& row) { return row.version == version; });
+    for (std::string& finding : thread_findings(own, name, version, cpus))
+      findings.push_back(std::move(finding));
+  }
   add_missing_reference(rows, findings);
   return findings;
 }

@@ -28,6 +28,18 @@ double wall_ms(Device device, const std::function<void()>& work) {
 
 }  // namespace
 
+std::vector<int> increasing(std::vector<int> counts) {
+  std::ranges::sort(counts);
+  counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
+  return counts;
+}
+
+std::vector<std::optional<int>> training_threads(Device device, const StudyOptions& options) {
+  if (device.is_cuda() || options.threads.empty()) return {std::nullopt};
+  const std::vector<int> counts = increasing(options.threads);
+  return {counts.begin(), counts.end()};
+}
+
 Timing timing_of(std::vector<double> ms) {
   expect(!ms.empty());
   std::sort(ms.begin(), ms.end());

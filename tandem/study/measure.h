@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "tandem/core/parallel.h"
 #include "tandem/device/device.h"
 #include "tandem/report/study_row.h"
+#include "tandem/study/options.h"
 
 namespace tandem {
 
@@ -24,6 +26,13 @@ class ThreadCountScope {
  private:
   int previous_;
 };
+
+// Without repetitions, in increasing order.
+std::vector<int> increasing(std::vector<int> counts);
+
+// The thread counts of training on a device: on the CPU those of a sweep in increasing order; otherwise one
+// that is not set.
+std::vector<std::optional<int>> training_threads(Device device, const StudyOptions& options);
 
 struct Timing {
   double median_ms = 0;

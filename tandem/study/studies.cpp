@@ -19,53 +19,54 @@
 namespace tandem {
 
 const Registry<Study>& studies() {
-  static const Registry<Study> rows("study",
-                                    {
-                                        {.name = "max",
-                                         .summary = "element-wise maximum of two matrices",
-                                         .types = "f32, f64, u8, i32, i64",
-                                         .example = "1000x1000 i32",
-                                         .kind = CaseKind::matrix,
-                                         .options = {"versions", "threads", "with", "peers"},
-                                         .run = study_max},
-                                        {.name = "xxt",
-                                         .summary = "matrix product X·Xᵀ",
-                                         .types = "f32, tf32, f64",
-                                         .example = "1000x1000 f32",
-                                         .kind = CaseKind::matrix,
-                                         .options = {"versions", "threads", "with", "peers"},
-                                         .run = study_xxt},
-                                        {.name = "correlation",
-                                         .summary = "weighted sum of the neighbors of every pixel",
-                                         .types = "f32, f64",
-                                         .example = "1024x1024 f32 3x3",
-                                         .kind = CaseKind::kernel,
-                                         .options = {"versions", "threads", "with", "peers"},
-                                         .run = study_correlation},
-                                        {.name = "linear",
-                                         .summary = "the three products of a linear layer",
-                                         .example = "784x200 batch 16",
-                                         .kind = CaseKind::layer,
-                                         .options = {"versions", "threads"},
-                                         .run = study_linear},
-                                        {.name = "devices",
-                                         .summary = "the same training on each device",
-                                         .example = "784,200,10 batch 16",
-                                         .kind = CaseKind::training,
-                                         .run = study_devices},
-                                        {.name = "workers",
-                                         .summary = "augmentation with 1, 2, 4, … threads and processes",
-                                         .options = {"workers"},
-                                         .run = study_workers},
-                                        {.name = "augment",
-                                         .summary = "training with and without augmentation",
-                                         .options = {"epochs", "seeds", "data"},
-                                         .run = study_augment},
-                                        {.name = "plates",
-                                         .summary = "transfer learning on photographs",
-                                         .options = {"epochs", "pretrained"},
-                                         .run = study_plates},
-                                    });
+  static const Registry<Study> rows(
+      "study", {
+                   {.name = "max",
+                    .summary = "element-wise maximum of two matrices",
+                    .types = "f32, f64, u8, i32, i64",
+                    .example = "1000x1000 i32",
+                    .kind = CaseKind::matrix,
+                    .options = {"versions", "threads", "with", "peers"},
+                    .run = study_max},
+                   {.name = "xxt",
+                    .summary = "matrix product X·Xᵀ",
+                    .types = "f32, tf32, f64",
+                    .example = "1000x1000 f32",
+                    .kind = CaseKind::matrix,
+                    .options = {"versions", "threads", "with", "peers"},
+                    .run = study_xxt},
+                   {.name = "correlation",
+                    .summary = "weighted sum of the neighbors of every pixel",
+                    .types = "f32, f64",
+                    .example = "1024x1024 f32 3x3",
+                    .kind = CaseKind::kernel,
+                    .options = {"versions", "threads", "kernels", "with", "peers"},
+                    .run = study_correlation},
+                   {.name = "linear",
+                    .summary = "the three products of a linear layer",
+                    .example = "784x200 batch 16",
+                    .kind = CaseKind::layer,
+                    .options = {"versions", "threads"},
+                    .run = study_linear},
+                   {.name = "devices",
+                    .summary = "the same training on each device",
+                    .example = "784,200,10 batch 16",
+                    .kind = CaseKind::training,
+                    .options = {"threads"},
+                    .run = study_devices},
+                   {.name = "workers",
+                    .summary = "augmentation with 1, 2, 4, … threads and processes",
+                    .options = {"workers", "threads", "data", "limit", "augment", "layers"},
+                    .run = study_workers},
+                   {.name = "augment",
+                    .summary = "training with and without augmentation",
+                    .options = {"epochs", "seeds", "data", "limit", "augment", "layers"},
+                    .run = study_augment},
+                   {.name = "plates",
+                    .summary = "transfer learning on photographs",
+                    .options = {"epochs", "pretrained"},
+                    .run = study_plates},
+               });
   return rows;
 }
 
@@ -77,6 +78,13 @@ void check_case(const Study& study, std::string_view text) {
     parse_linear_case(text);
   else
     parse_case(study, text);
+}
+
+Study without_kernel(Study study) {
+  expect(study.kind == CaseKind::kernel);
+  study.kind = CaseKind::matrix;
+  study.example.resize(study.example.rfind(' '));
+  return study;
 }
 
 std::vector<std::string> join_cases(const std::vector<std::string>& parts) {

@@ -41,6 +41,9 @@ const Registry<Study>& studies();
 // Throws Error if the text is not a case of that study.
 void check_case(const Study& study, std::string_view text);
 
+// The study with cases that are sizes only, such as "1024x1024 f32": the kernels are given apart from them.
+Study without_kernel(Study study);
+
 // Rejoins cases such as "784,32,10 batch 16" that were split at commas: the last part of a case contains a
 // space.
 std::vector<std::string> join_cases(const std::vector<std::string>& parts);

@@ -290,7 +290,7 @@ StudyReport run_cases(StudyReport report, const std::vector<std::string>& names,
   if (const auto missing = missing_peers(options.peers); !missing.empty())
     report.findings.push_back(
         fmt::format("Not installed here, so not compared: {}.", fmt::join(missing, ", ")));
-  report.plots = standard_plots(report.rows);
+  report.plots = standard_plots(report.rows, usable_cpus());
   return report;
 }
 

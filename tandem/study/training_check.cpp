@@ -74,7 +74,7 @@ ImageSet random_training_images(std::uint64_t seed) {
 }
 
 CaseTraining::CaseTraining(const TrainingCase& training_case, const ImageSet& images, std::uint64_t seed,
-                           EngineKind kind)
+                           EngineKind kind, int threads)
     : kind_(kind),
       model_(make_model(training_case, seed, images.images.device())),
       optimizer_(model_->parameters(), {}, 0.1),
@@ -85,7 +85,8 @@ CaseTraining::CaseTraining(const TrainingCase& training_case, const ImageSet& im
             .input = {.flat = !training_case.is_convolutional(),
                       .height = TrainingCase::side,
                       .width = TrainingCase::side,
-                      .channels = 1}} {
+                      .channels = 1},
+            .threads = threads} {
   if (kind == EngineKind::best)
     engine_ = make_engine(task_);
   else

@@ -18,12 +18,12 @@ namespace tandem {
 // How many steps are checked, the first of an epoch.
 inline constexpr std::int64_t checked_steps = 3;
 
-// The largest step_error() of a correct device. Sigmoids are smooth, so rounding errors of perceptrons are far
-// smaller. ReLU and max pooling switch where two values are equal up to rounding: the gradient then takes another
-// path, and the next step starts from other weights. On the CPU alone, changing every initial weight of the
-// CNN by its last bit changes the weights after three steps by up to 16 % of what they moved; that is why steps
-// are checked one by one. In one step it is at most 0.8 % of the norm, while one sample in 128 that is left out
-// changes it by 12 % and more.
+// The largest step_error() of a correct device. Sigmoids are smooth, so rounding errors of perceptrons are
+// far smaller. ReLU and max pooling switch where two values are equal up to rounding: the gradient then takes
+// another path, and the next step starts from other weights. On the CPU alone, changing every initial weight
+// of the CNN by its last bit changes the weights after three steps by up to 16 % of what they moved; that is
+// why steps are checked one by one. In one step it is at most 0.8 % of the norm, while one sample in 128 that
+// is left out changes it by 12 % and more.
 double step_tolerance(const TrainingCase& training_case);
 
 // Weights, biases and statistics, tensor by tensor.
@@ -50,8 +50,9 @@ class CaseTraining {
   // `best` is the fastest engine; `unfused` runs one operation after the other.
   enum class EngineKind { best, unfused };
 
+  // `threads` as in TrainingTask.
   CaseTraining(const TrainingCase& training_case, const ImageSet& images, std::uint64_t seed,
-               EngineKind kind = EngineKind::best);
+               EngineKind kind = EngineKind::best, int threads = 0);
 
   CaseTraining(const CaseTraining&) = delete;
   CaseTraining& operator=(const CaseTraining&) = delete;

@@ -1,9 +1,14 @@
 #include "tandem/study/worker_findings.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+
+#include "tandem/report/study_plots.h"
+#include "tandem/study/thread_findings.h"
 
 namespace tandem {
 namespace {
@@ -27,13 +32,22 @@ Rows rows_of(const std::vector<StudyRow>& rows, std::string_view case_name, std:
   return chosen;
 }
 
-std::vector<std::string> devices_of(const std::vector<StudyRow>& rows) {
-  std::vector<std::string> devices;
+// "training on cpu", …: the cases that train.
+std::vector<std::string> training_cases(const std::vector<StudyRow>& rows) {
+  std::vector<std::string> cases;
   for (const StudyRow& row : rows)
-    if (row.case_name == training_case(row.device) &&
-        std::find(devices.begin(), devices.end(), row.device) == devices.end())
-      devices.push_back(row.device);
-  return devices;
+    if (row.case_name != loading_case && std::ranges::find(cases, row.case_name) == cases.end())
+      cases.push_back(row.case_name);
+  return cases;
+}
+
+// "cpu by 2 threads" for "training on cpu by 2 threads".
+std::string trainer_of(const std::string& case_name) {
+  return case_name.substr(std::string_view("training on ").size());
+}
+
+std::string units(const std::string& kind) {
+  return kind == "thread" ? "threads" : "processes";
 }
 
 std::string counted(int count, const std::string& kind) {
@@ -68,7 +82,7 @@ void add_scaling(const std::vector<StudyRow>& rows, const std::string& kind,
                                  *first.workers == 1 ? "s" : "", rate(first));
   if (loading.size() > 1) {
     text += fmt::format(", {} {}: {} of linear scaling over {}", counted(*last.workers, kind), rate(last),
-                        percent(last.figures["efficiency"].value_or(0)), counted(1, kind));
+                        percent(last.figures["efficiency"].value_or(0)), counted(*first.workers, kind));
     const auto stops = std::find_if(loading.begin(), loading.end(), [](const StudyRow* row) {
       return row->figures["efficiency"] && row->value("efficiency") < min_scaling_efficiency;
     });
@@ -89,10 +103,10 @@ void add_kinds(const std::vector<StudyRow>& rows, std::vector<std::string>& find
 }
 
 // The bottleneck of training with augmentation.
-void add_bottleneck(const std::vector<StudyRow>& rows, const std::string& device, const std::string& kind,
+void add_bottleneck(const std::vector<StudyRow>& rows, const std::string& case_name, const std::string& kind,
                     int usable_cpus, std::vector<std::string>& findings) {
-  const Rows training = rows_of(rows, training_case(device), kind);
-  const Rows plain = rows_of(rows, training_case(device), "plain");
+  const Rows training = rows_of(rows, case_name, kind);
+  const Rows plain = rows_of(rows, case_name, "plain");
   const Rows loading = rows_of(rows, loading_case, kind);
   if (training.empty() || plain.empty() || loading.empty()) return;
   const StudyRow& last = *training.back();
@@ -104,8 +118,7 @@ void add_bottleneck(const std::vector<StudyRow>& rows, const std::string& device
       training.begin(), training.end(),
       [](const StudyRow* a, const StudyRow* b) { return a->value("median_ms") < b->value("median_ms"); });
   const double slowdown = best.value("median_ms") / plain.front()->value("median_ms");
-  const std::string where =
-      fmt::format("Training on {} with {}: ", device, kind == "thread" ? "threads" : "processes");
+  const std::string where = fmt::format("Training on {} with {}: ", trainer_of(case_name), units(kind));
   // Augmentation cannot make training faster.
   const char* const caveat = slowdown < 0.9 ? " (other work on this machine disturbed the measurement)" : "";
   const std::string cost =
@@ -136,8 +149,39 @@ void add_bottleneck(const std::vector<StudyRow>& rows, const std::string& device
         fmt::format("{}the CPUs are shared: with {} on {} CPUs the trainer still waits {} of an epoch, and "
                     "augmentation reaches only {} of linear scaling over {}: more workers do not help. {}{}.",
                     where, counted(*last.workers, kind), usable_cpus, percent(waited_share(last)),
-                    percent(alone.figures["efficiency"].value_or(0)), counted(1, kind), "Currently ", cost));
+                    percent(alone.figures["efficiency"].value_or(0)),
+                    counted(*loading.front()->workers, kind), "Currently ", cost));
   }
+}
+
+// More workers than CPUs.
+void add_oversubscription(const std::vector<StudyRow>& rows, const std::string& kind, int usable_cpus,
+                          std::vector<std::string>& findings) {
+  const Rows loading = rows_of(rows, loading_case, kind);
+  const auto over =
+      std::ranges::find_if(loading, [&](const StudyRow* row) { return *row->workers > usable_cpus; });
+  if (over == loading.end()) return;
+  const StudyRow &base = over == loading.begin() ? **over : **(over - 1), &most = *loading.back();
+  findings.push_back(oversubscription_text({&base, *base.workers}, {&most, *most.workers}, units(kind),
+                                           std::string(loading_case), usable_cpus) +
+                     ".");
+}
+
+// Where the trainer's threads were swept: the combination with the shortest epoch.
+void add_best_threads(const std::vector<StudyRow>& rows, std::vector<std::string>& findings) {
+  const StudyRow* best = nullptr;
+  std::set<int> counts;
+  for (const StudyRow& row : rows) {
+    if (!row.threads || !row.workers || !row.agrees || !(row.value("median_ms") > 0)) continue;
+    counts.insert(*row.threads);
+    if (!best || row.value("median_ms") < best->value("median_ms")) best = &row;
+  }
+  if (counts.size() < 2) return;
+  findings.push_back(fmt::format(
+      "Of training on {} by {} threads, the shortest median epoch with augmentation takes {}: {} thread{} "
+      "for training and {} for augmentation.",
+      best->device, fmt::join(counts, ", "), time(best->value("median_ms")), *best->threads,
+      *best->threads == 1 ? "" : "s", counted(*best->workers, best->version)));
 }
 
 Series line(const Rows& rows, const std::string& name, double (*value)(const StudyRow&)) {
@@ -170,20 +214,23 @@ void add_plot(Plot plot, std::vector<Plot>& plots) {
 
 }  // namespace
 
-std::string training_case(const std::string& device) {
-  return "training on " + device;
+std::string training_case(const std::string& device, std::optional<int> threads) {
+  if (!threads) return "training on " + device;
+  return fmt::format("training on {} by {} thread{}", device, *threads, *threads == 1 ? "" : "s");
 }
 
 std::vector<std::string> worker_findings(const std::vector<StudyRow>& rows, int usable_cpus) {
   std::vector<std::string> findings;
-  for (const std::string& device : devices_of(rows))
-    for (const char* const kind : kinds) add_bottleneck(rows, device, kind, usable_cpus, findings);
+  for (const std::string& name : training_cases(rows))
+    for (const char* const kind : kinds) add_bottleneck(rows, name, kind, usable_cpus, findings);
+  add_best_threads(rows, findings);
   for (const char* const kind : kinds) add_scaling(rows, kind, findings);
+  for (const char* const kind : kinds) add_oversubscription(rows, kind, usable_cpus, findings);
   add_kinds(rows, findings);
   return findings;
 }
 
-std::vector<Plot> worker_plots(const std::vector<StudyRow>& rows) {
+std::vector<Plot> worker_plots(const std::vector<StudyRow>& rows, int usable_cpus) {
   std::vector<Plot> plots;
   Plot rates{.title = "Augmentation alone",
              .x_label = "workers",
@@ -202,14 +249,14 @@ std::vector<Plot> worker_plots(const std::vector<StudyRow>& rows) {
                             .dashed = true});
   }
   add_plot(std::move(rates), plots);
-  for (const std::string& device : devices_of(rows)) {
-    Plot epochs{.title = "Epoch time on " + device,
+  for (const std::string& name : training_cases(rows)) {
+    Plot epochs{.title = "Epoch time on " + trainer_of(name),
                 .x_label = "workers",
                 .y_label = "time per epoch: lower is better",
                 .y_unit = Unit::milliseconds,
                 .categories = {},
                 .series = {}};
-    Plot waits{.title = "Waiting for images on " + device,
+    Plot waits{.title = "Waiting for images on " + trainer_of(name),
                .x_label = "workers",
                .y_label = "share of an epoch the trainer waits",
                .y_unit = Unit::share,
@@ -217,7 +264,7 @@ std::vector<Plot> worker_plots(const std::vector<StudyRow>& rows) {
                .series = {}};
     double min_workers = 0, max_workers = 0, longest_wait = 0;
     for (const char* const kind : kinds) {
-      const Rows training = rows_of(rows, training_case(device), kind);
+      const Rows training = rows_of(rows, name, kind);
       if (training.empty()) continue;
       epochs.series.push_back(spread_line(training, kind, false));
       waits.series.push_back(line(training, kind, waited_share));
@@ -225,7 +272,7 @@ std::vector<Plot> worker_plots(const std::vector<StudyRow>& rows) {
       min_workers = *training.front()->workers;
       max_workers = *training.back()->workers;
     }
-    if (const Rows plain = rows_of(rows, training_case(device), "plain"); !plain.empty() && max_workers > 0)
+    if (const Rows plain = rows_of(rows, name, "plain"); !plain.empty() && max_workers > 0)
       epochs.series.push_back({.name = "without augmentation",
                                .x = {min_workers, max_workers},
                                .y = {plain.front()->value("median_ms"), plain.front()->value("median_ms")},
@@ -233,6 +280,7 @@ std::vector<Plot> worker_plots(const std::vector<StudyRow>& rows) {
     add_plot(std::move(epochs), plots);
     if (longest_wait >= 0.01) add_plot(std::move(waits), plots);
   }
+  for (Plot& plot : plots) plot.limit = cpu_limit(usable_cpus);
   return plots;
 }
 

@@ -1,6 +1,7 @@
 #include "tandem/study/workers.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -16,9 +17,11 @@
 #include "tandem/study/machine_report.h"
 #include "tandem/study/measure.h"
 #include "tandem/study/study_progress.h"
+#include "tandem/study/training_setup.h"
 #include "tandem/study/worker_findings.h"
 #include "tandem/text/format_number.h"
 #include "tandem/train/engines/engine.h"
+#include "tandem/train/training_data.h"
 
 namespace tandem {
 namespace {
@@ -27,9 +30,7 @@ constexpr std::int64_t batch_size = 16;
 
 // Those of the options in increasing order, else 1, 2, 4, … and the number of CPUs.
 std::vector<int> worker_counts(const StudyOptions& options) {
-  std::vector<int> counts = options.workers;
-  std::ranges::sort(counts);
-  counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
+  std::vector<int> counts = increasing(options.workers);
   if (!counts.empty()) return counts;
   const int max_workers = default_worker_count();
   for (int count = 1; count < max_workers; count *= 2) counts.push_back(count);
@@ -37,14 +38,20 @@ std::vector<int> worker_counts(const StudyOptions& options) {
   return counts;
 }
 
-// The default network of `tandem train`, trained on images from a source.
+// A perceptron, trained on images from a source.
 class Training {
  public:
-  Training(std::unique_ptr<BatchSource> source, std::uint64_t seed)
+  // `threads` as in TrainingTask.
+  Training(std::unique_ptr<BatchSource> source, const std::vector<std::int64_t>& layers, std::uint64_t seed,
+           int threads)
       : source_(std::move(source)),
-        model_(model_on(source_->device(), seed)),
+        model_(model_on(source_->device(), layers, seed)),
         optimizer_(model_->parameters(), {}, 0.5),
-        task_{.model = *model_, .optimizer = optimizer_, .source = *source_, .learning_rate = 0.5},
+        task_{.model = *model_,
+              .optimizer = optimizer_,
+              .source = *source_,
+              .learning_rate = 0.5,
+              .threads = threads},
         engine_(make_engine(task_)) {}
 
   double run_epoch() { return engine_->run(epoch_++, 0, source_->plan().steps()).loss; }
@@ -52,8 +59,9 @@ class Training {
   std::string engine() const { return engine_->description(); }
 
  private:
-  static std::unique_ptr<Module> model_on(Device device, std::uint64_t seed) {
-    std::unique_ptr<Module> model = make_mlp({.layers = {784, 200, 10}, .seed = seed});
+  static std::unique_ptr<Module> model_on(Device device, const std::vector<std::int64_t>& layers,
+                                          std::uint64_t seed) {
+    std::unique_ptr<Module> model = make_mlp({.layers = layers, .seed = seed});
     model->to(device);
     return model;
   }
@@ -66,12 +74,23 @@ class Training {
   std::int64_t epoch_ = 0;
 };
 
+// The training images; synthetic digits of the study's seed unless the options name a data set.
+DataSplit worker_data(const StudyOptions& options) {
+  const std::int64_t count = options.limit > 0 ? options.limit : options.quick ? 6000 : 60000;
+  if (options.data.empty()) return {.name = "synthetic digits", .train = make_digits(count, options.seed)};
+  DataSplit data = load_split(options.data, "", {}, count);
+  check_limit("workers", options, data);
+  data.train = data.train.slice(0, std::min(count, data.train.count()));
+  return data;
+}
+
 class WorkerStudy {
  public:
-  WorkerStudy(const StudyOptions& options, StudyProgress& progress)
+  WorkerStudy(const StudyOptions& options, const TrainingSetup& setup, StudyProgress& progress)
       : options_(options),
+        setup_(setup),
         progress_(progress),
-        images_(make_digits(options.quick ? 6000 : 60000, options.seed)),
+        images_(setup.data.train),
         plan_{.samples = images_.count(), .batch_size = batch_size, .seed = options.seed},
         measure_{.budget_ms = options.quick ? 100.0 : 1000.0,
                  .min_repetitions = options.quick ? 2 : 3,
@@ -81,15 +100,17 @@ class WorkerStudy {
     for (const WorkerKind kind : {WorkerKind::thread, WorkerKind::process})
       for (const int count : worker_counts(options_)) add_loading(kind, count);
     for (const Device device : options_.devices.empty() ? all_devices() : options_.devices) {
-      add_plain_training(device);
       std::optional<double> expected;  // loss of the first epoch
-      for (const WorkerKind kind : {WorkerKind::thread, WorkerKind::process})
-        for (const int count : worker_counts(options_)) add_training(device, kind, count, expected);
+      for (const std::optional<int> threads : training_threads(device, options_)) {
+        const ThreadCountScope scope(threads.value_or(thread_count()));
+        add_plain_training(device, threads);
+        for (const WorkerKind kind : {WorkerKind::thread, WorkerKind::process})
+          for (const int count : worker_counts(options_))
+            add_training(device, threads, kind, count, expected);
+      }
     }
     return std::move(rows_);
   }
-
-  std::int64_t samples() const { return plan_.samples; }
 
  private:
   LoaderOptions loader_options(WorkerKind kind, int count) const {
@@ -106,6 +127,12 @@ class WorkerStudy {
             .device = device.to_string(),
             .workers = count,
             .note = count > usable_cpus() ? "oversubscribed" : ""};
+  }
+
+  // The trainer's threads, where they were swept.
+  static void set_threads(StudyRow& row, std::optional<int> threads) {
+    row.threads = threads;
+    if (threads.value_or(0) > usable_cpus()) row.note = "oversubscribed";
   }
 
   // Fills in the figures of one epoch; a wrong row gets none.
@@ -135,7 +162,7 @@ class WorkerStudy {
   void add_loading(WorkerKind kind, int count) {
     StudyRow row = row_for(std::string(loading_case), kind, count, cpu_device);
     if (!start(row)) return;
-    Loader loader(detail::sample_store(images_), plan_, recipe_, loader_options(kind, count));
+    Loader loader(detail::sample_store(images_), plan_, setup_.recipe, loader_options(kind, count));
     BatchHashes hashes(plan_, images_.image_size());
     hashes.add(loader, {0, 0, plan_.positions()});
     if (expected_.empty()) expected_ = hashes.combined();
@@ -166,11 +193,14 @@ class WorkerStudy {
     return blocks;
   }
 
-  void add_plain_training(Device device) {
-    StudyRow row{
-        .case_name = training_case(device.to_string()), .version = "plain", .device = device.to_string()};
+  void add_plain_training(Device device, std::optional<int> threads) {
+    StudyRow row{.case_name = training_case(device.to_string(), threads),
+                 .version = "plain",
+                 .device = device.to_string()};
+    set_threads(row, threads);
     if (!start(row)) return;
-    Training training(std::make_unique<InMemorySource>(images_.to(device), plan_), options_.seed);
+    Training training(std::make_unique<InMemorySource>(images_.to(device), plan_), setup_.layers,
+                      options_.seed, threads.value_or(0));
     training.run_epoch();
     const Timing timing = measure_wall(
         device, [&](int) { training.run_epoch(); }, measure_);
@@ -178,13 +208,15 @@ class WorkerStudy {
     finish(std::move(row), timing);
   }
 
-  void add_training(Device device, WorkerKind kind, int count, std::optional<double>& expected) {
-    StudyRow row = row_for(training_case(device.to_string()), kind, count, device);
+  void add_training(Device device, std::optional<int> threads, WorkerKind kind, int count,
+                    std::optional<double>& expected) {
+    StudyRow row = row_for(training_case(device.to_string(), threads), kind, count, device);
+    set_threads(row, threads);
     if (!start(row)) return;
     const LoaderOptions loader = loader_options(kind, count);
     Training training(
-        make_source(detail::sample_store(images_), plan_, recipe_, device, loader, /*on_gpu=*/false),
-        options_.seed);
+        make_source(detail::sample_store(images_), plan_, setup_.recipe, device, loader, /*on_gpu=*/false),
+        setup_.layers, options_.seed, threads.value_or(0));
     // The same batches give the same loss; a different batch changes its leading digits.
     const double loss = training.run_epoch();
     if (!expected) expected = loss;
@@ -204,11 +236,11 @@ class WorkerStudy {
   }
 
   const StudyOptions& options_;
+  const TrainingSetup& setup_;
   StudyProgress& progress_;
   ImageSet images_;
   BatchPlan plan_;
   MeasureOptions measure_;
-  Recipe recipe_ = digits_recipe();
   std::string expected_;  // hash of the first epoch's batches
   std::vector<StudyRow> rows_;
 };
@@ -217,19 +249,25 @@ class WorkerStudy {
 
 StudyReport study_workers(const StudyOptions& options) {
   StudyProgress progress(options);
-  WorkerStudy study(options, progress);
+  const TrainingSetup setup = training_setup("workers", options, worker_data(options));
+  WorkerStudy study(options, setup, progress);
   StudyReport report{.study = "workers",
-                     .title = "Augmentation with 1, 2, 4, … workers",
+                     .title = fmt::format("Augmentation with {} workers",
+                                          options.workers.empty()
+                                              ? "1, 2, 4, …"
+                                              : fmt::format("{}", fmt::join(worker_counts(options), ", "))),
                      .machine = report_facts(),
                      .introduction = fmt::format(
-                         "{} synthetic 28×28 digits are augmented ({}) by threads or processes: "
-                         "first as fast as possible, then while training 784,200,10 with sigmoid "
+                         "{} {} images of {} are augmented ({}) by threads or processes: "
+                         "first as fast as possible, then while training {} with sigmoid "
                          "activations and batch size {}. Times are per epoch; “waited” is how long "
                          "the trainer waited for images, “efficiency” the images per second and "
                          "worker, relative to the fewest workers. Before measuring, the SHA-256 of all "
                          "batches of an epoch must be the same for every number and kind of "
                          "workers, and so must the loss of the first training epoch.",
-                         format_count(study.samples()), to_string(digits_recipe()), batch_size),
+                         format_count(setup.data.train.count()), image_description(setup.data.train),
+                         setup.data.name, to_string(setup.recipe), setup.network(), batch_size),
+                     .settings = setup.settings(),
                      .rows = study.rows(),
                      .findings = {},
                      .plots = {}};
@@ -238,7 +276,7 @@ StudyReport study_workers(const StudyOptions& options) {
                      {"plain", "training without augmentation and without workers"}};
   report.findings = worker_findings(report.rows, usable_cpus());
   for (std::string& finding : progress.findings()) report.findings.push_back(std::move(finding));
-  report.plots = worker_plots(report.rows);
+  report.plots = worker_plots(report.rows, usable_cpus());
   return report;
 }
 

@@ -186,7 +186,19 @@ TEST_F(BadInput, UsageOfStudy) {
   expect_usage("study", {"devices", "--cases", "700,8,10 batch 16"},
                "--cases: expected layers from 784 pixels to 10 classes, got 700,8,10");
   expect_usage("study", {"devices", "--versions", "cuda"}, "--versions excludes the study devices");
-  expect_usage("study", {"devices", "--threads", "2"}, "--threads excludes the study devices");
+  for (const char* const study : {"augment", "plates"})
+    expect_usage("study", {study, "--threads", "2"}, "--threads excludes the study " + std::string(study));
+  expect_usage("study", {"devices", "--threads", "2", "--device", "gpu"}, "--threads excludes --device cuda");
+  expect_usage("study", {"devices", "--layers", "784,10"}, "--layers excludes the study devices");
+  expect_usage("study", {"xxt", "--kernels", "3"}, "--kernels excludes the study xxt");
+  expect_usage("study", {"correlation", "--kernels", "3,0"},
+               "--kernels: expected a kernel size such as 5 or 3x5, at most 65536, got '0'");
+  expect_usage("study", {"correlation", "--kernels", "3", "--cases", "9x9 f32 3x3"},
+               "--cases: expected a case such as \"1024x1024 f32\", got \"9x9 f32 3x3\"");
+  expect_usage("study", {"augment", "--layers", "784"},
+               "--layers: expected two or more sizes from 1 to 16777216, such as 784,200,10, got '784'");
+  expect_usage("study", {"augment", "--limit", "0"},
+               "--limit: expected a whole number from 1 to 1000000, got '0'");
   expect_usage("study", {"workers", "--versions", "cuda"}, "--versions excludes the study workers");
   expect_usage("study", {"workers", "--seeds", "2"}, "--seeds excludes the study workers");
   expect_usage("study", {"max", "--data", "mnist"}, "--data excludes the study max");

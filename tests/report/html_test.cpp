@@ -114,11 +114,21 @@ TEST(Html, WrongRows_AreMarked) {
 
 TEST(Html, AccuracyRows_NotCheckedForAgreement) {
   StudyReport report = sample_report();
-  for (StudyRow& row : report.rows) row.figures["accuracy"] = 0.5;
+  for (StudyRow& row : report.rows) row.figures["plain"] = 0.5;
   const std::string page = html_page(std::vector{report}, "Report");
   EXPECT_NE(page.find("1 study, 4 measurements."), std::string::npos);
   EXPECT_EQ(page.find("agree"), std::string::npos);
   EXPECT_EQ(page.find("fastest correct"), std::string::npos);
+}
+
+TEST(Html, TableOfManyEpochs_ScrollsInItsOwnBox) {
+  StudyReport report = sample_report();
+  report.rows.assign(15, {.case_name = "1,000 images", .epoch = 1, .figures = {{"plain", 0.5}}});
+  EXPECT_FALSE(contains(html_page(std::vector{report}, "Report"), "class=\"scroll tall\""));
+  report.rows.assign(41, report.rows.front());
+  const std::string page = html_page(std::vector{report}, "Report");
+  EXPECT_TRUE(contains(page, "class=\"scroll tall\""));
+  EXPECT_EQ(count(page, "50.00 %"), 41) << "every epoch";
 }
 
 TEST(Html, EscapesEveryField) {
@@ -132,7 +142,7 @@ TEST(Html, EscapesEveryField) {
   const auto with = [&](auto change) {
     StudyReport report = sample_report();
     change(report);
-    report.plots = standard_plots(report.rows);
+    report.plots = standard_plots(report.rows, 2);
     return html_page(std::span(&report, 1), "Report");
   };
   EXPECT_GE(escaped_count(html_page({}, evil)), 2);

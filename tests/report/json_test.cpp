@@ -69,20 +69,24 @@ TEST(ReportJson, WorkerAndAccuracyRows_HaveTheirOwnKeys) {
   report.rows[0].figures["waited_ms"] = 12.5;
   report.rows[0].figures["efficiency"] = 0.75;
   report.rows[2].epoch = 3;
-  report.rows[2].figures["accuracy"] = 0.9;
-  report.rows[2].figures["accuracy_spread"] = 0.01;
+  report.rows[2].figures["plain"] = 0.9;
+  report.rows[2].figures["plain_spread"] = 0.01;
+  report.rows[2].figures["augmented"] = 0.65;
   report.rows[2].figures["lead"] = -0.25;
   report.rows[2].figures["lead_spread"] = 0.5;
-  report.rows[2].in_table = false;
+  report.settings = {{"layers", "784,200,10"}};
   const Json rows = Json::parse(to_json_text(report))["rows"];
   EXPECT_EQ(rows[0]["workers"], 4);
   EXPECT_EQ(rows[0]["waited_ms"], 12.5);
   EXPECT_EQ(rows[0]["efficiency"], 0.75);
   EXPECT_EQ(rows[2]["epoch"], 3);
-  EXPECT_EQ(rows[2]["accuracy"], 0.9);
-  EXPECT_EQ(rows[2]["accuracy_spread"], 0.01);
+  EXPECT_EQ(rows[2]["plain"], 0.9);
+  EXPECT_EQ(rows[2]["plain_spread"], 0.01);
+  EXPECT_EQ(rows[2]["augmented"], 0.65);
   EXPECT_EQ(rows[2]["lead"], -0.25);
   EXPECT_EQ(rows[2]["lead_spread"], 0.5);
+  EXPECT_EQ(Json::parse(to_json_text(report))["settings"]["layers"], "784,200,10");
+  EXPECT_EQ(parse_studies(to_json_text(report), "F.json")[0].settings[0].value, "784,200,10");
 }
 
 TEST(ReportJson, NonFiniteFigures_AreLeftOut) {

@@ -234,6 +234,32 @@ TEST(Plot, SeveralSeries_HaveALegend) {
   EXPECT_TRUE(contains(svg(plot), "plot-dashed"));
 }
 
+TEST(Plot, PointsBeyondTheLimit_AreHollowAndInTheLegend) {
+  Plot plot = line_plot({1, 2, 4, 8}, {1, 2, 2, 1});
+  plot.limit = cpu_limit(2);
+  expect_valid_svg(plot);
+  const std::string picture = svg(plot);
+  EXPECT_EQ(count(picture, "class=\"plot-mark c0\""), 2) << picture;
+  EXPECT_EQ(count(picture, "class=\"plot-mark plot-hollow c0\""), 2);
+  EXPECT_EQ(count(picture, "class=\"plot-limit\""), 1);
+  EXPECT_TRUE(contains(picture, ">2 CPUs</text>"));
+  EXPECT_TRUE(contains(picture, ">oversubscribed: more than 2 CPUs</text>"));
+  EXPECT_FALSE(contains(picture, ">line</text>")) << "a single series needs no name";
+}
+
+TEST(Plot, LimitOutsideTheData_HasNoLine) {
+  Plot plot = line_plot({8, 16, 32}, {1, 2, 2});
+  plot.limit = cpu_limit(1);
+  expect_valid_svg(plot);
+  EXPECT_EQ(count(svg(plot), "plot-mark plot-hollow"), 3);
+  EXPECT_FALSE(contains(svg(plot), "plot-limit"));
+  EXPECT_TRUE(contains(svg(plot), ">oversubscribed: more than 1 CPU</text>"));
+  plot.limit = cpu_limit(64);
+  EXPECT_FALSE(contains(svg(plot), "plot-hollow"));
+  EXPECT_FALSE(contains(svg(plot), "plot-limit"));
+  EXPECT_FALSE(contains(svg(plot), "oversubscribed"));
+}
+
 TEST(Plot, Names_EscapedAndShortened) {
   const std::string evil = "<script>alert('\"&')</script>";
   Plot plot = line_plot({1, 2}, {1, 2});
@@ -270,22 +296,24 @@ TEST(Plot, ManyPoints_StaySmall) {
 
 TEST(StandardPlots, TimePeakCopiesAndThreads) {
   std::vector<StudyRow> rows = sample_report().rows;
-  ASSERT_EQ(standard_plots(rows).size(), 3u);  // time, peak, copies: one thread count is no sweep
-  for (const Plot& plot : standard_plots(rows)) expect_valid_svg(plot);
-  EXPECT_EQ(standard_plots(rows)[0].series.size(), 2u);
-  EXPECT_TRUE(standard_plots(rows)[0].log_y);  // 2.5 ms beside 5 µs
+  ASSERT_EQ(standard_plots(rows, 2).size(), 3u);  // time, peak, copies: one thread count is no sweep
+  for (const Plot& plot : standard_plots(rows, 2)) expect_valid_svg(plot);
+  EXPECT_EQ(standard_plots(rows, 2)[0].series.size(), 2u);
+  EXPECT_TRUE(standard_plots(rows, 2)[0].log_y);  // 2.5 ms beside 5 µs
   for (const int threads : {1, 2})
     rows.push_back({.case_name = "33×7 f64",
                     .version = "parallel",
                     .device = "cpu",
                     .threads = threads,
                     .figures = {{"median_ms", 2.0 / threads}, {"min_ms", 1}, {"max_ms", 2}}});
-  const std::vector<Plot> plots = standard_plots(rows);
+  const std::vector<Plot> plots = standard_plots(rows, 2);
   ASSERT_EQ(plots.size(), 4u);
   expect_valid_svg(plots[3]);
   ASSERT_EQ(plots[3].series.size(), 2u);  // parallel and the ideal
   EXPECT_EQ(plots[3].series[0].y, (std::vector<double>{1, 2}));
-  EXPECT_TRUE(standard_plots({}).empty());
+  ASSERT_TRUE(plots[3].limit);
+  EXPECT_EQ(plots[3].limit->x, 2);
+  EXPECT_TRUE(standard_plots({}, 2).empty());
 }
 
 // Eight threads on two CPUs are slower than two.
@@ -297,18 +325,12 @@ TEST(StandardPlots, Bars_ShowTheFastestRowOfAVersion) {
                     .device = "cpu",
                     .threads = threads,
                     .figures = {{"median_ms", ms}, {"min_ms", ms - 0.5}, {"max_ms", ms + 0.5}}});
-  const Plot time = standard_plots(rows).front();
+  const Plot time = standard_plots(rows, 2).front();
   EXPECT_EQ(time.title, "Time by version");
   ASSERT_EQ(time.series.size(), 1u);
   EXPECT_EQ(time.series[0].y, std::vector<double>{2});
   EXPECT_EQ(time.series[0].low, std::vector<double>{1.5});
   EXPECT_EQ(time.series[0].high, std::vector<double>{2.5});
-}
-
-TEST(StandardPlots, VersionOutsideTheTable_IsLeftOut) {
-  std::vector<StudyRow> rows = sample_report().rows;
-  for (StudyRow& row : rows) row.in_table = row.version != "reference";
-  for (const Plot& plot : standard_plots(rows)) expect_valid_svg(plot);
 }
 
 TEST(Axis, LinearTicks_AreRound) {

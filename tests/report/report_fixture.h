@@ -38,7 +38,7 @@ inline StudyReport sample_report() {
                                        {"share_of_peak", 0.57},
                                        {"max_error", 0}}});
   }
-  report.plots = standard_plots(report.rows);
+  report.plots = standard_plots(report.rows, 2);
   return report;
 }
 

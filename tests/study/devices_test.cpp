@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tandem/core/parallel.h"
+
 #include "tests/core/error_text.h"
 
 namespace tandem {
@@ -30,6 +32,22 @@ TEST(StudyDevices, EveryDevice_AgreesAndIsMeasured) {
   if (cuda_device_count() == 0) {
     EXPECT_EQ(report.findings.front(), "No GPU was measured: " + why_no_cuda() + ".");
   }
+}
+
+TEST(StudyDevices, Threads_AreSweptOnTheCpu) {
+  const StudyReport report = study_devices(
+      {.quick = true, .devices = {cpu_device}, .cases = {"784,20,10 batch 128"}, .threads = {3, 1, 3}});
+  ASSERT_EQ(report.rows.size(), 2u);
+  for (const StudyRow& row : report.rows) {
+    EXPECT_TRUE(row.agrees) << row.value("max_error");
+    // As many as were asked for: the engine does not look for a faster number.
+    EXPECT_EQ(row.engine,
+              row.threads == 1 ? "perceptron on the CPU, 1 thread" : "perceptron on the CPU, 3 threads");
+    EXPECT_EQ(row.note, *row.threads > usable_cpus() ? "oversubscribed" : "");
+    EXPECT_DOUBLE_EQ(row.value("speedup"), report.rows[0].value("median_ms") / row.value("median_ms"));
+  }
+  EXPECT_EQ(report.rows[0].threads, 1);
+  EXPECT_EQ(report.plots.back().title, "Scaling with threads");
 }
 
 TEST(StudyDevices, ConvolutionalNetwork_AgreesAndIsMeasured) {

@@ -81,9 +81,10 @@ TEST(Findings, MoreThreadsThanCpus_AreNamedAsTheCause) {
   ASSERT_GE(findings.size(), 2u);
   EXPECT_EQ(findings[0],
             "With 4 threads parallel is 4.0 times as fast as with 1: 100 % of linear scaling (8x8 f32).");
-  EXPECT_EQ(findings[1],
-            "With 8 threads on 4 CPUs, parallel is slower than with 4, 5 ms versus 2: oversubscribed, the "
-            "threads take turns on the CPUs (8x8 f32).");
+  EXPECT_EQ(
+      findings[1],
+      "With 8 threads on 4 CPUs, parallel is slower than with 4, 5.00 ms versus 2.00 ms: oversubscribed, the "
+      "threads take turns on the CPUs (8x8 f32).");
   for (const std::string& finding : findings)
     EXPECT_EQ(finding.find("too small"), std::string::npos) << finding;
 }
@@ -95,6 +96,14 @@ TEST(Findings, OnlyOversubscribedThreads_AreComparedWithEachOther) {
   EXPECT_EQ(findings_of(rows).front(),
             "With 8 threads on 4 CPUs, parallel is about as fast as with 6: oversubscribed, the threads take "
             "turns on the CPUs (8x8 f32).");
+}
+
+TEST(Findings, SingleOversubscribedCount_IsNamed) {
+  std::vector<StudyRow> rows{row("parallel", 2)};
+  rows[0].threads = 8;
+  EXPECT_EQ(findings_of(rows).front(),
+            "With 8 threads on 4 CPUs, parallel is oversubscribed, the threads take turns on the CPUs "
+            "(8x8 f32).");
 }
 
 TEST(Findings, CpuGain_IsReported) {
@@ -183,7 +192,8 @@ TEST(Findings, ThreadSweepThatIsSlower_SaysSo) {
       findings_of(rows),
       (Sentences{
           "With SIMD and 1 thread the CPU is 20 times as fast as with scalar loops on one core (8x8 f32).",
-          "With 2 threads parallel is slower than with 1, 4 ms versus 1: the work is too small to split, "
+          "With 2 threads parallel is slower than with 1, 4.00 ms versus 1.00 ms: the work is too small to "
+          "split, "
           "or the cores were busy (8x8 f32)."}));
 }
 

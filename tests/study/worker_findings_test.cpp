@@ -91,7 +91,7 @@ TEST(WorkerFindings, TrainingFasterThanPlain_HasCaveat) {
       worker_findings(rows, 2)[0].find("0.50 times an epoch without augmentation (other work on this machine "
                                        "disturbed the measurement)."),
       std::string::npos);
-  EXPECT_EQ(worker_plots(rows).size(), 2u) << "no plot of waits when there were none";
+  EXPECT_EQ(worker_plots(rows, 2).size(), 2u) << "no plot of waits when there were none";
 }
 
 TEST(WorkerFindings, WrongRows_AreIgnored) {
@@ -106,13 +106,58 @@ TEST(WorkerFindings, WrongRows_AreIgnored) {
                                 "2 processes reach 50 % of the rate of the same number of threads."}));
   for (StudyRow& row : rows) row.agrees = false;
   EXPECT_TRUE(worker_findings(rows, 2).empty());
-  EXPECT_TRUE(worker_plots(rows).empty());
+  EXPECT_TRUE(worker_plots(rows, 2).empty());
+}
+
+TEST(WorkerFindings, MoreWorkersThanCpus_AreNamedAsTheCause) {
+  const std::vector<StudyRow> rows{loading("thread", 8, 4e5, 1), loading("thread", 32, 3.96e5, 0.2475),
+                                   loading("process", 1, 1e5, 1), loading("process", 8, 1e5, 0.125),
+                                   loading("process", 16, 0.5e5, 0.03)};
+  EXPECT_EQ(
+      worker_findings(rows, 2),
+      (std::vector<std::string>{
+          "8 threads augment 400 thousand images/s, 32 threads 396 thousand images/s: 25 % of linear scaling "
+          "over 8 threads; they stop scaling at 32.",
+          "1 process augments 100 thousand images/s, 16 processes 50 thousand images/s: 3 % of linear "
+          "scaling over 1 process; they stop scaling at 8.",
+          "With 32 threads on 2 CPUs, augmentation alone is about as fast as with 8: oversubscribed, the "
+          "threads take turns on the CPUs.",
+          "With 16 processes on 2 CPUs, augmentation alone is slower than with 1, 1.20 s versus 600 ms: "
+          "oversubscribed, the processes take turns on the CPUs."}));
+  for (const Plot& plot : worker_plots(rows, 2)) {
+    ASSERT_TRUE(plot.limit) << plot.title;
+    EXPECT_EQ(plot.limit->x, 2);
+  }
+}
+
+TEST(WorkerFindings, TrainerThreads_AreCasesOfTheirOwn) {
+  std::vector<StudyRow> rows{loading("thread", 1, 1e6, 1)};
+  for (const auto& [threads, ms] : {std::pair{1, 300.0}, {2, 200.0}}) {
+    for (StudyRow row : {training("plain", {}, ms, 0), training("thread", 1, ms + 10, 0)}) {
+      row.case_name = training_case("cpu", threads);
+      row.threads = threads;
+      rows.push_back(row);
+    }
+  }
+  const std::vector<std::string> findings = worker_findings(rows, 4);
+  ASSERT_EQ(findings.size(), 4u);
+  EXPECT_TRUE(starts(findings[0], "Training on cpu by 1 thread with threads: training-bound")) << findings[0];
+  EXPECT_TRUE(starts(findings[1], "Training on cpu by 2 threads with threads: training-bound"))
+      << findings[1];
+  EXPECT_EQ(findings[2],
+            "Of training on cpu by 1, 2 threads, the shortest median epoch with augmentation takes 210 ms: 2 "
+            "threads for training and 1 thread for augmentation.");
+  const std::vector<Plot> plots = worker_plots(rows, 4);
+  ASSERT_EQ(plots.size(), 3u);
+  EXPECT_EQ(plots[1].title, "Epoch time on cpu by 1 thread");
+  EXPECT_EQ(plots[2].title, "Epoch time on cpu by 2 threads");
 }
 
 TEST(WorkerFindings, Plots) {
   const std::vector<Plot> plots = worker_plots(
       {loading("thread", 1, 1e5, 1), loading("thread", 4, 3e5, 0.75), training("plain", {}, 200, 0),
-       training("thread", 1, 600, 150), training("thread", 4, 210, 0)});
+       training("thread", 1, 600, 150), training("thread", 4, 210, 0)},
+      2);
   ASSERT_EQ(plots.size(), 3u);
   EXPECT_EQ(plots[0].series[0].y, (std::vector<double>{1e5, 3e5}));
   EXPECT_EQ(plots[0].series[1].y, (std::vector<double>{1e5, 4e5})) << "linear scaling";

@@ -5,6 +5,8 @@
 #include "tandem/core/parallel.h"
 #include "tandem/data/loader/loader.h"
 #include "tandem/study/worker_findings.h"
+#include "tests/core/error_text.h"
+#include "tests/train/small_run.h"
 
 namespace tandem {
 namespace {
@@ -47,6 +49,56 @@ TEST(StudyWorkers, OwnCounts_AreMeasuredInOrder) {
     EXPECT_EQ(row.note, row.workers.value_or(0) > usable_cpus() ? "oversubscribed" : "");
   }
   EXPECT_EQ(counts, (std::vector<int>{2, 3, 2, 3}));
+  EXPECT_EQ(report.title, "Augmentation with 2, 3 workers");
+}
+
+TEST(StudyWorkers, TrainerThreads_AreSwept) {
+  const StudyReport report = study_workers({.quick = true,
+                                            .devices = {cpu_device},
+                                            .threads = {5, 1},
+                                            .workers = {1},
+                                            .limit = 300,
+                                            .program = TANDEM_PROGRAM});
+  std::vector<std::string> cases;
+  for (const StudyRow& row : report.rows) {
+    EXPECT_TRUE(row.agrees) << "the number of threads does not change the loss";
+    cases.push_back(row.case_name + ", " + row.version);
+    if (row.threads == 5) {
+      EXPECT_EQ(row.engine, "perceptron on the CPU, 5 threads");
+      EXPECT_EQ(row.note, usable_cpus() < 5 ? "oversubscribed" : "");
+    }
+  }
+  EXPECT_EQ(cases, (std::vector<std::string>{
+                       "augmentation alone, thread", "augmentation alone, process",
+                       "training on cpu by 1 thread, plain", "training on cpu by 1 thread, thread",
+                       "training on cpu by 1 thread, process", "training on cpu by 5 threads, plain",
+                       "training on cpu by 5 threads, thread", "training on cpu by 5 threads, process"}));
+}
+
+TEST(StudyWorkers, OwnDataRecipeAndNetwork_AreUsedAndNamed) {
+  const TempFolder folder;
+  write_small_digits(folder / "small");
+  const StudyReport report = study_workers({.quick = true,
+                                            .devices = {cpu_device},
+                                            .workers = {1},
+                                            .data = (folder / "small").string(),
+                                            .limit = 200,
+                                            .augment = Transform::parse("noise 0 0.1"),
+                                            .layers = {784, 9, 10},
+                                            .program = TANDEM_PROGRAM});
+  EXPECT_EQ(report.introduction.find("200 28x28 gray images of small are augmented (noise 0 0.1) by "), 0u)
+      << report.introduction;
+  EXPECT_NE(report.introduction.find("while training 784,9,10 with"), std::string::npos);
+  ASSERT_EQ(report.rows.size(), 5u);
+  for (const StudyRow& row : report.rows) {
+    EXPECT_TRUE(row.agrees);
+    EXPECT_NEAR(row.value("samples_per_s"), 2e5 / row.value("median_ms"), 1e-6 * row.value("samples_per_s"));
+  }
+  ASSERT_EQ(report.settings.size(), 3u);
+  EXPECT_EQ(report.settings[0].value, "small");
+  EXPECT_EQ(report.settings[2].value, "784,9,10");
+  EXPECT_EQ(error_text([&] { study_workers({.data = (folder / "small").string(), .limit = 301}); }),
+            "[study workers] expected a limit of at most 300 training images of small, got 301");
 }
 
 }  // namespace

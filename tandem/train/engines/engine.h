@@ -34,6 +34,8 @@ struct TrainingTask {
   MixRecipe mix = {};
   LossFunction loss_function = {};  // instead of `loss` and `label_smoothing`, if there is one
   bool capture_graphs = true;       // on a GPU
+  // On the CPU, exactly this number of threads, for measurements of it; 0: the fastest up to thread_count().
+  int threads = 0;
 
   // The mean loss of a batch; labels are i32.
   Tensor compute_loss(const Tensor& outputs, const Tensor& labels) const;

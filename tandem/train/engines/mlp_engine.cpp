@@ -76,10 +76,11 @@ namespace {
 // of its own delays all others at every barrier.
 class ThreadTuner {
  public:
-  explicit ThreadTuner(int max_threads) : max_threads_(std::max(max_threads, 1)) {
-    for (int threads = max_threads_; threads > 1; threads = (threads + 1) / 2)
-      candidates_.push_back({threads});
-    candidates_.push_back({1});
+  // With `fixed` there is nothing to find: all threads are used.
+  ThreadTuner(int max_threads, bool fixed) : max_threads_(std::max(max_threads, 1)) {
+    candidates_.push_back({max_threads_});
+    while (!fixed && candidates_.back().threads > 1)
+      candidates_.push_back({(candidates_.back().threads + 1) / 2});
     restart();
   }
 
@@ -161,7 +162,8 @@ class CpuMlpEngine : public Engine {
   CpuMlpEngine(const TrainingTask& task, const MlpTask& mlp)
       : task_(task),
         layers_(mlp.layers),
-        tuner_(thread_count() - task.source.reserved_cpus()),
+        tuner_(task.threads > 0 ? task.threads : thread_count() - task.source.reserved_cpus(),
+               task.threads > 0),
         network_(mlp.shape, task.batches().batch_size, mlp.optimizer->options(), task.label_smoothing,
                  mlp.pixel_scale, tuner_.max_threads()) {
     for (std::size_t i = 0; i < layers_.size(); ++i) network_.load(i, layers_[i].weight, layers_[i].bias);
