@@ -113,11 +113,14 @@ int tandem_shrink(const TandemCall* call) {  // would end the other side at its 
   for (int fd = 3; fd < 64; ++fd) if (ftruncate(fd, 0) == 0) return 1;
   return twice(call);
 }
-int tandem_forge(const TandemCall* call) {  // answers twice
-  (void)call;
-  for (int fd = 3; fd < 64; ++fd) { int flags = fcntl(fd, F_GETFL); if (flags >= 0 && (flags & O_ACCMODE) == O_WRONLY) write(fd, "", 1); }
-  return twice(call);
+static void forge_reply(void) {  // the descriptor of the replies is the only one that is for writing alone
+  for (int fd = 3; fd < 64; ++fd) {
+    const int flags = fcntl(fd, F_GETFL);
+    if (flags >= 0 && (flags & O_ACCMODE) == O_WRONLY) write(fd, "", 1);
+  }
 }
+int tandem_forge(const TandemCall* call) { (void)call; forge_reply(); for (;;) pause(); }
+int tandem_forge_more(const TandemCall* call) { (void)call; forge_reply(); forge_reply(); for (;;) pause(); }
 )";
 
 PluginFile compile(const std::string& text, const std::string& name) {
@@ -294,9 +297,17 @@ TEST(KernelProcess, LateResult_IsNotThere) {
   EXPECT_NE(Trial("late").result(), doubled);
 }
 
-TEST(KernelProcess, ForgedReply_IsNoticed) {
-  Trial run("forge");
-  EXPECT_EQ(run.result(), doubled);
+TEST(KernelProcess, ForgedReply_HasNoResult) {
+  KernelProcessOptions soon = options;
+  soon.timeout_s = 0.2;
+  Trial run("forge", soon);
+  EXPECT_NE(run.result(), doubled);
+  EXPECT_EQ(error_text([&] { run.result(); }), "took longer than 0.2 s");
+}
+
+TEST(KernelProcess, ForgedReplies_AreNoticed) {
+  Trial run("forge_more");
+  EXPECT_NE(run.result(), doubled);
   EXPECT_EQ(error_text([&] { run.result(); }), "answered without having been asked");
 }
 
