@@ -113,14 +113,14 @@ int tandem_shrink(const TandemCall* call) {  // would end the other side at its 
   for (int fd = 3; fd < 64; ++fd) if (ftruncate(fd, 0) == 0) return 1;
   return twice(call);
 }
-static void forge_reply(void) {  // the descriptor of the replies is the only one that is for writing alone
+static void forge_replies(size_t count) {  // the descriptor of the replies is the only one that is for writing alone
   for (int fd = 3; fd < 64; ++fd) {
     const int flags = fcntl(fd, F_GETFL);
-    if (flags >= 0 && (flags & O_ACCMODE) == O_WRONLY) write(fd, "", 1);
+    if (flags >= 0 && (flags & O_ACCMODE) == O_WRONLY) write(fd, "\0", count);
   }
 }
-int tandem_forge(const TandemCall* call) { (void)call; forge_reply(); for (;;) pause(); }
-int tandem_forge_more(const TandemCall* call) { (void)call; forge_reply(); forge_reply(); for (;;) pause(); }
+int tandem_forge(const TandemCall* call) { (void)call; forge_replies(1); for (;;) pause(); }
+int tandem_forge_more(const TandemCall* call) { (void)call; forge_replies(2); for (;;) pause(); }
 )";
 
 PluginFile compile(const std::string& text, const std::string& name) {
