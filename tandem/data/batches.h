@@ -16,7 +16,10 @@ struct BatchPlan {
   /// this many full batches, and passes over the data follow each other.
   std::int64_t batches_per_epoch = 0;
   std::uint64_t seed = 1;
-  bool shuffle = true;  ///< false: samples in their stored order, as for evaluation
+  bool shuffle = true;  ///< another order in each epoch; false: always the stored order
+  /// What stands for an image that cannot be read: the next one of the pass, as for training, or a black
+  /// image with the label −1, as for evaluation.
+  bool replace_unreadable = true;
 
   /// Batches per epoch.
   std::int64_t steps() const {

@@ -47,6 +47,8 @@ void check_fit_options(const FitOptions& options, const char* op) {
         options.save_every_seconds);
   check(!options.resume || !options.run_folder.empty(), "[{}] expected the run_folder of the run to resume",
         op);
+  check(options.shuffle || options.batches_per_epoch == 0,
+        "[{}] expected shuffle epoch with batches_per_epoch, which are random batches, got none", op);
   check_schedule(options.schedule_options());
   check(options.loss == LossKind::cross_entropy || options.label_smoothing == 0,
         "[{}] label_smoothing requires loss cross-entropy, got mse", op);

@@ -40,7 +40,9 @@ using OptimizerFactory = std::function<std::unique_ptr<Optimizer>(NamedTensors p
 struct FitOptions {
   std::int64_t epochs = 15;
   std::int64_t batch_size = 16;
-  std::int64_t batches_per_epoch = 0;  ///< random batches; 0: all of the data, once
+  bool shuffle = true;  ///< another order in each epoch; false: always the stored order
+  /// Random batches, with shuffle only. 0: all of the data once, the last batch holding the remainder.
+  std::int64_t batches_per_epoch = 0;
   double learning_rate = 0.1;
   std::string optimizer = "sgd";  ///< one of optimizers()
   double momentum = 0;

@@ -311,6 +311,8 @@ std::vector<TrainField> make_fields() {
       real("label_smoothing", &O::label_smoothing, 0, false, 1, "Probability spread over all classes"),
       integer("epochs", &O::epochs, 1, 1 << 24, "Passes over the data"),
       integer("batch_size", &O::batch_size, 1, 1 << 20, "Batch size"),
+      choice("shuffle", &O::shuffle, Names<bool>{{"epoch", true}, {"none", false}},
+             "epoch: another order in each; none: the stored order, always", "ORDER"),
       integer("batches_per_epoch", &O::batches_per_epoch, 0, std::int64_t{1} << 31,
               "Random batches per epoch; 0: all of the data"),
       real("lr", &O::learning_rate, 0, true, infinity, "Learning rate"),

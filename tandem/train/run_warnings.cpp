@@ -46,6 +46,18 @@ std::vector<std::string> data_warnings(const TrainingData& data) {
   return warnings;
 }
 
+std::vector<std::string> order_warnings(const TrainingData& data, bool shuffle) {
+  const std::int64_t count = data.train.count(), classes = std::ssize(data.train.classes);
+  if (shuffle || count <= classes || classes < 2) return {};
+  const Dataset& images = *data.train.dataset;
+  std::int64_t changes = 0;
+  for (std::int64_t i = 1; i < count && changes < classes; ++i)
+    changes += images.label(i) != images.label(i - 1);
+  if (changes >= classes) return {};
+  return {
+      "the training images are sorted by class and not shuffled: each epoch ends with images of one class"};
+}
+
 std::vector<std::string> result_warnings(const TrainingData& data, const std::vector<EpochRecord>& epochs,
                                          const EpochRecord& kept, bool has_chance_loss) {
   std::vector<std::string> warnings;

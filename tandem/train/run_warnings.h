@@ -13,6 +13,9 @@ namespace tandem {
 // Too few validation images for a figure, and classes that have none.
 std::vector<std::string> data_warnings(const TrainingData& data);
 
+// Training images that are sorted by class and not shuffled.
+std::vector<std::string> order_warnings(const TrainingData& data, bool shuffle);
+
 // A loss that is not finite or above chance, and an accuracy no better than always answering with one class.
 // `kept` is the epoch whose model is kept. `has_chance_loss` says that the loss is the cross-entropy, whose
 // value for equal probabilities is known.

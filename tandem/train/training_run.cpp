@@ -78,6 +78,7 @@ void TrainingRun::prepare() {
   unlogged_.sums_before = position_.sums;
   seconds_before_ = position_.total_seconds;
   warn(data_warnings(data_));
+  warn(order_warnings(data_, options_.shuffle));
   run_watch_ = {};
 }
 

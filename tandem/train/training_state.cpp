@@ -36,7 +36,8 @@ BatchPlan batches_of(const FitOptions& options, const TrainingImages& images) {
   return {.samples = images.count(),
           .batch_size = options.batch_size,
           .batches_per_epoch = options.batches_per_epoch,
-          .seed = options.seed};
+          .seed = options.seed,
+          .shuffle = options.shuffle};
 }
 
 std::unique_ptr<BatchSource> source_of(const FitOptions& options, const TrainingImages& images, Device device,

@@ -31,6 +31,16 @@ TEST(Batches, OnePass_LastBatchHoldsTheRemainder) {
   EXPECT_EQ(all, expected);
 }
 
+TEST(Batches, NotShuffled_EveryEpochHasTheStoredOrderAndTheRemainder) {
+  const BatchPlan plan{.samples = 103, .batch_size = 10, .shuffle = false};
+  EXPECT_EQ(plan.steps(), 11);
+  EXPECT_EQ(plan.rows(10), 3);
+  std::vector<std::int32_t> expected(103);
+  std::iota(expected.begin(), expected.end(), 0);
+  for (const std::int64_t epoch : {0, 1, 4}) EXPECT_EQ(order(plan, epoch, 0, 103), expected);
+  EXPECT_EQ(order(plan, 2, 100, 3), (std::vector<std::int32_t>{100, 101, 102}));
+}
+
 TEST(Batches, FillOrder_FromAnyPosition_GivesTheSameOrder) {
   const BatchPlan plan{.samples = 60000, .batch_size = 16, .seed = 9};
   const auto all = order(plan, 2, 0, 60000), part = order(plan, 2, 12345, 777);
@@ -55,6 +65,8 @@ class BatchesOn : public testing::TestWithParam<Device> {};
 TEST_P(BatchesOn, EveryDeviceHasTheSameOrder) {
   const BatchPlan plan{.samples = 1000, .batch_size = 32, .batches_per_epoch = 100, .seed = 5};
   EXPECT_EQ(order(plan, 7, 3, 3000, GetParam()), order(plan, 7, 3, 3000));
+  const BatchPlan stored{.samples = 1000, .batch_size = 32, .seed = 5, .shuffle = false};
+  EXPECT_EQ(order(stored, 7, 3, 990, GetParam()), order(stored, 7, 3, 990));
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, BatchesOn, testing::ValuesIn(test_devices()), device_name);

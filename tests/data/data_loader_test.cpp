@@ -94,7 +94,8 @@ TEST(DataLoader, Photographs_AreTransformedAndBadOnesReplaced) {
   for (const bool shuffle : {true, false})
     for (const bool decoded : {true, false})
       for (const Workers& workers : all_workers) {
-        const BatchPlan plan{.samples = 20, .batch_size = 8, .seed = 1, .shuffle = shuffle};
+        const BatchPlan plan{
+            .samples = 20, .batch_size = 8, .seed = 1, .shuffle = shuffle, .replace_unreadable = shuffle};
         DataLoader loader(PhotoDataset(folder.store(decoded), {"x", "y", "z"}),  // the loader keeps it
                           {.batch_size = 8,
                            .transform = transform,

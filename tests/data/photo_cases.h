@@ -54,7 +54,7 @@ class PhotoFolder {
       const auto pass_samples = static_cast<std::size_t>(plan.samples);
       const std::size_t pass = position / pass_samples * pass_samples;
       std::size_t at = position;
-      while (plan.shuffle && bad_.contains(static_cast<std::size_t>(samples[at])))
+      while (plan.replace_unreadable && bad_.contains(static_cast<std::size_t>(samples[at])))
         at = pass + (at + 1) % pass_samples;
       const auto sample = static_cast<std::size_t>(samples[at]);
       Loaded loaded{samples[at], -1,

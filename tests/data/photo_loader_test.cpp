@@ -63,9 +63,22 @@ TEST_P(PhotoLoaderWith, Shuffled_NextPhotoReplacesABadOne) {
   EXPECT_EQ(skipped, bad);
 }
 
-TEST_P(PhotoLoaderWith, NotShuffled_BadPhotosAreBlackWithoutLabel) {
-  const PhotoFolder folder(25, {0, 9, 24});
+TEST_P(PhotoLoaderWith, StoredOrder_NextPhotoReplacesABadOne) {
+  const PhotoFolder folder(25, {0, 9, 10, 24});
   const BatchPlan plan{.samples = 25, .batch_size = 4, .shuffle = false};
+  Loader loader(detail::sample_store(folder.store(decoded())), plan, recipe, options(2));
+  for (std::int64_t epoch = 0; epoch < 2; ++epoch) {
+    const auto all = load_photo_epoch(loader, plan, recipe, epoch);
+    EXPECT_TRUE(all == folder.expected_epoch(plan, recipe, epoch)) << epoch;
+    const std::int32_t order[] = {1, 1, 2, 3, 4, 5, 6, 7, 8, 11, 11, 11, 12};
+    for (std::size_t i = 0; i < std::size(order); ++i) EXPECT_EQ(all[i].sample, order[i]) << i;
+    EXPECT_EQ(all[24].sample, 1) << "after the last photograph comes the first";
+  }
+}
+
+TEST_P(PhotoLoaderWith, NotReplaced_BadPhotosAreBlackWithoutLabel) {
+  const PhotoFolder folder(25, {0, 9, 24});
+  const BatchPlan plan{.samples = 25, .batch_size = 4, .shuffle = false, .replace_unreadable = false};
   const PhotoRecipe evaluation = evaluation_photo_recipe(14, true);
   Loader loader(detail::sample_store(folder.store(decoded())), plan, evaluation, options(1));
   const auto all = load_photo_epoch(loader, plan, evaluation, 0);

@@ -17,8 +17,8 @@ TEST(PhotoSet, Load_DropsUnreadableFiles) {
   ASSERT_EQ(set.bad.size(), 3u);
   EXPECT_EQ(set.bad[1].name, folder.files[4].string());
   EXPECT_EQ(set.bad[1].reason.find("photo 4"), std::string::npos);  // `name` has the path
-  const std::vector<Loaded> expected =
-      folder.expected_epoch({.samples = 9, .batch_size = 9, .shuffle = false}, recipe, 0);
+  const std::vector<Loaded> expected = folder.expected_epoch(
+      {.samples = 9, .batch_size = 9, .shuffle = false, .replace_unreadable = false}, recipe, 0);
   std::int64_t at = 0;
   for (const std::size_t i : {1, 2, 3, 6, 7, 8}) {
     EXPECT_EQ(set.names[static_cast<std::size_t>(at)], folder.files[i].string());
@@ -46,7 +46,8 @@ TEST(PhotoSet, Store_EqualsItsMaterializedSet) {
   EXPECT_TRUE(store->table().decoded());
   EXPECT_EQ(store->table().path(3), "d");
   EXPECT_EQ(copy(store->table().photo(3)), photos[3]);
-  DevicePhotos source(store, {.samples = 5, .batch_size = 5, .shuffle = false}, recipe, cpu_device);
+  DevicePhotos source(store, {.samples = 5, .batch_size = 5, .shuffle = false, .replace_unreadable = false},
+                      recipe, cpu_device);
   const SourceBlock block = source.next_block(0, 0, 5);
   EXPECT_EQ(std::vector<std::uint8_t>(block.images, block.images + 5 * 6 * 6 * 3),
             set.images.images.to_vector<std::uint8_t>());

@@ -47,7 +47,8 @@ class PhotoSource : public testing::TestWithParam<bool> {
  protected:
   const PhotoFolder folder{40, GetParam() ? std::set<std::size_t>{5, 17} : std::set<std::size_t>{}};
   const BatchPlan plan{.samples = 40, .batch_size = 6, .seed = 3};
-  const BatchPlan in_order{.samples = 40, .batch_size = 6, .shuffle = false};
+  const BatchPlan in_order{.samples = 40, .batch_size = 6, .shuffle = false, .replace_unreadable = false};
+  const BatchPlan stored_order{.samples = 40, .batch_size = 6, .shuffle = false};
   const PhotoRecipe evaluation = evaluation_photo_recipe(16);
 };
 
@@ -78,6 +79,8 @@ TEST_P(PhotoSource, DevicePhotos_GivesTheExpectedImages) {
     expect_epochs(source, folder, recipe, tolerance);
     DevicePhotos sequence(folder.store(true), in_order, evaluation, device);
     expect_epochs(sequence, folder, evaluation, tolerance);
+    DevicePhotos unshuffled(folder.store(true), stored_order, recipe, device);
+    expect_epochs(unshuffled, folder, recipe, tolerance);
     const std::vector<SkippedSample> skipped = source.skipped();
     ASSERT_EQ(skipped.size(), GetParam() ? 2U : 0U);
     if (GetParam()) {

@@ -132,6 +132,8 @@ TEST(TrainOptions, IncompatibleValues_AreErrors) {
             "[train] expected no momentum with optimizer adam, which has none, got 0.9");
   EXPECT_EQ(error([](TrainOptions& o) { o.nesterov = true; }),
             "[train] expected momentum above 0 with nesterov, got 0");
+  EXPECT_EQ(error([](TrainOptions& o) { o.shuffle = false, o.batches_per_epoch = 5; }),
+            "[train] expected shuffle epoch with batches_per_epoch, which are random batches, got none");
   EXPECT_EQ(error_text([] { check_options({.freeze = true}); }),
             "[train] pretrained, freeze and freeze_bn require a model of images, got mlp");
   EXPECT_EQ(error_text([] { check_options({.model = "cnn", .dropout = 0.5}); }),

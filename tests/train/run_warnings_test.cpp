@@ -40,6 +40,22 @@ TEST(RunWarnings, SmallValidationSetAndMissingClasses_AreTold) {
   EXPECT_EQ(data_warnings(balanced()), std::vector<std::string>{});
 }
 
+TEST(RunWarnings, SortedByClassAndNotShuffled_IsTold) {
+  TrainingData data = balanced();
+  const auto warnings = [&](std::vector<std::int32_t> labels, bool shuffle) {
+    data.train = ImageSet{.images = Tensor::empty({6, 2, 2, 1}, DType::u8),
+                          .labels = Tensor::from(labels, {6}),
+                          .classes = {"cat", "dog", "gnu"}};
+    return order_warnings(data, shuffle);
+  };
+  const std::vector<std::string> told{
+      "the training images are sorted by class and not shuffled: each epoch ends with images of one class"};
+  EXPECT_EQ(warnings({0, 0, 1, 1, 2, 2}, false), told);
+  EXPECT_EQ(warnings({2, 2, 2, 0, 0, 0}, false), told);
+  EXPECT_TRUE(warnings({0, 0, 1, 1, 2, 2}, true).empty());
+  EXPECT_TRUE(warnings({0, 1, 2, 0, 1, 2}, false).empty());
+}
+
 TEST(RunWarnings, LossAboveChance_IsTold) {
   EXPECT_EQ(warnings_of(0.3, 0.4, 0.9), std::vector<std::string>{});
   EXPECT_EQ(

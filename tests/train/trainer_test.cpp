@@ -124,6 +124,16 @@ TEST_F(Trainer, StoppedWithAugmentation_ResumesWithSameBits) {
   stop_and_compare(options_, folder_);
 }
 
+// The order is stored with the run: the flag need not be given again.
+TEST_F(Trainer, StoppedWithoutShuffling_ResumesWithSameBits) {
+  run("shuffled");
+  options_.shuffle = false;
+  stop_and_compare(options_, folder_);
+  EXPECT_EQ(read_config(folder_ / "whole/config.toml", {}).shuffle, false);
+  EXPECT_NE(weights_of(read_checkpoint(folder_ / "shuffled/last.ckpt")),
+            weights_of(read_checkpoint(folder_ / "whole/last.ckpt")));
+}
+
 TEST_F(Trainer, StoppedCnn_ResumesWithSameBits) {
   TrainOptions options = default_options("cnn", {});
   options.data = options_.data;
@@ -167,6 +177,17 @@ TEST_F(Trainer, WorkerCount_DoesNotChangeBits) {
             std::string::npos);
   EXPECT_EQ(read_file("test", folder_ / "plain/report.html", 1 << 24).find("the trainer waited"),
             std::string::npos);
+}
+
+TEST_F(Trainer, WorkerCountWithoutShuffling_DoesNotChangeBits) {
+  options_.shuffle = false;
+  options_.epochs = 2;
+  options_.transform = Transform::parse("digits");
+  for (const int workers : {0, 1, 2}) {
+    options_.workers = workers;
+    run(std::to_string(workers));
+    expect_same_weights(folder_ / "0", folder_ / std::to_string(workers));
+  }
 }
 
 TEST_F(Trainer, SavesOnRequestAndPeriodically) {

@@ -18,7 +18,7 @@ struct SourceBlock {
   const std::uint8_t* images = nullptr;  // contiguous
   std::int64_t image_count = 0;
   const std::int32_t* samples = nullptr;  // the index into `images` at each position
-  // The label at each position. −1 for an unreadable photograph, where the plan does not shuffle.
+  // The label at each position. −1 for an unreadable photograph, where the plan does not replace it.
   const std::int32_t* labels = nullptr;
 };
 

@@ -23,7 +23,8 @@ class DataLoaderState {
                          .batch_size = options.batch_size,
                          .batches_per_epoch = options.batches_per_epoch,
                          .seed = options.seed,
-                         .shuffle = options.shuffle};
+                         .shuffle = options.shuffle,
+                         .replace_unreadable = options.shuffle};
     check_batch_plan(plan);
     check(std::all_of(std::begin(norm_.stddev), std::end(norm_.stddev), [](float x) { return x > 0; }),
           "[loader] expected standard deviations above 0 in norm");

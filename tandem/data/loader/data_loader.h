@@ -27,7 +27,7 @@ namespace tandem {
 struct DataLoaderOptions {
   std::int64_t batch_size = 16;  ///< the last batch of an epoch may be smaller
   Transform transform = {};
-  bool shuffle = true;     ///< another order in each epoch
+  bool shuffle = true;     ///< another order in each epoch; false: always the stored order
   std::uint64_t seed = 1;  ///< of the order and of the transform's random arguments
   /// Threads or processes that prepare images while earlier batches are used. 0: they are prepared when they
   /// are needed, on all cores if the data set is in memory. A GPU transforms images itself where it can.

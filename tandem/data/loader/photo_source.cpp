@@ -78,7 +78,7 @@ void DevicePhotos::fill_order_on_host(std::int64_t epoch, std::int64_t first, st
   BlockOrder order(plan_, epoch);
   for (std::size_t i = 0; i < samples.size(); ++i) {
     const std::int64_t position = first + static_cast<std::int64_t>(i);
-    samples[i] = plan_.shuffle ? order.first_usable(position, bad) : order.at(position);
+    samples[i] = plan_.replace_unreadable ? order.first_usable(position, bad) : order.at(position);
     check(samples[i] >= 0, "[photos] expected photographs that can be read, got none among the first {}",
           plan_.samples);
     labels[i] = bad(samples[i]) ? -1 : table.label(samples[i]);

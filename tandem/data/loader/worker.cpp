@@ -23,7 +23,7 @@
 namespace tandem {
 namespace {
 
-// The label of an unreadable image where the plan does not shuffle.
+// The label of an unreadable image where the plan does not replace it.
 constexpr std::int32_t no_label = -1;
 
 // Samples that are not tried: those that crashed workers, and photographs known to be bad before the first
@@ -146,7 +146,7 @@ bool fill_slot(const WorkerTask& task, int slot) {
         if (task.reader->read(key, out, bad)) break;
         report_bad(ring, bad);
       }
-      if (!setup.plan.shuffle) {
+      if (!setup.plan.replace_unreadable) {
         labels[i] = no_label;
         std::memset(out, 0, static_cast<std::size_t>(image_bytes));
         break;

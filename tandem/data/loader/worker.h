@@ -34,8 +34,8 @@ void report_exception(const Ring& ring, std::int32_t sample, const PipeQueue& re
 
 // Fills a claimed slot. The image at a position depends only on the plan, the recipe, the position and which
 // samples cannot be used (crashing ones, unreadable photographs). An unusable sample is replaced by the next
-// one in the shuffled order of its pass; where the plan does not shuffle, the image is black with the label
-// −1. False: the ring was stopped before the slot was filled.
+// one in the order of its pass; where the plan does not replace it, the image is black with the label −1.
+// False: the ring was stopped before the slot was filled.
 bool fill_slot(const WorkerTask& task, int slot);
 
 // Runs until the jobs end, the ring is stopped or an exception has been reported in the ring.
