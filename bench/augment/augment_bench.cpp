@@ -35,7 +35,8 @@ void one_core(benchmark::State& state, const Recipe& recipe, bool simd) {
       for (int i = 0; i < recipe.count; ++i)
         steps[i] = detail::sample_step(recipe.steps[i], digit,
                                        {key.seed, 0, key.sample, static_cast<std::uint32_t>(i)});
-      detail::run_fused_pass({.pass = detail::fused_pass_at(recipe, 0),
+      detail::run_fused_pass({.recipe = &recipe,
+                              .pass = detail::fused_pass_at(recipe, 0),
                               .steps = steps,
                               .size = digit,
                               .key = key,
@@ -67,11 +68,12 @@ void add_batch(Device device, std::int64_t count) {
 }
 
 [[maybe_unused]] const bool registered = [] {
-  for (const char* text : {all_four, "rotate -12 12", "shift -2 2, skew -0.15 0.15", "noise 0 0.1",
-                           "rotate -12 12 nearest", "rotate -12 12 cubic"})
+  for (const char* text :
+       {all_four, "rotate -12 12", "shift -2 2, skew -0.15 0.15", "noise 0 0.1", "rotate -12 12 nearest",
+        "rotate -12 12 cubic", "zoom 0.8 1.25", "crop 0.5 1", "flip 0.5", "blur 1 ring", "blur 1 sobel4"})
     for (const bool simd : {true, false})
       benchmark::RegisterBenchmark(fmt::format("augment_image/{}/{}", text, simd ? "fast" : "plain").c_str(),
-                                   one_core, Transform::parse(text).pixels(), simd);
+                                   one_core, Transform::parse(text).for_one_size().pixels(), simd);
   for (const Device device : bench_devices())
     for (const std::int64_t count : {128, 60000}) add_batch(device, count);
   return true;

@@ -3,110 +3,58 @@
 // with one defined rounding (integers, single products, explicit fma), never a·b + c, which a compiler may or
 // may not contract. So the CPU and the GPU, and any two machines, give the same bits.
 //
-// An operation maps an 8-bit image to an 8-bit image. Shifts and skews move whole pixels within rows, so a
-// sequence of them is one RowMove per row; a rotation interpolates between pixels with weights in 1/2048.
+// An operation maps an 8-bit image to an 8-bit image. Shifts, skews and flips move whole pixels within rows,
+// so a sequence of them is one RowMove per row. Rotations, zooms and crops interpolate between pixels with
+// weights in 1/2048; a blur is a sum over neighbors.
 #pragma once
 
-#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <string>
 
 #include "tandem/augment/recipe.h"
+#include "tandem/augment/source_map.h"
 #include "tandem/core/philox.h"
 #include "tandem/image/image.h"
 
 namespace tandem::detail {
 
-// The source coordinates of a rotation: row x·yx + y·yy + y0, column x·xx + y·xy + x0, in 1/2^fraction
-// pixels.
-struct RotateMap {
-  int fraction = 0;
-  std::int64_t xx = 0, xy = 0, x0 = 0, yx = 0, yy = 0, y0 = 0;
-
-  constexpr std::int64_t column(std::int64_t x, std::int64_t y) const { return x * xx + y * xy + x0; }
-  constexpr std::int64_t row(std::int64_t x, std::int64_t y) const { return x * yx + y * yy + y0; }
-};
-
 // The arguments of one operation on one image.
 struct SampledStep {
   AugmentKind kind = AugmentKind::shift;
   Interpolation interpolation = Interpolation::linear;
+  bool applied = true;          // flip, blur: whether this image is
   std::int32_t dx = 0, dy = 0;  // shift
   std::int32_t noise = 0;       // noise: the maximum, in 1/128 levels
   double tilt = 0;              // skew
-  double degrees = 0;           // rotate
-  RotateMap map = {};           // rotate
+  double value = 0;             // rotate: degrees; zoom: factor; crop: fraction of the area
+  SourceMap map = {};           // rotate, zoom, crop; of a blur the identity
 };
-
-// Up to this many pixels per side, coordinates fit 32 bits; they use all remaining bits for the fraction.
-inline constexpr int max_small_side = 256;
-inline constexpr int weight_bits = 11;
-
-constexpr int coordinate_fraction(const ImageSize& size) {
-  const int side = size.height > size.width ? size.height : size.width;
-  return side <= max_small_side ? 29 - static_cast<int>(std::bit_width(static_cast<unsigned>(side))) : 30;
-}
-
-struct SineCosine {
-  double sine, cosine;
-};
-
-// Sine and cosine of an angle in degrees; exact at multiples of 90.
-[[gnu::always_inline]] constexpr SineCosine sine_cosine(double degrees) {
-  const auto quarters = static_cast<std::int64_t>(std::fma(degrees, 1.0 / 90, degrees < 0 ? -0.5 : 0.5));
-  const double x = std::fma(-90.0, static_cast<double>(quarters), degrees) * 0x1.1df46a2529d39p-6;  // π/180
-  const double square = x * x;
-  constexpr double s[] = {-1.0 / 6,        1.0 / 120,        -1.0 / 5040,         1.0 / 362880,
-                          -1.0 / 39916800, 1.0 / 6227020800, -1.0 / 1307674368000};
-  constexpr double c[] = {-1.0 / 2,       1.0 / 24,        -1.0 / 720,        1.0 / 40320,
-                          -1.0 / 3628800, 1.0 / 479001600, -1.0 / 87178291200};
-  double sine = s[6], cosine = c[6];
-  for (int i = 5; i >= 0; --i) {
-    sine = std::fma(sine, square, s[i]);
-    cosine = std::fma(cosine, square, c[i]);
-  }
-  sine = std::fma(sine * square, x, x);
-  cosine = std::fma(cosine, square, 1.0);
-  switch (quarters & 3) {
-    case 0:
-      return {sine, cosine};
-    case 1:
-      return {cosine, -sine};
-    case 2:
-      return {-sine, -cosine};
-    default:
-      return {-cosine, sine};
-  }
-}
-
-// Rounds to nearest, halves away from zero.
-constexpr std::int64_t round_to_int(double value) {
-  return static_cast<std::int64_t>(value < 0 ? value - 0.5 : value + 0.5);
-}
-
-// SciPy's definition: out[y][x] is read at [[cos, sin], [−sin, cos]] · ([y, x] − center) + center.
-[[gnu::always_inline]] constexpr RotateMap rotate_map(const ImageSize& size, double degrees) {
-  const int fraction = coordinate_fraction(size);
-  const auto one = static_cast<double>(std::int64_t{1} << fraction);
-  const auto [sine, cosine] = sine_cosine(degrees);
-  const double cx = (size.width - 1) * 0.5, cy = (size.height - 1) * 0.5;
-  RotateMap map{.fraction = fraction};
-  map.xx = map.yy = round_to_int(cosine * one);
-  map.yx = round_to_int(sine * one);
-  map.xy = -map.yx;
-  map.x0 = round_to_int(std::fma(sine, cy, std::fma(-cosine, cx, cx)) * one);
-  map.y0 = round_to_int(std::fma(-sine, cx, std::fma(-cosine, cy, cy)) * one);
-  return map;
-}
 
 // Steps with given arguments.
 [[gnu::always_inline]] constexpr SampledStep fixed_rotate(const ImageSize& size, double degrees,
                                                           Interpolation interpolation) {
   return {.kind = AugmentKind::rotate,
           .interpolation = interpolation,
-          .degrees = degrees,
+          .value = degrees,
           .map = rotate_map(size, degrees)};
+}
+[[gnu::always_inline]] constexpr SampledStep fixed_zoom(const ImageSize& size, double factor,
+                                                        Interpolation interpolation) {
+  return {.kind = AugmentKind::zoom,
+          .interpolation = interpolation,
+          .value = factor,
+          .map = zoom_map(size, factor)};
+}
+[[gnu::always_inline]] constexpr SampledStep fixed_crop(const ImageSize& size, double fraction, double left,
+                                                        double top) {
+  return {.kind = AugmentKind::crop, .value = fraction, .map = crop_map(size, fraction, left, top)};
+}
+constexpr SampledStep fixed_flip(bool applied) {
+  return {.kind = AugmentKind::flip, .applied = applied};
+}
+[[gnu::always_inline]] constexpr SampledStep fixed_blur(const ImageSize& size, bool applied) {
+  return {.kind = AugmentKind::blur, .applied = applied, .map = box_map(size, 1, 0, 0)};
 }
 constexpr SampledStep fixed_shift(std::int32_t dx, std::int32_t dy) {
   return {.kind = AugmentKind::shift, .dx = dx, .dy = dy};
@@ -141,6 +89,15 @@ constexpr std::int32_t sample_int(const Bounds& bounds, std::uint32_t word) {
       return fixed_skew(sample_between(step.first, words.word[0], words.word[1]));
     case AugmentKind::noise:
       return fixed_noise(sample_between(step.first, words.word[0], words.word[1]));
+    case AugmentKind::zoom:
+      return fixed_zoom(size, sample_between(step.first, words.word[0], words.word[1]), step.interpolation);
+    case AugmentKind::crop:
+      return fixed_crop(size, sample_between(step.first, words.word[0], words.word[1]),
+                        to_unit_double(words.word[2], 0), to_unit_double(words.word[3], 0));
+    case AugmentKind::flip:
+      return fixed_flip(to_unit_double(words.word[0], words.word[1]) < step.first.min);
+    case AugmentKind::blur:
+      return fixed_blur(size, to_unit_double(words.word[0], words.word[1]) < step.first.min);
   }
   return {};
 }
@@ -148,10 +105,13 @@ constexpr std::int32_t sample_int(const Bounds& bounds, std::uint32_t word) {
 // "rotate 7.3", "shift 1 -2": a step as it would be written in a recipe.
 std::string to_string(const SampledStep& step);
 
-// The effect of shifts and skews on one output row: columns begin … end − 1 are read from input row `row`,
-// `offset` columns to the right; the others are 0.
+// The effect of moves (shifts, skews and flips) on one output row: column x of begin … end − 1 is read from
+// column x + offset of input row `row`, or from offset − x if the row is mirrored; the others are 0.
 struct RowMove {
   std::int32_t row = 0, offset = 0, begin = 0, end = 0;
+  bool mirrored = false;
+
+  constexpr std::int32_t column(std::int32_t x) const { return mirrored ? offset - x : offset + x; }
 };
 
 // ⌊row · tilt⌋, clamped so that adding it to a column cannot overflow.
@@ -163,18 +123,26 @@ constexpr std::int32_t skew_offset(std::int32_t row, double tilt) {
   return truncated - (static_cast<double>(truncated) > exact ? 1 : 0);
 }
 
-// The combined effect of `count` consecutive shifts and skews on output row y.
+// The combined effect of `count` consecutive moves on output row y.
+template <bool flips = true>
 constexpr RowMove row_move(const SampledStep* moves, int count, const ImageSize& size, std::int32_t y) {
   RowMove move{.row = y, .offset = 0, .begin = 0, .end = size.width};
   for (int i = count - 1; i >= 0; --i) {
+    if (flips && moves[i].kind == AugmentKind::flip) {
+      if (!moves[i].applied) continue;
+      move.mirrored = !move.mirrored;
+      move.offset = size.width - 1 - move.offset;
+      continue;
+    }
     const bool shift = moves[i].kind == AugmentKind::shift;
     const std::int32_t offset = shift ? moves[i].dx : skew_offset(move.row, moves[i].tilt);
     if (shift) move.row += moves[i].dy;
     if (offset >= size.width || offset <= -size.width || move.row < 0 || move.row >= size.height)
       return {.row = 0, .offset = 0, .begin = 0, .end = 0};
     move.offset += offset;
-    if (move.begin < -move.offset) move.begin = -move.offset;
-    if (move.end > size.width - move.offset) move.end = size.width - move.offset;
+    const std::int32_t first = move.mirrored ? move.offset - size.width + 1 : -move.offset;
+    if (move.begin < first) move.begin = first;
+    if (move.end > first + size.width) move.end = first + size.width;
     if (move.begin >= move.end) return {.row = 0, .offset = 0, .begin = 0, .end = 0};
   }
   return move;
@@ -203,31 +171,63 @@ constexpr std::int32_t interpolate_levels(std::int32_t p00, std::int32_t p01, st
          (2 * weight_bits);
 }
 
+// The sum of the positive weights, by which a blur divides.
+constexpr std::int32_t blur_divisor(const BlurKernel& kernel) {
+  std::int32_t sum = 0;
+  for (int i = 0; i < kernel.height * kernel.width; ++i)
+    if (kernel.weights[i] > 0) sum += kernel.weights[i];
+  return sum;
+}
+
+// The level of a blurred pixel from the correlation with the kernel and, for a gradient, with the transposed
+// kernel (else 0). All products and sums are exact in f64, and a quotient and a square root have one defined
+// rounding.
+[[gnu::always_inline]] constexpr std::int32_t blurred_level(std::int32_t across, std::int32_t down,
+                                                            bool gradient, double divisor) {
+  const double x = across, y = down;
+  const double value = (gradient ? std::sqrt(x * x + y * y) : x) / divisor + 0.5;
+  return value <= 0 ? 0 : value >= 255 ? 255 : static_cast<std::int32_t>(value);
+}
+
+constexpr bool is_move(AugmentKind kind) {
+  return kind == AugmentKind::shift || kind == AugmentKind::skew || kind == AugmentKind::flip;
+}
+constexpr bool is_resampling(AugmentKind kind) {
+  return kind == AugmentKind::rotate || kind == AugmentKind::zoom || kind == AugmentKind::crop ||
+         kind == AugmentKind::blur;
+}
+
+// Whether the step is a linear interpolation at the coordinates of its map.
+constexpr bool is_linear(const AugmentStep& step) {
+  return is_resampling(step.kind) && step.kind != AugmentKind::blur &&
+         step.interpolation == Interpolation::linear;
+}
+
 // Consecutive operations of a recipe that are fused into one pass over the image: every output pixel is
-// computed directly from the input, without an intermediate image. A pass consists of moves (shifts and
-// skews), at most one rotation, further moves, then noise; a recipe is a sequence of passes. Members are step
-// indices of the recipe.
+// computed directly from the input, without an intermediate image. A pass consists of moves (shifts, skews
+// and flips), at most one operation that resamples (rotate, zoom, crop or blur), further shifts and skews,
+// then noise; a recipe is a sequence of passes. Members are step indices of the recipe.
 struct FusedPass {
   int begin = 0;     // the first step
-  int rotation = 0;  // the rotation, after the moves begin … rotation − 1; equals moves_end if there is none
-  int moves_end = 0;  // the end of the moves after the rotation
+  int resample = 0;  // the one that resamples, after moves begin … resample − 1; moves_end if there is none
+  int moves_end = 0;  // the end of the moves after it
   int end = 0;        // the end of the noise steps, and of the pass
 
-  constexpr bool has_rotation() const { return rotation < moves_end; }
+  constexpr bool resamples() const { return resample < moves_end; }
 };
 
 // The pass that begins at step `begin`.
 constexpr FusedPass fused_pass_at(const Recipe& recipe, int begin) {
-  FusedPass pass{.begin = begin, .rotation = begin, .moves_end = begin, .end = begin};
-  const auto moves = [&](int i) {
-    return i < recipe.count &&
-           (recipe.steps[i].kind == AugmentKind::shift || recipe.steps[i].kind == AugmentKind::skew);
+  FusedPass pass{.begin = begin, .resample = begin, .moves_end = begin, .end = begin};
+  const auto is = [&](int i, bool (*matches)(AugmentKind)) {
+    return i < recipe.count && matches(recipe.steps[i].kind);
   };
-  while (moves(pass.rotation)) ++pass.rotation;
-  pass.moves_end = pass.rotation;
-  if (pass.moves_end < recipe.count && recipe.steps[pass.moves_end].kind == AugmentKind::rotate) {
+  while (is(pass.resample, is_move)) ++pass.resample;
+  pass.moves_end = pass.resample;
+  if (is(pass.moves_end, is_resampling)) {
     ++pass.moves_end;
-    while (moves(pass.moves_end)) ++pass.moves_end;
+    while (is(pass.moves_end, is_move) && recipe.steps[pass.moves_end].kind != AugmentKind::flip)
+      ++pass.moves_end;
   }
   pass.end = pass.moves_end;
   while (pass.end < recipe.count && recipe.steps[pass.end].kind == AugmentKind::noise) ++pass.end;

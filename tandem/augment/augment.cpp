@@ -70,8 +70,14 @@ void augment_image(const Recipe& recipe, std::span<const detail::SampledStep> st
   for (int begin = 0; passes > 0; --passes) {
     const detail::FusedPass pass = detail::fused_pass_at(recipe, begin);
     std::uint8_t* const to = passes % 2 == 1 ? out : scratch.image.data();
-    detail::run_fused_pass_simd(
-        {.pass = pass, .steps = steps.data(), .size = size, .key = key, .in = in, .out = to}, scratch);
+    detail::run_fused_pass_simd({.recipe = &recipe,
+                                 .pass = pass,
+                                 .steps = steps.data(),
+                                 .size = size,
+                                 .key = key,
+                                 .in = in,
+                                 .out = to},
+                                scratch);
     in = to;
     begin = pass.end;
   }

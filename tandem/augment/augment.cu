@@ -46,16 +46,16 @@ struct MovedRow {
   __device__ std::int32_t level(const std::uint8_t* image, std::int32_t x, std::int32_t row, int channel) {
     const RowMove& from = at(row);
     if (x < from.begin || x >= from.end) return 0;
-    return image[(from.row * size.width + x + from.offset) * size.channels + channel];
+    return image[(from.row * size.width + from.column(x)) * size.channels + channel];
   }
 };
 
-// The source of a rotation, after the moves before it; caches two rows.
+// What a pass resamples, after the moves before it; caches two rows.
 struct Source {
   const std::uint8_t* image;
   MovedRow upper, lower;
 
-  __device__ std::int32_t linear(const RotateMap& map, std::int64_t column, std::int64_t row, int channel) {
+  __device__ std::int32_t linear(const SourceMap& map, std::int64_t column, std::int64_t row, int channel) {
     const ImageSize& size = upper.size;
     const auto x = static_cast<std::int32_t>(column >> map.fraction);
     const auto y = static_cast<std::int32_t>(row >> map.fraction);
@@ -68,10 +68,34 @@ struct Source {
         below ? lower.level(image, x, y + 1, channel) : 0,
         right && below ? lower.level(image, x + 1, y + 1, channel) : 0, weight(column), weight(row));
   }
-  __device__ std::int32_t nearest(const RotateMap& map, std::int64_t column, std::int64_t row, int channel) {
+  __device__ std::int32_t nearest(const SourceMap& map, std::int64_t column, std::int64_t row, int channel) {
     const std::int64_t half = std::int64_t{1} << (map.fraction - 1);
     return upper.level(image, static_cast<std::int32_t>((column + half) >> map.fraction),
                        static_cast<std::int32_t>((row + half) >> map.fraction), channel);
+  }
+  // The sum of the neighbors of a pixel, weighted by the kernel or by the transposed one.
+  __device__ std::int32_t weighted_sum(const BlurKernel& kernel, bool transposed, std::int32_t x,
+                                       std::int32_t y, int channel) {
+    const ImageSize& size = upper.size;
+    const int height = transposed ? kernel.width : kernel.height;
+    const int width = transposed ? kernel.height : kernel.width;
+    std::int32_t sum = 0;
+    for (int i = 0; i < height; ++i) {
+      const std::int32_t row = y + i - height / 2;
+      if (row < 0 || row >= size.height) continue;
+      for (int j = 0; j < width; ++j) {
+        const std::int32_t column = x + j - width / 2;
+        if (column < 0 || column >= size.width) continue;
+        sum += kernel.weights[transposed ? j * kernel.width + i : i * kernel.width + j] *
+               upper.level(image, column, row, channel);
+      }
+    }
+    return sum;
+  }
+  __device__ std::int32_t blurred(const BlurKernel& kernel, std::int32_t x, std::int32_t y, int channel) {
+    const std::int32_t down = kernel.gradient ? weighted_sum(kernel, true, x, y, channel) : 0;
+    return blurred_level(weighted_sum(kernel, false, x, y, channel), down, kernel.gradient,
+                         blur_divisor(kernel));
   }
 };
 
@@ -95,7 +119,7 @@ struct SplineTaps {
   }
 };
 
-__device__ std::int32_t cubic(const float* coefficients, const ImageSize& size, const RotateMap& map,
+__device__ std::int32_t cubic(const float* coefficients, const ImageSize& size, const SourceMap& map,
                               std::int64_t column, std::int64_t row, int channel) {
   const SplineTaps across(column, map.fraction, size.width), down(row, map.fraction, size.height);
   float sum = 0;
@@ -113,25 +137,27 @@ __global__ void __launch_bounds__(threads) augment_generic(const __grid_constant
   const FusedPass& pass = params.pass;
   const ImageSize& size = params.size;
   const auto bytes = static_cast<std::int32_t>(size.bytes()), groups = (bytes - 1) / 8 + 1;
-  const SampledStep* const rotation = steps + (pass.rotation - pass.begin);
-  const RotateMap& map = rotation->map;
+  const SampledStep* const resample = steps + (pass.resample - pass.begin);
+  const SourceMap& map = resample->map;
   const std::int64_t last_column = std::int64_t{size.width - 1} << map.fraction;
   const std::int64_t last_row = std::int64_t{size.height - 1} << map.fraction;
-  const MovedRow before{steps, pass.rotation - pass.begin, size};
+  const MovedRow before{steps, pass.resample - pass.begin, size};
   Source source{params.source(blockIdx.x), before, before};
-  MovedRow after{rotation + 1, pass.moves_end - pass.rotation - 1, size};
+  MovedRow after{resample + 1, pass.moves_end - pass.resample - 1, size};
   const float* const coefficients = params.coefficients + blockIdx.x * size.bytes();
   std::uint8_t* const out = params.out + blockIdx.x * size.bytes();
 
   // `x` and `y` are output coordinates.
   const auto level = [&](std::int32_t x, std::int32_t y, int channel) -> std::int32_t {
-    if (!pass.has_rotation()) return source.upper.level(source.image, x, y, channel);
+    if (!pass.resamples()) return source.upper.level(source.image, x, y, channel);
     const RowMove& move = after.at(y);
     if (x < move.begin || x >= move.end) return 0;
+    if (resample->kind == AugmentKind::blur && resample->applied)
+      return source.blurred(params.recipe.steps[pass.resample].kernel, x + move.offset, move.row, channel);
     const std::int64_t column = map.column(x + move.offset, move.row);
     const std::int64_t row = map.row(x + move.offset, move.row);
     if (column < 0 || column > last_column || row < 0 || row > last_row) return 0;
-    switch (rotation->interpolation) {
+    switch (resample->interpolation) {
       case Interpolation::nearest:
         return source.nearest(map, column, row, channel);
       case Interpolation::linear:
@@ -194,12 +220,12 @@ __device__ void filter_line(float* line, std::int32_t count, std::int32_t step) 
     previous = line[i * step] = pole * (previous - line[i * step]);
 }
 
-// One thread per column: reads the image after the moves before the rotation, and filters the column.
+// One thread per column: reads the image after the moves before the resampling, and filters the column.
 __global__ void __launch_bounds__(threads)
     spline_columns(const __grid_constant__ CudaPassParams params, float* coefficients) {
   const SampledStep* const steps = sample_pass(params);
   const ImageSize& size = params.size;
-  MovedRow moved{steps, params.pass.rotation - params.pass.begin, size};
+  MovedRow moved{steps, params.pass.resample - params.pass.begin, size};
   const std::uint8_t* const image = params.source(blockIdx.x);
   const std::int32_t across = size.width * size.channels;
   for (auto column = static_cast<std::int32_t>(blockIdx.y * threads + threadIdx.x); column < across;
@@ -229,7 +255,7 @@ dim3 blocks_for(const CudaPassParams& params, std::int64_t items) {
 }
 
 bool is_cubic(const Recipe& recipe, const FusedPass& pass) {
-  return pass.has_rotation() && recipe.steps[pass.rotation].interpolation == Interpolation::cubic;
+  return pass.resamples() && recipe.steps[pass.resample].interpolation == Interpolation::cubic;
 }
 
 void launch_pass(CudaPassParams params, float* coefficients, StreamView stream) {
@@ -259,20 +285,20 @@ void augment_kernel<Backend::cuda>(const AugmentBatch& batch, StreamView stream)
     throw Error("[augment] expected images of less than 2147483648 bytes on a GPU, got " +
                 std::to_string(bytes));
   int passes = 0;
-  bool cubic_rotation = false;
+  bool any_cubic = false;
   for (int begin = 0; begin < batch.recipe.count; ++passes) {
     const FusedPass pass = fused_pass_at(batch.recipe, begin);
-    cubic_rotation = cubic_rotation || is_cubic(batch.recipe, pass);
+    any_cubic = any_cubic || is_cubic(batch.recipe, pass);
     begin = pass.end;
   }
   passes = std::max(passes, 1);  // a pass without steps copies the images
 
   // If memory between passes is needed, the batch is processed in chunks to bound it.
-  const std::int64_t image_scratch = (passes > 1 ? bytes : 0) + (cubic_rotation ? 4 * bytes : 0);
+  const std::int64_t image_scratch = (passes > 1 ? bytes : 0) + (any_cubic ? 4 * bytes : 0);
   const std::int64_t chunk = std::min<std::int64_t>(
       batch.count, image_scratch == 0 ? INT32_MAX : std::max<std::int64_t>(max_scratch / image_scratch, 1));
   const Buffer between(passes > 1 ? chunk * bytes : 0, stream);
-  const Buffer coefficients(cubic_rotation ? 4 * chunk * bytes : 0, stream);
+  const Buffer coefficients(any_cubic ? 4 * chunk * bytes : 0, stream);
   for (std::int64_t first = 0; first < batch.count; first += chunk) {
     CudaPassParams params;
     params.recipe = batch.recipe;

@@ -1,6 +1,6 @@
 // Augmentation: applies a recipe to 8-bit images, one at a time (in a loader worker) or a whole batch on its
-// device. Both give the same bits (except for cubic rotation, which is computed in floats and may differ by
-// one level). The tests compare them with the definitions in reference.h.
+// device. Both give the same bits (except for cubic interpolation, which is computed in floats and may differ
+// by one level). The tests compare them with the definitions in reference.h.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,12 @@ namespace tandem {
 struct AugmentScratch {
   std::vector<detail::SampledStep> steps;  // the arguments of the steps
   std::vector<std::uint8_t> image;         // between two passes
-  std::vector<std::uint8_t> moved;         // the source of a rotation after the moves before it
+  std::vector<std::uint8_t> moved;         // what a pass resamples, after the moves before it
+  std::vector<std::uint8_t> blurred;       // before the moves after a blur
+  std::vector<std::int32_t> sums;          // and padded rows of a blur
   std::vector<std::uint16_t> pairs;        // pixels packed with the one below
-  std::vector<detail::RowMove> moves;      // after a rotation
-  std::vector<std::uint32_t> gather;       // source offsets, weights and pixels of a rotation
+  std::vector<detail::RowMove> moves;      // after resampling
+  std::vector<std::uint32_t> gather;       // source offsets, weights and pixels of an interpolation
   std::vector<std::uint32_t> bits;         // random bits for noise
   std::vector<float> coefficients;         // of a cubic spline
 };

@@ -20,7 +20,7 @@ struct CudaPassParams {
   bool gathered = false;         // `in` holds the images of the batch, not those of the data set
   std::uint8_t* out = nullptr;
   std::int64_t count = 0;
-  const float* coefficients = nullptr;  // of a cubic rotation, one image after another
+  const float* coefficients = nullptr;  // of a cubic interpolation, one image after another
 
   __device__ RandomKey key(std::int64_t image) const {
     return {.seed = seed, .epoch = epoch, .sample = static_cast<std::uint32_t>(samples[image])};

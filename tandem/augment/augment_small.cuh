@@ -1,8 +1,8 @@
-// The common pass on small gray images: a linear rotation, then moves, then at most one noise step. One block
-// processes several images. It samples their arguments, packs each pixel with its three neighbors into a word
-// of shared memory and computes where every row begins. Then each thread computes eight consecutive pixels at
-// a time, the number that one block of random words covers, with one load, two dot products and about forty
-// instructions per pixel.
+// The common pass on small gray images: a linear interpolation (rotate, zoom or crop), then moves, then at
+// most one noise step. One block processes several images. It samples their arguments, packs each pixel with
+// its three neighbors into a word of shared memory and computes where every row begins. Then each thread
+// computes eight consecutive pixels at a time, the number that one block of random words covers, with one
+// load, two dot products and about forty instructions per pixel.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ struct SmallDivisor {
 
 // The arguments of one image, without its moves.
 struct SmallArguments {
-  std::uint32_t xx, yx, x0, y0;  // of the RotateMap; its xy is −yx and its yy is xx
+  std::uint32_t xx, yx, x0, y0;  // of the SourceMap; its xy is −yx and its yy is xx
   std::int32_t noise;
   std::uint32_t sample;
 };
@@ -73,7 +73,7 @@ struct SmallPassParams {
   SmallDivisor strips;  // of strip_rows × 4 pixels per image
   PhiloxSchedule noise_key;
 
-  __host__ __device__ int moves() const { return pass.pass.moves_end - pass.pass.rotation - 1; }
+  __host__ __device__ int moves() const { return pass.pass.moves_end - pass.pass.resample - 1; }
   // An odd number of words per row, so that threads 8 pixels apart read different banks. The last word of an
   // image's first row is 0 and is read for everything outside the image.
   __host__ __device__ int pitch() const { return pass.size.width + 1; }
@@ -87,19 +87,19 @@ struct SmallPassParams {
 __device__ inline void sample_small_arguments(const SmallPassParams& params, std::int64_t first, int images,
                                               SmallArguments* arguments, SampledStep* moves) {
   const FusedPass& pass = params.pass.pass;
-  for (int t = threadIdx.x; t < images * (pass.end - pass.rotation); t += small_threads) {
-    const int image = t % images, step = pass.rotation + t / images;
+  for (int t = threadIdx.x; t < images * (pass.end - pass.resample); t += small_threads) {
+    const int image = t % images, step = pass.resample + t / images;
     const RandomKey key = params.pass.key(first + image);
     const SampledStep sampled = params.pass.sample(key, step);
     SmallArguments& own = arguments[image];
-    if (step == pass.rotation) {
+    if (step == pass.resample) {
       own.xx = static_cast<std::uint32_t>(sampled.map.xx);
       own.yx = static_cast<std::uint32_t>(sampled.map.yx);
       own.x0 = static_cast<std::uint32_t>(sampled.map.x0);
       own.y0 = static_cast<std::uint32_t>(sampled.map.y0);
       own.sample = key.sample;
     } else if (step < pass.moves_end) {
-      moves[image * params.moves() + step - pass.rotation - 1] = sampled;
+      moves[image * params.moves() + step - pass.resample - 1] = sampled;
     } else {
       own.noise = sampled.noise;
     }
@@ -144,8 +144,8 @@ __device__ inline void start_rows(const SmallPassParams& params, int images, con
   const std::uint32_t height = params.height.divisor;
   for (std::uint32_t t = threadIdx.x; t < images * height; t += small_threads) {
     const std::uint32_t image = params.height.quotient(t);
-    const RowMove move = row_move(moves + image * params.moves(), params.moves(), params.pass.size,
-                                  static_cast<std::int32_t>(t - image * height));
+    const RowMove move = row_move<false>(moves + image * params.moves(), params.moves(), params.pass.size,
+                                         static_cast<std::int32_t>(t - image * height));
     const SmallArguments& own = arguments[image];
     const auto x = static_cast<std::uint32_t>(move.offset), y = static_cast<std::uint32_t>(move.row);
     rows[t] = {.column = x * own.xx - y * own.yx + own.x0,
@@ -250,10 +250,10 @@ inline bool augment_small_images(const CudaPassParams& pass, StreamView stream) 
   const ImageSize& size = pass.size;
   const auto at = [](const void* memory) { return reinterpret_cast<std::uintptr_t>(memory); };
   const bool is_applicable =
-      steps.has_rotation() && steps.begin == steps.rotation && steps.end - steps.moves_end <= 1 &&
-      pass.recipe.steps[steps.rotation].interpolation == Interpolation::linear && size.channels == 1 &&
-      size.width % 4 == 0 && size.width >= 8 && size.width <= max_small_side && size.height >= 2 &&
-      size.height <= max_small_side && size.bytes() % 8 == 0 && at(pass.in) % 4 == 0 && at(pass.out) % 8 == 0;
+      steps.resamples() && steps.begin == steps.resample && steps.end - steps.moves_end <= 1 &&
+      is_linear(pass.recipe.steps[steps.resample]) && size.channels == 1 && size.width % 4 == 0 &&
+      size.width >= 8 && size.width <= max_small_side && size.height >= 2 && size.height <= max_small_side &&
+      size.bytes() % 8 == 0 && at(pass.in) % 4 == 0 && at(pass.out) % 8 == 0;
   if (!is_applicable) return false;
   SmallPassParams params{
       .pass = pass,

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "tandem/augment/blur.h"
 #include "tandem/augment/spline.h"
 
 namespace tandem::detail {
@@ -75,16 +76,25 @@ void copy_row(std::uint8_t* to, const std::uint8_t* from, std::size_t bytes) {
   std::memcpy(to + bytes - half_row, from + bytes - half_row, half_row);
 }
 
-// Applies shifts and skews.
+// Copies pixels in reverse order; `from` is the last one.
+void copy_mirrored(std::uint8_t* to, const std::uint8_t* from, std::int64_t pixels, int channels) {
+  if (channels == 1) {
+    std::reverse_copy(from - (pixels - 1), from + 1, to);
+    return;
+  }
+  for (std::int64_t i = 0; i < pixels; ++i, to += channels, from -= channels) std::copy_n(from, channels, to);
+}
+
+template <bool flips>
 void move_rows(const SampledStep* moves, int count, const ImageSize& size, const std::uint8_t* in,
                std::uint8_t* out) {
   const std::size_t pixel = static_cast<std::size_t>(size.channels);
   const std::size_t bytes = static_cast<std::size_t>(size.width) * pixel;
   for (int y = 0; y < size.height; ++y) {
-    const RowMove move = row_move(moves, count, size, y);
+    const RowMove move = row_move<flips>(moves, count, size, y);
     std::uint8_t* const row = out + std::int64_t{y} * size.width * size.channels;
     const std::uint8_t* const from =
-        in + (std::int64_t{move.row} * size.width + move.begin + move.offset) * size.channels;
+        in + (std::int64_t{move.row} * size.width + move.column(move.begin)) * size.channels;
     if (is_short(bytes)) {
       std::memset(row, 0, half_row);
       std::memset(row + bytes - half_row, 0, half_row);
@@ -92,20 +102,35 @@ void move_rows(const SampledStep* moves, int count, const ImageSize& size, const
       std::memset(row, 0, move.begin * pixel);
       std::memset(row + move.end * pixel, 0, (size.width - move.end) * pixel);
     }
-    copy_row(row + move.begin * pixel, from, (move.end - move.begin) * pixel);
+    if (flips && move.mirrored && move.begin < move.end)
+      copy_mirrored(row + move.begin * pixel, from, move.end - move.begin, size.channels);
+    else
+      copy_row(row + move.begin * pixel, from, (move.end - move.begin) * pixel);
   }
 }
 
+// Applies shifts, skews and flips.
+void move_rows(const SampledStep* moves, int count, const ImageSize& size, const std::uint8_t* in,
+               std::uint8_t* out) {
+  const bool flips = std::any_of(moves, moves + count,
+                                 [](const SampledStep& move) { return move.kind == AugmentKind::flip; });
+  if (flips)
+    move_rows<true>(moves, count, size, in, out);
+  else
+    move_rows<false>(moves, count, size, in, out);
+}
+
+// Computes every output pixel at its source coordinates.
 template <class Interpolator>
-void rotate_rows(const FusedPassParams& params, const Interpolator& interpolate) {
+void resample_rows(const FusedPassParams& params, const Interpolator& interpolate) {
   const ImageSize& size = params.size;
-  const RotateMap& map = params.steps[params.pass.rotation].map;
+  const SourceMap& map = params.steps[params.pass.resample].map;
   const std::int64_t max_column = std::int64_t{size.width - 1} << map.fraction;
   const std::int64_t max_row = std::int64_t{size.height - 1} << map.fraction;
-  const int first = params.pass.rotation + 1;
+  const int first = params.pass.resample + 1;
   std::memset(params.out, 0, static_cast<std::size_t>(size.bytes()));
   for (int y = 0; y < size.height; ++y) {
-    const RowMove move = row_move(params.steps + first, params.pass.moves_end - first, size, y);
+    const RowMove move = row_move<false>(params.steps + first, params.pass.moves_end - first, size, y);
     std::uint8_t* out = params.out + (std::int64_t{y} * size.width + move.begin) * size.channels;
     for (int x = move.begin; x < move.end; ++x, out += size.channels) {
       const std::int64_t column = map.column(x + move.offset, move.row);
@@ -115,18 +140,32 @@ void rotate_rows(const FusedPassParams& params, const Interpolator& interpolate)
   }
 }
 
-void rotate_image(const FusedPassParams& params, AugmentScratch& scratch) {
-  const SampledStep& step = params.steps[params.pass.rotation];
+// The whole image is blurred, then the moves after it are applied.
+void blur_and_move(const FusedPassParams& params, const std::uint8_t* source, AugmentScratch& scratch) {
+  const int first = params.pass.resample + 1, moves = params.pass.moves_end - first;
+  const bool applied = params.steps[params.pass.resample].applied;
+  if (applied) {
+    if (moves > 0) scratch.blurred.resize(static_cast<std::size_t>(params.size.bytes()));
+    std::uint8_t* const to = moves > 0 ? scratch.blurred.data() : params.out;
+    blur_image(params.recipe->steps[params.pass.resample].kernel, params.size, source, to, scratch.sums);
+    source = to;
+  }
+  if (moves > 0 || !applied) move_rows(params.steps + first, moves, params.size, source, params.out);
+}
+
+void resample_image(const FusedPassParams& params, AugmentScratch& scratch) {
+  const SampledStep& step = params.steps[params.pass.resample];
   const std::uint8_t* source = moved_source(params, scratch);
+  if (step.kind == AugmentKind::blur) return blur_and_move(params, source, scratch);
   switch (step.interpolation) {
     case Interpolation::nearest:
-      return rotate_rows(params, Nearest{source, params.size, step.map.fraction});
+      return resample_rows(params, Nearest{source, params.size, step.map.fraction});
     case Interpolation::linear:
-      return rotate_rows(params, Linear{source, params.size, step.map.fraction});
+      return resample_rows(params, Linear{source, params.size, step.map.fraction});
     case Interpolation::cubic:
       scratch.coefficients.assign(source, source + params.size.bytes());
       spline_coefficients(scratch.coefficients.data(), params.size);
-      return rotate_rows(params, Cubic{scratch.coefficients.data(), params.size, step.map.fraction});
+      return resample_rows(params, Cubic{scratch.coefficients.data(), params.size, step.map.fraction});
   }
 }
 
@@ -143,23 +182,23 @@ void add_noise(std::int32_t noise, const RandomKey& key, std::uint8_t* out, std:
 
 const std::uint8_t* moved_source(const FusedPassParams& params, AugmentScratch& scratch) {
   const FusedPass& pass = params.pass;
-  if (pass.begin == pass.rotation) return params.in;
+  if (pass.begin == pass.resample) return params.in;
   scratch.moved.resize(static_cast<std::size_t>(params.size.bytes()));
-  move_rows(params.steps + pass.begin, pass.rotation - pass.begin, params.size, params.in,
+  move_rows(params.steps + pass.begin, pass.resample - pass.begin, params.size, params.in,
             scratch.moved.data());
   return scratch.moved.data();
 }
 
-void move_and_rotate(const FusedPassParams& params, AugmentScratch& scratch) {
+void move_and_resample(const FusedPassParams& params, AugmentScratch& scratch) {
   const FusedPass& pass = params.pass;
-  if (pass.has_rotation())
-    rotate_image(params, scratch);
+  if (pass.resamples())
+    resample_image(params, scratch);
   else
     move_rows(params.steps + pass.begin, pass.moves_end - pass.begin, params.size, params.in, params.out);
 }
 
 void run_fused_pass(const FusedPassParams& params, AugmentScratch& scratch) {
-  move_and_rotate(params, scratch);
+  move_and_resample(params, scratch);
   for (int i = params.pass.moves_end; i < params.pass.end; ++i)
     add_noise(params.steps[i].noise, key_of(params, i), params.out, params.size.bytes());
 }

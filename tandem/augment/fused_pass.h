@@ -10,6 +10,7 @@
 namespace tandem::detail {
 
 struct FusedPassParams {
+  const Recipe* recipe = nullptr;
   FusedPass pass;
   const SampledStep* steps = nullptr;  // of the complete recipe
   ImageSize size;
@@ -28,8 +29,8 @@ inline RandomKey key_of(const FusedPassParams& params, int i) {
 void run_fused_pass(const FusedPassParams& params, AugmentScratch& scratch);
 
 // Parts of it that the SIMD version shares. Everything except the noise:
-void move_and_rotate(const FusedPassParams& params, AugmentScratch& scratch);
-// The source of the rotation: `in`, or a scratch image if moves come before the rotation.
+void move_and_resample(const FusedPassParams& params, AugmentScratch& scratch);
+// What the pass resamples: `in`, or a scratch image if moves come before.
 const std::uint8_t* moved_source(const FusedPassParams& params, AugmentScratch& scratch);
 
 }  // namespace tandem::detail

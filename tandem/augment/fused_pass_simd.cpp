@@ -29,10 +29,10 @@ void pair_rows(const std::uint8_t* above, const std::uint8_t* below, int count, 
   }
 }
 
-// The source pixels of a rotation. A pixel and its neighbors to the right, below, and below right are two
-// adjacent pairs, so that interpolation needs one load of 32 bits: a quad. Pair p + 1 belongs to pixel p;
-// pairs −1 and 0 are 0, and offset −1 is used for everything outside the image. The value of a neighbor
-// beyond the border does not matter, because its weight is 0.
+// The source pixels of a linear interpolation. A pixel and its neighbors to the right, below, and below right
+// are two adjacent pairs, so that interpolation needs one load of 32 bits: a quad. Pair p + 1 belongs to
+// pixel p; pairs −1 and 0 are 0, and offset −1 is used for everything outside the image. The value of a
+// neighbor beyond the border does not matter, because its weight is 0.
 struct GatherTable {
   const std::uint16_t* pairs;
   std::int32_t* offsets;   // of the pair of each output pixel
@@ -64,7 +64,7 @@ GatherTable make_gather_table(const std::uint16_t* pairs, std::size_t count,
 // Computes the offsets and weights of all output pixels, row by row. The last vector of a row may extend into
 // the next row, which is written after it.
 template <std::size_t bytes>
-[[gnu::always_inline]] inline void compute_offsets(const RotateMap& map, const RowMove* moves,
+[[gnu::always_inline]] inline void compute_offsets(const SourceMap& map, const RowMove* moves,
                                                    const ImageSize& size, const GatherTable& table) {
   using V = Vector<std::uint32_t, bytes>;
   using W = Vector<std::int32_t, bytes>;
@@ -193,8 +193,8 @@ template <std::uint32_t count>
 }
 
 // Computes first all moves, then all offsets, then all loads, so that no stage waits for a value just stored.
-// Not inlined, so that noise and rotation do not compete for registers.
-[[gnu::noinline]] void rotate_small(const FusedPassParams& params, AugmentScratch& scratch) {
+// Not inlined, so that noise and resampling do not compete for registers.
+[[gnu::noinline]] void resample_small(const FusedPassParams& params, AugmentScratch& scratch) {
   const ImageSize size = params.size;
   const int pixels = size.height * size.width;
   const auto count = static_cast<std::size_t>(pixels);
@@ -205,13 +205,13 @@ template <std::uint32_t count>
   const int last = pixels - size.width;
   pair_rows(source, source + size.width, last, pairs);
   pair_rows(source + last, source + last, size.width, pairs + last);
-  const int first = params.pass.rotation + 1;
+  const int first = params.pass.resample + 1;
   scratch.moves.resize(static_cast<std::size_t>(size.height));
   RowMove* const moves = scratch.moves.data();
   for (int y = 0; y < size.height; ++y)
-    moves[y] = row_move(params.steps + first, params.pass.moves_end - first, size, y);
+    moves[y] = row_move<false>(params.steps + first, params.pass.moves_end - first, size, y);
   const GatherTable table = make_gather_table(pairs - 1, count, scratch.gather);
-  const RotateMap map = params.steps[params.pass.rotation].map;
+  const SourceMap map = params.steps[params.pass.resample].map;
   std::uint8_t* const out = params.out;
   with_simd([=]<std::size_t bytes>() __attribute__((always_inline)) {
     const GatherTable local = table;  // a local copy cannot be aliased by the stores
@@ -252,11 +252,11 @@ template <std::uint32_t count>
 void run_fused_pass_simd(const FusedPassParams& params, AugmentScratch& scratch) {
   const FusedPass& pass = params.pass;
   const ImageSize& size = params.size;
-  if (pass.has_rotation() && params.steps[pass.rotation].interpolation == Interpolation::linear &&
-      size.channels == 1 && std::max(size.height, size.width) <= max_small_side)
-    rotate_small(params, scratch);
+  if (pass.resamples() && is_linear(params.recipe->steps[pass.resample]) && size.channels == 1 &&
+      std::max(size.height, size.width) <= max_small_side)
+    resample_small(params, scratch);
   else
-    move_and_rotate(params, scratch);
+    move_and_resample(params, scratch);
   for (int i = pass.moves_end; i < pass.end; ++i)
     add_noise_simd(params.steps[i].noise, key_of(params, i), params.out, size.bytes(), scratch);
 }

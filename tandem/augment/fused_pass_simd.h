@@ -1,5 +1,5 @@
-// run_fused_pass() with the same bits in SIMD: linear rotation of small images with one channel, and noise
-// for all images. Everything else uses the scalar code of fused_pass.h.
+// run_fused_pass() with the same bits in SIMD: linear interpolation (rotate, zoom, crop) of small images with
+// one channel, and noise for all images. Everything else uses the code of fused_pass.h.
 #pragma once
 
 #include "tandem/augment/fused_pass.h"

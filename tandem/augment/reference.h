@@ -33,4 +33,23 @@ FloatImage skew(const FloatImage& image, double tilt);
 /// amount outside 0 … 1.
 FloatImage add_noise(const FloatImage& image, double amount, const RandomKey& key);
 
+/// Enlarges (a factor above 1) or reduces the content about the center, keeping the size; outside is 0.
+/// Equals scipy.ndimage.affine_transform(image, [1/factor, 1/factor], center − center/factor, order=0|1|3).
+/// Throws Error for a factor outside 0.25 … 100.
+FloatImage zoom(const FloatImage& image, double factor, Interpolation interpolation = Interpolation::linear);
+
+/// The box that has `fraction` of the area and the image's aspect ratio, enlarged to the image's size by
+/// linear interpolation. `left` and `top` are the parts of the remaining width and height before the box:
+/// 0 … 1. Each corner pixel of the result is at a corner of the box. Throws Error for a fraction outside
+/// 1e-6 … 1, and for positions outside 0 … 1.
+FloatImage crop(const FloatImage& image, double fraction, double left, double top);
+
+/// Mirrors horizontally: out[y][x] = in[y][width − 1 − x].
+FloatImage flip(const FloatImage& image);
+
+/// The correlation with the kernel, scipy.signal.convolve2d(image, kernel[::-1, ::-1], mode="same"), or for a
+/// gradient the magnitude of the correlations with the kernel and its transpose, divided by the sum of the
+/// positive weights and clipped to 0 … 1; outside is 0. Throws Error for a kernel that compose() refuses.
+FloatImage blur(const FloatImage& image, const BlurKernel& kernel);
+
 }  // namespace tandem

@@ -19,10 +19,11 @@ namespace {
 
 using Words = std::span<const std::string_view>;
 
-// What the operations parsed so far make.
+// What the operations parsed so far make, in both families.
 struct ParsedTransform {
   std::vector<AugmentStep> steps;
   PhotoRecipe photo;
+  std::string_view keeps_size, resizes;  // the first operation that belongs to this family only
 };
 
 std::vector<std::string_view> split(std::string_view text, std::string_view separators) {
@@ -61,7 +62,8 @@ std::optional<int> whole_number(double number) {
 
 // The functions of the operations take the words after the name; false: they do not match the arguments.
 
-bool add_rotate(Words words, ParsedTransform& to) {
+// MIN MAX [nearest|linear|cubic]
+bool add_interpolated(AugmentStep (*make)(Bounds, Interpolation), Words words, ParsedTransform& to) {
   Interpolation interpolation = Interpolation::linear;
   if (words.size() == 3) {
     if (words[2] == "nearest")
@@ -73,7 +75,23 @@ bool add_rotate(Words words, ParsedTransform& to) {
     words = words.first(2);
   }
   const auto n = numbers_of(words, {2});
-  if (n) to.steps.push_back(random_rotate({(*n)[0], (*n)[1]}, interpolation));
+  if (n) to.steps.push_back(make({(*n)[0], (*n)[1]}, interpolation));
+  return n.has_value();
+}
+
+bool add_rotate(Words words, ParsedTransform& to) {
+  return add_interpolated(random_rotate, words, to);
+}
+
+bool add_zoom(Words words, ParsedTransform& to) {
+  return add_interpolated(random_zoom, words, to);
+}
+
+bool add_blur(Words words, ParsedTransform& to) {
+  const auto n = words.size() >= 2 ? numbers_of(words.first(1)) : std::nullopt;
+  if (n)
+    to.steps.push_back(
+        random_blur((*n)[0], blur_kernel(fmt::format("{}", fmt::join(words.subspan(1), " ")))));
   return n.has_value();
 }
 
@@ -102,7 +120,10 @@ bool add_crop(Words words, ParsedTransform& to) {
   if (!n) return false;
   to.photo.fit = PhotoFit::crop;
   if (n->size() >= 2) to.photo.crop_scale = {(*n)[0], (*n)[1]};
-  if (n->size() == 4) to.photo.crop_ratio = {(*n)[2], (*n)[3]};
+  to.steps.push_back(random_crop(to.photo.crop_scale));
+  if (n->size() < 4) return true;
+  to.photo.crop_ratio = {(*n)[2], (*n)[3]};
+  to.resizes = "crop with ratios";
   return true;
 }
 
@@ -122,8 +143,10 @@ bool add_center(Words words, ParsedTransform& to) {
 
 bool add_flip(Words words, ParsedTransform& to) {
   const auto n = numbers_of(words, {0, 1});
-  if (n) to.photo.flip = n->empty() ? 0.5 : (*n)[0];
-  return n.has_value();
+  if (!n) return false;
+  to.photo.flip = n->empty() ? 0.5 : (*n)[0];
+  to.steps.push_back(random_flip(to.photo.flip));
+  return true;
 }
 
 bool add_jitter(Words words, ParsedTransform& to) {
@@ -166,29 +189,34 @@ struct OperationRow : TransformOperation {
 };
 
 constexpr OperationRow operations[] = {
-    {{"rotate", "MIN MAX [nearest|linear|cubic]", "degrees, and how it reads between pixels", false},
+    {{"rotate", "MIN MAX [nearest|linear|cubic]", "degrees, and how it reads between pixels", true, false},
      add_rotate},
-    {{"shift", "MIN MAX [MIN_Y MAX_Y]", "whole pixels to the left and upwards", false}, add_shift},
-    {{"skew", "MIN MAX", "tilt, in columns per row", false}, add_skew},
-    {{"noise", "MIN MAX", "uniform noise, as a fraction of full scale", false}, add_noise},
+    {{"shift", "MIN MAX [MIN_Y MAX_Y]", "whole pixels to the left and upwards", true, false}, add_shift},
+    {{"skew", "MIN MAX", "tilt, in columns per row", true, false}, add_skew},
+    {{"noise", "MIN MAX", "uniform noise, as a fraction of full scale", true, false}, add_noise},
+    {{"zoom", "MIN MAX [nearest|linear|cubic]", "factor about the center, above 1 enlarges", true, false},
+     add_zoom},
+    {{"blur", "PROBABILITY KERNEL", "ring, another filter, or numbers: 1 2 1; 2 4 2; 1 2 1", true, false},
+     add_blur},
     {{"crop", "[MIN MAX [MIN_RATIO MAX_RATIO]]",
-      "a random box, resized: fraction of the area, width by height", true},
+      "a random box, resized: fraction of the area, width by height", true, true},
      add_crop},
-    {{"resize", "", "the whole image, resized without keeping its aspect ratio", true}, add_resize},
-    {{"center", "N", "the shorter side resized to N, then a center crop", true}, add_center},
-    {{"flip", "[PROBABILITY]", "horizontal, 0.5 by default", true}, add_flip},
-    {{"jitter", "BRIGHTNESS CONTRAST SATURATION HUE", "torchvision's ColorJitter", true}, add_jitter},
-    {{"randaugment", "[COUNT MAGNITUDE]", "COUNT random operations at MAGNITUDE of 30, 2 9 by default", true},
+    {{"flip", "[PROBABILITY]", "horizontal, 0.5 by default", true, true}, add_flip},
+    {{"resize", "", "the whole image, resized without keeping its aspect ratio", false, true}, add_resize},
+    {{"center", "N", "the shorter side resized to N, then a center crop", false, true}, add_center},
+    {{"jitter", "BRIGHTNESS CONTRAST SATURATION HUE", "torchvision's ColorJitter", false, true}, add_jitter},
+    {{"randaugment", "[COUNT MAGNITUDE]", "COUNT random operations at MAGNITUDE of 30, 2 9 by default", false,
+      true},
      add_rand_augment},
-    {{"erase", "PROBABILITY [MIN MAX [MIN_RATIO MAX_RATIO]]", "a box filled with one color", true},
+    {{"erase", "PROBABILITY [MIN MAX [MIN_RATIO MAX_RATIO]]", "a box filled with one color", false, true},
      add_erase},
-    {{"bilinear", "", "filter for resizing, the default", true}, add_bilinear},
-    {{"bicubic", "", "filter for resizing", true}, add_bicubic}};
+    {{"bilinear", "", "filter for resizing, the default", false, true}, add_bilinear},
+    {{"bicubic", "", "filter for resizing", false, true}, add_bicubic}};
 
-std::vector<std::string_view> operation_names(bool resizing) {
+std::vector<std::string_view> operation_names(bool TransformOperation::*family) {
   std::vector<std::string_view> names;
   for (const TransformOperation& operation : operations)
-    if (operation.resizes == resizing) names.push_back(operation.name);
+    if (operation.*family) names.push_back(operation.name);
   return names;
 }
 
@@ -196,7 +224,8 @@ std::vector<std::string_view> operation_names(bool resizing) {
   std::vector<std::string> names{"none", "digits", "photo"};
   for (const TransformOperation& operation : operations) names.emplace_back(operation.name);
   fail("[augment] expected none, digits, photo, or operations: {}, or {}; got '{}'{}",
-       fmt::join(operation_names(false), ", "), fmt::join(operation_names(true), ", "), text,
+       fmt::join(operation_names(&TransformOperation::keeps_size), ", "),
+       fmt::join(operation_names(&TransformOperation::resizes), ", "), text,
        did_you_mean(text.substr(0, text.find(' ')), names));
 }
 
@@ -207,8 +236,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, end == std::string_view::npos ? 0 : end + 1 - begin);
 }
 
-// Adds one operation and returns its row.
-const TransformOperation& add_operation(std::string_view part, ParsedTransform& to) {
+void add_operation(std::string_view part, ParsedTransform& to) {
   const std::vector<std::string_view> words = split(part, " \t\n");
   const auto row =
       std::ranges::find(operations, words.empty() ? std::string_view() : words[0], &TransformOperation::name);
@@ -216,7 +244,8 @@ const TransformOperation& add_operation(std::string_view part, ParsedTransform& 
   if (!row->add(Words(words).subspan(1), to))
     fail("[augment] expected '{}{}{}', got '{}'", row->name, row->arguments.empty() ? "" : " ",
          row->arguments, trimmed(part));
-  return *row;
+  if (!row->resizes && to.keeps_size.empty()) to.keeps_size = row->name;
+  if (!row->keeps_size && to.resizes.empty()) to.resizes = row->name;
 }
 
 }  // namespace
@@ -230,25 +259,32 @@ Transform Transform::parse(std::string_view text, int size) {
   if (all == "none") return {};
   if (all == "digits") return digits_recipe();
   if (all == "photo") return training_transform(size);
+  const std::vector<std::string_view> parts = split(all, ",");
+  if (parts.empty()) fail_unknown(all);
   ParsedTransform parsed;
   parsed.photo.height = parsed.photo.width = size;
-  const TransformOperation* first = nullptr;
-  for (const std::string_view part : split(all, ",")) {
-    const TransformOperation& row = add_operation(part, parsed);
-    if (!first) first = &row;
-    check(row.resizes == first->resizes,
+  for (const std::string_view part : parts) {
+    add_operation(part, parsed);
+    check(parsed.keeps_size.empty() || parsed.resizes.empty(),
           "[augment] expected operations for images of one size ({}) or operations that resize ({}), got "
           "both: {} and {}",
-          fmt::join(operation_names(false), ", "), fmt::join(operation_names(true), ", "), first->name,
-          row.name);
+          fmt::join(operation_names(&TransformOperation::keeps_size), ", "),
+          fmt::join(operation_names(&TransformOperation::resizes), ", "), parsed.keeps_size, parsed.resizes);
   }
-  if (!first) fail_unknown(all);
-  if (first->resizes) return parsed.photo;
-  return compose(parsed.steps);
+  if (!parsed.keeps_size.empty()) return compose(parsed.steps);
+  Transform transform(parsed.photo);
+  if (parsed.resizes.empty()) transform.pixels_ = compose(parsed.steps);
+  return transform;
 }
 
 std::string Transform::to_string() const {
-  return resizes_ ? tandem::to_string(photo_) : tandem::to_string(pixels_);
+  return resizes_ && pixels_.empty() ? tandem::to_string(photo_) : tandem::to_string(pixels_);
+}
+
+Transform Transform::for_photos(int size) const {
+  PhotoRecipe recipe = photo();
+  recipe.height = recipe.width = size;
+  return recipe;
 }
 
 const Recipe& Transform::pixels() const {

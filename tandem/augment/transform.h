@@ -25,12 +25,21 @@ class Transform {
   Transform(const PhotoRecipe& recipe);
 
   /// Parses "none", "digits" (digits_recipe()), "photo" (training_transform(size)) or a list of operations of
-  /// one family, separated by commas: "rotate -10 10, shift -2 2" or "crop 0.08 1, flip 0.5".
-  /// transform_operations() lists them. `size` is the side of the images that resizing operations produce.
-  /// Throws Error for any other text; the message has the word and what was expected.
+  /// one family, separated by commas: "rotate -10 10, shift -2 2" or "crop 0.08 1, jitter 0.4 0.4 0.4 0.1".
+  /// transform_operations() lists them. `crop` and `flip` belong to both families: the other operations
+  /// decide. Without others the transform resizes, and for_one_size() has the same operations for images of
+  /// one size. `size` is the side of the images that resizing operations produce. Throws Error for any other
+  /// text; the message has the word and what was expected.
   static Transform parse(std::string_view text, int size = 224);
-  /// The text that parse() turns into this transform (given the same size); "none" for the identity.
+  /// The text that parse() turns into this transform (given the same size); "none" for the identity. Of crops
+  /// and flips for images of one size, parse() makes a transform whose for_one_size() they are.
   std::string to_string() const;
+
+  /// The transform for images of one size. Of crops and flips only, which both families have, the operations
+  /// that keep the size; any other transform as it is.
+  Transform for_one_size() const { return pixels_.empty() ? *this : Transform(pixels_); }
+  /// A transform that resizes, with results of size × size, and without a meaning for images of one size.
+  Transform for_photos(int size) const;
 
   /// Whether this is the identity.
   bool empty() const { return !resizes_ && pixels_.empty(); }
@@ -51,7 +60,7 @@ class Transform {
 
  private:
   bool resizes_ = false;
-  Recipe pixels_;
+  Recipe pixels_;  // of a transform that resizes: the same operations for images of one size, if there are
   PhotoRecipe photo_;
 };
 
@@ -69,6 +78,7 @@ struct TransformOperation {
   std::string_view name;       ///< "rotate"
   std::string_view arguments;  ///< "MIN MAX [nearest|linear|cubic]"
   std::string_view help;       ///< one line
+  bool keeps_size = false;     ///< whether it belongs to the transforms for images of one size
   bool resizes = false;        ///< whether it belongs to the transforms that resize
 };
 

@@ -100,6 +100,7 @@ TrainResult fit(Module& model, const Dataset& train, const Dataset& validation, 
   }
   const TrainingImages& images = setup.data.train;
   setup.options = options;
+  if (options.transform.resizes()) setup.options.transform = options.transform.photo();
   setup.architecture = {.model = options.model_name,
                         .layers = {},
                         .channels = images.channels,

@@ -9,7 +9,7 @@ Transform TrainOptions::photo_transform() const {
         "[train] expected a recipe for photographs, such as photo or 'crop, flip 0.5', got '{}'",
         transform.to_string());
   return transform.empty() ? photo_evaluation_transform()
-                           : Transform::parse(transform.to_string(), static_cast<int>(image_size));
+                           : transform.for_photos(static_cast<int>(image_size));
 }
 
 Transform TrainOptions::photo_evaluation_transform() const {
@@ -21,6 +21,8 @@ TrainOptions resolve_options(TrainOptions options, bool photographs) {
     options.validation_transform = options.photo_evaluation_transform();
     options.transform = options.photo_transform();
     options.norm = imagenet_norm;
+  } else {
+    options.transform = options.transform.for_one_size();
   }
   check(
       photographs || !options.transform.resizes(),

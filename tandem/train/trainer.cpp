@@ -92,6 +92,8 @@ TrainResult train(const TrainOptions& given, const FitCallbacks& callbacks) {
   }
   const TrainingImages& images = setup.data.train;
   const TrainOptions options = resolve_options(asked, images.photographs);
+  // A recipe of crops and flips only is stored as what it means for these images.
+  if (asked.transform.resizes()) asked.transform = options.transform;
   check_model_fits_data(options, images);
   check(asked.early_stopping == 0 || setup.data.chooses_model,
         "[train] early_stopping requires images held out for validation, got validation = 0");

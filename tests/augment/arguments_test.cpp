@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numbers>
 #include <set>
+#include <vector>
 
 namespace tandem::detail {
 namespace {
@@ -60,16 +61,36 @@ TEST(Arguments, AnglesTiltsAndNoise_AreUniformBetweenTheirBounds) {
     EXPECT_LT(lowest, min + 0.001 * range);
     EXPECT_GT(highest, max - 0.001 * range);
   };
-  expect_uniform(random_rotate({-12, 30}), -12, 30, [](const SampledStep& d) { return d.degrees; });
+  expect_uniform(random_rotate({-12, 30}), -12, 30, [](const SampledStep& d) { return d.value; });
   expect_uniform(random_skew({-0.5, 0.1}), -0.5, 0.1, [](const SampledStep& d) { return d.tilt; });
   expect_uniform(random_noise({0.25, 0.5}), 0.25, 0.5,
                  [](const SampledStep& d) { return d.noise / 32640.0; });
+  expect_uniform(random_zoom({0.5, 3}), 0.5, 3, [](const SampledStep& d) { return d.value; });
+  expect_uniform(random_crop({0.2, 1}), 0.2, 1, [](const SampledStep& d) { return d.value; });
+  // The position of a box with a quarter of the area.
+  const auto part = [](std::int64_t start) { return static_cast<double>(start) / (1 << 24) / 13.5; };
+  expect_uniform(random_crop({0.25, 0.25}), 0, 1, [&](const SampledStep& d) { return part(d.map.x0); });
+  expect_uniform(random_crop({0.25, 0.25}), 0, 1, [&](const SampledStep& d) { return part(d.map.y0); });
+}
+
+TEST(Arguments, FlipsAndBlurs_HaveTheirProbability) {
+  const BlurKernel ring = blur_kernel("ring");
+  for (const double probability : {0.0, 0.25, 0.5, 1.0}) {
+    int flips = 0, blurs = 0;
+    for (std::uint32_t sample = 0; sample < 10000; ++sample) {
+      flips += sample_step(random_flip(probability), digit, {.seed = 2, .sample = sample}).applied;
+      blurs += sample_step(random_blur(probability, ring), digit, {.seed = 3, .sample = sample}).applied;
+    }
+    const double tolerance = probability > 0 && probability < 1 ? 200 : 0;
+    EXPECT_NEAR(flips, 10000 * probability, tolerance);
+    EXPECT_NEAR(blurs, 10000 * probability, tolerance);
+  }
 }
 
 TEST(Arguments, EqualBounds_FixTheArgument) {
   for (std::uint32_t sample = 0; sample < 1000; ++sample) {
     const RandomKey key{.seed = 1, .sample = sample};
-    EXPECT_EQ(sample_step(random_rotate({33, 33}), digit, key).degrees, 33);
+    EXPECT_EQ(sample_step(random_rotate({33, 33}), digit, key).value, 33);
     EXPECT_EQ(sample_step(random_shift({-65536, -65536}, {65536, 65536}), digit, key).dx, -65536);
     EXPECT_EQ(sample_step(random_skew({0.3, 0.3}), digit, key).tilt, 0.3);
     EXPECT_EQ(sample_step(random_noise({1, 1}), digit, key).noise, 32640);
@@ -78,7 +99,7 @@ TEST(Arguments, EqualBounds_FixTheArgument) {
 
 TEST(Arguments, Result_DependsOnEveryPartOfTheKey) {
   const auto degrees = [](const RandomKey& key) {
-    return sample_step(random_rotate({0, 360}), digit, key).degrees;
+    return sample_step(random_rotate({0, 360}), digit, key).value;
   };
   const RandomKey key{.seed = 5, .epoch = 6, .sample = 7, .operation = 8};
   EXPECT_EQ(degrees(key), degrees(key));
@@ -101,6 +122,45 @@ TEST(Arguments, Noise_StaysWithinItsAmountAndTheLevels) {
         const std::int32_t noisy = noisy_level(level, noise, bits);
         ASSERT_NEAR(noisy, std::clamp(exact, 0.0, 255.0), 0.51) << level << ' ' << noise << ' ' << bits;
       }
+}
+
+TEST(Arguments, RowMoveWithFlips_EqualsItsSteps) {
+  const ImageSize size{.height = 4, .width = 7};
+  const SampledStep steps[] = {fixed_shift(1, 0), fixed_flip(true), fixed_shift(2, 1),
+                               fixed_flip(false), fixed_flip(true), fixed_shift(1, -1)};
+  for (int y = 0; y < size.height; ++y) {
+    const RowMove move = row_move(steps, 6, size, y);
+    for (int x = 0; x < size.width; ++x) {
+      int row = y - 1, column = x + 1;  // the last step is undone first
+      bool inside = row >= 0 && column < size.width;
+      column = size.width - 1 - column + 2;
+      row += 1;
+      inside = inside && column < size.width && row < size.height;
+      column = size.width - 1 - column + 1;
+      inside = inside && column >= 0 && column < size.width;
+      EXPECT_EQ(inside, x >= move.begin && x < move.end) << y << ' ' << x;
+      if (inside) {
+        EXPECT_EQ(row, move.row);
+        EXPECT_EQ(column, move.column(x));
+      }
+    }
+  }
+}
+
+TEST(Arguments, FusedPasses_HoldWhatFits) {
+  const BlurKernel ring = blur_kernel("ring");
+  const auto ends = [](const Recipe& recipe) {
+    std::vector<int> all;
+    for (int begin = 0; begin < recipe.count;) all.push_back(begin = fused_pass_at(recipe, begin).end);
+    return all;
+  };
+  const AugmentStep shift = random_shift({0, 1}, {0, 1}), noise = random_noise({0, 1}), flip = random_flip(1),
+                    zoom = random_zoom({1, 2}), blur = random_blur(1, ring);
+  EXPECT_EQ(ends(compose({flip, shift, zoom, shift, noise, noise})), std::vector<int>{6});
+  EXPECT_EQ(ends(compose({zoom, flip, shift})), (std::vector<int>{1, 3})) << "a flip begins a pass";
+  EXPECT_EQ(ends(compose({shift, flip, noise})), std::vector<int>{3});
+  EXPECT_EQ(ends(compose({zoom, blur, random_crop({1, 1}), random_rotate({0, 1})})),
+            (std::vector<int>{1, 2, 3, 4}));
 }
 
 TEST(Arguments, RowMove_EqualsItsSteps) {

@@ -37,13 +37,22 @@ class TestSampler {
                         {-std::floor(max_shift / 4), std::floor(max_shift / 3)});
   }
   AugmentStep any(const ImageSize& size) {
-    switch (integer(0, 4)) {
+    switch (integer(0, 8)) {
       case 0:
         return rotation(Interpolation::linear);
       case 1:
         return rotation(Interpolation::nearest);
       case 2:
         return random_noise({0, real(0, 1)});
+      case 3:
+        return random_zoom({real(0.25, 1), real(1, 5)},
+                           integer(0, 1) == 0 ? Interpolation::linear : Interpolation::nearest);
+      case 4:
+        return random_crop({real(0.01, 0.5), real(0.5, 1)});
+      case 5:
+        return random_flip(0.5);
+      case 6:
+        return random_blur(0.7, random_kernel(static_cast<std::uint32_t>(integer(0, 1 << 20))));
       default:
         return move(size);
     }
@@ -138,6 +147,29 @@ TEST_F(AugmentCuda, RotationsThenMovesAndNoise_EqualCpu) {
   }
 }
 
+TEST_F(AugmentCuda, ZoomsAndCrops_EqualCpu) {
+  TestSampler sampler(11);
+  for (const ImageSize& size : sizes)
+    for (const double factor : {0.25, 0.9, 1.0, 1.7, 100.0})
+      for (const AugmentStep& step :
+           {random_zoom({factor, factor}), random_crop({0.01 * factor, 0.01 * factor})}) {
+        expect_equal(recipe_of({step, random_shift({-2, 2}, {-2, 2}), random_noise({0, 0.1})}), size, 20,
+                     sampler);
+        expect_equal(recipe_of({random_flip(0.5), step}), size, 20, sampler);
+      }
+}
+
+TEST_F(AugmentCuda, FlipsAndBlurs_EqualCpu) {
+  TestSampler sampler(12);
+  for (const ImageSize& size : sizes) {
+    expect_equal(recipe_of({random_flip(0.5)}), size, 40, sampler);
+    for (const char* name : {"ring", "sobel1", "sobel3", "sobel4", "1 2; 3 4"})
+      expect_equal(recipe_of({random_flip(0.5), random_blur(0.8, blur_kernel(name)), random_skew({-1, 1}),
+                              random_flip(0.5), random_noise({0, 0.1})}),
+                   size, 10, sampler);
+  }
+}
+
 TEST_F(AugmentCuda, TenThousandImagesWithRandomRecipes_EqualCpu) {
   TestSampler sampler(3);
   while (images_tested_ < 10000) {
@@ -191,7 +223,8 @@ TEST_F(AugmentCuda, CubicRotations_AreWithinOneLevelOfCpu) {
     const ImageSize& size = sizes[round % std::size(sizes)];
     std::vector<AugmentStep> steps;
     if (sampler.integer(0, 1) == 1) steps.push_back(sampler.move(size));
-    steps.push_back(sampler.rotation(Interpolation::cubic));
+    steps.push_back(sampler.integer(0, 1) == 1 ? sampler.rotation(Interpolation::cubic)
+                                               : random_zoom({0.5, 2}, Interpolation::cubic));
     if (sampler.integer(0, 1) == 1) steps.push_back(sampler.move(size));
     expect_equal(recipe_of(steps), size, size.bytes() > 10000 ? 3 : 20, sampler, 1);
   }

@@ -23,6 +23,10 @@ TEST(SampledStep, ToString_LooksLikeARecipe) {
   EXPECT_EQ(to_string(detail::fixed_shift(1, -2)), "shift 1 -2");
   EXPECT_EQ(to_string(detail::fixed_skew(-0.123)), "skew -0.12");
   EXPECT_EQ(to_string(detail::fixed_noise(0.07)), "noise 0.07");
+  EXPECT_EQ(to_string(detail::fixed_zoom(size, 1.234, Interpolation::linear)), "zoom 1.23");
+  EXPECT_EQ(to_string(detail::fixed_crop(size, 0.5, 0, 0)), "crop 0.50");
+  EXPECT_EQ(to_string(detail::fixed_flip(true)), "flip 1");
+  EXPECT_EQ(to_string(detail::fixed_blur(size, false)), "blur 0");
 }
 
 TEST(AugmentSheet, Row_IsTheImageAndItsFirstEpochs) {

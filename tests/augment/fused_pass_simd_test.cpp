@@ -17,8 +17,11 @@ Both run_both(const Recipe& recipe, const ImageSize& size, const RandomKey& key,
   const std::vector<SampledStep> steps = sample_steps(recipe, size, key);
   Both result{image, image};
   for (int begin = 0; begin < recipe.count;) {
-    detail::FusedPassParams params{
-        .pass = detail::fused_pass_at(recipe, begin), .steps = steps.data(), .size = size, .key = key};
+    detail::FusedPassParams params{.recipe = &recipe,
+                                   .pass = detail::fused_pass_at(recipe, begin),
+                                   .steps = steps.data(),
+                                   .size = size,
+                                   .key = key};
     const Both from = result;
     params.in = from.scalar.data();
     params.out = result.scalar.data();
@@ -64,6 +67,24 @@ TEST(FusedPassSimd, RightAnglesAndLargestSmallImages_EqualScalar) {
       const Both both = run_both(recipe, size, {}, random_levels(size, 7), scratch);
       ASSERT_EQ(both.simd, both.scalar) << size.height << 'x' << size.width << " by " << degrees;
     }
+}
+
+// Coordinates up to one and a half images outside, in 32 bits.
+TEST(FusedPassSimd, ZoomsAndCrops_EqualScalar) {
+  AugmentScratch scratch;
+  for (const ImageSize& size : {ImageSize{256, 256, 1}, ImageSize{255, 13, 1}, ImageSize{31, 256, 1},
+                                ImageSize{28, 28, 1}, ImageSize{257, 40, 1}, ImageSize{1, 1, 1}})
+    for (const double factor : {0.25, 0.3, 0.99, 1.0, 1.5, 17.0, 100.0})
+      for (const AugmentStep& step :
+           {random_zoom({factor, factor}), random_crop({0.01 * factor, 0.01 * factor})}) {
+        const Recipe recipe =
+            compose({random_flip(0.5), step, random_skew({0.1, 0.1}), random_noise({0, 0.1})});
+        for (std::uint32_t i = 0; i < 4; ++i) {
+          const Both both = run_both(recipe, size, {.sample = i}, random_levels(size, 7), scratch);
+          ASSERT_EQ(both.simd, both.scalar)
+              << to_string(recipe) << " on " << size.height << 'x' << size.width;
+        }
+      }
 }
 
 TEST(FusedPassSimd, NoiseOfEveryAmountAndLength_EqualsScalar) {

@@ -1,4 +1,4 @@
-// Compares the definitions with SciPy's rotate and with plain loops (tests/golden/make_augment.py).
+// Compares the definitions with SciPy and with plain loops (tests/golden/make_augment.py).
 #include "tandem/augment/reference.h"
 
 #include <gtest/gtest.h>
@@ -28,6 +28,11 @@ FloatImage result_of(const golden::Case& one) {
     return rotate(image, params.at("degrees"), static_cast<Interpolation>(params.at("order").get<int>()));
   if (op == "shift") return shift(image, params.at("dx"), params.at("dy"));
   if (op == "skew") return skew(image, params.at("tilt"));
+  if (op == "zoom")
+    return zoom(image, params.at("factor"), static_cast<Interpolation>(params.at("order").get<int>()));
+  if (op == "crop") return crop(image, params.at("fraction"), params.at("left"), params.at("top"));
+  if (op == "flip") return flip(image);
+  if (op == "blur") return blur(image, blur_kernel(params.at("kernel").get<std::string>()));
   return add_noise(image, params.at("amount"),
                    {.seed = params.at("seed"),
                     .epoch = params.at("epoch"),
@@ -45,7 +50,9 @@ TEST(Reference, EqualsTheGoldenCases) {
       ASSERT_NEAR(result.values[i], expected[i], 1e-4f) << one.name << " at " << i;
     ++counts[one.params.at("op")];
   }
-  for (const char* op : {"rotate", "shift", "skew", "add_noise"}) EXPECT_GE(counts[op], 40) << op;
+  for (const char* op : {"rotate", "shift", "skew", "add_noise", "zoom", "crop", "blur"})
+    EXPECT_GE(counts[op], 40) << op;
+  EXPECT_EQ(counts["flip"], 10);
 }
 
 TEST(Reference, Noise_IsUniformAndClipped) {
@@ -70,6 +77,12 @@ TEST(Reference, InvalidArguments_Throw) {
   EXPECT_EQ(error_text([&] { skew(image, nan); }), "[skew] expected a finite tilt, got nan");
   EXPECT_EQ(error_text([&] { add_noise(image, 1.5, {}); }),
             "[add_noise] expected an amount from 0 to 1, got 1.5");
+  EXPECT_EQ(error_text([&] { zoom(image, 0.2); }), "[zoom] expected a factor from 0.25 to 100, got 0.2");
+  EXPECT_EQ(error_text([&] { crop(image, 2, 0, 0); }),
+            "[crop] expected a fraction of the area from 1e-06 to 1, got 2");
+  EXPECT_EQ(error_text([&] { crop(image, 1, -1, 0); }),
+            "[crop] expected a position from 0 to 1, got -1 and 0");
+  EXPECT_EQ(error_text([&] { blur(image, {}); }), "[augment] blur: expected a kernel of 1x1 to 5x5, got 0x0");
   EXPECT_EQ(error_text([&] { shift({.size = {.height = 2, .width = 2}, .values = {1}}, 1, 1); }),
             "[shift] expected an image of 2×2×1 values, got 1");
 }

@@ -28,13 +28,31 @@ TEST(Transform, Default_IsTheIdentity) {
 
 TEST(Transform, ToStringThenParse_IsTheSameTransform) {
   for (const char* text :
-       {"none", "rotate -12 12", "rotate 0 360 cubic", "rotate -0.5 0.25 nearest", "shift -2 2",
-        "shift -2 2 0 7", "skew -0.1 0.1", "noise 0 0.125", "resize", "center 256", "resize, bicubic, flip 1",
+       {"none",
+        "rotate -12 12",
+        "rotate 0 360 cubic",
+        "rotate -0.5 0.25 nearest",
+        "shift -2 2",
+        "shift -2 2 0 7",
+        "skew -0.1 0.1",
+        "noise 0 0.125",
+        "resize",
+        "center 256",
+        "resize, bicubic, flip 1",
+        "zoom 0.8 1.25",
+        "zoom 0.25 100 cubic",
+        "blur 0.5 ring",
+        "blur 1 sobel4",
+        "blur 0.5 1 2 1; 2 4 2; 1 2 1",
+        "blur 1 gradient 1 -1",
+        "flip 0.5",
+        "crop 0.25 1, flip 0.25",
+        "flip 0.5, zoom 1 2, crop 0.25 1",
         "shift 1 1, rotate 0.1 0.30000000000000004, skew 0 1, noise 1 1, rotate -36000 36000 cubic"})
     EXPECT_EQ(Transform::parse(text).to_string(), text);
   for (std::uint32_t i = 0; i < 200; ++i) {
     const Transform transform = random_recipe(i, true);
-    EXPECT_EQ(Transform::parse(transform.to_string()), transform) << transform.to_string();
+    EXPECT_EQ(Transform::parse(transform.to_string()).for_one_size(), transform) << transform.to_string();
   }
   for (const std::string& text : photo_recipes) {
     const Transform transform = Transform::parse(text, 32);
@@ -76,10 +94,42 @@ TEST(Transform, Parse_OperationsThatResize) {
   EXPECT_EQ(all.rand_augment, (RandAugment{2, 9}));
 }
 
+TEST(Transform, CropsAndFlips_BelongToTheFamilyOfTheOthers) {
+  const Transform pixels = Transform::parse("flip, rotate -5 5, crop 0.5 1, flip 0.25");
+  EXPECT_EQ(pixels.pixels(),
+            compose({random_flip(0.5), random_rotate({-5, 5}), random_crop({0.5, 1}), random_flip(0.25)}));
+  EXPECT_EQ(pixels.for_one_size(), pixels);
+  const Transform photo = Transform::parse("flip, resize, jitter 0.1 0 0 0", 32);
+  EXPECT_EQ(photo.photo().flip, 0.5);
+  EXPECT_EQ(photo.for_one_size(), photo) << "there is no other meaning";
+  EXPECT_TRUE(Transform::parse("crop 0.5 1 0.75 1.5").for_one_size().resizes());
+  EXPECT_EQ(error_of("noise 0 1, crop 0.5 1 0.75 1.5")
+                .substr(error_of("noise 0 1, crop 0.5 1 0.75 1.5").find("both")),
+            "both: noise and crop with ratios");
+}
+
+TEST(Transform, OnlyCropsAndFlips_HaveBothMeanings) {
+  const Transform both = Transform::parse("crop 0.5 1, flip 0.25", 32);
+  EXPECT_TRUE(both.resizes());
+  PhotoRecipe recipe = training_photo_recipe(32);
+  recipe.crop_scale = {0.5, 1};
+  recipe.flip = 0.25;
+  EXPECT_EQ(both.photo(), recipe);
+  EXPECT_EQ(both.for_photos(48).photo().height, 48);
+  EXPECT_EQ(both.for_photos(32), Transform(recipe));
+  EXPECT_EQ(both.for_photos(32).to_string(), "crop 0.5 1 0.75 1.3333333333333333, flip 0.25");
+  const Transform same_size = both.for_one_size();
+  EXPECT_FALSE(same_size.resizes());
+  EXPECT_EQ(same_size.pixels(), compose({random_crop({0.5, 1}), random_flip(0.25)}));
+  EXPECT_EQ(same_size.to_string(), "crop 0.5 1, flip 0.25");
+  EXPECT_EQ(Transform::parse(same_size.to_string()).for_one_size(), same_size);
+  EXPECT_EQ(Transform::parse("none").for_one_size(), Transform());
+}
+
 TEST(Transform, UnknownWord_ThrowsWithTheKnownOperations) {
   const std::string known =
-      "[augment] expected none, digits, photo, or operations: rotate, shift, skew, noise, or crop, resize, "
-      "center, flip, jitter, randaugment, erase, bilinear, bicubic; got '";
+      "[augment] expected none, digits, photo, or operations: rotate, shift, skew, noise, zoom, blur, crop, "
+      "flip, or crop, flip, resize, center, jitter, randaugment, erase, bilinear, bicubic; got '";
   EXPECT_EQ(error_of("rotates 1 2"), known + "rotates 1 2'; did you mean 'rotate'?");
   EXPECT_EQ(error_of("digit"), known + "digit'; did you mean 'digits'?");
   for (const char* text : {"turn 1 2", "", "photo 3", "photo, flip"})
@@ -96,7 +146,8 @@ TEST(Transform, WrongArguments_ThrowWithTheExpectedOnes) {
   for (const char* text : {"shift 1 2 3", "shift 1 2 nearest"})
     EXPECT_EQ(error_of(text),
               std::string("[augment] expected 'shift MIN MAX [MIN_Y MAX_Y]', got '") + text + "'");
-  for (const char* text : {"skew 1 x", "noise 0 0.1x", "crop 1", "flip much", "randaugment 2 1.5", "resize 3",
+  for (const char* text : {"blur ring", "blur 0.5", "blur x ring", "blur", "zoom 1", "zoom 1 2 3", "skew 1 x",
+                           "noise 0 0.1x", "crop 1", "flip much", "randaugment 2 1.5", "resize 3",
                            "jitter 1 2 3", "center", "center 1.5", "erase", "bicubic 3", "bilinear x"}) {
     const std::string name(text, std::strcspn(text, " "));
     EXPECT_EQ(error_of(text).find("[augment] expected '" + name), 0U) << error_of(text);
@@ -116,11 +167,11 @@ TEST(Transform, WrongArguments_ThrowWithTheExpectedOnes) {
 
 TEST(Transform, OperationsOfBothFamilies_Throw) {
   EXPECT_EQ(
-      error_of("rotate -5 5, flip"),
-      "[augment] expected operations for images of one size (rotate, shift, skew, noise) or operations "
-      "that resize (crop, resize, center, flip, jitter, randaugment, erase, bilinear, bicubic), got both: "
-      "rotate and flip");
-  EXPECT_NE(error_of("flip, noise 0 1"), "");
+      error_of("rotate -5 5, flip, resize"),
+      "[augment] expected operations for images of one size (rotate, shift, skew, noise, zoom, blur, crop, "
+      "flip) or operations that resize (crop, flip, resize, center, jitter, randaugment, erase, bilinear, "
+      "bicubic), got both: rotate and resize");
+  EXPECT_NE(error_of("flip, resize, noise 0 1"), "");
 }
 
 TEST(Transform, Help_HasEveryOperationOnce) {
@@ -131,7 +182,7 @@ TEST(Transform, Help_HasEveryOperationOnce) {
     EXPECT_FALSE(operation.help.empty());
     EXPECT_NE(help.find(operation.help), std::string::npos);
   }
-  EXPECT_EQ(names.size(), 13U);
+  EXPECT_EQ(names.size(), 15U);
   EXPECT_EQ(help.find("rotate MIN MAX [nearest|linear|cubic]: "), 0U);
 }
 

@@ -120,6 +120,20 @@ TEST(TrainOptions, BadFieldValues_AreErrors) {
   EXPECT_EQ(field_error("seed", "-1"), "expected a whole number of 0 or more, got '-1'");
 }
 
+TEST(TrainOptions, CropsAndFlipsOnly_MeanWhatTheImagesNeed) {
+  TrainOptions options;
+  options.image_size = 32;
+  train_field("augment").set(options, TomlValue(std::string("crop 0.5 1, flip")));
+  const Transform photographs = resolve_options(options, true).transform;
+  EXPECT_EQ(photographs.output_size({5, 7, 1}), (ImageSize{32, 32, 3}));
+  EXPECT_EQ(photographs.to_string(), "crop 0.5 1 0.75 1.3333333333333333, flip 0.5");
+  const Transform digits = resolve_options(options, false).transform;
+  EXPECT_EQ(digits, Transform(compose({random_crop({0.5, 1}), random_flip(0.5)})));
+  // As a run folder stores and restores it.
+  train_field("augment").set(options, TomlValue(digits.to_string()));
+  EXPECT_EQ(resolve_options(options, false).transform, digits);
+}
+
 TEST(TrainOptions, IncompatibleValues_AreErrors) {
   const auto error = [](const auto& change) {
     TrainOptions options;
@@ -212,7 +226,7 @@ TEST(TrainOptions, Augment_AcceptsBothKindsOfRecipe) {
     train_field("augment").set(options, TomlValue(std::string(text)));
   };
   set(" crop 0.5 1, flip");
-  EXPECT_EQ(options.transform.to_string(), "crop 0.5 1 0.75 1.3333333333333333, flip 0.5");
+  EXPECT_EQ(options.transform.to_string(), "crop 0.5 1, flip 0.5");
   EXPECT_EQ(options.photo_transform().photo().flip, 0.5);
   set("none");
   options.image_size = 32;

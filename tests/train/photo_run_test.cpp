@@ -272,6 +272,15 @@ TEST_F(PhotoRun, FoldersWithoutData_AreErrors) {
   EXPECT_FALSE(std::filesystem::exists(folder_ / "run"));
 }
 
+// A recipe of crops and flips only has a meaning for small images too.
+TEST_F(PhotoRun, FlipsOnly_AreStoredAsWhatTheyMeanForPhotographs) {
+  write_photos(folder_ / "photos", 3);
+  options_.transform = Transform::parse("flip");
+  options_.epochs = 1;
+  run("run");
+  EXPECT_EQ(read_config(folder_ / "run/config.toml", {}).transform.to_string(), "resize, flip 0.5");
+}
+
 TEST_F(PhotoRun, OptionsForOtherData_AreErrors) {
   write_photos(folder_ / "photos", 3);
   options_.transform = Transform::parse("rotate -9 9");
