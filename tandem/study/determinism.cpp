@@ -21,9 +21,8 @@ namespace tandem {
 namespace {
 
 bool is_cubic(const Recipe& recipe) {
-  return std::any_of(recipe.begin(), recipe.end(), [](const AugmentStep& step) {
-    return step.kind == AugmentKind::rotate && step.interpolation == Interpolation::cubic;
-  });
+  return std::any_of(recipe.begin(), recipe.end(),
+                     [](const AugmentStep& step) { return step.interpolation == Interpolation::cubic; });
 }
 
 // Copies device memory to the host.
