@@ -24,10 +24,11 @@ def writer(letter, size, write_fd, lock):
 
 
 def main():
-    size, lock = int(sys.argv[1]), multiprocessing.Lock() if "lock" in sys.argv[2:] else None
+    fork = multiprocessing.get_context("fork")  # children inherit the pipe
+    size, lock = int(sys.argv[1]), fork.Lock() if "lock" in sys.argv[2:] else None
     read_fd, write_fd = os.pipe()
     letters = [bytes([ord("a") + k]) for k in range(WRITERS)]
-    writers = [multiprocessing.Process(target=writer, args=(letter, size, write_fd, lock)) for letter in letters]
+    writers = [fork.Process(target=writer, args=(letter, size, write_fd, lock)) for letter in letters]
     for each in writers:
         each.start()
     os.close(write_fd)
