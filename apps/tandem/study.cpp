@@ -78,7 +78,7 @@ StudyOptions to_options(const Flags& flags) {
   for (const std::string& version : flags.versions) options.versions.push_back(parse_version(version));
   for (const std::string& source : flags.plugins) options.plugins.push_back(prepare(source, options));
   for (const std::string& kernel : flags.kernels) options.kernels.push_back(parse_kernel_size(kernel));
-  if (!flags.augment.empty()) options.augment = Transform::parse(flags.augment);
+  if (!flags.augment.empty()) options.augment = Transform::parse(flags.augment).for_one_size();
   if (!flags.layers.empty()) options.layers = parse_layers(flags.layers);
   return options;
 }

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "tandem/report/page.h"
+#include "tandem/report/study_ratios.h"
 #include "tandem/report/study_rows.h"
 #include "tandem/text/utf8.h"
 
@@ -180,7 +181,7 @@ std::string html_page(std::span<const StudyReport> reports, const std::string& t
       section.body_html += fmt::format("<p>{}</p>\n", escape_html(report.introduction));
     if (!same_facts(report.machine, page.facts)) section.body_html += facts_html(report.machine);
     section.body_html += findings_html(report) + versions_html(report) + plots_html(report.plots) +
-                         table_html(report.rows, section.title);
+                         table_html(report.rows, section.title) + ratios_html(report.rows);
     page.sections.push_back(std::move(section));
   }
   page.summary = fmt::format("{}, {}", with_unit(reports.size(), "study", "studies"),

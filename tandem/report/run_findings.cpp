@@ -97,6 +97,11 @@ std::string accuracy_finding(Runs runs) {
                          letter_of(tested[0]), on(tested[0]), letter_of(i), on(i));
   const std::size_t best =
       *std::ranges::max_element(tested, {}, [&](std::size_t i) { return runs[i].report.test_accuracy; });
+  if (std::ranges::all_of(tested, [&](std::size_t i) {
+        return runs[i].report.test_accuracy == runs[best].report.test_accuracy;
+      }))
+    return fmt::format("All test accuracies are equal: {}.",
+                       describe_accuracy(runs[best].report.test_accuracy, test_images(runs[best].report)));
   const auto interval = [&](std::size_t i) {
     return wilson_interval(runs[i].report.test_accuracy, test_images(runs[i].report));
   };

@@ -116,6 +116,14 @@ TEST(RunComparison, DisjointIntervals_AreADifference) {
   EXPECT_TRUE(contains(text, "2 times as long as one of A")) << text;
 }
 
+TEST(RunComparison, EqualAccuracies_AreEqual) {
+  std::vector<ComparedRun> runs = two_runs();
+  for (ComparedRun& run : runs) run.report = run_with(0.75, 20, 1);
+  const std::string text = all_findings(runs);
+  EXPECT_TRUE(contains(text, "All test accuracies are equal: 75.00 %")) << text;
+  EXPECT_FALSE(contains(text, "highest")) << text;
+}
+
 TEST(RunComparison, OverlappingIntervals_MayBeChance) {
   std::vector<ComparedRun> runs = two_runs();
   runs[0].report = run_with(0.75, 20, 1);
