@@ -50,7 +50,7 @@ Axis sweep_axis(const Plot& plot, const Extent& range, std::vector<double> posit
   axis.high = range.max;
   std::sort(positions.begin(), positions.end());
   positions.erase(std::unique(positions.begin(), positions.end()), positions.end());
-  if (positions.size() <= 10) {
+  if (positions.size() <= 16) {
     axis.ticks = std::move(positions);
   } else {
     const bool all_integers =

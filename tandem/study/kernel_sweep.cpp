@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "tandem/core/check.h"
@@ -61,6 +62,43 @@ std::string range(const StudyRow& small, const StudyRow& large) {
                      weights_of(large) / weights_of(small));
 }
 
+struct Spread {
+  double value = 0;
+  double low = 0;
+  double high = 0;
+};
+
+// One line per version over the kernel size: the side of square kernels, else the number of weights. Without
+// lines if no version has three kernels with that value.
+template <class F>
+Plot kernel_plot(const SizeRows& one, F&& value_of) {
+  constexpr std::size_t min_kernels = 3;
+  const bool square = std::ranges::all_of(one.rows, [](const StudyRow& row) {
+    const KernelSize kernel = parse_kernel_size(kernel_text(row));
+    return kernel.rows == kernel.columns;
+  });
+  Plot plot;
+  plot.x_label = square ? "rows and columns of the kernel" : "weights of the kernel";
+  plot.log_x = true;
+  std::size_t kernels = 0;
+  int color = 0;
+  for (const std::string& version : versions_of(one.rows)) {
+    Series series{.name = version, .x = {}, .y = {}, .color = color++};
+    for (const StudyRow* const row : swept_rows(one.rows, version)) {
+      const Spread spread = value_of(*row);
+      if (!std::isfinite(spread.value)) continue;
+      series.x.push_back(square ? std::sqrt(weights_of(*row)) : weights_of(*row));
+      series.y.push_back(spread.value);
+      series.low.push_back(spread.low);
+      series.high.push_back(spread.high);
+    }
+    kernels = std::max(kernels, series.x.size());
+    if (!series.x.empty()) plot.series.push_back(std::move(series));
+  }
+  if (kernels < min_kernels) plot.series.clear();
+  return plot;
+}
+
 }  // namespace
 
 KernelSize parse_kernel_size(std::string_view text) {
@@ -102,35 +140,28 @@ std::vector<std::string> kernel_findings(const std::vector<StudyRow>& rows) {
 }
 
 std::vector<Plot> kernel_plots(const std::vector<StudyRow>& rows) {
-  constexpr std::size_t min_kernels = 3;
   std::vector<Plot> plots;
   for (const SizeRows& one : rows_by_size(rows)) {
-    const bool square = std::ranges::all_of(one.rows, [](const StudyRow& row) {
-      const KernelSize kernel = parse_kernel_size(kernel_text(row));
-      return kernel.rows == kernel.columns;
+    Plot time = kernel_plot(one, [](const StudyRow& row) {
+      const double median_ms = row.value("median_ms");
+      return Spread{median_ms, row.figures["min_ms"].value_or(median_ms),
+                    row.figures["max_ms"].value_or(median_ms)};
     });
-    Plot plot{.title = "Time over the kernel size: " + one.size,
-              .x_label = square ? "rows and columns of the kernel" : "weights of the kernel",
-              .y_label = "median time, logarithmic: lower is better",
-              .log_x = true,
-              .log_y = true,
-              .y_unit = Unit::milliseconds};
-    std::size_t kernels = 0;
-    int color = 0;
-    for (const std::string& version : versions_of(one.rows)) {
-      Series series{.name = version, .x = {}, .y = {}, .color = color++};
-      for (const StudyRow* const row : swept_rows(one.rows, version)) {
-        const double median_ms = row->value("median_ms");
-        series.x.push_back(square ? static_cast<double>(parse_kernel_size(kernel_text(*row)).rows)
-                                  : weights_of(*row));
-        series.y.push_back(median_ms);
-        series.low.push_back(row->figures["min_ms"].value_or(median_ms));
-        series.high.push_back(row->figures["max_ms"].value_or(median_ms));
-      }
-      kernels = std::max(kernels, series.x.size());
-      if (!series.x.empty()) plot.series.push_back(std::move(series));
-    }
-    if (kernels >= min_kernels) plots.push_back(std::move(plot));
+    if (time.series.empty()) continue;
+    time.title = "Time over the kernel size: " + one.size;
+    time.y_label = "median time, logarithmic: lower is better";
+    time.log_y = true;
+    time.y_unit = Unit::milliseconds;
+    Plot share = kernel_plot(one, [](const StudyRow& row) {
+      const double median_ms = row.value("median_ms"), value = row.value("share_of_peak");
+      return Spread{value, value * median_ms / row.figures["max_ms"].value_or(median_ms),
+                    value * median_ms / row.figures["min_ms"].value_or(median_ms)};
+    });
+    share.title = "Share of peak over the kernel size: " + one.size;
+    share.y_label = "share of this machine's measured peak: higher is better";
+    share.y_unit = Unit::share;
+    plots.push_back(std::move(time));
+    if (!share.series.empty()) plots.push_back(std::move(share));
   }
   return plots;
 }
@@ -138,8 +169,10 @@ std::vector<Plot> kernel_plots(const std::vector<StudyRow>& rows) {
 void add_kernel_plots(StudyReport& report) {
   std::vector<Plot> plots = kernel_plots(report.rows);
   if (plots.empty()) return;
-  const auto* const time = std::ranges::find(study_fields, "median_ms", &StudyField::key);
-  std::erase_if(report.plots, [&](const Plot& plot) { return plot.title == time->plot.title; });
+  std::erase_if(report.plots, [](const Plot& plot) {
+    return std::ranges::any_of(study_fields,
+                               [&](const StudyField& field) { return plot.title == field.plot.title; });
+  });
   report.plots.insert(report.plots.begin(), plots.begin(), plots.end());
 }
 

@@ -21,10 +21,11 @@ std::vector<std::string> kernel_cases(const std::vector<std::string>& sizes,
 // Per size, how much longer each version takes with its largest kernel than with its smallest.
 std::vector<std::string> kernel_findings(const std::vector<StudyRow>& rows);
 
-// Per size with at least three kernels, the time of each version over the kernel size.
+// Per size with at least three kernels, the time and the share of the peak of each version over the kernel
+// size.
 std::vector<Plot> kernel_plots(const std::vector<StudyRow>& rows);
 
-// Puts them before the report's plots, in place of the bars with the same times.
+// Puts them before the report's plots, in place of the bars with the same figures.
 void add_kernel_plots(StudyReport& report);
 
 }  // namespace tandem
