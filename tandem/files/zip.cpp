@@ -160,6 +160,8 @@ class ZipReader {
             "[zip] {}: '{}' is stored, but its sizes {} and {} differ", name_, shown(one), one.entry.size,
             one.packed_size);
       one.entry.deflated = one.method == 8;
+      constexpr std::uint32_t unix_type = 0170000, unix_link = 0120000;  // the mode is in the upper half
+      one.entry.link = (header.u32(38) >> 16 & unix_type) == unix_link;
       listed.push_back(std::move(one));
       at += whole;
     }

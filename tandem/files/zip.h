@@ -16,6 +16,7 @@ struct ZipEntry {
   std::string_view packed;  // a view into the archive
   std::uint32_t crc = 0;
   bool deflated = false;
+  bool link = false;  // a symbolic link, with its target as contents
 };
 
 // By the magic bytes.

@@ -73,6 +73,7 @@ struct ZippedFile {
   std::optional<std::uint64_t> size, offset;
   std::optional<std::uint32_t> crc;
   std::optional<std::uint16_t> method;
+  std::uint32_t mode = 0;  // as of Unix
 };
 struct ZipOptions {
   bool zip64 = false;  // all values in zip64 fields
@@ -109,7 +110,8 @@ inline std::string zip(const std::vector<ZippedFile>& files, const ZipOptions& o
       archive +=
           "PK\x07\x08" + little_endian(crc, 4) + little_endian(data.size(), 4) + little_endian(size, 4);
     directory += "PK\x01\x02" + little_endian(45, 2) + kind + sizes(false) +
-                 little_endian(file.name.size(), 2) + little_endian(extra.size(), 2) + std::string(10, '\0') +
+                 little_endian(file.name.size(), 2) + little_endian(extra.size(), 2) + std::string(6, '\0') +
+                 little_endian(std::uint64_t{file.mode} << 16, 4) +
                  little_endian(options.zip64 ? elsewhere : offset, 4) + file.name + extra;
   }
   const std::size_t at = archive.size(), count = files.size();

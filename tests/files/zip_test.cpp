@@ -41,6 +41,16 @@ TEST(Zip, StoredAndDeflatedEntries) {
   EXPECT_TRUE(read_zip(zip({}), "z").empty());
 }
 
+TEST(Zip, SymbolicLinks_AreMarked) {
+  constexpr std::uint32_t link = 0120777, file = 0100644;
+  const std::string archive =
+      zip({{.name = "a", .contents = "b", .mode = link}, {.name = "b", .contents = "", .mode = file}});
+  const auto entries = read_zip(archive, "z");
+  ASSERT_EQ(entries.size(), 2u);
+  EXPECT_TRUE(entries[0].link);
+  EXPECT_FALSE(entries[1].link);
+}
+
 TEST(Zip, Zip64AndDataDescriptors) {
   const std::string archive =
       zip({{.name = "x", .contents = "content", .descriptor = true}, {.name = "y", .contents = long_text}},
