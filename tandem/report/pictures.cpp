@@ -11,19 +11,6 @@
 namespace tandem {
 namespace {
 
-std::string base64(const std::string& bytes) {
-  constexpr const char* letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (std::size_t at = 0; at < bytes.size(); at += 3) {
-    const std::size_t have = std::min<std::size_t>(3, bytes.size() - at);
-    std::uint32_t group = 0;
-    for (std::size_t i = 0; i < 3; ++i)
-      group = group << 8 | (i < have ? static_cast<unsigned char>(bytes[at + i]) : 0u);
-    for (std::size_t i = 0; i < 4; ++i) text += i <= have ? letters[group >> (18 - 6 * i) & 63] : '=';
-  }
-  return text;
-}
-
 bool is_jpeg(const std::string& file) {
   return file.starts_with("\xff\xd8");
 }
@@ -56,6 +43,19 @@ std::string name_html(const std::string& name) {
 }
 
 }  // namespace
+
+std::string base64(const std::string& bytes) {
+  constexpr const char* letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  for (std::size_t at = 0; at < bytes.size(); at += 3) {
+    const std::size_t have = std::min<std::size_t>(3, bytes.size() - at);
+    std::uint32_t group = 0;
+    for (std::size_t i = 0; i < 3; ++i)
+      group = group << 8 | (i < have ? static_cast<unsigned char>(bytes[at + i]) : 0u);
+    for (std::size_t i = 0; i < 4; ++i) text += i <= have ? letters[group >> (18 - 6 * i) & 63] : '=';
+  }
+  return text;
+}
 
 std::string percent(double share) {
   return format_accuracy(share, 0);

@@ -8,6 +8,9 @@
 
 namespace tandem {
 
+// The text form of bytes in a data URI.
+std::string base64(const std::string& bytes);
+
 // "97.05 %": two decimals, because models differ in the second one; "–" if it was not measured.
 std::string percent(double share);
 

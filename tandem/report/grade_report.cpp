@@ -1,0 +1,63 @@
+#include "tandem/report/grade_report.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "tandem/text/format_number.h"
+
+namespace tandem {
+namespace {
+
+template <class F>
+double sum_over(const std::vector<GradedPart>& parts, F&& value) {
+  double sum = 0;
+  for (const GradedPart& part : parts) sum += value(part);
+  return sum;
+}
+
+std::string time_sentence(const GradedCase& one, const GradedTime& time) {
+  if (time.too_noisy)
+    return fmt::format("{}: not graded, machine too noisy: the reference's own times differ by {}.", one.name,
+                       format_number(time.spread, Unit::share));
+  return fmt::format(
+      "{}: took {:.2f} times as long as the reference ({} against {}): {} of {} points for speed.", one.name,
+      time.ratio, format_number(time.student_ms, Unit::milliseconds),
+      format_number(time.reference_ms, Unit::milliseconds), format_points(time.points),
+      format_points(time.of));
+}
+
+}  // namespace
+
+double GradeReport::points() const {
+  return sum_over(parts, [](const GradedPart& part) { return part.points; });
+}
+
+double GradeReport::not_graded() const {
+  return sum_over(parts, [](const GradedPart& part) { return part.not_graded; });
+}
+
+double GradeReport::of() const {
+  return sum_over(parts, [](const GradedPart& part) { return part.of; }) - not_graded();
+}
+
+std::vector<LostPoints> lost_points(const GradedPart& part) {
+  std::vector<LostPoints> all;
+  if (!part.problem.empty()) all.push_back({.sentence = part.problem});
+  for (const GradedCase& one : part.cases) {
+    if (!one.problem.empty())
+      all.push_back(
+          {.sentence = fmt::format("{}: {}: 0 of {} points.", one.name, one.problem, format_points(one.of)),
+           .pictures = one.pictures});
+    if (one.time && (one.time->too_noisy || one.time->points < one.time->of - 1e-9))
+      all.push_back({.sentence = time_sentence(one, *one.time), .not_graded = one.time->too_noisy});
+  }
+  return all;
+}
+
+std::string format_points(double points) {
+  const double rounded = std::round(points * 10) / 10;
+  return rounded == std::round(rounded) ? fmt::format("{:.0f}", rounded) : fmt::format("{:.1f}", rounded);
+}
+
+}  // namespace tandem
