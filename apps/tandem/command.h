@@ -25,6 +25,8 @@ void add_fetch_command(CLI::App& app, Action& action);
 void add_filter_command(CLI::App& app, Action& action);
 // Hidden: prints the man page, shell completion and reference pages, made from the flags of `app`.
 void add_generate_command(CLI::App& app, Action& action);
+// `command_line` is what the user typed; reports show it.
+void add_grade_command(CLI::App& app, Action& action, const std::string& command_line);
 void add_inspect_command(CLI::App& app, Action& action);
 void add_new_command(CLI::App& app, Action& action);
 void add_plates_command(CLI::App& app, Action& action);

@@ -89,6 +89,7 @@ int main(int argc, char** argv) {
   tandem::add_eval_command(app, action);
   tandem::add_fetch_command(app, action);
   tandem::add_filter_command(app, action);
+  tandem::add_grade_command(app, action, command_line(argc, argv));
   tandem::add_inspect_command(app, action);
   tandem::add_new_command(app, action);
   tandem::add_plates_command(app, action);
