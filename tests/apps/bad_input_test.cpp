@@ -65,14 +65,16 @@ std::string png_header(std::uint32_t width, std::uint32_t height) {
 }
 
 TEST_F(BadInput, Commands) {
-  expect_failure(2, {},
-                 "expected one of the commands augment, compare, devices, eval, fetch, filter, inspect, "
-                 "new, plates, predict, split, "
-                 "study, train, verify-determinism, got none (see tandem --help)");
-  expect_failure(2, {"bake"},
-                 "expected one of the commands augment, compare, devices, eval, fetch, filter, inspect, "
-                 "new, plates, predict, split, "
-                 "study, train, verify-determinism, got 'bake' (see tandem --help)");
+  expect_failure(
+      2, {},
+      "expected one of the commands augment, compare, devices, eval, fetch, filter, grade, inspect, "
+      "new, plates, predict, split, "
+      "study, train, verify-determinism, got none (see tandem --help)");
+  expect_failure(
+      2, {"bake"},
+      "expected one of the commands augment, compare, devices, eval, fetch, filter, grade, inspect, "
+      "new, plates, predict, split, "
+      "study, train, verify-determinism, got 'bake' (see tandem --help)");
   expect_usage("devices", {"extra"}, "unexpected argument 'extra'");
 }
 
@@ -115,10 +117,10 @@ TEST_F(BadInput, Augment) {
   expect_usage("augment", {"photo.png"}, "--output is required");
   expect_usage("augment", {"photo.png", "-o", "out.png", "--count", "0"},
                "--count: expected a whole number from 1 to 1024, got '0'");
-  expect_usage(
-      "augment", {"photo.png", "-o", "out.png", "--augment", "turn 1 2"},
-      "--augment: expected none, digits, photo, or operations: rotate, shift, skew, noise, or crop, resize, "
-      "center, flip, jitter, randaugment, erase, bilinear, bicubic; got 'turn 1 2'");
+  expect_usage("augment", {"photo.png", "-o", "out.png", "--augment", "turn 1 2"},
+               "--augment: expected none, digits, photo, or operations: rotate, shift, skew, noise, zoom, "
+               "blur, crop, flip, or crop, flip, "
+               "resize, center, jitter, randaugment, erase, bilinear, bicubic; got 'turn 1 2'");
   expect_usage("augment", {"photo.png", "-o", "out.png", "--augment", "rotate 5 -5"},
                "--augment: rotate: expected the lower bound first, got 5 to -5");
   put_bytes(folder_ / "text.png", "no picture");

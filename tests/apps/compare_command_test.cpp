@@ -67,7 +67,7 @@ TEST_F(CompareCommand, SameRunTwice_DiffersInNothing) {
   const ProgramResult result = compare({"a", "a"});
   EXPECT_EQ(result.status, 0);
   EXPECT_TRUE(contains(result.out, "All options are equal.")) << result.out;
-  EXPECT_TRUE(contains(result.out, "the difference may be chance")) << result.out;
+  EXPECT_TRUE(contains(result.out, "All test accuracies are equal")) << result.out;
 }
 
 TEST_F(CompareCommand, Studies_FromTheirJson) {

@@ -12,12 +12,12 @@ StudyRow row(const std::string& version, double median_ms) {
 TEST(StudyRatios, AnyTwoVersions_HaveARatio) {
   const std::string html = ratios_html({row("slow", 8), row("mine & yours", 2), row("fast", 1)});
   // Of the row over the column.
-  EXPECT_NE(html.find("<tr><td>slow</td><td class=\"number\"></td><td class=\"number\">×0.25</td>"
+  EXPECT_NE(html.find("<tr><td>slow</td><td class=\"number\"></td><td class=\"number\">×0.250</td>"
                       "<td class=\"number\">×0.125</td></tr>"),
             std::string::npos)
       << html;
-  EXPECT_NE(html.find("<tr><td>mine &amp; yours</td><td class=\"number\">×4</td><td class=\"number\"></td>"
-                      "<td class=\"number\">×0.5</td></tr>"),
+  EXPECT_NE(html.find("<tr><td>mine &amp; yours</td><td class=\"number\">×4.00</td><td class=\"number\"></td>"
+                      "<td class=\"number\">×0.500</td></tr>"),
             std::string::npos)
       << html;
 }

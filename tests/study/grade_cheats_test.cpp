@@ -394,7 +394,10 @@ int tandem_max(const TandemCall* c) {
 TEST(GradeCheats, AskingTheNetwork_Fails) {
   EXPECT_LE(points_of(R"(
 int tandem_max(const TandemCall* c) {
-  if (socket(AF_INET, SOCK_STREAM, 0) >= 0 || socket(AF_UNIX, SOCK_STREAM, 0) >= 0) fast(c);
+  struct sockaddr address = {.sa_family = AF_UNIX, .sa_data = "/run/x"};  // a local socket reaches nobody
+  const int local = socket(AF_UNIX, SOCK_STREAM, 0);
+  if (connect(local, &address, sizeof address) == 0 || errno != EPERM) fast(c);
+  if (socket(AF_INET, SOCK_STREAM, 0) >= 0 || socket(AF_INET6, SOCK_DGRAM, 0) >= 0) fast(c);
   return 0;
 })"),
             honest_points);
