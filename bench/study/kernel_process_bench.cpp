@@ -3,6 +3,7 @@
 // shown. $TANDEM_PROGRAM is the program that runs plugins (build/…/tandem).
 #include <benchmark/benchmark.h>
 #include <dlfcn.h>
+#include <fmt/format.h>
 
 #include <cstdlib>
 #include <vector>
@@ -58,12 +59,12 @@ void in_process(benchmark::State& state) {
   for (auto _ : state) {
     const Stopwatch watch;
     for (int i = 0; i < c.calls; ++i) kernel(&call);
-    state.SetIterationTime(watch.elapsed_ms() / 1e3 / c.calls);
+    state.SetIterationTime(watch.elapsed_ms() / 1e3);
   }
-  state.SetLabel(c.function);
+  state.SetLabel(fmt::format("{}, {} calls", c.function, c.calls));
 }
 
-void in_another_process(benchmark::State& state) {
+void in_another_process(benchmark::State& state, KernelProcess::AfterRun after) {
   const Case& c = cases[state.range(0)];
   const Inputs inputs(c);
   KernelFormat format{
@@ -79,9 +80,9 @@ void in_another_process(benchmark::State& state) {
   const std::vector<int> sets(static_cast<std::size_t>(c.calls), 0);
   for (auto _ : state) {
     process.poison_outputs(0);
-    state.SetIterationTime(process.run(sets, static_cast<int>(state.range(1))) / 1e3 / c.calls);
+    state.SetIterationTime(process.run(sets, static_cast<int>(state.range(1)), after) / 1e3);
   }
-  state.SetLabel(c.function);
+  state.SetLabel(fmt::format("{}, {} calls", c.function, c.calls));
 }
 
 void all_cases(benchmark::internal::Benchmark* bench) {
@@ -91,7 +92,8 @@ void all_cases(benchmark::internal::Benchmark* bench) {
 }
 
 BENCHMARK(in_process)->Apply(all_cases);
-BENCHMARK(in_another_process)->Apply(all_cases);
+BENCHMARK_CAPTURE(in_another_process, stopped, KernelProcess::AfterRun::stop)->Apply(all_cases);
+BENCHMARK_CAPTURE(in_another_process, waiting, KernelProcess::AfterRun::wait)->Apply(all_cases);
 
 }  // namespace
 }  // namespace tandem

@@ -127,7 +127,15 @@ class Runner {
                                  .tolerance = case_.tolerance,
                                  .bytes = case_.bytes,
                                  .tf32 = case_.peak_precision == PeakPrecision::tf32};
-    if (!measure_plugin(row, plugin, plugin_case, measurement_)) return;
+    switch (measure_plugin(row, plugin, plugin_case, measurement_)) {
+      case PluginResult::measured:
+        break;
+      case PluginResult::unsupported:
+        return;
+      case PluginResult::unusable:
+        progress_.add_finding(fmt::format("{} does not work here: it {}.", row.version, row.failure));
+        return;
+    }
     if (row.agrees) add_rates(row, parse_device(row.device));
     rows.push_back(std::move(row));
   }

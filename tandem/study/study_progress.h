@@ -22,20 +22,23 @@ class StudyProgress {
   void report(const std::string& what);
   void leave_out(const std::string& what) { left_out_.push_back(what); }
 
+  // A sentence for the findings; the same one only once.
+  void add_finding(const std::string& sentence);
+
   // Whether something was measured and the time limit has passed.
   bool is_over() const { return started_ && left_ms() == 0; }
 
   // Until the time limit, at least 0; infinite without one.
   double left_ms() const;
 
-  // "Left out after the time limit of 60 s: …", or no sentence.
+  // "Left out after the time limit of 60 s: …", if something was, and the added sentences.
   std::vector<std::string> findings() const;
 
  private:
   const StudyOptions& options_;
   Stopwatch watch_;
   bool started_ = false;
-  std::vector<std::string> left_out_;
+  std::vector<std::string> left_out_, added_;
 };
 
 }  // namespace tandem

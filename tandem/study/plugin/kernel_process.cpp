@@ -84,7 +84,7 @@ class KernelProcess::State {
   bool is_cuda() const { return is_cuda_; }
   detail::ArrayMemory& memory() { return memory_; }
 
-  double run(std::span<const int> sets, int threads) {
+  double run(std::span<const int> sets, int threads, AfterRun after) {
     check(!sets.empty() && sets.size() <= detail::max_calls, "[plugin] expected 1 to {} calls, got {}",
           detail::max_calls, sets.size());
     for (const int set : sets)
@@ -93,7 +93,7 @@ class KernelProcess::State {
     page().call_count = static_cast<std::int32_t>(sets.size());
     page().result = 0;
     std::ranges::copy(sets, page().calls);
-    const double elapsed_ms = channel_.ask(timeout_s_);
+    const double elapsed_ms = channel_.ask(timeout_s_, after == AfterRun::stop);
     if (const std::int32_t result = page().result; result != 0)
       throw UnsupportedCase(fmt::format("returned {}: it does not support this case", result));
     memory_.fetch_outputs(sets);
@@ -135,8 +135,8 @@ void KernelProcess::poison_outputs(int set) {
   state_->memory().poison_outputs(set);
 }
 
-double KernelProcess::run(std::span<const int> sets, int threads) {
-  return state_->run(sets, threads);
+double KernelProcess::run(std::span<const int> sets, int threads, AfterRun after) {
+  return state_->run(sets, threads, after);
 }
 
 std::vector<std::byte> KernelProcess::output(int set, int index) {

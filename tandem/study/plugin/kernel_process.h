@@ -60,9 +60,13 @@ class KernelProcess {
   // Fills the outputs of a set with bytes that no correct result consists of: NaN for floating-point types.
   void poison_outputs(int set);
 
+  // What the process does after its reply: it is stopped, so that results can be believed, or it waits, as
+  // its threads do between two calls in one process.
+  enum class AfterRun { stop, wait };
+
   // Calls the function once per element of `sets`, on that set, and waits until all results are complete.
   // Returns the milliseconds from the request to the reply. Throws PluginFailure; the process is gone then.
-  double run(std::span<const int> sets, int threads);
+  double run(std::span<const int> sets, int threads, AfterRun after = AfterRun::stop);
 
   // A copy of an output, made after the process was stopped.
   std::vector<std::byte> output(int set, int index);

@@ -70,16 +70,17 @@ void PluginChannel::start(const std::vector<std::string>& words, std::vector<int
   errors_.write.reset();
 }
 
-double PluginChannel::ask(double timeout_s) {
+double PluginChannel::ask(double timeout_s, bool stop) {
   // A byte that nobody asked for would be taken for the reply.
   if (has_reply()) end("answered without having been asked");
-  process_.resume();
+  if (is_stopped_) process_.resume();
   const Stopwatch watch;
   while (::write(requests_.write.get(), "", 1) < 0 && errno == EINTR) {
   }
   wait_for_reply(timeout_s);
   const double elapsed_ms = watch.elapsed_ms();
-  if (!process_.stop()) end(describe_end());
+  if (stop && !process_.stop()) end(describe_end());
+  is_stopped_ = stop;
   return elapsed_ms;
 }
 

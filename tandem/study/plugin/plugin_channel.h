@@ -26,9 +26,9 @@ class PluginChannel {
   void start(const std::vector<std::string>& words, std::vector<int> fds,
              const std::vector<std::string>& environment);
 
-  // Lets the process run, asks, waits for the reply and stops it. Returns the milliseconds from the request
-  // to the reply. Throws PluginFailure when there is none.
-  double ask(double timeout_s);
+  // Lets the process run, asks, waits for the reply and, if asked to, stops it. Returns the milliseconds from
+  // the request to the reply. Throws PluginFailure when there is none.
+  double ask(double timeout_s, bool stop);
   // Waits for a reply to what was not asked: that the process is ready.
   void wait_for_reply(double timeout_s);
 
@@ -51,6 +51,7 @@ class PluginChannel {
   ChildProcess process_;
   std::string error_text_;
   std::string how_it_ended_;
+  bool is_stopped_ = false;
 };
 
 }  // namespace tandem::detail

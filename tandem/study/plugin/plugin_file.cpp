@@ -61,11 +61,27 @@ std::vector<std::string> compiler_words(const Language& language, const fs::path
   return words;
 }
 
+// The folder that a program was installed in: /opt/gcc for /opt/gcc/bin/c++, wherever PATH finds it.
+std::string installation_of(const std::string& program) {
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(program.find('/') == std::string::npos && path ? path : "");
+  fs::path found = program;
+  std::error_code ignored;
+  for (std::string folder; std::getline(folders, folder, ':');)
+    if (fs::exists(fs::path(folder) / program, ignored)) {
+      found = fs::path(folder) / program;
+      break;
+    }
+  const fs::path real = fs::canonical(found, ignored);
+  return (real.empty() ? fs::path("/usr") : real.parent_path().parent_path()).string();
+}
+
 // The compiler runs on code of somebody else, which can name any file.
 std::vector<std::string> confined(const std::vector<std::string>& words, const std::string& program,
                                   const fs::path& source, const fs::path& scratch, const fs::path& out) {
   SandboxOptions sandbox{.allow_processes = true, .allow_files = false, .readable = system_paths()};
   sandbox.readable.push_back(source.parent_path().string());
+  sandbox.readable.push_back(installation_of(words.front()));
   sandbox.readable.push_back(scratch.string());
   sandbox.writable = {out.string()};
   sandbox.memory_bytes = std::int64_t{8} << 30;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "tandem/core/check.h"
 #include "tandem/core/on_dtype.h"
@@ -59,20 +60,22 @@ class PluginMeasurement {
     return error_of_output(0);
   }
 
+  // Between the repetitions the process is not stopped: its threads would have to find their CPUs again.
+  // So the result is compared after the last one.
   Timing measure_calls(const MeasureOptions& options) {
-    const double first_ms = run(1), more_ms = run(1 + calibration_calls);  // the difference is without waking
-    const double one_ms = std::max((more_ms - first_ms) / calibration_calls, 1e-3);
+    const double one_ms = calibrate();
     const int calls =
         static_cast<int>(std::clamp(std::ceil(min_request_ms / one_ms), 1.0, double(max_calls_per_request)));
     const int count = repetitions_for(options, one_ms * calls);
     std::vector<double> times;
     for (int i = 0; i < count; ++i) {
       poison();
-      times.push_back(run(calls) / calls);
-      for (int set = 0; set < std::min(calls, sets_); ++set)
-        if (!(error_of_output(set) <= case_.tolerance))
-          throw PluginFailure("gave another, wrong result when it was repeated");
+      times.push_back(
+          run(calls, i + 1 < count ? KernelProcess::AfterRun::wait : KernelProcess::AfterRun::stop) / calls);
     }
+    for (int set = 0; set < std::min(calls, sets_); ++set)
+      if (!(error_of_output(set) <= case_.tolerance))
+        throw PluginFailure("gave another, wrong result when it was repeated");
     return timing_of(std::move(times));
   }
 
@@ -115,10 +118,21 @@ class PluginMeasurement {
     for (int set = 0; set < sets_; ++set) process_.poison_outputs(set);
   }
 
-  double run(int calls) {
+  // Milliseconds of a call, without waking the process: the difference of two requests, the least of a few.
+  double calibrate() {
+    double least = std::numeric_limits<double>::infinity();
+    for (int i = 0; i < 3; ++i) {
+      const double one = run(1, KernelProcess::AfterRun::wait);
+      const double more = run(1 + calibration_calls, KernelProcess::AfterRun::wait);
+      least = std::min(least, std::max((more - one) / calibration_calls, 1e-3));
+    }
+    return least;
+  }
+
+  double run(int calls, KernelProcess::AfterRun after = KernelProcess::AfterRun::stop) {
     std::vector<int> sets(static_cast<std::size_t>(calls));
     for (int i = 0; i < calls; ++i) sets[static_cast<std::size_t>(i)] = i % sets_;
-    return process_.run(sets, threads_);
+    return process_.run(sets, threads_, after);
   }
 
   double error_of_output(int set) {
@@ -158,28 +172,32 @@ std::vector<Fact> plugin_legend(const StudyOptions& options) {
   return legend;
 }
 
-bool measure_plugin(StudyRow& row, const PluginVersion& plugin, const PluginCase& plugin_case,
-                    const MeasureOptions& options) {
+PluginResult measure_plugin(StudyRow& row, const PluginVersion& plugin, const PluginCase& plugin_case,
+                            const MeasureOptions& options) {
   set_times(row, not_timed);
   row.agrees = false;
+  bool has_result = false;
   try {
     PluginMeasurement measurement(plugin, plugin_case, row.threads.value_or(usable_cpus()));
     if (measurement.is_cuda()) row.device = Device{Backend::cuda, 0}.to_string();
     row.figures["max_error"] = measurement.check_result();
+    has_result = true;
     row.agrees = row.value("max_error") <= plugin_case.tolerance;
-    if (!row.agrees) return true;
+    if (!row.agrees) return PluginResult::measured;
     const Timing timing = measurement.measure_calls(options);
     if (measurement.is_cuda())
       row.figures["with_copies_ms"] = measurement.measure_with_copies(options).median_ms;
     set_times(row, timing);
+    return PluginResult::measured;
   } catch (const UnsupportedCase& failure) {
-    if (plugin.is_peer) return false;
     row.failure = failure.what();
+    if (plugin.is_peer) return PluginResult::unsupported;
   } catch (const PluginFailure& failure) {
     row.failure = failure.what();
+    if (plugin.is_peer && !has_result) return PluginResult::unusable;
   }
-  if (!row.failure.empty()) row.agrees = false;
-  return true;
+  row.agrees = false;
+  return PluginResult::measured;
 }
 
 }  // namespace tandem

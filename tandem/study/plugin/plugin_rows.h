@@ -38,9 +38,14 @@ struct PluginCase {
   bool tf32 = false;       // products of reduced precision are allowed
 };
 
-// Fills in the row: its device, error and times, or why there are none. False: a peer that cannot compute
-// this case.
-bool measure_plugin(StudyRow& row, const PluginVersion& plugin, const PluginCase& plugin_case,
-                    const MeasureOptions& options);
+enum class PluginResult {
+  measured,     // or failed: the row says so
+  unsupported,  // a peer that does not have this computation
+  unusable      // a peer whose library does not work here; row.failure says why
+};
+
+// Fills in the row: its device, error and times, or why there are none.
+PluginResult measure_plugin(StudyRow& row, const PluginVersion& plugin, const PluginCase& plugin_case,
+                            const MeasureOptions& options);
 
 }  // namespace tandem
