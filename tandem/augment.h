@@ -3,6 +3,7 @@
 #pragma once
 
 #include "tandem/augment/mix.h"
+#include "tandem/augment/own_operation.h"
 #include "tandem/augment/photo_recipe.h"
 #include "tandem/augment/recipe.h"
 #include "tandem/augment/reference.h"

@@ -68,6 +68,33 @@ int tandem_xxt(const TandemCall* call);
  * kernel_columns / 2] for image = inputs[0], kernel = inputs[1]; pixels outside of the image are 0. */
 int tandem_correlation(const TandemCall* call);
 
+/* An augmentation operation: `tandem train digits --with vignette.c --augment "vignette 0.2 0.8, shift -2 2"`.
+ * It runs in the process that trains and in its workers, in several threads at once. Its result must depend
+ * on the call alone, so that every number of workers gives the same images. */
+
+/* One image. */
+typedef struct TandemAugmentCall {
+  const uint8_t* in; /* height * width * channels levels, as in TandemArray */
+  uint8_t* out;      /* to be filled: as many levels; it does not overlap `in` */
+  int32_t height;
+  int32_t width;
+  int32_t channels; /* 1 is gray, 3 is RGB */
+  int32_t reserved;
+  double arguments[2]; /* uniform between the bounds of the recipe; 0 where it has none */
+  uint32_t random[8];  /* random bits: other ones for each seed, epoch, image and operation of the recipe */
+} TandemAugmentCall;
+
+/* The word of the operation in recipes: letters, digits and underscores. */
+const char* tandem_augment_name(void);
+/* How many pairs of bounds MIN MAX follow it: 0, 1 or 2. */
+int tandem_augment_arguments(void);
+/* Optional: one line of help. */
+const char* tandem_augment_help(void);
+/* Fills call->out and returns 0; any other number ends the run. */
+int tandem_augment(const TandemAugmentCall* call);
+
+/* A model is C++: see tandem/model_plugin.h. */
+
 #ifdef __cplusplus
 }
 #endif

@@ -4,12 +4,21 @@
 
 #include <cmath>
 
+#include "tandem/augment/own_operation_table.h"
+
 namespace tandem::detail {
 namespace {
 
 // 0 for values that would be printed as "-0.0".
 double without_negative_zero(double value, double min_magnitude) {
   return std::abs(value) < min_magnitude ? 0 : value;
+}
+
+std::string custom_text(const SampledStep& step) {
+  const AugmentOperation& operation = own_operations()[static_cast<std::size_t>(step.operation)].operation;
+  std::string text = operation.name;
+  for (int i = 0; i < operation.arguments; ++i) text += fmt::format(" {:.3g}", step.arguments[i]);
+  return text;
 }
 
 }  // namespace
@@ -32,6 +41,8 @@ std::string to_string(const SampledStep& step) {
       return fmt::format("flip {:d}", step.applied);
     case AugmentKind::blur:
       return fmt::format("blur {:d}", step.applied);
+    case AugmentKind::custom:
+      return custom_text(step);
   }
   return {};
 }

@@ -29,6 +29,8 @@ struct SampledStep {
   double tilt = 0;              // skew
   double value = 0;             // rotate: degrees; zoom: factor; crop: fraction of the area
   SourceMap map = {};           // rotate, zoom, crop; of a blur the identity
+  std::int32_t operation = -1;  // custom: its index among the user's operations
+  double arguments[2] = {};     // custom
 };
 
 // Steps with given arguments.
@@ -98,6 +100,11 @@ constexpr std::int32_t sample_int(const Bounds& bounds, std::uint32_t word) {
       return fixed_flip(to_unit_double(words.word[0], words.word[1]) < step.first.min);
     case AugmentKind::blur:
       return fixed_blur(size, to_unit_double(words.word[0], words.word[1]) < step.first.min);
+    case AugmentKind::custom:
+      return {.kind = AugmentKind::custom,
+              .operation = step.operation,
+              .arguments = {sample_between(step.first, words.word[0], words.word[1]),
+                            sample_between(step.second, words.word[2], words.word[3])}};
   }
   return {};
 }
@@ -206,7 +213,8 @@ constexpr bool is_linear(const AugmentStep& step) {
 // Consecutive operations of a recipe that are fused into one pass over the image: every output pixel is
 // computed directly from the input, without an intermediate image. A pass consists of moves (shifts, skews
 // and flips), at most one operation that resamples (rotate, zoom, crop or blur), further shifts and skews,
-// then noise; a recipe is a sequence of passes. Members are step indices of the recipe.
+// then noise, or of one custom operation; a recipe is a sequence of passes. Members are step indices of the
+// recipe.
 struct FusedPass {
   int begin = 0;     // the first step
   int resample = 0;  // the one that resamples, after moves begin … resample − 1; moves_end if there is none
@@ -219,6 +227,10 @@ struct FusedPass {
 // The pass that begins at step `begin`.
 constexpr FusedPass fused_pass_at(const Recipe& recipe, int begin) {
   FusedPass pass{.begin = begin, .resample = begin, .moves_end = begin, .end = begin};
+  if (recipe.steps[begin].kind == AugmentKind::custom) {
+    pass.end = begin + 1;
+    return pass;
+  }
   const auto is = [&](int i, bool (*matches)(AugmentKind)) {
     return i < recipe.count && matches(recipe.steps[i].kind);
   };

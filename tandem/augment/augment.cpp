@@ -6,6 +6,7 @@
 
 #include "tandem/augment/augment_kernel.h"
 #include "tandem/augment/fused_pass_simd.h"
+#include "tandem/augment/own_operation_table.h"
 #include "tandem/core/check.h"
 #include "tandem/core/parallel.h"
 #include "tandem/core/simd.h"
@@ -70,14 +71,20 @@ void augment_image(const Recipe& recipe, std::span<const detail::SampledStep> st
   for (int begin = 0; passes > 0; --passes) {
     const detail::FusedPass pass = detail::fused_pass_at(recipe, begin);
     std::uint8_t* const to = passes % 2 == 1 ? out : scratch.image.data();
-    detail::run_fused_pass_simd({.recipe = &recipe,
-                                 .pass = pass,
-                                 .steps = steps.data(),
-                                 .size = size,
-                                 .key = key,
-                                 .in = in,
-                                 .out = to},
-                                scratch);
+    if (recipe.steps[begin].kind == AugmentKind::custom) {
+      RandomKey own_key = key;
+      own_key.operation = static_cast<std::uint32_t>(begin);
+      detail::run_own_operation(steps[static_cast<std::size_t>(begin)], size, own_key, in, to);
+    } else {
+      detail::run_fused_pass_simd({.recipe = &recipe,
+                                   .pass = pass,
+                                   .steps = steps.data(),
+                                   .size = size,
+                                   .key = key,
+                                   .in = in,
+                                   .out = to},
+                                  scratch);
+    }
     in = to;
     begin = pass.end;
   }
@@ -121,6 +128,9 @@ void augment_batch(const Recipe& recipe, std::uint64_t seed, std::int64_t epoch,
   check(images.size(0) <= std::numeric_limits<std::int32_t>::max(),
         "[augment] expected at most 2147483647 images, got {}", images.size(0));
   check(!overlap(images, out), "[augment] expected an output that does not overlap the images");
+  check(!device.is_cuda() || !recipe.cpu_only(),
+        "[augment] expected operations that run on {}, got '{}': custom ones run on the CPU",
+        device.to_string(), to_string(recipe));
   if (!device.is_cuda()) {  // the CUDA kernel checks for itself
     const std::int32_t* const sample = samples.data<std::int32_t>();
     for (std::int64_t i = 0; i < samples.numel(); ++i)

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <string_view>
 
+#include "tandem/augment/own_operation_table.h"
 #include "tandem/augment/photo_filter.h"
 #include "tandem/core/check.h"
 
@@ -30,11 +31,21 @@ constexpr KindRow kinds[] = {
     {AugmentKind::crop, "crop", 1e-6, 1, "a fraction of the area from 1e-06 to 1"},
     {AugmentKind::flip, "flip", 0, 1, "a probability from 0 to 1"},
     {AugmentKind::blur, "blur", 0, 1, "a probability from 0 to 1"},
+    {AugmentKind::custom, "", -1e300, 1e300, "numbers"},
 };
 
-const KindRow& row_of(AugmentKind kind) {
-  const KindRow& row = kinds[static_cast<std::size_t>(kind)];
-  expect(row.kind == kind);
+const AugmentOperation& own_operation(const AugmentStep& step) {
+  check(step.operation >= 0 && step.operation < std::ssize(detail::own_operations()),
+        "[augment] expected a registered operation, got number {} of {}", step.operation,
+        detail::own_operations().size());
+  return detail::own_operations()[static_cast<std::size_t>(step.operation)].operation;
+}
+
+// With the name of a custom operation.
+KindRow row_of(const AugmentStep& step) {
+  KindRow row = kinds[static_cast<std::size_t>(step.kind)];
+  expect(row.kind == step.kind);
+  if (step.kind == AugmentKind::custom) row.name = own_operation(step).name;
   return row;
 }
 
@@ -70,9 +81,9 @@ void check_kernel(const BlurKernel& kernel) {
 }
 
 void check_step(const AugmentStep& step) {
-  const KindRow& row = row_of(step.kind);
+  const KindRow row = row_of(step);
   check_bounds(row, step.first);
-  if (step.kind == AugmentKind::shift) check_bounds(row, step.second);
+  if (step.kind == AugmentKind::shift || step.kind == AugmentKind::custom) check_bounds(row, step.second);
   if (step.kind == AugmentKind::blur) check_kernel(step.kernel);
 }
 
@@ -161,8 +172,11 @@ Recipe digits_recipe() {
 std::string to_string(const Recipe& recipe) {
   std::string text;
   for (const AugmentStep& step : recipe) {
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", row_of(step.kind).name, step.first.min);
-    if (!has_probability(step.kind)) text += fmt::format(" {}", step.first.max);
+    const int arguments = step.kind == AugmentKind::custom ? own_operation(step).arguments : 1;
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", row_of(step).name);
+    if (arguments > 0) text += fmt::format(" {}", step.first.min);
+    if (arguments > 0 && !has_probability(step.kind)) text += fmt::format(" {}", step.first.max);
+    if (arguments > 1) text += fmt::format(" {} {}", step.second.min, step.second.max);
     if (step.kind == AugmentKind::shift && step.second != step.first)
       text += fmt::format(" {} {}", step.second.min, step.second.max);
     if (step.interpolation != Interpolation::linear)

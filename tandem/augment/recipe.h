@@ -10,8 +10,8 @@
 
 namespace tandem {
 
-/// The operations for small images; reference.h defines them.
-enum class AugmentKind : std::uint8_t { rotate, shift, skew, noise, zoom, crop, flip, blur };
+/// The operations for small images; reference.h defines them, the user defines custom ones (own_operation.h).
+enum class AugmentKind : std::uint8_t { rotate, shift, skew, noise, zoom, crop, flip, blur, custom };
 
 /// How a rotation or a zoom reads between pixels. The values are SciPy's spline orders.
 enum class Interpolation : std::uint8_t { nearest = 0, linear = 1, cubic = 3 };
@@ -42,11 +42,12 @@ struct BlurKernel {
 struct AugmentStep {
   AugmentKind kind = AugmentKind::shift;
   Interpolation interpolation = Interpolation::linear;  ///< of a rotation or a zoom
+  std::int32_t operation = -1;                          ///< custom: which one, by its order of registration
   BlurKernel kernel = {};                               ///< of a blur
   /// rotate: degrees; shift: dx, whole pixels to the left; skew: tilt; noise: fraction of full scale; zoom:
-  /// factor; crop: fraction of the area; flip and blur: the probability, twice
+  /// factor; crop: fraction of the area; flip and blur: the probability, twice; custom: the first argument
   Bounds first = {};
-  Bounds second = {};  ///< shift: dy, whole pixels upwards
+  Bounds second = {};  ///< shift: dy, whole pixels upwards; custom: the second argument
 
   friend bool operator==(const AugmentStep&, const AugmentStep&) = default;
 };
@@ -60,6 +61,12 @@ struct Recipe {
   AugmentStep steps[max_augment_steps];
 
   bool empty() const { return count == 0; }
+  /// Whether it has a custom operation: those run on the CPU only.
+  bool cpu_only() const {
+    for (const AugmentStep& step : *this)
+      if (step.kind == AugmentKind::custom) return true;
+    return false;
+  }
   const AugmentStep* begin() const { return steps; }
   const AugmentStep* end() const { return steps + count; }
   friend bool operator==(const Recipe&, const Recipe&) = default;

@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "tandem/augment/own_operation_table.h"
 #include "tandem/core/check.h"
 #include "tandem/core/did_you_mean.h"
 
@@ -215,14 +216,14 @@ constexpr OperationRow operations[] = {
 
 std::vector<std::string_view> operation_names(bool TransformOperation::*family) {
   std::vector<std::string_view> names;
-  for (const TransformOperation& operation : operations)
+  for (const TransformOperation& operation : transform_operations())
     if (operation.*family) names.push_back(operation.name);
   return names;
 }
 
 [[noreturn]] void fail_unknown(std::string_view text) {
   std::vector<std::string> names{"none", "digits", "photo"};
-  for (const TransformOperation& operation : operations) names.emplace_back(operation.name);
+  for (const TransformOperation& operation : transform_operations()) names.emplace_back(operation.name);
   fail("[augment] expected none, digits, photo, or operations: {}, or {}; got '{}'{}",
        fmt::join(operation_names(&TransformOperation::keeps_size), ", "),
        fmt::join(operation_names(&TransformOperation::resizes), ", "), text,
@@ -236,16 +237,32 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, end == std::string_view::npos ? 0 : end + 1 - begin);
 }
 
+TransformOperation description_of(const detail::OwnOperationRow& row) {
+  return {row.operation.name, row.argument_names, row.operation.summary, true, false};
+}
+
+// Whether the numbers match the operation of the user.
+bool add_own(const AugmentOperation& operation, Words words, ParsedTransform& to) {
+  const auto n = numbers_of(words, {2 * static_cast<std::size_t>(operation.arguments)});
+  if (!n) return false;
+  const auto bounds = [&](std::size_t i) { return i < n->size() ? Bounds{(*n)[i], (*n)[i + 1]} : Bounds{}; };
+  to.steps.push_back(random_operation(operation.name, bounds(0), bounds(2)));
+  return true;
+}
+
 void add_operation(std::string_view part, ParsedTransform& to) {
   const std::vector<std::string_view> words = split(part, " \t\n");
-  const auto row =
-      std::ranges::find(operations, words.empty() ? std::string_view() : words[0], &TransformOperation::name);
-  if (row == std::end(operations)) fail_unknown(trimmed(part));
-  if (!row->add(Words(words).subspan(1), to))
-    fail("[augment] expected '{}{}{}', got '{}'", row->name, row->arguments.empty() ? "" : " ",
-         row->arguments, trimmed(part));
-  if (!row->resizes && to.keeps_size.empty()) to.keeps_size = row->name;
-  if (!row->keeps_size && to.resizes.empty()) to.resizes = row->name;
+  const std::string_view name = words.empty() ? std::string_view() : words[0];
+  const auto row = std::ranges::find(operations, name, &TransformOperation::name);
+  const detail::OwnOperationRow* const own = detail::find_own_operation(name);
+  if (row == std::end(operations) && !own) fail_unknown(trimmed(part));
+  const TransformOperation operation = own ? description_of(*own) : TransformOperation(*row);
+  const Words arguments = Words(words).subspan(1);
+  if (!(own ? add_own(own->operation, arguments, to) : row->add(arguments, to)))
+    fail("[augment] expected '{}{}{}', got '{}'", operation.name, operation.arguments.empty() ? "" : " ",
+         operation.arguments, trimmed(part));
+  if (!operation.resizes && to.keeps_size.empty()) to.keeps_size = operation.name;
+  if (!operation.keeps_size && to.resizes.empty()) to.resizes = operation.name;
 }
 
 }  // namespace
@@ -306,12 +323,14 @@ Transform evaluation_transform(int size, bool center_crop) {
 }
 
 std::vector<TransformOperation> transform_operations() {
-  return {std::begin(operations), std::end(operations)};
+  std::vector<TransformOperation> all(std::begin(operations), std::end(operations));
+  for (const detail::OwnOperationRow& row : detail::own_operations()) all.push_back(description_of(row));
+  return all;
 }
 
 std::string transform_help() {
   std::string text;
-  for (const TransformOperation& operation : operations)
+  for (const TransformOperation& operation : transform_operations())
     text += fmt::format("{}{}{}: {}\n", operation.name, operation.arguments.empty() ? "" : " ",
                         operation.arguments, operation.help);
   return text;

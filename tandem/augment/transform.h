@@ -46,6 +46,8 @@ class Transform {
   /// Whether it takes images of any size, gray or RGB, and produces RGB images of one size. Otherwise all
   /// images must have one size, which does not change.
   bool resizes() const { return resizes_; }
+  /// Whether it has a custom operation, which runs on the CPU only.
+  bool cpu_only() const { return !resizes_ && pixels_.cpu_only(); }
   /// The size of the result for images of size `in`.
   ImageSize output_size(ImageSize in) const {
     return resizes_ ? ImageSize{.height = photo_.height, .width = photo_.width, .channels = 3} : in;
@@ -82,7 +84,7 @@ struct TransformOperation {
   bool resizes = false;        ///< whether it belongs to the transforms that resize
 };
 
-/// All operations, in the order of their families.
+/// All operations, in the order of their families; the registered ones (own_operation.h) are last.
 std::vector<TransformOperation> transform_operations();
 /// The names, arguments and help lines of all operations, one per line.
 std::string transform_help();

@@ -78,7 +78,9 @@ std::vector<Candidate> candidates_for(const FitOptions& options) {
                                          : fmt::format("{} with {} workers", name, count)});
     } else {
       for (const AugmentPlace place : {AugmentPlace::gpu, AugmentPlace::cpu})
-        if (options.augment_on == AugmentPlace::automatic || options.augment_on == place)
+        if (options.transform.cpu_only()
+                ? place == AugmentPlace::cpu
+                : options.augment_on == AugmentPlace::automatic || options.augment_on == place)
           candidates.push_back(
               {device, place, options.workers,
                fmt::format("{} augmenting on the {}", name, place == AugmentPlace::gpu ? "gpu" : "cpu")});

@@ -64,8 +64,9 @@ void TrainingRun::prepare() {
   if (options_.resume) resume(config);
   log("Engine: " + engine_description());
   if (!options_.transform.empty())
-    log(fmt::format("Augmentation: {}; {}", options_.transform.to_string(),
-                    state_->task().source.description()));
+    log(fmt::format(
+        "Augmentation: {}; {}{}", options_.transform.to_string(), state_->task().source.description(),
+        options_.transform.cpu_only() && choice.device.is_cuda() ? ": it has an operation of your own" : ""));
   log("Run folder: " + folder_.path.string());
   data_.validation = data_.validation.to(choice.device);
   evaluator_.emplace(model_, data_.validation, options_.loss, setup_.input, options_.loss_function,

@@ -6,7 +6,8 @@
 
 namespace tandem {
 
-void register_test_datasets();  // dataset_test.cpp
+void register_test_datasets();    // dataset_test.cpp
+void register_test_operations();  // own_operation_loader_test.cpp
 
 int loader_worker(const Words& words);  // loader_process_test.cpp
 int loader_parent(const Words& words);  // loader_process_test.cpp

@@ -6,6 +6,7 @@
 
 int main(int argc, char** argv) {
   tandem::register_test_datasets();
+  tandem::register_test_operations();
   const tandem::Words words(argv + 1, argv + argc);
   const std::map<std::string, std::function<int(const tandem::Words&)>> roles{
       {"worker", tandem::loader_worker},

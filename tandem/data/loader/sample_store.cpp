@@ -77,7 +77,9 @@ class ArrayStore : public SampleStore {
 
   std::unique_ptr<BatchSource> device_source(const BatchPlan& plan, const Transform& transform, Device device,
                                              Timeline* timeline) const override {
-    if (transform.resizes() || (device.is_cuda() && !fits(images_.images.numel(), device))) return nullptr;
+    if (transform.resizes() ||
+        (device.is_cuda() && (transform.cpu_only() || !fits(images_.images.numel(), device))))
+      return nullptr;
     const ImageSet there = images_.slice(0, plan.samples).to(device);
     if (transform.empty()) return std::make_unique<InMemorySource>(there, plan);
     return std::make_unique<DeviceAugmentedImages>(there, plan, transform.pixels(), timeline);

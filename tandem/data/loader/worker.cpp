@@ -9,11 +9,13 @@
 #include <charconv>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <iterator>
 #include <string_view>
 
+#include "tandem/augment/own_operation_table.h"
 #include "tandem/core/check.h"
 #include "tandem/core/parallel.h"
 #include "tandem/data/loader/block_order.h"
@@ -199,6 +201,7 @@ std::vector<std::string> worker_environment() {
   all.emplace_back("OMP_NUM_THREADS=1");
   all.emplace_back("OPENBLAS_NUM_THREADS=1");
   all.emplace_back(std::string(worker_marker) + "=1");
+  all.emplace_back(std::string(own_operations_variable) + "=" + detail::describe_own_operations());
   return all;
 }
 
@@ -218,12 +221,14 @@ int run_worker(const std::vector<std::string>& arguments, const BeforeSample& be
   check(worker < setup.workers, "[worker] expected a worker index below {}, got {}", setup.workers, worker);
   std::unique_ptr<SampleReader> reader;
   try {
+    const char* const operations = std::getenv(own_operations_variable);
+    if (setup.transform.cpu_only()) detail::attach_own_operations(operations ? operations : "");
     reader = detail::attach_reader({.format = setup.format,
                                     .transform = setup.transform,
                                     .size = setup.image,
                                     .samples = setup.plan.samples},
                                    data.bytes());
-  } catch (...) {  // of a user's factory, for example: starting the worker again would not help
+  } catch (...) {  // of a user's factory or plugin, for example: starting the worker again would not help
     report_exception(ring, -1, results);
     return 1;
   }

@@ -44,6 +44,8 @@ void run_worker_loop(const WorkerTask& task);
 // Set in the environment of process workers. A program that was started as a worker but does not call
 // run_worker_if_asked() must not start workers of its own.
 inline constexpr const char* worker_marker = "TANDEM_WORKER";
+// Tells process workers which operations of the user there are (augment/own_operation_table.h).
+inline constexpr const char* own_operations_variable = "TANDEM_OWN_OPERATIONS";
 
 // The descriptors of a process worker, which it must inherit under the same numbers.
 struct WorkerFiles {
