@@ -22,6 +22,8 @@ foreach(header IN LISTS public_headers)
   install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${folder})
 endforeach()
 
+install(FILES ${PROJECT_BINARY_DIR}/include/tandem/model_plugin.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tandem)
+
 install(EXPORT tandem-targets NAMESPACE tandem:: DESTINATION ${package_dir})
 configure_package_config_file(cmake/tandem-config.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/tandem-config.cmake
   INSTALL_DESTINATION ${package_dir})

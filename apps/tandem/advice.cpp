@@ -8,6 +8,7 @@ namespace {
 struct Advice {
   std::string_view words;  // in the error's text
   std::string_view text;
+  bool about_names = false;  // not for a misspelled one
 };
 
 constexpr Advice all_advice[] = {
@@ -19,14 +20,20 @@ constexpr Advice all_advice[] = {
     {" for validation, got ", "--validation 0 holds none out"},
     {"early_stopping requires images held out", "--validation N holds out N images"},
     {"the loss is not finite", "--lr sets the learning rate"},
+    {"is not a model this program knows", "--with FILE loads a plugin with a model of your own"},
+    {"; it was used with the plugin ", "--with FILE loads it"},
+    {"expected none, digits, photo, or operations", "--with FILE adds one of your own", true},
+    {"--model: expected one of ", "--with FILE adds one of your own", true},
     {"and cannot be fetched", "--from PATH gives its files"},
 };
 
 }  // namespace
 
 std::string with_advice(std::string_view error) {
+  const bool is_misspelled = error.find("; did you mean ") != error.npos;
   for (const Advice& advice : all_advice)
-    if (error.find(advice.words) != std::string_view::npos) return fmt::format("{} ({})", error, advice.text);
+    if (error.find(advice.words) != error.npos && !(is_misspelled && advice.about_names))
+      return fmt::format("{} ({})", error, advice.text);
   return std::string(error);
 }
 

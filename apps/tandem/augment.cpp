@@ -10,6 +10,7 @@
 
 #include "apps/tandem/command.h"
 #include "apps/tandem/output.h"
+#include "apps/tandem/with_plugins.h"
 #include "tandem/augment/augment_sheet.h"
 #include "tandem/core/write_file.h"
 #include "tandem/data/dataset_registry.h"
@@ -104,6 +105,7 @@ void add_augment_command(CLI::App& app, Action& action) {
       ->type_name("RECIPE")
       ->default_str("by data")
       ->check(usage_check([](const std::string& text) { Transform::parse(text, sheet_cell); }));
+  add_with_flag(*command, "An operation of your own for the recipe: FILE.so, .c or .cpp");
   command->add_option("--count", flags->count, "Images of the batch, or versions of each image file")
       ->type_name("N")
       ->default_str("36 or 8")

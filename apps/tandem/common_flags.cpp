@@ -22,6 +22,7 @@ void add_common_flags(CLI::App& app) {
       command
           ->add_flag_callback("-q,--quiet", hide_messages,
                               "Only results, warnings and errors: no messages, no progress")
+          ->trigger_on_parse()  // before plugins are compiled
           ->group(rare_group);
   }
 }

@@ -7,6 +7,7 @@
 #include "apps/tandem/command.h"
 #include "apps/tandem/output.h"
 #include "apps/tandem/terminal.h"
+#include "apps/tandem/with_plugins.h"
 #include "tandem/core/clock.h"
 #include "tandem/text/format_number.h"
 #include "tandem/text/message.h"
@@ -61,6 +62,7 @@ void add_eval_command(CLI::App& app, Action& action) {
       ->type_name("");
   command->add_option("--from", flags->from, "Folder or archive that contains the data set")
       ->type_name("PATH");
+  add_with_flag(*command, "The plugin of a model of your own: FILE.so or .cpp");
   add_device_flag(*command, flags->device, "the CPU");
   add_json_flag(*command, flags->json, "JSON to a file, or instead of the tables");
   command->callback([flags, &action] { action = [flags] { return run(*flags); }; });

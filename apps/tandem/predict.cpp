@@ -9,6 +9,7 @@
 
 #include "apps/tandem/command.h"
 #include "apps/tandem/output.h"
+#include "apps/tandem/with_plugins.h"
 #include "tandem/core/clock.h"
 #include "tandem/image/save_image.h"
 #include "tandem/text/format_number.h"
@@ -132,6 +133,7 @@ void add_predict_command(CLI::App& app, Action& action) {
       ->check(whole_number_check(1, std::int64_t{1} << 40));
   command->add_flag("--scaled-decode", flags->options.decode.scaled,
                     "Decode JPEGs at reduced size where sufficient: faster, not exact");
+  add_with_flag(*command, "The plugin of a model of your own: FILE.so or .cpp");
   add_device_flag(*command, flags->device, "the CPU");
   command->callback([flags, &action] { action = [flags] { return run(*flags); }; });
 }

@@ -6,12 +6,14 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "apps/tandem/command.h"
 #include "apps/tandem/flag_table.h"
 #include "apps/tandem/output.h"
 #include "apps/tandem/terminal.h"
+#include "apps/tandem/with_plugins.h"
 #include "tandem/core/check.h"
 #include "tandem/core/clock.h"
 #include "tandem/data/loader/worker_kind.h"
@@ -159,8 +161,7 @@ std::vector<const CLI::Option*> add_setup_flags(CLI::App& command, Flags& flags)
       command.add_option("--data", flags.data, "augment, workers: mnist, digits, … or a PATH")
           ->type_name("DATA"),
       command.add_option("--augment", flags.augment, "augment, workers: as in tandem train; default: digits")
-          ->type_name("RECIPE")
-          ->check(usage_check([](const std::string& text) { Transform::parse(text); })),
+          ->type_name("RECIPE"),
       command.add_option("--layers", flags.layers, "augment, workers: sizes, such as 784,200,10")
           ->type_name("SIZES")
           ->check(usage_check([](const std::string& text) { parse_layers(text); })),
@@ -269,6 +270,10 @@ void add_study_command(CLI::App& app, Action& action, const std::string& command
     }
     if (!flags->threads.empty() && flags->device.starts_with("cuda"))
       throw CLI::ExcludesError("--threads", "--device " + flags->device);
+    // Operations for recipes run in this process and in workers, kernels in processes of their own.
+    if (flags->name != "all" && studies().get(flags->name).reads("augment"))
+      load_plugins(std::exchange(flags->plugins, {}));
+    if (!flags->augment.empty()) as_usage("--augment", [&] { Transform::parse(flags->augment); });
     flags->cases = join_cases(flags->cases);
     for (const std::string& text : flags->cases)
       as_usage("--cases", [&] {

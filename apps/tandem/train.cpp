@@ -12,6 +12,7 @@
 #include "apps/tandem/command.h"
 #include "apps/tandem/flag_table.h"
 #include "apps/tandem/output.h"
+#include "apps/tandem/with_plugins.h"
 #include "tandem/core/write_file.h"
 #include "tandem/data/dataset_registry.h"
 #include "tandem/files/fetch.h"
@@ -274,7 +275,12 @@ void add_train_command(CLI::App& app, Action& action, const std::string& command
       "perhaps val/ and test/. The model is chosen on val/, else on every 6th photograph, held out.\n"
       "Example: tandem train photos --model resnet18 --freeze --out runs/first");
   auto flags = std::make_shared<Flags>();
-  for (const TrainField& field : train_fields()) add_field(*command, field, flags);
+  for (const TrainField& field : train_fields())
+    if (std::string_view(field.key) == "with")
+      add_with_flag(*command, field.help,
+                    [flags](const std::string& files) { flags->given["with"] = files; });
+    else
+      add_field(*command, field, flags);
   command->add_option("--preset", flags->preset, "best: the settings with the best accuracy")
       ->type_name("NAME")
       ->check(usage_check([](const std::string& name) {

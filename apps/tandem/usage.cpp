@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "apps/tandem/advice.h"
 #include "tandem/core/did_you_mean.h"
 
 namespace tandem {
@@ -73,7 +74,7 @@ std::string problem(const CLI::App& app, const CLI::ParseError& error,
 
 std::string usage_error(const CLI::App& app, const CLI::ParseError& error,
                         const std::vector<std::string>& words) {
-  return fmt::format("{} (see {})", problem(app, error, words), help_command(app));
+  return fmt::format("{} (see {})", with_advice(problem(app, error, words)), help_command(app));
 }
 
 }  // namespace tandem

@@ -9,6 +9,7 @@
 #include "apps/tandem/command.h"
 #include "apps/tandem/output.h"
 #include "apps/tandem/terminal.h"
+#include "apps/tandem/with_plugins.h"
 #include "tandem/data/dataset_registry.h"
 #include "tandem/data/loader/loader.h"
 #include "tandem/study/determinism.h"
@@ -73,6 +74,7 @@ void add_verify_determinism_command(CLI::App& app, Action& action) {
                    "digits or photo by default; none, or a recipe, as \"rotate -12 12\"")
       ->type_name("RECIPE")
       ->check(usage_check([](const std::string& text) { Transform::parse(text); }));
+  add_with_flag(*command, "An operation of your own for the recipe: FILE.so, .c or .cpp");
   command->add_option("--limit", flags->train.limit, "Use only the first N training images")
       ->type_name("N")
       ->check(whole_number_check(1, std::numeric_limits<std::int32_t>::max()));

@@ -262,8 +262,9 @@ Model load_model(const std::filesystem::path& given) {
   const Metadata metadata(file.metadata, path.string());
   Model model{.info = read_info(metadata), .module = nullptr};
   metadata.need(models().find(model.info.architecture.model) != nullptr,
-                "'{}' is not a model this program knows (known: {}): register_model() it first",
-                model.info.architecture.model, models().list());
+                "'{}' is not a model this program knows (known: {}): register_model() it first{}",
+                model.info.architecture.model, models().list(),
+                model.info.command.empty() ? "" : "; it was made by: " + model.info.command);
   check_weights(metadata, model.info.architecture, file.tensors);
   model.module = make_model(model.info.architecture, 0);
   try {

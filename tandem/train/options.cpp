@@ -301,6 +301,7 @@ std::vector<TrainField> make_fields() {
       text("data", &O::data, "DATA", data_help(), nonempty_text),
       text("from", &O::from, "PATH", "Folder or archive that holds the data set's files", any_text),
       registered("model", &O::model, models()),
+      text("with", &O::with, "FILES", "A model or operation of your own: FILE.so, .c or .cpp", any_text),
       layer_sizes(),
       choice("activation", &O::activation, names_of(activations(), &ActivationRow::activation),
              choices_of(activations())),

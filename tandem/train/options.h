@@ -24,6 +24,7 @@ struct TrainOptions : FitOptions {
   std::string data = "digits";
   std::string from;           // folder or archive with the data set's files, if the cache does not have them
   std::string model = "mlp";  // one of models()
+  std::string with;           // the plugins that the run needs, for messages: comma-separated files
   std::vector<std::int64_t> layers = {784, 200, 10};
   Activation activation = Activation::sigmoid;
   double dropout = 0;

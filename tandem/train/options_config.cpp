@@ -67,7 +67,10 @@ void apply_table(TrainOptions& options, const TomlTable& table) {
     try {
       field->set(options, entry.value);
     } catch (const Error& error) {
-      fail("[config] {}: {}: {}", table.where(entry), entry.key, error.what());
+      const TomlEntry* const with = table.find("with");
+      const std::string plugins = with ? plain_text(with->value) : "";
+      fail("[config] {}: {}: {}{}", table.where(entry), entry.key, error.what(),
+           plugins.empty() ? "" : "; it was used with the plugin " + plugins);
     }
   }
 }

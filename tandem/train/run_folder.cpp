@@ -76,8 +76,8 @@ void check_unused(const fs::path& path, bool resume) {
 std::vector<std::string> incompatible_keys(TomlTable now, const TomlTable& before) {
   // Where images are augmented and how many are prefetched does not change the result, and the checkpoint has
   // the weights.
-  std::vector<std::string> ignored{"from",        "device",   "augment_on",     "workers",
-                                   "worker_kind", "prefetch", "worker_timeout", "pretrained"};
+  std::vector<std::string> ignored{"from",     "device",         "augment_on", "workers", "worker_kind",
+                                   "prefetch", "worker_timeout", "pretrained", "with"};
   const TomlEntry* const schedule = now.find("schedule");
   if (schedule && (plain_text(schedule->value) == "constant" || plain_text(schedule->value) == "step"))
     ignored.push_back("epochs");

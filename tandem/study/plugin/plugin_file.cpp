@@ -51,13 +51,14 @@ std::string default_compiler(const Language& language) {
 }
 
 std::vector<std::string> compiler_words(const Language& language, const fs::path& source,
-                                        const fs::path& include, const fs::path& library) {
+                                        const std::vector<fs::path>& includes, const fs::path& library) {
   const char* chosen = std::getenv(language.variable);
   std::vector<std::string> words = words_of(chosen && *chosen ? chosen : default_compiler(language));
   for (const std::string& flag : words_of(std::string(language.flags))) words.push_back(flag);
   if (language.extension != ".cu")
     for (const std::string& flag : words_of(std::string(host_flags))) words.push_back(flag);
-  words.insert(words.end(), {"-I", include.string(), source.string(), "-o", library.string()});
+  for (const fs::path& include : includes) words.insert(words.end(), {"-I", include.string()});
+  words.insert(words.end(), {source.string(), "-o", library.string()});
   return words;
 }
 
@@ -113,9 +114,12 @@ void compile(PluginFile& plugin, const Language& language, const CompileOptions&
   write_file("plugin", scratch / "include/tandem/plugin.h", embedded_plugin_header);
   plugin.library = out / (plugin.name + ".so");
   const fs::path source = fs::absolute(plugin.source);
-  const std::vector<std::string> words =
-      compiler_words(language, source, scratch / "include", plugin.library);
+  std::vector<fs::path> includes{scratch / "include"};
+  if (language.extension != ".c")
+    includes.insert(includes.end(), options.include_folders.begin(), options.include_folders.end());
+  const std::vector<std::string> words = compiler_words(language, source, includes, plugin.library);
   plugin.command = fmt::format("{}", fmt::join(words, " "));
+  if (options.on_command) options.on_command(plugin.command);
   std::vector<std::string> run = words;
   if (options.sandboxed) {
     ::chmod(scratch.c_str(), 0755);
@@ -127,6 +131,9 @@ void compile(PluginFile& plugin, const Language& language, const CompileOptions&
       run, {.folder = {}, .timeout_s = options.timeout_s, .own_group = options.sandboxed, .errors = &errors});
   if (problem.empty() && fs::exists(plugin.library)) return;
   const std::string error = first_error(errors);
+  check(!options.include_folders.empty() || error.find("tandem/") == error.npos,
+        "[plugin] {} cannot be compiled: the headers of Tandem are not installed beside this program ({})",
+        plugin.source.string(), shorten(one_line(error), 300));
   if (error.empty()) fail("[plugin] {} cannot be compiled: {}", plugin.source.string(), problem);
   fail("[plugin] {} cannot be compiled: {}", plugin.source.string(), shorten(one_line(error), 300));
 }

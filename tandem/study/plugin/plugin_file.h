@@ -2,8 +2,10 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "tandem/files/scratch_folder.h"
 
@@ -22,6 +24,9 @@ struct CompileOptions {
   bool sandboxed = false;  // the compiler reads only its own files and the source's folder
   std::string program;     // that confines the compiler; empty: this program
   int timeout_s = 120;
+  // Where the headers of Tandem are, for plugins that use them; plugin.h is found without.
+  std::vector<std::filesystem::path> include_folders = {};
+  std::function<void(const std::string& command)> on_command = {};  // called before the compiler
 };
 
 // Takes .so as it is, compiles .c, .cpp, .cc, .cxx and .cu, and takes .py as it is. Throws Error for anything
