@@ -20,16 +20,15 @@ struct Flags {
 int run(const Flags& flags) {
   const ProjectKind& kind = project_kinds().get(flags.kind);
   for (const auto& path : write_project(kind, flags.name)) fmt::print("{}\n", path.string());
-  std::string command = kind.commands.front();
-  command.replace(command.find("NAME"), 4, flags.name);
-  print_message("Try it: cd {} && {}\n", flags.name, command);
+  print_message("Try it: cd {} && {}\n", flags.name, project_commands(kind, flags.name).front());
   return 0;
 }
 
 }  // namespace
 
 void add_new_command(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("new", "Write a project for a kernel of your own");
+  CLI::App* command =
+      app.add_subcommand("new", "Write a project for a kernel, augmentation or model of your own");
   std::string list = "Kinds:\n";
   for (const ProjectKind& kind : project_kinds().rows())
     list += fmt::format("  {:<14} {} ({})\n", kind.name, kind.summary, kind.language);

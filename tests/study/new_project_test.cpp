@@ -49,6 +49,17 @@ TEST_F(NewProject, EveryKind_WritesItsSource) {
   }
 }
 
+TEST_F(NewProject, AugmentationAndModel_HaveTheNameOfTheProject) {
+  write_project(project_kinds().get("augmentation"), "fog");
+  EXPECT_NE(text_of("fog/fog.c").find("return \"fog\";"), std::string::npos);
+  EXPECT_NE(text_of("fog/README.md").find("--with fog.c --augment \"fog 0.2 0.8\""), std::string::npos);
+  EXPECT_EQ(text_of("fog/fog.c").find("vignette"), std::string::npos);
+  write_project(project_kinds().get("model"), "net");
+  EXPECT_NE(text_of("net/net.cpp").find(".name = \"net\""), std::string::npos);
+  EXPECT_EQ(text_of("net/net.cpp").find("residual"), std::string::npos);
+  EXPECT_EQ(prepare_plugin("fog/fog.c").name, "fog");
+}
+
 TEST_F(NewProject, ExistingFolder_IsKept) {
   fs::create_directory("mine");
   std::ofstream("mine/notes.txt") << "mine";

@@ -10,6 +10,8 @@ extern const std::string_view embedded_plugin_host;    // tandem/study/plugin/pl
 
 // examples/plugins/kernels.*
 extern const std::string_view embedded_example_cpp, embedded_example_cu, embedded_example_py;
+extern const std::string_view embedded_example_augmentation,
+    embedded_example_model;  // examples/plugins/own_*
 // tandem/study/plugin/peers/*.py
 extern const std::string_view embedded_peer_python, embedded_peer_numpy, embedded_peer_scipy,
     embedded_peer_numba, embedded_peer_numba_cuda, embedded_peer_opencv, embedded_peer_torch,

@@ -30,7 +30,7 @@ void check_name(const std::string& name) {
 
 std::string readme(const ProjectKind& kind, const std::string& name) {
   std::string commands;
-  for (const std::string& command : kind.commands) commands += replaced(command, "NAME", name) + "\n";
+  for (const std::string& command : project_commands(kind, name)) commands += command + "\n";
   return fmt::format(
       "# {0}\n\n{1}, written in {2}. Change `{0}{3}`, then run, in this folder:\n\n```sh\n{4}```\n\n"
       "A source is compiled on the spot and the command is shown; docs/plugins.md describes the interface.\n",
@@ -45,26 +45,52 @@ std::vector<std::string> study_commands(const std::string& file) {
 }  // namespace
 
 const Registry<ProjectKind>& project_kinds() {
-  static const Registry<ProjectKind> kinds("kind of project",
-                                           {{.name = "kernel",
-                                             .summary = "Maximum, X·Xᵀ and correlation on the CPU",
-                                             .source = embedded_example_cpp,
-                                             .extension = ".cpp",
-                                             .language = "C++",
-                                             .commands = study_commands("NAME.cpp")},
-                                            {.name = "cuda-kernel",
-                                             .summary = "Maximum, X·Xᵀ and correlation on the GPU",
-                                             .source = embedded_example_cu,
-                                             .extension = ".cu",
-                                             .language = "CUDA",
-                                             .commands = study_commands("NAME.cu")},
-                                            {.name = "python-kernel",
-                                             .summary = "Maximum, X·Xᵀ and correlation with NumPy",
-                                             .source = embedded_example_py,
-                                             .extension = ".py",
-                                             .language = "Python",
-                                             .commands = study_commands("NAME.py")}});
+  static const Registry<ProjectKind> kinds(
+      "kind of project",
+      {{.name = "kernel",
+        .summary = "Maximum, X·Xᵀ and correlation on the CPU",
+        .source = embedded_example_cpp,
+        .placeholder = "kernels",
+        .extension = ".cpp",
+        .language = "C++",
+        .commands = study_commands("NAME.cpp")},
+       {.name = "cuda-kernel",
+        .summary = "Maximum, X·Xᵀ and correlation on the GPU",
+        .source = embedded_example_cu,
+        .placeholder = "kernels",
+        .extension = ".cu",
+        .language = "CUDA",
+        .commands = study_commands("NAME.cu")},
+       {.name = "python-kernel",
+        .summary = "Maximum, X·Xᵀ and correlation with NumPy",
+        .source = embedded_example_py,
+        .placeholder = "kernels",
+        .extension = ".py",
+        .language = "Python",
+        .commands = study_commands("NAME.py")},
+       {.name = "augmentation",
+        .summary = "An operation for recipes",
+        .source = embedded_example_augmentation,
+        .placeholder = "vignette",
+        .extension = ".c",
+        .language = "C",
+        .commands =
+            {"tandem augment digits --with NAME.c --augment \"NAME 0.2 0.8\" -o sheet.png",
+             "tandem train digits --limit 2000 --with NAME.c --augment \"NAME 0.2 0.8, shift -2 2\""}},
+       {.name = "model",
+        .summary = "A network to train",
+        .source = embedded_example_model,
+        .placeholder = "residual",
+        .extension = ".cpp",
+        .language = "C++",
+        .commands = {"tandem train digits --limit 2000 --with NAME.cpp --model NAME"}}});
   return kinds;
+}
+
+std::vector<std::string> project_commands(const ProjectKind& kind, const std::string& name) {
+  std::vector<std::string> commands;
+  for (const std::string& command : kind.commands) commands.push_back(replaced(command, "NAME", name));
+  return commands;
 }
 
 std::vector<fs::path> write_project(const ProjectKind& kind, const std::string& name) {
@@ -74,7 +100,7 @@ std::vector<fs::path> write_project(const ProjectKind& kind, const std::string& 
   check(!fs::exists(folder) || (fs::is_directory(folder) && fs::is_empty(folder, error)),
         "[new] expected a new or empty folder, but {} is not", name);
   std::vector<std::pair<fs::path, std::string>> files{
-      {folder / (name + kind.extension), replaced(std::string(kind.source), "kernels.", name + ".")},
+      {folder / (name + kind.extension), replaced(std::string(kind.source), kind.placeholder, name)},
       {folder / "README.md", readme(kind, name)}};
   if (kind.extension != ".py")
     files.emplace_back(folder / "tandem/plugin.h", std::string(embedded_plugin_header));
