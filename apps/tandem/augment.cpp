@@ -76,26 +76,24 @@ int run(const Flags& flags) {
   return 0;
 }
 
-// As an indented list.
-std::string operations() {
+std::string footer() {
   std::string text = "Operations of a recipe, separated by commas:\n";
   std::istringstream lines(transform_help());
   for (std::string line; std::getline(lines, line);) text += "  " + line + "\n";
-  return text;
+  return text +
+         "\f"
+         "For a data set or a folder: the first training batch, labeled. For image files: one row per image, "
+         "the original, then its versions in the first epochs.\n"
+         "Examples: tandem augment mnist -o batch.png\n"
+         "          tandem augment photo.jpg --augment \"crop, flip\" -o sheet.png\n"
+         "--help-all lists the operations of a recipe.";
 }
 
 }  // namespace
 
 void add_augment_command(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("augment", "Show what augmentation does to images");
-  command->footer(
-      operations() +
-      "\f"
-      "For a data set or a folder: the first training batch, labeled. For image files: one row per image, "
-      "the original, then its versions in the first epochs.\n"
-      "Examples: tandem augment mnist -o batch.png\n"
-      "          tandem augment photo.jpg --augment \"crop, flip\" -o sheet.png\n"
-      "--help-all lists the operations of a recipe.");
+  command->footer(footer());
   auto flags = std::make_shared<Flags>();
   command->add_option("DATA", flags->inputs, datasets().list() + ", a folder, or image files")
       ->required()
@@ -105,7 +103,8 @@ void add_augment_command(CLI::App& app, Action& action) {
       ->type_name("RECIPE")
       ->default_str("by data")
       ->check(usage_check([](const std::string& text) { Transform::parse(text, sheet_cell); }));
-  add_with_flag(*command, "An operation of your own for the recipe: FILE.so, .c or .cpp");
+  add_with_flag(*command, "An operation of your own for the recipe: FILE.so, .c or .cpp",
+                [command](const std::string&) { command->footer(footer()); });
   command->add_option("--count", flags->count, "Images of the batch, or versions of each image file")
       ->type_name("N")
       ->default_str("36 or 8")

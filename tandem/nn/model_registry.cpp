@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "tandem/core/check.h"
 #include "tandem/nn/cnn.h"
 #include "tandem/nn/lenet.h"
 #include "tandem/nn/mlp.h"
@@ -79,7 +80,11 @@ void register_model(ModelRow row) {
 }
 
 std::unique_ptr<Module> make_model(const Architecture& architecture, std::uint64_t seed) {
-  return models().get(architecture.model).make(architecture, seed);
+  const ModelRow& row = models().get(architecture.model);
+  std::unique_ptr<Module> model = row.make ? row.make(architecture, seed) : nullptr;
+  check(model != nullptr, "[model] expected make() of '{}' to return a network, got a null pointer",
+        architecture.model);
+  return model;
 }
 
 }  // namespace tandem

@@ -4,6 +4,7 @@
 #include "tandem/augment/own_operation.h"
 #include "tandem/data/loader/data_loader.h"
 #include "tandem/data/loader/loader.h"
+#include "tandem/data/loader/make_source.h"
 #include "tests/core/error_text.h"
 #include "tests/data/loader_cases.h"
 #include "tests/data/test_program.h"
@@ -86,6 +87,30 @@ TEST(OwnOperationLoader, DataLoader_UsesIt) {
   const auto expected =
       expected_epoch(small_set(20), {.samples = 20, .batch_size = 20, .shuffle = false}, recipe, 0);
   EXPECT_EQ(batch->images.data<float>()[0], static_cast<float>(expected[0].pixels[0]) * (1 / 255.0f));
+}
+
+// On a GPU the workers apply the whole recipe; no kernel gets it.
+TEST(OwnOperationLoader, CudaDevice_GetsTheImagesOfWorkers) {
+  if (cuda_device_count() == 0) GTEST_SKIP() << "no GPU: " << why_no_cuda();
+  const ImageSet set = small_set(300);
+  const BatchPlan plan{.samples = 300, .batch_size = 20, .seed = 5};
+  const auto source =
+      make_source(detail::sample_store(set), plan, own_recipe(), cuda_device(), {.workers = 2});
+  EXPECT_EQ(source->description(), "by 2 threads on the CPU, copied to cuda:0");
+  const ImageDataset dataset(set);
+  const auto first_batch = [&](Device device, int workers) {
+    const DataLoader loader(
+        dataset, {.batch_size = 20, .transform = own_recipe(), .workers = workers, .device = device});
+    return loader.epoch(1).begin()->images.cpu().to_vector<float>();
+  };
+  for (const int workers : {0, 2})
+    EXPECT_EQ(first_batch(cuda_device(), workers), first_batch(cpu_device, 0)) << workers;
+  const Tensor images = set.images.to(cuda_device());
+  const Tensor samples = Tensor::from(std::vector<std::int32_t>{0, 1}, {2}, cuda_device());
+  const Tensor out = Tensor::empty({2, 12, 9, 1}, DType::u8, cuda_device());
+  EXPECT_EQ(error_text([&] { augment_batch(own_recipe(), 1, 0, images, samples, out); }),
+            "[augment] expected operations that run on cuda:0, got 'scramble 0 200, rotate -20 20, scramble "
+            "-9 9': custom ones run on the CPU");
 }
 
 }  // namespace

@@ -55,6 +55,12 @@ TEST(ModelRegistry, RegisteredModel_IsMadeByName) {
             "[model] expected a new name, got 'half', which is registered already");
 }
 
+TEST(ModelRegistry, RowThatMakesNothing_IsAnError) {
+  register_model({.name = "nothing", .summary = "of this test"});
+  EXPECT_EQ(error_text([] { make_model({.model = "nothing"}); }),
+            "[model] expected make() of 'nothing' to return a network, got a null pointer");
+}
+
 TEST(Architecture, ToString_NamesWhatTheModelReads) {
   EXPECT_EQ((Architecture{.layers = {6, 4, 2}, .activation = Activation::tanh}).to_string(),
             "mlp 6,4,2 tanh");

@@ -131,7 +131,10 @@ void compile(PluginFile& plugin, const Language& language, const CompileOptions&
       run, {.folder = {}, .timeout_s = options.timeout_s, .own_group = options.sandboxed, .errors = &errors});
   if (problem.empty() && fs::exists(plugin.library)) return;
   const std::string error = first_error(errors);
-  check(!options.include_folders.empty() || error.find("tandem/") == error.npos,
+  const bool lacks_header =
+      error.find("fatal error: ") != error.npos &&
+      (error.find("tandem/model_plugin.h") != error.npos || error.find("tandem/tandem.h") != error.npos);
+  check(!lacks_header,
         "[plugin] {} cannot be compiled: the headers of Tandem are not installed beside this program ({})",
         plugin.source.string(), shorten(one_line(error), 300));
   if (error.empty()) fail("[plugin] {} cannot be compiled: {}", plugin.source.string(), problem);
