@@ -197,10 +197,11 @@ void add_study_command(CLI::App& app, Action& action, const std::string& command
           ->delimiter(',')
           ->allow_extra_args(false)
           ->check(usage_check([](const std::string& name) { parse_version(name); }));
-  auto* with = command->add_option("--with", flags->plugins, "Your versions of max, xxt or correlation")
-                   ->type_name("FILES")
-                   ->delimiter(',')
-                   ->allow_extra_args(false);
+  auto* with =
+      command->add_option("--with", flags->plugins, "Your max, xxt, correlation, or operation of --augment")
+          ->type_name("FILES")
+          ->delimiter(',')
+          ->allow_extra_args(false);
   auto* peers = command->add_option("--peers", flags->peers, "Libraries to compare with, such as scipy,numba")
                     ->type_name("NAMES")
                     ->delimiter(',')

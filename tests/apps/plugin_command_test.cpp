@@ -100,6 +100,17 @@ TEST_F(WithPlugin, OtherCommands_UseTheOperation) {
             std::string::npos);
 }
 
+TEST_F(WithPlugin, Studies_UseTheOperation) {
+  const std::string out =
+      succeed({"study", "workers", "--quick", "--data", "data", "--workers", "1,2", "--device", "cpu",
+               "--with", vignette, "--augment", recipe, "--layers", "784,16,10"})
+          .out;
+  EXPECT_NE(out.find("All versions agree."), std::string::npos) << out;
+  EXPECT_NE(out.find("vignette 0.2 0.8"), std::string::npos) << out;
+  EXPECT_NE(failure({"study", "workers", "--augment", "vignette 1 1"}, 2).find("got 'vignette 1 1'"),
+            std::string::npos);
+}
+
 TEST_F(WithPlugin, BadPlugins_AreOneLine) {
   const auto line = [&](const std::string& file) { return failure(train({"--with", file})); };
   EXPECT_EQ(line("missing.c"), "tandem: error: [plugin] expected a file, got 'missing.c'");
