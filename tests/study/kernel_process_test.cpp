@@ -334,6 +334,18 @@ int tandem_open(const TandemCall* call) {
   EXPECT_EQ(Trial("open", options, file).result(), (Numbers{1, 1, 1, 1}));
 }
 
+// The program has Tandem's versions and exports them, for plugins with models.
+TEST(KernelProcess, CallOfTandem_IsRefused) {
+  const PluginFile borrowed = compile(
+      "#include <tandem/plugin.h>\n"
+      "namespace tandem { int usable_cpus(); }\n"
+      "extern \"C\" int tandem_plugin_version(void) { return TANDEM_PLUGIN_VERSION; }\n"
+      "extern \"C\" int tandem_twice(const TandemCall*) { return tandem::usable_cpus() < 0; }\n",
+      "borrowed.cpp");
+  EXPECT_EQ(error_text([&] { Trial("twice", options, borrowed); }),
+            "uses functions of Tandem; a kernel may not");
+}
+
 TEST(KernelProcess, OtherVersion_IsRefused) {
   const PluginFile old = compile("int tandem_plugin_version(void) { return 99; }", "old.c");
   EXPECT_EQ(error_text([&] { Trial("twice", options, old); }),

@@ -8,12 +8,14 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "tandem/core/check.h"
 #include "tandem/device/device.h"
+#include "tandem/files/read_file.h"
 #include "tandem/plugin.h"
 #include "tandem/process/descriptor.h"
 #include "tandem/process/sandbox.h"
@@ -50,7 +52,16 @@ struct Loaded {
   bool is_cuda = false;
 };
 
+// A kernel is the user's own. The program exports the functions of Tandem, for plugins with models, and one
+// of them would be a fast kernel.
+void check_own_work(const char* path) {
+  const std::string bytes = read_file("plugin", path, std::uint64_t{1} << 30);
+  check(bytes.find("_ZN6tandem") == bytes.npos && bytes.find("_ZNK6tandem") == bytes.npos,
+        "uses functions of Tandem; a kernel may not");
+}
+
 Loaded load_plugin(const char* path, const std::string& function) {
+  if (std::filesystem::exists(path)) check_own_work(path);
   void* library = ::dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!library) fail("cannot be loaded: {}", ::dlerror());
   const auto find = [&](const std::string& name) { return ::dlsym(library, name.c_str()); };
