@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -11,9 +12,11 @@
 #include "apps/tandem/command.h"
 #include "apps/tandem/flag_table.h"
 #include "apps/tandem/output.h"
+#include "apps/tandem/status_line.h"
 #include "apps/tandem/terminal.h"
 #include "tandem/core/clock.h"
 #include "tandem/core/write_file.h"
+#include "tandem/files/read_file.h"
 #include "tandem/process/run_program.h"
 #include "tandem/report/grade_json.h"
 #include "tandem/report/grade_page.h"
@@ -31,7 +34,7 @@ namespace fs = std::filesystem;
 struct Flags {
   std::string submission, profile = "perceptron-and-kernels", html, json, out, print_profile;
   std::optional<std::uint64_t> seed;
-  bool is_class = false, submit = false;
+  bool is_class = false, is_student = false, submit = false;
 };
 
 std::vector<Fact> made_by(const std::string& command_line) {
@@ -52,26 +55,44 @@ fs::path results_folder(const Flags& flags) {
   return "grades";
 }
 
-void print_to_page(const Flags& flags, const std::string& page) {
+void write_page(const Flags& flags, const std::string& page) {
   if (flags.html.empty()) return;
   write_output(flags.html, page, "grade");
   if (!is_stdout(flags.html)) print_message("Wrote {}\n", flags.html);
 }
 
+// Shows what is graded, and for how long.
+std::function<void(const std::string&)> progress_on(StatusLine& line, const std::string& student) {
+  return [&line, student, watch = Stopwatch()](const std::string& what) {
+    line.show(fmt::format("{}: {} ({:.0f} s)", student, what, watch.elapsed_ms() / 1e3));
+  };
+}
+
 int grade_one(const Flags& flags, const GradeProfile& profile, const std::string& command_line) {
-  GradeReport report;
   const std::vector<Fact> facts = made_by(command_line);
-  if (!flags.out.empty()) {
-    report =
-        grade_into(flags.submission, profile, {.results = flags.out, .seed = flags.seed, .provenance = facts})
-            .report;
-  } else {
-    report = grade(open_submission(flags.submission), profile, {.seed = choose_seed(flags.seed, profile)});
+  const std::string name = submission_name(flags.submission);
+  StatusLine line;
+  const auto on_progress = progress_on(line, name);
+  GradeReport report;
+  std::string page;
+  if (flags.out.empty()) {
+    report = grade(open_submission(flags.submission), profile,
+                   {.seed = choose_seed(flags.seed, profile), .on_progress = on_progress});
     report.provenance = facts;
+    page = grade_page(report);
+  } else {
+    report = grade_into(
+                 flags.submission, profile,
+                 {.results = flags.out, .seed = flags.seed, .provenance = facts, .on_progress = on_progress})
+                 .report;
+    constexpr std::uint64_t max_bytes =
+        1 << 30;  // the page has the pictures, which a result read again has not
+    page = read_file("grade", fs::path(flags.out) / (name + ".html"), max_bytes);
   }
+  line.clear();
   if (!is_stdout(flags.json) && !is_stdout(flags.html))
     fmt::print("{}", grade_text(report, terminal_style(stdout)));
-  print_to_page(flags, grade_page(report));
+  write_page(flags, page);
   if (!flags.json.empty()) write_output(flags.json, to_json_text(report), "grade");
   return 0;
 }
@@ -93,6 +114,7 @@ int submit_class(const Flags& flags, const GradeProfile& profile) {
   if (profile_word.ends_with(".toml")) profile_word = fs::absolute(profile_word).string();
   const std::vector<std::string> command{fs::read_symlink("/proc/self/exe").string(),
                                          "grade",
+                                         "--student",
                                          "--profile",
                                          profile_word,
                                          "--out",
@@ -121,7 +143,10 @@ int grade_class(const Flags& flags, const GradeProfile& profile, const std::stri
     const std::string name = submission_name(students[i]);
     const Stopwatch watch;
     try {
+      StatusLine line;
+      options.on_progress = progress_on(line, name);
       const ClassResult result = grade_into(students[i], profile, options);
+      line.clear();
       print_message("{} of {}: {}: {} of {} points{}\n", i + 1, students.size(), name,
                     format_points(result.report.points()), format_points(result.report.of()),
                     result.resumed ? ", graded before"
@@ -132,7 +157,7 @@ int grade_class(const Flags& flags, const GradeProfile& profile, const std::stri
                                 ? fs::current_path()
                                 : fs::absolute(flags.html).parent_path();
       entries.push_back({result.report, page.lexically_relative(from).generic_string()});
-    } catch (const Error& error) {  // of this machine, not of the submission
+    } catch (const std::exception& error) {  // of this machine, not of the submission
       print_message("{} of {}: {}: not graded: {}\n", i + 1, students.size(), name, error.what());
       ++failures;
     }
@@ -140,7 +165,7 @@ int grade_class(const Flags& flags, const GradeProfile& profile, const std::stri
   if (!is_stdout(flags.json) && !is_stdout(flags.html))
     fmt::print("{}", class_text(reports, terminal_style(stdout)));
   const std::string title = fmt::format("{}: {}", submission_name(flags.submission), profile.title);
-  print_to_page(flags, class_page(entries, title, options.provenance));
+  write_page(flags, class_page(entries, title, options.provenance));
   if (!flags.json.empty()) write_output(flags.json, to_json_text(reports), "grade");
   print_message("Results of the students are in {}\n", results.string());
   return failures == 0 ? 0 : 1;
@@ -154,7 +179,8 @@ int run(const Flags& flags, const std::string& command_line) {
   const GradeProfile profile = read_profile(flags.profile);
   check_output(flags.html, "grade");
   check_output(flags.json, "grade");
-  const bool is_class = flags.is_class || flags.submit || is_class_folder(flags.submission);
+  const bool is_class =
+      flags.is_class || flags.submit || (!flags.is_student && is_class_folder(flags.submission));
   if (!is_class) return grade_one(flags, profile, command_line);
   return flags.submit ? submit_class(flags, profile) : grade_class(flags, profile, command_line);
 }
@@ -190,6 +216,10 @@ void add_grade_command(CLI::App& app, Action& action, const std::string& command
                    "Folder for a page and a JSON file per student; default: named after --html")
       ->type_name("FOLDER");
   command->add_flag("--class", flags->is_class, "The folder holds submissions, each a source file");
+  command
+      ->add_flag("--student", flags->is_student, "The folder is one submission, with sources in its folders")
+      ->group(rare_group)
+      ->excludes("--class");
   auto* submit = command->add_flag("--submit", flags->submit, "Grade the class as a SLURM job array");
   command->add_option("--seed", flags->seed, "Seed of the hidden inputs; default: the profile's, or random")
       ->type_name("N")

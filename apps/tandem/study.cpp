@@ -12,6 +12,7 @@
 #include "apps/tandem/command.h"
 #include "apps/tandem/flag_table.h"
 #include "apps/tandem/output.h"
+#include "apps/tandem/status_line.h"
 #include "apps/tandem/terminal.h"
 #include "apps/tandem/with_plugins.h"
 #include "tandem/core/check.h"
@@ -84,30 +85,6 @@ StudyOptions to_options(const Flags& flags) {
   if (!flags.layers.empty()) options.layers = parse_layers(flags.layers);
   return options;
 }
-
-// One line on a terminal that shows what is being measured; nothing elsewhere.
-class StatusLine {
- public:
-  StatusLine() : output_(stderr_progress()) {}
-  ~StatusLine() { clear(); }
-  StatusLine(const StatusLine&) = delete;
-  StatusLine& operator=(const StatusLine&) = delete;
-
-  void show(const std::string& text) {
-    if (!output_.terminal) return;
-    output_.write("\r\x1b[K" + shorten(text, output_.width() - 1));
-    visible_ = true;
-  }
-
-  void clear() {
-    if (visible_) output_.write("\r\x1b[K");
-    visible_ = false;
-  }
-
- private:
-  ProgressOutput output_;
-  bool visible_ = false;
-};
 
 StudyReport run_study(const Study& study, StudyOptions options, const std::string& command_line) {
   StatusLine line;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "tandem/report/html.h"
 #include "tandem/report/page.h"
@@ -24,7 +25,7 @@ margin:0 0 22px;padding:16px 20px;background:var(--card);border:1px solid var(--
 .losses li{margin:0 0 12px;padding:12px 18px;background:var(--card);border:1px solid var(--line);border-left:4px solid var(--bad);border-radius:10px}
 .losses li.noisy{border-left-color:var(--soft)}.losses p{margin:0;overflow-wrap:anywhere}
 .shots{display:flex;flex-wrap:wrap;gap:14px;margin:12px 0 2px}.shots figure{padding:0;border:0;background:none}
-.shots img{display:block;min-width:24px;image-rendering:pixelated;border:1px solid var(--line);border-radius:4px}
+.shots img{display:block;image-rendering:pixelated;border:1px solid var(--line);border-radius:4px}
 .shots figcaption{max-width:150px;color:var(--soft);font-size:13px;line-height:1.35;margin-top:4px}
 code{overflow-wrap:anywhere;font-size:.92em}.good{color:var(--good)}td.bad{color:var(--bad)}
 .how{color:var(--soft);font-size:14.5px}
@@ -89,7 +90,10 @@ std::string cases_html(const GradedPart& part) {
     html += fmt::format("<tr><td>{}</td><td class=\"{}\">{}</td><td class=\"number\">{}</td>",
                         escape_html(one.name), one.correct() ? "good" : "bad",
                         one.correct() ? "✓ correct" : "✗ wrong", points_of(one.points, one.of));
-    if (timed && one.time)
+    if (timed && one.time && one.time->student_ms == 0)
+      html += fmt::format("<td class=\"number\">not timed</td><td></td><td></td><td class=\"number\">{}</td>",
+                          points_of(0, one.time->of));
+    else if (timed && one.time)
       html += fmt::format(
           "<td class=\"number\">{}</td><td class=\"number\">{}</td><td class=\"number\">{}</td><td "
           "class=\"number\">{}</td>",
@@ -110,8 +114,6 @@ PageSection part_section(const GradedPart& part) {
   if (!part.reference.empty())
     body += fmt::format(" Timed against Tandem's version <code>{}</code>.", escape_html(part.reference));
   body += "</p>\n" + losses_html(part) + cases_html(part);
-  if (!part.command.empty())
-    body += fmt::format("<p class=\"how\">Compiled with <code>{}</code></p>\n", escape_html(part.command));
   return {.title = fmt::format("{}: {} points", part.title, points_of(part.points, part.of)),
           .body_html = body,
           .verdict = part.points < part.of - part.not_graded - 0.05 ? Verdict::bad : Verdict::none};
@@ -134,7 +136,12 @@ std::string grade_page(const GradeReport& report) {
   else
     for (const GradedPart& part : report.parts) page.sections.push_back(part_section(part));
   page.facts = report.machine;
-  page.footer_html = fmt::format(
+  std::set<std::string> commands;
+  for (const GradedPart& part : report.parts)
+    if (!part.command.empty() && commands.insert(part.command).second)
+      page.footer_html += fmt::format("<p>{} was compiled with <code>{}</code></p>\n", escape_html(part.file),
+                                      escape_html(part.command));
+  page.footer_html += fmt::format(
       "<p>Every result was checked on inputs that were made for this grading, outputs were filled with other "
       "values "
       "before, and the code ran in a process of its own. A time is the fastest of many runs; the reference "

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "tandem/text/format_number.h"
@@ -16,15 +17,18 @@ double sum_over(const std::vector<GradedPart>& parts, F&& value) {
   return sum;
 }
 
-std::string time_sentence(const GradedCase& one, const GradedTime& time) {
+std::string time_sentence(const GradedCase& one, const GradedTime& time, bool some_wrong) {
+  if (time.student_ms == 0)
+    return fmt::format("{}: not timed, because a result is wrong: 0 of {} points for speed.", one.name,
+                       format_points(time.of));
   if (time.too_noisy)
     return fmt::format("{}: not graded, machine too noisy: the reference's own times differ by {}.", one.name,
                        format_number(time.spread, Unit::share));
   return fmt::format(
-      "{}: took {:.2f} times as long as the reference ({} against {}): {} of {} points for speed.", one.name,
-      time.ratio, format_number(time.student_ms, Unit::milliseconds),
+      "{}: took {:.2f} times as long as the reference ({} against {}): {} of {} points for speed{}.",
+      one.name, time.ratio, format_number(time.student_ms, Unit::milliseconds),
       format_number(time.reference_ms, Unit::milliseconds), format_points(time.points),
-      format_points(time.of));
+      format_points(time.of), some_wrong ? ", which are in proportion to the correct cases" : "");
 }
 
 }  // namespace
@@ -44,13 +48,16 @@ double GradeReport::of() const {
 std::vector<LostPoints> lost_points(const GradedPart& part) {
   std::vector<LostPoints> all;
   if (!part.problem.empty()) all.push_back({.sentence = part.problem});
+  const bool some_wrong =
+      !std::all_of(part.cases.begin(), part.cases.end(), [](const GradedCase& one) { return one.correct(); });
   for (const GradedCase& one : part.cases) {
     if (!one.problem.empty())
       all.push_back(
           {.sentence = fmt::format("{}: {}: 0 of {} points.", one.name, one.problem, format_points(one.of)),
            .pictures = one.pictures});
     if (one.time && (one.time->too_noisy || one.time->points < one.time->of - 1e-9))
-      all.push_back({.sentence = time_sentence(one, *one.time), .not_graded = one.time->too_noisy});
+      all.push_back(
+          {.sentence = time_sentence(one, *one.time, some_wrong), .not_graded = one.time->too_noisy});
   }
   return all;
 }

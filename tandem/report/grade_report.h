@@ -16,7 +16,7 @@ struct GradePicture {
 };
 
 struct GradedTime {
-  double student_ms = 0;
+  double student_ms = 0;  // 0: not timed, because a result is wrong
   double reference_ms = 0;
   double ratio = 0;        // of the two
   double spread = 0;       // of the reference, relative

@@ -53,6 +53,34 @@ TEST(GradeCommand, Submission_GetsPointsPageAndJson) {
   EXPECT_EQ(json.at("seed"), 424242);
 }
 
+TEST(GradeCommand, Student_IsOneSubmissionWithFolders) {
+  const TempFolder folder;
+  write(folder / "p.toml", profile);
+  write(folder / "ada/src/workers.c", solution);
+  const ProgramResult result =
+      run_program({"grade", "ada", "--student", "--profile", "p.toml", "--out", "results"}, folder.path());
+  EXPECT_TRUE(result.out.starts_with("ada: 10 of 10 points")) << result.out << result.err;
+  EXPECT_TRUE(fs::exists(folder / "results/ada.html"));
+}
+
+TEST(GradeCommand, ExamplePlugins_AreCorrect) {
+  const TempFolder folder;
+  std::string parts = "name = \"all\"\ntitle = \"All\"\n";
+  for (const auto& [name, cases] :
+       {std::pair("max", "\"33x17 i32\""), std::pair("xxt", "\"20x30 f32\", \"7x9 f64\""),
+        std::pair("correlation", "\"20x30 f32 4x3\", \"3x4 f64 7x9\"")})
+    parts += std::string("[[part]]\nname = \"") + name + "\"\ntitle = \"Part\"\nweight = 10\ncases = [" +
+             cases + "]\n";
+  write(folder / "p.toml", parts);
+  const fs::path examples = fs::path(TANDEM_SOURCE_DIR) / "examples/plugins";
+  for (const char* file : {"kernels.cpp", "kernels.py"}) {
+    const ProgramResult result =
+        run_program({"grade", (examples / file).string(), "-p", "p.toml"}, folder.path());
+    EXPECT_TRUE(result.out.starts_with("kernels: 30 of 30 points")) << file << "\n"
+                                                                    << result.out << result.err;
+  }
+}
+
 TEST(GradeCommand, WrongUse_IsOneLine) {
   const TempFolder folder;
   fs::create_directory(folder / "empty");
@@ -149,6 +177,7 @@ TEST(GradeCommand, Submit_WritesAJobArray) {
       run_program({"grade", "class", "--profile", "p.toml", "--html", "all.html", "--submit"}, folder.path());
   EXPECT_EQ(result.status, 0) << result.err;
   const std::string script = text_of(folder / "all/grade.sbatch");
+  EXPECT_NE(script.find("'grade' '--student' '--profile' '"), std::string::npos) << script;
   EXPECT_NE(script.find("--array=0-1 "), std::string::npos) << script;
   EXPECT_NE(script.find("it'\\''s.zip'\n"), std::string::npos) << script;
   EXPECT_NE(script.find("\"${submissions[$SLURM_ARRAY_TASK_ID]}\""), std::string::npos) << script;

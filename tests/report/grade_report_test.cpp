@@ -63,10 +63,19 @@ TEST(GradeReport, EveryLostPoint_HasASentence) {
   EXPECT_EQ(lost[0].pictures.size(), 1u);
   EXPECT_EQ(lost[1].sentence,
             "9x9 i32: took 2.00 times as long as the reference (4.00 ms against 2.00 ms): 3 of 10 points for "
-            "speed.");
+            "speed, which are in proportion to the correct cases.");
   EXPECT_EQ(lost[2].sentence,
             "8x8 i32: not graded, machine too noisy: the reference's own times differ by 40.0 %.");
   EXPECT_TRUE(lost[2].not_graded);
+}
+
+TEST(GradeReport, WrongCaseThatIsTimed_LosesItsPointsForSpeedToo) {
+  GradedPart part = sample().parts[0];
+  part.cases = {
+      {.name = "1x1 i32", .of = 5, .problem = "wrong", .pictures = {}, .time = GradedTime{.of = 10}}};
+  const std::vector<LostPoints> lost = lost_points(part);
+  ASSERT_EQ(lost.size(), 2u);
+  EXPECT_EQ(lost[1].sentence, "1x1 i32: not timed, because a result is wrong: 0 of 10 points for speed.");
 }
 
 TEST(GradeReport, FormatPoints_OneDecimalAtMost) {

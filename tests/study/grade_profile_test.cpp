@@ -28,6 +28,7 @@ task = "max"
 weight = 30
 speed = 0.25
 reference = "parallel"
+cuda_reference = "cuda"
 threads = 2
 cases = ["10x10 i32", "1x1 f32"]
 timed = ["10x10 i32"]
@@ -72,6 +73,7 @@ TEST(GradeProfile, AllKeys_AreRead) {
   EXPECT_EQ(part.weight, 30);
   EXPECT_EQ(part.speed, 0.25);
   EXPECT_EQ(part.reference, Version::parallel);
+  EXPECT_EQ(part.cuda_reference, Version::cuda);
   EXPECT_EQ(part.threads, 2);
   EXPECT_EQ(part.cases, (std::vector<std::string>{"10x10 i32", "1x1 f32"}));
   EXPECT_EQ(part.timed, std::vector<std::string>{"10x10 i32"});
@@ -114,19 +116,21 @@ TEST(GradeProfile, WrongValue_NamesLineAndKey) {
       {"speed = 0.25", "speed = 2", "[profile] p.toml:18: part.speed: expected a number from 0 to 1, got 2"},
       {"\"parallel\"", "\"cuda\"",
        "[profile] p.toml:19: part.reference: expected one of reference, simd, parallel, got 'cuda'"},
+      {"cuda_reference = \"cuda\"", "cuda_reference = \"simd\"",
+       "[profile] p.toml:20: part.cuda_reference: expected one of cuda-simple, cuda, got 'simd'"},
       {"threads = 2", "threads = -1",
-       "[profile] p.toml:20: part.threads: expected a whole number from 0 to 4096, got -1"},
+       "[profile] p.toml:21: part.threads: expected a whole number from 0 to 4096, got -1"},
       {"[\"10x10 i32\", \"1x1 f32\"]", "[]",
-       "[profile] p.toml:21: part.cases: expected at least one case, got none"},
+       "[profile] p.toml:22: part.cases: expected at least one case, got none"},
       {"[\"10x10 i32\", \"1x1 f32\"]", "\"10x10 i32\"",
-       "[profile] p.toml:21: part.cases: expected a list of texts, got 10x10 i32"},
-      {"\"1x1 f32\"]", "\"10x10 i32\"]", "[profile] p.toml:21: part.cases: '10x10 i32' is there twice"},
+       "[profile] p.toml:22: part.cases: expected a list of texts, got 10x10 i32"},
+      {"\"1x1 f32\"]", "\"10x10 i32\"]", "[profile] p.toml:22: part.cases: '10x10 i32' is there twice"},
       {"timed = [\"10x10 i32\"]", "timed = [\"9x9 i32\"]",
-       "[profile] p.toml:22: part.timed: expected some of the part's cases, got '9x9 i32'"},
+       "[profile] p.toml:23: part.timed: expected some of the part's cases, got '9x9 i32'"},
       {"forbidden = [\"sleep\"]", "forbidden = [1]",
-       "[profile] p.toml:23: part.forbidden: expected texts, got 1"},
+       "[profile] p.toml:24: part.forbidden: expected texts, got 1"},
       {"launch = [\"<<<1, 1024>>>\"]", "launch = 5",
-       "[profile] p.toml:24: part.launch: expected a list of texts, got 5"},
+       "[profile] p.toml:25: part.launch: expected a list of texts, got 5"},
       {"[curve]\n", "curve = 1\n[c]\n", "[profile] p.toml:4: curve: expected a table, got 1"},
   };
   for (const auto& one : wrong) EXPECT_EQ(problem(with(one.old_text, one.new_text)), one.error);

@@ -97,6 +97,16 @@ TEST(Submission, ArchiveWithPathsThatLeaveIt_IsRefused) {
             "[submission] a.zip: 'a b.cpp' is not a name for a file");
 }
 
+TEST(Submission, ArchiveWithImpossibleNames_IsRefused) {
+  EXPECT_EQ(zip_problem({{.name = "a.c", .contents = "x"},
+                         {.name = "a.c-b", .contents = "x"},
+                         {.name = "a.c/b", .contents = "x"}}),
+            "[submission] a.zip: 'a.c' is a file and a folder");
+  EXPECT_NE(
+      zip_problem({{.name = std::string(300, 'a') + ".c", .contents = "x"}}).find("is not a name for a file"),
+      std::string::npos);
+}
+
 TEST(Submission, Links_AreRefused) {
   constexpr std::uint32_t unix_link = 0120777;
   EXPECT_EQ(zip_problem({{.name = "max.cpp", .contents = "/etc/passwd", .mode = unix_link}}),

@@ -253,6 +253,21 @@ TEST(Grade, ForbiddenIdentifier_CostsThePart) {
             "max.cu has no launch <<<rows, columns>>>, which the rules of this part ask for.");
 }
 
+TEST(Grade, Environment_HasTheThreadsAndNothingOfTheTeacher) {
+  GradeProfile profile = one_part_profile("workers", "\"cpus\"", "");
+  profile.parts[0].threads = 3;
+  ASSERT_EQ(setenv("TANDEM_TEST_SECRET", "password", 1), 0);
+  const GradeReport report = grade_text_file("workers.py", R"(
+import os
+def workers(requested, slurm, cpus, out):
+    raise RuntimeError(f"{os.environ.get('TANDEM_TEST_SECRET')} {os.environ['OPENBLAS_NUM_THREADS']}")
+)",
+                                             profile);
+  unsetenv("TANDEM_TEST_SECRET");
+  EXPECT_NE(report.parts[0].cases[0].problem.find("RuntimeError: None 3"), std::string::npos)
+      << report.parts[0].cases[0].problem;
+}
+
 TEST(Grade, TimesOutEverywhere_EndsInTime) {
   GradeProfile profile = one_part_profile("max", "\"2x2 i32\", \"3x3 i32\", \"4x4 i32\", \"5x5 i32\"", "");
   profile.limits.call_seconds = 0.5;

@@ -29,16 +29,18 @@ struct Window {
   std::int64_t y = 0, x = 0, height = 0, width = 0;
 };
 
-// Around an element, inside the array.
+// Around an element, inside the array. A narrow array gets a short window, so that elements can be
+// recognized.
 Window window_at(const Values& values, std::size_t element) {
-  const auto place = [](std::int64_t center, std::int64_t size) {
-    return std::clamp<std::int64_t>(center - picture_side / 2, 0,
-                                    std::max<std::int64_t>(size - picture_side, 0));
+  constexpr std::int64_t max_aspect = 4;
+  const std::int64_t height = std::min({picture_side, values.rows, max_aspect * values.columns});
+  const std::int64_t width = std::min({picture_side, values.columns, max_aspect * values.rows});
+  const auto place = [](std::int64_t center, std::int64_t length, std::int64_t size) {
+    return std::clamp<std::int64_t>(center - length / 2, 0, size - length);
   };
   const std::int64_t y = static_cast<std::int64_t>(element) / values.columns;
   const std::int64_t x = static_cast<std::int64_t>(element) % values.columns;
-  return {place(y, values.rows), place(x, values.columns), std::min(picture_side, values.rows),
-          std::min(picture_side, values.columns)};
+  return {place(y, height, values.rows), place(x, width, values.columns), height, width};
 }
 
 using Color = std::array<double, 3>;
@@ -108,7 +110,10 @@ std::vector<GradePicture> pictures_of(const Values& values, std::size_t worst, d
   }));
   all.push_back(picture("difference", window,
                         [&](std::int64_t y, std::int64_t x) { return error_color(values.index(y, x)); }));
-  if (place.empty()) return all;
+  constexpr std::int64_t max_whole_aspect = 10;  // a line of points would show nothing
+  if (place.empty() ||
+      std::max(values.rows, values.columns) > max_whole_aspect * std::min(values.rows, values.columns))
+    return all;
   // The whole array: a point is wrong when an element in its field is.
   const Window whole{0, 0, std::min(values.rows, 4 * picture_side),
                      std::min(values.columns, 4 * picture_side)};

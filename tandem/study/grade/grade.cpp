@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <random>
 
@@ -40,6 +41,31 @@ GradeReport empty_report(const GradeProfile& profile) {
                             .task = grade_tasks().get(part.task).summary,
                             .of = part.weight});
   return report;
+}
+
+// Nothing of the teacher's but where programs and libraries are, and how many threads libraries may use: one
+// that uses more than the reference would be measured by how busy the machine is.
+std::vector<std::string> graded_environment(int threads) {
+  std::vector<std::string> all{"HOME=/nonexistent", "LANG=C.UTF-8", "PYTHONDONTWRITEBYTECODE=1"};
+  for (const char* const name : {"PATH", "LD_LIBRARY_PATH"})
+    if (const char* const value = std::getenv(name)) all.push_back(fmt::format("{}={}", name, value));
+  for (const char* const library : {"OMP", "OPENBLAS", "MKL", "NUMBA"})
+    all.push_back(fmt::format("{}_NUM_THREADS={}", library, threads));
+  return all;
+}
+
+// The devices of NVIDIA's driver, and what its library reads.
+void allow_gpus(SandboxOptions& sandbox) {
+  std::error_code none;
+  bool found = false;
+  for (const fs::directory_entry& entry : fs::directory_iterator("/dev", none))
+    if (entry.path().filename().string().starts_with("nvidia")) {
+      sandbox.writable.push_back(entry.path().string());
+      found = true;
+    }
+  if (found)
+    for (const char* const path : {"/proc/driver", "/proc/devices", "/proc/modules", "/proc/self", "/sys"})
+      sandbox.readable.emplace_back(path);
 }
 
 class Grader {
@@ -96,6 +122,7 @@ class Grader {
       if (!timed) continue;
       timed_cases.push_back(graded.cases.size() - 1);
       times.push_back(run.speed.value_or(SpeedResult{}));
+      if (run.on_gpu) graded.reference = name_of(part.cuda_reference);
     }
     set_points(part, counts, times, timed_cases, graded);
   }
@@ -181,6 +208,7 @@ class Grader {
       for (const fs::path& path : {python, fs::canonical(python)})  // a virtual environment, and its base
         sandbox.readable.push_back(path.parent_path().parent_path().string());
     }
+    if (plugin.is_python || plugin.source.extension() == ".cu") allow_gpus(sandbox);
     sandbox.memory_bytes = profile_.limits.memory_mb << 20;
     sandbox.file_bytes = 1 << 20;
     sandbox.cpu_seconds = static_cast<std::int64_t>(profile_.limits.seconds) * 64;  // of all its threads
@@ -197,6 +225,7 @@ class Grader {
     const GradeTask& task = grade_tasks().get(part.task);
     CaseSettings settings{.process = {.program = options_.program, .sandbox = sandbox(plugin)},
                           .reference = part.reference,
+                          .cuda_reference = part.cuda_reference,
                           .threads = threads,
                           .max_spread = profile_.curve.max_spread,
                           .time_left_s = left_s,
@@ -205,6 +234,8 @@ class Grader {
       settings.process.sandbox.allow_processes = true;
       settings.process.sandbox.writable.emplace_back("/dev/shm");
     }
+    settings.process.environment = graded_environment(threads);
+    settings.process.inherit_environment = false;
     settings.process.timeout_s = std::min(profile_.limits.call_seconds, std::max(left_s, 1.0));
     settings.process.start_timeout_s = std::clamp(left_s, 1.0, 30.0);
     return run_graded_case(plugin, file, task.make(name), timed, settings, seeds);
@@ -223,7 +254,6 @@ class Grader {
     const double correct = static_cast<double>(counts.correct) / counts.cases;
     for (std::size_t i = 0; i < timed_cases.size(); ++i) {
       const SpeedResult& speed = times[i];
-      if (speed.reference_ms == 0) continue;  // not measured, because it is wrong
       GradedTime time{.student_ms = speed.student_ms,
                       .reference_ms = speed.reference_ms,
                       .ratio = speed.ratio,

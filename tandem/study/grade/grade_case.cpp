@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "tandem/core/clock.h"
+#include "tandem/device/stream.h"
 #include "tandem/study/grade/array_difference.h"
 #include "tandem/study/measure.h"
 
@@ -13,8 +14,8 @@ namespace tandem {
 namespace {
 
 constexpr int checked_repetitions = 4;
-constexpr int timed_sets = 4;  // calls between two looks at the clock
-constexpr int min_rounds = 12, max_rounds = 80;
+constexpr int timed_sets = 4;  // calls between two looks at the clock, at most
+constexpr int min_rounds = 12, max_rounds = 2000;
 
 class CaseRunner {
  public:
@@ -43,12 +44,27 @@ class CaseRunner {
     }
   }
 
-  double run_reference(int count) const {
+  // Every set has an output of its own, as the submission's have: one that stays in the cache would be an
+  // advantage.
+  double run_reference(std::size_t count) {
+    results_.resize(count);
+    const Version version = is_cuda() ? settings_.cuda_reference : settings_.reference;
     const Stopwatch watch;
-    for (int set = 0; set < count; ++set)
-      task_case_.reference(inputs_[static_cast<std::size_t>(set)], settings_.reference);
+    for (std::size_t set = 0; set < count; ++set)
+      results_[set] = task_case_.reference(reference_inputs_[set], version);
+    if (is_cuda()) current_stream(results_[0].device()).synchronize();
     return watch.elapsed_ms();
   }
+
+  // Puts the inputs where the reference reads them.
+  void prepare_reference() {
+    reference_inputs_ = inputs_;
+    if (!is_cuda()) return;
+    for (std::vector<Tensor>& inputs : reference_inputs_)
+      for (Tensor& input : inputs) input = input.to(Device{Backend::cuda, 0});
+  }
+
+  bool is_cuda() const { return process_.is_cuda(); }
 
   // Whether all results are right; else sets the problem and its pictures.
   bool check(int count, CaseRun& result) {
@@ -102,37 +118,74 @@ class CaseRunner {
   const CaseSettings& settings_;
   HiddenSeeds& seeds_;
   std::vector<std::vector<Tensor>> inputs_;  // of every set
+  std::vector<std::vector<Tensor>> reference_inputs_;
+  std::vector<Tensor> results_;  // of the reference
   KernelProcess process_;
 };
 
-// Whether the reference's times agree well enough to stop.
+// Whether more rounds would change little.
 bool is_settled(const SpeedSample& sample, double max_spread) {
-  return speed_of(sample).spread <= max_spread / 2;
+  return spread_of(sample.reference_ms) <= max_spread / 3 && spread_of(sample.student_ms) <= max_spread / 3;
 }
 
-void measure(CaseRunner& runner, const CaseSettings& settings, CaseRun& result) {
-  const ThreadCountScope threads(settings.threads);
-  SpeedSample sample;
-  double spent_ms = 0;
-  const Stopwatch watch;
-  for (int round = 0; round < max_rounds; ++round) {
-    runner.prepare(timed_sets);
-    if (round == 0) runner.run_reference(timed_sets);  // warm up
-    double student_ms = 0, reference_ms = 0;
-    if (round % 2 == 0) reference_ms = runner.run_reference(timed_sets);
-    student_ms = runner.run(timed_sets);
-    if (round % 2 == 1) reference_ms = runner.run_reference(timed_sets);
-    result.failed_while_timed = !runner.check(timed_sets, result);
-    if (result.failed_while_timed) return;
-    sample.student_ms.push_back(student_ms / timed_sets);
-    sample.reference_ms.push_back(reference_ms / timed_sets);
-    spent_ms += student_ms + reference_ms;
-    const bool enough = round + 1 >= min_rounds && spent_ms >= settings.measured_ms;
-    if (enough && (is_settled(sample, settings.max_spread) || spent_ms >= 3 * settings.measured_ms)) break;
-    if (watch.elapsed_ms() > settings.time_left_s * 1e3) break;
+class Measurement {
+ public:
+  Measurement(CaseRunner& runner, const CaseSettings& settings) : runner_(runner), settings_(settings) {}
+
+  // Sets the speed, or the problem of a wrong result.
+  void run(CaseRun& result) {
+    const ThreadCountScope threads(settings_.threads);
+    for (int round = 0; round < max_rounds; ++round) {
+      runner_.prepare(calls_);
+      runner_.prepare_reference();
+      if (round == 0) runner_.run_reference(static_cast<std::size_t>(calls_));  // warm up
+      if (round % 2 == 0) time_reference();
+      const double student_ms = runner_.run(calls_);
+      if (round % 2 == 1) time_reference();
+      result.failed_while_timed = !runner_.check(calls_, result);
+      if (result.failed_while_timed) return;
+      sample_.student_ms.push_back(student_ms / calls_);
+      spent_ms_ += student_ms;
+      adapt();
+      if (is_done(round + 1)) break;
+    }
+    result.speed = speed_of(sample_);
   }
-  result.speed = speed_of(sample);
-}
+
+ private:
+  void time_reference() {
+    for (int i = 0; i < reference_runs_; ++i) {
+      const double ms = runner_.run_reference(static_cast<std::size_t>(calls_));
+      sample_.reference_ms.push_back(ms / calls_);
+      spent_ms_ += ms;
+    }
+  }
+
+  // Short measurements are the ones that nothing interrupts: a slow submission gets one call per look at the
+  // clock, and leaves time for more runs of the reference, whose minimum is then steadier.
+  void adapt() {
+    constexpr double long_call_ms = 1;
+    const double student_ms = sample_.student_ms.back();
+    if (student_ms > long_call_ms) calls_ = 1;
+    reference_runs_ = static_cast<int>(std::clamp(student_ms / sample_.reference_ms.back(), 1.0, 6.0));
+  }
+
+  bool is_done(int rounds) const {
+    const double elapsed_ms = watch_.elapsed_ms();
+    if (elapsed_ms > settings_.time_left_s * 1e3) return true;
+    const auto is_over = [&](double ms) { return spent_ms_ >= ms || elapsed_ms >= 2 * ms; };
+    return rounds >= min_rounds && is_over(settings_.measured_ms) &&
+           (is_settled(sample_, settings_.max_spread) || is_over(3 * settings_.measured_ms));
+  }
+
+  CaseRunner& runner_;
+  const CaseSettings& settings_;
+  SpeedSample sample_;
+  int calls_ = timed_sets;  // per look at the clock
+  int reference_runs_ = 1;  // per round
+  double spent_ms_ = 0;
+  Stopwatch watch_;
+};
 
 }  // namespace
 
@@ -148,7 +201,8 @@ CaseRun run_graded_case(const PluginFile& plugin, const std::string& file_name, 
       if (!runner.check(1, result)) return result;
     }
     measuring = true;
-    if (timed) measure(runner, settings, result);
+    result.on_gpu = runner.is_cuda();
+    if (timed) Measurement(runner, settings).run(result);
   } catch (const PluginFailure& failure) {
     result.problem = fmt::format("{} {}", file_name, failure.what());
     result.failed_while_timed = measuring;

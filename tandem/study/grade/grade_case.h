@@ -33,11 +33,13 @@ struct CaseRun {
   std::vector<GradePicture> pictures;
   bool failed_while_timed = false;
   std::optional<SpeedResult> speed;  // of a timed case that is correct
+  bool on_gpu = false;               // timed against the CUDA reference
 };
 
 struct CaseSettings {
   KernelProcessOptions process;
   Version reference = Version::parallel;
+  Version cuda_reference = Version::cuda_simple;
   int threads = 1;
   double max_spread = 0.15;   // above it, more rounds are measured
   double time_left_s = 60;    // bounds the measurement

@@ -159,6 +159,16 @@ void read_limits(GradeLimits& limits, const TomlTable& document, const TomlTable
   reader.done();
 }
 
+Version read_version(TableReader& reader, const std::string& key, Version otherwise,
+                     const std::vector<std::string>& known) {
+  const TomlEntry* const entry = reader.find(key);
+  if (!entry) return otherwise;
+  const std::string& name = reader.text(*entry, "a version");
+  if (std::ranges::find(known, name) == known.end())
+    reader.refuse(*entry, "expected one of {}, got '{}'", fmt::join(known, ", "), name);
+  return parse_version(name);
+}
+
 void read_speed(GradePart& part, TableReader& reader, const GradeTask& task) {
   part.threads = static_cast<int>(reader.whole("threads", part.threads, 0, 4096));
   const TomlEntry* const timed = reader.find("timed");
@@ -167,13 +177,8 @@ void read_speed(GradePart& part, TableReader& reader, const GradeTask& task) {
   for (const std::string& name : part.timed)
     if (std::ranges::find(part.cases, name) == part.cases.end())
       reader.refuse(*timed, "expected some of the part's cases, got '{}'", name);
-  if (const TomlEntry* const reference = reader.find("reference")) {
-    const std::string& name = reader.text(*reference, "a version");
-    constexpr const char* known[] = {"reference", "simd", "parallel"};
-    if (std::ranges::find(known, name) == std::end(known))
-      reader.refuse(*reference, "expected one of reference, simd, parallel, got '{}'", name);
-    part.reference = parse_version(name);
-  }
+  part.reference = read_version(reader, "reference", part.reference, {"reference", "simd", "parallel"});
+  part.cuda_reference = read_version(reader, "cuda_reference", part.cuda_reference, {"cuda-simple", "cuda"});
   if (timed && !task.can_be_timed) reader.refuse(*timed, "the task {} is not timed", task.name);
   check(part.timed.empty() == (part.speed == 0),
         "[profile] part {}: expected timed cases and points for speed, or none of both, got {} cases and a "

@@ -25,13 +25,14 @@ struct GradePart {
   std::string title;  // of its section in the page
   std::string task;   // what is computed, a row of grade_tasks()
   double weight = 0;
-  double speed = 0;                       // the share of the weight
-  Version reference = Version::parallel;  // whose time is the measure
-  int threads = 1;                        // of the submission and the reference; 0: all CPUs
-  std::vector<std::string> cases;         // such as "1000x1000 i32"
-  std::vector<std::string> timed;         // some of the cases
-  std::vector<std::string> forbidden;     // identifiers that its source may not contain
-  std::vector<std::string> launch;        // a CUDA source must have one of these launches: "<<<1, 1024>>>"
+  double speed = 0;                               // the share of the weight
+  Version reference = Version::parallel;          // whose time is the measure
+  Version cuda_reference = Version::cuda_simple;  // of a submission whose arrays are on the GPU
+  int threads = 1;                                // of the submission and the reference; 0: all CPUs
+  std::vector<std::string> cases;                 // such as "1000x1000 i32"
+  std::vector<std::string> timed;                 // some of the cases
+  std::vector<std::string> forbidden;             // identifiers that its source may not contain
+  std::vector<std::string> launch;  // a CUDA source must have one of these launches: "<<<1, 1024>>>"
 };
 
 struct GradeProfile {

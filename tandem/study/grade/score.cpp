@@ -12,20 +12,25 @@ double SpeedCurve::share(double ratio) const {
   return std::clamp(std::log(zero / ratio) / std::log(zero / full), 0.0, 1.0);
 }
 
+double spread_of(const std::vector<double>& times) {
+  expect(!times.empty());
+  constexpr std::size_t groups = 4;
+  std::vector<double> minima(times.begin(),
+                             times.begin() + static_cast<std::ptrdiff_t>(std::min(groups, times.size())));
+  for (std::size_t i = minima.size(); i < times.size(); ++i)
+    minima[i % groups] = std::min(minima[i % groups], times[i]);
+  const auto [low, high] = std::minmax_element(minima.begin(), minima.end());
+  return (*high - *low) / *low;
+}
+
 SpeedResult speed_of(const SpeedSample& sample) {
   expect(!sample.student_ms.empty() && !sample.reference_ms.empty());
-  constexpr std::size_t blocks = 4;
-  const std::vector<double>& all = sample.reference_ms;
-  const std::size_t count = std::min(blocks, all.size());
-  std::vector<double> minima;
-  for (std::size_t i = 0; i < count; ++i)
-    minima.push_back(
-        *std::min_element(all.begin() + static_cast<std::ptrdiff_t>(i * all.size() / count),
-                          all.begin() + static_cast<std::ptrdiff_t>((i + 1) * all.size() / count)));
-  const auto [low, high] = std::minmax_element(minima.begin(), minima.end());
-  const double student = *std::min_element(sample.student_ms.begin(), sample.student_ms.end());
-  return {
-      .student_ms = student, .reference_ms = *low, .ratio = student / *low, .spread = (*high - *low) / *low};
+  const double student = std::ranges::min(sample.student_ms),
+               reference = std::ranges::min(sample.reference_ms);
+  return {.student_ms = student,
+          .reference_ms = reference,
+          .ratio = student / reference,
+          .spread = spread_of(sample.reference_ms)};
 }
 
 PartPoints part_points(double weight, double speed_share, const SpeedCurve& curve, const PartCounts& counts,

@@ -30,10 +30,13 @@ struct SpeedResult {
   double spread = 0;  // of the reference
 };
 
+// How sure the minimum of some times is: every fourth time is in one of four groups, and this is the
+// difference between the largest and the smallest of the groups' minima, relative to the smallest.
+double spread_of(const std::vector<double>& times);
+
 // The ratio of the fastest runs. Another process can only add time, and it adds to some runs and not to
-// others, so the minimum of many short runs is the statistic that a busy machine changes least. The spread
-// says whether that worked: the rounds are cut into blocks, and it is the difference between the largest and
-// the smallest of the blocks' minima, relative to the smallest. Needs a time of each.
+// others, so the minimum of many short runs is the statistic that a busy machine changes least. Needs a time
+// of each.
 SpeedResult speed_of(const SpeedSample& sample);
 
 // Points of a part.

@@ -72,7 +72,11 @@ std::string entry_path(std::string path, const std::string& archive) {
   const fs::path parts(path);
   check(std::ranges::find(parts, fs::path("..")) == parts.end(),
         "[submission] {}: '{}' leads out of the archive", archive, shown);
-  check(shown == path && !path.empty(), "[submission] {}: '{}' is not a name for a file", archive, shown);
+  constexpr std::size_t max_name_bytes = 200;
+  const bool is_name = shown == path && !path.empty() && std::ranges::all_of(parts, [](const fs::path& part) {
+                         return part.string().size() <= max_name_bytes;
+                       });
+  check(is_name, "[submission] {}: '{}' is not a name for a file", archive, shorten(shown, 80));
   return parts.lexically_normal().generic_string();
 }
 
@@ -128,6 +132,11 @@ Contents read_contents_or_fail(const fs::path& path) {
   else
     fail("[submission] {}: expected a folder, a .zip file or a source file ({})", path.string(),
          fmt::join(source_endings, ", "));
+  for (const auto& [file, bytes] : contents) {
+    const auto inside = contents.lower_bound(file + "/");
+    check(inside == contents.end() || !inside->first.starts_with(file + "/"),
+          "[submission] {}: '{}' is a file and a folder", path.filename().string(), file);
+  }
   check(std::ranges::any_of(contents, [](const auto& file) { return is_source(file.first); }),
         "[submission] {}: is empty: expected a source file ({})", path.filename().string(),
         fmt::join(source_endings, ", "));
@@ -139,6 +148,8 @@ Contents read_contents(const fs::path& path) {
     return read_contents_or_fail(path);
   } catch (const Error& error) {  // also of the archive
     throw SubmissionError(error.what());
+  } catch (const fs::filesystem_error& error) {
+    throw SubmissionError(fmt::format("[submission] {}: {}", path.string(), error.code().message()));
   }
 }
 

@@ -30,7 +30,7 @@ struct TaskCase {
   // for every repetition in order; it may remember earlier ones.
   std::function<std::string(std::span<const Tensor> inputs, std::span<const Tensor> outputs)> check;
   // The computation that is timed for comparison; null for tasks that are not timed.
-  std::function<void(std::span<const Tensor> inputs, Version version)> reference;
+  std::function<Tensor(std::span<const Tensor> inputs, Version version)> reference;
 };
 
 // For a task whose interface is more than one function. The text follows the submission's source.

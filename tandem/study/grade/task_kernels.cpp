@@ -44,7 +44,7 @@ TaskCase make_max_case(const std::string& name) {
   made.expected = [](std::span<const Tensor> in) {
     return std::vector{maximum(in[0], in[1], Version::parallel)};
   };
-  made.reference = [](std::span<const Tensor> in, Version version) { maximum(in[0], in[1], version); };
+  made.reference = [](std::span<const Tensor> in, Version version) { return maximum(in[0], in[1], version); };
   return made;
 }
 
@@ -64,7 +64,7 @@ TaskCase make_xxt_case(const std::string& name) {
   made.expected = [](std::span<const Tensor> in) {
     return std::vector{xxt(cast(in[0], DType::f64), Version::parallel)};
   };
-  made.reference = [](std::span<const Tensor> in, Version version) { xxt(in[0], version); };
+  made.reference = [](std::span<const Tensor> in, Version version) { return xxt(in[0], version); };
   return made;
 }
 
@@ -86,7 +86,9 @@ TaskCase make_correlation_case(const std::string& name) {
   made.expected = [](std::span<const Tensor> in) {
     return std::vector{correlate(cast(in[0], DType::f64), cast(in[1], DType::f64), Version::parallel)};
   };
-  made.reference = [](std::span<const Tensor> in, Version version) { correlate(in[0], in[1], version); };
+  made.reference = [](std::span<const Tensor> in, Version version) {
+    return correlate(in[0], in[1], version);
+  };
   return made;
 }
 

@@ -71,7 +71,10 @@ class KernelProcess::State {
     const Descriptor inputs = memory_.open_inputs();
     const std::vector<int> fds{page_memory_.fd(), inputs.get(), memory_.outputs_fd(), channel_.requests_fd(),
                                channel_.replies_fd()};
-    channel_.start(host_words(plugin, options, fds), fds, options.environment);
+    std::vector<std::string> environment = options.environment;
+    if (options.inherit_environment)
+      for (std::string& variable : detail::plugin_environment()) environment.push_back(std::move(variable));
+    channel_.start(host_words(plugin, options, fds), fds, std::move(environment));
     channel_.wait_for_reply(options.start_timeout_s);
     check_loaded();
     is_cuda_ = page().is_cuda != 0;

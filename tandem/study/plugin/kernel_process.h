@@ -37,7 +37,8 @@ std::string plugin_phrase(std::string_view text);
 
 struct KernelProcessOptions {
   std::string program;                        // that runs plugins; empty: this program
-  std::vector<std::string> environment = {};  // "NAME=value", besides that of this process
+  std::vector<std::string> environment = {};  // "NAME=value", for the process
+  bool inherit_environment = true;            // besides that of this process
   SandboxOptions sandbox = {};                // memory_bytes has no effect on CUDA plugins
   double timeout_s = 20;                      // of one run()
   double start_timeout_s = 60;                // of loading: Python packages take seconds

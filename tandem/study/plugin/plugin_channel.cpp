@@ -21,7 +21,12 @@ namespace {
 
 constexpr std::size_t max_error_text = 8192;
 
-// Variables that would make a plugin's threads or libraries differ from what the call asks for.
+pollfd to_read(int fd) {
+  return {.fd = fd, .events = POLLIN, .revents = 0};
+}
+
+}  // namespace
+
 std::vector<std::string> plugin_environment() {
   constexpr std::string_view dropped[] = {
       "LD_PRELOAD=",      "OMP_NUM_THREADS=", "OMP_PROC_BIND=",          "OMP_PLACES=",
@@ -34,12 +39,6 @@ std::vector<std::string> plugin_environment() {
   }
   return all;
 }
-
-pollfd to_read(int fd) {
-  return {.fd = fd, .events = POLLIN, .revents = 0};
-}
-
-}  // namespace
 
 PluginChannel::Pipe::Pipe() {
   int fds[2] = {-1, -1};
@@ -57,13 +56,11 @@ PluginChannel::~PluginChannel() {
 }
 
 void PluginChannel::start(const std::vector<std::string>& words, std::vector<int> fds,
-                          const std::vector<std::string>& environment) {
-  std::vector<std::string> variables = plugin_environment();
-  variables.insert(variables.end(), environment.begin(), environment.end());
+                          std::vector<std::string> environment) {
   const WideAffinity affinity;
   process_ = ChildProcess(
       words[0], words,
-      {.fds = std::move(fds), .environment = std::move(variables), .error_fd = errors_.write.get()});
+      {.fds = std::move(fds), .environment = std::move(environment), .error_fd = errors_.write.get()});
   // The process has its own copies. The reading end of the requests stays open here: writing to a pipe
   // without a reader would end this process.
   replies_.write.reset();

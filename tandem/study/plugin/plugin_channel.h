@@ -9,6 +9,10 @@
 
 namespace tandem::detail {
 
+// The environment of this process without the variables that would make a plugin's threads or libraries
+// differ from what the call asks for.
+std::vector<std::string> plugin_environment();
+
 class PluginChannel {
  public:
   // The process has not been started.
@@ -21,10 +25,9 @@ class PluginChannel {
   int requests_fd() const { return requests_.read.get(); }
   int replies_fd() const { return replies_.write.get(); }
 
-  // Starts `words`, a program and its arguments, which inherits the descriptors; `environment` is added to
-  // that of this process.
+  // Starts `words`, a program and its arguments, which inherits the descriptors.
   void start(const std::vector<std::string>& words, std::vector<int> fds,
-             const std::vector<std::string>& environment);
+             std::vector<std::string> environment);
 
   // Lets the process run, asks, waits for the reply and, if asked to, stops it. Returns the milliseconds from
   // the request to the reply. Throws PluginFailure when there is none.
