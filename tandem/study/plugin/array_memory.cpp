@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -54,6 +55,8 @@ ArrayMemory::ArrayMemory(const KernelFormat& format) : format_(format) {
                          "choose smaller cases");
   outputs_ = SharedMemory(static_cast<std::int64_t>(output_layout_.bytes()), "the outputs of a plugin",
                           "choose smaller cases");
+  for (const SharedMemory* memory : {&inputs_, &outputs_})  // where the kernel has them for shared memory
+    ::madvise(memory->data(), memory->size(), MADV_HUGEPAGE);
   std::memset(outputs_.data(), static_cast<int>(guard_byte), outputs_.size());
 }
 
