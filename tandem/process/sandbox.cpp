@@ -22,6 +22,7 @@
 #include <csignal>
 #include <cstddef>
 #include <initializer_list>
+#include <limits>
 #include <string_view>
 
 #include "tandem/core/check.h"
@@ -39,6 +40,23 @@ void set_limit(decltype(RLIMIT_AS) resource, std::int64_t value, std::string_vie
   limit.rlim_max = std::min(static_cast<rlim_t>(value), limit.rlim_max);
   limit.rlim_cur = limit.rlim_max;
   check(setrlimit(resource, &limit) == 0, "[sandbox] cannot limit {}: {}", what, errno_message(errno));
+}
+
+// ---- descriptors ----
+
+void close_range(int first, int last) {
+  if (first > last || syscall(SYS_close_range, first, last, 0) == 0) return;
+  for (int fd = first; fd <= std::min(last, 1 << 16); ++fd) ::close(fd);  // before Linux 5.9
+}
+
+void close_other_descriptors(std::vector<int> kept) {
+  std::ranges::sort(kept);
+  int first = 3;
+  for (const int fd : kept) {
+    close_range(first, fd - 1);
+    first = std::max(first, fd + 1);
+  }
+  close_range(first, std::numeric_limits<int>::max());
 }
 
 // ---- files: Landlock, which any user may use ----
@@ -262,6 +280,7 @@ std::vector<std::string> SandboxOptions::to_words() const {
   if (!allow_files) words.emplace_back("no-files");
   for (const std::string& path : readable) words.push_back("read=" + path);
   for (const std::string& path : writable) words.push_back("write=" + path);
+  for (const int fd : descriptors) words.push_back(fmt::format("fd={}", fd));
   for (const NumberWord& word : number_words)
     if (this->*word.member > 0) words.push_back(fmt::format("{}={}", word.name, this->*word.member));
   return words;
@@ -273,33 +292,32 @@ SandboxOptions SandboxOptions::parse(const std::vector<std::string>& words) {
     const std::size_t equals = std::min(word.find('='), word.size());
     const std::string name = word.substr(0, equals);
     const std::string value = word.substr(std::min(equals + 1, word.size()));
-    bool known = true;
-    if (word == "allow-processes") {
+    std::int64_t number = 0;
+    const char* end = value.data() + value.size();
+    const auto [rest, error] = std::from_chars(value.data(), end, number);
+    const bool is_number = error == std::errc() && rest == end && number > 0;
+    const auto* limit = std::ranges::find(number_words, name, &NumberWord::name);
+    if (word == "allow-processes")
       options.allow_processes = true;
-    } else if (word == "no-files") {
+    else if (word == "no-files")
       options.allow_files = false;
-    } else if (name == "read") {
+    else if (name == "read")
       options.readable.push_back(value);
-    } else if (name == "write") {
+    else if (name == "write")
       options.writable.push_back(value);
-    } else {
-      known = false;
-      for (const NumberWord& number : number_words)
-        if (number.name == name) {
-          std::int64_t parsed = 0;
-          const char* end = value.data() + value.size();
-          const auto [rest, error] = std::from_chars(value.data(), end, parsed);
-          known = error == std::errc() && rest == end && parsed > 0;
-          options.*number.member = parsed;
-        }
-    }
-    check(known, "[sandbox] expected an option of the sandbox, got '{}'", word);
+    else if (name == "fd" && is_number)
+      options.descriptors.push_back(static_cast<int>(number));
+    else if (limit != std::end(number_words) && is_number)
+      options.*limit->member = number;
+    else
+      fail("[sandbox] expected an option of the sandbox, got '{}'", word);
   }
   return options;
 }
 
 void enter_sandbox(const SandboxOptions& options) {
   const pid_t parent = ::getppid();
+  close_other_descriptors(options.descriptors);
   set_limit(RLIMIT_AS, options.memory_bytes, "memory");
   set_limit(RLIMIT_FSIZE, options.file_bytes, "the size of files");
   set_limit(RLIMIT_CPU, options.cpu_seconds, "CPU time");

@@ -16,6 +16,7 @@ struct SandboxOptions {
   bool allow_files = true;
   std::vector<std::string> readable;  // files and folders, also for executing
   std::vector<std::string> writable;  // folders
+  std::vector<int> descriptors;       // kept open besides 0, 1 and 2; all others are closed
   std::int64_t memory_bytes = 0;      // of address space; 0: no limit
   std::int64_t file_bytes = 0;        // maximum size of a file; 0: no limit
   std::int64_t cpu_seconds = 0;       // 0: no limit

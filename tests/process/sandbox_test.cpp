@@ -13,6 +13,7 @@ TEST(Sandbox, Words_GiveTheSameOptions) {
                                .allow_files = false,
                                .readable = {"/usr", "/a b"},
                                .writable = {"/tmp/x=y"},
+                               .descriptors = {5, 9},
                                .memory_bytes = 1 << 20,
                                .file_bytes = 5,
                                .cpu_seconds = 7,
@@ -23,6 +24,7 @@ TEST(Sandbox, Words_GiveTheSameOptions) {
   EXPECT_FALSE(parsed.allow_files);
   EXPECT_EQ(parsed.readable, options.readable);
   EXPECT_EQ(parsed.writable, options.writable);
+  EXPECT_EQ(parsed.descriptors, options.descriptors);
   EXPECT_EQ(parsed.memory_bytes, 1 << 20);
   EXPECT_EQ(parsed.file_bytes, 5);
   EXPECT_EQ(parsed.cpu_seconds, 7);
@@ -31,7 +33,7 @@ TEST(Sandbox, Words_GiveTheSameOptions) {
 }
 
 TEST(Sandbox, UnknownWords_AreRefused) {
-  for (const char* word : {"", "memory", "memory=", "memory=-1", "memory=x", "memory=1x", "rad=/usr"})
+  for (const char* word : {"", "memory", "memory=", "memory=-1", "memory=x", "memory=1x", "rad=/usr", "fd=x"})
     EXPECT_EQ(error_text([&] { SandboxOptions::parse({word}); }),
               std::string("[sandbox] expected an option of the sandbox, got '") + word + "'");
 }

@@ -1,6 +1,7 @@
 // Plugins in their own process: correct ones in C and Python, and one for every way to misbehave.
 #include "tandem/study/plugin/kernel_process.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/syscall.h>
@@ -108,6 +109,12 @@ int tandem_late(const TandemCall* call) {
   static pthread_t thread;
   copy = *call;
   return pthread_create(&thread, 0, late, &copy);
+}
+int tandem_descriptors(const TandemCall* call) {  // page, inputs, outputs, requests, replies
+  int count = 0;
+  for (int fd = 3; fd < 1024; ++fd) count += fcntl(fd, F_GETFD) >= 0;
+  *(int32_t*)call->outputs[0].data = count;
+  return 0;
 }
 int tandem_shrink(const TandemCall* call) {  // would end the other side at its next access
   for (int fd = 3; fd < 64; ++fd) if (ftruncate(fd, 0) == 0) return 1;
@@ -271,6 +278,16 @@ TEST(KernelProcess, Flood_IsRead) {
 TEST(KernelProcess, OtherProcesses_AreOutOfReach) {
   for (const char* function : {"kill_parent", "read_parent", "network", "leave_group", "shrink"})
     EXPECT_EQ(Trial(function).result(), doubled) << function;
+}
+
+TEST(KernelProcess, OnlyItsOwnDescriptors_AreInherited) {
+  const ScratchFolder folder;
+  const int leaked = ::open((folder.path() / "open").c_str(), O_CREAT | O_RDWR, 0600);  // without O_CLOEXEC
+  const int high = ::fcntl(leaked, F_DUPFD, 100);
+  const int count = Trial("descriptors").result()[0];
+  ::close(leaked);
+  ::close(high);
+  EXPECT_EQ(count, 5);
 }
 
 TEST(KernelProcess, ForkedProcess_IsKilledWithIt) {

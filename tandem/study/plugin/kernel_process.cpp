@@ -29,6 +29,7 @@ std::vector<std::string> host_words(const PluginFile& plugin, const KernelProces
                                     const std::vector<int>& fds) {
   SandboxOptions sandbox = options.sandbox;
   sandbox.readable.push_back(plugin.library.string());
+  sandbox.descriptors = fds;
   std::vector<std::string> limits = sandbox.to_words(), host;
   for (const int fd : fds) host.push_back(std::to_string(fd));
   host.push_back(plugin.library.string());
