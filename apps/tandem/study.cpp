@@ -53,8 +53,9 @@ PluginFile prepare(const std::string& source, const StudyOptions& options) {
     return std::ranges::any_of(all_versions, [&](Version version) { return name_of(version) == name; }) ||
            std::ranges::any_of(options.plugins, [&](const PluginFile& other) { return other.name == name; });
   };
-  const std::string stem = plugin.name;
-  for (int i = 2; is_taken(plugin.name); ++i) plugin.name = fmt::format("{}-{}", stem, i);
+  if (is_taken(plugin.name)) plugin.name = plugin.source.filename().string();  // kernels.cu beside kernels.cpp
+  const std::string name = plugin.name;
+  for (int i = 2; is_taken(plugin.name); ++i) plugin.name = fmt::format("{}-{}", name, i);
   return plugin;
 }
 

@@ -71,7 +71,7 @@ footer h2{font-size:16px;color:var(--ink);margin-top:18px}
 .made{display:grid;grid-template-columns:max-content 1fr;gap:2px 16px;margin:0}.made dt{font-weight:600}
 .made dd{margin:0;overflow-wrap:anywhere}
 .versions{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,320px),1fr));gap:4px 24px;margin:0 0 20px;font-size:15px}
-.versions div{display:flex;gap:10px}.versions dt{font-weight:600;white-space:nowrap}.versions dd{margin:0;color:var(--soft)}
+.versions div{display:flex;gap:10px}.versions dt{font-weight:600;white-space:nowrap}.versions dd{margin:0;color:var(--soft);min-width:0;overflow-wrap:anywhere}
 @media screen and (max-width:600px){main,header,footer{padding-left:14px;padding-right:14px}header{padding-top:24px}
 h1{font-size:26px}h2{font-size:21px}.facts{grid-template-columns:repeat(auto-fill,minmax(140px,1fr));gap:10px 16px;padding:14px}
 figure{padding:12px 10px 8px}.findings{padding:12px 14px 12px 30px}table{font-size:13.5px}th,td{padding-left:9px;padding-right:9px}}

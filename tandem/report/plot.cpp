@@ -152,9 +152,11 @@ std::string plot_style() {
 .plot .plot-bar:hover,.plot .plot-mark:hover{stroke:currentColor;stroke-width:1.5}
 .c0{--c:#74829a}.c1{--c:#2f7bd9}.c2{--c:#c77700}.c3{--c:#1d9a6c}
 .c4{--c:#8a60d0}.c5{--c:#d6504e}.c6{--c:#0f8ea1}.c7{--c:#cf5f9f}
+.c8{--c:#6f7d1d}.c9{--c:#8f5a34}.c10{--c:#3949ab}.c11{--c:#4f9a3d}.c12{--c:#a0307a}.c13{--c:#3f6470}
 @media screen and (prefers-color-scheme:dark){
 .c0{--c:#8b97ab}.c1{--c:#5c9df0}.c2{--c:#eab04f}.c3{--c:#3fbd8b}
-.c4{--c:#a988e8}.c5{--c:#ea7371}.c6{--c:#45bfd1}.c7{--c:#e085ba}}
+.c4{--c:#a988e8}.c5{--c:#ea7371}.c6{--c:#45bfd1}.c7{--c:#e085ba}
+.c8{--c:#b9c65a}.c9{--c:#cf9a73}.c10{--c:#8c9bf0}.c11{--c:#8ccf7a}.c12{--c:#d977b8}.c13{--c:#9cc0cc}}
 )";
 }
 

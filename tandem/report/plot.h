@@ -57,8 +57,8 @@ std::string svg(const Plot& plot, double width = wide_plot);
 // The style sheet (CSS) of all plots, light and dark.
 std::string plot_style();
 
-// The number of colors in plot_style(); further series reuse them. Class "c0" … "c7" sets the CSS variable
+// The number of colors in plot_style(); further series reuse them. Class "c0" … "c13" sets the CSS variable
 // --c.
-inline constexpr int palette_size = 8;
+inline constexpr int palette_size = 14;
 
 }  // namespace tandem

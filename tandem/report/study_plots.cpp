@@ -82,13 +82,15 @@ Plot bar_plot(const std::vector<StudyRow>& rows, const std::vector<CaseRows>& ca
   return plot;
 }
 
-// Compares the last version that has copies (the tuned CUDA kernel), with and without them, with the last
-// version that has none (the tuned CPU code).
+// Compares the last version of Tandem that has copies (the tuned CUDA kernel), with and without them, with the
+// last one that has none (the tuned CPU code). Versions of others follow Tandem's.
 Plot copies_plot(const std::vector<StudyRow>& rows, const std::vector<CaseRows>& cases) {
   Plot plot;
   plot.kind = PlotKind::bars;
   for (const CaseRows& group : cases) plot.categories.push_back(group.case_name);
-  const std::vector<std::string> versions = versions_of(rows);
+  std::vector<std::string> versions = versions_of(rows);
+  if (const auto cuda = std::ranges::find(versions, "cuda"); cuda != versions.end())
+    versions.erase(cuda + 1, versions.end());
   std::optional<Series> cpu_series;
   for (int i = static_cast<int>(versions.size()) - 1; i >= 0; --i) {
     const std::string& version = versions[i];

@@ -351,5 +351,23 @@ TEST(Axis, LogTicks_AreDecadesOr125) {
   EXPECT_NEAR(log_axis(1, 100, 6).position(10), 0.5, 1e-12);
 }
 
+// Versions of others come after Tandem's own, some with copies.
+TEST(StudyPlots, CopiesOfOtherLibraries_DoNotReplaceOurs) {
+  const auto row = [](const std::string& version, std::optional<double> with_copies) {
+    return StudyRow{.case_name = "case",
+                    .version = version,
+                    .device = with_copies ? "cuda:0" : "cpu",
+                    .figures = {{"median_ms", 1}, {"with_copies_ms", with_copies}}};
+  };
+  const std::vector<Plot> plots =
+      standard_plots({row("parallel", {}), row("cuda", 3), row("PyTorch", {}), row("CuPy", 4)}, 2);
+  const auto copies = std::ranges::find_if(
+      plots, [](const Plot& plot) { return plot.title.starts_with("Cost of the copies"); });
+  ASSERT_NE(copies, plots.end());
+  EXPECT_EQ(copies->title, "Cost of the copies: cuda");
+  ASSERT_EQ(copies->series.size(), 3u);
+  EXPECT_EQ(copies->series[0].name, "parallel");
+}
+
 }  // namespace
 }  // namespace tandem
