@@ -64,7 +64,7 @@ int tandem_say(const TandemCall* call) { (void)call; fprintf(stderr, "first\nno 
 int tandem_behind(const TandemCall* call) { ((int32_t*)call->outputs[0].data)[4] = 1; return twice(call); }
 int tandem_before(const TandemCall* call) { ((int32_t*)call->outputs[0].data)[-1] = 1; return twice(call); }
 int tandem_far(const TandemCall* call) { ((char*)call->outputs[0].data)[1 << 30] = 1; return twice(call); }
-int tandem_input(const TandemCall* call) { *(int32_t*)call->inputs[0].data = 1; return twice(call); }
+int tandem_input(const TandemCall* call) { *(int32_t*)call->inputs[0].data = 99; return twice(call); }
 int tandem_unprotect(const TandemCall* call) {
   char* page = (char*)((uintptr_t)call->inputs[0].data & ~4095ul);
   if (mprotect(page, 4096, PROT_READ | PROT_WRITE) != 0) return 9;
@@ -215,6 +215,23 @@ TEST(KernelProcess, Sets_AreSeparate) {
               process.run(unknown, 1);
             }),
             "[plugin] expected a set below 3, got 3");
+}
+
+KernelProcessOptions with_huge_pages() {
+  KernelProcessOptions huge = options;
+  huge.huge_pages = true;
+  return huge;
+}
+
+TEST(KernelProcess, HugePages_HaveTheSameArraysAndGuards) {
+  Trial run("twice", with_huge_pages());
+  EXPECT_EQ(run.result(), doubled);
+  EXPECT_EQ(run.result(), doubled);
+  EXPECT_EQ(failure_of("behind", with_huge_pages()), "wrote outside of its outputs");
+  EXPECT_EQ(failure_of("before", with_huge_pages()), "wrote outside of its outputs");
+  EXPECT_EQ(failure_of("input", with_huge_pages()), "changed its inputs");
+  EXPECT_EQ(failure_of("crash", with_huge_pages()), "was ended by signal 11");
+  EXPECT_NE(Trial("late", with_huge_pages()).result(), doubled);
 }
 
 TEST(KernelProcess, UntouchedOutput_IsPoison) {
@@ -407,6 +424,7 @@ TEST_F(PythonPlugin, FilledOutput_AndReturnedArray_AreTheSame) {
   const PluginFile returns = python("def twice(x):\n    return 2 * x\n");
   EXPECT_EQ(Trial("twice", options, fills).result(), doubled);
   EXPECT_EQ(Trial("twice", options, returns).result(), doubled);
+  EXPECT_EQ(Trial("twice", with_huge_pages(), fills).result(), doubled);
 }
 
 TEST_F(PythonPlugin, ThreadsAndPrepare_AreUsed) {
@@ -438,6 +456,8 @@ TEST_F(PythonPlugin, NotImplemented_IsUnsupportedCase) {
 TEST_F(PythonPlugin, Input_CannotBeWritten) {
   const PluginFile file = python("def twice(x, out):\n    x[0, 0] = 1\n");
   EXPECT_EQ(error_text([&] { Trial("twice", options, file).result(); }),
+            "ended with status 1: ValueError: assignment destination is read-only");
+  EXPECT_EQ(error_text([&] { Trial("twice", with_huge_pages(), file).result(); }),
             "ended with status 1: ValueError: assignment destination is read-only");
 }
 

@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "tandem/core/check.h"
+#include "tandem/study/plugin/kernel_process.h"
 
 namespace tandem::detail {
 namespace {
@@ -81,40 +82,64 @@ void ArrayMemory::describe(PluginPage& page) const {
   for (int set = 0; set < format_.sets; ++set) {
     for (int i = 0; i < input_count(); ++i) add(input_format(i), input_offset(set, i));
     for (int i = 0; i < output_count(); ++i)
-      add(output_format(i), gpu_ ? gpu_offset(output_offset(set, i)) : output_offset(set, i));
+      add(output_format(i), is_remote() ? remote_offset(output_offset(set, i)) : output_offset(set, i));
   }
 }
 
 void ArrayMemory::move_to_gpu(PluginPage& page) {
-  gpu_.emplace(input_layout_.bytes() + output_layout_.bytes(), plugin_gpu);
-  gpu_->write(gpu_offset(0), outputs_.bytes());
+  gpu_.emplace(bytes(), plugin_gpu);
+  gpu_->write(remote_offset(0), outputs_.bytes());
   page.buffer = gpu_->handle();
   describe(page);
+}
+
+void ArrayMemory::move_to_process(const ProcessMemory& memory, PluginPage& page) {
+  if (!memory.write(remote_offset(0), outputs_.bytes())) {
+    page.private_address = 0;
+    return;
+  }
+  process_ = memory;
+  describe(page);
+}
+
+void ArrayMemory::write_remote(std::size_t offset, std::span<const std::byte> values) {
+  if (gpu_)
+    gpu_->write(offset, values);
+  else if (!process_->write(offset, values))
+    throw PluginFailure("has no memory for its arrays any more");
+}
+
+void ArrayMemory::read_remote(std::size_t offset, std::span<std::byte> values) const {
+  if (gpu_)
+    gpu_->read(offset, values);
+  else if (!process_->read(offset, values))
+    throw PluginFailure("has no memory for its arrays any more");
 }
 
 void ArrayMemory::set_input(int set, int index, std::span<const std::byte> values) {
   expect(values.size() == input_format(index).bytes());
   std::memcpy(inputs_.data() + input_offset(set, index), values.data(), values.size());
-  if (gpu_) gpu_->write(input_offset(set, index), values);
+  if (is_remote()) write_remote(input_offset(set, index), values);
 }
 
 void ArrayMemory::poison_outputs(int set) {
   for (int i = 0; i < output_count(); ++i) {
     std::byte* memory = outputs_.data() + output_offset(set, i);
     fill_poison(output_format(i), memory);
-    if (gpu_) gpu_->write(gpu_offset(output_offset(set, i)), {memory, output_format(i).bytes()});
+    if (is_remote()) write_remote(remote_offset(output_offset(set, i)), {memory, output_format(i).bytes()});
   }
 }
 
 void ArrayMemory::fetch_outputs(std::span<const int> sets) {
-  if (!gpu_) return;
+  if (!is_remote()) return;
   std::vector<int> distinct(sets.begin(), sets.end());
   std::ranges::sort(distinct);
   distinct.erase(std::ranges::unique(distinct).begin(), distinct.end());
   for (const int set : distinct)
     for (int i = 0; i < output_count(); ++i) {
       const std::size_t offset = output_offset(set, i) - guard_bytes;
-      gpu_->read(gpu_offset(offset), {outputs_.data() + offset, output_format(i).bytes() + 2 * guard_bytes});
+      read_remote(remote_offset(offset),
+                  {outputs_.data() + offset, output_format(i).bytes() + 2 * guard_bytes});
     }
 }
 
@@ -132,7 +157,7 @@ const char* ArrayMemory::damage(int set) {
     if (!is_guard(memory - guard_bytes) || !is_guard(memory + output_format(i).bytes()))
       return "wrote outside of its outputs";
   }
-  return gpu_ && inputs_changed(set) ? "changed its inputs" : "";
+  return is_remote() && inputs_changed(set) ? "changed its inputs" : "";
 }
 
 std::size_t ArrayMemory::input_offset(int set, int i) const {
@@ -143,11 +168,11 @@ std::size_t ArrayMemory::output_offset(int set, int i) const {
   return output_offsets_.at(static_cast<std::size_t>(set * output_count() + i));
 }
 
-// Device memory has no write protection.
+// Only shared memory is write-protected.
 bool ArrayMemory::inputs_changed(int set) {
   for (int i = 0; i < input_count(); ++i) {
     std::vector<std::byte> now(input_format(i).bytes());
-    gpu_->read(input_offset(set, i), now);
+    read_remote(input_offset(set, i), now);
     if (!std::equal(now.begin(), now.end(), inputs_.data() + input_offset(set, i))) return true;
   }
   return false;

@@ -1,6 +1,7 @@
 // ArrayMemory: the inputs and outputs of a plugin, in memory that its process maps, too. Inputs are mapped
 // without write access there; outputs have guards around them. For a CUDA plugin they are in device memory
-// that both processes have opened, and the shared memory holds this side's copies.
+// that both processes have opened, or, if asked for, in huge pages of the plugin's process; the shared memory
+// then holds this side's copies.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +11,7 @@
 
 #include "tandem/device/shared_buffer.h"
 #include "tandem/process/descriptor.h"
+#include "tandem/process/process_memory.h"
 #include "tandem/process/shared_memory.h"
 #include "tandem/study/plugin/kernel_format.h"
 #include "tandem/study/plugin/protocol.h"
@@ -28,10 +30,14 @@ class ArrayMemory {
   void describe(PluginPage& page) const;
   // Moves the arrays to the GPU. Throws Error when its memory does not suffice.
   void move_to_gpu(PluginPage& page);
+  // The bytes that the arrays take in the memory of the plugin's process.
+  std::size_t bytes() const { return input_layout_.bytes() + output_layout_.bytes(); }
+  // Moves them there. Where the kernel does not allow it they stay in shared memory, and the page says so.
+  void move_to_process(const ProcessMemory& memory, PluginPage& page);
 
   void set_input(int set, int index, std::span<const std::byte> values);
   void poison_outputs(int set);
-  // CUDA: copies the outputs of these sets to this side. After run(), before output().
+  // Copies the outputs of these sets to this side if they are elsewhere. After run(), before output().
   void fetch_outputs(std::span<const int> sets);
   std::vector<std::byte> output(int set, int index) const;
   // What is wrong: "wrote outside of its outputs", "changed its inputs"; empty when nothing is.
@@ -56,8 +62,11 @@ class ArrayMemory {
   const ArrayFormat& output_format(int i) const { return format_.outputs.at(static_cast<std::size_t>(i)); }
   std::size_t input_offset(int set, int i) const;
   std::size_t output_offset(int set, int i) const;
-  // The position on the GPU, where outputs follow all inputs.
-  std::size_t gpu_offset(std::size_t output_offset) const { return input_layout_.bytes() + output_offset; }
+  // The position elsewhere, where outputs follow all inputs.
+  std::size_t remote_offset(std::size_t output_offset) const { return input_layout_.bytes() + output_offset; }
+  bool is_remote() const { return gpu_ || process_; }
+  void write_remote(std::size_t offset, std::span<const std::byte> values);
+  void read_remote(std::size_t offset, std::span<std::byte> values) const;
   bool inputs_changed(int set);
 
   KernelFormat format_;
@@ -65,6 +74,7 @@ class ArrayMemory {
   std::vector<std::size_t> input_offsets_, output_offsets_;
   SharedMemory inputs_, outputs_;
   std::optional<SharedBuffer> gpu_;
+  std::optional<ProcessMemory> process_;
 };
 
 }  // namespace tandem::detail

@@ -68,6 +68,7 @@ class KernelProcess::State {
           "[plugin] expected a function name of up to {} letters, got '{}'", detail::max_function_name,
           format.function);
     memory_.describe(page());
+    if (options.huge_pages) page().private_bytes = static_cast<std::int64_t>(memory_.bytes());
     format.function.copy(page().function, detail::max_function_name);
     const Descriptor inputs = memory_.open_inputs();
     const std::vector<int> fds{page_memory_.fd(), inputs.get(), memory_.outputs_fd(), channel_.requests_fd(),
@@ -79,6 +80,8 @@ class KernelProcess::State {
     channel_.wait_for_reply(options.start_timeout_s);
     check_loaded();
     is_cuda_ = page().is_cuda != 0;
+    if (!is_cuda_ && options.huge_pages && page().private_address != 0)
+      memory_.move_to_process(ProcessMemory(channel_.pid(), page().private_address), page());
     if (!is_cuda_) return;
     if (cuda_device_count() == 0)
       throw PluginFailure("needs a CUDA GPU, and there is none that can be used here");
@@ -100,7 +103,7 @@ class KernelProcess::State {
     const double elapsed_ms = channel_.ask(timeout_s_, after == AfterRun::stop);
     if (const std::int32_t result = page().result; result != 0)
       throw UnsupportedCase(fmt::format("returned {}: it does not support this case", result));
-    memory_.fetch_outputs(sets);
+    if (after == AfterRun::stop) memory_.fetch_outputs(sets);
     return elapsed_ms;
   }
 

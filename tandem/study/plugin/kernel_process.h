@@ -40,8 +40,9 @@ struct KernelProcessOptions {
   std::vector<std::string> environment = {};  // "NAME=value", for the process
   bool inherit_environment = true;            // besides that of this process
   SandboxOptions sandbox = {};                // memory_bytes has no effect on CUDA plugins
-  double timeout_s = 20;                      // of one run()
-  double start_timeout_s = 60;                // of loading: Python packages take seconds
+  bool huge_pages = false;      // arrays in memory of the process, where they may be written to; not for CUDA
+  double timeout_s = 20;        // of one run()
+  double start_timeout_s = 60;  // of loading: Python packages take seconds
 };
 
 class KernelProcess {

@@ -21,6 +21,7 @@ class PluginChannel {
   PluginChannel(const PluginChannel&) = delete;
   PluginChannel& operator=(const PluginChannel&) = delete;
 
+  pid_t pid() const { return process_.pid(); }
   // Descriptors for the process: where it reads requests and writes replies.
   int requests_fd() const { return requests_.read.get(); }
   int replies_fd() const { return replies_.write.get(); }

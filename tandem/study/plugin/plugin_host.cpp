@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,6 +28,7 @@ namespace tandem {
 namespace {
 
 using Kernel = int (*)(const TandemCall* call);
+constexpr std::uint64_t huge_page = std::uint64_t{2} << 20;
 
 // Waits for a byte; false at the end of the pipe.
 bool read_byte(int fd) {
@@ -86,6 +88,7 @@ class Host {
     try {
       loaded_ = load_plugin(library, page_.function);
       page_.is_cuda = loaded_.is_cuda;
+      page_.private_address = loaded_.is_cuda ? 0 : allocate(page_.private_bytes);
       page_.is_loaded = 1;
     } catch (const std::exception& error) {
       page_.is_loaded = dynamic_cast<const MissingFunction*>(&error) ? 2 : 0;
@@ -106,6 +109,16 @@ class Host {
   }
 
  private:
+  // Memory in huge pages, which is not freed: the process ends with it. 0 when there is none.
+  static std::uint64_t allocate(std::int64_t bytes) {
+    if (bytes <= 0) return 0;
+    const std::size_t size = static_cast<std::size_t>(bytes) + huge_page;
+    void* memory = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return 0;
+    ::madvise(memory, size, MADV_HUGEPAGE);
+    return (reinterpret_cast<std::uint64_t>(memory) + huge_page - 1) / huge_page * huge_page;
+  }
+
   // The arrays as the plugin gets them, made at the first request: the page is complete then.
   void make_calls() {
     if (loaded_.is_cuda) opened_ = std::make_unique<OpenedBuffer>(page_.buffer, Device{Backend::cuda, 0});
@@ -120,6 +133,7 @@ class Host {
       for (int i = 0; i < per_set; ++i) {
         const detail::SharedArray& array = page_.arrays[set * per_set + i];
         std::byte* memory = opened_                 ? opened_->data()
+                            : page_.private_address ? reinterpret_cast<std::byte*>(page_.private_address)
                             : i < page_.input_count ? inputs_.data()
                                                     : outputs_.data();
         arrays_.push_back({memory + array.offset, array.rows, array.columns, array.channels, array.type, 0});

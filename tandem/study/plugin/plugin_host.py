@@ -12,9 +12,10 @@ import mmap
 import os
 import sys
 
-PAGE_HEAD = [("input_count", "<i4"), ("output_count", "<i4"), ("sets", "<i4"), ("function", "S64"), ("is_loaded", "<i4"), ("is_cuda", "<i4"),
+PAGE_HEAD = [("private_bytes", "<i8"), ("private_address", "<u8"), ("input_count", "<i4"), ("output_count", "<i4"), ("sets", "<i4"), ("function", "S64"), ("is_loaded", "<i4"), ("is_cuda", "<i4"),
              ("message", "S512"), ("buffer", "V64"), ("threads", "<i4"), ("call_count", "<i4"), ("result", "<i4"), ("calls", "<i4", 4096)]
 ARRAY = [("offset", "<i8"), ("rows", "<i8"), ("columns", "<i8"), ("channels", "<i8"), ("type", "<i4"), ("reserved", "<i4")]
+HUGE_PAGE = 2 << 20
 TYPES = {0: "<f4", 1: "<f8", 3: "|u1", 4: "<i4", 5: "<i8"}
 
 
@@ -79,6 +80,13 @@ class Host:
             self.head["is_loaded"] = 2
             raise LookupError(f"has no function {name}")
         self.head["is_cuda"] = getattr(self.module, "device", "cpu") == "cuda"
+        self.private = None
+        if not self.head["is_cuda"][0] and self.head["private_bytes"][0] > 0:
+            self.private = mmap.mmap(-1, int(self.head["private_bytes"][0]) + HUGE_PAGE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+            self.private.madvise(mmap.MADV_HUGEPAGE)
+            address = ctypes.addressof(ctypes.c_char.from_buffer(self.private))
+            self.private_start = -address % HUGE_PAGE
+            self.head["private_address"] = address + self.private_start
         self.head["is_loaded"] = 1
 
     def array(self, index, is_input):
@@ -87,7 +95,11 @@ class Host:
         if self.cuda:
             return CudaArray(self.base + offset, shape, TYPES[kind])
         memory = self.inputs if is_input else self.outputs
-        return self.np.frombuffer(memory, TYPES[kind], rows * columns * channels, offset).reshape(shape)
+        if self.private and self.head["private_address"][0]:
+            memory, offset = self.private, offset + self.private_start
+        array = self.np.frombuffer(memory, TYPES[kind], rows * columns * channels, offset).reshape(shape)
+        array.flags.writeable = not is_input
+        return array
 
     def make_calls(self):
         """The arguments of every set. The page is complete at the first request."""
@@ -135,7 +147,7 @@ def main():
         host = Host(np, page, inputs, outputs, sys.argv[6])
     except LookupError as error:
         memory = mmap.mmap(page, 0)
-        start = 12 + 64 + 8
+        start = 16 + 12 + 64 + 8
         message = str(error.args[0]).encode()[:500]
         memory[start:start + len(message)] = message
         os.write(replies, b"\0")

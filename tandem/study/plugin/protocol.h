@@ -26,6 +26,10 @@ struct SharedArray {
 inline constexpr int max_shared_arrays = 2048, max_calls = 4096, max_function_name = 63, max_message = 511;
 
 struct PluginPage {
+  // Memory of the plugin's process, in huge pages, which shared memory rarely has: how much of it is asked
+  // for, and where it is. 0: the arrays are in shared memory.
+  std::int64_t private_bytes = 0;
+  std::uint64_t private_address = 0;
   // Set at the start.
   std::int32_t input_count = 0;
   std::int32_t output_count = 0;
