@@ -9,7 +9,7 @@
 namespace tandem {
 
 struct SandboxOptions {
-  // Process groups: kills the children it may have started together with it. False: fork() fails.
+  // Whether it may start processes, which stay in its process group. False: fork() fails.
   bool allow_processes = false;
   // False: no file can be opened except below the paths that follow, where the kernel has Landlock; as root,
   // the process also becomes a user without rights.

@@ -45,9 +45,9 @@ TEST(Submission, Folder_IsCopied) {
 
 TEST(Submission, Archive_IsUnpackedWithoutTheFolderAroundEverything) {
   const TempFolder folder;
-  write(folder / "bob.zip", zip({{.name = "work/", .contents = ""},
-                                 {.name = "work/max.py", .contents = "def max(): pass", .deflated = true},
-                                 {.name = "__MACOSX/work/._max.py", .contents = "x"}}));
+  write(folder / "bob.zip", zip({{.name = "homework/", .contents = ""},
+                                 {.name = "homework/max.py", .contents = "def max(): pass", .deflated = true},
+                                 {.name = "__MACOSX/homework/._max.py", .contents = "x"}}));
   const Submission submission = open_submission(folder / "bob.zip");
   EXPECT_EQ(submission.name, "bob");
   EXPECT_EQ(submission.files, std::vector<std::string>{"max.py"});

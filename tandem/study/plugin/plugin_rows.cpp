@@ -37,7 +37,7 @@ Tensor to_tensor(const std::vector<std::byte>& bytes, const Tensor& like) {
 }
 
 // A request lasts at least this long, by several calls if need be: waking the other process and its threads
-// is part of the measured time. It takes 10 to 50 microseconds, or milliseconds when the CPUs are busy.
+// is part of the measured time, and takes milliseconds when the CPUs are busy.
 constexpr double min_request_ms = 20;
 constexpr int max_calls_per_request = 2000, calibration_calls = 4;
 
