@@ -1,4 +1,4 @@
-// Plugins in their own process: correct ones in C and Python, and one for every way to misbehave.
+// Plugins in their own process: a correct one, and one for every way to misbehave.
 #include "tandem/study/plugin/kernel_process.h"
 
 #include <fcntl.h>
@@ -8,17 +8,13 @@
 #include <unistd.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <numeric>
 
-#include "tandem/core/write_file.h"
 #include "tandem/files/scratch_folder.h"
 #include "tandem/process/descriptor.h"
-#include "tandem/study/plugin/python.h"
 #include "tests/core/error_text.h"
+#include "tests/study/plugin_trial.h"
 
 namespace tandem {
 namespace {
@@ -130,60 +126,22 @@ int tandem_forge(const TandemCall* call) { (void)call; forge_replies(1); for (;;
 int tandem_forge_more(const TandemCall* call) { (void)call; forge_replies(2); for (;;) pause(); }
 )";
 
-PluginFile compile(const std::string& text, const std::string& name) {
-  static const ScratchFolder folder;
-  const fs::path path = folder.path() / name;
-  write_file("test", path, text);
-  return prepare_plugin(path);
-}
-
 const PluginFile& plugin() {
   static const PluginFile compiled = compile(functions, "functions.c");
   return compiled;
 }
 
-KernelFormat four_numbers(const std::string& function) {
-  const ArrayFormat array{.dtype = DType::i32, .rows = 2, .columns = 2};
-  return {.function = function, .inputs = {array}, .outputs = {array}};
-}
-
-const KernelProcessOptions options{
-    .program = TANDEM_PROGRAM, .sandbox = {.allow_processes = true}, .timeout_s = 20};
-
-std::vector<std::int32_t> to_numbers(const std::vector<std::byte>& bytes) {
-  std::vector<std::int32_t> numbers(bytes.size() / sizeof(std::int32_t));
-  std::memcpy(numbers.data(), bytes.data(), bytes.size());
-  return numbers;
-}
-
-// Runs the function on 1, 2, 3, 4.
-class Trial {
+// Of the functions above.
+class Trial : public PluginTrial {
  public:
-  explicit Trial(const std::string& function, const KernelProcessOptions& given = options,
+  explicit Trial(const std::string& function, const KernelProcessOptions& given = plugin_options,
                  const PluginFile& file = plugin())
-      : process_(file, four_numbers(function), given) {
-    const std::int32_t values[] = {1, 2, 3, 4};
-    process_.set_input(0, 0, std::as_bytes(std::span(values)));
-    process_.poison_outputs(0);
-  }
-  std::vector<std::int32_t> result(int threads = 1) {
-    const int sets[] = {0};
-    process_.run(sets, threads);
-    process_.check_memory(0);
-    return to_numbers(process_.output(0, 0));
-  }
-  KernelProcess& process() { return process_; }
-
- private:
-  KernelProcess process_;
+      : PluginTrial(file, function, given) {}
 };
 
-std::string failure_of(const std::string& function, const KernelProcessOptions& given = options) {
+std::string failure_of(const std::string& function, const KernelProcessOptions& given = plugin_options) {
   return error_text([&] { Trial(function, given).result(); });
 }
-
-using Numbers = std::vector<std::int32_t>;
-const Numbers doubled{2, 4, 6, 8};
 
 TEST(KernelProcess, Function_GetsInputsAndFillsOutputs) {
   Trial run("twice");
@@ -199,7 +157,7 @@ TEST(KernelProcess, Threads_ArePassed) {
 TEST(KernelProcess, Sets_AreSeparate) {
   KernelFormat format = four_numbers("twice");
   format.sets = 3;
-  KernelProcess process(plugin(), format, options);
+  KernelProcess process(plugin(), format, plugin_options);
   for (int set = 0; set < 3; ++set) {
     const Numbers values(4, set + 10);
     process.set_input(set, 0, std::as_bytes(std::span(values)));
@@ -217,12 +175,6 @@ TEST(KernelProcess, Sets_AreSeparate) {
             "[plugin] expected a set below 3, got 3");
 }
 
-KernelProcessOptions with_huge_pages() {
-  KernelProcessOptions huge = options;
-  huge.huge_pages = true;
-  return huge;
-}
-
 TEST(KernelProcess, HugePages_HaveTheSameArraysAndGuards) {
   Trial run("twice", with_huge_pages());
   EXPECT_EQ(run.result(), doubled);
@@ -236,7 +188,7 @@ TEST(KernelProcess, HugePages_HaveTheSameArraysAndGuards) {
 
 TEST(KernelProcess, UntouchedOutput_IsPoison) {
   const ArrayFormat array{.dtype = DType::f64, .rows = 1, .columns = 3};
-  KernelProcess process(plugin(), {.function = "nothing", .inputs = {}, .outputs = {array}}, options);
+  KernelProcess process(plugin(), {.function = "nothing", .inputs = {}, .outputs = {array}}, plugin_options);
   process.poison_outputs(0);
   const int sets[] = {0};
   process.run(sets, 1);
@@ -264,7 +216,7 @@ TEST(KernelProcess, Crash_IsNamed) {
 }
 
 TEST(KernelProcess, Hang_EndsAtTheTimeout) {
-  KernelProcessOptions soon = options;
+  KernelProcessOptions soon = plugin_options;
   soon.timeout_s = 0.2;
   EXPECT_EQ(failure_of("hang", soon), "took longer than 0.2 s");
 }
@@ -321,7 +273,7 @@ TEST(KernelProcess, ForkedProcess_IsKilledWithIt) {
 }
 
 TEST(KernelProcess, Fork_FailsWhereItIsNotAllowed) {
-  KernelProcessOptions strict = options;
+  KernelProcessOptions strict = plugin_options;
   strict.sandbox.allow_processes = false;
   EXPECT_EQ(Trial("fork", strict).result(), doubled);
   EXPECT_EQ(Trial("kill_parent", strict).result(), doubled);
@@ -332,7 +284,7 @@ TEST(KernelProcess, LateResult_IsNotThere) {
 }
 
 TEST(KernelProcess, ForgedReply_HasNoResult) {
-  KernelProcessOptions soon = options;
+  KernelProcessOptions soon = plugin_options;
   soon.timeout_s = 0.2;
   Trial run("forge", soon);
   EXPECT_NE(run.result(), doubled);
@@ -360,12 +312,12 @@ int tandem_open(const TandemCall* call) {
                                   "open.c");
   fs::permissions(file.folder->path(),
                   fs::perms::owner_all | fs::perms::others_read | fs::perms::others_exec);
-  KernelProcessOptions strict = options;
+  KernelProcessOptions strict = plugin_options;
   strict.sandbox = {.allow_files = false, .readable = system_paths(), .memory_bytes = std::int64_t{4} << 30};
   if (!missing_protections(strict.sandbox).empty() && ::geteuid() == 0)
     GTEST_SKIP() << "this kernel has no Landlock";
   EXPECT_EQ(Trial("open", strict, file).result(), (Numbers{0, 0, 0, 1}));
-  EXPECT_EQ(Trial("open", options, file).result(), (Numbers{1, 1, 1, 1}));
+  EXPECT_EQ(Trial("open", plugin_options, file).result(), (Numbers{1, 1, 1, 1}));
 }
 
 // The program has Tandem's versions and exports them, for plugins with models.
@@ -376,131 +328,25 @@ TEST(KernelProcess, CallOfTandem_IsRefused) {
       "extern \"C\" int tandem_plugin_version(void) { return TANDEM_PLUGIN_VERSION; }\n"
       "extern \"C\" int tandem_twice(const TandemCall*) { return tandem::usable_cpus() < 0; }\n",
       "borrowed.cpp");
-  EXPECT_EQ(error_text([&] { Trial("twice", options, borrowed); }),
+  EXPECT_EQ(error_text([&] { Trial("twice", plugin_options, borrowed); }),
             "uses functions of Tandem; a kernel may not");
 }
 
 TEST(KernelProcess, OtherVersion_IsRefused) {
   const PluginFile old = compile("int tandem_plugin_version(void) { return 99; }", "old.c");
-  EXPECT_EQ(error_text([&] { Trial("twice", options, old); }),
+  EXPECT_EQ(error_text([&] { Trial("twice", plugin_options, old); }),
             "was made for version 99 of the plugin interface, this is version 1");
   const PluginFile none = compile("int x;", "none.c");
-  EXPECT_EQ(error_text([&] { Trial("twice", options, none); }), "has no function tandem_plugin_version");
+  EXPECT_EQ(error_text([&] { Trial("twice", plugin_options, none); }),
+            "has no function tandem_plugin_version");
 }
 
 TEST(KernelProcess, HugeArrays_AreRefusedBeforeAllocation) {
   const ArrayFormat array{.dtype = DType::f64, .rows = 1 << 24, .columns = 1 << 20};
   const std::string text = error_text([&] {
-    KernelProcess(plugin(), {.function = "twice", .inputs = {array}, .outputs = {array}}, options);
+    KernelProcess(plugin(), {.function = "twice", .inputs = {array}, .outputs = {array}}, plugin_options);
   });
   EXPECT_TRUE(text.starts_with("[shared memory] the inputs of a plugin needs")) << text;
-}
-
-// ---- Python ----
-
-bool has_python() {
-  try {
-    python_host_command();
-    return true;
-  } catch (const Error&) {
-    return false;
-  }
-}
-
-class PythonPlugin : public testing::Test {
- protected:
-  void SetUp() override {
-    if (!has_python()) GTEST_SKIP() << "there is no Python with NumPy here";
-  }
-
-  static PluginFile python(const std::string& text) {
-    static int count = 0;
-    return compile(text, "plugin" + std::to_string(++count) + ".py");
-  }
-};
-
-TEST_F(PythonPlugin, FilledOutput_AndReturnedArray_AreTheSame) {
-  const PluginFile fills = python("def twice(x, out):\n    out[...] = 2 * x\n");
-  const PluginFile returns = python("def twice(x):\n    return 2 * x\n");
-  EXPECT_EQ(Trial("twice", options, fills).result(), doubled);
-  EXPECT_EQ(Trial("twice", options, returns).result(), doubled);
-  EXPECT_EQ(Trial("twice", with_huge_pages(), fills).result(), doubled);
-}
-
-TEST_F(PythonPlugin, ThreadsAndPrepare_AreUsed) {
-  const PluginFile file = python(
-      "def prepare(array):\n    return [array]\n"
-      "def twice(x, out, threads):\n    out[0][...] = threads * x[0]\n");
-  EXPECT_EQ(Trial("twice", options, file).result(2), doubled);
-}
-
-TEST_F(PythonPlugin, Exception_IsNamed) {
-  const PluginFile file = python("def twice(x, out):\n    raise ValueError('wrong shape')\n");
-  EXPECT_EQ(error_text([&] { Trial("twice", options, file).result(); }),
-            "ended with status 1: ValueError: wrong shape");
-}
-
-TEST_F(PythonPlugin, MissingModule_AndMissingFunction_AreNamed) {
-  const PluginFile module = python("import no_such_module\n");
-  EXPECT_EQ(error_text([&] { Trial("twice", options, module); }),
-            "ended with status 1: ModuleNotFoundError: No module named 'no_such_module'");
-  const PluginFile empty = python("");
-  EXPECT_THROW(Trial("twice", options, empty), UnsupportedCase);
-}
-
-TEST_F(PythonPlugin, NotImplemented_IsUnsupportedCase) {
-  const PluginFile file = python("def twice(x, out):\n    return NotImplemented\n");
-  EXPECT_THROW(Trial("twice", options, file).result(), UnsupportedCase);
-}
-
-TEST_F(PythonPlugin, Input_CannotBeWritten) {
-  const PluginFile file = python("def twice(x, out):\n    x[0, 0] = 1\n");
-  EXPECT_EQ(error_text([&] { Trial("twice", options, file).result(); }),
-            "ended with status 1: ValueError: assignment destination is read-only");
-  EXPECT_EQ(error_text([&] { Trial("twice", with_huge_pages(), file).result(); }),
-            "ended with status 1: ValueError: assignment destination is read-only");
-}
-
-// ---- files ----
-
-TEST(PreparePlugin, WrongFiles_AreRefused) {
-  EXPECT_EQ(error_text([] { prepare_plugin("/no/such/mine.cpp"); }),
-            "[plugin] expected a file, got '/no/such/mine.cpp'");
-  const ScratchFolder folder;
-  write_file("test", folder.path() / "mine.rs", "");
-  const std::string path = (folder.path() / "mine.rs").string();
-  EXPECT_EQ(error_text([&] { prepare_plugin(path); }),
-            "[plugin] expected a file of type .so, .c, .cpp, .cu or .py, got '" + path + "'");
-}
-
-TEST(PreparePlugin, CompilerError_IsOneLine) {
-  const std::string text = error_text([] { compile("int x = y;\n", "broken.c"); });
-  EXPECT_NE(text.find("broken.c cannot be compiled: "), std::string::npos) << text;
-  EXPECT_NE(text.find("error"), std::string::npos) << text;
-  EXPECT_EQ(text.find('\n'), std::string::npos) << text;
-}
-
-TEST(PreparePlugin, MissingCompiler_IsNamed) {
-  ::setenv("CC", "no-such-compiler", 1);
-  const std::string text = error_text([] { compile("int x;\n", "fine.c"); });
-  ::unsetenv("CC");
-  EXPECT_NE(text.find("fine.c cannot be compiled: no-such-compiler is not installed"), std::string::npos)
-      << text;
-}
-
-TEST(PreparePlugin, SandboxedCompiler_ReadsNoOtherFiles) {
-  const ScratchFolder folder, secret;
-  write_file("test", secret.path() / "secret.h", "int secret;\n");
-  write_file("test", folder.path() / "mine.c",
-             "#include \"" + (secret.path() / "secret.h").string() + "\"\n");
-  write_file("test", folder.path() / "honest.c", "int x;\n");
-  for (const auto& each : {folder.path(), secret.path()}) fs::permissions(each, fs::perms(0755));
-  const CompileOptions sandboxed{.sandboxed = true, .program = TANDEM_PROGRAM};
-  EXPECT_NO_THROW(prepare_plugin(folder.path() / "honest.c", sandboxed));
-  if (!missing_protections({.allow_files = false}).empty() && ::geteuid() == 0) GTEST_SKIP() << "no Landlock";
-  EXPECT_NE(
-      error_text([&] { prepare_plugin(folder.path() / "mine.c", sandboxed); }).find("Permission denied"),
-      std::string::npos);
 }
 
 }  // namespace

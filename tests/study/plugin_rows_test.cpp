@@ -11,9 +11,8 @@
 #include "tandem/report/json.h"
 #include "tandem/report/study_text.h"
 #include "tandem/study/plugin/peers.h"
-#include "tandem/study/plugin/python.h"
 #include "tandem/study/studies.h"
-#include "tests/core/error_text.h"
+#include "tests/study/plugin_trial.h"
 
 namespace tandem {
 namespace {
@@ -45,15 +44,6 @@ void expect_measured(const StudyRow& row) {
   EXPECT_GT(row.value("speedup"), 0);
   EXPECT_GT(row.value("share_of_peak"), 0);
   EXPECT_LE(row.value("share_of_peak"), 1);
-}
-
-bool has_python() {
-  try {
-    python_host_command();
-    return true;
-  } catch (const Error&) {
-    return false;
-  }
 }
 
 TEST(PluginRows, ExampleInC_IsMeasured) {
