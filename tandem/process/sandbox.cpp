@@ -268,6 +268,7 @@ struct NumberWord {
   std::int64_t SandboxOptions::*member;
 };
 constexpr NumberWord number_words[] = {{"memory", &SandboxOptions::memory_bytes},
+                                       {"data", &SandboxOptions::data_bytes},
                                        {"file", &SandboxOptions::file_bytes},
                                        {"cpu", &SandboxOptions::cpu_seconds},
                                        {"processes", &SandboxOptions::max_processes}};
@@ -319,6 +320,7 @@ void enter_sandbox(const SandboxOptions& options) {
   const pid_t parent = ::getppid();
   close_other_descriptors(options.descriptors);
   set_limit(RLIMIT_AS, options.memory_bytes, "memory");
+  set_limit(RLIMIT_DATA, options.data_bytes, "memory");
   set_limit(RLIMIT_FSIZE, options.file_bytes, "the size of files");
   set_limit(RLIMIT_CPU, options.cpu_seconds, "CPU time");
   set_limit(RLIMIT_NPROC, options.max_processes, "the number of processes");

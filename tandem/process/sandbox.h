@@ -18,6 +18,9 @@ struct SandboxOptions {
   std::vector<std::string> writable;  // folders
   std::vector<int> descriptors;       // kept open besides 0, 1 and 2; all others are closed
   std::int64_t memory_bytes = 0;      // of address space; 0: no limit
+  // Of private memory that can be written to; 0: no limit. For CUDA, which reserves more address space than
+  // there is memory.
+  std::int64_t data_bytes = 0;
   std::int64_t file_bytes = 0;        // maximum size of a file; 0: no limit
   std::int64_t cpu_seconds = 0;       // 0: no limit
   std::int64_t max_processes = 0;     // processes and threads of the user; 0: no limit

@@ -31,6 +31,16 @@ std::string time_sentence(const GradedCase& one, const GradedTime& time, bool so
       format_points(time.of), some_wrong ? ", which are in proportion to the correct cases" : "");
 }
 
+// The problem that all of several cases have, such as a missing function; else empty.
+std::string common_problem(const GradedPart& part) {
+  if (part.cases.size() < 2 || part.points > 0 || !part.problem.empty()) return {};
+  const std::string& problem = part.cases[0].problem;
+  const bool shared = std::ranges::all_of(part.cases, [&](const GradedCase& one) {
+    return one.problem == problem && one.pictures.empty() && !(one.time && one.time->too_noisy);
+  });
+  return shared ? problem : "";
+}
+
 }  // namespace
 
 double GradeReport::points() const {
@@ -50,6 +60,9 @@ std::vector<LostPoints> lost_points(const GradedPart& part) {
   if (!part.problem.empty()) all.push_back({.sentence = part.problem});
   const bool some_wrong =
       !std::all_of(part.cases.begin(), part.cases.end(), [](const GradedCase& one) { return one.correct(); });
+  if (const std::string problem = common_problem(part); !problem.empty())
+    return {{.sentence = fmt::format("All {} cases: {}: 0 of {} points.", part.cases.size(), problem,
+                                     format_points(part.of))}};
   for (const GradedCase& one : part.cases) {
     if (!one.problem.empty())
       all.push_back(

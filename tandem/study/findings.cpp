@@ -11,6 +11,7 @@
 #include "tandem/report/study_rows.h"
 #include "tandem/study/compare_rows.h"
 #include "tandem/study/thread_findings.h"
+#include "tandem/text/format_number.h"
 
 namespace tandem {
 namespace {
@@ -19,6 +20,10 @@ namespace {
 std::string cores_of(const StudyRow& parallel) {
   if (!parallel.threads) return "all cores";
   return fmt::format("{} thread{}", *parallel.threads, *parallel.threads == 1 ? "" : "s");
+}
+
+std::string time_text(const StudyRow& row) {
+  return format_number(row.value("median_ms"), Unit::milliseconds);
 }
 
 // The rows of one case by version; null where absent.
@@ -42,8 +47,8 @@ void add_cpu_findings(const VersionRows& r, const std::string& name, std::vector
         compare_speed(*r.simd, *r.reference) != Speed::slower
             ? fmt::format("SIMD on one core is {} scalar loops{} ({}).", relation_text(*r.simd, *r.reference),
                           overlap_text(*r.simd, *r.reference), name)
-            : fmt::format("SIMD does not help here: {:.3g} ms on one core, scalar loops need {:.3g} ({}).",
-                          r.simd->value("median_ms"), r.reference->value("median_ms"), name));
+            : fmt::format("SIMD does not help here: {} on one core, scalar loops need {} ({}).",
+                          time_text(*r.simd), time_text(*r.reference), name));
   if (!r.reference || !r.parallel) return;
   const std::string cores = cores_of(*r.parallel);
   findings.push_back(
@@ -51,8 +56,8 @@ void add_cpu_findings(const VersionRows& r, const std::string& name, std::vector
           ? fmt::format("With SIMD and {} the CPU is {} with scalar loops on one core{} ({}).", cores,
                         relation_text(*r.parallel, *r.reference), overlap_text(*r.parallel, *r.reference),
                         name)
-          : fmt::format("SIMD and {} do not help here: {:.3g} ms, scalar loops on one core need {:.3g} ({}).",
-                        cores, r.parallel->value("median_ms"), r.reference->value("median_ms"), name));
+          : fmt::format("SIMD and {} do not help here: {}, scalar loops on one core need {} ({}).", cores,
+                        time_text(*r.parallel), time_text(*r.reference), name));
 }
 
 // "still faster, 5.0 times the CPU's speed", with the copies, which have no spread of their own.
@@ -64,11 +69,11 @@ std::string speed_with_copies(const StudyRow& cuda, const StudyRow& cpu) {
     case Speed::faster:
       return fmt::format("still faster, {} the CPU's speed", times_text(times_as_fast(copied, cpu)));
     case Speed::slower:
-      return fmt::format("slower than the CPU, which needs {:.3g} ms", cpu.value("median_ms"));
+      return fmt::format("slower than the CPU, which needs {}", time_text(cpu));
     case Speed::unclear:
       break;
   }
-  return fmt::format("{} the CPU, which needs {:.3g} ms", relation_text(copied, cpu), cpu.value("median_ms"));
+  return fmt::format("{} the CPU, which needs {}", relation_text(copied, cpu), time_text(cpu));
 }
 
 void add_gpu_findings(const VersionRows& r, const std::string& name, std::vector<std::string>& findings) {
@@ -80,8 +85,8 @@ void add_gpu_findings(const VersionRows& r, const std::string& name, std::vector
                         overlap_text(*r.cuda, *r.parallel), name)
           : fmt::format(
                 "Even with data already on the device, the GPU is slower than the CPU with {}: it needs "
-                "{:.3g} ms, the CPU {:.3g} ({}).",
-                cores_of(*r.parallel), r.cuda->value("median_ms"), r.parallel->value("median_ms"), name));
+                "{}, the CPU {} ({}).",
+                cores_of(*r.parallel), time_text(*r.cuda), time_text(*r.parallel), name));
   if (r.simple && compare_speed(*r.cuda, *r.simple) == Speed::faster)
     findings.push_back(
         fmt::format("The tuned kernel is {} the simple one: the effect of launch configuration and memory "
@@ -96,9 +101,9 @@ void add_gpu_findings(const VersionRows& r, const std::string& name, std::vector
   if (!r.cuda->figures["with_copies_ms"]) return;
   const double share = 1 - r.cuda->value("median_ms") / r.cuda->value("with_copies_ms");
   findings.push_back(fmt::format(
-      "Including the copies to the GPU and back it takes {:.3g} ms instead of {:.3g}: {:.0f} % of the time "
-      "is copying, and the GPU is {} ({}).",
-      r.cuda->value("with_copies_ms"), r.cuda->value("median_ms"), 100 * share,
+      "Including the copies to the GPU and back it takes {} instead of {}: {:.0f} % of the time is "
+      "copying, and the GPU is {} ({}).",
+      format_number(r.cuda->value("with_copies_ms"), Unit::milliseconds), time_text(*r.cuda), 100 * share,
       speed_with_copies(*r.cuda, *r.parallel), name));
 }
 
@@ -107,12 +112,11 @@ bool is_own(const std::string& version) {
   return std::ranges::none_of(all_versions, [&](Version own) { return name_of(own) == version; });
 }
 
-// "mine is 2.0 times as fast as parallel (…)." or "mine needs 4.1 ms, parallel 2.0 (…)."
+// "mine is 2.0 times as fast as parallel (…)." or "mine needs 4.10 ms, parallel 2.00 ms (…)."
 std::string plugin_sentence(const StudyRow& row, const StudyRow& other, const std::string& name) {
   if (compare_speed(row, other) == Speed::slower)
-    return fmt::format("{} needs {:.3g} ms, {} {:.3g}: {} as long ({}).", version_label(row),
-                       row.value("median_ms"), version_label(other), other.value("median_ms"),
-                       times_text(times_as_fast(other, row)), name);
+    return fmt::format("{} needs {}, {} {}: {} as long ({}).", version_label(row), time_text(row),
+                       version_label(other), time_text(other), times_text(times_as_fast(other, row)), name);
   return fmt::format("{} is {} {}{} ({}).", version_label(row), relation_text(row, other),
                      version_label(other), overlap_text(row, other), name);
 }

@@ -13,6 +13,7 @@
 #include "tandem/study/compare_rows.h"
 #include "tandem/study/machine_report.h"
 #include "tandem/study/study_case.h"
+#include "tandem/text/format_number.h"
 #include "tandem/text/parse_number.h"
 
 namespace tandem {
@@ -120,11 +121,13 @@ void add_product_finding(const std::vector<StudyRow>& rows, std::string_view ver
     const StudyRow* dx = row_of(rows, layer, "dX", version);
     const StudyRow* dw = row_of(rows, layer, "dW", version);
     if (!y || !dx || !dw) continue;
-    findings.push_back(fmt::format(
-        "The three products need the same number of operations; {} takes {:.3g} ms for Y, {:.3g} for dX and "
-        "{:.3g} for dW ({} batch {}).",
-        version, y->value("median_ms"), dx->value("median_ms"), dw->value("median_ms"), layer.layer(),
-        layer.batch));
+    const auto time = [](const StudyRow& product) {
+      return format_number(product.value("median_ms"), Unit::milliseconds);
+    };
+    findings.push_back(
+        fmt::format("The three products need the same number of operations; {} takes {} for Y, {} for dX and "
+                    "{} for dW ({} batch {}).",
+                    version, time(*y), time(*dx), time(*dw), layer.layer(), layer.batch));
     return;
   }
 }

@@ -78,6 +78,17 @@ TEST(GradeReport, WrongCaseThatIsTimed_LosesItsPointsForSpeedToo) {
   EXPECT_EQ(lost[1].sentence, "1x1 i32: not timed, because a result is wrong: 0 of 10 points for speed.");
 }
 
+TEST(GradeReport, SameProblemInEveryCase_IsOneSentence) {
+  GradedPart part{.name = "max", .of = 20};
+  part.cases = {{.name = "1x1 i32", .of = 5, .problem = "a.c has no function tandem_max"},
+                {.name = "9x9 i32", .of = 5, .problem = "a.c has no function tandem_max"}};
+  std::vector<LostPoints> lost = lost_points(part);
+  ASSERT_EQ(lost.size(), 1u);
+  EXPECT_EQ(lost[0].sentence, "All 2 cases: a.c has no function tandem_max: 0 of 20 points.");
+  part.cases[1].problem = "another";
+  EXPECT_EQ(lost_points(part).size(), 2u);
+}
+
 TEST(GradeReport, FormatPoints_OneDecimalAtMost) {
   EXPECT_EQ(format_points(12), "12");
   EXPECT_EQ(format_points(12.25), "12.3");

@@ -37,7 +37,7 @@ TEST(Findings, Simd_IsComparedWithScalarLoops) {
   EXPECT_EQ(findings_of({row("reference", 30), row("simd", 5)}),
             Sentences{"SIMD on one core is 6.0 times as fast as scalar loops (8x8 f32)."});
   EXPECT_EQ(findings_of({row("reference", 3), row("simd", 5)}),
-            Sentences{"SIMD does not help here: 5 ms on one core, scalar loops need 3 (8x8 f32)."});
+            Sentences{"SIMD does not help here: 5.00 ms on one core, scalar loops need 3.00 ms (8x8 f32)."});
 }
 
 TEST(Findings, OverlappingSpreads_AreNeitherFasterNorSlower) {
@@ -124,7 +124,8 @@ TEST(Findings, SmallDifference_IsAboutAsFast) {
 TEST(Findings, CpuLoss_IsReported) {
   EXPECT_EQ(
       findings_of({row("reference", 1), row("parallel", 4)}),
-      Sentences{"SIMD and all cores do not help here: 4 ms, scalar loops on one core need 1 (8x8 f32)."});
+      Sentences{
+          "SIMD and all cores do not help here: 4.00 ms, scalar loops on one core need 1.00 ms (8x8 f32)."});
 }
 
 TEST(Findings, GpuFasterWithCopies_IsReported) {
@@ -135,24 +136,26 @@ TEST(Findings, GpuFasterWithCopies_IsReported) {
           "With data already on the device, the GPU is 20 times as fast as the CPU with all cores (8x8 f32).",
           "The tuned kernel is 1.2 times as fast as the simple one: the effect of launch configuration and "
           "memory access pattern (8x8 f32).",
-          "Including the copies to the GPU and back it takes 8 ms instead of 2: 75 % of the time is copying, "
+          "Including the copies to the GPU and back it takes 8.00 ms instead of 2.00 ms: 75 % of the time is "
+          "copying, "
           "and the GPU is still faster, 5.0 times the CPU's speed (8x8 f32)."}));
 }
 
 TEST(Findings, GpuSlowerWithCopies_IsReported) {
   const Sentences findings = findings_of({row("reference", 8), row("parallel", 4), row("cuda", 1, 10)});
   ASSERT_EQ(findings.size(), 3u);
-  EXPECT_EQ(findings[2],
-            "Including the copies to the GPU and back it takes 10 ms instead of 1: 90 % of the time is "
-            "copying, and the GPU is slower than the CPU, which needs 4 ms (8x8 f32).");
+  EXPECT_EQ(
+      findings[2],
+      "Including the copies to the GPU and back it takes 10.0 ms instead of 1.00 ms: 90 % of the time is "
+      "copying, and the GPU is slower than the CPU, which needs 4.00 ms (8x8 f32).");
 }
 
 TEST(Findings, GpuSlowerWithoutCopies_IsReported) {
   const Sentences findings = findings_of({row("reference", 2), row("parallel", 1), row("cuda", 4)});
   ASSERT_EQ(findings.size(), 2u);
   EXPECT_EQ(findings[1],
-            "Even with data already on the device, the GPU is slower than the CPU with all cores: it needs 4 "
-            "ms, the CPU 1 (8x8 f32).");
+            "Even with data already on the device, the GPU is slower than the CPU with all cores: it needs "
+            "4.00 ms, the CPU 1.00 ms (8x8 f32).");
 }
 
 TEST(Findings, MissingReference_IsReported) {

@@ -80,8 +80,8 @@ TEST(LinearFindings, ThreeProducts_AreNamedWithTheirTimes) {
   EXPECT_EQ(linear_findings({row("8x4 batch 2 Y", "parallel", 1, 1, 1, 5),
                              row("8x4 batch 2 dX", "parallel", 2, 2, 2, 5),
                              row("8x4 batch 2 dW", "parallel", 0.5, 0.5, 0.5, 5)}),
-            Sentences{"The three products need the same number of operations; parallel takes 1 ms for Y, 2 "
-                      "for dX and 0.5 for dW (8x4 batch 2)."});
+            Sentences{"The three products need the same number of operations; parallel takes 1.00 ms for "
+                      "Y, 2.00 ms for dX and 500 µs for dW (8x4 batch 2)."});
 }
 
 TEST(LinearFindings, Batches_AreComparedByRate) {

@@ -54,8 +54,8 @@ std::vector<std::string> graded_environment(int threads) {
   return all;
 }
 
-// The devices of NVIDIA's driver, and what its library reads.
-void allow_gpus(SandboxOptions& sandbox) {
+// The devices of NVIDIA's driver, and what its library reads. False when there are none.
+bool allow_gpus(SandboxOptions& sandbox) {
   std::error_code none;
   bool found = false;
   for (const fs::directory_entry& entry : fs::directory_iterator("/dev", none))
@@ -63,9 +63,13 @@ void allow_gpus(SandboxOptions& sandbox) {
       sandbox.writable.push_back(entry.path().string());
       found = true;
     }
-  if (found)
-    for (const char* const path : {"/proc/driver", "/proc/devices", "/proc/modules", "/proc/self", "/sys"})
-      sandbox.readable.emplace_back(path);
+  if (!found) return false;
+  for (const char* const path :
+       {"/proc/driver", "/proc/devices", "/proc/modules", "/proc/self", "/proc/sys/vm/mmap_min_addr", "/sys"})
+    sandbox.readable.emplace_back(path);
+  sandbox.writable.emplace_back(
+      "/proc/self/task");  // the names of its threads; CUDA does not start otherwise
+  return true;
 }
 
 class Grader {
@@ -208,8 +212,9 @@ class Grader {
       for (const fs::path& path : {python, fs::canonical(python)})  // a virtual environment, and its base
         sandbox.readable.push_back(path.parent_path().parent_path().string());
     }
-    if (plugin.is_python || plugin.source.extension() == ".cu") allow_gpus(sandbox);
-    sandbox.memory_bytes = profile_.limits.memory_mb << 20;
+    const bool may_use_gpus = plugin.is_python || plugin.source.extension() == ".cu";
+    const std::int64_t memory = profile_.limits.memory_mb << 20;
+    (may_use_gpus && allow_gpus(sandbox) ? sandbox.data_bytes : sandbox.memory_bytes) = memory;
     sandbox.file_bytes = 1 << 20;
     sandbox.cpu_seconds = static_cast<std::int64_t>(profile_.limits.seconds) * 64;  // of all its threads
     return sandbox;

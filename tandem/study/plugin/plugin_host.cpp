@@ -1,7 +1,9 @@
 #include "tandem/study/plugin/plugin_host.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -15,6 +17,7 @@
 #include <vector>
 
 #include "tandem/core/check.h"
+#include "tandem/core/clock.h"
 #include "tandem/device/device.h"
 #include "tandem/files/read_file.h"
 #include "tandem/plugin.h"
@@ -30,13 +33,21 @@ namespace {
 using Kernel = int (*)(const TandemCall* call);
 constexpr std::uint64_t huge_page = std::uint64_t{2} << 20;
 
-// Waits for a byte; false at the end of the pipe.
+// Waits for a byte; false at the end of the pipe. Reads again and again for a while before it sleeps: the
+// plugin's own threads may be waiting in loops, and a thread that wakes up can get the CPU of one of them and
+// share it for milliseconds, although another is free.
 bool read_byte(int fd) {
-  char byte = 0;
-  ssize_t count = 0;
-  do count = ::read(fd, &byte, 1);
-  while (count < 0 && errno == EINTR);
-  return count == 1;
+  constexpr double awake_ms = 20;
+  ::fcntl(fd, F_SETFL, O_NONBLOCK);
+  const Stopwatch watch;
+  while (true) {
+    char byte = 0;
+    const ssize_t count = ::read(fd, &byte, 1);
+    if (count >= 0) return count == 1;
+    if (errno != EAGAIN && errno != EINTR) return false;
+    pollfd request{.fd = fd, .events = POLLIN, .revents = 0};
+    if (watch.elapsed_ms() > awake_ms) ::poll(&request, 1, -1);
+  }
 }
 
 void write_byte(int fd) {
