@@ -25,12 +25,7 @@ find_package(ZLIB REQUIRED)
 # libcurl, cuBLAS and cuDNN are opened when they are first needed (core/shared_library.h): only their headers are used.
 find_path(TANDEM_CURL_INCLUDE_DIR curl/curl.h REQUIRED)
 
-include(TandemBlas)
-if(NOT TARGET tandem::blas)
-  message(FATAL_ERROR "OpenBLAS is missing: run scripts/install-dependencies")
-endif()
-
-set(tandem_private_dependencies tandem::blas OpenMP::OpenMP_CXX Threads::Threads nlohmann_json::nlohmann_json
+set(tandem_private_dependencies OpenMP::OpenMP_CXX Threads::Threads nlohmann_json::nlohmann_json
     JPEG::JPEG PNG::PNG ZLIB::ZLIB ${CMAKE_DL_LIBS})
 
 # Optional: without it, a WebP file gives an error that says what is missing.

@@ -30,10 +30,10 @@ configure_package_config_file(cmake/tandem-config.cmake.in ${CMAKE_CURRENT_BINAR
 write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/tandem-config-version.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/tandem-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/tandem-config-version.cmake
-  cmake/TandemBlas.cmake DESTINATION ${package_dir})
+  DESTINATION ${package_dir})
 
 # The library is static: whoever links it links what it uses.
-set(pc_requires fmt openblas libjpeg libpng zlib)
+set(pc_requires fmt libjpeg libpng zlib)
 if(TANDEM_WEBP_LIBRARY)
   list(APPEND pc_requires libwebp)
 endif()

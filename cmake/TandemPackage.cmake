@@ -4,7 +4,7 @@ set(doc_dir ${CMAKE_INSTALL_DATAROOTDIR}/doc/tandem)
 install(FILES README.md CHANGELOG.md DESTINATION ${doc_dir} COMPONENT program)
 install(FILES LICENSE DESTINATION ${doc_dir} COMPONENT program RENAME copyright)
 if(TANDEM_PORTABLE)  # the licenses of what is linked into the program
-  foreach(package libopenblas-dev libjpeg-dev libpng-dev zlib1g-dev libwebp-dev libfmt-dev libgomp1 nlohmann-json3-dev
+  foreach(package libjpeg-dev libpng-dev zlib1g-dev libwebp-dev libfmt-dev libgomp1 nlohmann-json3-dev
           libcli11-dev)
     if(EXISTS /usr/share/doc/${package}/copyright)
       install(FILES /usr/share/doc/${package}/copyright DESTINATION ${doc_dir}/licenses COMPONENT program

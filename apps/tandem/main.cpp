@@ -19,6 +19,7 @@
 #include "apps/tandem/usage.h"
 #include "apps/tandem/version.h"
 #include "tandem/core/check.h"
+#include "tandem/core/simd.h"
 #include "tandem/data/loader/worker.h"
 #include "tandem/study/plugin/plugin_host.h"
 #include "tandem/text/message.h"
@@ -107,6 +108,7 @@ int main(int argc, char** argv) {
   }
   try {
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // CLI11 takes the words from the end
+    tandem::simd_level();  // a wrong TANDEM_SIMD is an error of every command
     const int status = action();
     // A full disk is only detected when the buffer is flushed.
     const bool written = std::fflush(stdout) == 0 && !std::ferror(stdout);

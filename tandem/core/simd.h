@@ -10,7 +10,11 @@ namespace tandem {
 
 enum class SimdLevel { baseline, avx2, avx512 };
 
+// What this CPU supports, or less if the environment variable TANDEM_SIMD says so (sse2, avx2, avx512, neon):
+// machines with different CPUs give the same bits on the same level. Throws Error for another value.
 SimdLevel simd_level();
+// The level that `wanted` names, which may be empty; throws Error if it is not one up to `available`.
+SimdLevel choose_simd_level(std::string_view wanted, SimdLevel available);
 std::string_view name_of(SimdLevel level);  // "NEON", "SSE2", "AVX2", "AVX-512"
 
 // A vector of T of the given size with element-wise operators (the vector extension of GCC and Clang).

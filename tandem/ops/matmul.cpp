@@ -1,17 +1,14 @@
 #include "tandem/ops/matmul.h"
 
-#include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <optional>
 #include <vector>
 
 #include "tandem/core/check.h"
 #include "tandem/core/on_dtype.h"
 #include "tandem/core/parallel.h"
-#include "tandem/core/simd.h"
-#include "tandem/device/buffer.h"
 #include "tandem/device/on_backend.h"
+#include "tandem/ops/bf16_scratch.h"
 #include "tandem/ops/matmul_kernel.h"
 #include "tandem/ops/reduce.h"
 #include "tandem/tensor/copy.h"
@@ -20,119 +17,54 @@
 namespace tandem::detail {
 namespace {
 
-// Below this many multiply-adds, a second thread costs more time than it saves.
-constexpr double min_work = 50'000;
-// Tiles start at multiples of this: BLAS kernels are fastest on whole vectors, but small products need even
-// shares.
-constexpr std::int64_t tile_unit = 4;
-
-std::int64_t divide_up(std::int64_t count, std::int64_t size) {
-  return (count + size - 1) / size;
-}
-
-// Multiply-adds. A double, because the product of three sizes may overflow an integer.
-double work_of(GemmSize size) {
-  return static_cast<double>(size.m) * static_cast<double>(size.n) * static_cast<double>(size.k);
-}
-
-// C is split into tiles; those at the end may be smaller.
-struct TileGrid {
-  std::int64_t tile_rows;
-  std::int64_t tile_columns;
-  std::int64_t grid_rows = 1;
-  std::int64_t grid_columns = 1;
-
-  std::int64_t count() const { return grid_rows * grid_columns; }
-};
-
-// Up to `tiles` tiles. The largest tile determines the time. A tile also packs its rows of A and columns of
-// B, which costs as much as `packing` more rows or columns of C.
-TileGrid split_into_tiles(GemmSize size, std::int64_t tiles) {
-  constexpr std::int64_t packing = 16;
-  TileGrid best{size.m, size.n};
-  if (work_of(size) < min_work) return best;
-  const auto cost = [&](const TileGrid& grid) {
-    return grid.tile_rows * grid.tile_columns + packing * (grid.tile_rows + grid.tile_columns);
-  };
-  for (std::int64_t grid_rows = 1; grid_rows <= tiles; ++grid_rows) {
-    TileGrid grid{divide_up(divide_up(size.m, grid_rows), tile_unit) * tile_unit,
-                  divide_up(divide_up(size.n, tiles / grid_rows), tile_unit) * tile_unit};
-    grid.tile_rows = std::min(grid.tile_rows, size.m);
-    grid.tile_columns = std::min(grid.tile_columns, size.n);
-    grid.grid_rows = divide_up(size.m, grid.tile_rows);
-    grid.grid_columns = divide_up(size.n, grid.tile_columns);
-    if (cost(grid) < cost(best)) best = grid;
-  }
-  return best;
-}
-
-// The address of element (row, column).
 template <class T>
-const T* element(const T* matrix, MatrixLayout layout, std::int64_t row, std::int64_t column) {
-  return layout.transposed ? matrix + column * layout.leading_dimension + row
-                           : matrix + row * layout.leading_dimension + column;
+void multiply(GemmSize size, const T* a, MatrixLayout layout_a, const T* b, MatrixLayout layout_b, T* c) {
+  gemm<T>({.size = size,
+           .a = {a, layout_a.leading_dimension, layout_a.transposed},
+           .b = {b, layout_b.leading_dimension, layout_b.transposed},
+           .c = c,
+           .leading_dimension_c = size.n});
 }
 
 // A dense f32 copy of a bf16 matrix in the same order; updates `layout` to describe the copy.
 Buffer to_f32(const BFloat16* matrix, MatrixLayout& layout, std::int64_t rows, std::int64_t columns) {
   const std::int64_t stored_rows = layout.transposed ? columns : rows;
   const std::int64_t stored_columns = layout.transposed ? rows : columns;
-  Buffer copy(static_cast<std::size_t>(rows * columns) * sizeof(float), current_stream(cpu_device));
-  auto* to = reinterpret_cast<float*>(copy.data());
-  with_simd([&]<std::size_t>() __attribute__((always_inline)) {
-    for (std::int64_t row = 0; row < stored_rows; ++row)
-      for (std::int64_t i = 0; i < stored_columns; ++i)
-        to[row * stored_columns + i] = static_cast<float>(matrix[row * layout.leading_dimension + i]);
-  });
+  Buffer copy = make_scratch<float>(rows * columns);
+  cast_kernel<Backend::cpu>(
+      DType::f32, DType::bf16,
+      make_layout<2>(Shape{stored_rows, stored_columns}, {Dims{stored_columns, std::int64_t{1}},
+                                                          Dims{layout.leading_dimension, std::int64_t{1}}}),
+      copy.data(), reinterpret_cast<const std::byte*>(matrix), current_stream(cpu_device));
   layout.leading_dimension = stored_columns;
   return copy;
 }
 
-template <class T>
-void multiply_tile(GemmSize size, MatrixLayout layout_a, const T* a, MatrixLayout layout_b, const T* b, T* c,
-                   std::int64_t ldc) {
-  if constexpr (std::same_as<T, BFloat16>) {
-    const Buffer wide_a = to_f32(a, layout_a, size.m, size.k), wide_b = to_f32(b, layout_b, size.k, size.n);
-    const Buffer wide_c(static_cast<std::size_t>(size.m * size.n) * sizeof(float),
-                        current_stream(cpu_device));
-    auto* result = reinterpret_cast<float*>(wide_c.data());
-    multiply_tile(size, layout_a, reinterpret_cast<const float*>(wide_a.data()), layout_b,
-                  reinterpret_cast<const float*>(wide_b.data()), result, size.n);
-    with_simd([&]<std::size_t>() __attribute__((always_inline)) {
-      for (std::int64_t row = 0; row < size.m; ++row)
-        for (std::int64_t column = 0; column < size.n; ++column)
-          c[row * ldc + column] = BFloat16(result[row * size.n + column]);
-    });
-  } else {
-    gemm_tile<T>(
-        {.size = size,
-         .a = {.data = a, .leading_dimension = layout_a.leading_dimension, .transposed = layout_a.transposed},
-         .b = {.data = b, .leading_dimension = layout_b.leading_dimension, .transposed = layout_b.transposed},
-         .c = c,
-         .leading_dimension_c = ldc});
-  }
+void multiply(GemmSize size, const BFloat16* a, MatrixLayout layout_a, const BFloat16* b,
+              MatrixLayout layout_b, BFloat16* c) {
+  const Buffer wide_a = to_f32(a, layout_a, size.m, size.k), wide_b = to_f32(b, layout_b, size.k, size.n);
+  const Buffer wide_c = make_scratch<float>(size.m * size.n);
+  multiply(size, as<const float>(wide_a), layout_a, as<const float>(wide_b), layout_b, as<float>(wide_c));
+  to_bf16(reinterpret_cast<std::byte*>(c), wide_c, size.m * size.n);
 }
 
+// Many small products are divided among the threads; otherwise the threads share each of them.
 template <class T>
 void multiply_cpu(const MatmulPlan& plan, T* c, const T* a, const T* b) {
-  const std::int64_t m = plan.size.m, n = plan.size.n, k = plan.size.k;
-  const std::int64_t batches = plan.batches.numel, threads = thread_count();
-  // With many batches one tile each, otherwise as many tiles per batch as divide evenly among the threads.
-  const TileGrid grid =
-      split_into_tiles(plan.size, batches >= 4 * threads ? 1 : threads / std::gcd(batches, threads));
-  const double tile_work = work_of({grid.tile_rows, grid.tile_columns, k});
-  const auto grain = static_cast<std::int64_t>(std::ceil(min_work / (2 * tile_work)));
-  parallel_for(batches * grid.count(), grain, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t task = begin; task < end; ++task) {
-      const auto offset = plan.batches.offsets(task / grid.count());
-      const std::int64_t tile = task % grid.count();
-      const std::int64_t row = tile / grid.grid_columns * grid.tile_rows;
-      const std::int64_t column = tile % grid.grid_columns * grid.tile_columns;
-      const GemmSize size{std::min(grid.tile_rows, m - row), std::min(grid.tile_columns, n - column), k};
-      multiply_tile(size, plan.a, element(a + offset[1], plan.a, row, 0), plan.b,
-                    element(b + offset[2], plan.b, 0, column), c + offset[0] + row * n + column, n);
+  const std::int64_t batches = plan.batches.numel;
+  const auto multiply_batches = [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t batch = begin; batch < end; ++batch) {
+      const auto offset = plan.batches.offsets(batch);
+      multiply(plan.size, a + offset[1], plan.a, b + offset[2], plan.b, c + offset[0]);
     }
-  });
+  };
+  constexpr double min_work = 25'000;  // multiply-adds of a thread
+  const double work =
+      static_cast<double>(plan.size.m) * static_cast<double>(plan.size.n) * static_cast<double>(plan.size.k);
+  if (batches >= 2 * thread_count())
+    parallel_for(batches, static_cast<std::int64_t>(std::ceil(min_work / work)), multiply_batches);
+  else
+    multiply_batches(0, batches);
 }
 
 }  // namespace
@@ -152,7 +84,7 @@ namespace {
 
 thread_local MatmulPrecision current_precision = MatmulPrecision::fp32;
 
-// How BLAS can read the matrices of x in place, if it can.
+// How gemm() can read the matrices of x in place, if it can.
 std::optional<detail::MatrixLayout> matrix_layout(const Tensor& x) {
   const int rank = x.rank();
   const std::int64_t rows = x.size(-2), columns = x.size(-1);

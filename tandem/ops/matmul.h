@@ -1,6 +1,5 @@
-// Matrix products of f32, f64 and bf16 tensors, by BLAS. bf16 is multiplied and accumulated in f32. The inner
-// dimension is never split between threads, so results do not depend on the number of threads except for the
-// last bits, where the BLAS uses another kernel at the edge of a tile.
+// Matrix products of f32, f64 and bf16 tensors. bf16 is multiplied and accumulated in f32. On the CPU the bits of
+// an element depend on its row and column alone (gemm.h), not on the number of threads or on other rows.
 #pragma once
 
 #include "tandem/tensor/tensor.h"

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "tandem/device/stream.h"
-#include "tandem/ops/blas.h"
+#include "tandem/ops/gemm.h"
 #include "tandem/ops/matmul.h"
 #include "tandem/tensor/layout.h"
 #include "tandem/tensor/tensor.h"

@@ -8,7 +8,7 @@
 #include "tandem/core/on_dtype.h"
 #include "tandem/core/parallel.h"
 #include "tandem/ops/arithmetic.h"
-#include "tandem/ops/blas.h"
+#include "tandem/ops/gemm.h"
 #include "tandem/ops/version_kernel.h"
 #include "tandem/ops/xxt_kernel.h"
 #include "tandem/tensor/tape.h"
@@ -24,40 +24,9 @@ T dot(const T* a, const T* b, std::int64_t count) {
   return static_cast<T>(sum);
 }
 
-// Rows [begin, end) of the lower triangle: a rectangle left of the diagonal block, and the block.
-template <class T>
-void lower_band(const XxtShape& s, const T* x, T* out, std::int64_t begin, std::int64_t end) {
-  const T* rows = x + begin * s.columns;
-  T* target = out + begin * s.rows;
-  if constexpr (std::is_integral_v<T>) {
-    for (std::int64_t i = begin; i < end; ++i)
-      for (std::int64_t j = 0; j <= i; ++j)
-        out[i * s.rows + j] = dot(x + i * s.columns, x + j * s.columns, s.columns);
-  } else {
-    if (begin > 0)
-      gemm_tile<T>({.size = {end - begin, begin, s.columns},
-                    .a = {.data = rows, .leading_dimension = s.columns},
-                    .b = {.data = x, .leading_dimension = s.columns, .transposed = true},
-                    .c = target,
-                    .leading_dimension_c = s.rows});
-    syrk_tile<T>(true, end - begin, s.columns, rows, s.columns, target + begin, s.rows);
-  }
-}
-
-// Copies rows [begin, end) of the lower triangle into the upper one, in blocks that stay in the cache.
-template <class T>
-void mirror_band(std::int64_t size, T* out, std::int64_t begin, std::int64_t end) {
-  constexpr std::int64_t block = 32;
-  for (std::int64_t i0 = begin; i0 < end; i0 += block)
-    for (std::int64_t j0 = 0; j0 < end; j0 += block)
-      for (std::int64_t j = j0; j < std::min(j0 + block, end); ++j)
-        for (std::int64_t i = std::max(i0, j + 1); i < std::min(i0 + block, end); ++i)
-          out[j * size + i] = out[i * size + j];
-}
-
 // One band of rows per thread, all of the same area: the area of the triangle above row r grows with r².
 template <class T>
-void xxt_parallel(const XxtShape& s, const T* x, T* out) {
+void xxt_of_integers(const XxtShape& s, const T* x, T* out) {
   constexpr std::int64_t min_rows_per_thread = 32;
   const std::int64_t bands = std::clamp<std::int64_t>(s.rows / min_rows_per_thread, 1, thread_count());
   const auto boundary = [&](std::int64_t band) {
@@ -65,11 +34,25 @@ void xxt_parallel(const XxtShape& s, const T* x, T* out) {
     return std::llround(std::sqrt(share) * static_cast<double>(s.rows));
   };
   parallel_for(bands, 1, [&](std::int64_t first, std::int64_t last) {
-    const std::int64_t begin = boundary(first), end = boundary(last);
-    if (begin == end) return;
-    lower_band(s, x, out, begin, end);
-    mirror_band(s.rows, out, begin, end);
+    for (std::int64_t i = boundary(first); i < boundary(last); ++i)
+      for (std::int64_t j = 0; j <= i; ++j)
+        out[i * s.rows + j] = out[j * s.rows + i] = dot(x + i * s.columns, x + j * s.columns, s.columns);
   });
+}
+
+template <class T>
+void xxt_parallel(const XxtShape& s, const T* x, T* out) {
+  if constexpr (std::is_integral_v<T>)
+    xxt_of_integers(s, x, out);
+  else if (s.columns == 0)
+    std::fill_n(out, s.rows * s.rows, T{0});
+  else
+    gemm<T>({.size = {s.rows, s.rows, s.columns},
+             .a = {.data = x, .leading_dimension = s.columns},
+             .b = {.data = x, .leading_dimension = s.columns, .transposed = true},
+             .c = out,
+             .leading_dimension_c = s.rows,
+             .symmetric = true});
 }
 
 }  // namespace

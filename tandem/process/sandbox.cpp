@@ -42,6 +42,13 @@ void set_limit(decltype(RLIMIT_AS) resource, std::int64_t value, std::string_vie
   check(setrlimit(resource, &limit) == 0, "[sandbox] cannot limit {}: {}", what, errno_message(errno));
 }
 
+// Sanitizers reserve terabytes of address space.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool sanitized = true;
+#else
+constexpr bool sanitized = false;
+#endif
+
 // ---- descriptors ----
 
 void close_range(int first, int last) {
@@ -319,7 +326,7 @@ SandboxOptions SandboxOptions::parse(const std::vector<std::string>& words) {
 void enter_sandbox(const SandboxOptions& options) {
   const pid_t parent = ::getppid();
   close_other_descriptors(options.descriptors);
-  set_limit(RLIMIT_AS, options.memory_bytes, "memory");
+  if (!sanitized) set_limit(RLIMIT_AS, options.memory_bytes, "memory");
   set_limit(RLIMIT_DATA, options.data_bytes, "memory");
   set_limit(RLIMIT_FSIZE, options.file_bytes, "the size of files");
   set_limit(RLIMIT_CPU, options.cpu_seconds, "CPU time");

@@ -94,7 +94,7 @@ class SyntheticTree : public ::testing::Test {
 TEST_F(SyntheticTree, ValidTree_PassesAllRules) {
   write("tandem/core/shape.h", "#pragma once\n#include <vector>\n");
   write("tandem/ops/add.h", "#pragma once\n#include \"tandem/core/shape.h\"\n");
-  write("tandem/ops/add.cpp", "#include \"tandem/ops/add.h\"\n#include <cblas.h>\n");
+  write("tandem/ops/add.cpp", "#include \"tandem/ops/add.h\"\n#include <omp.h>\n");
   write("tandem/ops/add.cu", "#include \"tandem/ops/add.h\"\n#include <cuda_runtime.h>\n");
   write("tandem/device/cuda_call.h", "#pragma once\n#include <cuda_runtime.h>\nvoid* p = cudaMalloc();\n");
   write("apps/tandem/main.cpp", "#include \"tandem/ops/add.h\"\n#include \"command.h\"\n");

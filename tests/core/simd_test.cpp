@@ -4,6 +4,8 @@
 
 #include <vector>
 
+#include "tests/core/error_text.h"
+
 namespace tandem {
 namespace {
 
@@ -16,6 +18,20 @@ TEST(Simd, EveryLevelHasAName) {
 #elif defined(__x86_64__)
   EXPECT_EQ(name_of(SimdLevel::baseline), "SSE2");
 #endif
+}
+
+TEST(Simd, WantedLevel_MayBeLower) {
+  EXPECT_EQ(choose_simd_level("", SimdLevel::avx2), SimdLevel::avx2);
+  EXPECT_EQ(choose_simd_level("avx2", SimdLevel::avx512), SimdLevel::avx2);
+  EXPECT_EQ(choose_simd_level("avx512", SimdLevel::avx512), SimdLevel::avx512);
+#if defined(__aarch64__)
+  EXPECT_EQ(choose_simd_level("neon", SimdLevel::baseline), SimdLevel::baseline);
+#elif defined(__x86_64__)
+  EXPECT_EQ(choose_simd_level("sse2", SimdLevel::avx512), SimdLevel::baseline);
+  EXPECT_EQ(error_text([] { choose_simd_level("avx512", SimdLevel::avx2); }),
+            "TANDEM_SIMD: expected one of sse2, avx2, which this CPU has, got 'avx512'");
+#endif
+  error_text([] { choose_simd_level("fast", SimdLevel::avx512); });
 }
 
 TEST(Simd, WithSimd_PassesTheWidthOfTheLevel) {

@@ -4,7 +4,6 @@
 #include <array>
 
 #include "tandem/core/parallel.h"
-#include "tandem/ops/blas.h"
 #include "tests/ops/golden_op.h"
 
 namespace tandem {
@@ -100,13 +99,6 @@ TEST_P(MatmulTest, OtherViews_MatchFormula) {
   expect_product(random({1, 5}, 1).broadcast_view({4, 5}), random({5, 1}, 2).broadcast_view({5, 6}));
 }
 
-TEST_P(MatmulTest, OneThread_MatchesAllThreads) {
-  const Tensor a = random({157, 300}, 1), b = random({300, 211}, 2);
-  const auto threaded = values_of(matmul(a, b));
-  const ThreadLimit one(1);
-  expect_values(matmul(a, b), threaded, tolerance());
-}
-
 TEST_P(MatmulTest, MatchesPyTorch) {
   for (const golden::Case& one : golden_cases("matmul")) {
     const bool transpose_a = one.params.at("transpose_a"), transpose_b = one.params.at("transpose_b");
@@ -189,42 +181,6 @@ TEST(Matmul, ShapeMismatch_ErrorNamesShapes) {
               matmul(tensor({2, 3}, DType::i32), tensor({3, 2}, DType::i32));
             }),
             "[matmul] expected a floating dtype, got i32");
-}
-
-TEST(Blas, Syrk_WritesOneTriangle) {
-  const std::vector<double> x = {1, 2, 3, 4, 5, 6};
-  for (const bool lower : {true, false}) {
-    std::vector<double> c(9, -1);
-    detail::syrk_tile<double>(lower, 3, 2, x.data(), 2, c.data(), 3);
-    const std::vector<double> expected = lower ? std::vector<double>{5, -1, -1, 11, 25, -1, 17, 39, 61}
-                                               : std::vector<double>{5, 11, 17, -1, 25, 39, -1, -1, 61};
-    EXPECT_EQ(c, expected);
-  }
-}
-
-TEST(Blas, GemmWithBeta_AddsToC) {
-  const std::vector<float> a = {1, 2, 3, 4}, b = {5, 6, 7, 8};
-  std::vector<float> c(4, 1);
-  detail::gemm_tile<float>({.size = {2, 2, 2},
-                            .a = {.data = a.data(), .leading_dimension = 2},
-                            .b = {.data = b.data(), .leading_dimension = 2, .transposed = true},
-                            .c = c.data(),
-                            .leading_dimension_c = 2,
-                            .alpha = 2,
-                            .beta = 3});
-  EXPECT_EQ(c, (std::vector<float>{37, 49, 81, 109}));
-}
-
-TEST(Blas, GemmSizeAboveInt32_Throws) {
-  float value = 0;
-  EXPECT_NE(error_text([&] {
-              detail::gemm_tile<float>({.size = {1, 1, std::int64_t{1} << 31},
-                                        .a = {.data = &value, .leading_dimension = 1},
-                                        .b = {.data = &value, .leading_dimension = 1},
-                                        .c = &value,
-                                        .leading_dimension_c = 1});
-            }).find("2147483648"),
-            std::string::npos);
 }
 
 }  // namespace

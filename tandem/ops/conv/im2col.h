@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "tandem/ops/conv/matmul_tile.h"
+#include "tandem/ops/product_tile.h"
 #include "tandem/ops/conv/window.h"
 
 namespace tandem::detail {

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "tandem/ops/conv/conv2d_kernel.h"
-#include "tandem/ops/conv/matmul_tile.h"
+#include "tandem/ops/product_tile.h"
 #include "tandem/tensor/tensor.h"
 
 namespace tandem::detail {

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "tandem/ops/conv/conv2d_kernel.h"
-#include "tandem/ops/conv/matmul_tile.h"
+#include "tandem/ops/product_tile.h"
 
 namespace tandem::detail {
 

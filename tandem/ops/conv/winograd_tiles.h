@@ -7,7 +7,7 @@
 
 #include "tandem/core/simd.h"
 #include "tandem/ops/conv/conv2d_kernel.h"
-#include "tandem/ops/conv/matmul_tile.h"
+#include "tandem/ops/product_tile.h"
 #include "tandem/ops/conv/winograd_transform.h"
 
 namespace tandem::detail::winograd {

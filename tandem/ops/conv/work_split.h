@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "tandem/core/parallel.h"
-#include "tandem/ops/conv/matmul_tile.h"
+#include "tandem/ops/product_tile.h"
 
 namespace tandem::detail {
 

@@ -1,12 +1,13 @@
-// The matrix product inside the CPU convolutions: a tile of a few rows × two vectors of sums that stays in
-// registers along the whole inner dimension. The right factor is packed into panels, [inner][two vectors], so
-// that the inner loop reads memory sequentially. The order of every sum is the same in every tile, which
-// keeps the bits independent of how the work is split.
+// The matrix product inside CPU convolutions and products: a tile of a few rows × two vectors of sums that
+// stays in registers along the whole inner dimension. The right factor is packed into panels, [inner][two
+// vectors], so that the inner loop reads memory sequentially. The order of every sum is the same in every
+// tile, which keeps the bits independent of how the work is split.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "tandem/core/simd.h"
 
@@ -52,17 +53,23 @@ struct QuadOf {
 template <class T>
 using Quad = typename QuadOf<T>::type;
 
-// Transposes a 4 × 4 block whose rows are four vectors.
-template <class V>
-[[gnu::always_inline]] inline void transpose_4x4(V* rows) {
-  const V a = __builtin_shufflevector(rows[0], rows[1], 0, 4, 1, 5);
-  const V b = __builtin_shufflevector(rows[0], rows[1], 2, 6, 3, 7);
-  const V c = __builtin_shufflevector(rows[2], rows[3], 0, 4, 1, 5);
-  const V d = __builtin_shufflevector(rows[2], rows[3], 2, 6, 3, 7);
-  rows[0] = __builtin_shufflevector(a, c, 0, 1, 4, 5);
-  rows[1] = __builtin_shufflevector(a, c, 2, 3, 6, 7);
-  rows[2] = __builtin_shufflevector(b, d, 0, 1, 4, 5);
-  rows[3] = __builtin_shufflevector(b, d, 2, 3, 6, 7);
+// Exchanges the off-diagonal blocks of `distance` columns of two rows.
+template <std::size_t distance, class V, std::size_t... column>
+[[gnu::always_inline]] inline void exchange_blocks(V& a, V& b, std::index_sequence<column...>) {
+  constexpr std::size_t size = sizeof...(column);
+  const V upper = __builtin_shufflevector(a, b, (column & distance ? size + column - distance : column)...);
+  b = __builtin_shufflevector(a, b, (column & distance ? size + column : column + distance)...);
+  a = upper;
+}
+
+// Transposes a square block whose rows are `size` vectors of `size` elements.
+template <std::size_t size, std::size_t distance = size / 2, class V>
+[[gnu::always_inline]] inline void transpose_square(V* rows) {
+#pragma GCC unroll 16
+  for (std::size_t i = 0; i < size; ++i)
+    if ((i & distance) == 0)
+      exchange_blocks<distance>(rows[i], rows[i + distance], std::make_index_sequence<size>());
+  if constexpr (distance > 1) transpose_square<size, distance / 2>(rows);
 }
 
 // The layout of a row group of the left factor. NEON: [inner][row], because multiplying by one lane of a
@@ -82,7 +89,7 @@ template <class T>
 #pragma GCC unroll 4
         for (int i = 0; i < 4; ++i)
           block[i] = *reinterpret_cast<const Vector<T, 16>*>(rows + (r + i) * inner + k);
-        transpose_4x4(block);
+        transpose_square<4>(block);
 #pragma GCC unroll 4
         for (int i = 0; i < 4; ++i)
           *reinterpret_cast<Vector<T, 16>*>(to + (k + i) * row_group + r) = block[i];
@@ -136,26 +143,43 @@ template <std::size_t bytes, class T, class V>
   }
 }
 
-template <class T, std::size_t bytes>
+// `vectors`: 1 uses the first half of a panel only.
+template <class T, std::size_t bytes, int vectors = 2>
 struct ProductTile {
   static constexpr int rows = tile_rows<T, bytes>;
-  static constexpr std::int64_t lanes = bytes / sizeof(T), columns = panel_columns<T, bytes>;
+  static constexpr std::int64_t lanes = bytes / sizeof(T), columns = panel_columns<T, bytes>,
+                                used_columns = vectors * lanes;
   using Memory = Vector<T, bytes>;                    // unaligned, in memory
   typedef T Sum __attribute__((vector_size(bytes)));  // in a register
 
-  Sum sum[rows][2] = {};
+  Sum sum[rows][vectors] = {};
 
   [[gnu::always_inline]] void load(const T* from, std::int64_t stride) {
 #pragma GCC unroll 8
     for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 2
-      for (int v = 0; v < 2; ++v) sum[r][v] = *reinterpret_cast<const Memory*>(from + r * stride + v * lanes);
+      for (int v = 0; v < vectors; ++v)
+        sum[r][v] = *reinterpret_cast<const Memory*>(from + r * stride + v * lanes);
+  }
+  [[gnu::always_inline]] void add(const T* from, std::int64_t stride) {
+#pragma GCC unroll 8
+    for (int r = 0; r < rows; ++r)
+#pragma GCC unroll 2
+      for (int v = 0; v < vectors; ++v)
+        sum[r][v] = *reinterpret_cast<const Memory*>(from + r * stride + v * lanes) + sum[r][v];
   }
   [[gnu::always_inline]] void store(T* to, std::int64_t stride) const {
 #pragma GCC unroll 8
     for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 2
-      for (int v = 0; v < 2; ++v) *reinterpret_cast<Memory*>(to + r * stride + v * lanes) = sum[r][v];
+      for (int v = 0; v < vectors; ++v) *reinterpret_cast<Memory*>(to + r * stride + v * lanes) = sum[r][v];
+  }
+
+  [[gnu::always_inline]] static Sum second_vector(const T* panel) {
+    if constexpr (vectors > 1)
+      return *reinterpret_cast<const Memory*>(panel + lanes);
+    else
+      return Sum{};
   }
 
   // Accumulates rows [first, first + rows) of a row group in the layout that is_inner_major selects.
@@ -167,11 +191,11 @@ struct ProductTile {
       const T* const a = group + first * inner;
       for (std::int64_t k = 0; k < inner; ++k, panel += columns) {
         const Sum b0 = *reinterpret_cast<const Memory*>(panel);
-        const Sum b1 = *reinterpret_cast<const Memory*>(panel + lanes);
+        const Sum b1 = second_vector(panel);
 #pragma GCC unroll 8
         for (int r = 0; r < rows; ++r) {
           sum[r][0] += b0 * a[r * inner + k];
-          sum[r][1] += b1 * a[r * inner + k];
+          if constexpr (vectors > 1) sum[r][1] += b1 * a[r * inner + k];
         }
       }
     }
@@ -182,7 +206,7 @@ struct ProductTile {
                                           std::int64_t inner) {
     for (std::int64_t k = 0; k < inner; ++k, a += stride, panel += columns) {
       const Sum b0 = *reinterpret_cast<const Memory*>(panel);
-      const Sum b1 = *reinterpret_cast<const Memory*>(panel + lanes);
+      const Sum b1 = second_vector(panel);
       if constexpr (bytes == 16) {
         Sum x[rows / lanes];
 #pragma GCC unroll 4
@@ -191,13 +215,14 @@ struct ProductTile {
 #pragma GCC unroll 8
         for (int r = 0; r < rows; ++r) {
           sum[r][0] += b0 * x[r / static_cast<int>(lanes)][r % static_cast<int>(lanes)];
-          sum[r][1] += b1 * x[r / static_cast<int>(lanes)][r % static_cast<int>(lanes)];
+          if constexpr (vectors > 1)
+            sum[r][1] += b1 * x[r / static_cast<int>(lanes)][r % static_cast<int>(lanes)];
         }
       } else {
 #pragma GCC unroll 8
         for (int r = 0; r < rows; ++r) {
           sum[r][0] += b0 * a[r];
-          sum[r][1] += b1 * a[r];
+          if constexpr (vectors > 1) sum[r][1] += b1 * a[r];
         }
       }
     }
