@@ -4,7 +4,8 @@
 // rows, and these are added along a fixed binary tree over the shard numbers: a node of several shards adds
 // the sum of its first half to that of its second half. So the bits of the sum depend on K only, not on who
 // computes which shard. A rank that has consecutive shards sums the largest nodes that lie inside its range;
-// the rest of the tree is added by whoever gets the sums of all ranks.
+// the rest of the tree is added by whoever gets the sums of all ranks. A shard without rows, in a batch that
+// has fewer rows than shards, counts as zeros.
 #pragma once
 
 #include <cstdint>

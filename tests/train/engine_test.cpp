@@ -164,6 +164,32 @@ TEST_P(EngineOf, StepsDividedIntoRuns_GiveSameBits) {
   EXPECT_NEAR(sums.loss, pieces.loss, 1e-9 * std::abs(sums.loss));
 }
 
+// Most batches have shards of unequal size, and some last ones fewer rows than shards.
+TEST_P(EngineOf, Shards_GiveTheSameWeightsOnAnyNumberOfThreads) {
+  if (device().is_cuda()) GTEST_SKIP();
+  const auto weights_with = [&](std::int64_t shards, int threads) {
+    set_thread_count(threads);
+    TaskFixture run(c(), device());
+    run.task->shards = shards;
+    const auto engine = fast_engine(*run.task);
+    engine->run(0, 0, run.task->batches().steps());
+    engine->store();
+    set_thread_count(usable_cpus());
+    return run.weights();
+  };
+  const std::vector<float> whole = weights_with(1, 1);
+  const double tolerance = c().rule.kind == OptimizerKind::sgd ? 1e-5 : 2e-3;
+  for (const std::int64_t shards : {2, 3, 11}) {
+    const std::vector<float> weights = weights_with(shards, 1);
+    EXPECT_EQ(weights_with(shards, 3), weights) << shards << " shards";
+    if (c().batch > 4) {
+      EXPECT_NE(weights, whole) << shards << " shards";
+    }
+    for (std::size_t i = 0; i < whole.size(); ++i)
+      ASSERT_NEAR(weights[i], whole[i], tolerance * (1 + std::abs(static_cast<double>(whole[i])))) << shards;
+  }
+}
+
 TEST_P(EngineOf, ThreadCount_DoesNotChangeBits) {
   if (device().is_cuda()) GTEST_SKIP();
   std::vector<float> first;

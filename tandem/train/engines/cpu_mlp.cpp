@@ -94,8 +94,13 @@ template <class F>
 }  // namespace
 
 CpuMlp::CpuMlp(const MlpShape& shape, std::int64_t batch_size, const OptimizerOptions& rule,
-               double label_smoothing, float pixel_scale, int max_threads)
-    : shape_(shape), rule_(rule), label_smoothing_(label_smoothing), pixel_scale_(pixel_scale) {
+               double label_smoothing, float pixel_scale, int max_threads, std::int64_t shards)
+    : shape_(shape),
+      rule_(rule),
+      label_smoothing_(label_smoothing),
+      pixel_scale_(pixel_scale),
+      shards_(shards),
+      additions_(tree_additions(shards, {0, shards}, single_shards({0, shards}))) {
   const std::int64_t rows = padded_rows(batch_size);
   row_losses_.resize(static_cast<std::size_t>(rows));
   row_correct_.resize(static_cast<std::size_t>(rows));
@@ -124,6 +129,7 @@ CpuMlp::CpuMlp(const MlpShape& shape, std::int64_t batch_size, const OptimizerOp
     layers_.push_back(std::move(layer));
   }
   strips_ = zeroed(std::max<std::int64_t>(1, strip_floats_ * max_threads));
+  shard_sums_ = zeroed(shards * lanes * lanes * max_threads);
 }
 
 // Calls f(offset in blocked layout, offset in the state dict's matrix) for every weight.
@@ -356,6 +362,26 @@ void CpuMlp::backward(const TeamMember& member, std::size_t index, std::int64_t 
   }
 }
 
+// Sums over the rows of a batch: f(first row, number of rows, sums) sums over those of a shard. Returns
+// `size` sums, in memory of this member.
+template <class F>
+[[gnu::always_inline]] inline const float* CpuMlp::sum_rows(const TeamMember& member, std::int64_t rows,
+                                                            std::int64_t size, const F& f) const {
+  float* const sums = shard_sums_.data<float>() + member.index * shards_ * lanes * lanes;
+  if (shards_ == 1) {
+    f(0, rows, sums);
+    return sums;
+  }
+  const auto slot = [&](std::int64_t index) { return sums + index * lanes * lanes; };
+  for (std::int64_t shard = 0; shard < shards_; ++shard) {
+    const IndexRange part = rows_of_shards(rows, shards_, {shard, shard + 1});
+    f(part.begin, part.count(), slot(shard));
+  }
+  for (const TreeAddition& addition : additions_)
+    for (std::int64_t i = 0; i < size; ++i) slot(addition.to)[i] += slot(addition.from)[i];
+  return sums;
+}
+
 // Updates all weights. Divided by blocks of 16 × 16, in memory order.
 void CpuMlp::update(const TeamMember& member, const float* input, const MlpBatch& batch, std::int64_t rows,
                     const StepHyperparameters<float>& hyperparameters) {
@@ -377,14 +403,27 @@ void CpuMlp::update(const TeamMember& member, const float* input, const MlpBatch
           const auto shifted = [](float* memory, std::int64_t offset) {
             return memory ? memory + offset : nullptr;
           };
-          update_block<bytes>(in + in_block * row_stride(rows) * lanes, gradient, batch.rows,
-                              layer.weight.value + at, shifted(layer.weight.first, at),
+          const float* sums = sum_rows(
+              member, batch.rows, lanes * lanes,
+              [&](std::int64_t row, std::int64_t count, float* to) __attribute__((always_inline)) {
+                gradient_block<bytes>(in + (in_block * row_stride(rows) + row) * lanes,
+                                      gradient + row * lanes, count, to);
+              });
+          update_block<bytes>(sums, layer.weight.value + at, shifted(layer.weight.first, at),
                               shifted(layer.weight.second, at), rule, hyperparameters);
           if (in_block != 0) continue;
+          sums = sum_rows(
+              member, batch.rows,
+              lanes, [&](std::int64_t row, std::int64_t count, float* to) __attribute__((always_inline)) {
+                for (std::int64_t o = 0; o < lanes; ++o) {
+                  float sum = 0;
+                  for (std::int64_t r = row; r < row + count; ++r) sum += gradient[r * lanes + o];
+                  to[o] = sum;
+                }
+              });
           for (std::int64_t o = out_block * lanes; o < (out_block + 1) * lanes; ++o) {
-            float sum = 0, unused = 0;
-            for (std::int64_t row = 0; row < batch.rows; ++row) sum += gradient[row * lanes + o % lanes];
-            rule(layer.bias.value[o], sum, layer.bias.first ? layer.bias.first[o] : unused,
+            float unused = 0;
+            rule(layer.bias.value[o], sums[o % lanes], layer.bias.first ? layer.bias.first[o] : unused,
                  layer.bias.second ? layer.bias.second[o] : unused, hyperparameters);
           }
         }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "tandem/core/shard_tree.h"
 #include "tandem/core/team.h"
 #include "tandem/optim/update_rule.h"
 #include "tandem/tensor/tensor.h"
@@ -26,8 +27,9 @@ struct MlpBatch {
 
 class CpuMlp {
  public:
+  // `shards`: the parts of a batch whose gradients are summed in a tree (core/shard_tree.h).
   CpuMlp(const MlpShape& shape, std::int64_t batch_size, const OptimizerOptions& rule, double label_smoothing,
-         float pixel_scale, int max_threads);
+         float pixel_scale, int max_threads, std::int64_t shards = 1);
 
   // Copies weights (out, in) and biases (out) of a layer, in the layout of a state dict.
   void load(std::size_t layer, const ParameterState& weight, const ParameterState& bias);
@@ -65,6 +67,8 @@ class CpuMlp {
   void update(const TeamMember& member, const float* in, const MlpBatch& batch, std::int64_t rows,
               const detail::StepHyperparameters<float>& hyperparameters);
   const float* strip_of(const TeamMember& member, const Layer& layer, std::int64_t input_block) const;
+  template <class F>
+  const float* sum_rows(const TeamMember& member, std::int64_t rows, std::int64_t size, const F& f) const;
 
   MlpShape shape_;
   OptimizerOptions rule_;
@@ -75,6 +79,9 @@ class CpuMlp {
   std::vector<Tensor> inputs_;  // one per thread, or two that alternate
   Tensor strips_;               // one transposed strip of weights per thread
   std::int64_t strip_floats_ = 0;
+  std::int64_t shards_;
+  std::vector<TreeAddition> additions_;  // that turn the sums of the shards into those of the batch
+  Tensor shard_sums_;                    // per thread, 16 × 16 sums of every shard
   std::vector<double> row_losses_;
   std::vector<std::int8_t> row_correct_;
   double loss_sum_ = 0;

@@ -34,6 +34,8 @@ struct TrainingTask {
   MixRecipe mix = {};
   LossFunction loss_function = {};  // instead of `loss` and `label_smoothing`, if there is one
   bool capture_graphs = true;       // on a GPU
+  // The parts of a batch whose gradients are summed in a fixed tree (core/shard_tree.h), at least 1.
+  std::int64_t shards = 1;
   // On the CPU, exactly this number of threads, for measurements of it; 0: the fastest up to thread_count().
   int threads = 0;
 

@@ -165,7 +165,7 @@ class CpuMlpEngine : public Engine {
         tuner_(task.threads > 0 ? task.threads : thread_count() - task.source.reserved_cpus(),
                task.threads > 0),
         network_(mlp.shape, task.batches().batch_size, mlp.optimizer->options(), task.label_smoothing,
-                 mlp.pixel_scale, tuner_.max_threads()) {
+                 mlp.pixel_scale, tuner_.max_threads(), task.shards) {
     for (std::size_t i = 0; i < layers_.size(); ++i) network_.load(i, layers_[i].weight, layers_[i].bias);
     for (Slot& slot : slots_) slot.images.resize(static_cast<std::size_t>(task.batches().batch_size));
   }

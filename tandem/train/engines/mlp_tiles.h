@@ -127,16 +127,12 @@ template <std::size_t bytes>
   }
 }
 
-// A block of 16 inputs × 16 outputs of a weight matrix: computes its gradient over `count` rows, then updates
-// it. `in` and `gradient` are [row][16]; `weight` and the optimizer states are 16 × 16.
-template <std::size_t bytes, class Rule>
-[[gnu::always_inline]] inline void update_block(const float* in, const float* gradient, std::int64_t count,
-                                                float* weight, float* first, float* second, Rule rule,
-                                                const StepHyperparameters<float>& hyperparameters) {
-  using V = Vector<float, bytes>;
+// The gradient of a block of 16 inputs × 16 outputs of a weight matrix: sums over `count` rows. `in` and
+// `gradient` are [row][16].
+template <std::size_t bytes>
+[[gnu::always_inline]] inline void gradient_block(const float* in, const float* gradient, std::int64_t count,
+                                                  float* sums) {
   constexpr std::int64_t piece = 256;  // rows: 32 KB of inputs and gradients
-  constexpr std::int64_t width = bytes / sizeof(float);
-  alignas(64) float sums[lanes * lanes];
 #pragma GCC unroll 1
   for (int t = 0; t < lanes; t += tile_rows<bytes>) {
     Tile<bytes> tile{};
@@ -153,6 +149,15 @@ template <std::size_t bytes, class Rule>
       tile.store(sums + t * lanes);
     }
   }
+}
+
+// Updates a block of 16 × 16 weights and its optimizer states with the sums of its gradient.
+template <std::size_t bytes, class Rule>
+[[gnu::always_inline]] inline void update_block(const float* sums, float* weight, float* first, float* second,
+                                                Rule rule,
+                                                const StepHyperparameters<float>& hyperparameters) {
+  using V = Vector<float, bytes>;
+  constexpr std::int64_t width = bytes / sizeof(float);
   // Not V, which may be unaligned: Clang treats a reference to it as one to an aligned vector.
   typedef float Aligned __attribute__((vector_size(bytes)));
   for (std::int64_t i = 0; i < lanes * lanes; i += width) {
