@@ -4,10 +4,13 @@
 
 #include <string>
 
+#include "tests/core/sanitized.h"
 #include "tests/study/grading.h"
 
 namespace tandem {
 namespace {
+
+constexpr bool sanitized = address_sanitized || thread_sanitized;
 
 constexpr double honest_points = 50;  // all for correctness, none for speed
 
@@ -68,6 +71,7 @@ double python_points_of(const std::string& code) {
 }
 
 TEST(GradeCheats, HonestSlowSolution_IsTheMeasure) {
+  if (sanitized) GTEST_SKIP() << "the reference is slow, too";
   EXPECT_DOUBLE_EQ(points_of("int tandem_max(const TandemCall* c) { slow(c); return 0; }"), honest_points);
 }
 
@@ -143,6 +147,7 @@ int tandem_max(const TandemCall* c) {
 }
 
 TEST(GradeCheats, PatchedClock_Fails) {
+  if (sanitized) GTEST_SKIP() << "the reference is slow, too";
   EXPECT_LE(points_of(R"(
 int clock_gettime(clockid_t clock, struct timespec* time) { time->tv_sec = time->tv_nsec = 0; return 0; }
 int gettimeofday(struct timeval* time, void* zone) { time->tv_sec = time->tv_usec = 0; return 0; }
@@ -451,6 +456,7 @@ def max(a, b, out): np.maximum(a, b, out)
 }
 
 TEST(GradeCheats, PatchedClock_InPython_Fails) {
+  if (sanitized) GTEST_SKIP() << "the reference is slow, too";
   EXPECT_LE(python_points_of(R"(
 import time
 import numpy as np
