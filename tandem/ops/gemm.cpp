@@ -1,4 +1,4 @@
-// The left factor is packed into groups of 8 rows and the right one into panels of two vectors of columns
+// The left factor is packed into groups of a few rows and the right one into panels of two vectors of columns
 // (product_tile.h). All of the right factor is packed first; then blocks of rows × some panels are computed
 // independently. A product of two operands that are both stored along the inner dimension needs a transposed
 // copy of one of them: the product is computed as (Bᵀ · Aᵀ)ᵀ where that is cheaper, which does not change
@@ -59,7 +59,7 @@ Product<T> transposed(const Product<T>& p) {
 template <class T>
 double cost(const Product<T>& p) {
   const std::int64_t lanes = native_panel_columns<T>() / 2;
-  const auto rows = static_cast<double>(round_up(p.left.count, row_group));
+  const auto rows = static_cast<double>(round_up(p.left.count, native_gemm_rows<T>()));
   const auto columns = static_cast<double>(round_up(p.right.count, lanes));
   const auto inner = static_cast<double>(p.inner), width = static_cast<double>(lanes);
   const double packing = columns * inner * (p.right.along_inner() ? 1.0 : 0.2);
@@ -79,7 +79,8 @@ class BlockProduct {
     constexpr std::int64_t width = panel_columns<T, bytes>;
     if (p_.symmetric) last_panel = std::min(last_panel, ceil_div(row + rows, width));
     if (first_panel >= last_panel) return;
-    const std::int64_t groups = ceil_div(rows, row_group), panel_sums = groups * row_group * width;
+    constexpr std::int64_t group_rows = gemm_rows<T, bytes>;
+    const std::int64_t groups = ceil_div(rows, group_rows), panel_sums = groups * group_rows * width;
     for (std::int64_t begin = 0; begin < p_.inner; begin += gemm_inner_block<T>) {
       const std::int64_t inner = std::min(gemm_inner_block<T>, p_.inner - begin);
       pack_left<bytes>(row, groups, begin, inner, left);
@@ -108,13 +109,14 @@ class BlockProduct {
   template <std::size_t bytes>
   [[gnu::always_inline]] void pack_left(std::int64_t row, std::int64_t groups, std::int64_t begin,
                                         std::int64_t inner, T* left) const {
-    if (!p_.left.along_inner()) return pack_groups(left, groups, p_.left, row, begin, inner);
+    constexpr int group_rows = gemm_rows<T, bytes>;
+    if (!p_.left.along_inner()) return pack_groups<group_rows>(left, groups, p_.left, row, begin, inner);
     for (std::int64_t group = 0; group < groups; ++group) {
-      T* const to = left + group * group_step(inner);
+      T* const to = left + group * group_step(group_rows, inner);
       if constexpr (is_inner_major<bytes>)
-        pack_inner_major<bytes>(to, row_group, p_.left, row + group * row_group, begin, inner);
+        pack_inner_major<bytes>(to, group_rows, p_.left, row + group * group_rows, begin, inner);
       else
-        pack_rows(to, p_.left, row + group * row_group, begin, inner);
+        pack_rows<group_rows>(to, p_.left, row + group * group_rows, begin, inner);
     }
   }
 
@@ -124,11 +126,11 @@ class BlockProduct {
   [[gnu::always_inline]] void add_panel(std::int64_t row, std::int64_t rows, std::int64_t panel,
                                         const T* left, const T* right, std::int64_t inner, bool is_first,
                                         T* sums) const {
-    using Tile = ProductTile<T, bytes, vectors>;
+    using Tile = ProductTile<T, bytes, vectors, gemm_rows<T, bytes>>;
     const bool direct = !p_.is_transposed();
     T* const target = direct ? p_.out + row * p_.row_step + panel * Tile::columns : sums;
     const std::int64_t step = direct ? p_.row_step : Tile::columns;
-    const std::int64_t target_rows = direct ? rows : round_up(rows, row_group);
+    const std::int64_t target_rows = direct ? rows : round_up(rows, Tile::rows);
     // Of a symmetric result, what is right of the diagonal block comes from mirror().
     const std::int64_t last = p_.symmetric ? std::min(p_.right.count, row + rows) : p_.right.count;
     const std::int64_t columns = direct ? last - panel * Tile::columns : Tile::columns;
@@ -139,11 +141,11 @@ class BlockProduct {
 #pragma GCC unroll 2
         for (int v = 0; v < vectors; ++v) __builtin_prefetch(to + i * step + v * Tile::lanes, 1);
       Tile tile;
-      const T* const group = left + r / row_group * group_step(inner);
+      const T* const group = left + r / Tile::rows * group_step(Tile::rows, inner);
       if (inner_major<bytes>())
-        tile.add_columns(group + r % row_group, row_group, right, inner);
+        tile.add_columns(group, Tile::rows, right, inner);
       else
-        tile.add_group(group, r % row_group, right, inner);
+        tile.add_group(group, 0, right, inner);
       write_tile(tile, to, step, target_rows - r, columns, is_first);
     }
   }
@@ -192,17 +194,18 @@ class BlockProduct {
 struct Blocks {
   std::int64_t rows, panels;
 
-  Blocks(std::int64_t row_count, std::int64_t panel_count, std::int64_t threads)
-      : rows(std::min(max_block_rows, round_up(row_count, row_group))),
+  // Rows are divided in whole groups.
+  Blocks(std::int64_t row_count, std::int64_t panel_count, std::int64_t group, std::int64_t threads)
+      : rows(std::min(max_block_rows, round_up(row_count, group))),
         panels(std::min(max_block_panels, panel_count)) {
     if (threads == 1) return;
     constexpr std::int64_t min_rows = 32;
     const auto count = [&] { return ceil_div(row_count, rows) * ceil_div(panel_count, panels); };
-    while (count() < 3 * threads && (panels > 1 || rows > row_group)) {
+    while (count() < 3 * threads && (panels > 1 || rows > group)) {
       if (panels > 2 || (rows <= min_rows && panels > 1))
         panels = ceil_div(panels, 2);
       else
-        rows = round_up(rows / 2, row_group);
+        rows = round_up(rows / 2, group);
     }
   }
 };
@@ -229,7 +232,8 @@ void gemm(const Gemm<T>& gemm) {
   const ThreadLimit limit(static_cast<int>(threads));
   const std::int64_t width = native_panel_columns<T>(), panels = ceil_div(p.right.count, width);
   const std::int64_t inner_blocks = ceil_div(p.inner, gemm_inner_block<T>);
-  const Blocks blocks(p.left.count, panels, threads);
+  const std::int64_t group = native_gemm_rows<T>();
+  const Blocks blocks(p.left.count, panels, group, threads);
   const std::int64_t row_blocks = ceil_div(p.left.count, blocks.rows),
                      panel_blocks = ceil_div(panels, blocks.panels);
   // A panel that is used once is packed by the thread that uses it.
@@ -247,8 +251,8 @@ void gemm(const Gemm<T>& gemm) {
   const BlockProduct<T> block(p);
   parallel_tasks(row_blocks * panel_blocks, 1, [&] {
     return [&,
-            left =
-                make_scratch<T>(blocks.rows / row_group * group_step(std::min(p.inner, gemm_inner_block<T>))),
+            left = make_scratch<T>(blocks.rows / group *
+                                   group_step(group, std::min(p.inner, gemm_inner_block<T>))),
             sums = make_scratch<T>(p.is_transposed() ? blocks.rows * blocks.panels * width : 0),
             own_panels = make_scratch<T>(shared ? 0 : blocks.panels * width * p.inner)](std::int64_t begin,
                                                                                         std::int64_t end) {

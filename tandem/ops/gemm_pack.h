@@ -23,10 +23,21 @@ struct Lines {
   }
 };
 
+// Rows of a tile and of a packed group: as many as have their sums in registers, beside the operands.
+template <class T, std::size_t bytes>
+inline constexpr int gemm_rows = bytes == 32 ? 6 : tile_rows<T, bytes>;
+
+template <class T>
+std::int64_t native_gemm_rows() {
+  std::int64_t rows = 0;
+  with_simd([&]<std::size_t bytes>() __attribute__((always_inline)) { rows = gemm_rows<T, bytes>; });
+  return rows;
+}
+
 // Distance between packed groups. Not a power of two, because then all groups would map to the same cache
 // sets.
-constexpr std::int64_t group_step(std::int64_t inner) {
-  return inner * row_group + 16;
+constexpr std::int64_t group_step(std::int64_t group, std::int64_t inner) {
+  return inner * group + 16;
 }
 
 // Copies a square block of lines along the inner dimension, transposed.
@@ -85,32 +96,32 @@ template <std::size_t bytes, class T>
 
 // Writes groups of rows that are stored across the inner dimension, each as [inner][row]; rows from `count`
 // on are zeros. All groups at once: a stored line is read as a whole.
-template <class T>
+template <int group_rows, class T>
 [[gnu::always_inline]] inline void pack_groups(T* to, std::int64_t groups, const Lines<T>& from,
                                                std::int64_t first, std::int64_t inner_begin,
                                                std::int64_t inner) {
-  const std::int64_t count = std::min(groups * row_group, from.count - first), whole = count / row_group;
+  const std::int64_t count = std::min(groups * group_rows, from.count - first), whole = count / group_rows;
   for (std::int64_t k = 0; k < inner; ++k) {
     const T* const source = from.at(first, inner_begin + k);
-    T* const column = to + k * row_group;
+    T* const column = to + k * group_rows;
     for (std::int64_t i = 0; i < count; i += 64 / static_cast<std::int64_t>(sizeof(T)))
       __builtin_prefetch(source + 8 * from.inner_step +
                          i);  // lines are far apart, the CPU does not guess them
     for (std::int64_t group = 0; group < whole; ++group)
-      for (std::int64_t r = 0; r < row_group; ++r)
-        column[group * group_step(inner) + r] = source[group * row_group + r];
+      for (std::int64_t r = 0; r < group_rows; ++r)
+        column[group * group_step(group_rows, inner) + r] = source[group * group_rows + r];
     if (whole < groups)
-      for (std::int64_t r = 0; r < row_group; ++r)
-        column[whole * group_step(inner) + r] =
-            whole * row_group + r < count ? source[whole * row_group + r] : T{0};
+      for (std::int64_t r = 0; r < group_rows; ++r)
+        column[whole * group_step(group_rows, inner) + r] =
+            whole * group_rows + r < count ? source[whole * group_rows + r] : T{0};
   }
 }
 
 // Writes a group of rows as [row][inner].
-template <class T>
+template <int group_rows, class T>
 [[gnu::always_inline]] inline void pack_rows(T* to, const Lines<T>& from, std::int64_t first,
                                              std::int64_t inner_begin, std::int64_t inner) {
-  for (std::int64_t r = 0; r < row_group; ++r) {
+  for (std::int64_t r = 0; r < group_rows; ++r) {
     T* const row = to + r * inner;
     if (first + r >= from.count) {
       std::fill_n(row, inner, T{0});

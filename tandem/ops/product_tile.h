@@ -144,9 +144,9 @@ template <std::size_t bytes, class T, class V>
 }
 
 // `vectors`: 1 uses the first half of a panel only.
-template <class T, std::size_t bytes, int vectors = 2>
+template <class T, std::size_t bytes, int vectors = 2, int row_count = tile_rows<T, bytes>>
 struct ProductTile {
-  static constexpr int rows = tile_rows<T, bytes>;
+  static constexpr int rows = row_count;
   static constexpr std::int64_t lanes = bytes / sizeof(T), columns = panel_columns<T, bytes>,
                                 used_columns = vectors * lanes;
   using Memory = Vector<T, bytes>;                    // unaligned, in memory
