@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
 
 #include "tandem/core/check.h"
 #include "tandem/core/on_dtype.h"
@@ -39,7 +38,7 @@ Tensor to_tensor(const std::vector<std::byte>& bytes, const Tensor& like) {
 // A request lasts at least this long, by several calls if need be: waking the other process and its threads
 // is part of the measured time, and takes milliseconds when the CPUs are busy.
 constexpr double min_request_ms = 20;
-constexpr int max_calls_per_request = 2000, calibration_calls = 4;
+constexpr int max_calls_per_request = 2000;
 
 class PluginMeasurement {
  public:
@@ -64,10 +63,8 @@ class PluginMeasurement {
   // keep their CPUs and its arrays stay in the caches, as those of our own versions do. The result is
   // compared again at the end.
   Timing measure_calls(const MeasureOptions& options) {
-    const double one_ms = calibrate();
-    const int calls =
-        static_cast<int>(std::clamp(std::ceil(min_request_ms / one_ms), 1.0, double(max_calls_per_request)));
-    const int count = repetitions_for(options, one_ms * calls);
+    const int calls = choose_calls();
+    const int count = repetitions_for(options, run(calls, KernelProcess::AfterRun::wait));
     std::vector<double> times;
     for (int i = 0; i < count; ++i) times.push_back(run(calls, KernelProcess::AfterRun::wait) / calls);
     poison();
@@ -118,15 +115,20 @@ class PluginMeasurement {
     for (int set = 0; set < sets_; ++set) process_.poison_outputs(set);
   }
 
-  // Milliseconds of a call, without waking the process: the difference of two requests, the least of a few.
-  double calibrate() {
-    double least = std::numeric_limits<double>::infinity();
-    for (int i = 0; i < 3; ++i) {
-      const double one = run(1, KernelProcess::AfterRun::wait);
-      const double more = run(1 + calibration_calls, KernelProcess::AfterRun::wait);
-      least = std::min(least, std::max((more - one) / calibration_calls, 1e-3));
+  // The number of calls of a request. It grows step by step: on a busy machine a call whose threads wait for
+  // each other can take a thousand times as long as it would alone, and thousands of them longer than
+  // allowed.
+  int choose_calls() {
+    run(1, KernelProcess::AfterRun::wait);  // wakes the threads
+    int calls = 1;
+    while (calls < max_calls_per_request) {
+      const double request_ms = run(calls, KernelProcess::AfterRun::wait);
+      if (request_ms >= min_request_ms) break;
+      const double wanted = std::ceil(calls * min_request_ms / std::max(request_ms, 1e-6));
+      calls = static_cast<int>(std::clamp(wanted, calls + 1.0, 4.0 * calls));
+      calls = std::min(calls, max_calls_per_request);
     }
-    return least;
+    return calls;
   }
 
   double run(int calls, KernelProcess::AfterRun after = KernelProcess::AfterRun::stop) {
