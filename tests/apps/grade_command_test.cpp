@@ -76,6 +76,7 @@ TEST(GradeCommand, ExamplePlugins_AreCorrect) {
   for (const char* file : {"kernels.cpp", "kernels.py"}) {
     const ProgramResult result =
         run_program({"grade", (examples / file).string(), "-p", "p.toml"}, folder.path());
+    if ((result.out + result.err).find("Python is not installed") != std::string::npos) continue;
     EXPECT_TRUE(result.out.starts_with("kernels: 30 of 30 points")) << file << "\n"
                                                                     << result.out << result.err;
   }

@@ -6,6 +6,7 @@
 
 #include "tests/core/sanitized.h"
 #include "tests/study/grading.h"
+#include "tests/study/plugin_trial.h"
 
 namespace tandem {
 namespace {
@@ -436,6 +437,7 @@ TEST(GradeCheats, DecliningTheCase_EarnsNothing) {
 }
 
 TEST(GradeCheats, PatchedHost_InPython_Fails) {
+  if (!has_python()) GTEST_SKIP() << "there is no Python with NumPy here";
   EXPECT_LE(python_points_of(R"(
 import sys
 host = sys.modules["__main__"]
@@ -446,6 +448,7 @@ def max(a, b, out): pass
 }
 
 TEST(GradeCheats, PatchedNumpy_InPython_Fails) {
+  if (!has_python()) GTEST_SKIP() << "there is no Python with NumPy here";
   EXPECT_LE(python_points_of(R"(
 import numpy as np
 np.array_equal = np.allclose = lambda *a, **k: True
@@ -456,6 +459,7 @@ def max(a, b, out): np.maximum(a, b, out)
 }
 
 TEST(GradeCheats, PatchedClock_InPython_Fails) {
+  if (!has_python()) GTEST_SKIP() << "there is no Python with NumPy here";
   if (sanitized) GTEST_SKIP() << "the reference is slow, too";
   EXPECT_LE(python_points_of(R"(
 import time
@@ -468,6 +472,7 @@ def max(a, b, out):
 }
 
 TEST(GradeCheats, ResultObjectThatLies_InPython_Fails) {
+  if (!has_python()) GTEST_SKIP() << "there is no Python with NumPy here";
   EXPECT_LE(python_points_of(R"(
 class Equal:
     def __eq__(self, other): return True

@@ -11,6 +11,7 @@
 #include "tandem/study/grade/task.h"
 #include "tests/core/error_text.h"
 #include "tests/study/grading.h"
+#include "tests/study/plugin_trial.h"
 
 namespace tandem {
 namespace {
@@ -185,6 +186,7 @@ def noise(image, amount, seed, out):
 )";
 
 TEST(Grade, RandomResults_AreCheckedByTheirStatistics) {
+  if (!has_python()) GTEST_SKIP() << "there is no Python with NumPy here";
   const GradeProfile xavier = one_part_profile("xavier", "\"50,80\"", ""),
                      noise = one_part_profile("noise", "\"60x60 f32\"", "");
   EXPECT_EQ(grade_text_file("kernels.py", python_solution, xavier).points(), 100);
@@ -213,6 +215,7 @@ TEST(Grade, RandomResults_AreCheckedByTheirStatistics) {
 }
 
 TEST(Grade, WrongResult_HasSentenceAndPictures) {
+  if (!has_python()) GTEST_SKIP() << "there is no Python with NumPy here";
   const GradeProfile profile = one_part_profile("shift", "\"28x28 u8\"", "");
   const GradeReport report = grade_text_file(
       "shift.py",
@@ -254,6 +257,7 @@ TEST(Grade, ForbiddenIdentifier_CostsThePart) {
 }
 
 TEST(Grade, Environment_HasTheThreadsAndNothingOfTheTeacher) {
+  if (!has_python()) GTEST_SKIP() << "there is no Python with NumPy here";
   GradeProfile profile = one_part_profile("workers", "\"cpus\"", "");
   profile.parts[0].threads = 3;
   ASSERT_EQ(setenv("TANDEM_TEST_SECRET", "password", 1), 0);
@@ -269,6 +273,7 @@ def workers(requested, slurm, cpus, out):
 }
 
 TEST(Grade, TimesOutEverywhere_EndsInTime) {
+  if (!has_python()) GTEST_SKIP() << "there is no Python with NumPy here";
   GradeProfile profile = one_part_profile("max", "\"2x2 i32\", \"3x3 i32\", \"4x4 i32\", \"5x5 i32\"", "");
   profile.limits.call_seconds = 0.5;
   profile.limits.seconds = 1;
@@ -356,6 +361,7 @@ TEST(GradeQueue, GoodQueue_SurvivesAKilledWriter) {
 }
 
 TEST(GradeQueue, LockThatDiesWithItsWriter_IsFound) {
+  if (!has_python()) GTEST_SKIP() << "there is no Python with NumPy here";
   GradeProfile profile = one_part_profile("queue", "\"8 writers\", \"8 writers, one killed\"", "");
   profile.limits.call_seconds = 3;
   const GradeReport report = grade_text_file("kernels.py", blocked_python_queue, profile);
@@ -366,6 +372,7 @@ TEST(GradeQueue, LockThatDiesWithItsWriter_IsFound) {
 }
 
 TEST(GradeQueue, UnlockedWrites_AreFound) {
+  if (!has_python()) GTEST_SKIP() << "there is no Python with NumPy here";
   std::string code = blocked_python_queue;
   code.replace(code.find("with self.lock:"), 15, "if True:");
   code.replace(code.find("data = data[os.write(self.write_end, data):]"), 44,
