@@ -249,7 +249,7 @@ template <>
 std::unique_ptr<Engine> make_mlp_engine<Backend::cpu>(const TrainingTask& task) {
   const std::optional<MlpTask> mlp = find_mlp(task);
   if (!mlp) return nullptr;
-  // Larger weights do not fit in the caches, and a BLAS that packs its operands is faster.
+  // Larger weights do not fit in the caches, and the general product, which packs its operands, is faster.
   constexpr std::int64_t max_weights = 1 << 20;
   const std::vector<std::int64_t>& sizes = mlp->shape.sizes;
   std::int64_t weights = 0;
