@@ -6,6 +6,7 @@
 #include "tandem/core.h"
 #include "tandem/data.h"
 #include "tandem/device.h"
+#include "tandem/dist.h"
 #include "tandem/files.h"
 #include "tandem/image.h"
 #include "tandem/nn.h"
