@@ -13,10 +13,13 @@
 namespace tandem {
 namespace {
 
+using std::chrono::microseconds;
+using std::chrono::nanoseconds;
+
 constexpr std::int64_t millisecond = 1'000'000;
+constexpr std::int64_t short_spin_ns = 2'000, long_spin_ns = 20'000;
 // How long a failing or leaving rank tries to tell the others.
 constexpr std::int64_t notice_ns = 300 * millisecond;
-constexpr std::size_t max_sums = 3;  // pieces of sums under way; LocalSegment has as many slots
 
 void pause_cpu() {
 #if defined(__x86_64__)
@@ -26,29 +29,35 @@ void pause_cpu() {
 #endif
 }
 
-std::int64_t nanoseconds(double seconds) {
+std::int64_t to_ns(double seconds) {
   return static_cast<std::int64_t>(seconds * 1e9);
+}
+
+// Without a signal to wait for: 20 µs, growing to 1 ms.
+nanoseconds growing_pause(int& idle) {
+  return std::min<nanoseconds>(nanoseconds(millisecond), microseconds(20) * (1 << std::min(idle++, 8)));
 }
 
 }  // namespace
 
-Communicator::Communicator(const std::function<TandemTransport()>& open, double stall_limit_s)
-    : stall_limit_ns_(nanoseconds(stall_limit_s)) {
+Communicator::Communicator(const std::function<TandemTransport()>& open, const Options& options)
+    : sums_use_transport_(options.sums_use_transport), stall_limit_ns_(to_ns(options.stall_limit_s)) {
   {
     const WideAffinity wide;  // not on the one CPU of the thread that calls
     thread_ = std::thread([this, &open] { run(open); });
   }
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return opened_ || open_error_; });
+  {
+    std::unique_lock lock(small_.mutex);
+    changed_.wait(lock, [&] { return opened_ || open_error_; });
+  }
   if (!open_error_) return;
-  lock.unlock();
   thread_.join();
   std::rethrow_exception(open_error_);
 }
 
 Communicator::~Communicator() {
   {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(small_.mutex);
     stopping_ = true;
     transport_->wake();
   }
@@ -57,47 +66,62 @@ Communicator::~Communicator() {
 }
 
 void Communicator::run(const std::function<TandemTransport()>& open) {
-  std::unique_lock lock(mutex_);
-  try {
-    transport_ = std::make_unique<Transport>(open());
-    watch_ = std::make_unique<Watch>(*transport_);
-    rank_ = transport_->rank();
-    size_ = transport_->size();
-    any_thread_ = transport_->any_thread();
-    spin_ns_ = usable_cpus() >= size_ ? 20'000 : 2'000;
-    last_ns_ = monotonic_ns();
-    opened_ = true;
-  } catch (...) {
-    open_error_ = std::current_exception();
+  {
+    const std::lock_guard lock(small_.mutex);
+    try {
+      transport_ = std::make_unique<Transport>(open());
+      watch_ = std::make_unique<Watch>(*transport_);
+      rank_ = transport_->rank();
+      size_ = transport_->size();
+      any_thread_ = transport_->any_thread();
+      spin_ns_ = usable_cpus() >= size_ ? long_spin_ns : short_spin_ns;
+      opened_ = true;
+    } catch (...) {
+      open_error_ = std::current_exception();
+    }
+    changed_.notify_all();
+    if (!opened_) return;
   }
-  changed_.notify_all();
-  if (open_error_) return;
   int idle = 0;
   while (!stopping_) {
-    if (any_thread_ && waiters_ > 0) {  // one of them does our work
-      changed_.wait_for(lock, std::chrono::nanoseconds(watch_->interval_ns()));
-      continue;
-    }
     const std::uint32_t seen = transport_->signal();
-    if (progress()) {
+    bool moved = false;
+    if (!any_thread_ || waiters_ == 0) {
+      const std::lock_guard lock(small_.mutex);
+      moved = progress_small();
+    }
+    if (!any_thread_ || sum_waiters_ == 0) moved |= progress_sums();
+    if (moved) {
       idle = 0;
       continue;
     }
-    const bool busy = oldest() != nullptr;
-    if (transport_->can_wait()) {
-      lock.unlock();
-      pause(seen, busy);
-      lock.lock();
+    std::unique_lock lock(small_.mutex);
+    if (backs_off()) {
+      changed_.wait_for(lock, nanoseconds(watch_->interval_ns()), [&] { return stopping_ || !backs_off(); });
+    } else if (!transport_->can_wait()) {
+      const bool busy = !small_.running.empty() || open_sums_ > 0;
+      changed_.wait_for(lock, busy ? growing_pause(idle) : microseconds(5000),
+                        [&] { return stopping_ || has_arrivals(); });
     } else {
-      changed_.wait_for(lock,
-                        std::chrono::nanoseconds(std::min(busy ? millisecond : 5 * millisecond,
-                                                          std::int64_t{20'000} << std::min(idle++, 8))));
+      lock.unlock();
+      pause(seen, open_sums_ > 0 ? short_spin_ns : 0);
     }
   }
   leave();
 }
 
+bool Communicator::has_arrivals() {
+  const std::lock_guard lock(arriving_mutex_);
+  return !arriving_.empty();
+}
+
+// Whether other threads do the work of this one.
+bool Communicator::backs_off() const {
+  return any_thread_ && waiters_ > 0 && (open_sums_ == 0 || sum_waiters_ > 0);
+}
+
 void Communicator::leave() {
+  const std::scoped_lock lock(sums_.mutex, small_.mutex);
   if (!failure_) {
     try {
       watch_->send_leave();
@@ -105,64 +129,84 @@ void Communicator::leave() {
     } catch (const std::exception&) {  // nobody listens any more
     }
   }
-  for (LaneState& lane : lanes_) lane.running.clear();
+  give_up(sums_);
+  give_up(small_);
   watch_.reset();
   transport_.reset();
 }
 
 // Waits until something may have happened since `seen`.
-void Communicator::pause(std::uint32_t seen, bool spin) {
-  const std::int64_t begin = monotonic_ns();
-  while (spin && transport_->signal() == seen && monotonic_ns() - begin < spin_ns_) pause_cpu();
+void Communicator::pause(std::uint32_t seen, std::int64_t spin_ns) const {
+  const std::int64_t end = monotonic_ns() + spin_ns;
+  while (transport_->signal() == seen && monotonic_ns() < end) pause_cpu();
   if (transport_->signal() == seen) transport_->wait(seen, watch_->interval_ns());
 }
 
-const Communicator::Running* Communicator::oldest() const {
-  for (const LaneState& lane : lanes_)
-    if (!lane.running.empty()) return &lane.running.front();
-  return nullptr;
-}
-
-bool Communicator::progress() {
+// The mutex of the small lane is locked.
+bool Communicator::progress_small() {
   if (failure_) return false;
+  std::optional<GroupFailure> failure;
   bool moved = false;
   try {
     if (begin_watch_) std::exchange(begin_watch_, nullptr)();
-    if (requested_failure_) {
-      set_failure(*requested_failure_);
-      return true;
+    failure = requested_failure_;
+    if (!failure) failure = watch_->advance();
+    if (!failure) {
+      moved = advance(small_);
+      if (is_stalled(small_, moved)) failure = describe_stall(small_);
     }
-    if (auto failure = watch_->advance()) {
-      set_failure(std::move(*failure));
-      return true;
-    }
-    for (bool again = true; again;) {
-      again = false;
-      for (LaneState& lane : lanes_) {
-        const bool is_small = &lane == &lanes_[static_cast<std::size_t>(Lane::small)];
-        start_pieces(lane, is_small ? 64 : max_sums);
-        again |= advance_running(lane);
-      }
-      moved |= again;
-    }
-    check_stall(moved);
   } catch (const std::exception& error) {
-    set_failure({.text = fmt::format("{}: {}", watch_->describe(rank_), error.what())});
-    moved = true;
+    failure = own_failure(error.what());
   }
-  return moved;
+  if (failure) set_failure(std::move(*failure));
+  return moved || failure;
 }
 
-void Communicator::start_pieces(LaneState& lane, std::size_t max_running) {
-  while (!lane.waiting.empty() && lane.running.size() < max_running) {
+bool Communicator::progress_sums() {
+  if (open_sums_ == 0) return false;
+  const std::lock_guard lock(sums_.mutex);
+  std::unique_lock transport_lock(small_.mutex, std::defer_lock);
+  if (sums_use_transport_) transport_lock.lock();
+  if (failed_) {
+    give_up(sums_);
+    return true;
+  }
+  std::string error_text;
+  bool moved = false, stalled = false;
+  try {
+    moved = advance(sums_);
+    stalled = is_stalled(sums_, moved);
+  } catch (const std::exception& error) {
+    error_text = error.what();
+  }
+  if (!stalled && error_text.empty()) return moved;
+  if (!sums_use_transport_) transport_lock.lock();
+  auto failure = stalled ? describe_stall(sums_) : own_failure(error_text);
+  if (!failure) return moved;
+  if (!failure_) set_failure(std::move(*failure));
+  give_up(sums_);
+  return true;
+}
+
+GroupFailure Communicator::own_failure(const std::string& text) const {
+  return {.text = fmt::format("{}: {}", watch_->describe(rank_), text)};
+}
+
+// Starts what may start and advances what runs. True when an operation was completed.
+bool Communicator::advance(LaneState& lane) {
+  {
+    const std::lock_guard lock(arriving_mutex_);
+    std::erase_if(arriving_, [&](const std::shared_ptr<Job>& job) {
+      if (&lane != (job->lane == Lane::sums ? &sums_ : &small_)) return false;
+      lane.waiting.push_back(job);
+      return true;
+    });
+  }
+  while (!lane.waiting.empty() && lane.running.size() < lane.max_running) {
     const std::shared_ptr<Job> job = lane.waiting.front();
     lane.running.push_back({job, job->make(job->started)});
     if (++job->started == job->pieces) lane.waiting.pop_front();
   }
-}
-
-// True when an operation was completed.
-bool Communicator::advance_running(LaneState& lane) {
   bool any = false;
   for (std::size_t i = 0; i < lane.running.size();) {
     if (!lane.running[i].operation->advance()) {
@@ -178,38 +222,46 @@ bool Communicator::advance_running(LaneState& lane) {
 }
 
 void Communicator::finish(Job& job) {
+  if (job.done) return;
   job.make = nullptr;  // and with it the tensors
-  job.done.store(true);
+  if (job.lane == Lane::sums) --open_sums_;
+  job.done = true;
   if (waiters_ > 0) transport_->wake();  // another thread may wait for this job
   if (!any_thread_) changed_.notify_all();
 }
 
-void Communicator::check_stall(bool moved) {
+// Whether nothing has happened for so long that the reason is looked for.
+bool Communicator::is_stalled(LaneState& lane, bool moved) const {
   const std::int64_t now = monotonic_ns();
-  const std::int64_t passed = std::min(now - std::exchange(last_ns_, now), 100 * millisecond);
-  const Running* running = oldest();
-  if (moved || !running) {
-    stalled_ns_ = 0;
-    return;
-  }
-  stalled_ns_ += passed;
-  const int rank = running->operation->waits_for();
-  if (rank < 0 || rank == rank_) return;
-  if (watch_->has_left(rank) && stalled_ns_ >= 1000 * millisecond)
-    set_failure({.text = fmt::format("{} has left the group", watch_->describe(rank)), .lost_rank = true});
-  else if (stalled_ns_ >= stall_limit_ns_)
-    set_failure({.text = fmt::format("{} has not taken part in {} for {:g} s", watch_->describe(rank),
-                                     running->job->name, static_cast<double>(stall_limit_ns_) / 1e9),
-                 .lost_rank = true});
+  // Time in which this process was stopped does not count.
+  const std::int64_t passed = std::min(now - std::exchange(lane.last_ns, now), 100 * millisecond);
+  lane.stalled_ns = moved || lane.running.empty() ? 0 : lane.stalled_ns + passed;
+  return !lane.running.empty() &&
+         lane.stalled_ns >= std::min<std::int64_t>(1000 * millisecond, stall_limit_ns_);
+}
+
+// The mutex of the small lane is locked.
+std::optional<GroupFailure> Communicator::describe_stall(const LaneState& lane) const {
+  const Running& oldest = lane.running.front();
+  const int rank = oldest.operation->waits_for();
+  if (rank < 0 || rank == rank_) return std::nullopt;
+  if (watch_->has_left(rank))
+    return GroupFailure{.text = fmt::format("{} has left the group", watch_->describe(rank)),
+                        .lost_rank = true};
+  if (lane.stalled_ns < stall_limit_ns_) return std::nullopt;
+  return GroupFailure{.text = fmt::format("{} has not taken part in {} for {:g} s", watch_->describe(rank),
+                                          oldest.job->name, static_cast<double>(stall_limit_ns_) / 1e9),
+                      .lost_rank = true};
 }
 
 // Also pushes the messages that are on their way before the notices: their buffers are valid until the jobs
 // are done.
 void Communicator::flush_notices() {
   const std::int64_t end = monotonic_ns() + notice_ns;
-  while (!watch_->sent() && monotonic_ns() < end) std::this_thread::sleep_for(std::chrono::microseconds(100));
+  while (!watch_->sent() && monotonic_ns() < end) std::this_thread::sleep_for(microseconds(100));
 }
 
+// The mutex of the small lane is locked. Sums are given up by the thread that advances them next.
 void Communicator::set_failure(GroupFailure failure) {
   failure_ = std::move(failure);
   if (!failure_->is_known) {
@@ -219,90 +271,111 @@ void Communicator::set_failure(GroupFailure failure) {
     } catch (const std::exception&) {  // those who do not get it find out by themselves
     }
   }
-  for (LaneState& lane : lanes_) {
-    for (const Running& running : lane.running) running.job->failed = true;
-    for (const auto& job : lane.waiting) job->failed = true;
-    std::vector<Running> running = std::move(lane.running);
-    std::deque<std::shared_ptr<Job>> waiting = std::move(lane.waiting);
-    lane.running.clear();
-    lane.waiting.clear();
-    for (Running& one : running) one.operation.reset();
-    for (const Running& one : running) finish(*one.job);
-    for (const auto& job : waiting) finish(*job);
-  }
+  failed_ = true;
+  give_up(small_);
   changed_.notify_all();
   transport_->wake();
 }
 
+void Communicator::give_up(LaneState& lane) {
+  std::vector<std::shared_ptr<Job>> jobs;
+  for (const Running& running : lane.running) jobs.push_back(running.job);
+  for (const auto& job : lane.waiting) jobs.push_back(job);
+  {
+    const std::lock_guard lock(arriving_mutex_);
+    for (const auto& job : arriving_)
+      if (&lane == (job->lane == Lane::sums ? &sums_ : &small_)) jobs.push_back(job);
+    std::erase_if(arriving_, [&](const auto& job) { return std::ranges::find(jobs, job) != jobs.end(); });
+  }
+  lane.running.clear();
+  lane.waiting.clear();
+  for (const auto& job : jobs) {
+    if (!job->done) job->failed = true;
+    finish(*job);
+  }
+}
+
 void Communicator::begin_watch(std::vector<Place> places, double limit_s, double stall_limit_s) {
-  const std::lock_guard lock(mutex_);
-  stall_limit_ns_ = nanoseconds(stall_limit_s);
+  stall_limit_ns_ = to_ns(stall_limit_s);
+  const std::lock_guard lock(small_.mutex);
   begin_watch_ = [this, places = std::move(places), limit_s] { watch_->begin(places, limit_s); };
   transport_->wake();
   changed_.notify_all();
 }
 
-std::shared_ptr<Communicator::Job> Communicator::start(
-    Lane lane, std::string name, std::int64_t pieces,
-    std::function<std::unique_ptr<Operation>(std::int64_t piece)> make) {
+std::shared_ptr<Communicator::Job> Communicator::start(Lane lane, std::string name, std::int64_t pieces,
+                                                       MakePiece make) {
   auto job = std::make_shared<Job>();
+  job->lane = lane;
   job->name = std::move(name);
   job->pieces = pieces;
+  if (pieces == 0) {
+    job->done = true;
+    return job;
+  }
   job->make = std::move(make);
-  const std::lock_guard lock(mutex_);
-  if (failure_) {
-    job->failed = true;
-    finish(*job);
-  } else if (pieces == 0) {
-    finish(*job);
-  } else {
-    lanes_[static_cast<std::size_t>(lane)].waiting.push_back(job);
-    if (lane == Lane::sums || !any_thread_) {  // who starts a small operation waits for it
-      transport_->wake();
-      changed_.notify_all();
-    }
+  if (lane == Lane::sums) ++open_sums_;
+  {
+    const std::lock_guard lock(arriving_mutex_);
+    arriving_.push_back(job);
+  }
+  if (failed_) {  // nobody advances the lane any more
+    const std::scoped_lock lock(sums_.mutex, small_.mutex);
+    give_up(lane == Lane::sums ? sums_ : small_);
+  } else if (lane == Lane::sums || !any_thread_) {  // who starts a small operation waits for it
+    transport_->wake();
+    {
+      const std::lock_guard lock(small_.mutex);
+    }  // the communication thread does not begin to wait meanwhile
+    changed_.notify_all();
   }
   return job;
 }
 
 void Communicator::wait(Job& job) {
-  if (!job.done.load()) {
+  if (!job.done) {
     if (any_thread_) {
       drive_until_done(job);
     } else {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return job.done.load(); });  // progress() has the deadlines
+      std::unique_lock lock(small_.mutex);
+      while (!job.done) changed_.wait_for(lock, std::chrono::milliseconds(10));
     }
   }
   if (!job.failed) return;
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(small_.mutex);
+  if (!failure_) throw Error("[group] the group has ended");
   if (failure_->lost_rank) throw LostRank(failure_->text);
   throw Error(failure_->text);
 }
 
 void Communicator::drive_until_done(Job& job) {
+  const bool is_sum = job.lane == Lane::sums;
   ++waiters_;
+  if (is_sum) ++sum_waiters_;
   int idle = 0;
-  while (!job.done.load()) {
+  while (!job.done) {
     const std::uint32_t seen = transport_->signal();
     bool moved = false;
     {
-      const std::unique_lock lock(mutex_, std::try_to_lock);
-      if (lock) moved = progress();
+      const std::lock_guard lock(small_.mutex);
+      moved = progress_small();
     }
-    if (moved || job.done.load()) continue;
+    if (is_sum) moved |= progress_sums();
+    if (moved || job.done) continue;
     if (transport_->can_wait())
-      pause(seen, true);
+      pause(seen, spin_ns_);
     else
-      std::this_thread::sleep_for(std::chrono::microseconds(20) * (1 << std::min(idle++, 5)));
+      std::this_thread::sleep_for(growing_pause(idle));
   }
-  const std::lock_guard lock(mutex_);
-  if (--waiters_ == 0 && oldest()) changed_.notify_all();  // the communication thread goes on
+  const std::lock_guard lock(small_.mutex);
+  --waiters_;
+  if (is_sum) --sum_waiters_;
+  if (open_sums_ > 0) changed_.notify_all();  // the communication thread goes on with them
 }
 
 void Communicator::fail(const std::string& text) noexcept {
   try {
-    std::unique_lock lock(mutex_);
+    std::unique_lock lock(small_.mutex);
     if (failure_) return;
     if (any_thread_) {
       set_failure({.text = text});

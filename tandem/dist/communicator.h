@@ -1,12 +1,12 @@
 // Communicator: the thread of a rank that owns the transport, and the operations under way.
 //
-// Operations are advanced, notices read and heartbeats sent in one function, progress(), by one thread at a
-// time. That is the communication thread, so that sums go on while the rank computes; and where the transport
-// allows it, a thread that waits for an operation does it itself, which saves two context switches per wait.
-// All calls of the transport happen there.
+// There are two lanes. Small operations are advanced together with notices and heartbeats, sums by
+// themselves, so that neither waits for the other. Each is advanced by one thread at a time: the
+// communication thread, so that sums go on and heartbeats are sent while the rank computes; or, where the
+// transport allows it, by the thread that waits for an operation, which saves two context switches per wait.
+// The communication thread leaves a lane to those who wait in it.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -27,21 +27,27 @@ namespace tandem {
 
 class Communicator {
  public:
-  // An operation in one or more pieces, which are made when they start.
+  enum class Lane { small, sums };
+  // Makes a piece of an operation when it starts.
+  using MakePiece = std::function<std::unique_ptr<Operation>(std::int64_t piece)>;
+
   struct Job {
-    std::string name;  // "reduce"
+    Lane lane = Lane::small;
+    std::string name;  // "a sum"
     std::int64_t pieces = 1;
-    std::function<std::unique_ptr<Operation>(std::int64_t piece)> make;
+    MakePiece make;
     std::int64_t started = 0, finished = 0;
     bool failed = false;
     std::atomic<bool> done{false};
   };
-  // Jobs of one lane are done in order, several pieces at a time. Small operations do not wait for sums.
-  enum class Lane { small, sums };
 
-  // `open` is called on the communication thread; Error when it throws. An operation in which no rank does
-  // anything for `stall_limit_s` fails.
-  Communicator(const std::function<TandemTransport()>& open, double stall_limit_s);
+  struct Options {
+    double stall_limit_s = 300;      // an operation in which nothing happens for so long fails
+    bool sums_use_transport = true;  // false: sums call no function of the transport
+  };
+
+  // `open` is called on the communication thread; Error when it throws.
+  Communicator(const std::function<TandemTransport()>& open, const Options& options);
   // Leaves the group. Operations under way are given up.
   ~Communicator();
   Communicator(const Communicator&) = delete;
@@ -54,9 +60,9 @@ class Communicator {
   // Starts to watch the other ranks.
   void begin_watch(std::vector<Place> places, double limit_s, double stall_limit_s);
 
-  std::shared_ptr<Job> start(Lane lane, std::string name, std::int64_t pieces,
-                             std::function<std::unique_ptr<Operation>(std::int64_t piece)> make);
-  // Error with the group's failure when the job has not been completed before it.
+  // Jobs of one lane are done in the order in which they start, some pieces at a time.
+  std::shared_ptr<Job> start(Lane lane, std::string name, std::int64_t pieces, MakePiece make);
+  // Error with the group's failure when the job was not completed before it.
   void wait(Job& job);
   // Tells all ranks that the group cannot go on.
   void fail(const std::string& text) noexcept;
@@ -67,40 +73,53 @@ class Communicator {
     std::unique_ptr<Operation> operation;
   };
   struct LaneState {
+    std::size_t max_running;
+    std::mutex mutex;                          // of what follows
     std::deque<std::shared_ptr<Job>> waiting;  // jobs with pieces that have not started
     std::vector<Running> running;              // in the order in which they started
+    std::int64_t stalled_ns = 0, last_ns = 0;
   };
 
   void run(const std::function<TandemTransport()>& open);
   void leave();
-  bool progress();
-  void start_pieces(LaneState& lane, std::size_t max_running);
-  bool advance_running(LaneState& lane);
-  void check_stall(bool moved);
+  bool has_arrivals();
+  bool backs_off() const;
+  void pause(std::uint32_t seen, std::int64_t spin_ns) const;
+  bool progress_small();
+  bool progress_sums();
+  bool advance(LaneState& lane);
+  bool is_stalled(LaneState& lane, bool moved) const;
+  std::optional<GroupFailure> describe_stall(const LaneState& lane) const;
+  GroupFailure own_failure(const std::string& text) const;
   void set_failure(GroupFailure failure);
+  void give_up(LaneState& lane);
   void flush_notices();
   void finish(Job& job);
   void drive_until_done(Job& job);
-  void pause(std::uint32_t seen, bool spin);
-  const Running* oldest() const;
 
   int rank_ = 0, size_ = 1;
   bool any_thread_ = false;
+  const bool sums_use_transport_;
   std::int64_t spin_ns_ = 0;
-
-  std::mutex mutex_;  // of all that follows
-  std::condition_variable changed_;
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<Watch> watch_;
-  std::array<LaneState, 2> lanes_;
-  std::function<void()> begin_watch_;  // to be called by progress()
-  std::optional<GroupFailure> failure_;
-  std::optional<GroupFailure> requested_failure_;
-  std::int64_t stall_limit_ns_;
-  std::int64_t stalled_ns_ = 0, last_ns_ = 0;
+
+  // Locked in this order: sums_.mutex, small_.mutex. The latter is also that of the transport, the watch and
+  // what follows it here.
+  LaneState sums_{.max_running = 3};
+  LaneState small_{.max_running = 64};
+  std::condition_variable changed_;
+  std::function<void()> begin_watch_;  // to be called by progress_small()
+  std::optional<GroupFailure> failure_, requested_failure_;
   std::exception_ptr open_error_;
-  bool opened_ = false, stopping_ = false;
-  std::atomic<int> waiters_{0};  // threads that call progress() themselves
+  bool opened_ = false;
+
+  std::mutex arriving_mutex_;  // of arriving_: start() never waits for an operation
+  std::deque<std::shared_ptr<Job>> arriving_;
+  std::atomic<std::int64_t> stall_limit_ns_;
+  std::atomic<bool> failed_{false}, stopping_{false};
+  std::atomic<int> open_sums_{0};                 // jobs that are not done
+  std::atomic<int> waiters_{0}, sum_waiters_{0};  // threads that advance operations themselves
   std::thread thread_;
 };
 

@@ -37,7 +37,10 @@ class TransportGroup : public Group {
  public:
   TransportGroup(const Place& place, const std::function<TandemTransport()>& open,
                  const GroupOptions& options, std::shared_ptr<LocalSegment> segment)
-      : Group(place.rank), segment_(std::move(segment)), communicator_(open, options.start_limit_s) {
+      : Group(place.rank),
+        segment_(std::move(segment)),
+        communicator_(open,
+                      {.stall_limit_s = options.start_limit_s, .sums_use_transport = segment_ == nullptr}) {
     check(communicator_.rank() == place.rank && communicator_.size() == place.size,
           "[group] expected rank {} of {} from the transport, got {} of {}", place.rank, place.size,
           communicator_.rank(), communicator_.size());

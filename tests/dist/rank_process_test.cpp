@@ -17,12 +17,12 @@
 
 namespace tandem {
 
-// A rank that sums until something happens: "rank", its way to end ("sum", "fail", "exit", "return").
+// A rank that sums until something happens: "rank", its way to end ("sum", "stop", "fail", "exit", "return").
 int run_rank(const std::vector<std::string>& words) {
   try {
     const LaunchedRank launched = detect_launch(process_environment());
     const auto segment = std::make_shared<LocalSegment>(Descriptor(launched.segment_fd));
-    const auto group = local_group(launched.place, segment, {.limit_s = 2});
+    const auto group = local_group(launched.place, segment, {.limit_s = words[1] == "stop" ? 2.0 : 10.0});
     const Place& place = group->place();
     Partials mine{.shards = place.size};
     mine.sums.push_back(Tensor::from(shard_values(place.rank, 300'000), {300'000}));
@@ -126,7 +126,7 @@ TEST_F(RankProcesses, KilledRank_IsNamedByAll) {
 }
 
 TEST_F(RankProcesses, StoppedRank_IsNamedByAll) {
-  start(3, "sum");
+  start(3, "stop");
   read_until("ready\n");
   const pid_t stopped = ranks_[0].pid();
   ASSERT_TRUE(ranks_[0].stop());
