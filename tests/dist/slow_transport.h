@@ -43,9 +43,11 @@ class SlowTransport {
     table.test = [](void* state, std::int64_t request) { return self(state).test(request); };
     table.cancel = [](void* state, std::int64_t request) {
       SlowTransport& slow = self(state);
-      if (slow.held_.erase(request) > 0) return;
-      slow.inner_.cancel(slow.inner_.state, slow.posted_.at(request));
-      slow.posted_.erase(request);
+      slow.held_.erase(request);
+      const auto found = slow.posted_.find(request);
+      if (found == slow.posted_.end()) return;  // held back, or lost
+      slow.inner_.cancel(slow.inner_.state, found->second);
+      slow.posted_.erase(found);
     };
     table.peer_state = [](void*, std::int32_t) -> std::int32_t { return TANDEM_PEER_RUNS; };
     table.error = [](void* state) { return self(state).inner_.error(self(state).inner_.state); };
