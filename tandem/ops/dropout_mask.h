@@ -14,6 +14,8 @@ struct DropoutOptions {
   std::uint64_t seed = 0;    ///< of the random numbers
   std::uint32_t layer = 0;   ///< gives each layer of a network its own random numbers
   DType dtype = DType::f32;  ///< of the mask; f32, f64 or bf16
+  std::int64_t first_element =
+      0;  ///< the number of the first element, where other masks hold those before it
 };
 
 /// A mask on the device of `step`: 0 where an element is dropped, 1 / (1 − probability) elsewhere. `step` is

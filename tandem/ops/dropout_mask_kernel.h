@@ -24,8 +24,14 @@ struct DropoutSampler {
   }
 };
 
+// The mask holds elements [first, last); first < last, or there is nothing to write.
+struct ElementRange {
+  std::int64_t first;
+  std::int64_t last;
+};
+
 template <Backend B>
-void dropout_mask_kernel(const DropoutSampler& sampler, DType dtype, std::byte* out, std::int64_t count,
+void dropout_mask_kernel(const DropoutSampler& sampler, DType dtype, std::byte* out, ElementRange elements,
                          std::int64_t* step, StreamView stream);
 
 }  // namespace tandem::detail
