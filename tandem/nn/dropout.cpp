@@ -7,6 +7,8 @@
 #include "tandem/ops/dropout_mask.h"
 #include "tandem/ops/fill.h"
 #include "tandem/ops/random_stream.h"
+#include "tandem/ops/shard_scope.h"
+#include "tandem/tensor/tape.h"
 
 namespace tandem {
 namespace {
@@ -14,6 +16,19 @@ namespace {
 // Default streams count up from 2⁶³, so their lower half is as distinct as a layer number can be.
 std::uint32_t layer_of(const detail::RandomStream& key) {
   return static_cast<std::uint32_t>(key.stream);
+}
+
+// The number that the first local element has in the tensor of the whole batch, so that the mask of a row
+// does not depend on the rank that has it. A parameter is the same on all ranks, and so is its mask.
+std::int64_t first_element_of(const Tensor& x) {
+  const ShardPart* const part = detail::shard_part("dropout", x.device());
+  const bool is_parameter = x.node() && x.node()->inputs.empty();
+  if (!part || is_parameter || x.numel() == 0) return 0;
+  const IndexRange rows = detail::local_rows(*part);
+  check(x.rank() > 0 && x.size(0) % rows.count() == 0,
+        "[dropout] expected the {} rows of this part of the batch in axis 0, got shape {}", rows.count(),
+        x.shape().to_string());
+  return rows.begin * (x.numel() / rows.count());
 }
 
 }  // namespace
@@ -42,9 +57,12 @@ Dropout::Dropout(double probability, std::uint64_t seed, std::uint32_t layer)
 Tensor Dropout::forward(const Tensor& x) {
   if (!is_training() || probability_ == 0) return x;
   common_device("dropout", {&x, &step_});
-  return multiply(
-      x, dropout_mask(x.shape(), step_,
-                      {.probability = probability_, .seed = seed_, .layer = layer_, .dtype = x.dtype()}));
+  return multiply(x, dropout_mask(x.shape(), step_,
+                                  {.probability = probability_,
+                                   .seed = seed_,
+                                   .layer = layer_,
+                                   .dtype = x.dtype(),
+                                   .first_element = first_element_of(x)}));
 }
 
 }  // namespace tandem

@@ -9,7 +9,7 @@
 #include "tandem/ops/arithmetic_kernel.h"
 #include "tandem/ops/elementwise.h"
 #include "tandem/ops/fill.h"
-#include "tandem/ops/reduce.h"
+#include "tandem/ops/shard_sums.h"
 #include "tandem/tensor/tape.h"
 
 namespace tandem::detail {
@@ -107,7 +107,8 @@ Tensor add(const Tensor& a, const Tensor& b) {
     record(out, "add", {&a, &b},
            [shape_a = a.shape(), shape_b = b.shape(), need_a = wants_grad(a),
             need_b = wants_grad(b)](const Tensor& g) {
-             return Gradients{need_a ? sum_to(g, shape_a) : Tensor(), need_b ? sum_to(g, shape_b) : Tensor()};
+             return Gradients{need_a ? detail::broadcast_gradient(g, shape_a) : Tensor(),
+                              need_b ? detail::broadcast_gradient(g, shape_b) : Tensor()};
            });
   return out;
 }
@@ -118,8 +119,8 @@ Tensor subtract(const Tensor& a, const Tensor& b) {
     record(out, "subtract", {&a, &b},
            [shape_a = a.shape(), shape_b = b.shape(), need_a = wants_grad(a),
             need_b = wants_grad(b)](const Tensor& g) {
-             return Gradients{need_a ? sum_to(g, shape_a) : Tensor(),
-                              need_b ? sum_to(negate(g), shape_b) : Tensor()};
+             return Gradients{need_a ? detail::broadcast_gradient(g, shape_a) : Tensor(),
+                              need_b ? detail::broadcast_gradient(negate(g), shape_b) : Tensor()};
            });
   return out;
 }
@@ -130,8 +131,8 @@ Tensor multiply(const Tensor& a, const Tensor& b) {
     record(out, "multiply", {&a, &b},
            [shape_a = a.shape(), shape_b = b.shape(), a = wants_grad(b) ? a.detach() : Tensor(),
             b = wants_grad(a) ? b.detach() : Tensor()](const Tensor& g) {
-             return Gradients{b.defined() ? sum_to(multiply(g, b), shape_a) : Tensor(),
-                              a.defined() ? sum_to(multiply(g, a), shape_b) : Tensor()};
+             return Gradients{b.defined() ? detail::broadcast_gradient(multiply(g, b), shape_a) : Tensor(),
+                              a.defined() ? detail::broadcast_gradient(multiply(g, a), shape_b) : Tensor()};
            });
   return out;
 }
@@ -144,9 +145,10 @@ Tensor divide(const Tensor& a, const Tensor& b) {
            [shape_a = a.shape(), b = b.detach(), quotient = wants_grad(b) ? out.detach() : Tensor(),
             need_a = wants_grad(a)](const Tensor& g) {
              const Tensor g_over_b = divide(g, b);
-             return Gradients{
-                 need_a ? sum_to(g_over_b, shape_a) : Tensor(),
-                 quotient.defined() ? sum_to(negate(multiply(g_over_b, quotient)), b.shape()) : Tensor()};
+             return Gradients{need_a ? detail::broadcast_gradient(g_over_b, shape_a) : Tensor(),
+                              quotient.defined() ? detail::broadcast_gradient(
+                                                       negate(multiply(g_over_b, quotient)), b.shape())
+                                                 : Tensor()};
            });
   return out;
 }

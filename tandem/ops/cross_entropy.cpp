@@ -11,6 +11,7 @@
 #include "tandem/ops/labels.h"
 #include "tandem/ops/reduce.h"
 #include "tandem/ops/row_kernel.h"
+#include "tandem/ops/shard_scope.h"
 #include "tandem/tensor/tape.h"
 
 namespace tandem::detail {
@@ -42,7 +43,7 @@ template <class T>
           sum_of_logits += static_cast<double>(reduce_block(values, count, C{0}, Sum{}));
       });
   const double classes = static_cast<double>(size.classes);
-  const auto scale = static_cast<C>(1.0 / static_cast<double>(size.rows));
+  const auto scale = static_cast<C>(1.0 / static_cast<double>(size.batch_rows));
   const auto label_weight = static_cast<C>(1 - size.label_smoothing);
   const auto class_weight = static_cast<C>(size.label_smoothing / classes);
   const C label_logit = convert<C>(x[label]) - row_max;
@@ -63,7 +64,7 @@ template <class T>
     gradient[label] =
         convert<T>((exponential(label_logit) * normalizer - class_weight - label_weight) * scale);
   }
-  return static_cast<C>(loss / static_cast<double>(size.rows));
+  return static_cast<C>(loss / static_cast<double>(size.batch_rows));
 }
 
 }  // namespace
@@ -99,25 +100,32 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& labels, double label_sm
   check(logits.rank() == 2 && labels.rank() == 1 && logits.size(0) == labels.size(0),
         "[cross_entropy] expected logits (n, classes) and labels (n), got {} and {}",
         logits.shape().to_string(), labels.shape().to_string());
-  check(logits.numel() > 0, "[cross_entropy] expected at least one row and one class, got logits {}",
-        logits.shape().to_string());
+  const ShardPart* const part = detail::shard_part(op, device);
+  check(logits.size(1) > 0 && (part || logits.size(0) > 0),
+        "[cross_entropy] expected at least one row and one class, got logits {}", logits.shape().to_string());
   check(label_smoothing >= 0 && label_smoothing <= 1,
         "[cross_entropy] expected a label smoothing from 0 to 1, got {}", label_smoothing);
-  const detail::CrossEntropySize size{
-      .rows = logits.size(0), .classes = logits.size(1), .label_smoothing = label_smoothing};
+  const detail::CrossEntropySize size{.rows = logits.size(0),
+                                      .classes = logits.size(1),
+                                      .label_smoothing = label_smoothing,
+                                      .batch_rows = detail::batch_size_of(part, logits.size(0), op)};
   detail::check_labels(op, labels, size.classes);
   const DType compute = logits.dtype() == DType::f64 ? DType::f64 : DType::f32;
   const Tensor x = logits.detach().contiguous(), y = labels.contiguous();
   Tensor losses = Tensor::empty({size.rows}, compute, device);
   const bool needs_gradient = wants_grad(logits);
   Tensor gradient = needs_gradient ? Tensor::empty(x.shape(), x.dtype(), device) : Tensor();
-  on_backend(device, op, [&]<Backend B>() {
-    detail::cross_entropy_kernel<B>(x.dtype(), y.dtype(), size, losses.bytes(), gradient.bytes(), x.bytes(),
-                                    y.bytes(), current_stream(device));
-  });
+  if (size.rows > 0)
+    on_backend(device, op, [&]<Backend B>() {
+      detail::cross_entropy_kernel<B>(x.dtype(), y.dtype(), size, losses.bytes(), gradient.bytes(), x.bytes(),
+                                      y.bytes(), current_stream(device));
+    });
   Tensor loss = cast(sum(losses), logits.dtype());
   if (needs_gradient)
-    record(loss, op, {&logits}, [gradient](const Tensor& g) { return Gradients{multiply(gradient, g)}; });
+    record(loss, op, {&logits}, [gradient, part](const Tensor& g) {
+      detail::check_scope(part, "cross_entropy");
+      return Gradients{multiply(gradient, g)};
+    });
   return loss;
 }
 

@@ -128,7 +128,7 @@ void cross_entropy_kernel<Backend::cuda>(DType dtype, DType label_dtype, const C
       const double classes = static_cast<double>(size.classes);
       const Target<C> target{.label_weight = static_cast<C>(1 - size.label_smoothing),
                              .class_weight = static_cast<C>(size.label_smoothing / classes),
-                             .scale = static_cast<C>(1.0 / static_cast<double>(size.rows)),
+                             .scale = static_cast<C>(1.0 / static_cast<double>(size.batch_rows)),
                              .classes = static_cast<C>(classes)};
       const auto launch = [&](auto kernel, int rows_per_block, auto width) {
         kernel<<<blocks_for(size.rows, rows_per_block), threads, 0, cuda_stream(stream)>>>(

@@ -10,11 +10,12 @@
 namespace tandem::detail {
 
 struct CrossEntropySize {
-  std::int64_t rows, classes;  // neither is 0
+  std::int64_t rows, classes;
   double label_smoothing;
+  std::int64_t batch_rows;  // the mean is over this many rows; more than `rows` if other ranks have some
 };
 
-// Writes each row's loss divided by n to `losses`, in the compute type. `gradient` may be null. All operands
+// Writes each row's loss divided by batch_rows to `losses`, in the compute type. `gradient` may be null. All operands
 // are dense.
 template <Backend B>
 void cross_entropy_kernel(DType dtype, DType label_dtype, const CrossEntropySize& size, std::byte* losses,

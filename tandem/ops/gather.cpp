@@ -11,6 +11,7 @@
 #include "tandem/device/on_backend.h"
 #include "tandem/ops/elementwise.h"
 #include "tandem/ops/gather_kernel.h"
+#include "tandem/ops/shard_sums.h"
 #include "tandem/tensor/tape.h"
 
 namespace tandem::detail {
@@ -73,9 +74,9 @@ namespace tandem {
 namespace {
 
 // `indices` must be contiguous; g has the shape of the gathered rows.
-Tensor scatter_rows(const Tensor& g, const Tensor& indices, const Shape& table_shape) {
+void scatter_rows(Tensor& out, const Tensor& g, const Tensor& indices) {
   const Tensor dense = g.contiguous();
-  Tensor out = Tensor::empty(table_shape, g.dtype(), g.device());
+  const Shape& table_shape = out.shape();
   if (out.numel() > 0)
     on_backend(g.device(), "gather_rows", [&]<Backend B>() {
       detail::scatter_rows_kernel<B>({.dtype = indices.dtype(),
@@ -85,6 +86,19 @@ Tensor scatter_rows(const Tensor& g, const Tensor& indices, const Shape& table_s
                                      g.dtype(), out.bytes(), dense.bytes(), out.numel() / table_shape[0],
                                      current_stream(g.device()));
     });
+}
+
+Tensor table_gradient(const Tensor& g, const Tensor& indices, const Shape& table_shape) {
+  const ShardPart* const part = detail::shard_part("gather_rows", g.device());
+  if (part && indices.rank() > 0)
+    return detail::stack_shards(
+        *part, table_shape,
+        {.op = "gather_rows", .size = g.size(0), .dtype = g.dtype(), .device = g.device()},
+        [&](Tensor& to, IndexRange range) {
+          scatter_rows(to, g.slice(0, range.begin, range.end), indices.slice(0, range.begin, range.end));
+        });
+  Tensor out = Tensor::empty(table_shape, g.dtype(), g.device());
+  scatter_rows(out, g, indices);
   return out;
 }
 
@@ -118,7 +132,7 @@ Tensor gather_rows(const Tensor& table, const Tensor& indices) {
     });
   if (wants_grad(table))
     record(out, "gather_rows", {&table}, [dense_indices, shape = table.shape()](const Tensor& g) {
-      return Gradients{scatter_rows(g, dense_indices, shape)};
+      return Gradients{table_gradient(g, dense_indices, shape)};
     });
   return out;
 }

@@ -3,10 +3,36 @@
 #include "tandem/core/check.h"
 #include "tandem/ops/bias.h"
 #include "tandem/ops/matmul.h"
-#include "tandem/ops/reduce.h"
+#include "tandem/ops/shard_sums.h"
+#include "tandem/tensor/copy.h"
 #include "tandem/tensor/tape.h"
 
 namespace tandem {
+namespace {
+
+// x · factor. Products of other numbers of rows may round a row otherwise, so shards are multiplied one by
+// one.
+Tensor multiply_rows(const Tensor& x, const Tensor& factor) {
+  const ShardPart* const part = detail::shard_part("linear", x.device());
+  if (!part) return matmul(x, factor);
+  Tensor out = Tensor::empty({x.size(0), factor.size(1)}, x.dtype(), x.device());
+  for (const auto [begin, end] : detail::shard_ranges(*part, x.size(0), "linear"))
+    if (begin < end) copy_into(out.slice(0, begin, end), matmul(x.slice(0, begin, end), factor));
+  return out;
+}
+
+Tensor weight_gradient(const Tensor& g, const Tensor& x) {
+  const ShardPart* const part = detail::shard_part("linear", g.device());
+  if (!part) return matmul(g.transpose(), x);
+  return detail::stack_shards(
+      *part, {g.size(1), x.size(1)},
+      {.op = "linear", .size = x.size(0), .dtype = x.dtype(), .device = x.device()},
+      [&](Tensor& to, IndexRange rows) {
+        copy_into(to, matmul(g.slice(0, rows.begin, rows.end).transpose(), x.slice(0, rows.begin, rows.end)));
+      });
+}
+
+}  // namespace
 
 Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   common_device("linear", {&x, &weight});
@@ -20,7 +46,7 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
     check(bias.rank() == 1 && bias.size(0) == weight.size(0), "[linear] expected bias ({}), got {}",
           weight.size(0), bias.shape().to_string());
   }
-  Tensor out = matmul(x.detach(), weight.detach().transpose());
+  Tensor out = multiply_rows(x.detach(), weight.detach().transpose());
   if (bias.defined()) out = add_bias(out, bias.detach());
   const bool needs_dx = wants_grad(x), needs_dweight = wants_grad(weight);
   const bool needs_dbias = bias.defined() && wants_grad(bias);
@@ -29,9 +55,9 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
            [x = needs_dweight ? x.detach() : Tensor(), weight = needs_dx ? weight.detach() : Tensor(),
             needs_dbias, precision = matmul_precision()](const Tensor& g) {
              const MatmulPrecisionScope scope(precision);
-             return Gradients{weight.defined() ? matmul(g, weight) : Tensor(),
-                              x.defined() ? matmul(g.transpose(), x) : Tensor(),
-                              needs_dbias ? sum(g, {0}) : Tensor()};
+             return Gradients{weight.defined() ? multiply_rows(g, weight) : Tensor(),
+                              x.defined() ? weight_gradient(g, x) : Tensor(),
+                              needs_dbias ? detail::broadcast_gradient(g, {g.size(1)}) : Tensor()};
            });
   return out;
 }

@@ -4,7 +4,7 @@
 #include "tandem/device/on_backend.h"
 #include "tandem/ops/elementwise.h"
 #include "tandem/ops/maximum_kernel.h"
-#include "tandem/ops/reduce.h"
+#include "tandem/ops/shard_sums.h"
 #include "tandem/ops/version_kernel.h"
 #include "tandem/tensor/tape.h"
 
@@ -45,7 +45,7 @@ Tensor gradient_of(const Tensor& gradient, const Tensor& x, const Tensor& other)
     detail::maximum_gradient_kernel<B>(gradient.dtype(), layout, out.bytes(), gradient.bytes(), x.bytes(),
                                        other.bytes(), current_stream(gradient.device()));
   });
-  return sum_to(out, x.shape());
+  return detail::broadcast_gradient(out, x.shape());
 }
 
 }  // namespace

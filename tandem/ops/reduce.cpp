@@ -14,6 +14,7 @@
 #include "tandem/ops/fill.h"
 #include "tandem/ops/reduce_kernel.h"
 #include "tandem/ops/reducers.h"
+#include "tandem/ops/shard_scope.h"
 #include "tandem/tensor/tape.h"
 
 namespace tandem::detail {
@@ -204,6 +205,19 @@ Tensor scatter_to_argmax(const Tensor& values, const Tensor& index, const Shape&
   return out;
 }
 
+// The elements of x for each element of its mean.
+double averaged_count(const Shape& x, const Tensor& mean) {
+  return static_cast<double>(x.numel()) / static_cast<double>(std::max<std::int64_t>(mean.numel(), 1));
+}
+
+// Whether the mean of x over `axes` is one over the rows of a batch.
+bool averages_rows(const ShardPart& part, const Tensor& x, const Dims& axes) {
+  bool first_axis = axes.rank() == 0;
+  for (int i = 0; i < axes.rank(); ++i)
+    first_axis = first_axis || normalize_axis(static_cast<int>(axes[i]), x.rank(), "mean") == 0;
+  return first_axis && x.rank() > 0 && x.size(0) == detail::local_rows(part).count();
+}
+
 }  // namespace
 
 Tensor sum(const Tensor& x, const Dims& axes, ReduceOptions options) {
@@ -218,11 +232,15 @@ Tensor mean(const Tensor& x, const Dims& axes, ReduceOptions options) {
   common_device("mean", {&x});
   check(is_floating(x.dtype()), "[mean] expected a floating dtype, got {}", name_of(x.dtype()));
   const Tensor total = sum(x, axes, options);
+  const ShardPart* const part = detail::shard_part("mean", x.device());
+  if (part && averages_rows(*part, x, axes)) {
+    Dims sizes = x.shape();
+    sizes[0] = part->rows;
+    return multiply(total, 1.0 / averaged_count(Shape(sizes), total));
+  }
   check(x.numel() > 0 || total.numel() == 0, "[mean] expected at least one element to average, got shape {}",
         x.shape().to_string());
-  const double count =
-      static_cast<double>(x.numel()) / static_cast<double>(std::max<std::int64_t>(total.numel(), 1));
-  return multiply(total, 1.0 / count);
+  return multiply(total, 1.0 / averaged_count(x.shape(), total));
 }
 
 Tensor sum_to(const Tensor& x, const Shape& shape) {

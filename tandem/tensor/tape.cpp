@@ -41,6 +41,7 @@ void record(Tensor& output, const char* name, std::span<const Tensor* const> inp
             BackwardFunction backward) {
   auto node = std::make_shared<Node>();
   node->name = name;
+  node->shape = output.shape();
   for (const Tensor* input : inputs) node->inputs.push_back(input->requires_grad() ? input->node() : nullptr);
   node->backward = std::move(backward);
   output.set_node(std::move(node));

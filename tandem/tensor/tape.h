@@ -29,6 +29,7 @@ struct Node {
   Tensor grad;                                ///< the accumulated gradient of a leaf
   bool requires_grad = true;                  ///< false in a frozen leaf; shared by all handles of the leaf
   bool replaced = false;                      ///< the leaf was a parameter that its module has replaced
+  Shape shape;                                ///< of the result or the leaf
 
   Node();
   ~Node();  ///< destroys long chains without recursion

@@ -276,7 +276,10 @@ Tensor& Tensor::set_requires_grad(bool value) {
   check(!node_ || node_->inputs.empty(),
         "[requires_grad] expected a leaf, got the result of '{}'; detach() it first",
         node_ ? node_->name : "");
-  if (value && !node_) node_ = std::make_shared<Node>();
+  if (value && !node_) {
+    node_ = std::make_shared<Node>();
+    node_->shape = shape_;
+  }
   if (!node_) return *this;
   node_->requires_grad = value;
   if (!value) node_->grad = Tensor();

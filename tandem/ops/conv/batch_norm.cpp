@@ -1,6 +1,8 @@
 #include "tandem/ops/conv/batch_norm.h"
 
+#include <algorithm>
 #include <cmath>
+#include <optional>
 #include <vector>
 
 #include "tandem/core/check.h"
@@ -9,8 +11,10 @@
 #include "tandem/core/simd.h"
 #include "tandem/device/on_backend.h"
 #include "tandem/ops/bf16_scratch.h"
-#include "tandem/ops/conv/batch_norm_kernel.h"
+#include "tandem/ops/conv/batch_norm_shards.h"
 #include "tandem/ops/elementwise.h"
+#include "tandem/ops/shard_sums.h"
+#include "tandem/tensor/copy.h"
 #include "tandem/tensor/tape.h"
 
 namespace tandem {
@@ -46,15 +50,16 @@ void for_each_block(const RowBlocks& blocks, const F& f) {
                });
 }
 
+// Per channel.
 struct Moments {
-  std::vector<double> mean;
-  std::vector<double> variance;  // biased
+  double* mean;
+  double* squares;  // Σ (x − mean)²
 };
 
 // Two passes over each block while it is in cache: its mean, then the squared deviations from it. Blocks are
 // combined exactly: Σ (x − mean)² = Σ over blocks of (Σ (x − block mean)² + n · (block mean − mean)²).
 template <class T, class C = ComputeType<T>>
-Moments moments_of(const BatchNormPlan& plan, const T* x) {
+void write_moments(const BatchNormPlan& plan, Moments moments, const T* x) {
   const RowBlocks blocks(plan);
   const std::int64_t channels = plan.channels;
   const Buffer means_buffer = make_scratch<C>(blocks.count * channels),
@@ -77,9 +82,9 @@ Moments moments_of(const BatchNormPlan& plan, const T* x) {
             square[c] += deviation * deviation;
           }
       });
-  Moments moments{std::vector<double>(static_cast<std::size_t>(channels)),
-                  std::vector<double>(static_cast<std::size_t>(channels))};
-  double *const mean = moments.mean.data(), *const variance = moments.variance.data();
+  double *const mean = moments.mean, *const total = moments.squares;
+  std::fill_n(mean, channels, 0.0);
+  std::fill_n(total, channels, 0.0);
   const double inverse_count = 1.0 / static_cast<double>(plan.rows);
   parallel_for(channels, 64, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t b = 0; b < blocks.count; ++b)
@@ -89,43 +94,46 @@ Moments moments_of(const BatchNormPlan& plan, const T* x) {
     for (std::int64_t b = 0; b < blocks.count; ++b)
       for (std::int64_t c = begin; c < end; ++c) {
         const double difference = static_cast<double>(means[b * channels + c]) - mean[c];
-        variance[c] += static_cast<double>(squares[b * channels + c]) +
-                       difference * difference * static_cast<double>(blocks.size(b));
+        total[c] += static_cast<double>(squares[b * channels + c]) +
+                    difference * difference * static_cast<double>(blocks.size(b));
       }
-    for (std::int64_t c = begin; c < end; ++c) variance[c] *= inverse_count;
   });
-  return moments;
 }
 
-template <class T, class C = ComputeType<T>>
-void normalize_batch(const BatchNormPlan& plan, const BatchNormForward& args) {
-  const std::int64_t channels = plan.channels;
-  const T* const x = reinterpret_cast<const T*>(args.x);
-  const T* const residual = reinterpret_cast<const T*>(args.residual);
+// Writes what normalizes `count` values per channel and updates the running statistics. Pointers to results
+// may be null.
+template <class C>
+void write_statistics(const BatchNormPlan& plan, std::int64_t count, Moments moments,
+                      const BatchNormForward& args) {
   C* const mean = reinterpret_cast<C*>(args.mean);
   C* const inverse = reinterpret_cast<C*>(args.inverse_deviation);
   C* const running_mean = reinterpret_cast<C*>(args.running_mean);
   C* const running_variance = reinterpret_cast<C*>(args.running_variance);
   const double epsilon = plan.options.epsilon, momentum = plan.options.momentum;
-  if (plan.options.training) {
-    if (args.batches_tracked) ++*args.batches_tracked;
-    const Moments moments = moments_of<T>(plan, x);
-    const double unbiased = static_cast<double>(plan.rows) / static_cast<double>(plan.rows - 1);
-    for (std::int64_t c = 0; c < channels; ++c) {
-      const auto i = static_cast<std::size_t>(c);
-      mean[c] = static_cast<C>(moments.mean[i]);
-      inverse[c] = static_cast<C>(1 / std::sqrt(moments.variance[i] + epsilon));
-      running_mean[c] =
-          static_cast<C>((1 - momentum) * static_cast<double>(running_mean[c]) + momentum * moments.mean[i]);
-      running_variance[c] = static_cast<C>((1 - momentum) * static_cast<double>(running_variance[c]) +
-                                           momentum * unbiased * moments.variance[i]);
+  const double inverse_count = 1.0 / static_cast<double>(count);
+  const double unbiased = static_cast<double>(count) / static_cast<double>(count - 1);
+  if (args.batches_tracked) ++*args.batches_tracked;
+  for (std::int64_t c = 0; c < plan.channels; ++c) {
+    const double variance = moments.squares[c] * inverse_count;
+    if (mean) {
+      mean[c] = static_cast<C>(moments.mean[c]);
+      inverse[c] = static_cast<C>(1 / std::sqrt(variance + epsilon));
     }
-  } else {
-    for (std::int64_t c = 0; c < channels; ++c) {
-      mean[c] = running_mean[c];
-      inverse[c] = static_cast<C>(1 / std::sqrt(static_cast<double>(running_variance[c]) + epsilon));
-    }
+    if (!running_mean) continue;
+    running_mean[c] =
+        static_cast<C>((1 - momentum) * static_cast<double>(running_mean[c]) + momentum * moments.mean[c]);
+    running_variance[c] = static_cast<C>((1 - momentum) * static_cast<double>(running_variance[c]) +
+                                         momentum * unbiased * variance);
   }
+}
+
+template <class T, class C = ComputeType<T>>
+void apply_statistics(const BatchNormPlan& plan, const BatchNormForward& args) {
+  const std::int64_t channels = plan.channels;
+  const T* const x = reinterpret_cast<const T*>(args.x);
+  const T* const residual = reinterpret_cast<const T*>(args.residual);
+  const C* const mean = reinterpret_cast<const C*>(args.mean);
+  const C* const inverse = reinterpret_cast<const C*>(args.inverse_deviation);
   const Buffer scale_buffer = make_scratch<C>(channels);
   C* const scale = as<C>(scale_buffer);
   const C* const bias = reinterpret_cast<const C*>(args.bias);
@@ -159,67 +167,97 @@ void normalize_batch(const BatchNormPlan& plan, const BatchNormForward& args) {
       });
 }
 
-// Σ g and Σ g · x̂ over the rows, where g is dy after the gradient of the ReLU.
 template <class T, class C = ComputeType<T>>
-struct GradientSums {
-  std::vector<double> g;
-  std::vector<double> product;
-
-  GradientSums(const BatchNormPlan& plan, const BatchNormBackward& args, bool with_product)
-      : g(static_cast<std::size_t>(plan.channels)), product(static_cast<std::size_t>(plan.channels)) {
-    const RowBlocks blocks(plan);
-    const std::int64_t channels = plan.channels;
-    const Buffer sums_buffer = make_scratch<C>(2 * blocks.count * channels);
-    C* const sums = as<C>(sums_buffer);
-    const C* const mean = reinterpret_cast<const C*>(args.mean);
-    const C* const inverse = reinterpret_cast<const C*>(args.inverse_deviation);
-    for_each_block(
-        blocks, [&](std::int64_t b) __attribute__((always_inline)) {
-          C* __restrict sum = sums + 2 * b * channels;
-          C* __restrict block_product = sum + channels;
-          for (std::int64_t c = 0; c < channels; ++c) sum[c] = block_product[c] = C{0};
-          for (std::int64_t r = blocks.first(b); r < blocks.first(b) + blocks.size(b); ++r) {
-            const T* __restrict dy = reinterpret_cast<const T*>(args.dy) + r * channels;
-            const T* __restrict x =
-                with_product ? reinterpret_cast<const T*>(args.x) + r * channels : nullptr;
-            const T* __restrict y =
-                plan.options.relu ? reinterpret_cast<const T*>(args.y) + r * channels : nullptr;
-            const auto row = [&](auto gradient) __attribute__((always_inline)) {
-              if (x)
-                for (std::int64_t c = 0; c < channels; ++c) {
-                  const C value = gradient(c);
-                  sum[c] += value;
-                  block_product[c] += value * (convert<C>(x[c]) - mean[c]);
-                }
-              else
-                for (std::int64_t c = 0; c < channels; ++c) sum[c] += gradient(c);
-            };
-            if (y)
-              row([&](std::int64_t c) __attribute__((always_inline)) {
-                return convert<C>(y[c]) <= 0 ? C{0} : convert<C>(dy[c]);
-              });
-            else
-              row([&](std::int64_t c) __attribute__((always_inline)) { return convert<C>(dy[c]); });
-          }
-        });
-    parallel_for(channels, 64, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t b = 0; b < blocks.count; ++b)
-        for (std::int64_t c = begin; c < end; ++c) {
-          g[static_cast<std::size_t>(c)] += static_cast<double>(sums[2 * b * channels + c]);
-          product[static_cast<std::size_t>(c)] += static_cast<double>(sums[(2 * b + 1) * channels + c]);
-        }
-      for (std::int64_t c = begin; c < end && with_product; ++c)
-        product[static_cast<std::size_t>(c)] *= static_cast<double>(inverse[c]);
-    });
+void normalize_batch(const BatchNormPlan& plan, const BatchNormForward& args) {
+  const std::int64_t channels = plan.channels;
+  if (plan.options.training) {
+    std::vector<double> sums(static_cast<std::size_t>(2 * channels));
+    const Moments moments{sums.data(), sums.data() + channels};
+    write_moments<T>(plan, moments, reinterpret_cast<const T*>(args.x));
+    write_statistics<C>(plan, plan.rows, moments, args);
+  } else {
+    const C* const running_variance = reinterpret_cast<const C*>(args.running_variance);
+    for (std::int64_t c = 0; c < channels; ++c) {
+      reinterpret_cast<C*>(args.mean)[c] = reinterpret_cast<const C*>(args.running_mean)[c];
+      reinterpret_cast<C*>(args.inverse_deviation)[c] =
+          static_cast<C>(1 / std::sqrt(static_cast<double>(running_variance[c]) + plan.options.epsilon));
+    }
   }
+  apply_statistics<T>(plan, args);
+}
+
+// Σ g and Σ g · x̂ over rows, where g is dy after the gradient of the ReLU.
+struct GradientSums {
+  double* g;
+  double* product;
 };
 
-// dx = scale · (g − mean of g − x̂ · mean of g · x̂). The last two terms are the gradients through the batch's
-// mean and variance.
 template <class T, class C = ComputeType<T>>
-void batch_gradient(const BatchNormPlan& plan, const BatchNormBackward& args) {
+void write_gradient_sums(const BatchNormPlan& plan, const BatchNormBackward& args, bool with_product,
+                         GradientSums total) {
+  const RowBlocks blocks(plan);
   const std::int64_t channels = plan.channels;
-  const bool through_statistics = plan.options.training && args.dx;  // the mean and the variance depend on x
+  const Buffer sums_buffer = make_scratch<C>(2 * blocks.count * channels);
+  C* const sums = as<C>(sums_buffer);
+  const C* const mean = reinterpret_cast<const C*>(args.mean);
+  const C* const inverse = reinterpret_cast<const C*>(args.inverse_deviation);
+  for_each_block(
+      blocks, [&](std::int64_t b) __attribute__((always_inline)) {
+        C* __restrict sum = sums + 2 * b * channels;
+        C* __restrict block_product = sum + channels;
+        for (std::int64_t c = 0; c < channels; ++c) sum[c] = block_product[c] = C{0};
+        for (std::int64_t r = blocks.first(b); r < blocks.first(b) + blocks.size(b); ++r) {
+          const T* __restrict dy = reinterpret_cast<const T*>(args.dy) + r * channels;
+          const T* __restrict x = with_product ? reinterpret_cast<const T*>(args.x) + r * channels : nullptr;
+          const T* __restrict y =
+              plan.options.relu ? reinterpret_cast<const T*>(args.y) + r * channels : nullptr;
+          const auto row = [&](auto gradient) __attribute__((always_inline)) {
+            if (x)
+              for (std::int64_t c = 0; c < channels; ++c) {
+                const C value = gradient(c);
+                sum[c] += value;
+                block_product[c] += value * (convert<C>(x[c]) - mean[c]);
+              }
+            else
+              for (std::int64_t c = 0; c < channels; ++c) sum[c] += gradient(c);
+          };
+          if (y)
+            row([&](std::int64_t c) __attribute__((always_inline)) {
+              return convert<C>(y[c]) <= 0 ? C{0} : convert<C>(dy[c]);
+            });
+          else
+            row([&](std::int64_t c) __attribute__((always_inline)) { return convert<C>(dy[c]); });
+        }
+      });
+  parallel_for(channels, 64, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t c = begin; c < end; ++c) total.g[c] = total.product[c] = 0;
+    for (std::int64_t b = 0; b < blocks.count; ++b)
+      for (std::int64_t c = begin; c < end; ++c) {
+        total.g[c] += static_cast<double>(sums[2 * b * channels + c]);
+        total.product[c] += static_cast<double>(sums[(2 * b + 1) * channels + c]);
+      }
+    for (std::int64_t c = begin; c < end && with_product; ++c)
+      total.product[c] *= static_cast<double>(inverse[c]);
+  });
+  for (std::int64_t c = 0; c < channels; ++c) {
+    if (args.dweight) reinterpret_cast<C*>(args.dweight)[c] = static_cast<C>(total.product[c]);
+    if (args.dbias) reinterpret_cast<C*>(args.dbias)[c] = static_cast<C>(total.g[c]);
+  }
+}
+
+// The mean and the variance depend on x.
+bool through_statistics(const BatchNormPlan& plan, const BatchNormBackward& args) {
+  return plan.options.training && args.dx;
+}
+
+// dx = scale · (g − mean of g − x̂ · mean of g · x̂). The last two terms are the gradients through the mean and
+// the variance of `count` values; without them `sums` is not read.
+template <class T, class C = ComputeType<T>>
+void write_input_gradients(const BatchNormPlan& plan, const BatchNormBackward& args, std::int64_t count,
+                           GradientSums sums) {
+  if (!args.dx && !args.dresidual) return;
+  const std::int64_t channels = plan.channels;
+  const bool with_sums = through_statistics(plan, args);
   const Buffer factors = make_scratch<C>(4 * channels);
   C* const scale = as<C>(factors);
   C* const slope = scale + channels;
@@ -230,35 +268,26 @@ void batch_gradient(const BatchNormPlan& plan, const BatchNormBackward& args) {
   const C* const inverse = reinterpret_cast<const C*>(args.inverse_deviation);
   if (args.dx)
     for (std::int64_t c = 0; c < channels; ++c) scale[c] = weight[c] * inverse[c];
-  if (through_statistics || args.dweight || args.dbias) {
-    const GradientSums<T> sums(plan, args, through_statistics || args.dweight);
-    for (std::int64_t c = 0; c < channels; ++c) {
-      const double sum_g = sums.g[static_cast<std::size_t>(c)];
-      const double sum_product = sums.product[static_cast<std::size_t>(c)];
-      if (args.dweight) reinterpret_cast<C*>(args.dweight)[c] = static_cast<C>(sum_product);
-      if (args.dbias) reinterpret_cast<C*>(args.dbias)[c] = static_cast<C>(sum_g);
-      if (!through_statistics) continue;
-      const double inverse_count = 1.0 / static_cast<double>(plan.rows);
-      slope[c] = static_cast<C>(static_cast<double>(inverse[c]) * sum_product * inverse_count);
-      center[c] = mean[c];
-      offset[c] = static_cast<C>(sum_g * inverse_count);
-    }
+  const double inverse_count = 1.0 / static_cast<double>(count);
+  for (std::int64_t c = 0; c < channels && with_sums; ++c) {
+    slope[c] = static_cast<C>(static_cast<double>(inverse[c]) * sums.product[c] * inverse_count);
+    center[c] = mean[c];
+    offset[c] = static_cast<C>(sums.g[c] * inverse_count);
   }
-  if (!args.dx && !args.dresidual) return;
   const RowBlocks blocks(plan);
   for_each_block(
       blocks, [&](std::int64_t b) __attribute__((always_inline)) {
         for (std::int64_t r = blocks.first(b); r < blocks.first(b) + blocks.size(b); ++r) {
           const std::int64_t at = r * channels;
           const T* __restrict dy = reinterpret_cast<const T*>(args.dy) + at;
-          const T* __restrict x = through_statistics ? reinterpret_cast<const T*>(args.x) + at : nullptr;
+          const T* __restrict x = with_sums ? reinterpret_cast<const T*>(args.x) + at : nullptr;
           const T* __restrict y = plan.options.relu ? reinterpret_cast<const T*>(args.y) + at : nullptr;
           T* __restrict dx = args.dx ? reinterpret_cast<T*>(args.dx) + at : nullptr;
           T* __restrict dresidual = args.dresidual ? reinterpret_cast<T*>(args.dresidual) + at : nullptr;
           const auto row = [&](auto gradient) __attribute__((always_inline)) {
             if (dresidual)
               for (std::int64_t c = 0; c < channels; ++c) dresidual[c] = convert<T>(gradient(c));
-            if (dx && through_statistics)
+            if (dx && with_sums)
               for (std::int64_t c = 0; c < channels; ++c)
                 dx[c] = convert<T>(scale[c] *
                                    (gradient(c) - offset[c] - (convert<C>(x[c]) - center[c]) * slope[c]));
@@ -273,6 +302,16 @@ void batch_gradient(const BatchNormPlan& plan, const BatchNormBackward& args) {
             row([&](std::int64_t c) __attribute__((always_inline)) { return convert<C>(dy[c]); });
         }
       });
+}
+
+template <class T>
+void batch_gradient(const BatchNormPlan& plan, const BatchNormBackward& args) {
+  std::vector<double> values(static_cast<std::size_t>(2 * plan.channels));
+  const GradientSums sums{values.data(), values.data() + plan.channels};
+  const bool with_statistics = through_statistics(plan, args);
+  if (with_statistics || args.dweight || args.dbias)
+    write_gradient_sums<T>(plan, args, with_statistics || args.dweight, sums);
+  write_input_gradients<T>(plan, args, plan.rows, sums);
 }
 
 }  // namespace
@@ -298,6 +337,62 @@ template <>
 void batch_norm_gradient_kernel<Backend::cpu>(const BatchNormPlan& plan, const BatchNormBackward& args,
                                               StreamView) {
   on_dtype(FloatTypes{}, plan.dtype, "batch_norm", [&]<class T>() { batch_gradient<T>(plan, args); });
+}
+
+template <>
+void batch_norm_moments_kernel<Backend::cpu>(const BatchNormPlan& plan, double* moments, const std::byte* x,
+                                             StreamView) {
+  on_dtype(FloatTypes{}, plan.dtype, "batch_norm", [&]<class T>() {
+    write_moments<T>(plan, {moments, moments + plan.channels}, reinterpret_cast<const T*>(x));
+  });
+}
+
+template <>
+void batch_norm_join_kernel<Backend::cpu>(const BatchNormPlan& plan, const BatchNormShards& shards,
+                                          const double* moments, const BatchNormForward& args, StreamView) {
+  const std::int64_t channels = plan.channels;
+  std::vector<double> joined(static_cast<std::size_t>(2 * channels));
+  double *const mean = joined.data(), *const squares = mean + channels;
+  for (std::int64_t shard = 0; shard < shards.shards; ++shard)
+    for (std::int64_t c = 0; c < channels; ++c)
+      mean[c] += moments[2 * shard * channels + c] * static_cast<double>(shards.values(shard));
+  for (std::int64_t c = 0; c < channels; ++c) mean[c] /= static_cast<double>(shards.values());
+  for (std::int64_t shard = 0; shard < shards.shards; ++shard)
+    for (std::int64_t c = 0; c < channels; ++c) {
+      const double difference = moments[2 * shard * channels + c] - mean[c];
+      squares[c] += moments[(2 * shard + 1) * channels + c] +
+                    difference * difference * static_cast<double>(shards.values(shard));
+    }
+  on_dtype(FloatTypes{}, plan.dtype, "batch_norm", [&]<class T>() {
+    write_statistics<ComputeType<T>>(plan, shards.values(), {mean, squares}, args);
+  });
+}
+
+template <>
+void batch_norm_apply_kernel<Backend::cpu>(const BatchNormPlan& plan, const BatchNormForward& args,
+                                           StreamView) {
+  on_dtype(FloatTypes{}, plan.dtype, "batch_norm", [&]<class T>() { apply_statistics<T>(plan, args); });
+}
+
+template <>
+void batch_norm_sums_kernel<Backend::cpu>(const BatchNormPlan& plan, double* sums,
+                                          const BatchNormBackward& args, StreamView) {
+  on_dtype(FloatTypes{}, plan.dtype, "batch_norm", [&]<class T>() {
+    write_gradient_sums<T>(plan, args, true, {sums, sums + plan.channels});
+  });
+}
+
+template <>
+void batch_norm_input_gradient_kernel<Backend::cpu>(const BatchNormPlan& plan, const BatchNormShards& shards,
+                                                    const double* sums, const BatchNormBackward& args,
+                                                    StreamView) {
+  std::vector<double> total(static_cast<std::size_t>(2 * plan.channels));
+  for (std::int64_t shard = 0; shard < shards.shards; ++shard)
+    for (std::int64_t i = 0; i < 2 * plan.channels; ++i)
+      total[static_cast<std::size_t>(i)] += sums[shard * 2 * plan.channels + i];
+  on_dtype(FloatTypes{}, plan.dtype, "batch_norm", [&]<class T>() {
+    write_input_gradients<T>(plan, args, shards.values(), {total.data(), total.data() + plan.channels});
+  });
 }
 
 namespace {
@@ -340,6 +435,7 @@ void check_arguments(const Tensor& x, const Tensor& weight, const Tensor& bias,
 // What the gradient needs. Handles are empty where no requested gradient needs them.
 struct SavedForBackward {
   BatchNormPlan plan;
+  std::optional<ShardedBatchNorm> sharded;
   Tensor x;
   Tensor y;
   Tensor weight;
@@ -353,6 +449,7 @@ struct SavedForBackward {
 };
 
 Gradients gradients_of(const SavedForBackward& saved, const Tensor& g) {
+  if (saved.sharded) check_scope(saved.sharded->part, "batch_norm");
   const Tensor dy = g.contiguous();
   const Device device = g.device();
   const DType parameter_dtype = saved.plan.dtype == DType::bf16 ? DType::f32 : saved.plan.dtype;
@@ -361,8 +458,10 @@ Gradients gradients_of(const SavedForBackward& saved, const Tensor& g) {
   };
   const Tensor dx = empty_if(saved.x_grad, dy.shape(), dy.dtype());
   const Tensor dresidual = empty_if(saved.residual_grad && saved.plan.options.relu, dy.shape(), dy.dtype());
-  const Tensor dweight = empty_if(saved.weight_grad, {saved.plan.channels}, parameter_dtype);
-  const Tensor dbias = empty_if(saved.bias_grad, {saved.plan.channels}, parameter_dtype);
+  Shape sums{saved.plan.channels};
+  if (saved.sharded) sums = stacked(saved.sharded->part->own.count(), sums);
+  const Tensor dweight = empty_if(saved.weight_grad, sums, parameter_dtype);
+  const Tensor dbias = empty_if(saved.bias_grad, sums, parameter_dtype);
   const BatchNormBackward args{.dx = dx.bytes(),
                                .dresidual = dresidual.bytes(),
                                .dweight = dweight.bytes(),
@@ -374,7 +473,11 @@ Gradients gradients_of(const SavedForBackward& saved, const Tensor& g) {
                                .mean = saved.mean.bytes(),
                                .inverse_deviation = saved.inverse_deviation.bytes(),
                                .bias = saved.bias.bytes()};
-  if (args.dx || args.dresidual || args.dweight || args.dbias)
+  if (saved.sharded) {
+    for (const Tensor* gradient : {&dweight, &dbias})
+      if (gradient->defined()) clear(*gradient);  // for shards without rows
+    gradients_of_shards(*saved.sharded, saved.plan, args, saved.x_grad, current_stream(device));
+  } else if (args.dx || args.dresidual || args.dweight || args.dbias)
     on_backend(device, "batch_norm",
                [&]<Backend B>() { batch_norm_gradient_kernel<B>(saved.plan, args, current_stream(device)); });
   return {dx, dweight, dbias, saved.residual_grad && !saved.plan.options.relu ? dy : dresidual};
@@ -391,16 +494,23 @@ Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bias,
   const Device device = x.device();
   const BatchNormPlan plan{
       .rows = x.numel() / x.size(-1), .channels = x.size(-1), .dtype = x.dtype(), .options = options};
-  check(!options.training || (plan.rows > 1 && (plan.rows - 1) % plan.batch_rows() > 0),
-        "[batch_norm] expected more than one value per channel in training, got x {}", x.shape().to_string());
+  const ShardPart* const part = shard_part("batch_norm", device);
+  std::optional<ShardedBatchNorm> sharded;
+  if (part)
+    sharded = sharded_batch_norm(*part, x, options);
+  else
+    check(!options.training || (plan.rows > 1 && (plan.rows - 1) % plan.batch_rows() > 0),
+          "[batch_norm] expected more than one value per channel in training, got x {}",
+          x.shape().to_string());
   const Tensor dense = x.detach().contiguous();
   const Tensor scale = weight.detach().contiguous();
   const Tensor shift = bias.detach().contiguous();
   const Tensor added = residual.defined() ? residual.detach().contiguous() : Tensor();
-  const Tensor mean = Tensor::empty({plan.batches(), plan.channels}, scale.dtype(), device);
+  const std::int64_t batches = sharded ? sharded->statistics() : plan.batches();
+  const Tensor mean = Tensor::empty({batches, plan.channels}, scale.dtype(), device);
   const Tensor inverse_deviation = Tensor::empty(mean.shape(), scale.dtype(), device);
   Tensor y = Tensor::empty(x.shape(), x.dtype(), device);
-  if (plan.rows == 0) return y;
+  if (plan.rows == 0 && !sharded) return y;
   const Tensor& batches_tracked = running_statistics.batches_tracked;
   const BatchNormForward args{
       .y = y.bytes(),
@@ -413,15 +523,19 @@ Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bias,
       .mean = mean.bytes(),
       .inverse_deviation = inverse_deviation.bytes(),
       .batches_tracked = batches_tracked.defined() ? batches_tracked.data<std::int64_t>() : nullptr};
-  on_backend(device, "batch_norm",
-             [&]<Backend B>() { batch_norm_kernel<B>(plan, args, current_stream(device)); });
+  if (sharded && options.training)
+    normalize_shards(*sharded, plan, args, current_stream(device));
+  else if (plan.rows > 0)
+    on_backend(device, "batch_norm",
+               [&]<Backend B>() { batch_norm_kernel<B>(plan, args, current_stream(device)); });
   const bool x_grad = wants_grad(x), weight_grad = wants_grad(weight), bias_grad = wants_grad(bias);
   const bool residual_grad = residual.defined() && wants_grad(residual);
   if (!x_grad && !weight_grad && !bias_grad && !residual_grad) return y;
-  check(plan.batches() == 1,
-        "[batch_norm] expected one batch where gradients are required, got {} ghost batches", plan.batches());
+  check(sharded || batches == 1,
+        "[batch_norm] expected one batch where gradients are required, got {} ghost batches", batches);
   const bool needs_x = weight_grad || (x_grad && options.training);
   SavedForBackward saved{.plan = plan,
+                         .sharded = sharded,
                          .x = needs_x ? dense : Tensor(),
                          .y = options.relu ? y.detach() : Tensor(),
                          .weight = x_grad ? scale : Tensor(),

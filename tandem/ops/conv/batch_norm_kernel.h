@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "tandem/core/shard_tree.h"
 #include "tandem/device/stream.h"
 #include "tandem/ops/conv/batch_norm.h"
 
@@ -60,5 +61,42 @@ struct BatchNormBackward {
 
 template <Backend B>
 void batch_norm_gradient_kernel(const BatchNormPlan& plan, const BatchNormBackward& args, StreamView stream);
+
+// The two kernels above in parts, for a batch whose rows are summed by shard (batch_norm_shards.h). Sums are
+// two values per channel in f64, (2, channels).
+
+// Shards that are joined: `rows` rows of the batch, each with `row_values` values per channel.
+struct BatchNormShards {
+  std::int64_t shards = 1;
+  std::int64_t rows = 0;
+  std::int64_t row_values = 1;
+
+  constexpr std::int64_t values() const { return rows * row_values; }
+  constexpr std::int64_t values(std::int64_t shard) const {
+    return rows_of_shards(rows, shards, {shard, shard + 1}).count() * row_values;
+  }
+};
+
+// The mean and Σ (x − mean)² of plan.rows rows, which are not 0.
+template <Backend B>
+void batch_norm_moments_kernel(const BatchNormPlan& plan, double* moments, const std::byte* x,
+                               StreamView stream);
+// Joins the moments of the shards, (shards, 2, channels), in the order of the shards. Writes args.mean and
+// args.inverse_deviation unless they are null, and updates the running statistics unless they are.
+template <Backend B>
+void batch_norm_join_kernel(const BatchNormPlan& plan, const BatchNormShards& shards, const double* moments,
+                            const BatchNormForward& args, StreamView stream);
+// Normalizes by args.mean and args.inverse_deviation.
+template <Backend B>
+void batch_norm_apply_kernel(const BatchNormPlan& plan, const BatchNormForward& args, StreamView stream);
+
+// Σ g and Σ g · x̂, where g is dy after the gradient of the ReLU. Also writes dweight and dbias.
+template <Backend B>
+void batch_norm_sums_kernel(const BatchNormPlan& plan, double* sums, const BatchNormBackward& args,
+                            StreamView stream);
+// dx and dresidual, by the sums of all shards, (shards, 2, channels).
+template <Backend B>
+void batch_norm_input_gradient_kernel(const BatchNormPlan& plan, const BatchNormShards& shards,
+                                      const double* sums, const BatchNormBackward& args, StreamView stream);
 
 }  // namespace tandem::detail

@@ -9,7 +9,7 @@
 #include "tandem/ops/conv/im2col_conv.h"
 #include "tandem/ops/conv/window_kernel.h"
 #include "tandem/ops/conv/winograd.h"
-#include "tandem/ops/reduce.h"
+#include "tandem/ops/shard_sums.h"
 #include "tandem/tensor/copy.h"
 #include "tandem/tensor/tape.h"
 
@@ -136,17 +136,30 @@ Tensor input_gradient(const Conv2dPlan& plan, const Tensor& g, const Tensor& wei
   return dx;
 }
 
+void write_weight_gradient(const Conv2dPlan& plan, Tensor& dweight, const Tensor& g, const Tensor& x) {
+  if (plan.images == 0) return clear(dweight);
+  on_backend(g.device(), "conv2d", [&]<Backend B>() {
+    conv2d_weight_gradient_kernel<B>(plan, dweight.bytes(), g.bytes(), x.bytes(), current_stream(g.device()));
+  });
+}
+
 Tensor weight_gradient(const Conv2dPlan& plan, const Tensor& g, const Tensor& x) {
-  Tensor dweight = Tensor::empty({plan.filters, plan.kernel.y, plan.kernel.x, plan.channels / plan.groups},
-                                 plan.dtype == DType::bf16 ? DType::f32 : plan.dtype, g.device());
-  if (plan.images == 0)
-    clear(dweight);
-  else
-    on_backend(g.device(), "conv2d", [&]<Backend B>() {
-      conv2d_weight_gradient_kernel<B>(plan, dweight.bytes(), g.bytes(), x.bytes(),
-                                       current_stream(g.device()));
-    });
-  return dweight;
+  const Shape shape{plan.filters, plan.kernel.y, plan.kernel.x, plan.channels / plan.groups};
+  const DType dtype = plan.dtype == DType::bf16 ? DType::f32 : plan.dtype;
+  const ShardPart* const part = shard_part("conv2d", g.device());
+  if (!part) {
+    Tensor dweight = Tensor::empty(shape, dtype, g.device());
+    write_weight_gradient(plan, dweight, g, x);
+    return dweight;
+  }
+  return stack_shards(*part, shape,
+                      {.op = "conv2d", .size = plan.images, .dtype = dtype, .device = g.device()},
+                      [&](Tensor& to, IndexRange images) {
+                        Conv2dPlan shard = plan;
+                        shard.images = images.count();
+                        write_weight_gradient(shard, to, g.slice(0, images.begin, images.end),
+                                              x.slice(0, images.begin, images.end));
+                      });
 }
 
 }  // namespace
@@ -184,7 +197,7 @@ Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const C
           return Gradients{
               filters.defined() ? input_gradient(plan, dy, filters) : Tensor(),
               images.defined() ? cast(weight_gradient(plan, dy, images), weight_dtype) : Tensor(),
-              bias_grad ? sum(cast(dy, bias_dtype), {0, 1, 2}) : Tensor()};
+              bias_grad ? broadcast_gradient(cast(dy, bias_dtype), {plan.filters}) : Tensor()};
         });
   return y;
 }

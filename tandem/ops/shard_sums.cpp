@@ -1,0 +1,133 @@
+#include "tandem/ops/shard_sums.h"
+
+#include <algorithm>
+
+#include "tandem/core/check.h"
+#include "tandem/core/on_dtype.h"
+#include "tandem/core/parallel.h"
+#include "tandem/core/simd.h"
+#include "tandem/ops/arithmetic.h"
+#include "tandem/ops/bf16_scratch.h"
+#include "tandem/ops/elementwise.h"
+#include "tandem/ops/reduce.h"
+#include "tandem/tensor/copy.h"
+
+namespace tandem {
+namespace {
+
+// The additions, and where the sum of each node ends up.
+struct TreePlan {
+  std::vector<TreeAddition> additions;
+  std::vector<std::size_t> results;  // slots
+
+  TreePlan(std::int64_t shards, IndexRange range, const std::vector<IndexRange>& nodes)
+      : additions(tree_additions(shards, range, nodes)) {
+    for (const IndexRange node : tree_cover(shards, range))
+      results.push_back(
+          static_cast<std::size_t>(std::ranges::find(nodes, node.begin, &IndexRange::begin) - nodes.begin()));
+  }
+};
+
+// All additions of a few elements, before the next ones, so that partial sums stay in the cache.
+template <class T>
+void sum_tree_cpu(const TreePlan& plan, std::span<const Tensor> sums, Tensor& out) {
+  using C = ComputeType<T>;
+  constexpr std::int64_t chunk = 1024;
+  const std::int64_t count = sums.front().numel();
+  parallel_for((count + chunk - 1) / chunk, 16, [&](std::int64_t first_chunk, std::int64_t last_chunk) {
+    const Buffer scratch = detail::make_scratch<T>(static_cast<std::int64_t>(sums.size()) * chunk);
+    std::vector<const T*> values(sums.size());
+    with_simd([&]<std::size_t>() __attribute__((always_inline)) {
+      for (std::int64_t at = first_chunk * chunk; at < std::min(last_chunk * chunk, count); at += chunk) {
+        const std::int64_t size = std::min(chunk, count - at);
+        for (std::size_t i = 0; i < sums.size(); ++i) values[i] = sums[i].data<T>() + at;
+        for (const TreeAddition& addition : plan.additions) {
+          const auto to = static_cast<std::size_t>(addition.to),
+                     from = static_cast<std::size_t>(addition.from);
+          const T *const a = values[to], *const b = values[from];
+          T* const sum = detail::as<T>(scratch) + addition.to * chunk;
+          for (std::int64_t i = 0; i < size; ++i)
+            sum[i] = detail::convert<T>(detail::convert<C>(a[i]) + detail::convert<C>(b[i]));
+          values[to] = sum;
+        }
+        for (std::size_t node = 0; node < plan.results.size(); ++node)
+          std::copy_n(values[plan.results[node]], size,
+                      out.data<T>() + static_cast<std::int64_t>(node) * count + at);
+      }
+    });
+  });
+}
+
+}  // namespace
+
+Tensor sum_tree(std::int64_t shards, IndexRange range, const std::vector<IndexRange>& nodes,
+                std::span<const Tensor> sums) {
+  check(!nodes.empty() && sums.size() == nodes.size(),
+        "[sum_tree] expected one tensor for each of {} nodes, got {}", nodes.size(), sums.size());
+  const Tensor& first = sums.front();
+  for (const Tensor& sum : sums) {
+    common_device("sum_tree", {&first, &sum});
+    common_dtype("sum_tree", {&first, &sum});
+    check(sum.shape() == first.shape() && sum.is_contiguous(),
+          "[sum_tree] expected contiguous tensors of shape {}, got {}", first.shape().to_string(),
+          sum.shape().to_string());
+  }
+  const TreePlan plan(shards, range, nodes);
+  const auto count = static_cast<std::int64_t>(plan.results.size());
+  if (count == 1 && sums.size() == 1) return first;
+  Tensor out = Tensor::empty(count == 1 ? first.shape() : detail::stacked(count, first.shape()),
+                             first.dtype(), first.device());
+  if (first.device().is_cuda()) {
+    std::vector<Tensor> values(sums.begin(), sums.end());
+    for (const auto [to, from] : plan.additions)
+      values[static_cast<std::size_t>(to)] =
+          add(values[static_cast<std::size_t>(to)], values[static_cast<std::size_t>(from)]);
+    for (std::int64_t node = 0; node < count; ++node)
+      copy_into(count == 1 ? out : out[node], values[plan.results[static_cast<std::size_t>(node)]]);
+  } else if (first.numel() > 0) {
+    on_dtype(FloatTypes{}, first.dtype(), "sum_tree", [&]<class T>() { sum_tree_cpu<T>(plan, sums, out); });
+  }
+  return out;
+}
+
+namespace detail {
+
+Shape stacked(std::int64_t count, const Shape& shape) {
+  Dims sizes = Dims::filled(shape.rank() + 1, count);
+  for (int axis = 0; axis < shape.rank(); ++axis) sizes[axis + 1] = shape[axis];
+  return Shape(sizes);
+}
+
+bool is_stack(const ShardPart& part, const Tensor& gradient, const Shape& shape) {
+  return gradient.rank() == shape.rank() + 1 && gradient.shape() == stacked(part.own.count(), shape);
+}
+
+Tensor stack_shards(const ShardPart& part, const Shape& shape, const StackOptions& options,
+                    const SumShard& sum) {
+  const std::vector<IndexRange> ranges = shard_ranges(part, options.size, options.op);
+  Tensor stack = Tensor::empty(stacked(part.own.count(), shape), options.dtype, options.device);
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    Tensor to = stack[static_cast<std::int64_t>(i)];
+    if (ranges[i].count() > 0)
+      sum(to, ranges[i]);
+    else
+      clear(to);
+  }
+  return stack;
+}
+
+Tensor broadcast_gradient(const Tensor& gradient, const Shape& shape) {
+  const ShardPart* const part = shard_part("broadcast", gradient.device());
+  const int rank = gradient.rank();
+  const bool sums_rows = rank > shape.rank() || (rank > 0 && shape[0] == 1 && gradient.size(0) != 1);
+  if (!part || !sums_rows) return sum_to(gradient, shape);
+  return stack_shards(
+      *part, shape,
+      {.op = "broadcast", .size = gradient.size(0), .dtype = gradient.dtype(), .device = gradient.device()},
+      [&](Tensor& to, IndexRange range) {
+        copy_into(to, sum_to(gradient.slice(0, range.begin, range.end), shape));
+      });
+}
+
+}  // namespace detail
+}  // namespace tandem
