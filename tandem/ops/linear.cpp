@@ -10,11 +10,11 @@
 namespace tandem {
 namespace {
 
-// x · factor. Products of other numbers of rows may round a row otherwise, so shards are multiplied one by
-// one.
+// x · factor. On a GPU products of other numbers of rows may round a row otherwise, so shards are multiplied
+// one by one.
 Tensor multiply_rows(const Tensor& x, const Tensor& factor) {
   const ShardPart* const part = detail::shard_part("linear", x.device());
-  if (!part) return matmul(x, factor);
+  if (!part || !x.device().is_cuda()) return matmul(x, factor);
   Tensor out = Tensor::empty({x.size(0), factor.size(1)}, x.dtype(), x.device());
   for (const auto [begin, end] : detail::shard_ranges(*part, x.size(0), "linear"))
     if (begin < end) copy_into(out.slice(0, begin, end), matmul(x.slice(0, begin, end), factor));
