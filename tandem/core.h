@@ -5,6 +5,7 @@
 #include "tandem/core/did_you_mean.h"
 #include "tandem/core/dtype.h"
 #include "tandem/core/error.h"
+#include "tandem/core/index_range.h"
 #include "tandem/core/on_dtype.h"
 #include "tandem/core/parallel.h"
 #include "tandem/core/philox.h"

@@ -16,6 +16,16 @@ void check_batch_plan(const BatchPlan& plan) {
         "[batches] expected a batch size from 1 to {}, got {}", 1 << 20, plan.batch_size);
   check(plan.batches_per_epoch >= 0 && plan.batches_per_epoch <= std::int64_t{1} << 31,
         "[batches] expected 0 to 2147483648 batches per epoch, got {}", plan.batches_per_epoch);
+  const BatchPart& part = plan.part;
+  check(part.shards >= 1, "[batches] expected at least 1 shard, got {}", part.shards);
+  check(part.shards <= plan.batch_size,
+        "[batches] expected at most {} shards, one per image of a batch, got {}", plan.batch_size,
+        part.shards);
+  check(part.own.begin >= 0 && part.own.begin < part.own.end && part.own.end <= part.shards,
+        "[batches] expected at least one of the shards 0 to {}, got [{}, {})", part.shards - 1,
+        part.own.begin, part.own.end);
+  check(!part.previous_row || !part.is_whole(),
+        "[batches] expected a part of a batch with previous_row, got all {} shards", part.shards);
 }
 
 namespace detail {
@@ -25,16 +35,16 @@ void order_kernel<Backend::cpu>(const BatchPlan& plan, std::int64_t epoch, std::
                                 std::int32_t* out, std::int64_t count, StreamView) {
   const SampleOrder order = sample_order(plan, epoch);
   parallel_for(count, 4096, [&](std::int64_t begin, std::int64_t end) {
-    Shuffle shuffle(order.samples, order.seed, order.epoch);
+    Shuffle shuffle = order.shuffle(0);
     std::int64_t pass = 0;
-    for (std::int64_t i = begin; i < end; ++i) out[i] = order(first + i, shuffle, pass);
+    for (std::int64_t i = begin; i < end; ++i) out[i] = order.at_local(first + i, shuffle, pass);
   });
 }
 
 }  // namespace detail
 
 void fill_order(const BatchPlan& plan, std::int64_t epoch, std::int64_t first, const Tensor& out) {
-  expect(out.is_contiguous() && first >= 0 && first + out.numel() <= plan.positions());
+  expect(out.is_contiguous() && first >= 0 && first + out.numel() <= plan.local_positions());
   if (out.numel() == 0) return;
   on_backend(out.device(), "batches", [&]<Backend B>() {
     detail::order_kernel<B>(plan, epoch, first, out.data<std::int32_t>(), out.numel(),

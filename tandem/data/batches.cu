@@ -8,8 +8,8 @@ __global__ void fill(SampleOrder order, std::int64_t first, std::int32_t* out, s
   const std::int64_t i = blockIdx.x * std::int64_t{blockDim.x} + threadIdx.x;
   if (i >= count) return;
   std::int64_t pass = 0;
-  Shuffle shuffle(order.samples, order.seed, order.epoch);
-  out[i] = order(first + i, shuffle, pass);
+  Shuffle shuffle = order.shuffle(0);
+  out[i] = order.at_local(first + i, shuffle, pass);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "tandem/data/batches.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "tests/core/error_text.h"
+#include "tests/data/part_cases.h"
 #include "tests/device/device_cases.h"
 
 namespace tandem {
@@ -60,6 +62,66 @@ TEST(Batches, SecondPassOfAnEpoch_HasAnotherOrder) {
   EXPECT_EQ(first, second);
 }
 
+// The positions of a step's local rows, from the definitions.
+std::vector<std::int64_t> local_rows_of(const BatchPlan& plan, std::int64_t step) {
+  const std::int64_t rows = plan.rows(step), shards = plan.part.shards;
+  std::vector<std::int64_t> all;
+  for (std::int64_t shard = plan.part.own.begin; shard < plan.part.own.end; ++shard)
+    for (std::int64_t row = shard * rows / shards; row < (shard + 1) * rows / shards; ++row)
+      all.push_back(step * plan.batch_size + row);
+  if (plan.part.previous_row && !all.empty()) {
+    const std::int64_t first = all.front() - step * plan.batch_size;
+    all.insert(all.begin(), step * plan.batch_size + (first + rows - 1) % rows);
+  }
+  return all;
+}
+
+TEST(BatchPart, PartsOfAllRanks_AreTheWholeBatches) {
+  for (const Division& division : divisions()) {
+    const std::vector<BatchPlan> parts = division.parts();
+    for (std::int64_t step = 0; step < division.whole.steps(); ++step) {
+      std::int64_t next = 0;
+      for (const BatchPlan& plan : parts) {
+        EXPECT_EQ(plan.own_rows(step).begin, next) << division;
+        next = plan.own_rows(step).end;
+      }
+      EXPECT_EQ(next, division.whole.rows(step)) << division;
+    }
+  }
+}
+
+TEST(BatchPart, LocalPositions_AreTheOwnRowsAfterThePreviousOne) {
+  for (const Division& division : divisions())
+    for (const BatchPlan& plan : division.parts()) {
+      EXPECT_EQ(plan.steps(), division.whole.steps());
+      EXPECT_EQ(plan.positions(), division.whole.positions());
+      std::int64_t local = 0;
+      for (std::int64_t step = 0; step < plan.steps(); ++step) {
+        const std::vector<std::int64_t> expected = local_rows_of(plan, step);
+        EXPECT_EQ(plan.rows(step), division.whole.rows(step));
+        EXPECT_EQ(plan.local_rows(step), static_cast<std::int64_t>(expected.size())) << division;
+        if (plan.rows(step) == plan.batch_size) {
+          EXPECT_EQ(plan.local_rows(step), plan.local_batch_size()) << division;
+          EXPECT_GT(plan.own_rows(step).count(), 0) << division;
+        }
+        for (const std::int64_t position : expected)
+          EXPECT_EQ(plan.global_position(local++), position) << division;
+      }
+      EXPECT_EQ(plan.local_positions(), local) << division;
+    }
+}
+
+TEST(BatchPart, Default_IsTheWholeBatch) {
+  constexpr BatchPlan plan{.samples = 103, .batch_size = 10};
+  static_assert(plan.part.is_whole() && plan.local_batch_size() == 10 && plan.local_positions() == 103);
+  static_assert(plan.local_rows(10) == 3 && plan.global_position(77) == 77);
+  constexpr BatchPlan middle{
+      .samples = 103, .batch_size = 10, .part = {.shards = 4, .own = {1, 3}, .previous_row = true}};
+  static_assert(middle.own_rows(0) == IndexRange{2, 7} && middle.local_batch_size() == 6);
+  static_assert(middle.own_rows(10) == IndexRange{0, 2} && middle.local_rows(10) == 3);
+  static_assert(middle.global_position(6) == 11 && middle.global_position(60) == 102);
+}
+
 class BatchesOn : public testing::TestWithParam<Device> {};
 
 TEST_P(BatchesOn, EveryDeviceHasTheSameOrder) {
@@ -69,6 +131,22 @@ TEST_P(BatchesOn, EveryDeviceHasTheSameOrder) {
   EXPECT_EQ(order(stored, 7, 3, 990, GetParam()), order(stored, 7, 3, 990));
 }
 
+TEST_P(BatchesOn, Part_HasTheSamplesOfTheWholePlan) {
+  for (const Division& division : divisions()) {
+    const auto all = order(division.whole, 3, 0, division.whole.positions());
+    for (const BatchPlan& plan : division.parts()) {
+      std::vector<std::int32_t> expected;
+      for (std::int64_t step = 0; step < plan.steps(); ++step)
+        for (const std::int64_t position : local_rows_of(plan, step))
+          expected.push_back(all[static_cast<std::size_t>(position)]);
+      EXPECT_EQ(order(plan, 3, 0, plan.local_positions(), GetParam()), expected) << division;
+      const std::int64_t first = plan.local_positions() / 2;
+      expected.erase(expected.begin(), expected.begin() + first);
+      EXPECT_EQ(order(plan, 3, first, plan.local_positions() - first, GetParam()), expected) << division;
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, BatchesOn, testing::ValuesIn(test_devices()), device_name);
 
 TEST(Batches, CheckBatchPlan_SizesOutOfRange_Throws) {
@@ -76,6 +154,23 @@ TEST(Batches, CheckBatchPlan_SizesOutOfRange_Throws) {
             "[batches] expected 1 to 2147483647 samples, got 0");
   EXPECT_EQ(error_text([] { check_batch_plan({.samples = 5, .batch_size = 0}); }),
             "[batches] expected a batch size from 1 to 1048576, got 0");
+}
+
+TEST(Batches, CheckBatchPlan_PartOutOfRange_Throws) {
+  const auto text = [](const BatchPart& part) {
+    return error_text([&] { check_batch_plan({.samples = 50, .batch_size = 8, .part = part}); });
+  };
+  const BatchPart last{.shards = 8, .own = {7, 8}, .previous_row = true};
+  EXPECT_NO_THROW(check_batch_plan({.samples = 50, .batch_size = 8, .part = last}));
+  EXPECT_EQ(text({.shards = 0, .own = {0, 0}}), "[batches] expected at least 1 shard, got 0");
+  EXPECT_EQ(text({.shards = 9, .own = {0, 9}}),
+            "[batches] expected at most 8 shards, one per image of a batch, got 9");
+  for (const IndexRange own : {IndexRange{0, 5}, {-1, 2}, {2, 2}, {3, 2}})
+    EXPECT_EQ(text({.shards = 4, .own = own}),
+              fmt::format("[batches] expected at least one of the shards 0 to 3, got [{}, {})", own.begin,
+                          own.end));
+  EXPECT_EQ(text({.shards = 4, .own = {0, 4}, .previous_row = true}),
+            "[batches] expected a part of a batch with previous_row, got all 4 shards");
 }
 
 }  // namespace

@@ -48,11 +48,11 @@ inline void append(const LoadedBlock& block, std::int64_t image_bytes, std::vect
          std::vector<std::uint8_t>(block.images + i * image_bytes, block.images + (i + 1) * image_bytes)});
 }
 
-// Positions from `first` to the end of an epoch, block by block.
+// Local positions from `first` to the end of an epoch, block by block.
 inline std::vector<Loaded> load_epoch(Loader& loader, const ImageSet& set, const BatchPlan& plan,
                                       std::int64_t epoch, std::int64_t first = 0) {
   std::vector<Loaded> all;
-  while (first < plan.positions()) {
+  while (first < plan.local_positions()) {
     const LoadedBlock block = loader.acquire(epoch, first);
     EXPECT_EQ(block.epoch, epoch);
     EXPECT_EQ(block.first, first);

@@ -13,6 +13,7 @@
 #include <stdexcept>
 
 #include "tandem/data/loader/loader.h"
+#include "tandem/dist/launch.h"
 #include "tests/core/error_text.h"
 #include "tests/core/sanitized.h"
 #include "tests/data/loader_cases.h"
@@ -272,6 +273,25 @@ TEST(LoaderProcesses, KilledParent_LeavesNothingBehind) {
   prctl(PR_SET_CHILD_SUBREAPER, 0);
   for (const auto& entry : std::filesystem::directory_iterator("/dev/shm"))
     EXPECT_EQ(entry.path().filename().string().find("tandem"), std::string::npos);
+}
+
+TEST(LoaderProcesses, TrainerIsARank_WorkersAreNot) {
+  std::vector<std::string> names;
+  for (const std::string& entry : local_rank_environment({}, 1, 3, 77)) {
+    const auto equals = entry.find('=');
+    names.push_back(entry.substr(0, equals));
+    ASSERT_EQ(setenv(names.back().c_str(), entry.c_str() + equals + 1, 1), 0);
+  }
+  EXPECT_EQ(detect_launch(process_environment()).launcher, Launcher::local);
+  Environment left;
+  for (const std::string& entry : worker_environment()) {
+    const auto equals = entry.find('=');
+    left.emplace(entry.substr(0, equals), entry.substr(equals + 1));
+  }
+  for (const std::string& name : names) unsetenv(name.c_str());
+  EXPECT_FALSE(names.empty());
+  for (const std::string& name : names) EXPECT_FALSE(left.contains(name)) << name;
+  EXPECT_TRUE(left.contains("PATH"));
 }
 
 TEST(LoaderProcesses, RunWorker_BadArguments_Fails) {

@@ -80,10 +80,11 @@ class PhotoFolder {
   std::set<std::size_t> bad_;
 };
 
+// Local positions from `first` to the end of an epoch, block by block.
 inline std::vector<Loaded> load_photo_epoch(Loader& loader, const BatchPlan& plan, const PhotoRecipe& recipe,
                                             std::int64_t epoch, std::int64_t first = 0) {
   std::vector<Loaded> all;
-  while (first < plan.positions()) {
+  while (first < plan.local_positions()) {
     const LoadedBlock block = loader.acquire(epoch, first);
     append(block, std::int64_t{3} * recipe.height * recipe.width, all);
     first += block.count;

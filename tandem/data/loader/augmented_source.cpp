@@ -127,7 +127,7 @@ void DevicePrefetcher::fill(DeviceBlock& block, std::int64_t epoch, std::int64_t
     block.ready.synchronize();
     loader_.release(*copied);
   };
-  while (first + block.count < plan_.positions() &&
+  while (first + block.count < plan_.local_positions() &&
          block.count + loader_.block_images() <= block.labels.numel()) {
     const LoadedBlock loaded = loader_.acquire(epoch, first + block.count);
     finish();
@@ -168,7 +168,8 @@ std::string DeviceAugmentedImages::description() const {
 
 SourceBlock DeviceAugmentedImages::next_block(std::int64_t epoch, std::int64_t first,
                                               std::int64_t max_count) {
-  const std::int64_t count = std::min({samples_.numel(), max_count, plan_.positions() - first});
+  const std::int64_t count = std::min({samples_.numel(), max_count, plan_.local_positions() - first});
+  expect(first % plan_.local_batch_size() == 0 && count > 0);
   const Tensor samples = samples_.slice(0, 0, count);
   const TimelineSpan span(device().is_cuda() ? nullptr : timeline_, "augment",
                           {"positions", epoch, first, count});

@@ -22,7 +22,8 @@ void fill_block(const BatchPlan& plan, std::int64_t epoch, std::int64_t first, c
 }
 
 std::int64_t block_positions(const BatchPlan& plan, std::int64_t wanted) {
-  return std::min(plan.positions(), std::max<std::int64_t>(1, wanted / plan.batch_size) * plan.batch_size);
+  const std::int64_t batch = plan.local_batch_size();
+  return std::min(plan.local_positions(), std::max<std::int64_t>(1, wanted / batch) * batch);
 }
 
 InMemorySource::InMemorySource(const ImageSet& images, const BatchPlan& plan)
@@ -34,8 +35,8 @@ InMemorySource::InMemorySource(const ImageSet& images, const BatchPlan& plan)
 }
 
 SourceBlock InMemorySource::next_block(std::int64_t epoch, std::int64_t first, std::int64_t max_count) {
-  const std::int64_t count = std::min({samples_.numel(), max_count, plan_.positions() - first});
-  expect(first % plan_.batch_size == 0 && count > 0);
+  const std::int64_t count = std::min({samples_.numel(), max_count, plan_.local_positions() - first});
+  expect(first % plan_.local_batch_size() == 0 && count > 0);
   fill_block(plan_, epoch, first, images_.labels, samples_.slice(0, 0, count), labels_.slice(0, 0, count));
   return {.count = count,
           .images = images_.images.data<std::uint8_t>(),

@@ -1,5 +1,6 @@
 // Where training steps get their images from: an in-memory set as it is (here), or prefetched augmented
 // images (augmented_source.h). An engine requests blocks of positions of an epoch, in the order of its steps.
+// A source delivers the part of every batch that its plan has: all positions here are local ones.
 #pragma once
 
 #include <cstdint>
@@ -30,10 +31,10 @@ class BatchSource {
   virtual Device device() const = 0;
   virtual std::int64_t image_size() const = 0;  // pixels times channels
 
-  // Positions first, first + 1, … of an epoch: whole batches, as many as are available, at most `max_count`
-  // positions. `first` begins a batch, and only the epoch's last batch may be smaller. The block is valid
-  // until the next call. On a GPU, both the block and its reuse by the next call are ordered on the calling
-  // thread's stream.
+  // Local positions first, first + 1, … of an epoch: whole local batches, as many as are available, at most
+  // `max_count` positions. `first` begins a batch and is below plan().local_positions(), and only the epoch's
+  // last batch may be smaller. The block is valid until the next call. On a GPU, both the block and its reuse
+  // by the next call are ordered on the calling thread's stream.
   virtual SourceBlock next_block(std::int64_t epoch, std::int64_t first, std::int64_t max_count) = 0;
 
   // The number of CPUs the trainer should leave to the source's workers.
@@ -69,12 +70,12 @@ class InMemorySource : public BatchSource {
   Tensor samples_, labels_;  // of the current block
 };
 
-// Fills `samples` with the samples at the positions from `first` on, and `labels` with their labels. All
-// tensors are on one device.
+// Fills `samples` with the samples at the local positions from `first` on, and `labels` with their labels.
+// All tensors are on one device.
 void fill_block(const BatchPlan& plan, std::int64_t epoch, std::int64_t first, const Tensor& all_labels,
                 const Tensor& samples, const Tensor& labels);
 
-// The size of a block of whole batches: about `wanted` positions, and no more than an epoch has.
+// The size of a block of whole local batches: about `wanted` positions, and no more than an epoch has.
 std::int64_t block_positions(const BatchPlan& plan, std::int64_t wanted);
 
 }  // namespace tandem

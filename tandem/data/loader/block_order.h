@@ -11,21 +11,25 @@ namespace tandem {
 class BlockOrder {
  public:
   BlockOrder(const BatchPlan& plan, std::int64_t epoch)
-      : order_(detail::sample_order(plan, epoch)), shuffle_(order_.samples, order_.seed, order_.epoch) {}
+      : order_(detail::sample_order(plan, epoch)), shuffle_(order_.shuffle(0)) {}
+
+  // The position of whole batches at a position of the plan's part. All other positions here are those of
+  // whole batches: what replaces an unusable sample does not depend on the part.
+  std::int64_t global_position(std::int64_t local) const { return order_.plan.global_position(local); }
 
   // The sample at a position of the epoch.
-  std::int32_t at(std::int64_t position) { return order_(position, shuffle_, pass_); }
+  std::int32_t at(std::int64_t position) { return order_.at(position, shuffle_, pass_); }
 
   // The position whose sample replaces an unusable one at `position`: the next of the pass, cyclically.
   std::int64_t after(std::int64_t position) const {
-    const std::int64_t pass = position / order_.samples;
-    return pass * order_.samples + (position + 1) % order_.samples;
+    const std::int64_t samples = order_.plan.samples, pass = position / samples;
+    return pass * samples + (position + 1) % samples;
   }
 
   // The first usable sample from `position` on; −1 when there is none in the pass.
   template <class IsUnusable>
   std::int32_t first_usable(std::int64_t position, IsUnusable&& is_unusable) {
-    for (std::uint32_t tried = 0; tried < order_.samples; ++tried, position = after(position))
+    for (std::int64_t tried = 0; tried < order_.plan.samples; ++tried, position = after(position))
       if (const std::int32_t sample = at(position); !is_unusable(sample)) return sample;
     return -1;
   }

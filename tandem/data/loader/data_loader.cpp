@@ -45,10 +45,10 @@ class DataLoaderState {
 
   Batch load(std::int64_t epoch, std::int64_t step) {
     const BatchPlan& plan = source_->plan();
-    const std::int64_t first = step * plan.batch_size, rows = plan.rows(step);
+    const std::int64_t first = step * plan.local_batch_size(), rows = plan.local_rows(step);
     if (epoch != epoch_ || first < first_ || first + rows > first_ + block_.count) {
       epoch_ = -1;  // if next_block() throws, the old block is gone
-      block_ = source_->next_block(epoch, first, plan.positions() - first);
+      block_ = source_->next_block(epoch, first, plan.local_positions() - first);
       epoch_ = epoch;
       first_ = first;
     }

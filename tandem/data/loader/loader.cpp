@@ -17,13 +17,13 @@ namespace {
 
 constexpr int max_prefetch = 4096;
 
-// Blocks are whole batches: large enough that synchronization costs nothing compared with filling a block,
-// small enough that the ring stays in the caches and the first block is ready soon.
+// Blocks are whole local batches: large enough that synchronization costs nothing compared with filling a
+// block, small enough that the ring stays in the caches and the first block is ready soon.
 std::int64_t images_in_block(const BatchPlan& plan, std::int64_t image_bytes) {
   constexpr std::int64_t wanted_images = 512, max_bytes = 4 << 20;
   const std::int64_t fitting = std::min(wanted_images, max_bytes / std::max<std::int64_t>(image_bytes, 1));
-  const std::int64_t batches = std::clamp<std::int64_t>(fitting / plan.batch_size, 1, plan.steps());
-  return batches * plan.batch_size;
+  const std::int64_t batches = std::clamp<std::int64_t>(fitting / plan.local_batch_size(), 1, plan.steps());
+  return batches * plan.local_batch_size();
 }
 
 // By default two blocks per worker, but no more than a gigabyte when blocks are large.
@@ -94,12 +94,12 @@ Loader::~Loader() = default;
 BlockJob Loader::job_at(std::int64_t epoch, std::int64_t first) const {
   if (options_.epochs > 0 && epoch >= options_.epochs) return {};
   const std::int64_t end = (first / block_images() + 1) * block_images();
-  return {epoch, first, std::min(end, state_->ring.setup().plan.positions()) - first};
+  return {epoch, first, std::min(end, positions()) - first};
 }
 
 void Loader::advance() {
   const std::int64_t end = next_.first + next_.count;
-  next_ = end < state_->ring.setup().plan.positions() ? job_at(next_.epoch, end) : job_at(next_.epoch + 1, 0);
+  next_ = end < positions() ? job_at(next_.epoch, end) : job_at(next_.epoch + 1, 0);
 }
 
 void Loader::restart_at(std::int64_t epoch, std::int64_t first) {
@@ -133,7 +133,7 @@ void Loader::post_free_slots() {
 
 LoadedBlock Loader::acquire(std::int64_t epoch, std::int64_t first) {
   const Ring& ring = state_->ring;
-  expect(epoch >= 0 && first >= 0 && first < ring.setup().plan.positions() &&
+  expect(epoch >= 0 && first >= 0 && first < positions() &&
          (options_.epochs == 0 || epoch < options_.epochs));
   const BlockJob follows = prefetched_.empty() ? next_ : ring.slot(prefetched_.front()).job;
   if (follows.count == 0 || follows.epoch != epoch || follows.first != first) restart_at(epoch, first);

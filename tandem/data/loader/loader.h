@@ -2,9 +2,9 @@
 // the bits are a function of the plan, the recipe, the epoch and the position; the number and kind of
 // workers, and crashes of workers, change nothing.
 //
-// Images come in blocks of consecutive positions in a ring of shared memory. The ring is bounded: workers
-// wait when it is full, the trainer waits when it is empty. A Loader is used by one thread, which must
-// outlive it: the kernel kills process workers when the thread that started them ends.
+// Images come in blocks of consecutive local positions (those of the plan's part) in a ring of shared memory.
+// The ring is bounded: workers wait when it is full, the trainer waits when it is empty. A Loader is used by
+// one thread, which must outlive it: the kernel kills process workers when the thread that started them ends.
 #pragma once
 
 #include <cstddef>
@@ -43,7 +43,7 @@ void check_loader_options(const LoaderOptions& options);
 
 // Part of the ring, valid until it is released.
 struct LoadedBlock {
-  // Positions first … first + count − 1 of the epoch.
+  // Local positions first … first + count − 1 of the epoch.
   std::int64_t epoch = 0, first = 0, count = 0;
   const std::uint8_t* images = nullptr;  // contiguous
   const std::int32_t* samples = nullptr;
@@ -72,9 +72,9 @@ class Loader {
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  // The block from position `first` to the next multiple of block_images() or the end of the epoch. Blocks
-  // that follow, also of the next epoch, are prefetched; acquiring any other block discards them and restarts
-  // there.
+  // The block from local position `first` to the next multiple of block_images() or the end of the epoch.
+  // Blocks that follow, also of the next epoch, are prefetched; acquiring any other block discards them and
+  // restarts there.
   LoadedBlock acquire(std::int64_t epoch, std::int64_t first);
   // Blocks may be released in any order. At most slots() blocks can be held at a time.
   void release(const LoadedBlock& block);
@@ -89,6 +89,7 @@ class Loader {
  private:
   enum class Use { free, prefetched, acquired, abandoned };
 
+  std::int64_t positions() const { return state_->ring.setup().plan.local_positions(); }
   BlockJob job_at(std::int64_t epoch, std::int64_t first) const;
   void advance();
   void restart_at(std::int64_t epoch, std::int64_t first);

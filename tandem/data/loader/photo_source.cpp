@@ -77,7 +77,7 @@ void DevicePhotos::fill_order_on_host(std::int64_t epoch, std::int64_t first, st
   std::vector<std::int32_t> samples(static_cast<std::size_t>(count)), labels(samples.size());
   BlockOrder order(plan_, epoch);
   for (std::size_t i = 0; i < samples.size(); ++i) {
-    const std::int64_t position = first + static_cast<std::int64_t>(i);
+    const std::int64_t position = order.global_position(first + static_cast<std::int64_t>(i));
     samples[i] = plan_.replace_unreadable ? order.first_usable(position, bad) : order.at(position);
     check(samples[i] >= 0, "[photos] expected photographs that can be read, got none among the first {}",
           plan_.samples);
@@ -92,8 +92,8 @@ void DevicePhotos::fill_order_on_host(std::int64_t epoch, std::int64_t first, st
 }
 
 SourceBlock DevicePhotos::next_block(std::int64_t epoch, std::int64_t first, std::int64_t max_count) {
-  const std::int64_t count = std::min({samples_.numel(), max_count, plan_.positions() - first});
-  expect(first % plan_.batch_size == 0 && count > 0);
+  const std::int64_t count = std::min({samples_.numel(), max_count, plan_.local_positions() - first});
+  expect(first % plan_.local_batch_size() == 0 && count > 0);
   const bool on_gpu = device().is_cuda();
   const TimelineSpan span(on_gpu ? nullptr : timeline_, "augment", {"positions", epoch, first, count});
   if (on_gpu && photos_->bad().empty())

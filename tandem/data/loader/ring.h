@@ -25,7 +25,7 @@
 
 namespace tandem {
 
-// Positions first … first + count − 1 of an epoch.
+// Local positions first … first + count − 1 of an epoch.
 struct BlockJob {
   std::int64_t epoch = 0, first = 0, count = 0;
 };

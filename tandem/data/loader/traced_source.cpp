@@ -11,7 +11,7 @@ SourceBlock TracedSource::next_block(std::int64_t epoch, std::int64_t first, std
   if (on_gpu)
     timeline_.add({TrackKind::device, device().index}, on_device_, std::move(begin), timeline_.mark(stream),
                   device(), {"positions", epoch, first, block.count});
-  const std::int64_t batch = plan_.batch_size;
+  const std::int64_t batch = plan_.local_batch_size();
   timeline_.begin("steps", {"steps", epoch, first / batch, (block.count + batch - 1) / batch}, stream);
   return block;
 }

@@ -129,11 +129,15 @@ bool fill_slot(const WorkerTask& task, int slot) {
   BlockOrder order(setup.plan, job.epoch);
   const SkippedSamples is_skipped(ring, *task.reader);
   BadSample bad;
-  std::int32_t next = order.at(job.first);
+  std::int64_t next_position = order.global_position(job.first);
+  std::int32_t next = order.at(next_position);
   for (std::int64_t i = 0; i < job.count; ++i, out += image_bytes) {
-    std::int64_t position = job.first + i;
+    std::int64_t position = next_position;
     std::int32_t sample = next;
-    if (i + 1 < job.count) task.reader->prefetch(next = order.at(position + 1));
+    if (i + 1 < job.count) {
+      next_position = order.global_position(job.first + i + 1);
+      task.reader->prefetch(next = order.at(next_position));
+    }
     for (std::int64_t tried = 0;; sample = order.at(position = order.after(position))) {
       if (ring.stopped()) return false;
       samples[i] = sample;
@@ -187,15 +191,15 @@ std::vector<std::string> worker_arguments(const WorkerFiles& files, int worker) 
 }
 
 // This process's environment, without the variables that make libraries start or bind threads when they are
-// loaded.
+// loaded, and without those that make this process a rank (dist/launch.cpp): a worker is none.
 std::vector<std::string> worker_environment() {
-  constexpr std::string_view dropped[] = {
-      "OMP_NUM_THREADS=", "OPENBLAS_NUM_THREADS=", "OMP_PROC_BIND=", "OMP_PLACES=", "GOMP_CPU_AFFINITY="};
+  constexpr std::string_view dropped[] = {"OMP_NUM_THREADS=", "OPENBLAS_NUM_THREADS=", "OMP_PROC_BIND=",
+                                          "OMP_PLACES=",      "GOMP_CPU_AFFINITY=",    "TANDEM_RANK"};
   std::vector<std::string> all;
   for (char** entry = environ; *entry; ++entry) {
     const std::string_view text = *entry;
     if (std::none_of(std::begin(dropped), std::end(dropped),
-                     [&](std::string_view name) { return text.starts_with(name); }))
+                     [&](std::string_view start) { return text.starts_with(start); }))
       all.emplace_back(text);
   }
   all.emplace_back("OMP_NUM_THREADS=1");
