@@ -5,9 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <utility>
 #include <vector>
 
+#include "tandem/augment/mix_kernel.h"
+#include "tandem/device/on_backend.h"
 #include "tests/core/error_text.h"
+#include "tests/device/device_cases.h"
 
 namespace tandem {
 namespace {
@@ -92,6 +96,43 @@ TEST(Mix, Batch_IsMixedWithItsNeighborsOnCpuAndCuda) {
         }
     }
 }
+
+class MixOn : public testing::TestWithParam<Device> {};
+
+// A part of a batch is mixed as in the whole batch: the row before its first one, for the first part the last
+// row of the batch, stands in front of the part.
+TEST_P(MixOn, PartsAfterTheirPreviousRow_EqualTheWholeBatch) {
+  const std::int64_t height = 7, width = 10, count = 9, bytes = height * width * 3;
+  const Device device = GetParam();
+  const Tensor images =
+      Tensor::from(levels_of(static_cast<std::size_t>(6 * bytes)), {6, height, width, 3}, device);
+  const std::vector<std::int32_t> order{2, 0, 3, 5, 1, 4, 4, 2, 5};
+  for (int step = 0; step < 10; ++step) {
+    const MixArguments arguments = sample_mix({.mixup = 1, .cutmix = 1}, 7, 10, 5, 0, step);
+    const Tensor whole = Tensor::empty({count, height, width, 3}, DType::u8, device);
+    mix_batch(arguments, images, Tensor::from(order, {count}, device), whole);
+    const Tensor joined = Tensor::empty(whole.shape(), DType::u8, device);
+    for (const auto& [begin, end] : {std::pair<std::int64_t, std::int64_t>{0, 1}, {1, 5}, {5, 9}}) {
+      std::vector<std::int32_t> part{order[static_cast<std::size_t>((begin + count - 1) % count)]};
+      part.insert(part.end(), order.begin() + begin, order.begin() + end);
+      const Tensor samples = Tensor::from(part, {end - begin + 1}, device);
+      const detail::MixBatch batch{.arguments = arguments,
+                                   .images = images.data<std::uint8_t>(),
+                                   .image_count = 6,
+                                   .samples = samples.data<std::int32_t>() + 1,
+                                   .out = joined.data<std::uint8_t>() + begin * bytes,
+                                   .count = end - begin,
+                                   .height = height,
+                                   .width = width,
+                                   .channels = 3,
+                                   .previous_of_first = -1};
+      on_backend(device, "mix", [&]<Backend B>() { detail::mix_kernel<B>(batch, current_stream(device)); });
+    }
+    EXPECT_EQ(joined.to_vector<std::uint8_t>(), whole.to_vector<std::uint8_t>()) << step;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, MixOn, testing::ValuesIn(test_devices()), device_name);
 
 TEST(Mix, InvalidArguments_Throw) {
   EXPECT_EQ(error_text([] { sample_mix({.mixup = -1}, 8, 8, 1, 0, 0); }),
