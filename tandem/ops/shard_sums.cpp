@@ -6,36 +6,24 @@
 #include "tandem/core/on_dtype.h"
 #include "tandem/core/parallel.h"
 #include "tandem/core/simd.h"
-#include "tandem/ops/arithmetic.h"
+#include "tandem/device/on_backend.h"
 #include "tandem/ops/bf16_scratch.h"
 #include "tandem/ops/elementwise.h"
 #include "tandem/ops/reduce.h"
+#include "tandem/ops/shard_sums_kernel.h"
 #include "tandem/tensor/copy.h"
 
-namespace tandem {
+namespace tandem::detail {
 namespace {
-
-// The additions, and where the sum of each node ends up.
-struct TreePlan {
-  std::vector<TreeAddition> additions;
-  std::vector<std::size_t> results;  // slots
-
-  TreePlan(std::int64_t shards, IndexRange range, const std::vector<IndexRange>& nodes)
-      : additions(tree_additions(shards, range, nodes)) {
-    for (const IndexRange node : tree_cover(shards, range))
-      results.push_back(
-          static_cast<std::size_t>(std::ranges::find(nodes, node.begin, &IndexRange::begin) - nodes.begin()));
-  }
-};
 
 // All additions of a few elements, before the next ones, so that partial sums stay in the cache.
 template <class T>
-void sum_tree_cpu(const TreePlan& plan, std::span<const Tensor> sums, Tensor& out) {
+void sum_tree_cpu(const TreePlan& plan, std::span<const Tensor> sums, const Tensor& out) {
   using C = ComputeType<T>;
   constexpr std::int64_t chunk = 1024;
   const std::int64_t count = sums.front().numel();
   parallel_for((count + chunk - 1) / chunk, 16, [&](std::int64_t first_chunk, std::int64_t last_chunk) {
-    const Buffer scratch = detail::make_scratch<T>(static_cast<std::int64_t>(sums.size()) * chunk);
+    const Buffer scratch = make_scratch<T>(static_cast<std::int64_t>(sums.size()) * chunk);
     std::vector<const T*> values(sums.size());
     with_simd([&]<std::size_t>() __attribute__((always_inline)) {
       for (std::int64_t at = first_chunk * chunk; at < std::min(last_chunk * chunk, count); at += chunk) {
@@ -45,9 +33,8 @@ void sum_tree_cpu(const TreePlan& plan, std::span<const Tensor> sums, Tensor& ou
           const auto to = static_cast<std::size_t>(addition.to),
                      from = static_cast<std::size_t>(addition.from);
           const T *const a = values[to], *const b = values[from];
-          T* const sum = detail::as<T>(scratch) + addition.to * chunk;
-          for (std::int64_t i = 0; i < size; ++i)
-            sum[i] = detail::convert<T>(detail::convert<C>(a[i]) + detail::convert<C>(b[i]));
+          T* const sum = as<T>(scratch) + addition.to * chunk;
+          for (std::int64_t i = 0; i < size; ++i) sum[i] = convert<T>(convert<C>(a[i]) + convert<C>(b[i]));
           values[to] = sum;
         }
         for (std::size_t node = 0; node < plan.results.size(); ++node)
@@ -59,6 +46,16 @@ void sum_tree_cpu(const TreePlan& plan, std::span<const Tensor> sums, Tensor& ou
 }
 
 }  // namespace
+
+template <>
+void sum_tree_kernel<Backend::cpu>(const TreePlan& plan, std::span<const Tensor> sums, const Tensor& out,
+                                   StreamView) {
+  on_dtype(FloatTypes{}, out.dtype(), "sum_tree", [&]<class T>() { sum_tree_cpu<T>(plan, sums, out); });
+}
+
+}  // namespace tandem::detail
+
+namespace tandem {
 
 Tensor sum_tree(std::int64_t shards, IndexRange range, const std::vector<IndexRange>& nodes,
                 std::span<const Tensor> sums) {
@@ -72,21 +69,15 @@ Tensor sum_tree(std::int64_t shards, IndexRange range, const std::vector<IndexRa
           "[sum_tree] expected contiguous tensors of shape {}, got {}", first.shape().to_string(),
           sum.shape().to_string());
   }
-  const TreePlan plan(shards, range, nodes);
+  const detail::TreePlan plan(shards, range, nodes);
   const auto count = static_cast<std::int64_t>(plan.results.size());
   if (count == 1 && sums.size() == 1) return first;
   Tensor out = Tensor::empty(count == 1 ? first.shape() : detail::stacked(count, first.shape()),
                              first.dtype(), first.device());
-  if (first.device().is_cuda()) {
-    std::vector<Tensor> values(sums.begin(), sums.end());
-    for (const auto [to, from] : plan.additions)
-      values[static_cast<std::size_t>(to)] =
-          add(values[static_cast<std::size_t>(to)], values[static_cast<std::size_t>(from)]);
-    for (std::int64_t node = 0; node < count; ++node)
-      copy_into(count == 1 ? out : out[node], values[plan.results[static_cast<std::size_t>(node)]]);
-  } else if (first.numel() > 0) {
-    on_dtype(FloatTypes{}, first.dtype(), "sum_tree", [&]<class T>() { sum_tree_cpu<T>(plan, sums, out); });
-  }
+  if (first.numel() > 0)
+    on_backend(first.device(), "sum_tree", [&]<Backend B>() {
+      detail::sum_tree_kernel<B>(plan, sums, out, current_stream(first.device()));
+    });
   return out;
 }
 
