@@ -11,6 +11,7 @@
 #include "tandem/core/simd.h"
 #include "tandem/device/on_backend.h"
 #include "tandem/ops/bf16_scratch.h"
+#include "tandem/ops/conv/batch_norm_cpu.h"
 #include "tandem/ops/conv/batch_norm_shards.h"
 #include "tandem/ops/elementwise.h"
 #include "tandem/ops/shard_sums.h"
@@ -339,17 +340,16 @@ void batch_norm_gradient_kernel<Backend::cpu>(const BatchNormPlan& plan, const B
   on_dtype(FloatTypes{}, plan.dtype, "batch_norm", [&]<class T>() { batch_gradient<T>(plan, args); });
 }
 
-template <>
-void batch_norm_moments_kernel<Backend::cpu>(const BatchNormPlan& plan, double* moments, const std::byte* x,
-                                             StreamView) {
+namespace batch_norm_cpu {
+
+void write_moments(const BatchNormPlan& plan, double* moments, const std::byte* x) {
   on_dtype(FloatTypes{}, plan.dtype, "batch_norm", [&]<class T>() {
-    write_moments<T>(plan, {moments, moments + plan.channels}, reinterpret_cast<const T*>(x));
+    detail::write_moments<T>(plan, {moments, moments + plan.channels}, reinterpret_cast<const T*>(x));
   });
 }
 
-template <>
-void batch_norm_join_kernel<Backend::cpu>(const BatchNormPlan& plan, const BatchNormShards& shards,
-                                          const double* moments, const BatchNormForward& args, StreamView) {
+void join_moments(const BatchNormPlan& plan, const BatchNormShards& shards, const double* moments,
+                  const BatchNormForward& args) {
   const std::int64_t channels = plan.channels;
   std::vector<double> joined(static_cast<std::size_t>(2 * channels));
   double *const mean = joined.data(), *const squares = mean + channels;
@@ -368,24 +368,18 @@ void batch_norm_join_kernel<Backend::cpu>(const BatchNormPlan& plan, const Batch
   });
 }
 
-template <>
-void batch_norm_apply_kernel<Backend::cpu>(const BatchNormPlan& plan, const BatchNormForward& args,
-                                           StreamView) {
+void apply_moments(const BatchNormPlan& plan, const BatchNormForward& args) {
   on_dtype(FloatTypes{}, plan.dtype, "batch_norm", [&]<class T>() { apply_statistics<T>(plan, args); });
 }
 
-template <>
-void batch_norm_sums_kernel<Backend::cpu>(const BatchNormPlan& plan, double* sums,
-                                          const BatchNormBackward& args, StreamView) {
+void write_sums(const BatchNormPlan& plan, double* sums, const BatchNormBackward& args) {
   on_dtype(FloatTypes{}, plan.dtype, "batch_norm", [&]<class T>() {
     write_gradient_sums<T>(plan, args, true, {sums, sums + plan.channels});
   });
 }
 
-template <>
-void batch_norm_input_gradient_kernel<Backend::cpu>(const BatchNormPlan& plan, const BatchNormShards& shards,
-                                                    const double* sums, const BatchNormBackward& args,
-                                                    StreamView) {
+void write_input_gradient(const BatchNormPlan& plan, const BatchNormShards& shards, const double* sums,
+                          const BatchNormBackward& args) {
   std::vector<double> total(static_cast<std::size_t>(2 * plan.channels));
   for (std::int64_t shard = 0; shard < shards.shards; ++shard)
     for (std::int64_t i = 0; i < 2 * plan.channels; ++i)
@@ -394,6 +388,8 @@ void batch_norm_input_gradient_kernel<Backend::cpu>(const BatchNormPlan& plan, c
     write_input_gradients<T>(plan, args, shards.values(), {total.data(), total.data() + plan.channels});
   });
 }
+
+}  // namespace batch_norm_cpu
 
 namespace {
 
@@ -475,7 +471,7 @@ Gradients gradients_of(const SavedForBackward& saved, const Tensor& g) {
                                .bias = saved.bias.bytes()};
   if (saved.sharded) {
     for (const Tensor* gradient : {&dweight, &dbias})
-      if (gradient->defined()) clear(*gradient);  // for shards without rows
+      if (gradient->defined()) clear_for_empty_shards(*saved.sharded, *gradient);
     gradients_of_shards(*saved.sharded, saved.plan, args, saved.x_grad, current_stream(device));
   } else if (args.dx || args.dresidual || args.dweight || args.dbias)
     on_backend(device, "batch_norm",
@@ -506,7 +502,7 @@ Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bias,
   const Tensor scale = weight.detach().contiguous();
   const Tensor shift = bias.detach().contiguous();
   const Tensor added = residual.defined() ? residual.detach().contiguous() : Tensor();
-  const std::int64_t batches = sharded ? sharded->statistics() : plan.batches();
+  const std::int64_t batches = sharded ? sharded->shards.statistics() : plan.batches();
   const Tensor mean = Tensor::empty({batches, plan.channels}, scale.dtype(), device);
   const Tensor inverse_deviation = Tensor::empty(mean.shape(), scale.dtype(), device);
   Tensor y = Tensor::empty(x.shape(), x.dtype(), device);

@@ -62,41 +62,54 @@ struct BatchNormBackward {
 template <Backend B>
 void batch_norm_gradient_kernel(const BatchNormPlan& plan, const BatchNormBackward& args, StreamView stream);
 
-// The two kernels above in parts, for a batch whose rows are summed by shard (batch_norm_shards.h). Sums are
-// two values per channel in f64, (2, channels).
+// The two kernels above in parts, for a part of a batch that is cut into shards (batch_norm_shards.h). Sums
+// are two values per channel in f64, (shards, 2, channels); those of shards without rows are not written.
 
-// Shards that are joined: `rows` rows of the batch, each with `row_values` values per channel.
 struct BatchNormShards {
-  std::int64_t shards = 1;
-  std::int64_t rows = 0;
-  std::int64_t row_values = 1;
+  std::int64_t shards = 1;      // of the batch
+  std::int64_t rows = 0;        // of the batch
+  std::int64_t row_values = 1;  // per channel
+  IndexRange own = {0, 1};      // the shards that the plan's rows are
+  bool per_shard = false;       // each shard is normalized by its own statistics
 
   constexpr std::int64_t values() const { return rows * row_values; }
   constexpr std::int64_t values(std::int64_t shard) const {
     return rows_of_shards(rows, shards, {shard, shard + 1}).count() * row_values;
   }
+  // Where the plan's rows of own shard `index` begin, and where those of the one before end.
+  constexpr std::int64_t begin_of(std::int64_t index) const {
+    return rows_of_shards(rows, shards, {own.begin, own.begin + index}).count() * row_values;
+  }
+  constexpr std::int64_t values_of_own(std::int64_t index) const {
+    return begin_of(index + 1) - begin_of(index);
+  }
+  // The own shards that have statistics of their own.
+  constexpr std::int64_t statistics() const { return per_shard ? own.count() : 1; }
 };
 
-// The mean and Σ (x − mean)² of plan.rows rows, which are not 0.
+// The mean and Σ (x − mean)² of each own shard. The plan has rows.
 template <Backend B>
-void batch_norm_moments_kernel(const BatchNormPlan& plan, double* moments, const std::byte* x,
-                               StreamView stream);
-// Joins the moments of the shards, (shards, 2, channels), in the order of the shards. Writes args.mean and
-// args.inverse_deviation unless they are null, and updates the running statistics unless they are.
+void batch_norm_moments_kernel(const BatchNormPlan& plan, const BatchNormShards& shards, double* moments,
+                               const std::byte* x, StreamView stream);
+// Joins the moments of all shards in the order of the shards and normalizes by them, or each shard by its
+// own. The running statistics move towards those of all shards. args.mean and args.inverse_deviation are
+// (statistics(), channels). The plan may have no rows.
 template <Backend B>
-void batch_norm_join_kernel(const BatchNormPlan& plan, const BatchNormShards& shards, const double* moments,
-                            const BatchNormForward& args, StreamView stream);
-// Normalizes by args.mean and args.inverse_deviation.
-template <Backend B>
-void batch_norm_apply_kernel(const BatchNormPlan& plan, const BatchNormForward& args, StreamView stream);
+void batch_norm_joined_kernel(const BatchNormPlan& plan, const BatchNormShards& shards, const double* moments,
+                              const BatchNormForward& args, StreamView stream);
 
-// Σ g and Σ g · x̂, where g is dy after the gradient of the ReLU. Also writes dweight and dbias.
+// Σ g and Σ g · x̂ of each own shard, where g is dy after the gradient of the ReLU. Also writes dweight and
+// dbias, (own shards, channels). The plan has rows.
 template <Backend B>
-void batch_norm_sums_kernel(const BatchNormPlan& plan, double* sums, const BatchNormBackward& args,
-                            StreamView stream);
-// dx and dresidual, by the sums of all shards, (shards, 2, channels).
+void batch_norm_sums_kernel(const BatchNormPlan& plan, const BatchNormShards& shards, double* sums,
+                            const BatchNormBackward& args, StreamView stream);
+// dx and dresidual by the sums of all shards, after batch_norm_sums_kernel().
 template <Backend B>
-void batch_norm_input_gradient_kernel(const BatchNormPlan& plan, const BatchNormShards& shards,
-                                      const double* sums, const BatchNormBackward& args, StreamView stream);
+void batch_norm_joined_gradient_kernel(const BatchNormPlan& plan, const BatchNormShards& shards,
+                                       const double* sums, const BatchNormBackward& args, StreamView stream);
+// All gradients, where no sums of other shards are needed. The plan has rows.
+template <Backend B>
+void batch_norm_shard_gradient_kernel(const BatchNormPlan& plan, const BatchNormShards& shards,
+                                      const BatchNormBackward& args, StreamView stream);
 
 }  // namespace tandem::detail

@@ -3,8 +3,6 @@
 // has which shard.
 #pragma once
 
-#include <vector>
-
 #include "tandem/ops/conv/batch_norm_kernel.h"
 #include "tandem/ops/shard_scope.h"
 
@@ -12,21 +10,19 @@ namespace tandem::detail {
 
 struct ShardedBatchNorm {
   const ShardPart* part;
-  BatchNormShards shards;          // of the whole batch
-  std::vector<IndexRange> ranges;  // the rows of the plan that each own shard has
-  bool per_shard = false;          // each shard is normalized by its own statistics
-
-  // The own shards that have statistics of their own.
-  std::int64_t statistics() const { return per_shard ? part->own.count() : 1; }
+  BatchNormShards shards;
 };
 
 // Error for training on one value per channel and for ghost batches.
 ShardedBatchNorm sharded_batch_norm(const ShardPart& part, const Tensor& x, const BatchNormOptions& options);
 
-// In training. args.mean and args.inverse_deviation are (statistics(), channels). The running statistics move
-// towards those of the whole batch.
+// In training. args.mean and args.inverse_deviation are (shards.statistics(), channels). The running
+// statistics move towards those of the whole batch.
 void normalize_shards(const ShardedBatchNorm& sharded, const BatchNormPlan& plan,
                       const BatchNormForward& args, StreamView stream);
+
+// Clears values of the own shards if some shard has no rows: kernels do not write those of such a shard.
+void clear_for_empty_shards(const ShardedBatchNorm& sharded, const Tensor& values);
 
 // args.dweight and args.dbias are (own shards, channels). `x_grad` says whether dx is wanted: a part without
 // rows has none, but must exchange its sums as the others do.
