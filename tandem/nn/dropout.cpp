@@ -21,7 +21,7 @@ std::uint32_t layer_of(const detail::RandomStream& key) {
 // The number that the first local element has in the tensor of the whole batch, so that the mask of a row
 // does not depend on the rank that has it. A parameter is the same on all ranks, and so is its mask.
 std::int64_t first_element_of(const Tensor& x) {
-  const ShardPart* const part = detail::shard_part("dropout", x.device());
+  const ShardPart* const part = detail::shard_part();
   const bool is_parameter = x.node() && x.node()->inputs.empty();
   if (!part || is_parameter || x.numel() == 0) return 0;
   const IndexRange rows = detail::local_rows(*part);

@@ -120,7 +120,7 @@ std::unordered_map<const Node*, int> count_leaf_uses(const Node& result) {
 class Pass {
  public:
   Pass(const Tensor& result, const Tensor& gradient) {
-    if (const ShardPart* const part = detail::shard_part("backward", gradient.device())) {
+    if (const ShardPart* const part = detail::shard_part()) {
       sharded_.emplace(*part);
       leaf_uses_ = count_leaf_uses(*result.node());
     }

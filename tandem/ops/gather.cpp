@@ -74,7 +74,7 @@ namespace tandem {
 namespace {
 
 // `indices` must be contiguous; g has the shape of the gathered rows.
-void scatter_rows(Tensor& out, const Tensor& g, const Tensor& indices) {
+void scatter_rows(const Tensor& out, const Tensor& g, const Tensor& indices) {
   const Tensor dense = g.contiguous();
   const Shape& table_shape = out.shape();
   if (out.numel() > 0)
@@ -89,12 +89,12 @@ void scatter_rows(Tensor& out, const Tensor& g, const Tensor& indices) {
 }
 
 Tensor table_gradient(const Tensor& g, const Tensor& indices, const Shape& table_shape) {
-  const ShardPart* const part = detail::shard_part("gather_rows", g.device());
+  const ShardPart* const part = detail::shard_part();
   if (part && indices.rank() > 0)
     return detail::stack_shards(
         *part, table_shape,
         {.op = "gather_rows", .size = g.size(0), .dtype = g.dtype(), .device = g.device()},
-        [&](Tensor& to, IndexRange range) {
+        [&](const Tensor& to, IndexRange range) {
           scatter_rows(to, g.slice(0, range.begin, range.end), indices.slice(0, range.begin, range.end));
         });
   Tensor out = Tensor::empty(table_shape, g.dtype(), g.device());

@@ -2,34 +2,37 @@
 
 #include "tandem/core/check.h"
 #include "tandem/ops/bias.h"
-#include "tandem/ops/matmul.h"
+#include "tandem/ops/matmul_kernel.h"
 #include "tandem/ops/shard_sums.h"
-#include "tandem/tensor/copy.h"
 #include "tandem/tensor/tape.h"
 
 namespace tandem {
 namespace {
 
-// x · factor. On a GPU products of other numbers of rows may round a row otherwise, so shards are multiplied
-// one by one.
+// x · factor.
 Tensor multiply_rows(const Tensor& x, const Tensor& factor) {
-  const ShardPart* const part = detail::shard_part("linear", x.device());
-  if (!part || !x.device().is_cuda()) return matmul(x, factor);
-  Tensor out = Tensor::empty({x.size(0), factor.size(1)}, x.dtype(), x.device());
-  for (const auto [begin, end] : detail::shard_ranges(*part, x.size(0), "linear"))
-    if (begin < end) copy_into(out.slice(0, begin, end), matmul(x.slice(0, begin, end), factor));
+  const ShardPart* const part = detail::vendor_part(x.device());
+  if (!part) return matmul(x, factor);
+  const Tensor out = Tensor::empty({x.size(0), factor.size(1)}, x.dtype(), x.device());
+  for (const IndexRange rows : detail::shard_ranges(*part, x.size(0), "linear"))
+    if (rows.count() > 0)
+      detail::write_aligned(out.slice(0, rows.begin, rows.end), [&](const Tensor& to) {
+        detail::multiply_into(to, detail::aligned_slice(x, rows), factor, matmul_precision());
+      });
   return out;
 }
 
 Tensor weight_gradient(const Tensor& g, const Tensor& x) {
-  const ShardPart* const part = detail::shard_part("linear", g.device());
+  const ShardPart* const part = detail::shard_part();
   if (!part) return matmul(g.transpose(), x);
-  return detail::stack_shards(
-      *part, {g.size(1), x.size(1)},
-      {.op = "linear", .size = x.size(0), .dtype = x.dtype(), .device = x.device()},
-      [&](Tensor& to, IndexRange rows) {
-        copy_into(to, matmul(g.slice(0, rows.begin, rows.end).transpose(), x.slice(0, rows.begin, rows.end)));
-      });
+  return detail::stack_shards(*part, {g.size(1), x.size(1)},
+                              {.op = "linear", .size = x.size(0), .dtype = x.dtype(), .device = x.device()},
+                              [&](const Tensor& to, IndexRange rows) {
+                                detail::write_aligned(to, [&](const Tensor& sum) {
+                                  detail::multiply_into(sum, detail::aligned_slice(g, rows).transpose(),
+                                                        detail::aligned_slice(x, rows), matmul_precision());
+                                });
+                              });
 }
 
 }  // namespace

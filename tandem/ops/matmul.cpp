@@ -11,6 +11,7 @@
 #include "tandem/ops/bf16_scratch.h"
 #include "tandem/ops/matmul_kernel.h"
 #include "tandem/ops/reduce.h"
+#include "tandem/ops/shard_scope.h"
 #include "tandem/tensor/copy.h"
 #include "tandem/tensor/tape.h"
 
@@ -116,30 +117,34 @@ Dims batch_strides(const Tensor& x, const Shape& batches) {
   return strides;
 }
 
-Tensor compute(Tensor a, Tensor b, MatmulPrecision precision) {
-  const Device device = a.device();
+Tensor compute(const Tensor& a, const Tensor& b, MatmulPrecision precision) {
   const Shape batches = broadcast_shapes(batch_shape(a), batch_shape(b), "matmul");
   std::vector<std::int64_t> sizes(batches.begin(), batches.end());
   sizes.insert(sizes.end(), {a.size(-2), b.size(-1)});
-  Tensor out = Tensor::empty(Shape(std::span<const std::int64_t>(sizes)), a.dtype(), device);
-  if (a.size(-1) == 0) clear(out);
-  if (a.size(-1) == 0 || out.numel() == 0) return out;
-  if (!matrix_layout(a)) a = a.contiguous();
-  if (!matrix_layout(b)) b = b.contiguous();
-  const detail::MatmulPlan plan{
-      .size = {a.size(-2), b.size(-1), a.size(-1)},
-      .a = matrix_layout(a).value(),
-      .b = matrix_layout(b).value(),
-      .batches = detail::make_layout<3>(
-          batches, {batch_strides(out, batches), batch_strides(a, batches), batch_strides(b, batches)})};
-  on_backend(device, "matmul", [&]<Backend B>() {
-    detail::matmul_kernel<B>(a.dtype(), plan, precision, out.bytes(), a.bytes(), b.bytes(),
-                             current_stream(device));
-  });
+  const Tensor out = Tensor::empty(Shape(std::span<const std::int64_t>(sizes)), a.dtype(), a.device());
+  detail::multiply_into(out, a, b, precision);
   return out;
 }
 
 }  // namespace
+
+void detail::multiply_into(const Tensor& out, Tensor a, Tensor b, MatmulPrecision precision) {
+  if (a.size(-1) == 0) clear(out);
+  if (a.size(-1) == 0 || out.numel() == 0) return;
+  if (!matrix_layout(a)) a = a.contiguous();
+  if (!matrix_layout(b)) b = b.contiguous();
+  const Shape batches = batch_shape(out);
+  const MatmulPlan plan{
+      .size = {a.size(-2), b.size(-1), a.size(-1)},
+      .a = matrix_layout(a).value(),
+      .b = matrix_layout(b).value(),
+      .batches = make_layout<3>(
+          batches, {batch_strides(out, batches), batch_strides(a, batches), batch_strides(b, batches)})};
+  on_backend(out.device(), "matmul", [&]<Backend B>() {
+    matmul_kernel<B>(a.dtype(), plan, precision, out.bytes(), a.bytes(), b.bytes(),
+                     current_stream(out.device()));
+  });
+}
 
 MatmulPrecision matmul_precision() {
   return current_precision;
@@ -164,6 +169,12 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
     const std::int64_t rows = batch_shape(a, {a.size(-2)}).numel();
     return matmul(a.reshape({rows, a.size(-1)}), b).reshape(batch_shape(a, {a.size(-2), b.size(-1)}));
   }
+  const ShardPart* const part = detail::vendor_part(a.device());
+  check(
+      !part,
+      "[matmul] expected linear() in a batch of {} shards on CUDA, got matmul(), whose bits would depend on "
+      "which of the shards are computed here",
+      part ? part->shards : 0);
   const MatmulPrecision precision = matmul_precision();
   Tensor out = compute(a.detach(), b.detach(), precision);
   if (wants_grad(a) || wants_grad(b))

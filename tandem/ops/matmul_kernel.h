@@ -26,6 +26,9 @@ struct MatmulPlan {
   Layout<3> batches;
 };
 
+// out = a · b, into a contiguous tensor of the shape that matmul(a, b) has.
+void multiply_into(const Tensor& out, Tensor a, Tensor b, MatmulPrecision precision);
+
 // c = a · b. No size is 0.
 template <Backend B>
 void matmul_kernel(DType dtype, const MatmulPlan& plan, MatmulPrecision precision, std::byte* c,

@@ -27,7 +27,7 @@ Tensor mse_loss(const Tensor& prediction, const Tensor& target) {
   check(prediction.shape() == target.shape(),
         "[mse_loss] expected two tensors of the same shape, got {} and {}", prediction.shape().to_string(),
         target.shape().to_string());
-  const ShardPart* const part = detail::shard_part("mse_loss", prediction.device());
+  const ShardPart* const part = detail::shard_part();
   check(part || prediction.numel() > 0, "[mse_loss] expected at least one element, got shape {}",
         prediction.shape().to_string());
   const bool needs_prediction_grad = wants_grad(prediction), needs_target_grad = wants_grad(target);

@@ -15,6 +15,7 @@
 #include "tandem/ops/reduce_kernel.h"
 #include "tandem/ops/reducers.h"
 #include "tandem/ops/shard_scope.h"
+#include "tandem/tensor/copy.h"
 #include "tandem/tensor/tape.h"
 
 namespace tandem::detail {
@@ -116,7 +117,8 @@ void reduce_cpu(const Layout<2>& kept, const Layout<1>& reduced, typename Reduce
 
 template <>
 void reduce_kernel<Backend::cpu>(Reduction reduction, DType dtype, const Layout<2>& kept,
-                                 const Layout<1>& reduced, std::byte* out, const std::byte* x, StreamView) {
+                                 const Layout<1>& reduced, bool, std::byte* out, const std::byte* x,
+                                 StreamView) {
   on_dtype(AllTypes{}, dtype, "reduce", [&]<class T>() {
     on_reduction<T>(reduction, [&]<class Reducer>(Reducer) {
       reduce_cpu<Reducer>(kept, reduced, reinterpret_cast<typename Reducer::Result*>(out),
@@ -174,21 +176,26 @@ Shape reduced_shape(const Tensor& x, const Shape& shape) {
   return Shape(sizes);
 }
 
-// Reduces the axes along which `shape` is 1 and x is not.
-Tensor compute(detail::Reduction reduction, const char* op, const Tensor& x, const Shape& shape) {
-  const Device device = x.device();
-  const bool to_i64 = reduction == detail::Reduction::argmax ||
-                      (reduction == detail::Reduction::sum && !is_floating(x.dtype()));
-  Tensor out = Tensor::empty(shape, to_i64 ? DType::i64 : x.dtype(), device);
-  const Shape reduced = reduced_shape(x, shape);
+// Reduces the axes along which out is 1 and x is not. Sums over the other axes of a batch must not depend on
+// how many of its rows are here.
+void reduce_into(detail::Reduction reduction, const char* op, const Tensor& out, const Tensor& x) {
+  const Shape reduced = reduced_shape(x, out.shape());
   check(reduction == detail::Reduction::sum || out.numel() == 0 || reduced.numel() > 0,
         "[{}] expected at least one element to reduce, got shape {}", op, x.shape().to_string());
   if (out.numel() > 0)
-    on_backend(device, op, [&]<Backend B>() {
+    on_backend(x.device(), op, [&]<Backend B>() {
       detail::reduce_kernel<B>(
-          reduction, x.dtype(), detail::make_layout<2>(shape, {out.strides(), x.strides()}),
-          detail::make_layout<1>(reduced, {x.strides()}), out.bytes(), x.bytes(), current_stream(device));
+          reduction, x.dtype(), detail::make_layout<2>(out.shape(), {out.strides(), x.strides()}),
+          detail::make_layout<1>(reduced, {x.strides()}), detail::shard_part() != nullptr, out.bytes(),
+          x.bytes(), current_stream(x.device()));
     });
+}
+
+Tensor compute(detail::Reduction reduction, const char* op, const Tensor& x, const Shape& shape) {
+  const bool to_i64 = reduction == detail::Reduction::argmax ||
+                      (reduction == detail::Reduction::sum && !is_floating(x.dtype()));
+  Tensor out = Tensor::empty(shape, to_i64 ? DType::i64 : x.dtype(), x.device());
+  reduce_into(reduction, op, out, x);
   return out;
 }
 
@@ -232,7 +239,7 @@ Tensor mean(const Tensor& x, const Dims& axes, ReduceOptions options) {
   common_device("mean", {&x});
   check(is_floating(x.dtype()), "[mean] expected a floating dtype, got {}", name_of(x.dtype()));
   const Tensor total = sum(x, axes, options);
-  const ShardPart* const part = detail::shard_part("mean", x.device());
+  const ShardPart* const part = detail::shard_part();
   if (part && averages_rows(*part, x, axes)) {
     Dims sizes = x.shape();
     sizes[0] = part->rows;
@@ -243,17 +250,31 @@ Tensor mean(const Tensor& x, const Dims& axes, ReduceOptions options) {
   return multiply(total, 1.0 / averaged_count(x.shape(), total));
 }
 
-Tensor sum_to(const Tensor& x, const Shape& shape) {
-  if (x.shape() == shape) return x;
+namespace {
+
+// `shape` with leading axes of size 1, up to the rank of x.
+Shape with_rank_of(const Tensor& x, const Shape& shape) {
   Dims sizes = Dims::filled(x.rank(), 1);
   const int added = x.rank() - shape.rank();
   for (int axis = 0; axis < shape.rank(); ++axis) sizes[axis + added] = shape[axis];
-  Tensor out = compute(detail::Reduction::sum, "sum_to", x, Shape(sizes));
+  return Shape(sizes);
+}
+
+}  // namespace
+
+Tensor sum_to(const Tensor& x, const Shape& shape) {
+  if (x.shape() == shape) return x;
+  Tensor out = compute(detail::Reduction::sum, "sum_to", x, with_rank_of(x, shape));
   if (wants_grad(x))
     record(out, "sum_to", {&x}, [original = x.shape()](const Tensor& g) {
       return Gradients{g.broadcast_view(original).contiguous()};
     });
   return out.reshape(shape);
+}
+
+void detail::sum_into(const Tensor& out, const Tensor& x) {
+  if (x.shape() == out.shape()) return copy_into(out, x);
+  reduce_into(Reduction::sum, "sum_to", out.reshape(with_rank_of(x, out.shape())), x);
 }
 
 Tensor argmax(const Tensor& x, int axis, ReduceOptions options) {

@@ -177,14 +177,15 @@ Chunks split_into_chunks(std::int64_t count, std::int64_t blocks, std::int64_t m
 }
 
 template <class Reducer, class T>
-void reduce_cuda(const Layout<2>& kept, const Layout<1>& reduced, typename Reducer::Result* out, const T* x,
-                 StreamView stream) {
+void reduce_cuda(const Layout<2>& kept, const Layout<1>& reduced, bool by_reduced,
+                 typename Reducer::Result* out, const T* x, StreamView stream) {
   using State = typename Reducer::State;
   const bool by_rows =
       kept.numel == 1 || reduced.strides[0][reduced.rank - 1] <= kept.strides[1][kept.rank - 1];
   const std::int64_t column_blocks = divide_up(kept.numel, warp_size);
-  const Chunks chunks = by_rows ? split_into_chunks(reduced.numel, kept.numel, 4096)
-                                : split_into_chunks(reduced.numel, column_blocks, 16 * column_teams);
+  const Chunks chunks =
+      by_rows ? split_into_chunks(reduced.numel, by_reduced ? 1 : kept.numel, 4096)
+              : split_into_chunks(reduced.numel, by_reduced ? 1 : column_blocks, 16 * column_teams);
   Buffer memory;
   if (chunks.count > 1)
     memory = Buffer(static_cast<std::size_t>(kept.numel * chunks.count) * sizeof(State), stream);
@@ -221,11 +222,11 @@ __global__ void __launch_bounds__(threads)
 
 template <>
 void reduce_kernel<Backend::cuda>(Reduction reduction, DType dtype, const Layout<2>& kept,
-                                  const Layout<1>& reduced, std::byte* out, const std::byte* x,
-                                  StreamView stream) {
+                                  const Layout<1>& reduced, bool by_reduced, std::byte* out,
+                                  const std::byte* x, StreamView stream) {
   on_dtype(AllTypes{}, dtype, "reduce", [&]<class T>() {
     on_reduction<T>(reduction, [&]<class Reducer>(Reducer) {
-      reduce_cuda<Reducer>(kept, reduced, reinterpret_cast<typename Reducer::Result*>(out),
+      reduce_cuda<Reducer>(kept, reduced, by_reduced, reinterpret_cast<typename Reducer::Result*>(out),
                            reinterpret_cast<const T*>(x), stream);
     });
   });

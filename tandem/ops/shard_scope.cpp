@@ -29,11 +29,8 @@ const ShardPart* shard_part() {
   return current_part;
 }
 
-const ShardPart* shard_part(const char* op, Device device) {
-  check(!current_part || !device.is_cuda(),
-        "[{}] expected a batch of one shard on CUDA, got {} shards: only the CPU computes shards so far", op,
-        current_part ? current_part->shards : 0);
-  return current_part;
+const ShardPart* vendor_part(Device device) {
+  return device.is_cuda() ? current_part : nullptr;
 }
 
 WithoutShards::WithoutShards() : previous_(std::exchange(current_part, nullptr)) {}

@@ -2,7 +2,8 @@
 //
 // Operations process all local rows at once; a tensor of the batch has its rows in axis 0. Only sums over the
 // rows, which the gradients of parameters are, are computed for each shard and then added along the tree. So
-// the bits of a gradient depend on the number of shards and not on how many ranks share them.
+// the bits of a gradient depend on the number of shards and not on how many ranks share them. On a GPU
+// products and convolutions are computed for each shard too (vendor_part()).
 //
 // Inside the tape, such a gradient is the stack of the sums of this part's shards, (shards, …). When a leaf
 // has received all of them, backward() adds them up to the nodes of tree_cover(shards, own): grad() of the
@@ -53,8 +54,9 @@ namespace detail {
 
 // The part of the innermost scope. Null without one and for a batch of one shard.
 const ShardPart* shard_part();
-// The same for an operation; Error, naming `op`, for a device that has no sharded operations.
-const ShardPart* shard_part(const char* op, Device device);
+// The same for products and convolutions, whose rows do not depend on other rows on the CPU only: null there.
+// On a GPU the libraries choose kernels by shape, so they are called for one shard after the other.
+const ShardPart* vendor_part(Device device);
 
 // While it exists, operations of this thread compute as without a scope.
 class WithoutShards {

@@ -1,6 +1,7 @@
 #include "tandem/ops/shard_sums.h"
 
 #include <algorithm>
+#include <cstdint>
 
 #include "tandem/core/check.h"
 #include "tandem/core/on_dtype.h"
@@ -10,6 +11,7 @@
 #include "tandem/ops/bf16_scratch.h"
 #include "tandem/ops/elementwise.h"
 #include "tandem/ops/reduce.h"
+#include "tandem/ops/reduce_kernel.h"
 #include "tandem/ops/shard_sums_kernel.h"
 #include "tandem/tensor/copy.h"
 
@@ -98,7 +100,7 @@ Tensor stack_shards(const ShardPart& part, const Shape& shape, const StackOption
   const std::vector<IndexRange> ranges = shard_ranges(part, options.size, options.op);
   Tensor stack = Tensor::empty(stacked(part.own.count(), shape), options.dtype, options.device);
   for (std::size_t i = 0; i < ranges.size(); ++i) {
-    Tensor to = stack[static_cast<std::int64_t>(i)];
+    const Tensor to = stack[static_cast<std::int64_t>(i)];
     if (ranges[i].count() > 0)
       sum(to, ranges[i]);
     else
@@ -107,16 +109,40 @@ Tensor stack_shards(const ShardPart& part, const Shape& shape, const StackOption
   return stack;
 }
 
+namespace {
+
+// The pools of a device give out whole blocks of the system, which are aligned to this many bytes at least.
+constexpr std::uintptr_t block_alignment = 256;
+
+bool is_like_new(const Tensor& tensor) {
+  return !tensor.device().is_cuda() ||
+         (tensor.is_contiguous() && reinterpret_cast<std::uintptr_t>(tensor.bytes()) % block_alignment == 0);
+}
+
+}  // namespace
+
+Tensor aligned_slice(const Tensor& x, IndexRange range) {
+  const Tensor slice = x.slice(0, range.begin, range.end);
+  return is_like_new(slice) ? slice : slice.clone();
+}
+
+void write_aligned(const Tensor& to, const std::function<void(const Tensor&)>& write) {
+  if (is_like_new(to)) return write(to);
+  const Tensor aligned = Tensor::empty(to.shape(), to.dtype(), to.device());
+  write(aligned);
+  copy_into(to, aligned);
+}
+
 Tensor broadcast_gradient(const Tensor& gradient, const Shape& shape) {
-  const ShardPart* const part = shard_part("broadcast", gradient.device());
+  const ShardPart* const part = shard_part();
   const int rank = gradient.rank();
   const bool sums_rows = rank > shape.rank() || (rank > 0 && shape[0] == 1 && gradient.size(0) != 1);
   if (!part || !sums_rows) return sum_to(gradient, shape);
   return stack_shards(
       *part, shape,
       {.op = "broadcast", .size = gradient.size(0), .dtype = gradient.dtype(), .device = gradient.device()},
-      [&](Tensor& to, IndexRange range) {
-        copy_into(to, sum_to(gradient.slice(0, range.begin, range.end), shape));
+      [&](const Tensor& to, IndexRange range) {
+        sum_into(to, gradient.slice(0, range.begin, range.end));
       });
 }
 

@@ -25,7 +25,7 @@ bool is_stack(const ShardPart& part, const Tensor& gradient, const Shape& shape)
 
 // The stack of the sums that sum(to, range) writes for each own shard, where `range` are the shard's elements
 // in axis 0 of a tensor with `size` of them. A shard without rows gets zeros.
-using SumShard = std::function<void(Tensor& to, IndexRange range)>;
+using SumShard = std::function<void(const Tensor& to, IndexRange range)>;
 struct StackOptions {
   const char* op;
   std::int64_t size;
@@ -34,6 +34,15 @@ struct StackOptions {
 };
 Tensor stack_shards(const ShardPart& part, const Shape& shape, const StackOptions& options,
                     const SumShard& sum);
+
+// The libraries on a GPU choose kernels by the alignment and the strides of operands as well, so bits could
+// depend on where a shard begins in this part. They get shards as they would get new tensors.
+
+// Elements `range` of axis 0: a copy if, on a GPU, they are not contiguous or not aligned as a new tensor is.
+Tensor aligned_slice(const Tensor& x, IndexRange range);
+
+// Calls write(tensor) with the contiguous tensor `to`, or with a new one that is then copied to it.
+void write_aligned(const Tensor& to, const std::function<void(const Tensor&)>& write);
 
 // sum_to(gradient, shape), stacked under a scope if it sums over rows: the gradient of an operand that was
 // broadcast.

@@ -1,5 +1,5 @@
 // Training on the shards of a batch: the gradients must have the same bits whether one rank has all shards or
-// several ranks share them. The ranks are threads here.
+// several ranks share them. The ranks are threads here, which share a GPU.
 #include <gtest/gtest.h>
 
 #include <barrier>
@@ -10,19 +10,24 @@
 #include <vector>
 
 #include "tandem/core/parallel.h"
+#include "tandem/device/graph_runner.h"
 #include "tandem/nn/batch_norm.h"
-#include "tandem/nn/conv2d.h"
+#include "tandem/nn/conv_norm.h"
 #include "tandem/nn/dropout.h"
 #include "tandem/nn/linear.h"
 #include "tandem/ops/activation.h"
 #include "tandem/ops/arithmetic.h"
 #include "tandem/ops/backward.h"
+#include "tandem/ops/cast.h"
 #include "tandem/ops/conv/pool.h"
 #include "tandem/ops/cross_entropy.h"
+#include "tandem/ops/fill.h"
 #include "tandem/ops/flatten.h"
 #include "tandem/ops/linear.h"
+#include "tandem/ops/matmul.h"
 #include "tandem/ops/random.h"
 #include "tandem/ops/shard_sums.h"
+#include "tandem/tensor/copy.h"
 #include "tests/ops/op_test.h"
 
 namespace tandem {
@@ -30,10 +35,19 @@ namespace {
 
 constexpr std::int64_t classes = 10;
 
+struct Setting {
+  Device device;
+  DType dtype = DType::f32;  // of images
+  MatmulPrecision precision = MatmulPrecision::fp32;
+};
+
 // Convolutions by im2col and Winograd, with bias and strided; batch norms of images and of rows; a parameter
-// that is broadcast, one that is used twice, one that is transposed first; a frozen layer and a frozen norm.
+// that is broadcast, one that is used twice, one that is transposed first; a frozen layer, a frozen norm and
+// one that is folded into its convolution.
 struct Net : Module {
-  Conv2d first{3, 16, {.window = {.padding = {1, 1}}}};
+  DType dtype;
+  ConvNorm stem{3, 5, {.window = {.padding = {1, 1}}}};
+  Conv2d first{5, 16, {.window = {.padding = {1, 1}}}};
   Conv2d second{16, 16, {.window = {.padding = {1, 1}}, .bias = false}};
   Conv2d frozen{16, 16, {.kernel = {1, 1}}};
   Conv2d last{16, 24, {.window = {.stride = {2, 2}}}};
@@ -43,8 +57,10 @@ struct Net : Module {
   Tensor scale = random_tensor({24}, DType::f32, cpu_device, 1, 0.5, 1.5);
   Tensor transposed = random_tensor({24, classes}, DType::f32, cpu_device, 2, -0.3, 0.3);
 
-  Net() {
-    add_children({{"first", first},
+  explicit Net(const Setting& setting) : dtype(setting.dtype) {
+    add_children({{"stem", stem.conv()},
+                  {"stem_norm", stem.norm()},
+                  {"first", first},
                   {"second", second},
                   {"frozen", frozen},
                   {"last", last},
@@ -56,14 +72,19 @@ struct Net : Module {
                   {"dropout", dropout}});
     add_parameter("scale", scale);
     add_parameter("transposed", transposed);
+    stem.conv().freeze();
+    stem.norm().freeze();
+    stem.norm().freeze_statistics();
     frozen.freeze();
     frozen_norm.freeze_statistics();
+    to(setting.device);
   }
 
   Tensor forward(const Tensor& images) override {
-    const Tensor x = max_pool2d(first_norm.forward(first(images), {}, true), {2, 2}, {.stride = {2, 2}});
+    const Tensor features = stem.forward(cast(images, dtype), true);
+    const Tensor x = max_pool2d(first_norm.forward(first(features), {}, true), {2, 2}, {.stride = {2, 2}});
     const Tensor y = frozen_norm.forward(frozen(second_norm.forward(second(x), x, true)), {}, true);
-    const Tensor rows = row_norm(flatten(adaptive_avg_pool2d(last(y), {1, 1})));
+    const Tensor rows = row_norm(cast(flatten(adaptive_avg_pool2d(last(y), {1, 1})), DType::f32));
     const Tensor hidden = relu(shared(relu(shared(multiply(rows, scale)))));
     return linear(dropout(hidden), transposed.transpose(), {});
   }
@@ -80,14 +101,15 @@ struct Result {
 struct Batch {
   Tensor images, labels;
 
-  explicit Batch(std::int64_t rows)
-      : images(random_tensor({rows, 12, 12, 3}, DType::f32, cpu_device, 11)),
-        labels(random_tensor({rows}, DType::i64, cpu_device, 12, 0, classes)) {}
+  Batch(std::int64_t rows, Device device)
+      : images(random_tensor({rows, 12, 12, 3}, DType::f32, device, 11)),
+        labels(random_tensor({rows}, DType::i64, device, 12, 0, classes)) {}
 };
 
 // Two steps, so that the second one has other running statistics and masks.
-Result run_step(Net& net, const Batch& batch, const ShardPart& part) {
+Result run_step(Net& net, const Batch& batch, const ShardPart& part, MatmulPrecision precision) {
   const ShardScope scope(part);
+  const MatmulPrecisionScope precision_scope(precision);
   const auto [begin, end] = rows_of_shards(part.rows, part.shards, part.own);
   Result result;
   for (int step = 0; step < 2; ++step) {
@@ -106,11 +128,12 @@ Result run_step(Net& net, const Batch& batch, const ShardPart& part) {
   return result;
 }
 
-Result run_solo(const Batch& batch, std::int64_t shards, ShardNorm norm) {
+Result run_solo(const Setting& setting, const Batch& batch, std::int64_t shards, ShardNorm norm) {
   manual_seed(5);
-  Net net;
+  Net net(setting);
   return run_step(net, batch,
-                  {.shards = shards, .own = {0, shards}, .rows = batch.labels.size(0), .norm = norm});
+                  {.shards = shards, .own = {0, shards}, .rows = batch.labels.size(0), .norm = norm},
+                  setting.precision);
 }
 
 // Gathers the values of all ranks in shared memory.
@@ -120,15 +143,17 @@ class Exchange {
 
   void gather(IndexRange own, const Tensor& mine, Tensor& all) {
     const std::size_t piece = static_cast<std::size_t>(all.numel() / shards_) * size_of(all.dtype());
+    const Tensor host = mine.cpu(), gathered = Tensor::empty(all.shape(), all.dtype());
     {
       const std::lock_guard lock(mutex_);
       memory_.resize(piece * static_cast<std::size_t>(shards_));
-      std::memcpy(memory_.data() + piece * static_cast<std::size_t>(own.begin), mine.bytes(),
+      std::memcpy(memory_.data() + piece * static_cast<std::size_t>(own.begin), host.bytes(),
                   piece * static_cast<std::size_t>(own.count()));
     }
     barrier_.arrive_and_wait();
-    std::memcpy(all.bytes(), memory_.data(), memory_.size());
+    std::memcpy(gathered.bytes(), memory_.data(), memory_.size());
     barrier_.arrive_and_wait();
+    copy_into(all, gathered.to(all.device()));
   }
   void leave() { barrier_.arrive_and_drop(); }
 
@@ -139,13 +164,14 @@ class Exchange {
   std::int64_t shards_;
 };
 
-std::vector<Result> run_ranks(const Batch& batch, std::int64_t shards, std::int64_t ranks, ShardNorm norm) {
+std::vector<Result> run_ranks(const Setting& setting, const Batch& batch, std::int64_t shards,
+                              std::int64_t ranks, ShardNorm norm) {
   Exchange exchange(ranks, shards);
   std::vector<Result> results(static_cast<std::size_t>(ranks));
   std::vector<std::unique_ptr<Net>> nets;
   for (std::int64_t rank = 0; rank < ranks; ++rank) {
     manual_seed(5);
-    nets.push_back(std::make_unique<Net>());
+    nets.push_back(std::make_unique<Net>(setting));
   }
   std::vector<std::jthread> threads;
   for (std::int64_t rank = 0; rank < ranks; ++rank)
@@ -160,7 +186,8 @@ std::vector<Result> run_ranks(const Batch& batch, std::int64_t shards, std::int6
                       .own = own,
                       .rows = batch.labels.size(0),
                       .norm = norm,
-                      .gather = [&](const Tensor& mine, Tensor& all) { exchange.gather(own, mine, all); }});
+                      .gather = [&](const Tensor& mine, Tensor& all) { exchange.gather(own, mine, all); }},
+                     setting.precision);
       } catch (const std::exception& error) {
         ADD_FAILURE() << "rank " << rank << ": " << error.what();
         exchange.leave();
@@ -171,7 +198,7 @@ std::vector<Result> run_ranks(const Batch& batch, std::int64_t shards, std::int6
 }
 
 bool same_bits(const Tensor& a, const Tensor& b) {
-  const Tensor dense_a = a.contiguous(), dense_b = b.contiguous();
+  const Tensor dense_a = a.contiguous().cpu(), dense_b = b.contiguous().cpu();
   return a.dtype() == b.dtype() && a.shape() == b.shape() &&
          (a.numel() == 0 || std::memcmp(dense_a.bytes(), dense_b.bytes(),
                                         static_cast<std::size_t>(a.numel()) * size_of(a.dtype())) == 0);
@@ -195,6 +222,7 @@ Tensor join_ranks(const std::vector<Result>& results, std::size_t parameter, std
 }
 
 struct ShardCase {
+  Setting setting;
   std::int64_t shards, ranks, rows;
   ShardNorm norm;
 };
@@ -202,10 +230,10 @@ struct ShardCase {
 class ShardedTraining : public testing::TestWithParam<ShardCase> {};
 
 TEST_P(ShardedTraining, AnyNumberOfRanks_GivesTheSameBits) {
-  const auto [shards, ranks, rows, norm] = GetParam();
-  const Batch batch(rows);
-  const Result solo = run_solo(batch, shards, norm);
-  const std::vector<Result> parts = run_ranks(batch, shards, ranks, norm);
+  const auto [setting, shards, ranks, rows, norm] = GetParam();
+  const Batch batch(rows, setting.device);
+  const Result solo = run_solo(setting, batch, shards, norm);
+  const std::vector<Result> parts = run_ranks(setting, batch, shards, ranks, norm);
   ASSERT_FALSE(HasFailure());
   for (std::size_t i = 0; i < solo.gradients.size(); ++i) {
     ASSERT_TRUE(solo.gradients[i].defined()) << solo.names[i];
@@ -223,12 +251,21 @@ TEST_P(ShardedTraining, AnyNumberOfRanks_GivesTheSameBits) {
   EXPECT_NEAR(loss, solo.loss, 1e-5);
 }
 
-TEST(Shards, SeveralShards_AreWithinRoundingOfOne) {
-  const Batch batch(30);
-  const Result one = run_solo(batch, 1, ShardNorm::batch);
+class Shards : public testing::TestWithParam<Device> {
+ protected:
+  Setting setting{GetParam()};
+  Batch batch{30, GetParam()};
+};
+INSTANTIATE_TEST_SUITE_P(Devices, Shards, testing::ValuesIn(test_devices()), device_name);
+
+TEST_P(Shards, SeveralShards_AreWithinRoundingOfOne) {
+  // Rounding in f32, enlarged by the norms' subtractions; tests/ops/shard_scope_test.cpp compares in f64. A
+  // GPU has other kernels for a shard than for the batch.
+  const double tolerance = setting.device.is_cuda() ? 5e-5 : 5e-6;
+  const Result one = run_solo(setting, batch, 1, ShardNorm::batch);
   for (const std::int64_t shards : {2, 4, 8}) {
-    const Result several = run_solo(batch, shards, ShardNorm::batch);
-    EXPECT_NEAR(several.loss, one.loss, 1e-6);
+    const Result several = run_solo(setting, batch, shards, ShardNorm::batch);
+    EXPECT_NEAR(several.loss, one.loss, tolerance);
     double max_gradient = 0, max_difference = 0;
     for (std::size_t i = 0; i < one.gradients.size(); ++i) {
       const auto expected = values_of(one.gradients[i]), actual = values_of(several.gradients[i]);
@@ -238,20 +275,18 @@ TEST(Shards, SeveralShards_AreWithinRoundingOfOne) {
         max_difference = std::max(max_difference, std::abs(actual[k] - expected[k]));
       }
     }
-    // Rounding in f32, enlarged by the norms' subtractions; tests/ops/shard_scope_test.cpp compares in f64.
-    EXPECT_LE(max_difference, 5e-6 * max_gradient) << shards << " shards";
+    EXPECT_LE(max_difference, tolerance * max_gradient) << shards << " shards";
   }
 }
 
-TEST(Shards, OneShard_HasTheBitsOfNoScope) {
-  const Batch batch(30);
+TEST_P(Shards, OneShard_HasTheBitsOfNoScope) {
   manual_seed(5);
-  Net net;
+  Net net(setting);
   for (int step = 0; step < 2; ++step) {
     net.zero_grad();
     backward(cross_entropy(net(batch.images), batch.labels, 0.1));
   }
-  const Result one = run_solo(batch, 1, ShardNorm::batch);
+  const Result one = run_solo(setting, batch, 1, ShardNorm::batch);
   std::size_t i = 0;
   for (const auto& [name, parameter] : net.parameters())
     if (parameter.requires_grad()) {
@@ -259,23 +294,63 @@ TEST(Shards, OneShard_HasTheBitsOfNoScope) {
     }
 }
 
+// What a GPU launches for a step can be captured: later steps replay it.
+TEST_P(Shards, StepsOfAGraph_HaveTheBitsOfSeparateOnes) {
+  constexpr int steps = 5;
+  const ShardPart part{.shards = 4, .own = {0, 4}, .rows = 30};
+  const auto train = [&](const std::function<void(const std::function<void()>&)>& run) {
+    manual_seed(5);
+    Net net(setting);
+    std::vector<Tensor> results;
+    for (const auto& [name, parameter] : net.parameters())
+      results.push_back(zeros(parameter.shape(), parameter.dtype(), setting.device));
+    for (int step = 0; step < steps; ++step)
+      run([&] {
+        const ShardScope scope(part);
+        net.zero_grad();
+        backward(cross_entropy(net(batch.images), batch.labels));
+        std::size_t i = 0;
+        for (const auto& [name, parameter] : net.parameters())
+          if (const Tensor& result = results[i++]; parameter.requires_grad())
+            copy_into(result, parameter.grad());
+        net.zero_grad();
+      });
+    for (const auto& [name, buffer] : net.buffers()) results.push_back(buffer);
+    return results;
+  };
+  GraphRunner runner(setting.device);
+  const std::vector<Tensor> separate = train([](const auto& step) { step(); });
+  const std::vector<Tensor> replayed = train([&](const auto& step) { runner.run(step); });
+  EXPECT_EQ(runner.captured(), setting.device.is_cuda());
+  for (std::size_t i = 0; i < separate.size(); ++i) EXPECT_TRUE(same_bits(replayed[i], separate[i])) << i;
+}
+
 std::vector<ShardCase> shard_cases() {
   std::vector<ShardCase> cases;
-  for (const ShardNorm norm : {ShardNorm::batch, ShardNorm::shard})
-    for (const std::int64_t shards : {1, 4, 8})
-      for (std::int64_t ranks = 1; ranks <= std::min<std::int64_t>(shards, 4); ++ranks)
-        cases.push_back({shards, ranks, 30, norm});
-  cases.push_back({8, 8, 32, ShardNorm::batch});
-  cases.push_back({5, 3, 9, ShardNorm::batch});
-  cases.push_back({8, 4, 3, ShardNorm::batch});  // fewer rows than shards: ranks without rows
-  cases.push_back({4, 3, 5, ShardNorm::batch});  // a rank with one row
+  for (const Device device : test_devices()) {
+    const Setting plain{device};
+    for (const ShardNorm norm : {ShardNorm::batch, ShardNorm::shard})
+      for (const std::int64_t shards : {1, 4, 8})
+        for (std::int64_t ranks = 1; ranks <= std::min<std::int64_t>(shards, 4); ++ranks)
+          cases.push_back({plain, shards, ranks, 30, norm});
+    cases.push_back({plain, 8, 8, 32, ShardNorm::batch});
+    cases.push_back({plain, 5, 3, 9, ShardNorm::batch});
+    cases.push_back({plain, 8, 4, 3, ShardNorm::batch});  // fewer rows than shards: ranks without rows
+    cases.push_back({plain, 4, 3, 5, ShardNorm::batch});  // a rank with one row
+    for (const ShardNorm norm : {ShardNorm::batch, ShardNorm::shard}) {
+      cases.push_back({{device, DType::bf16}, 8, 3, 30, norm});
+      if (device.is_cuda()) cases.push_back({{device, DType::f32, MatmulPrecision::tf32}, 8, 3, 30, norm});
+    }
+  }
   return cases;
 }
 
 std::string shard_case_name(const testing::TestParamInfo<ShardCase>& info) {
-  const auto [shards, ranks, rows, norm] = info.param;
-  return std::to_string(shards) + "_shards_" + std::to_string(ranks) + "_ranks_" + std::to_string(rows) +
-         "_rows_norm_over_" + (norm == ShardNorm::batch ? "batch" : "shard");
+  const auto [setting, shards, ranks, rows, norm] = info.param;
+  return std::string(setting.device.is_cuda() ? "cuda_" : "cpu_") + std::string(name_of(setting.dtype)) +
+         (setting.precision == MatmulPrecision::tf32 ? "_tf32_" : "_") + std::to_string(shards) + "_shards_" +
+         std::to_string(ranks) + "_ranks_" + std::to_string(rows) + "_rows_norm_over_" +
+         (norm == ShardNorm::batch ? "batch" : "shard");
 }
 
 INSTANTIATE_TEST_SUITE_P(Shards, ShardedTraining, testing::ValuesIn(shard_cases()), shard_case_name);

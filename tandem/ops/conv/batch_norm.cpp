@@ -490,7 +490,7 @@ Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bias,
   const Device device = x.device();
   const BatchNormPlan plan{
       .rows = x.numel() / x.size(-1), .channels = x.size(-1), .dtype = x.dtype(), .options = options};
-  const ShardPart* const part = shard_part("batch_norm", device);
+  const ShardPart* const part = shard_part();
   std::optional<ShardedBatchNorm> sharded;
   if (part)
     sharded = sharded_batch_norm(*part, x, options);

@@ -5,7 +5,7 @@
 #include "tandem/device/on_backend.h"
 #include "tandem/ops/bf16_scratch.h"
 #include "tandem/ops/cast.h"
-#include "tandem/ops/conv/conv2d_kernel.h"
+#include "tandem/ops/conv/conv_shards.h"
 #include "tandem/ops/conv/im2col_conv.h"
 #include "tandem/ops/conv/window_kernel.h"
 #include "tandem/ops/conv/winograd.h"
@@ -126,17 +126,31 @@ void check_parameter(const char* name, const Tensor& x, const Tensor& parameter)
         x.dtype() == DType::bf16 ? " or f32" : "", name_of(parameter.dtype()));
 }
 
+Tensor compute_forward(const Conv2dPlan& plan, const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  const Tensor y = Tensor::empty(output_shape(plan), plan.dtype, x.device());
+  for_each_vendor_shard(plan, y, {&x},
+                        [&](const Conv2dPlan& shard, const Tensor& to, std::span<const Tensor> from) {
+                          on_backend(to.device(), "conv2d", [&]<Backend B>() {
+                            conv2d_kernel<B>(shard, to.bytes(), from[0].bytes(), weight.bytes(), bias.bytes(),
+                                             current_stream(to.device()));
+                          });
+                        });
+  return y;
+}
+
 Tensor input_gradient(const Conv2dPlan& plan, const Tensor& g, const Tensor& weight) {
-  Tensor dx = Tensor::empty({plan.images, plan.in.y, plan.in.x, plan.channels}, plan.dtype, g.device());
-  if (dx.numel() > 0)
-    on_backend(g.device(), "conv2d", [&]<Backend B>() {
-      conv2d_input_gradient_kernel<B>(plan, dx.bytes(), g.bytes(), weight.bytes(),
-                                      current_stream(g.device()));
-    });
+  const Tensor dx = Tensor::empty({plan.images, plan.in.y, plan.in.x, plan.channels}, plan.dtype, g.device());
+  for_each_vendor_shard(plan, dx, {&g},
+                        [&](const Conv2dPlan& shard, const Tensor& to, std::span<const Tensor> from) {
+                          on_backend(to.device(), "conv2d", [&]<Backend B>() {
+                            conv2d_input_gradient_kernel<B>(shard, to.bytes(), from[0].bytes(),
+                                                            weight.bytes(), current_stream(to.device()));
+                          });
+                        });
   return dx;
 }
 
-void write_weight_gradient(const Conv2dPlan& plan, Tensor& dweight, const Tensor& g, const Tensor& x) {
+void write_weight_gradient(const Conv2dPlan& plan, const Tensor& dweight, const Tensor& g, const Tensor& x) {
   if (plan.images == 0) return clear(dweight);
   on_backend(g.device(), "conv2d", [&]<Backend B>() {
     conv2d_weight_gradient_kernel<B>(plan, dweight.bytes(), g.bytes(), x.bytes(), current_stream(g.device()));
@@ -146,20 +160,21 @@ void write_weight_gradient(const Conv2dPlan& plan, Tensor& dweight, const Tensor
 Tensor weight_gradient(const Conv2dPlan& plan, const Tensor& g, const Tensor& x) {
   const Shape shape{plan.filters, plan.kernel.y, plan.kernel.x, plan.channels / plan.groups};
   const DType dtype = plan.dtype == DType::bf16 ? DType::f32 : plan.dtype;
-  const ShardPart* const part = shard_part("conv2d", g.device());
+  const ShardPart* const part = shard_part();
   if (!part) {
-    Tensor dweight = Tensor::empty(shape, dtype, g.device());
+    const Tensor dweight = Tensor::empty(shape, dtype, g.device());
     write_weight_gradient(plan, dweight, g, x);
     return dweight;
   }
-  return stack_shards(*part, shape,
-                      {.op = "conv2d", .size = plan.images, .dtype = dtype, .device = g.device()},
-                      [&](Tensor& to, IndexRange images) {
-                        Conv2dPlan shard = plan;
-                        shard.images = images.count();
-                        write_weight_gradient(shard, to, g.slice(0, images.begin, images.end),
-                                              x.slice(0, images.begin, images.end));
-                      });
+  return stack_shards(
+      *part, shape, {.op = "conv2d", .size = plan.images, .dtype = dtype, .device = g.device()},
+      [&](const Tensor& to, IndexRange images) {
+        Conv2dPlan shard = plan;
+        shard.images = images.count();
+        write_aligned(to, [&](const Tensor& dweight) {
+          write_weight_gradient(shard, dweight, aligned_slice(g, images), aligned_slice(x, images));
+        });
+      });
 }
 
 }  // namespace
@@ -167,7 +182,7 @@ Tensor weight_gradient(const Conv2dPlan& plan, const Tensor& g, const Tensor& x)
 
 Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const Conv2dOptions& options) {
   using namespace detail;
-  const Device device = common_device("conv2d", {&x, &weight});
+  common_device("conv2d", {&x, &weight});
   const Conv2dPlan plan = conv2d_plan(x, weight.shape(), options);
   check_parameter("weight", x, weight);
   if (bias.defined()) {
@@ -179,12 +194,7 @@ Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const C
   const Tensor images = x.detach().contiguous();
   const Tensor filters = cast(weight.detach(), plan.dtype).contiguous();
   const Tensor added_bias = bias.defined() ? cast(bias.detach(), plan.dtype).contiguous() : Tensor();
-  Tensor y = Tensor::empty({plan.images, plan.out.y, plan.out.x, plan.filters}, plan.dtype, device);
-  if (y.numel() > 0)
-    on_backend(device, "conv2d", [&]<Backend B>() {
-      conv2d_kernel<B>(plan, y.bytes(), images.bytes(), filters.bytes(), added_bias.bytes(),
-                       current_stream(device));
-    });
+  Tensor y = compute_forward(plan, images, filters, added_bias);
   const bool x_grad = wants_grad(x);
   const bool weight_grad = wants_grad(weight);
   const bool bias_grad = bias.defined() && wants_grad(bias);

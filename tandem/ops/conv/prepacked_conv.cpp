@@ -5,6 +5,7 @@
 #include "tandem/device/on_backend.h"
 #include "tandem/ops/bf16_scratch.h"
 #include "tandem/ops/cast.h"
+#include "tandem/ops/conv/conv_shards.h"
 #include "tandem/ops/conv/im2col_conv.h"
 #include "tandem/ops/conv/winograd.h"
 
@@ -92,7 +93,7 @@ Tensor prepacked_conv2d(const PrepackedConv2d& conv, const Tensor& x, const Tens
   common_dtype("conv2d", {&x, &conv.weight});
   const Conv2dPlan plan = conv2d_plan(x, conv.weight.shape(), conv.options);
   const Tensor images = x.detach().contiguous();
-  Tensor y = Tensor::empty({plan.images, plan.out.y, plan.out.x, plan.filters}, plan.dtype, device);
+  Tensor y = Tensor::empty(output_shape(plan), plan.dtype, device);
   Tensor added;
   if (residual.defined()) {
     common_device("conv2d", {&x, &residual});
@@ -101,11 +102,15 @@ Tensor prepacked_conv2d(const PrepackedConv2d& conv, const Tensor& x, const Tens
           y.shape().to_string(), residual.shape().to_string());
     added = residual.detach().contiguous();
   }
-  const Conv2dEpilogue epilogue{.bias = conv.bias.bytes(), .residual = added.bytes(), .relu = relu};
-  if (y.numel() > 0)
-    on_backend(device, "conv2d", [&]<Backend B>() {
-      prepacked_conv2d_kernel<B>(plan, y.bytes(), images.bytes(), conv, epilogue, current_stream(device));
-    });
+  for_each_vendor_shard(plan, y, {&images, &added},
+                        [&](const Conv2dPlan& shard, const Tensor& to, std::span<const Tensor> from) {
+                          const Conv2dEpilogue epilogue{
+                              .bias = conv.bias.bytes(), .residual = from[1].bytes(), .relu = relu};
+                          on_backend(device, "conv2d", [&]<Backend B>() {
+                            prepacked_conv2d_kernel<B>(shard, to.bytes(), from[0].bytes(), conv, epilogue,
+                                                       current_stream(device));
+                          });
+                        });
   return y;
 }
 
