@@ -86,25 +86,32 @@ ExchangeReduce::ExchangeReduce(Transport& transport, std::int64_t sequence, Redu
     : transport_(&transport),
       sequence_(sequence),
       arrays_(std::move(arrays)),
-      own_(part_of_rank(arrays_.size, transport.size(), transport.rank())) {
+      whole_(arrays_.size * arrays_.tree->node_count() <= max_whole_floats),
+      own_(part(transport.rank())) {
   const TreeSum& tree = *arrays_.tree;
   const int size = transport.size(), rank = transport.rank();
   const int tag = message_tag(Channel::partials, sequence);
   const std::int64_t count = own_.count();
-  received_.resize(static_cast<std::size_t>(count * (tree.node_count() - tree.count(rank))));
+  received_ = std::make_unique_for_overwrite<float[]>(
+      static_cast<std::size_t>(count * (tree.node_count() - tree.count(rank))));
   for (int step = 1; step < size && count > 0; ++step) {
     const int from = (rank + size - step) % size;
     // Arrays of our own are not received.
     const int first = tree.first(from) - (from > rank ? tree.count(rank) : 0);
     for (int node = first; node < first + tree.count(from); ++node)
-      receives_.add(transport.receive(from, tag, bytes_of(received_.data() + node * count, {0, count})));
+      receives_.add(transport.receive(from, tag, bytes_of(received_.get() + node * count, {0, count})));
   }
   for (int step = 1; step < size; ++step) {
     const int to = (rank + step) % size;
-    const FloatRange part = part_of_rank(arrays_.size, size, to);
-    if (part.count() == 0) continue;
-    for (const float* array : arrays_.mine) sends_.add(transport.send(to, tag, bytes_of(array, part)));
+    const FloatRange theirs = part(to);
+    if (theirs.count() == 0) continue;
+    for (const float* array : arrays_.mine) sends_.add(transport.send(to, tag, bytes_of(array, theirs)));
   }
+}
+
+// What `rank` adds.
+FloatRange ExchangeReduce::part(int rank) const {
+  return whole_ ? FloatRange{0, arrays_.size} : part_of_rank(arrays_.size, transport_->size(), rank);
 }
 
 void ExchangeReduce::add_own_part() {
@@ -112,7 +119,7 @@ void ExchangeReduce::add_own_part() {
   const int rank = transport_->rank();
   std::vector<const float*> all;
   all.reserve(static_cast<std::size_t>(tree.node_count()));
-  const float* next = received_.data();
+  const float* next = received_.get();
   for (int node = 0; node < tree.node_count(); ++node) {
     const int own = node - tree.first(rank);
     if (own >= 0 && own < tree.count(rank)) {
@@ -130,8 +137,8 @@ void ExchangeReduce::exchange_sums() {
   const int tag = message_tag(Channel::sums, sequence_);
   for (int step = 1; step < size; ++step) {
     const int from = (rank + size - step) % size, to = (rank + step) % size;
-    const FloatRange part = part_of_rank(arrays_.size, size, from);
-    if (part.count() > 0) receives_.add(transport_->receive(from, tag, bytes_of(arrays_.out, part)));
+    const FloatRange theirs = part(from);
+    if (theirs.count() > 0) receives_.add(transport_->receive(from, tag, bytes_of(arrays_.out, theirs)));
     if (own_.count() > 0)
       sends_.add(transport_->send(to, tag, bytes_of(static_cast<const float*>(arrays_.out), own_)));
   }
@@ -143,7 +150,7 @@ bool ExchangeReduce::advance() {
   if (!receives_.test() || !sent) return false;
   if (!summed_) {
     add_own_part();
-    exchange_sums();
+    if (!whole_) exchange_sums();
     summed_ = true;
     const bool sums_sent = sends_.test();
     return receives_.test() && sums_sent;

@@ -6,8 +6,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
-#include <vector>
 
 #include "tandem/dist/operation.h"
 #include "tandem/dist/reduce_arrays.h"
@@ -54,25 +54,30 @@ struct FloatRange {
 FloatRange part_of_rank(std::int64_t size, int ranks, int rank);
 
 // out = the sum of the arrays of all ranks along the tree. Each rank receives its part of all arrays, adds
-// them, and sends the sums to all: 2 (N − 1) / N of the data per rank, as much as a ring moves.
+// them, and sends the sums to all: 2 (N − 1) / N of the data per rank, as much as a ring moves. Small arrays
+// are sent to all ranks as a whole instead, and each adds them itself: one exchange instead of two.
 class ExchangeReduce : public Operation {
  public:
   // Larger arrays are reduced in pieces of this many floats, several at a time.
   static constexpr std::int64_t max_floats = std::int64_t{1} << 19;
+  // Arrays of all ranks that have at most this many floats together are sent as a whole.
+  static constexpr std::int64_t max_whole_floats = std::int64_t{1} << 14;
 
   ExchangeReduce(Transport& transport, std::int64_t sequence, ReduceArrays arrays);
   bool advance() override;
   int waits_for() const override;
 
  private:
+  FloatRange part(int rank) const;
   void add_own_part();
   void exchange_sums();
 
   Transport* transport_;
   std::int64_t sequence_;
   ReduceArrays arrays_;
-  FloatRange own_;
-  std::vector<float> received_;  // our part of the arrays of other ranks, in the order of the nodes
+  bool whole_;
+  FloatRange own_;                     // what this rank adds
+  std::unique_ptr<float[]> received_;  // our part of the arrays of other ranks, in the order of the nodes
   RequestSet receives_, sends_;
   bool summed_ = false;
 };

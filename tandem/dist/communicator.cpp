@@ -1,5 +1,7 @@
 #include "tandem/dist/communicator.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -17,7 +19,7 @@ using std::chrono::microseconds;
 using std::chrono::nanoseconds;
 
 constexpr std::int64_t millisecond = 1'000'000;
-constexpr std::int64_t short_spin_ns = 2'000, long_spin_ns = 20'000;
+constexpr std::int64_t short_spin_ns = 2'000, long_spin_ns = 20'000, poll_spin_ns = 2 * millisecond;
 // How long a failing or leaving rank tries to tell the others.
 constexpr std::int64_t notice_ns = 300 * millisecond;
 
@@ -33,26 +35,39 @@ std::int64_t to_ns(double seconds) {
   return static_cast<std::int64_t>(seconds * 1e9);
 }
 
-// Without a signal to wait for: 20 µs, growing to 1 ms.
-nanoseconds growing_pause(int& idle) {
-  return std::min<nanoseconds>(nanoseconds(millisecond), microseconds(20) * (1 << std::min(idle++, 8)));
+// Whether each of `ranks` ranks can have a CPU of its own. With fewer CPUs than the machine has, this process
+// has been given its share.
+bool enough_cpus(int ranks) {
+  const int cpus = usable_cpus();
+  return cpus >= ranks || (cpus >= 2 && cpus < ::sysconf(_SC_NPROCESSORS_ONLN));
 }
 
 }  // namespace
 
-Communicator::Communicator(const std::function<TandemTransport()>& open, const Options& options)
-    : sums_use_transport_(options.sums_use_transport), stall_limit_ns_(to_ns(options.stall_limit_s)) {
+Communicator::Communicator(std::function<TandemTransport()> open, const Options& options)
+    : sums_use_transport_(options.sums_use_transport),
+      end_limit_ns_(to_ns(options.end_limit_s)),
+      stall_limit_ns_(to_ns(options.start_limit_s)) {
+  const auto opening = std::make_shared<Opening>();
+  opening->open = std::move(open);
   {
     const WideAffinity wide;  // not on the one CPU of the thread that calls
-    thread_ = std::thread([this, &open] { run(open); });
+    thread_ = std::thread([this, opening] {
+      if (open_transport(*opening)) run();
+    });
   }
-  {
-    std::unique_lock lock(small_.mutex);
-    changed_.wait(lock, [&] { return opened_ || open_error_; });
+  std::unique_lock lock(opening->mutex);
+  opening->changed.wait_for(lock, nanoseconds(stall_limit_ns_), [&] { return opening->done; });
+  if (!opening->done) {
+    opening->abandoned = true;
+    thread_.detach();
+    throw LostRank(fmt::format("[group] the ranks have not connected within {:g} s: some have not started",
+                               options.start_limit_s));
   }
-  if (!open_error_) return;
+  if (!opening->error) return;
+  lock.unlock();
   thread_.join();
-  std::rethrow_exception(open_error_);
+  std::rethrow_exception(opening->error);
 }
 
 Communicator::~Communicator() {
@@ -65,24 +80,41 @@ Communicator::~Communicator() {
   thread_.join();
 }
 
-void Communicator::run(const std::function<TandemTransport()>& open) {
-  {
-    const std::lock_guard lock(small_.mutex);
-    try {
-      transport_ = std::make_unique<Transport>(open());
-      watch_ = std::make_unique<Watch>(*transport_);
+// Touches nothing of this object before the transport is open: the constructor may have given up.
+bool Communicator::open_transport(Opening& opening) {
+  std::unique_ptr<Transport> transport;
+  std::exception_ptr error;
+  try {
+    transport = std::make_unique<Transport>(opening.open());
+  } catch (...) {
+    error = std::current_exception();
+  }
+  const std::lock_guard lock(opening.mutex);
+  if (opening.abandoned) {
+    if (transport) transport->set_failed();
+    return false;
+  }
+  try {
+    if (transport) {
+      watch_ = std::make_unique<Watch>(*transport);
+      transport_ = std::move(transport);
       rank_ = transport_->rank();
       size_ = transport_->size();
       any_thread_ = transport_->any_thread();
-      spin_ns_ = usable_cpus() >= size_ ? long_spin_ns : short_spin_ns;
-      opened_ = true;
-    } catch (...) {
-      open_error_ = std::current_exception();
+      may_spin_ = enough_cpus(size_);
+      spin_ns_ = may_spin_ ? long_spin_ns : short_spin_ns;
     }
-    changed_.notify_all();
-    if (!opened_) return;
+  } catch (...) {
+    error = std::current_exception();
   }
-  int idle = 0;
+  opening.error = error;
+  opening.done = true;
+  opening.changed.notify_all();
+  return !error;
+}
+
+void Communicator::run() {
+  std::int64_t moved_ns = monotonic_ns();
   while (!stopping_) {
     const std::uint32_t seen = transport_->signal();
     bool moved = false;
@@ -92,22 +124,40 @@ void Communicator::run(const std::function<TandemTransport()>& open) {
     }
     if (!any_thread_ || sum_waiters_ == 0) moved |= progress_sums();
     if (moved) {
-      idle = 0;
+      moved_ns = monotonic_ns();
       continue;
     }
     std::unique_lock lock(small_.mutex);
     if (backs_off()) {
-      changed_.wait_for(lock, nanoseconds(watch_->interval_ns()), [&] { return stopping_ || !backs_off(); });
+      sleep(lock, watch_->interval_ns(), [&] { return !backs_off(); });
     } else if (!transport_->can_wait()) {
-      const bool busy = !small_.running.empty() || open_sums_ > 0;
-      changed_.wait_for(lock, busy ? growing_pause(idle) : microseconds(5000),
-                        [&] { return stopping_ || has_arrivals(); });
+      poll_later(lock, monotonic_ns() - moved_ns);
     } else {
       lock.unlock();
       pause(seen, open_sums_ > 0 ? short_spin_ns : 0);
     }
   }
   leave();
+}
+
+// Waits for `changed_` until `condition`, or this object ends.
+template <class Condition>
+void Communicator::sleep(std::unique_lock<std::mutex>& lock, std::int64_t max_ns, Condition&& condition) {
+  asleep_ = true;  // before the condition is looked at: see start()
+  changed_.wait_for(lock, nanoseconds(max_ns), [&] { return stopping_ || condition(); });
+  asleep_ = false;
+}
+
+// Without a signal to wait for. A message may take many polls, which move its data.
+void Communicator::poll_later(std::unique_lock<std::mutex>& lock, std::int64_t idle_ns) {
+  const bool busy = !small_.running.empty() || open_sums_ > 0;
+  if (busy && waiters_ > 0 && may_spin_ && idle_ns < poll_spin_ns) {
+    lock.unlock();
+    for (int i = 0; i < 10; ++i) pause_cpu();
+    return;
+  }
+  const std::int64_t pause_ns = !busy ? 5 * millisecond : idle_ns < 20 * millisecond ? 20'000 : millisecond;
+  sleep(lock, pause_ns, [&] { return has_arrivals() || (begin_watch_ != nullptr) || requested_failure_; });
 }
 
 bool Communicator::has_arrivals() {
@@ -126,13 +176,28 @@ void Communicator::leave() {
     try {
       watch_->send_leave();
       flush_notices();
-    } catch (const std::exception&) {  // nobody listens any more
+      if (transport_->joint_close()) await_others();
+    } catch (const std::exception& error) {  // nobody listens any more
+      failure_ = own_failure(error.what());
     }
   }
+  if (failure_) transport_->set_failed();
   give_up(sums_);
   give_up(small_);
   watch_.reset();
   transport_.reset();
+}
+
+// Returns when all ranks leave, so that they can close the transport together; until then a lost one is
+// noticed.
+void Communicator::await_others() {
+  const std::int64_t end = monotonic_ns() + end_limit_ns_;
+  while (!failure_ && watch_->first_here() >= 0) {
+    failure_ = watch_->advance();
+    if (!failure_ && monotonic_ns() > end)
+      failure_ = GroupFailure{.text = watch_->describe(watch_->first_here()) + " has not left the group"};
+    std::this_thread::sleep_for(microseconds(100));
+  }
 }
 
 // Waits until something may have happened since `seen`.
@@ -192,7 +257,7 @@ GroupFailure Communicator::own_failure(const std::string& text) const {
   return {.text = fmt::format("{}: {}", watch_->describe(rank_), text)};
 }
 
-// Starts what may start and advances what runs. True when an operation was completed.
+// Starts what may start and advances what runs. True when an operation was started or completed.
 bool Communicator::advance(LaneState& lane) {
   {
     const std::lock_guard lock(arriving_mutex_);
@@ -202,12 +267,13 @@ bool Communicator::advance(LaneState& lane) {
       return true;
     });
   }
+  bool any = false;
   while (!lane.waiting.empty() && lane.running.size() < lane.max_running) {
+    any = true;
     const std::shared_ptr<Job> job = lane.waiting.front();
     lane.running.push_back({job, job->make(job->started)});
     if (++job->started == job->pieces) lane.waiting.pop_front();
   }
-  bool any = false;
   for (std::size_t i = 0; i < lane.running.size();) {
     if (!lane.running[i].operation->advance()) {
       ++i;
@@ -295,10 +361,13 @@ void Communicator::give_up(LaneState& lane) {
   }
 }
 
-void Communicator::begin_watch(std::vector<Place> places, double limit_s, double stall_limit_s) {
+void Communicator::begin_watch(std::vector<Place> places, double limit_s, double stall_limit_s,
+                               std::vector<int> visible) {
   stall_limit_ns_ = to_ns(stall_limit_s);
   const std::lock_guard lock(small_.mutex);
-  begin_watch_ = [this, places = std::move(places), limit_s] { watch_->begin(places, limit_s); };
+  begin_watch_ = [this, places = std::move(places), limit_s, visible = std::move(visible)] {
+    watch_->begin(places, limit_s, visible);
+  };
   transport_->wake();
   changed_.notify_all();
 }
@@ -324,22 +393,22 @@ std::shared_ptr<Communicator::Job> Communicator::start(Lane lane, std::string na
     give_up(lane == Lane::sums ? sums_ : small_);
   } else if (lane == Lane::sums || !any_thread_) {  // who starts a small operation waits for it
     transport_->wake();
-    {
-      const std::lock_guard lock(small_.mutex);
-    }  // the communication thread does not begin to wait meanwhile
-    changed_.notify_all();
+    if (asleep_) {
+      {
+        const std::lock_guard lock(small_.mutex);
+      }  // the communication thread does not begin to wait meanwhile
+      changed_.notify_all();
+    }
   }
   return job;
 }
 
 void Communicator::wait(Job& job) {
   if (!job.done) {
-    if (any_thread_) {
+    if (any_thread_)
       drive_until_done(job);
-    } else {
-      std::unique_lock lock(small_.mutex);
-      while (!job.done) changed_.wait_for(lock, std::chrono::milliseconds(10));
-    }
+    else
+      wait_until_done(job);
   }
   if (!job.failed) return;
   const std::lock_guard lock(small_.mutex);
@@ -348,11 +417,21 @@ void Communicator::wait(Job& job) {
   throw Error(failure_->text);
 }
 
+void Communicator::wait_until_done(const Job& job) {
+  ++waiters_;
+  const std::int64_t end = monotonic_ns() + (may_spin_ ? long_spin_ns : 0);
+  while (!job.done && monotonic_ns() < end) pause_cpu();
+  if (!job.done) {
+    std::unique_lock lock(small_.mutex);
+    while (!job.done) changed_.wait_for(lock, std::chrono::milliseconds(10));
+  }
+  --waiters_;
+}
+
 void Communicator::drive_until_done(Job& job) {
   const bool is_sum = job.lane == Lane::sums;
   ++waiters_;
   if (is_sum) ++sum_waiters_;
-  int idle = 0;
   while (!job.done) {
     const std::uint32_t seen = transport_->signal();
     bool moved = false;
@@ -365,7 +444,7 @@ void Communicator::drive_until_done(Job& job) {
     if (transport_->can_wait())
       pause(seen, spin_ns_);
     else
-      std::this_thread::sleep_for(growing_pause(idle));
+      std::this_thread::sleep_for(microseconds(50));
   }
   const std::lock_guard lock(small_.mutex);
   --waiters_;

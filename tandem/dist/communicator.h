@@ -42,12 +42,14 @@ class Communicator {
   };
 
   struct Options {
-    double stall_limit_s = 300;      // an operation in which nothing happens for so long fails
+    double start_limit_s = 60;  // until the transport is open, and until begin_watch() as the stall limit
+    double end_limit_s = 300;   // until all ranks leave, where they do so together
     bool sums_use_transport = true;  // false: sums call no function of the transport
   };
 
-  // `open` is called on the communication thread; Error when it throws.
-  Communicator(const std::function<TandemTransport()>& open, const Options& options);
+  // `open` is called on the communication thread. Throws what it throws, and LostRank when it does not return
+  // within the limit; then its thread is left to itself, and the process should end.
+  Communicator(std::function<TandemTransport()> open, const Options& options);
   // Leaves the group. Operations under way are given up.
   ~Communicator();
   Communicator(const Communicator&) = delete;
@@ -57,8 +59,8 @@ class Communicator {
   int size() const { return size_; }
   Transport& transport() { return *transport_; }  // for the operations that a job makes
 
-  // Starts to watch the other ranks.
-  void begin_watch(std::vector<Place> places, double limit_s, double stall_limit_s);
+  // Starts to watch the other ranks. An operation in which nothing happens for `stall_limit_s` fails.
+  void begin_watch(std::vector<Place> places, double limit_s, double stall_limit_s, std::vector<int> visible);
 
   // Jobs of one lane are done in the order in which they start, some pieces at a time.
   std::shared_ptr<Job> start(Lane lane, std::string name, std::int64_t pieces, MakePiece make);
@@ -80,10 +82,24 @@ class Communicator {
     std::int64_t stalled_ns = 0, last_ns = 0;
   };
 
-  void run(const std::function<TandemTransport()>& open);
+  // What the constructor and its thread share until the transport is open.
+  struct Opening {
+    std::function<TandemTransport()> open;
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::exception_ptr error;
+    bool done = false, abandoned = false;
+  };
+
+  bool open_transport(Opening& opening);
+  void run();
   void leave();
+  void await_others();
   bool has_arrivals();
   bool backs_off() const;
+  void poll_later(std::unique_lock<std::mutex>& lock, std::int64_t idle_ns);
+  template <class Condition>
+  void sleep(std::unique_lock<std::mutex>& lock, std::int64_t max_ns, Condition&& condition);
   void pause(std::uint32_t seen, std::int64_t spin_ns) const;
   bool progress_small();
   bool progress_sums();
@@ -95,12 +111,15 @@ class Communicator {
   void give_up(LaneState& lane);
   void flush_notices();
   void finish(Job& job);
+  void wait_until_done(const Job& job);
   void drive_until_done(Job& job);
 
   int rank_ = 0, size_ = 1;
   bool any_thread_ = false;
   const bool sums_use_transport_;
+  const std::int64_t end_limit_ns_;
   std::int64_t spin_ns_ = 0;
+  bool may_spin_ = false;  // there are CPUs enough for the communication threads
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<Watch> watch_;
 
@@ -111,15 +130,14 @@ class Communicator {
   std::condition_variable changed_;
   std::function<void()> begin_watch_;  // to be called by progress_small()
   std::optional<GroupFailure> failure_, requested_failure_;
-  std::exception_ptr open_error_;
-  bool opened_ = false;
 
   std::mutex arriving_mutex_;  // of arriving_: start() never waits for an operation
   std::deque<std::shared_ptr<Job>> arriving_;
   std::atomic<std::int64_t> stall_limit_ns_;
   std::atomic<bool> failed_{false}, stopping_{false};
+  std::atomic<bool> asleep_{false};               // the communication thread waits for `changed_`
   std::atomic<int> open_sums_{0};                 // jobs that are not done
-  std::atomic<int> waiters_{0}, sum_waiters_{0};  // threads that advance operations themselves
+  std::atomic<int> waiters_{0}, sum_waiters_{0};  // threads that wait, and advance operations if they may
   std::thread thread_;
 };
 

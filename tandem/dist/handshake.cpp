@@ -75,6 +75,7 @@ std::string encode(const Greeting& greeting) {
   put(text, std::to_string(greeting.place.size));
   put(text, greeting.place.host);
   put(text, std::to_string(greeting.place.pid));
+  put(text, greeting.process_domain);
   for (const auto& [name, value] : greeting.must_agree) {
     put(text, name);
     put(text, value);
@@ -88,6 +89,7 @@ Greeting decode(std::string_view text) {
   greeting.place.size = static_cast<int>(take_number(text));
   greeting.place.host = take(text);
   greeting.place.pid = take_number(text);
+  greeting.process_domain = take(text);
   while (!text.empty()) {
     std::string name = take(text);
     greeting.must_agree.emplace_back(std::move(name), take(text));
@@ -98,6 +100,16 @@ Greeting decode(std::string_view text) {
 void check_agreement(const std::vector<Greeting>& ranks) {
   for (const Greeting& one : ranks)
     if (&one != &ranks.front()) check_pair(ranks.front(), one);
+}
+
+std::vector<int> visible_processes(const std::vector<Greeting>& ranks, int rank) {
+  const Greeting& own = ranks[static_cast<std::size_t>(rank)];
+  std::vector<int> visible;
+  for (const Greeting& one : ranks)
+    if (one.place.rank != rank && one.place.host == own.place.host && !own.process_domain.empty() &&
+        one.process_domain == own.process_domain)
+      visible.push_back(one.place.rank);
+  return visible;
 }
 
 std::vector<Place> number_nodes(const std::vector<Greeting>& ranks) {

@@ -77,6 +77,11 @@ int LocalSegment::ranks() const {
   return static_cast<int>(header().ranks);
 }
 
+void LocalSegment::set_process(int of, std::int64_t pid) const {
+  std::int32_t unknown = 0;  // a rank that has attached knows its process better
+  rank(of).pid.compare_exchange_strong(unknown, static_cast<std::int32_t>(pid));
+}
+
 RankWords& LocalSegment::rank(int rank) const {
   return reinterpret_cast<RankWords*>(memory_.data() + header().words)[rank];
 }

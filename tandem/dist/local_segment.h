@@ -29,7 +29,7 @@ struct RankWords {
   static constexpr int slots = 3;
 
   std::atomic<RankState> state;
-  std::atomic<std::int32_t> pid;
+  std::atomic<std::int32_t> pid;  // 0: not known yet
   alignas(64) std::atomic<std::uint32_t> signal;
   std::atomic<std::int32_t> sleepers;  // threads that wait for `signal` to change
   // The pieces of sums this rank has written, summed and copied; a line each, as others poll them.
@@ -60,6 +60,10 @@ class LocalSegment {
 
   int fd() const { return memory_.fd(); }
   int ranks() const;
+
+  // For the launcher: the process it started as `rank`, so that the others notice its end even if it ends
+  // before it attaches.
+  void set_process(int rank, std::int64_t pid) const;
 
   RankWords& rank(int rank) const;
   RingWords& ring(int from, int to) const;

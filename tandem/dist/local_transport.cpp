@@ -1,12 +1,8 @@
 #include "tandem/dist/local_transport.h"
 
-#include <poll.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <csignal>
 #include <cstring>
 #include <utility>
 
@@ -69,7 +65,7 @@ TandemTransport LocalTransport::open(std::shared_ptr<LocalSegment> segment, int 
   table.cancel = [](void* state, std::int64_t request) { self(state).cancel(request); };
   table.peer_state = [](void* state, std::int32_t of) -> std::int32_t { return self(state).peer_state(of); };
   table.error = [](void* state) { return self(state).error().c_str(); };
-  table.close = [](void* state) { delete &self(state); };
+  table.close = [](void* state, std::int32_t) { delete &self(state); };
   table.signal = [](void* state) {
     const LocalTransport& local = self(state);
     return local.segment_->rank(local.rank_).signal.load();
@@ -270,25 +266,12 @@ void LocalTransport::finish_message(Peer& from) {
 
 TandemPeerState LocalTransport::peer_state(int of) {
   const RankWords& words = segment_->rank(of);
-  const RankState state = words.state.load();
-  if (state == RankState::left) return TANDEM_PEER_LEFT;
-  const pid_t pid = words.pid.load();
-  if (state == RankState::absent || pid == ::getpid()) return TANDEM_PEER_RUNS;
-  Peer& other = peer(of);
-#ifdef SYS_pidfd_open
-  if (!other.looked_up) {
-    other.looked_up = true;
-    other.process = Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));  // close-on-exec
-  }
-#endif
-  bool ended = false;
-  if (other.process) {  // also tells of a process that its parent has not reaped
-    pollfd poll{other.process.get(), POLLIN, 0};
-    ended = ::poll(&poll, 1, 0) > 0;
-  } else {
-    ended = ::kill(pid, 0) != 0 && errno == ESRCH;
-  }
-  if (!ended) return TANDEM_PEER_RUNS;
+  if (words.state.load() == RankState::left) return TANDEM_PEER_LEFT;
+  const pid_t pid = words.pid.load();  // of a rank that has not attached: 0, or what its launcher says
+  if (pid == 0 || pid == ::getpid()) return TANDEM_PEER_RUNS;
+  ProcessEnd& process = peer(of).process;
+  if (process.pid() != pid) process = ProcessEnd(pid);
+  if (!process.has_ended()) return TANDEM_PEER_RUNS;
   return words.state.load() == RankState::left ? TANDEM_PEER_LEFT : TANDEM_PEER_ENDED;
 }
 

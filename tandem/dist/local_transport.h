@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "tandem/dist/local_segment.h"
+#include "tandem/dist/process_end.h"
 #include "tandem/dist/transport_abi.h"
-#include "tandem/process/descriptor.h"
 
 namespace tandem {
 
@@ -62,8 +62,7 @@ class LocalTransport {
     bool is_early = false;                 // it goes to early.back()
     std::byte* to = nullptr;               // null: discarded
     std::int64_t bytes = 0, received = 0;  // of that message
-    Descriptor process;                    // becomes readable when the rank's process ends
-    bool looked_up = false;
+    ProcessEnd process;
   };
 
   Message& message(std::int64_t request) { return messages_[static_cast<std::size_t>(request)]; }

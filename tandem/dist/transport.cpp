@@ -37,7 +37,7 @@ Transport::Transport(const TandemTransport& table) : table_(table) {
 }
 
 Transport::~Transport() {
-  table_.close(table_.state);
+  table_.close(table_.state, failed_ ? 1 : 0);
 }
 
 Request Transport::request(std::int64_t number, int peer) {

@@ -41,6 +41,9 @@ class Transport {
   int rank() const { return table_.rank; }
   int size() const { return table_.size; }
   bool any_thread() const { return table_.any_thread != 0; }
+  bool joint_close() const { return table_.joint_close != 0; }
+  // The ranks do not leave together: this one does not wait for the others when it is destroyed.
+  void set_failed() { failed_ = true; }
 
   // The bytes must stay where they are until the request is done or destroyed.
   Request send(int to, int tag, std::span<const std::byte> bytes);
@@ -58,6 +61,7 @@ class Transport {
   Request request(std::int64_t number, int peer);
 
   TandemTransport table_;
+  bool failed_ = false;
 };
 
 }  // namespace tandem

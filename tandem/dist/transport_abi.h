@@ -32,7 +32,8 @@ typedef struct TandemTransport {
   int32_t any_thread; /* 1: calls may come from different threads; 0: from the one that opened it only */
   int32_t rank;
   int32_t size;
-  void* state; /* the first argument of all functions */
+  int32_t joint_close; /* 1: close() waits for all ranks to call it, as MPI_Finalize does */
+  void* state;         /* the first argument of all functions */
 
   /* Start to send or receive `bytes` bytes. Return a request (0 or more), or −1: see error(). */
   int64_t (*post_send)(void* state, int32_t to, int32_t tag, const void* data, int64_t bytes);
@@ -46,8 +47,9 @@ typedef struct TandemTransport {
   int32_t (*peer_state)(void* state, int32_t rank);
   /* One sentence about the last failure; valid until the next call. */
   const char* (*error)(void* state);
-  /* Leaves the run and frees the state. */
-  void (*close)(void* state);
+  /* Leaves the run and frees the state. `failed` is 1 when a rank may not leave as it should: then close()
+   * must not wait for the others. */
+  void (*close)(void* state, int32_t failed);
 
   /* Waiting, optional (all three or none, then the caller sleeps for growing times): wait() returns when
    * something may have happened since signal() returned `seen`, when wake() was called or after the time.
@@ -57,10 +59,11 @@ typedef struct TandemTransport {
   void (*wake)(void* state);
 } TandemTransport;
 
-/* What a shared library with a transport defines. Both return 0, or 1: see error() of the table, whose state
- * and error() are then valid. */
-int tandem_transport_version(void); /* returns TANDEM_TRANSPORT_VERSION */
-int tandem_transport_open(TandemTransport* table);
+/* What a shared library with a transport defines. */
+int32_t tandem_transport_version(void); /* returns TANDEM_TRANSPORT_VERSION */
+/* Fills the table, waiting for the other ranks if need be. Returns 0; or 1, then state and error() of the
+ * table are valid. */
+int32_t tandem_transport_open(TandemTransport* table);
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,7 @@
 #include "tandem/dist/transport_group.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -9,6 +11,7 @@
 #include "tandem/dist/collectives.h"
 #include "tandem/dist/communicator.h"
 #include "tandem/dist/local_transport.h"
+#include "tandem/dist/process_end.h"
 #include "tandem/dist/shared_reduce.h"
 
 namespace tandem {
@@ -39,15 +42,18 @@ class TransportGroup : public Group {
                  const GroupOptions& options, std::shared_ptr<LocalSegment> segment)
       : Group(place.rank),
         segment_(std::move(segment)),
-        communicator_(open,
-                      {.stall_limit_s = options.start_limit_s, .sums_use_transport = segment_ == nullptr}) {
+        communicator_(open, {.start_limit_s = options.start_limit_s,
+                             .end_limit_s = options.stall_limit_s,
+                             .sums_use_transport = segment_ == nullptr}) {
     check(communicator_.rank() == place.rank && communicator_.size() == place.size,
           "[group] expected rank {} of {} from the transport, got {} of {}", place.rank, place.size,
           communicator_.rank(), communicator_.size());
     const std::vector<Greeting> all = greet(place, options.must_agree);
     check_agreement(all);
     places_ = number_nodes(all);
-    communicator_.begin_watch(places_, options.limit_s, options.stall_limit_s);
+    // Local ranks see each other's ends in the segment.
+    communicator_.begin_watch(places_, options.limit_s, options.stall_limit_s,
+                              segment_ ? std::vector<int>() : visible_processes(all, place.rank));
   }
 
   const std::vector<Place>& places() const override { return places_; }
@@ -73,6 +79,7 @@ class TransportGroup : public Group {
 std::vector<Greeting> TransportGroup::greet(const Place& place, const NamedTexts& must_agree) {
   Greeting mine{
       place, {{"version", std::string(build_info().version)}, {"commit", std::string(build_info().commit)}}};
+  if (place.pid == ::getpid()) mine.process_domain = process_domain();
   mine.must_agree.insert(mine.must_agree.end(), must_agree.begin(), must_agree.end());
   std::string text = encode(mine);
   const Hello hello{.greeting_bytes = text.size()};
@@ -157,7 +164,7 @@ std::unique_ptr<Group> transport_group(const Place& place, const std::function<T
 std::unique_ptr<Group> local_group(const Place& place, std::shared_ptr<LocalSegment> segment,
                                    const GroupOptions& options) {
   return transport_group(
-      place, [&] { return LocalTransport::open(segment, place.rank); }, options, segment);
+      place, [segment, rank = place.rank] { return LocalTransport::open(segment, rank); }, options, segment);
 }
 
 }  // namespace tandem

@@ -25,9 +25,11 @@ Watch::Watch(Transport& transport)
           transport.receive(rank, message_tag(Channel::control, 0), bytes_of(peer(rank).notice));
 }
 
-void Watch::begin(std::vector<Place> places, double limit_s) {
+void Watch::begin(std::vector<Place> places, double limit_s, const std::vector<int>& visible) {
   places_ = std::move(places);
   if (transport_->size() == 1) return;
+  for (const int rank : visible)
+    peer(rank).process = ProcessEnd(static_cast<pid_t>(places_[static_cast<std::size_t>(rank)].pid));
   limit_ns_ = static_cast<std::int64_t>(limit_s * 1e9);
   interval_ns_ = std::clamp<std::int64_t>(limit_ns_ / 40, 1'000'000, 50'000'000);
   last_ns_ = monotonic_ns();
@@ -40,7 +42,7 @@ std::optional<GroupFailure> Watch::advance() {
   const bool tick = passed >= interval_ns_ / 4;
   std::optional<GroupFailure> ended;
   // Ends are looked for before notices are read, and count after them: what an ended rank sent is there.
-  if (tick) ended = find_ended();
+  if (tick) ended = find_ended(now);
   for (int rank = 0; rank < transport_->size(); ++rank)
     if (rank != transport_->rank() && !peer(rank).receive.done())
       if (auto failure = read_notice(rank)) return failure;
@@ -64,11 +66,30 @@ std::optional<GroupFailure> Watch::read_notice(int from) {
       .text = std::string(notice.text, length), .lost_rank = notice.kind == Kind::lost, .is_known = true};
 }
 
-std::optional<GroupFailure> Watch::find_ended() {
+std::optional<GroupFailure> Watch::find_ended(std::int64_t now) {
   for (int rank = 0; rank < transport_->size(); ++rank)
-    if (rank != transport_->rank() && transport_->peer_state(rank) == TANDEM_PEER_ENDED)
-      return GroupFailure{.text = describe(rank) + " has ended", .lost_rank = true};
+    if (rank != transport_->rank() && has_ended(rank, now))
+      return GroupFailure{
+          .text =
+              describe(rank) + (places_.empty() ? " has ended before all ranks had started" : " has ended"),
+          .lost_rank = true};
   return std::nullopt;
+}
+
+bool Watch::has_ended(int rank, std::int64_t now) {
+  if (transport_->peer_state(rank) == TANDEM_PEER_ENDED) return true;
+  Peer& other = peer(rank);
+  if (other.left || !other.process.has_ended()) return false;
+  // Unlike the rings of local ranks, a transport that does not know of ends may still have its last words.
+  constexpr std::int64_t last_words_ns = 200'000'000;
+  if (other.ended_ns == 0) other.ended_ns = now;
+  return now - other.ended_ns >= last_words_ns;
+}
+
+int Watch::first_here() const {
+  for (int rank = 0; rank < transport_->size(); ++rank)
+    if (rank != transport_->rank() && !has_left(rank)) return rank;
+  return -1;
 }
 
 std::optional<GroupFailure> Watch::count_heartbeats(std::int64_t passed_ns) {

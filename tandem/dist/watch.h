@@ -1,9 +1,9 @@
 // Watch: who of the other ranks is alive, and what they say went wrong.
 //
 // - Every rank sends heartbeats to the next one. A rank whose heartbeats do not come for `limit_s` is lost:
-// its
-//   process is stopped, or its node or network is gone.
-// - Where the transport can tell, a rank whose process ended is lost at once.
+//   its process is stopped, or its node or network is gone.
+// - Where the transport can tell, or the process is one of this node, a rank whose process ended is lost at
+//   once.
 // - A rank that fails, leaves the group or finds another one lost sends a notice to all others.
 #pragma once
 
@@ -14,6 +14,7 @@
 
 #include "tandem/dist/operation.h"
 #include "tandem/dist/place.h"
+#include "tandem/dist/process_end.h"
 
 namespace tandem {
 
@@ -30,8 +31,9 @@ class Watch {
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
 
-  // Starts to send and expect heartbeats; all ranks are there. `places` names them.
-  void begin(std::vector<Place> places, double limit_s);
+  // Starts to send and expect heartbeats; all ranks are there. `places` names them; the ends of the processes
+  // of the ranks `visible` can be seen by this one.
+  void begin(std::vector<Place> places, double limit_s, const std::vector<int>& visible = {});
 
   // Reads notices, sends and counts heartbeats. A failure is returned once.
   std::optional<GroupFailure> advance();
@@ -44,6 +46,8 @@ class Watch {
   bool sent();
 
   bool has_left(int rank) const { return peer(rank).left; }
+  // A rank that has not left; −1 when all others have.
+  int first_here() const;
   // "rank 3 (host n2, process 4711)"; "rank 3" before begin().
   std::string describe(int rank) const;
   // How often advance() must be called.
@@ -60,13 +64,16 @@ class Watch {
     Notice notice{};
     Request receive;
     bool left = false;
+    ProcessEnd process;
+    std::int64_t ended_ns = 0;  // when its end was first seen
   };
 
   Peer& peer(int rank) { return peers_[static_cast<std::size_t>(rank)]; }
   const Peer& peer(int rank) const { return peers_[static_cast<std::size_t>(rank)]; }
   void send_notice(Kind kind, const std::string& text);
   std::optional<GroupFailure> read_notice(int from);
-  std::optional<GroupFailure> find_ended();
+  std::optional<GroupFailure> find_ended(std::int64_t now);
+  bool has_ended(int rank, std::int64_t now);
   std::optional<GroupFailure> count_heartbeats(std::int64_t passed_ns);
 
   Transport* transport_;

@@ -11,12 +11,14 @@ Greeting greeting(int rank, const std::string& host, NamedTexts texts) {
 }
 
 TEST(Handshake, Greeting_IsDecodedAsItWasEncoded) {
-  const Greeting sent = greeting(3, "n4", {{"version", "0.1.0"}, {"options", "a:b\n3:x"}, {"", ""}});
+  Greeting sent = greeting(3, "n4", {{"version", "0.1.0"}, {"options", "a:b\n3:x"}, {"", ""}});
+  sent.process_domain = "pid:[4]";
   const Greeting received = decode(encode(sent));
   EXPECT_EQ(received.place.rank, 3);
   EXPECT_EQ(received.place.size, 4);
   EXPECT_EQ(received.place.host, "n4");
   EXPECT_EQ(received.place.pid, 103);
+  EXPECT_EQ(received.process_domain, "pid:[4]");
   EXPECT_EQ(received.must_agree, sent.must_agree);
   const std::string text = encode(sent);
   for (const std::string& wrong :
@@ -50,6 +52,17 @@ TEST(Handshake, TextOfOneRankOnly_IsNamed) {
               check_agreement({greeting(0, "n1", {}), greeting(1, "n2", {{"GPU", "H200"}})});
             }),
             "[group] rank 1 (host n2) has GPU for rank 0 (host n1) to agree with, which has none");
+}
+
+TEST(Handshake, Processes_AreVisibleOnTheSameHostAndInTheSameDomain) {
+  std::vector<Greeting> ranks;
+  for (const char* domain : {"a", "b", "a", "", "a"}) {
+    ranks.push_back(greeting(static_cast<int>(ranks.size()), ranks.size() < 4 ? "n1" : "n2", {}));
+    ranks.back().process_domain = domain;
+  }
+  EXPECT_EQ(visible_processes(ranks, 0), (std::vector{2}));
+  EXPECT_EQ(visible_processes(ranks, 1), std::vector<int>());
+  EXPECT_EQ(visible_processes(ranks, 3), std::vector<int>());  // not known
 }
 
 TEST(Handshake, Nodes_AreNumberedByHost) {

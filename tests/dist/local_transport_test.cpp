@@ -4,8 +4,10 @@
 #include <fcntl.h>
 
 #include <random>
+#include <thread>
 
 #include "tandem/dist/transport.h"
+#include "tandem/process/child_process.h"
 #include "tests/core/error_text.h"
 
 namespace tandem {
@@ -142,6 +144,28 @@ TEST(LocalTransport, PeerState_TellsOfThoseWhoLeft) {
     EXPECT_EQ(zero.peer_state(1), TANDEM_PEER_RUNS);
   }
   EXPECT_EQ(zero.peer_state(1), TANDEM_PEER_LEFT);
+}
+
+TEST(LocalTransport, PeerState_OfAProcessThatEndedBeforeItAttached_IsEnded) {
+  const auto segment = std::make_shared<LocalSegment>(3);
+  LocalTransport zero(segment, 0);
+  ChildProcess runs("sleep", {"sleep", "1000"}, {.search_path = true});
+  ChildProcess ends("true", {"true"}, {.search_path = true});
+  segment->set_process(1, runs.pid());
+  segment->set_process(2, ends.pid());
+  while (zero.peer_state(2) == TANDEM_PEER_RUNS) std::this_thread::yield();
+  EXPECT_EQ(zero.peer_state(2), TANDEM_PEER_ENDED);  // although nobody has reaped it
+  EXPECT_EQ(zero.peer_state(1), TANDEM_PEER_RUNS);
+  runs.kill();
+  while (zero.peer_state(1) == TANDEM_PEER_RUNS) std::this_thread::yield();
+  EXPECT_EQ(zero.peer_state(1), TANDEM_PEER_ENDED);
+}
+
+TEST(LocalSegment, ProcessOfAnAttachedRank_IsItsOwn) {
+  const auto segment = std::make_shared<LocalSegment>(2);
+  const LocalTransport one(segment, 1);
+  segment->set_process(1, 1);
+  EXPECT_EQ(segment->rank(1).pid, getpid());
 }
 
 TEST(LocalSegment, AnotherFile_Throws) {

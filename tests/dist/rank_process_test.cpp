@@ -1,122 +1,60 @@
-// Groups of processes: what the others see when one is killed, stopped, fails or exits.
-#include <fcntl.h>
-#include <poll.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cstdio>
-#include <cstdlib>
-#include <sstream>
+// Groups of local processes: what the others see when one is killed, stopped, fails or exits.
+#include <string>
+#include <vector>
 
 #include "tandem/dist/launch.h"
-#include "tandem/dist/transport_group.h"
-#include "tandem/process/child_process.h"
-#include "tests/core/error_text.h"
-#include "tests/dist/shard_sums.h"
-#include "tests/dist/test_program.h"
+#include "tandem/dist/local_segment.h"
+#include "tests/dist/process_test.h"
 
 namespace tandem {
-
-// A rank that sums until something happens: "rank", its way to end ("sum", "stop", "fail", "exit", "return").
-int run_rank(const std::vector<std::string>& words) {
-  try {
-    const LaunchedRank launched = detect_launch(process_environment());
-    const auto segment = std::make_shared<LocalSegment>(Descriptor(launched.segment_fd));
-    const auto group = local_group(launched.place, segment, {.limit_s = words[1] == "stop" ? 2.0 : 10.0});
-    const Place& place = group->place();
-    Partials mine{.shards = place.size};
-    mine.sums.push_back(Tensor::from(shard_values(place.rank, 300'000), {300'000}));
-    const Tensor out = Tensor::empty({300'000}, DType::f32);
-    const Floats expected = node_sum({0, place.size}, 300'000);
-    for (int round = 0;; ++round) {
-      group->reduce(mine, out).wait();
-      if (!same_bits(out.to_vector<float>(), expected)) return 9;
-      group->barrier();
-      if (round > 0) continue;
-      if (place.rank == 0) std::fputs("ready\n", stderr);
-      if (words[1] == "return") return 0;
-      if (words[1] == "fail" && place.rank == 2) {
-        group->fail("cannot read 7.jpg");
-        return 3;
-      }
-      if (words[1] == "exit" && place.rank == 2) std::_Exit(4);
-    }
-  } catch (const LostRank& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 75;
-  } catch (const Error& error) {
-    std::fprintf(stderr, "%s\n", error.what());
-    return 1;
-  }
-}
-
 namespace {
 
-class RankProcesses : public testing::Test {
+class RankProcesses : public ProcessTest {
  protected:
   void start(int ranks, const std::string& way) {
     const LocalSegment segment(ranks);
-    int ends[2];
-    ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
-    output_ = Descriptor(ends[0]);
-    const Descriptor input(ends[1]);
-    for (int rank = 0; rank < ranks; ++rank)
+    const Descriptor input = open_output();
+    for (int rank = 0; rank < ranks; ++rank) {
       ranks_.emplace_back("/proc/self/exe", std::vector<std::string>{"test", "rank", way},
                           LaunchOptions{.fds = {segment.fd()},
                                         .environment = local_rank_environment(process_environment(), rank,
                                                                               ranks, segment.fd()),
                                         .error_fd = input.get()});
-  }
-
-  // Reads what the ranks write until `last` is there; without it, until all have ended.
-  void read_until(const std::string& last) {
-    char bytes[4096];
-    while (last.empty() || text_.find(last) == std::string::npos) {
-      const ssize_t count = read(output_.get(), bytes, sizeof(bytes));
-      if (count <= 0) break;
-      text_.append(bytes, static_cast<std::size_t>(count));
+      segment.set_process(rank, ranks_.back().pid());
     }
   }
 
-  std::string end_of(std::size_t rank) {
-    while (true) {
-      if (const auto how = ranks_[rank].ended()) return *how;
-      pollfd end{ranks_[rank].end_fd(), POLLIN, 0};
-      poll(&end, 1, 10);
-    }
-  }
-
-  // The sentences of the ranks, each once.
-  std::vector<std::string> sentences() const {
-    std::vector<std::string> lines;
-    std::istringstream text(text_);
-    for (std::string line; std::getline(text, line);)
-      if (line != "ready") lines.push_back(line);
-    std::ranges::sort(lines);
-    lines.erase(std::unique(lines.begin(), lines.end()), lines.end());
-    return lines;
-  }
-
-  static std::string describe(int rank, pid_t pid) {
-    return "rank " + std::to_string(rank) + " (host " + detect_launch({}).place.host + ", process " +
-           std::to_string(pid) + ")";
-  }
+  std::string end_of(std::size_t rank) { return ProcessTest::end_of(ranks_[rank]); }
 
   std::vector<ChildProcess> ranks_;
-  Descriptor output_;
-  std::string text_;
 };
+
+TEST_F(RankProcesses, AllOperations_GiveTheResultsOfOneProcess) {
+  start(3, "check");
+  read_until("");
+  EXPECT_EQ(sentences(), (std::vector<std::string>{"rank 0 of 3 is right", "rank 1 of 3 is right",
+                                                   "rank 2 of 3 is right"}));
+  for (std::size_t rank = 0; rank < 3; ++rank) EXPECT_EQ(end_of(rank), "ended with status 0");
+}
+
+TEST_F(RankProcesses, RankThatEndsBeforeItAttaches_IsNamedByAll) {
+  start(3, "early");
+  read_until("");
+  EXPECT_EQ(sentences(), (std::vector<std::string>{"rank 1 has ended before all ranks had started"}));
+  EXPECT_EQ(end_of(1), "ended with status 5");
+  for (const std::size_t rank : {0U, 2U}) EXPECT_EQ(end_of(rank), "ended with status 75");
+}
 
 TEST_F(RankProcesses, Return_EndsQuietly) {
   start(3, "return");
   read_until("");
-  EXPECT_EQ(text_, "ready\n");
+  EXPECT_EQ(sentences(), std::vector<std::string>());
   for (std::size_t rank = 0; rank < 3; ++rank) EXPECT_EQ(end_of(rank), "ended with status 0");
 }
 
 TEST_F(RankProcesses, KilledRank_IsNamedByAll) {
   start(3, "sum");
-  read_until("ready\n");
+  read_until("ready");
   const pid_t killed = ranks_[1].pid();
   ranks_[1].kill();
   read_until("");
@@ -128,7 +66,7 @@ TEST_F(RankProcesses, KilledRank_IsNamedByAll) {
 
 TEST_F(RankProcesses, StoppedRank_IsNamedByAll) {
   start(3, "stop");
-  read_until("ready\n");
+  read_until("ready");
   const pid_t stopped = ranks_[0].pid();
   ASSERT_TRUE(ranks_[0].stop());
   EXPECT_EQ(end_of(1), "ended with status 75");

@@ -51,8 +51,8 @@ class SlowTransport {
     };
     table.peer_state = [](void*, std::int32_t) -> std::int32_t { return TANDEM_PEER_RUNS; };
     table.error = [](void* state) { return self(state).inner_.error(self(state).inner_.state); };
-    table.close = [](void* state) {
-      self(state).inner_.close(self(state).inner_.state);
+    table.close = [](void* state, std::int32_t failed) {
+      self(state).inner_.close(self(state).inner_.state, failed);
       delete &self(state);
     };
     return table;

@@ -29,3 +29,9 @@ if(NOT "tandem/tandem.h" IN_LIST headers)
   message(FATAL_ERROR "tandem/tandem.h is not installed")
 endif()
 step(${work}/moved/bin/tandem --help)
+
+# The MPI plugin can be built from what is installed, with any MPI.
+find_program(mpicc mpicc)
+if(mpicc)
+  step(${mpicc} -shared -fPIC -O2 -o ${work}/libtandem_mpi.so ${work}/moved/share/tandem/mpi/mpi_transport.c)
+endif()
