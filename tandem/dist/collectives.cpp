@@ -1,5 +1,6 @@
 #include "tandem/dist/collectives.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "tandem/core/check.h"
@@ -82,24 +83,41 @@ FloatRange part_of_rank(std::int64_t size, int ranks, int rank) {
   return {std::min(size, lines.begin * line), std::min(size, lines.end * line)};
 }
 
-ExchangeReduce::ExchangeReduce(Transport& transport, std::int64_t sequence, ReduceArrays arrays)
+ScratchPool::Memory ScratchPool::take(std::int64_t floats) {
+  if (const auto found = std::ranges::find_if(free_, [&](const Memory& m) { return m.floats >= floats; });
+      found != free_.end()) {
+    Memory memory = std::move(*found);
+    free_.erase(found);
+    return memory;
+  }
+  return {std::make_unique_for_overwrite<float[]>(static_cast<std::size_t>(floats)), floats};
+}
+
+void ScratchPool::give_back(Memory memory) {
+  constexpr std::size_t max_kept = 4;  // more than sums under way
+  if (free_.size() == max_kept) free_.erase(free_.begin());
+  free_.push_back(std::move(memory));
+}
+
+ExchangeReduce::ExchangeReduce(Transport& transport, std::int64_t sequence, ReduceArrays arrays,
+                               ScratchPool& scratch)
     : transport_(&transport),
       sequence_(sequence),
       arrays_(std::move(arrays)),
       whole_(arrays_.size * arrays_.tree->node_count() <= max_whole_floats),
-      own_(part(transport.rank())) {
+      own_(part(transport.rank())),
+      scratch_(&scratch) {
   const TreeSum& tree = *arrays_.tree;
   const int size = transport.size(), rank = transport.rank();
   const int tag = message_tag(Channel::partials, sequence);
   const std::int64_t count = own_.count();
-  received_ = std::make_unique_for_overwrite<float[]>(
-      static_cast<std::size_t>(count * (tree.node_count() - tree.count(rank))));
+  received_ = scratch.take(count * (tree.node_count() - tree.count(rank)));
   for (int step = 1; step < size && count > 0; ++step) {
     const int from = (rank + size - step) % size;
     // Arrays of our own are not received.
     const int first = tree.first(from) - (from > rank ? tree.count(rank) : 0);
     for (int node = first; node < first + tree.count(from); ++node)
-      receives_.add(transport.receive(from, tag, bytes_of(received_.get() + node * count, {0, count})));
+      receives_.add(transport.receive(from, tag, bytes_of(received_.data.get() + node * count, {0, count})));
   }
   for (int step = 1; step < size; ++step) {
     const int to = (rank + step) % size;
@@ -107,6 +125,13 @@ ExchangeReduce::ExchangeReduce(Transport& transport, std::int64_t sequence, Redu
     if (theirs.count() == 0) continue;
     for (const float* array : arrays_.mine) sends_.add(transport.send(to, tag, bytes_of(array, theirs)));
   }
+}
+
+ExchangeReduce::~ExchangeReduce() {
+  // Messages are given up before the memory they go to is used again.
+  receives_ = {};
+  sends_ = {};
+  scratch_->give_back(std::move(received_));
 }
 
 // What `rank` adds.
@@ -119,7 +144,7 @@ void ExchangeReduce::add_own_part() {
   const int rank = transport_->rank();
   std::vector<const float*> all;
   all.reserve(static_cast<std::size_t>(tree.node_count()));
-  const float* next = received_.get();
+  const float* next = received_.data.get();
   for (int node = 0; node < tree.node_count(); ++node) {
     const int own = node - tree.first(rank);
     if (own >= 0 && own < tree.count(rank)) {

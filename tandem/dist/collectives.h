@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "tandem/dist/operation.h"
 #include "tandem/dist/reduce_arrays.h"
@@ -53,6 +54,22 @@ struct FloatRange {
 };
 FloatRange part_of_rank(std::int64_t size, int ranks, int rank);
 
+// Keeps memory of sums for the next ones: to get it from the system and back costs as much as to fill it.
+class ScratchPool {
+ public:
+  struct Memory {
+    std::unique_ptr<float[]> data;
+    std::int64_t floats = 0;
+  };
+
+  // Not initialized.
+  Memory take(std::int64_t floats);
+  void give_back(Memory memory);
+
+ private:
+  std::vector<Memory> free_;
+};
+
 // out = the sum of the arrays of all ranks along the tree. Each rank receives its part of all arrays, adds
 // them, and sends the sums to all: 2 (N − 1) / N of the data per rank, as much as a ring moves. Small arrays
 // are sent to all ranks as a whole instead, and each adds them itself: one exchange instead of two.
@@ -63,7 +80,8 @@ class ExchangeReduce : public Operation {
   // Arrays of all ranks that have at most this many floats together are sent as a whole.
   static constexpr std::int64_t max_whole_floats = std::int64_t{1} << 14;
 
-  ExchangeReduce(Transport& transport, std::int64_t sequence, ReduceArrays arrays);
+  ExchangeReduce(Transport& transport, std::int64_t sequence, ReduceArrays arrays, ScratchPool& scratch);
+  ~ExchangeReduce() override;
   bool advance() override;
   int waits_for() const override;
 
@@ -76,8 +94,9 @@ class ExchangeReduce : public Operation {
   std::int64_t sequence_;
   ReduceArrays arrays_;
   bool whole_;
-  FloatRange own_;                     // what this rank adds
-  std::unique_ptr<float[]> received_;  // our part of the arrays of other ranks, in the order of the nodes
+  FloatRange own_;  // what this rank adds
+  ScratchPool* scratch_;
+  ScratchPool::Memory received_;  // our part of the arrays of other ranks, in the order of the nodes
   RequestSet receives_, sends_;
   bool summed_ = false;
 };

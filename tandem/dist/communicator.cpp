@@ -19,7 +19,10 @@ using std::chrono::microseconds;
 using std::chrono::nanoseconds;
 
 constexpr std::int64_t millisecond = 1'000'000;
-constexpr std::int64_t short_spin_ns = 2'000, long_spin_ns = 20'000, poll_spin_ns = 2 * millisecond;
+constexpr std::int64_t short_spin_ns = 2'000, long_spin_ns = 20'000;
+// How long a transport without a signal is polled without a pause: while a thread waits for an operation, and
+// after an operation, as another often follows.
+constexpr std::int64_t poll_spin_ns = 2 * millisecond, linger_ns = 50'000;
 // How long a failing or leaving rank tries to tell the others.
 constexpr std::int64_t notice_ns = 300 * millisecond;
 
@@ -151,7 +154,7 @@ void Communicator::sleep(std::unique_lock<std::mutex>& lock, std::int64_t max_ns
 // Without a signal to wait for. A message may take many polls, which move its data.
 void Communicator::poll_later(std::unique_lock<std::mutex>& lock, std::int64_t idle_ns) {
   const bool busy = !small_.running.empty() || open_sums_ > 0;
-  if (busy && waiters_ > 0 && may_spin_ && idle_ns < poll_spin_ns) {
+  if (may_spin_ && (busy ? waiters_ > 0 && idle_ns < poll_spin_ns : idle_ns < linger_ns)) {
     lock.unlock();
     for (int i = 0; i < 10; ++i) pause_cpu();
     return;
@@ -293,7 +296,7 @@ void Communicator::finish(Job& job) {
   if (job.lane == Lane::sums) --open_sums_;
   job.done = true;
   if (waiters_ > 0) transport_->wake();  // another thread may wait for this job
-  if (!any_thread_) changed_.notify_all();
+  if (!any_thread_) job.done.notify_all();
 }
 
 // Whether nothing has happened for so long that the reason is looked for.
@@ -421,10 +424,7 @@ void Communicator::wait_until_done(const Job& job) {
   ++waiters_;
   const std::int64_t end = monotonic_ns() + (may_spin_ ? long_spin_ns : 0);
   while (!job.done && monotonic_ns() < end) pause_cpu();
-  if (!job.done) {
-    std::unique_lock lock(small_.mutex);
-    while (!job.done) changed_.wait_for(lock, std::chrono::milliseconds(10));
-  }
+  job.done.wait(false);
   --waiters_;
 }
 

@@ -73,6 +73,7 @@ class TransportGroup : public Group {
   std::shared_ptr<LocalSegment> segment_;  // null: sums go through the transport
   std::shared_ptr<const TreeSum> tree_;    // of the last sum
   std::int64_t small_count_ = 0, piece_count_ = 0;
+  ScratchPool scratch_;
   Communicator communicator_;  // ends before what its operations use
 };
 
@@ -143,7 +144,7 @@ Work TransportGroup::reduce(const Partials& mine, const Tensor& out) {
 
 std::unique_ptr<Operation> TransportGroup::make_piece(const ReduceArrays& arrays, std::int64_t number) {
   if (segment_) return std::make_unique<SharedReduce>(segment_, communicator_.rank(), number, arrays);
-  return std::make_unique<ExchangeReduce>(communicator_.transport(), number, arrays);
+  return std::make_unique<ExchangeReduce>(communicator_.transport(), number, arrays, scratch_);
 }
 
 void TransportGroup::fail(std::string_view why) noexcept {
