@@ -34,6 +34,15 @@ void pause_cpu() {
 #endif
 }
 
+// Between two polls of a transport without a signal.
+void spin_briefly() {
+  for (int i = 0; i < 10; ++i) pause_cpu();
+}
+
+std::int64_t poll_pause_ns(std::int64_t idle_ns) {
+  return idle_ns < 20 * millisecond ? 20'000 : millisecond;
+}
+
 std::int64_t to_ns(double seconds) {
   return static_cast<std::int64_t>(seconds * 1e9);
 }
@@ -156,11 +165,11 @@ void Communicator::poll_later(std::unique_lock<std::mutex>& lock, std::int64_t i
   const bool busy = !small_.running.empty() || open_sums_ > 0;
   if (may_spin_ && (busy ? waiters_ > 0 && idle_ns < poll_spin_ns : idle_ns < linger_ns)) {
     lock.unlock();
-    for (int i = 0; i < 10; ++i) pause_cpu();
+    spin_briefly();
     return;
   }
-  const std::int64_t pause_ns = !busy ? 5 * millisecond : idle_ns < 20 * millisecond ? 20'000 : millisecond;
-  sleep(lock, pause_ns, [&] { return has_arrivals() || (begin_watch_ != nullptr) || requested_failure_; });
+  sleep(lock, busy ? poll_pause_ns(idle_ns) : 5 * millisecond,
+        [&] { return has_arrivals() || (begin_watch_ != nullptr) || requested_failure_; });
 }
 
 bool Communicator::has_arrivals() {
@@ -432,6 +441,7 @@ void Communicator::drive_until_done(Job& job) {
   const bool is_sum = job.lane == Lane::sums;
   ++waiters_;
   if (is_sum) ++sum_waiters_;
+  std::int64_t moved_ns = monotonic_ns();
   while (!job.done) {
     const std::uint32_t seen = transport_->signal();
     bool moved = false;
@@ -440,11 +450,15 @@ void Communicator::drive_until_done(Job& job) {
       moved = progress_small();
     }
     if (is_sum) moved |= progress_sums();
+    const std::int64_t now = monotonic_ns();
+    if (moved) moved_ns = now;
     if (moved || job.done) continue;
     if (transport_->can_wait())
       pause(seen, spin_ns_);
+    else if (may_spin_ && now - moved_ns < poll_spin_ns)
+      spin_briefly();
     else
-      std::this_thread::sleep_for(microseconds(50));
+      std::this_thread::sleep_for(nanoseconds(poll_pause_ns(now - moved_ns)));
   }
   const std::lock_guard lock(small_.mutex);
   --waiters_;

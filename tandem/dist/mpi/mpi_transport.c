@@ -5,9 +5,10 @@
  *
  *   mpicc -shared -fPIC -O2 -o libtandem_mpi.so mpi_transport.c
  *
- * All functions are called by the thread that opened the transport, so MPI_THREAD_FUNNELED is enough. Only
- * messages between two ranks are used. A collective operation of MPI waits without telling for whom, and
- * would keep this thread from noticing that a rank is gone. */
+ * MPI is initialized and finalized by the thread that opens the transport. Where it allows calls by one
+ * thread at a time (MPI_THREAD_SERIALIZED), a thread that waits for a message need not wake that one; else
+ * MPI_THREAD_FUNNELED is enough. Only messages between two ranks are used. A collective operation of MPI
+ * waits without telling for whom, and would keep this thread from noticing that a rank is gone. */
 #include <limits.h>
 #include <mpi.h>
 #include <stdarg.h>
@@ -192,7 +193,7 @@ static int initialize(State* state) {
     return 0;
   }
   if (!initialized) {
-    const int code = MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &level);
+    const int code = MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level);
     if (code != MPI_SUCCESS) {
       set_mpi_error(state, "MPI_Init_thread", code);
       return 0;
@@ -215,7 +216,7 @@ int32_t tandem_transport_open(TandemTransport* table) {
   static State no_memory = {NULL, 0, -1, 0, "no memory"};
   State* state = calloc(1, sizeof(State));
   TandemTransport opened = {0};
-  int rank = 0, size = 1;
+  int rank = 0, size = 1, level = MPI_THREAD_FUNNELED;
   opened.version = TANDEM_TRANSPORT_VERSION;
   opened.joint_close = 1;
   opened.state = state != NULL ? state : &no_memory;
@@ -235,6 +236,8 @@ int32_t tandem_transport_open(TandemTransport* table) {
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
+  MPI_Query_thread(&level);
+  table->any_thread = level >= MPI_THREAD_SERIALIZED;
   table->rank = rank;
   table->size = size;
   return 0;
