@@ -78,7 +78,7 @@ class ExchangeReduce : public Operation {
   // Larger arrays are reduced in pieces of this many floats, several at a time.
   static constexpr std::int64_t max_floats = std::int64_t{1} << 19;
   // Arrays of all ranks that have at most this many floats together are sent as a whole.
-  static constexpr std::int64_t max_whole_floats = std::int64_t{1} << 14;
+  static constexpr std::int64_t max_whole_floats = std::int64_t{1} << 16;
 
   ExchangeReduce(Transport& transport, std::int64_t sequence, ReduceArrays arrays, ScratchPool& scratch);
   ~ExchangeReduce() override;
