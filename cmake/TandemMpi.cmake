@@ -12,7 +12,6 @@ if(TANDEM_MPI)
     enable_language(C)
     set(find_suffixes ${CMAKE_FIND_LIBRARY_SUFFIXES})
     set(CMAKE_FIND_LIBRARY_SUFFIXES .so)  # a plugin cannot use a static MPI, which TANDEM_PORTABLE would prefer
-    set(MPI_CXX_SKIP_MPICXX ON)
     find_package(MPI QUIET COMPONENTS C)
     set(CMAKE_FIND_LIBRARY_SUFFIXES ${find_suffixes})
   endif()

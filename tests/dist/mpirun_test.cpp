@@ -11,19 +11,23 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-// Open MPI on one machine, as any user, with more ranks than CPUs; no network but loopback is needed.
-constexpr const char* settings[] = {"OMPI_ALLOW_RUN_AS_ROOT=1",
-                                    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
-                                    "OMPI_MCA_rmaps_base_oversubscribe=1",
-                                    "OMPI_MCA_hwloc_base_binding_policy=none",
-                                    "OMPI_MCA_mpi_yield_when_idle=1",
-                                    "OMPI_MCA_btl_tcp_if_include=lo",
-                                    "OMPI_MCA_oob_tcp_if_include=lo",
-                                    "OMPI_MCA_btl_vader_single_copy_mechanism=none",
-                                    "PRTE_ALLOW_RUN_AS_ROOT=1",
-                                    "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1",
-                                    "PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe",
-                                    "PRTE_MCA_hwloc_default_binding_policy=none"};
+// Open MPI on one machine, as any user, with more ranks than CPUs; no network but loopback is needed. The
+// sanitizers do not know what MPI does.
+const Environment settings{{"OMPI_ALLOW_RUN_AS_ROOT", "1"},
+                           {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+                           {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
+                           {"OMPI_MCA_hwloc_base_binding_policy", "none"},
+                           {"OMPI_MCA_mpi_yield_when_idle", "1"},
+                           {"OMPI_MCA_btl_tcp_if_include", "lo"},
+                           {"OMPI_MCA_oob_tcp_if_include", "lo"},
+                           {"OMPI_MCA_btl_vader_single_copy_mechanism", "none"},
+                           {"PRTE_ALLOW_RUN_AS_ROOT", "1"},
+                           {"PRTE_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+                           {"PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"},
+                           {"PRTE_MCA_hwloc_default_binding_policy", "none"},
+                           {"ASAN_OPTIONS", "detect_leaks=0"},
+                           {"TSAN_OPTIONS", "ignore_noninstrumented_modules=1"}};
+const Environment keep_going{{"OMPI_MCA_orte_enable_recovery", "1"}};  // mpirun does not end the other ranks
 
 class Mpirun : public ProcessTest {
  protected:
@@ -33,12 +37,15 @@ class Mpirun : public ProcessTest {
   }
 
   // `more` are further environment variables.
-  void start(int ranks, const std::string& way, Lines more = {}) {
-    for (const auto& [name, value] : process_environment()) more.push_back(name + "=" + value);
-    more.insert(more.end(), std::begin(settings), std::end(settings));
+  void start(int ranks, const std::string& way, Environment more = {}) {
+    more.insert(settings.begin(), settings.end());
+    for (const auto& entry : process_environment()) more.insert(entry);
+    Lines environment;
+    for (const auto& [name, value] : more) environment.push_back(name + "=" + value);
     const Descriptor input = open_output();
-    mpirun_ = ChildProcess("mpirun", {"mpirun", "-n", std::to_string(ranks), program_, "rank", way},
-                           {.search_path = true, .environment = std::move(more), .error_fd = input.get()});
+    mpirun_ =
+        ChildProcess("mpirun", {"mpirun", "-n", std::to_string(ranks), program_, "rank", way},
+                     {.search_path = true, .environment = std::move(environment), .error_fd = input.get()});
   }
 
   // The processes of the ranks, once they have written them.
@@ -81,7 +88,7 @@ TEST_P(MpirunRanks, AllOperations_GiveTheResultsOfOneProcess) {
 }
 
 TEST_F(Mpirun, RankThatFails_TellsAll) {
-  start(4, "fail", {"OMPI_MCA_orte_enable_recovery=1"});  // mpirun does not end the others
+  start(4, "fail", keep_going);
   read_until("");
   EXPECT_EQ(rank_sentences(), (Lines{"rank 2 on " + detect_launch({}).place.host + ": cannot read 7.jpg"}))
       << text_;
@@ -92,7 +99,7 @@ TEST_F(Mpirun, RankThatFails_TellsAll) {
 }
 
 TEST_F(Mpirun, KilledRank_IsNamedByAll) {
-  start(3, "sum", {"OMPI_MCA_orte_enable_recovery=1"});
+  start(3, "sum", keep_going);
   const std::vector<pid_t> pids = read_pids();
   ASSERT_EQ(pids.size(), 3U) << text_;
   kill(pids[1], SIGKILL);
@@ -124,7 +131,7 @@ TEST_F(Mpirun, StoppedRank_IsNamedByAll) {
 }
 
 TEST_F(Mpirun, WithoutPlugin_IsRefused) {
-  start(2, "check", {"TANDEM_MPI_PLUGIN=/nowhere/libtandem_mpi.so"});
+  start(2, "check", {{"TANDEM_MPI_PLUGIN", "/nowhere/libtandem_mpi.so"}});
   read_until("");
   EXPECT_NE(text_.find("started 2 ranks, but there is no MPI plugin /nowhere/libtandem_mpi.so"),
             std::string::npos)
@@ -133,7 +140,7 @@ TEST_F(Mpirun, WithoutPlugin_IsRefused) {
 }
 
 TEST_F(Mpirun, RankOfAnotherMpi_IsRefused) {
-  start(2, "check", {"TANDEM_MPI_PLUGIN=" TANDEM_FAKE_PLUGIN});
+  start(2, "check", {{"TANDEM_MPI_PLUGIN", TANDEM_FAKE_PLUGIN}});
   read_until("");
   EXPECT_NE(text_.find("started 2 ranks, but MPI says 1: "), std::string::npos) << text_;
   EXPECT_EQ(end_of(mpirun_), "ended with status 1");
