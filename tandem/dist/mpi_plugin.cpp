@@ -87,9 +87,11 @@ TandemTransport MpiPlugin::open() const {
   table.close(table.state, size > 1 ? 1 : 0);
   if (size != place.size)
     fail(
-        "[group] {}, but MPI says {}: they were started by another MPI than that of the plugin {}; build "
-        "one that fits with \"{}\"",
-        started_by(launched_), size, file_.string(), build_command());
+        "[group] {}, but MPI says {}: they were started by another MPI than that of the plugin {}{}; build "
+        "one "
+        "that fits with \"{}\"",
+        started_by(launched_), size, file_.string(),
+        launched_.launcher == Launcher::slurm ? ", or srun without --mpi=pmix" : "", build_command());
   fail("[group] expected rank {} from MPI as {} says, got {}", place.rank, name_of(launched_.launcher), rank);
 }
 

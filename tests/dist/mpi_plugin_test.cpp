@@ -37,7 +37,8 @@ class FakePlugin : public testing::Test {
 TEST_F(FakePlugin, OfAnotherMpi_IsRefused) {
   EXPECT_EQ(error_of("alone"),
             std::string("[group] srun started 4 ranks, but MPI says 1: they were started by another MPI than "
-                        "that of the plugin " TANDEM_FAKE_PLUGIN "; build one that fits with \"") +
+                        "that of the plugin " TANDEM_FAKE_PLUGIN
+                        ", or srun without --mpi=pmix; build one that fits with \"") +
                 mpicc + "\"");
 }
 

@@ -98,6 +98,15 @@ TEST_F(Mpirun, RankThatFails_TellsAll) {
   EXPECT_EQ(count, 3) << text_;
 }
 
+TEST_F(Mpirun, DifferentSums_AreNamed) {
+  start(2, "differ", keep_going);
+  read_until("");
+  const Lines lines = rank_sentences();
+  ASSERT_FALSE(lines.empty()) << text_;
+  for (const std::string& line : lines)
+    EXPECT_NE(line.find(": [transport] expected a message of "), std::string::npos) << line;
+}
+
 TEST_F(Mpirun, KilledRank_IsNamedByAll) {
   start(3, "sum", keep_going);
   const std::vector<pid_t> pids = read_pids();

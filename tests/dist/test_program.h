@@ -7,8 +7,8 @@
 namespace tandem {
 
 // A rank of the group that its launcher made. words[1] is what it does: "check" all operations; "early": rank
-// 1 ends before it connects; else sum, and after the second sum "return", "fail" or "exit" (rank 2), or go on
-// until something happens ("sum"; "stop": with a limit of 2 s).
+// 1 ends before it connects; "differ": each sums another number of values; else sum, and after the second sum
+// "return", "fail" or "exit" (rank 2), or go on until something happens ("sum"; "stop": with a limit of 2 s).
 int run_rank(const std::vector<std::string>& words);
 
 }  // namespace tandem

@@ -94,6 +94,11 @@ int run_rank(const std::vector<std::string>& words) {
     const LaunchedRank launched = detect_launch(process_environment());
     if (way == "early" && launched.place.rank == 1) return 5;
     const auto group = connect_group(launched, {.limit_s = way == "stop" ? 2.0 : 10.0});
+    if (way == "differ") {
+      const std::int64_t size = 100 * (group->place().rank + 1);
+      group->reduce(partials(group->place().size, group->place(), size), Tensor::empty({size}, DType::f32))
+          .wait();
+    }
     if (way != "check") return sum_until_the_end(*group, way);
     const bool is_right = sums_are_right(*group) && small_operations_are_right(*group);
     write_line("rank " + std::to_string(group->place().rank) + " of " + std::to_string(group->place().size) +
