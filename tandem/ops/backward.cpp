@@ -18,6 +18,7 @@ namespace tandem {
 namespace {
 
 using detail::is_stack;
+using LeafFunction = std::function<void(const Node& leaf)>;
 
 void accumulate(Tensor& into, const Tensor& gradient) {
   into = into.defined() ? add(into, gradient) : gradient;
@@ -119,11 +120,10 @@ std::unordered_map<const Node*, int> count_leaf_uses(const Node& result) {
 // gradients.
 class Pass {
  public:
-  Pass(const Tensor& result, const Tensor& gradient) {
-    if (const ShardPart* const part = detail::shard_part()) {
-      sharded_.emplace(*part);
-      leaf_uses_ = count_leaf_uses(*result.node());
-    }
+  Pass(const Tensor& result, const Tensor& gradient, const LeafFunction& on_leaf) : on_leaf_(on_leaf) {
+    if (const ShardPart* const part = detail::shard_part()) sharded_.emplace(*part);
+    // A stack is as large as all shards together, so it is added up as soon as it is complete.
+    if (sharded_ || on_leaf_) leaf_uses_ = count_leaf_uses(*result.node());
     pending_[result.node()->order] = {result.node(), gradient.detach()};
   }
 
@@ -144,6 +144,7 @@ class Pass {
       sharded_->store(leaf, gradient);
     else
       accumulate(leaf.grad, gradient);
+    if (on_leaf_) on_leaf_(leaf);
   }
 
   void propagate(Node& node, const Tensor& gradient) {
@@ -168,14 +169,14 @@ class Pass {
       else
         accumulate(sum, gradient);
     }
-    // A stack is as large as all shards together, so it is added up as soon as it is complete.
-    if (sharded_ && input->inputs.empty() && --leaf_uses_[input.get()] == 0)
+    if (const auto uses = leaf_uses_.find(input.get()); uses != leaf_uses_.end() && --uses->second == 0)
       if (const auto complete = pending_.extract(input->order)) store(*input, complete.mapped().second);
   }
 
   std::map<std::uint64_t, std::pair<std::shared_ptr<Node>, Tensor>> pending_;
+  const LeafFunction& on_leaf_;
   std::optional<ShardedGradients> sharded_;
-  std::unordered_map<const Node*, int> leaf_uses_;
+  std::unordered_map<const Node*, int> leaf_uses_;  // empty: leaves are stored at the end
 };
 
 }  // namespace
@@ -184,20 +185,32 @@ void Tensor::backward() const {
   tandem::backward(*this);
 }
 
-void backward(const Tensor& loss) {
-  check(loss.defined(), "[backward] expected a tensor, got an undefined one");
-  check(loss.numel() == 1, "[backward] expected a loss of one element, got shape {}",
-        loss.shape().to_string());
-  backward(loss, ones(loss.shape(), loss.dtype(), loss.device()));
-}
+namespace {
 
-void backward(const Tensor& result, const Tensor& gradient) {
+void run_pass(const Tensor& result, const Tensor& gradient, const LeafFunction& on_leaf) {
   check(result.requires_grad(),
         "[backward] expected a result that depends on a tensor with requires_grad, got one that does not");
   check(gradient.shape() == result.shape(), "[backward] expected a gradient of shape {}, got {}",
         result.shape().to_string(), gradient.shape().to_string());
   const NoGrad no_grad;
-  Pass(result, gradient).run();
+  Pass(result, gradient, on_leaf).run();
+}
+
+}  // namespace
+
+void backward(const Tensor& loss) {
+  backward(loss, LeafFunction());
+}
+
+void backward(const Tensor& result, const Tensor& gradient) {
+  run_pass(result, gradient, {});
+}
+
+void backward(const Tensor& loss, const LeafFunction& on_leaf) {
+  check(loss.defined(), "[backward] expected a tensor, got an undefined one");
+  check(loss.numel() == 1, "[backward] expected a loss of one element, got shape {}",
+        loss.shape().to_string());
+  run_pass(loss, ones(loss.shape(), loss.dtype(), loss.device()), on_leaf);
 }
 
 }  // namespace tandem
