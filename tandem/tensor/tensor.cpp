@@ -54,6 +54,14 @@ void check_defined(const Tensor& tensor, const char* op) {
   check(tensor.defined(), "[{}] expected a tensor, got an undefined one", op);
 }
 
+// Of the sizes that are not 0 or −1; 1 if it is too large.
+std::int64_t positive_product(const Dims& sizes) {
+  std::int64_t product = 1;
+  for (int axis = 0; axis < sizes.rank(); ++axis)
+    if (sizes[axis] > 0 && __builtin_mul_overflow(product, sizes[axis], &product)) return 1;
+  return product;
+}
+
 }  // namespace
 
 Tensor::Tensor(std::initializer_list<double> values, DType dtype, Device device)
@@ -145,8 +153,8 @@ Tensor Tensor::reshape(const Dims& sizes) const {
       check(sizes[axis] >= 0 && !__builtin_mul_overflow(known, sizes[axis], &known),
             "[reshape] expected sizes of 0 or more and at most one -1, got {}", sizes.to_string());
   }
-  if (unknown_axis >= 0 && known > 0) inferred[unknown_axis] = numel() / known;
-  if (unknown_axis >= 0 && known == 0) inferred[unknown_axis] = 0;
+  if (unknown_axis >= 0)
+    inferred[unknown_axis] = known > 0 ? numel() / known : positive_product(shape_) / positive_product(sizes);
   const Shape shape(inferred);
   check(shape.numel() == numel(), "[reshape] expected a shape of {} elements, got {} for {}", numel(),
         sizes.to_string(), shape_.to_string());

@@ -71,7 +71,8 @@ class Tensor {
   /// The same, untyped. Null when there are no elements.
   std::byte* bytes() const;
 
-  /// A tensor of the given sizes, one of which may be −1 to be inferred. Shares memory when this tensor is
+  /// A tensor of the given sizes, one of which may be −1 to be inferred; of a tensor without rows (0, …) as if
+  /// it had one. Shares memory when this tensor is
   /// contiguous, otherwise copies. Differentiable.
   Tensor reshape(const Dims& sizes) const;
   /// A view with reordered axes. Differentiable.
