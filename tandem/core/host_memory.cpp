@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <fstream>
 #include <iterator>
 #include <limits>
@@ -10,6 +11,8 @@
 
 namespace tandem {
 namespace {
+
+std::atomic<int> sharing_processes{1};
 
 constexpr std::int64_t no_limit = std::numeric_limits<std::int64_t>::max();
 
@@ -91,7 +94,11 @@ std::int64_t cgroup_free_bytes() {
 }
 
 std::int64_t free_host_bytes() {
-  return std::min(available_host_bytes(), cgroup_free_bytes());
+  return std::min(available_host_bytes(), cgroup_free_bytes()) / sharing_processes.load();
+}
+
+void share_host_memory(int processes) {
+  sharing_processes = std::max(processes, 1);
 }
 
 }  // namespace tandem

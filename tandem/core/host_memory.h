@@ -16,7 +16,9 @@ std::int64_t cgroup_free_bytes();
 // The same for a given text of /proc/self/cgroup and a given root in place of /sys/fs/cgroup, for tests.
 std::int64_t cgroup_free_bytes(const std::string& membership, const std::filesystem::path& root);
 
-// The minimum of the two: how much this process can still allocate.
+// The minimum of the two: how much this process can still allocate. Of processes that do the same at the same
+// time, share_host_memory() tells how many they are: then it is one part of it.
 std::int64_t free_host_bytes();
+void share_host_memory(int processes);
 
 }  // namespace tandem

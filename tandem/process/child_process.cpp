@@ -64,14 +64,20 @@ void ChildProcess::resume() const {
   if (pid_ > 0) ::kill(-pid_, SIGCONT);
 }
 
-std::optional<std::string> ChildProcess::ended() {
-  if (pid_ < 0) return "is gone";
+std::optional<int> ChildProcess::ended_with() {
+  if (pid_ < 0) return -1;
   int status = 0;
   const pid_t found = ::waitpid(pid_, &status, WNOHANG);
   if (found == 0 || (found < 0 && errno == EINTR)) return std::nullopt;
   pid_ = -1;  // reaped here, or (ECHILD) by the kernel because this process ignores SIGCHLD
   end_.reset();
-  return found > 0 ? describe_exit(status) : "is gone";
+  return found > 0 ? status : -1;
+}
+
+std::optional<std::string> ChildProcess::ended() {
+  const std::optional<int> status = ended_with();
+  if (!status) return std::nullopt;
+  return *status >= 0 ? describe_exit(*status) : "is gone";
 }
 
 }  // namespace tandem

@@ -15,7 +15,7 @@ namespace tandem {
 class ChildProcess {
  public:
   ChildProcess() = default;
-  // Starts `program` without standard input and output, in a process group of its own, so that Ctrl-C in the
+  // Starts `program` without standard input, in a process group of its own, so that Ctrl-C in the
   // terminal reaches this process only. `arguments` begins with argv[0]; options.fds keep their numbers, all
   // other descriptors are expected to be close-on-exec. Error when the program cannot be started.
   ChildProcess(const std::string& program, const std::vector<std::string>& arguments, LaunchOptions options);
@@ -37,6 +37,8 @@ class ChildProcess {
   void resume() const;
   // How the process ended ("was ended by signal 9"), once it has; does not wait.
   std::optional<std::string> ended();
+  // The same as waitpid() gives it; −1 when the kernel has not kept it.
+  std::optional<int> ended_with();
 
  private:
   pid_t pid_ = -1;

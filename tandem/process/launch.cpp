@@ -18,7 +18,7 @@ class SpawnSettings {
   explicit SpawnSettings(const LaunchOptions& options) {
     expect(posix_spawn_file_actions_init(&actions_) == 0 && posix_spawnattr_init(&attributes_) == 0);
     posix_spawn_file_actions_addopen(&actions_, 0, "/dev/null", O_RDONLY, 0);
-    posix_spawn_file_actions_addopen(&actions_, 1, "/dev/null", O_WRONLY, 0);
+    if (!options.keep_output) posix_spawn_file_actions_addopen(&actions_, 1, "/dev/null", O_WRONLY, 0);
     if (options.discard_errors) posix_spawn_file_actions_addopen(&actions_, 2, "/dev/null", O_WRONLY, 0);
     if (options.error_fd >= 0) posix_spawn_file_actions_adddup2(&actions_, options.error_fd, 2);
     // Duplicating a descriptor onto itself clears its close-on-exec flag.

@@ -17,6 +17,7 @@ struct LaunchOptions {
   std::vector<int> fds;          // descriptors the program inherits under the same numbers
   std::optional<std::vector<std::string>> environment;  // "NAME=value"; none: this process's
   bool own_group = false;       // a process group of its own, with default signal handling
+  bool keep_output = false;     // standard output is this process's; otherwise /dev/null
   bool discard_errors = false;  // standard error goes to /dev/null, like standard output
   int error_fd = -1;            // a descriptor that becomes standard error
 };
@@ -26,7 +27,7 @@ struct LaunchResult {
   int error = 0;  // errno value when the program could not be started
 };
 
-// Starts `program` without standard input and output. `arguments` begins with the program's name (argv[0]).
+// Starts `program` without standard input. `arguments` begins with the program's name (argv[0]).
 // The caller reaps the child.
 LaunchResult launch(const std::string& program, const std::vector<std::string>& arguments,
                     const LaunchOptions& options);
