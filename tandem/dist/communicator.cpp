@@ -126,6 +126,7 @@ bool Communicator::open_transport(Opening& opening) {
 }
 
 void Communicator::run() {
+  const ThreadLimit alone(1);  // the others compute
   std::int64_t moved_ns = monotonic_ns();
   while (!stopping_) {
     const std::uint32_t seen = transport_->signal();

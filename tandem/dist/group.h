@@ -77,6 +77,9 @@ class Group {
   /// of them. The bits of the result depend on the number of shards only. The tensors must not be used before
   /// wait() returns. Throws Error for tensors that do not fit.
   virtual Work reduce(const Partials& mine, const Tensor& out) = 0;
+  /// Whether a sum should start as early as possible: it mostly waits for a network. Otherwise it is work for
+  /// this process's CPUs, which is done fastest by the thread that waits for it, when nothing else runs.
+  virtual bool sums_in_background() const { return false; }
   /// all[r · mine.size() …] = the bytes of rank r. For small data.
   virtual void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) = 0;
   /// Copies the bytes of rank `from` to all ranks.

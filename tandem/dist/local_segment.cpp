@@ -55,7 +55,7 @@ LocalSegment::LocalSegment(int ranks) {
   header.areas = round_up(
       header.rings + std::int64_t{ranks} * ranks * (std::int64_t{sizeof(RingWords)} + header.ring_bytes),
       page);
-  header.total = header.areas + ranks * slots * (header.slot_bytes + header.result_bytes);
+  header.total = header.areas + header.ranks * slots * (header.slot_bytes + header.result_bytes);
   memory_ = SharedMemory(header.total, "the memory between local ranks", "use fewer ranks");
   *reinterpret_cast<Header*>(memory_.data()) = header;
 }
@@ -101,12 +101,12 @@ std::int64_t LocalSegment::ring_capacity() const {
 }
 
 float* LocalSegment::slot(int rank, std::int64_t piece) const {
-  const std::int64_t index = rank * slots + piece % slots;
+  const std::int64_t index = std::int64_t{rank} * slots + piece % slots;
   return reinterpret_cast<float*>(memory_.data() + header().areas + index * header().slot_bytes);
 }
 
 float* LocalSegment::result(int rank, std::int64_t piece) const {
-  const std::int64_t index = rank * slots + piece % slots;
+  const std::int64_t index = std::int64_t{rank} * slots + piece % slots;
   return reinterpret_cast<float*>(memory_.data() + header().areas +
                                   header().ranks * slots * header().slot_bytes +
                                   index * header().result_bytes);

@@ -1,8 +1,10 @@
 #include "tandem/dist/shared_reduce.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "tandem/core/check.h"
+#include "tandem/core/parallel.h"
 
 namespace tandem {
 namespace {
@@ -13,8 +15,13 @@ std::int64_t whole_lines(std::int64_t floats) {
   return (floats + line - 1) / line * line;
 }
 
+// Floats that are worth a thread.
+constexpr std::int64_t grain = 1 << 14;
+
 void copy_floats(float* to, const float* from, std::int64_t count) {
-  if (count > 0) std::memcpy(to, from, static_cast<std::size_t>(count) * sizeof(float));
+  parallel_for(count, grain, [&](std::int64_t begin, std::int64_t end) {
+    std::memcpy(to + begin, from + begin, static_cast<std::size_t>(end - begin) * sizeof(float));
+  });
 }
 
 }  // namespace
@@ -112,8 +119,13 @@ void SharedReduce::sum() const {
       all.push_back((rank == rank_ ? arrays_.mine[static_cast<std::size_t>(node)]
                                    : segment_->slot(rank, piece_) + node * whole_lines(arrays_.size)) +
                     own.begin);
-  tree.add(all, {arrays_.out + own.begin, static_cast<std::size_t>(own.count())},
-           segment_->result(rank_, piece_));
+  float* const result = segment_->result(rank_, piece_);
+  parallel_for((own.count() + line - 1) / line, grain / line, [&](std::int64_t first, std::int64_t last) {
+    const std::int64_t begin = first * line, end = std::min(last * line, own.count());
+    std::vector<const float*> part = all;
+    for (const float*& array : part) array += begin;
+    tree.add(part, {arrays_.out + own.begin + begin, static_cast<std::size_t>(end - begin)}, result + begin);
+  });
 }
 
 void SharedReduce::copy() const {

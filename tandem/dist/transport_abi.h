@@ -8,6 +8,7 @@
  * what a receiver has not asked for is kept by the transport. A buffer belongs to the transport until its
  * request is done or canceled. One thread calls at a time. */
 #pragma once
+/* NOLINTBEGIN(modernize-deprecated-headers,modernize-redundant-void-arg,readability-identifier-naming) */
 
 #include <stdint.h>
 
@@ -68,3 +69,4 @@ int32_t tandem_transport_open(TandemTransport* table);
 #ifdef __cplusplus
 }
 #endif
+/* NOLINTEND(modernize-deprecated-headers,modernize-redundant-void-arg,readability-identifier-naming) */

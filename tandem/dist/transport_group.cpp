@@ -58,6 +58,7 @@ class TransportGroup : public Group {
 
   const std::vector<Place>& places() const override { return places_; }
   Work reduce(const Partials& mine, const Tensor& out) override;
+  bool sums_in_background() const override { return segment_ == nullptr; }
   void all_gather(std::span<const std::byte> mine, std::span<std::byte> all) override {
     gather("an all-gather", mine, all);
   }
