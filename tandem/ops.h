@@ -27,6 +27,7 @@
 #include "tandem/ops/pow.h"
 #include "tandem/ops/random.h"
 #include "tandem/ops/reduce.h"
+#include "tandem/ops/shard_norm.h"
 #include "tandem/ops/softmax.h"
 #include "tandem/ops/unary.h"
 #include "tandem/ops/version.h"

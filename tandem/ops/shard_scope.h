@@ -15,12 +15,10 @@
 #include <vector>
 
 #include "tandem/core/shard_tree.h"
+#include "tandem/ops/shard_norm.h"
 #include "tandem/tensor/tensor.h"
 
 namespace tandem {
-
-// What batch norms in training normalize by: the statistics of the whole batch or of each shard.
-enum class ShardNorm { batch, shard };
 
 // Exchanges small values of all shards, on the current stream of their device: `mine` has one entry per own
 // shard in axis 0, `all` gets one per shard of the batch. All ranks call it in the same order.

@@ -1,8 +1,10 @@
 #include "tandem/train/evaluator.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
+#include "tandem/core/shard_tree.h"
 #include "tandem/ops/cast.h"
 #include "tandem/ops/reduce.h"
 #include "tandem/tensor/tape.h"
@@ -20,15 +22,23 @@ std::int64_t evaluation_batch_size(const ImageInput& input) {
   return std::clamp<std::int64_t>(max_pixels / (input.height * input.width), 1, max_batch);
 }
 
-DeviceEvaluation evaluate_on_device(Module& model, const ImageSet& set, LossKind loss,
-                                    const ImageInput& input, const LossFunction& loss_function) {
-  const NoGrad no_grad;
-  const Tensor outputs = compute_outputs(model, set.images, input);
+namespace {
+
+DeviceEvaluation compare_with_labels(const Tensor& outputs, const ImageSet& set, LossKind loss,
+                                     const LossFunction& loss_function) {
   const Tensor labels = set.labels.to(outputs.device());
   return {.outputs = outputs,
           .predictions = argmax(outputs, 1),
           .loss = loss_function ? loss_function(outputs, cast(labels, DType::i64))
                                 : compute_loss(loss, outputs, labels)};
+}
+
+}  // namespace
+
+DeviceEvaluation evaluate_on_device(Module& model, const ImageSet& set, LossKind loss,
+                                    const ImageInput& input, const LossFunction& loss_function) {
+  const NoGrad no_grad;
+  return compare_with_labels(compute_outputs(model, set.images, input), set, loss, loss_function);
 }
 
 Evaluation to_host(const DeviceEvaluation& result, const std::vector<std::int32_t>& labels) {
@@ -42,13 +52,14 @@ Evaluation to_host(const DeviceEvaluation& result, const std::vector<std::int32_
 }
 
 Evaluator::Evaluator(Module& model, const ImageSet& set, LossKind loss, const ImageInput& input,
-                     const LossFunction& loss_function, bool capture_graphs)
+                     const LossFunction& loss_function, bool capture_graphs, Group* group)
     : model_(model),
       set_(set),
       loss_(loss),
       input_(input),
       loss_function_(loss_function),
-      capture_graphs_(capture_graphs) {
+      capture_graphs_(capture_graphs),
+      group_(group && group->place().size > 1 ? group : nullptr) {
   if (set.count() == 0) return;
   labels_ = set.labels.to_vector<std::int32_t>();
   set_ = set.to(device_of(model));
@@ -61,10 +72,44 @@ Evaluator::GraphKey Evaluator::graph_key() const {
   return key;
 }
 
+// Images are dealt out in parts of fixed sizes, because the outputs of a GPU can depend on the images beside
+// an image.
+Tensor Evaluator::outputs_of_all_ranks() {
+  const std::int64_t size = device_of(model_).is_cuda() ? evaluation_batch_size(input_) : 16;
+  const std::int64_t parts = (set_.count() + size - 1) / size;
+  const auto images_of = [&](int rank) {
+    const IndexRange own = part_of(parts, group_->place().size, rank);
+    return IndexRange{own.begin * size, std::min(own.end * size, set_.count())};
+  };
+  std::int64_t most = 0;
+  for (const Place& place : group_->places()) most = std::max(most, images_of(place.rank).count());
+  // A rank without images computes one, to know the number of outputs.
+  IndexRange mine = images_of(group_->place().rank);
+  if (mine.count() <= 0) mine = {0, 1};
+  const Tensor outputs =
+      cast(compute_outputs(model_, set_.images.slice(0, mine.begin, mine.end), input_), DType::f32);
+  const std::int64_t classes = outputs.size(1);
+  std::vector<float> own = outputs.to_vector<float>(), all;
+  own.resize(static_cast<std::size_t>(most * classes));
+  all.resize(own.size() * group_->places().size());
+  group_->all_gather(std::as_bytes(std::span(own)), std::as_writable_bytes(std::span(all)));
+  std::vector<float> joined;
+  for (const Place& place : group_->places()) {
+    const auto from = all.begin() + place.rank * most * classes;
+    joined.insert(joined.end(), from,
+                  from + std::max<std::int64_t>(images_of(place.rank).count(), 0) * classes);
+  }
+  return Tensor::from(joined, {set_.count(), classes}, device_of(model_));
+}
+
 Evaluation Evaluator::run() {
   // With more batches launch overhead is negligible, and a graph of all of them would be large.
   constexpr std::int64_t max_captured_batches = 16;
   if (set_.count() == 0) return evaluate(model_, set_, loss_, input_);
+  if (group_) {
+    const NoGrad no_grad;
+    return to_host(compare_with_labels(outputs_of_all_ranks(), set_, loss_, loss_function_), labels_);
+  }
   if (!capture_graphs_ || set_.count() > max_captured_batches * evaluation_batch_size(input_))
     return to_host(evaluate_on_device(model_, set_, loss_, input_, loss_function_), labels_);
   if (GraphKey key = graph_key(); key != captured_key_) {

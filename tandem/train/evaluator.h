@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tandem/device/graph_runner.h"
+#include "tandem/dist/group.h"
 #include "tandem/ops/matmul.h"
 #include "tandem/train/evaluate.h"
 
@@ -35,9 +36,10 @@ Evaluation to_host(const DeviceEvaluation& result, const std::vector<std::int32_
 // model must outlive it.
 class Evaluator {
  public:
-  // A loss_function replaces `loss`.
+  // A loss_function replaces `loss`. The ranks of `group` share the images, and all get the same evaluation;
+  // null: this process alone.
   Evaluator(Module& model, const ImageSet& set, LossKind loss, const ImageInput& input = {},
-            const LossFunction& loss_function = {}, bool capture_graphs = true);
+            const LossFunction& loss_function = {}, bool capture_graphs = true, Group* group = nullptr);
 
   // Evaluates the model as it is now.
   Evaluation run();
@@ -50,6 +52,7 @@ class Evaluator {
     friend bool operator==(const GraphKey&, const GraphKey&) = default;
   };
   GraphKey graph_key() const;
+  Tensor outputs_of_all_ranks();
 
   Module& model_;
   ImageSet set_;  // on the model's device
@@ -57,6 +60,7 @@ class Evaluator {
   ImageInput input_;
   LossFunction loss_function_;
   bool capture_graphs_;
+  Group* group_;
   std::vector<std::int32_t> labels_;
   std::optional<GraphKey> captured_key_;
   std::optional<GraphRunner> runner_;

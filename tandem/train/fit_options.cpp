@@ -49,6 +49,9 @@ void check_fit_options(const FitOptions& options, const char* op) {
         op);
   check(options.shuffle || options.batches_per_epoch == 0,
         "[{}] expected shuffle epoch with batches_per_epoch, which are random batches, got none", op);
+  check(options.shards <= options.batch_size,
+        "[{}] expected at most {} shards, one per image of a batch, got {}", op, options.batch_size,
+        options.shards);
   check_schedule(options.schedule_options());
   check(options.loss == LossKind::cross_entropy || options.label_smoothing == 0,
         "[{}] label_smoothing requires loss cross-entropy, got mse", op);

@@ -16,6 +16,7 @@
 #include "tandem/nn/loss.h"
 #include "tandem/ops/matmul.h"
 #include "tandem/ops/normalize.h"
+#include "tandem/ops/shard_norm.h"
 #include "tandem/optim/optimizer.h"
 #include "tandem/optim/optimizer_options.h"
 #include "tandem/optim/schedule.h"
@@ -43,6 +44,10 @@ struct FitOptions {
   bool shuffle = true;  ///< another order in each epoch; false: always the stored order
   /// Random batches, with shuffle only. 0: all of the data once, the last batch holding the remainder.
   std::int64_t batches_per_epoch = 0;
+  /// Parts of every batch whose gradients are summed in a fixed order. Ranks share them out; the bits of a
+  /// run depend on the number of shards, not on the ranks. At most one per image of a batch.
+  std::int64_t shards = 1;
+  ShardNorm batch_norm = ShardNorm::batch;  ///< what batch norms normalize by, with several shards
   double learning_rate = 0.1;
   std::string optimizer = "sgd";  ///< one of optimizers()
   double momentum = 0;
@@ -85,12 +90,13 @@ struct FitOptions {
   /// and report.html, locked during the run. Must be empty or new unless the run is resumed. Empty:
   /// `runs/DATA_NAME-MODEL_NAME-NUMBER`.
   std::filesystem::path run_folder = {};
-  bool resume = false;               ///< continue from last.ckpt in run_folder, if it is there
-  bool accept_changed_data = false;  ///< resume even if classes or samples differ from the checkpoint's
-  double save_every_seconds = 60;    ///< between checkpoints within an epoch; 0: after every few steps
-  std::filesystem::path trace = {};  ///< file for a timeline in Chrome's trace format; empty: none
-  std::string command = {};          ///< shown in the report and stored in the model file
-  std::string data_name = "data";    ///< shown in the report and stored in the model file
+  bool resume = false;                 ///< continue from last.ckpt in run_folder, if it is there
+  bool accept_changed_data = false;    ///< resume even if classes or samples differ from the checkpoint's
+  bool accept_changed_shards = false;  ///< resume with another number of shards: the same to rounding only
+  double save_every_seconds = 60;      ///< between checkpoints within an epoch; 0: after every few steps
+  std::filesystem::path trace = {};    ///< file for a timeline in Chrome's trace format; empty: none
+  std::string command = {};            ///< shown in the report and stored in the model file
+  std::string data_name = "data";      ///< shown in the report and stored in the model file
 
   LossFunction loss_function = {};  ///< instead of `loss` and `label_smoothing`
   OptimizerFactory make_optimizer =

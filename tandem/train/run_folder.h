@@ -81,7 +81,8 @@ std::optional<TensorFile> read_run_checkpoint(const RunFolder& folder);
 
 // Restores the state and returns the position. Throws Error, naming the keys that differ, if the checkpoint
 // has another configuration; options that do not change the result may differ, and `epochs` if the
-// learning-rate schedule does not depend on it. `metrics` are the names of EpochRecord::metrics.
+// learning-rate schedule does not depend on it. `metrics` are the names of EpochRecord::metrics. The number
+// of shards may differ if `config` does not have it.
 RunPosition restore_checkpoint(const TensorFile& file, const RunFolder& folder, const TomlTable& config,
                                TrainingState& state, const std::vector<std::string>& metrics = {});
 // Both; nullopt if there is no checkpoint.

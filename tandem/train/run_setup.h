@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tandem/data/loader/timeline.h"
+#include "tandem/dist/group.h"
 #include "tandem/report/fact.h"
 #include "tandem/train/evaluate.h"
 #include "tandem/train/fit_options.h"
@@ -23,6 +24,7 @@ struct RunSetup {
   std::vector<Fact> facts;  // about the initial weights, for the report
   // The configuration of the run, saved with it, given the options as chosen.
   std::function<TomlTable(const FitOptions&)> config;
+  Group* group = nullptr;              // the ranks of the run; null: this process alone
   bool restore_best = false;           // the model holds the best weights when the run ends
   std::unique_ptr<Timeline> timeline;  // null: no trace
 };

@@ -75,11 +75,19 @@ std::set<std::string> kept_validation(const TrainOptions& options) {
 
 }  // namespace
 
-TrainResult train(const TrainOptions& given, const FitCallbacks& callbacks) {
+TrainResult train(const TrainOptions& options, const FitCallbacks& callbacks) {
+  return train(options, *solo_group(), callbacks);
+}
+
+TrainResult train(const TrainOptions& given, Group& group, const FitCallbacks& all_callbacks) {
+  const bool is_first = group.place().rank == 0;
+  FitCallbacks callbacks = all_callbacks;
+  if (!is_first)
+    callbacks = {.stop_signal = all_callbacks.stop_signal, .save_requested = all_callbacks.save_requested};
   TrainOptions asked = given;
   asked.kept_validation = kept_validation(given);
   check_options(asked);
-  if (!asked.run_folder.empty()) check_run_folder(asked.run_folder, asked.resume);
+  if (is_first && !asked.run_folder.empty()) check_run_folder(asked.run_folder, asked.resume);
   RunSetup setup;
   setup.timeline = start_timeline(asked);
   const std::future<void> warm_up = start_warm_up(asked, !models().get(asked.model).flat_input);
@@ -110,6 +118,7 @@ TrainResult train(const TrainOptions& given, const FitCallbacks& callbacks) {
   setup.architecture = architecture_of(options, images);
   setup.input = input_of(options, images);
   setup.facts = weight_facts(options);
+  setup.group = &group;
   setup.config = [&asked](const FitOptions& chosen) { return config_of(asked, chosen); };
   if (warm_up.valid()) warm_up.wait();
   return TrainingRun(std::move(setup), *model, callbacks).run();

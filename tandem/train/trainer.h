@@ -1,6 +1,7 @@
 // `tandem train`: names of data and models in, one run out.
 #pragma once
 
+#include "tandem/dist/group.h"
 #include "tandem/train/fit.h"
 #include "tandem/train/options.h"
 
@@ -13,5 +14,9 @@ namespace tandem {
 // never interrupted. A trace is written when the run ends or is stopped by a signal. Throws Error; files
 // saved before stay valid.
 TrainResult train(const TrainOptions& options, const FitCallbacks& callbacks = {});
+
+// The same as one rank of a group. All ranks call it with the same options; the first one alone reads and
+// writes the run folder and calls the callbacks, except those that ask for signals.
+TrainResult train(const TrainOptions& options, Group& group, const FitCallbacks& callbacks = {});
 
 }  // namespace tandem

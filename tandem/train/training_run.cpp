@@ -4,13 +4,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <utility>
 
 #include "tandem/core/check.h"
+#include "tandem/core/simd.h"
 #include "tandem/core/write_file.h"
 #include "tandem/files/safetensors.h"
 #include "tandem/text/format_number.h"
 #include "tandem/train/device_choice.h"
+#include "tandem/train/ranks.h"
 #include "tandem/train/run_report.h"
 #include "tandem/train/run_warnings.h"
 
@@ -28,7 +31,11 @@ std::vector<std::string> names_of(const std::vector<Metric>& metrics) {
 }  // namespace
 
 TrainingRun::TrainingRun(RunSetup setup, Module& model, const FitCallbacks& callbacks)
-    : setup_(std::move(setup)), model_(model), callbacks_(callbacks) {}
+    : setup_(std::move(setup)),
+      model_(model),
+      callbacks_(callbacks),
+      alone_(setup_.group ? nullptr : solo_group()),
+      group_(setup_.group ? *setup_.group : *alone_) {}
 
 TrainResult TrainingRun::run() {
   prepare();
@@ -38,43 +45,43 @@ TrainResult TrainingRun::run() {
 }
 
 void TrainingRun::log(const std::string& line) const {
-  if (callbacks_.on_message) callbacks_.on_message(line);
+  if (callbacks_.on_message && is_first()) callbacks_.on_message(line);
+}
+
+void TrainingRun::report(const ProgressState& state) const {
+  if (callbacks_.on_progress && is_first()) callbacks_.on_progress(state);
 }
 
 // ---- before the first step
 
 void TrainingRun::prepare() {
   Timeline* const timeline = setup_.timeline.get();
-  const DeviceChoice choice = [&] {
-    const TimelineSpan span(timeline, "choose device", {});
-    return choose_device(options_, data_.train, setup_.input, model_);
-  }();
-  options_.device = choice.device;
-  options_.augment_on = choice.augment_on;
-  options_.workers = choice.workers;
-  log(fmt::format("Device: {} ({})", choice.device.to_string(), choice.reason));
-  state_.emplace(model_, options_, data_.train, setup_.input, choice.device, callbacks_.on_message, timeline);
+  choose_device();
+  const Device device = *options_.device;
+  state_.emplace(model_, options_, data_.train, setup_.input, device,
+                 is_first() ? callbacks_.on_message : MessageFunction(), timeline, &group_);
   options_.precision = state_->task().precision;
   const TomlTable config = setup_.config(options_);
-  folder_ = make_run_folder(options_.run_folder, options_.data_name, options_.model_name);
-  lock_ = lock_run_folder(folder_, options_.resume);
   data_list_ = list_data(data_);
   data_digest_ = data_list_.digest();
+  check_ranks_agree(group_, {{"options", to_toml(config)},
+                             {"resume", options_.resume ? "yes" : "no"},
+                             {"data", data_digest_},
+                             {"SIMD", std::string(name_of(simd_level()))},
+                             {"device", device.is_cuda() ? "cuda" : "cpu"}});
+  open_folder();
   checkpoints_.emplace(folder_, config, model_, options_.save_every_seconds, timeline);
   if (options_.resume) resume(config);
   log("Engine: " + engine_description());
   if (!options_.transform.empty())
     log(fmt::format(
         "Augmentation: {}; {}{}", options_.transform.to_string(), state_->task().source.description(),
-        options_.transform.cpu_only() && choice.device.is_cuda() ? ": it has an operation of your own" : ""));
+        options_.transform.cpu_only() && device.is_cuda() ? ": it has an operation of your own" : ""));
   log("Run folder: " + folder_.path.string());
-  data_.validation = data_.validation.to(choice.device);
+  data_.validation = data_.validation.to(device);
   evaluator_.emplace(model_, data_.validation, options_.loss, setup_.input, options_.loss_function,
-                     options_.capture_graphs);
-  write_file("train", folder_.config(), to_toml(config));
-  write_file("train", folder_.data(), data_list_.to_text());
-  run_log_.emplace(folder_, data_.validated_on, names_of(options_.metrics), position_.records,
-                   position_.epoch * batches().steps() + position_.step);
+                     options_.capture_graphs, &group_);
+  if (is_first()) write_setup(config);
   list_bad_images();
   unlogged_.sums_before = position_.sums;
   seconds_before_ = position_.total_seconds;
@@ -83,21 +90,72 @@ void TrainingRun::prepare() {
   run_watch_ = {};
 }
 
-// With the precision of the products where the device has several.
+// The first rank chooses for all.
+void TrainingRun::choose_device() {
+  std::string reason;
+  if (is_first()) {
+    const TimelineSpan span(setup_.timeline.get(), "choose device", {});
+    const DeviceChoice choice = tandem::choose_device(options_, data_.train, setup_.input, model_);
+    options_.device = choice.device;
+    options_.augment_on = choice.augment_on;
+    options_.workers = choice.workers;
+    reason = choice.reason;
+  }
+  if (group_.place().size > 1) {
+    struct Wire {
+      Device device;
+      AugmentPlace augment_on;
+      std::int32_t workers;
+    } wire{options_.device.value_or(cpu_device), options_.augment_on, options_.workers.value_or(-1)};
+    group_.broadcast(std::as_writable_bytes(std::span(&wire, 1)), 0);
+    options_.device = wire.device;
+    options_.augment_on = wire.augment_on;
+    options_.workers = wire.workers < 0 ? std::nullopt : std::optional<int>(wire.workers);
+  }
+  log(fmt::format("Device: {} ({})", options_.device->to_string(), reason));
+}
+
+void TrainingRun::open_folder() {
+  if (is_first()) {
+    folder_ = make_run_folder(options_.run_folder, options_.data_name, options_.model_name);
+    lock_ = lock_run_folder(folder_, options_.resume);
+  }
+  folder_.path = broadcast_text(group_, folder_.path.string());
+}
+
+void TrainingRun::write_setup(const TomlTable& config) {
+  write_file("train", folder_.config(), to_toml(config));
+  write_file("train", folder_.data(), data_list_.to_text());
+  run_log_.emplace(folder_, data_.validated_on, names_of(options_.metrics), position_.records,
+                   position_.epoch * batches().steps() + position_.step);
+}
+
+// With the precision of the products where the device has several, the shards and the ranks.
 std::string TrainingRun::engine_description() {
   const MatmulPrecision precision = state_->task().precision;
   const char* const products = !options_.device->is_cuda()          ? ""
                                : precision == MatmulPrecision::tf32 ? ", products in TF32"
                                : precision == MatmulPrecision::bf16 ? ", products in bf16"
                                                                     : ", products in fp32";
-  return state_->engine().description() + products;
+  const int ranks = group_.place().size;
+  return state_->engine().description() + products +
+         (options_.shards > 1 ? fmt::format(", {} shards", options_.shards) : "") +
+         (ranks > 1 ? fmt::format(" on {} ranks", ranks) : "");
 }
 
 void TrainingRun::resume(const TomlTable& config) {
-  remove_temporary_files(folder_);
-  if (const std::optional<TensorFile> file = read_run_checkpoint(folder_)) {
-    const bool changed = is_data_changed(*file);
-    position_ = restore_checkpoint(*file, folder_, config, *state_, names_of(options_.metrics));
+  std::optional<TensorFile> file;
+  bool changed = false;
+  if (is_first()) {
+    remove_temporary_files(folder_);
+    file = read_run_checkpoint(folder_);
+    changed = file && is_data_changed(*file);
+  }
+  file = broadcast_file(group_, std::move(file));
+  group_.broadcast(std::as_writable_bytes(std::span(&changed, 1)), 0);
+  if (file) {
+    position_ = restore_checkpoint(*file, folder_, with_accepted_shards(config, *file), *state_,
+                                   names_of(options_.metrics));
     for (EpochRecord& record : position_.records) record.val_count = data_.validation.count();
     if (const auto command = file->metadata.find("tandem.command"); command != file->metadata.end())
       options_.command = command->second;  // stored in the model file, which does not tell a resumed run
@@ -110,6 +168,20 @@ void TrainingRun::resume(const TomlTable& config) {
   } else {
     log(fmt::format("No checkpoint in {} yet: starting from the beginning", folder_.path.string()));
   }
+}
+
+// Without the number of shards, if another one than the checkpoint's is accepted.
+TomlTable TrainingRun::with_accepted_shards(TomlTable config, const TensorFile& checkpoint) const {
+  if (!options_.accept_changed_shards) return config;
+  const TomlTable saved = parse_toml(checkpoint.metadata.at("tandem.config"), folder_.checkpoint().string());
+  const TomlEntry* const before = saved.find("shards");
+  const std::string shards = before ? plain_text(before->value) : "1";
+  if (shards != std::to_string(options_.shards))
+    log(fmt::format(
+        "Warning: batches have {} shards from here on, {} before: the run is the same to rounding only",
+        options_.shards, shards));
+  std::erase_if(config.entries, [](const TomlEntry& entry) { return entry.key == "shards"; });
+  return config;
 }
 
 // Throws Error if the data changed and that is not accepted.
@@ -136,7 +208,7 @@ TrainResult TrainingRun::run_epochs() {
   while (position_.epoch < options_.epochs && !should_stop_early()) {
     if (const int signal = run_epoch(); signal != 0) {
       const TrainResult result = make_result(signal);
-      if (!result.epochs.empty()) write_report(result, nullptr);
+      if (!result.epochs.empty() && is_first()) write_report(result, nullptr);
       return result;
     }
     finish_epoch();
@@ -158,19 +230,21 @@ bool TrainingRun::should_stop_early() const {
 // Runs the rest of the epoch. Returns the signal that ended it early, or 0.
 int TrainingRun::run_epoch() {
   while (position_.step < batches().steps()) {
-    const int signal = callbacks_.stop_signal ? callbacks_.stop_signal() : 0;
     const bool requested = callbacks_.save_requested && callbacks_.save_requested();
-    if (signal != 0 || requested || checkpoints_->is_due()) save();
-    if (signal != 0) return signal;
-    run_chunk();
+    const Control agreed = group_.agree({.stop_signal = callbacks_.stop_signal ? callbacks_.stop_signal() : 0,
+                                         .save = requested || (is_first() && checkpoints_->is_due()),
+                                         .steps = chunk_steps_});
+    if (agreed.stop_signal != 0 || agreed.save) save();
+    if (agreed.stop_signal != 0) return agreed.stop_signal;
+    run_chunk(agreed.steps);
   }
   return 0;
 }
 
 // Runs as many steps as take about chunk_ms. Their number does not affect the result.
-void TrainingRun::run_chunk() {
+void TrainingRun::run_chunk(std::int64_t steps) {
   const std::int64_t stride = state_->engine().stride();
-  const std::int64_t end = (position_.step + chunk_steps_ + stride - 1) / stride * stride;
+  const std::int64_t end = (position_.step + steps + stride - 1) / stride * stride;
   const std::int64_t count = std::min(end, batches().steps()) - position_.step;
   const BatchSource& source = state_->task().source;
   const double waited_ms = source.waited_ms();
@@ -194,13 +268,12 @@ void TrainingRun::run_chunk() {
   session_samples_ += sums.samples;
   session_seconds_ += ms / 1000;
   log_steps();
-  if (callbacks_.on_progress)
-    callbacks_.on_progress({.epoch = static_cast<int>(position_.epoch) + 1,
-                            .epochs = static_cast<int>(options_.epochs),
-                            .position = position_.sums.samples,
-                            .total = batches().positions(),
-                            .samples_per_second = static_cast<double>(session_samples_) / session_seconds_,
-                            .loss = position_.sums.loss / static_cast<double>(position_.sums.samples)});
+  report({.epoch = static_cast<int>(position_.epoch) + 1,
+          .epochs = static_cast<int>(options_.epochs),
+          .position = position_.sums.samples,
+          .total = batches().positions(),
+          .samples_per_second = static_cast<double>(session_samples_) / session_seconds_,
+          .loss = position_.sums.loss / static_cast<double>(position_.sums.samples)});
 }
 
 // Of the last step.
@@ -217,6 +290,7 @@ void TrainingRun::log_steps() {
   const StepSums sums = position_.sums - unlogged_.sums_before;
   const auto samples = static_cast<double>(sums.samples);
   const double seconds = std::max(unlogged_.seconds, 1e-9);
+  if (!run_log_) return;
   run_log_->add_steps({.step = position_.epoch * batches().steps() + position_.step,
                        .epoch = static_cast<int>(position_.epoch) + 1,
                        .loss = sums.loss / samples,
@@ -239,14 +313,14 @@ void TrainingRun::fail_diverged(const std::string& where) const {
 // Weights can become NaN in an update whose loss was still finite.
 void TrainingRun::store_finite() {
   state_->engine().store();
+  check_same_values(group_, model_.state_dict());
   if (!is_finite(*state_)) fail_diverged(fmt::format("after step {}", position_.step));
 }
 
 void TrainingRun::save() {
   checkpoints_->postpone();
-  if (!checkpoints_->has_changes()) return;
-  store_finite();
-  write_checkpoint();
+  store_finite();  // also without changes: all ranks compare their weights, and only the first knows of changes
+  if (is_first() && checkpoints_->has_changes()) write_checkpoint();
 }
 
 // Also rewrites the report, unless that took more than a small part of the time since the last.
@@ -292,8 +366,7 @@ void TrainingRun::finish_epoch() {
   store_finite();
   const Evaluation validated = traced_evaluation([&] {
     const EvaluationObserver observer([&](std::int64_t done, std::int64_t images) {
-      if (callbacks_.on_progress)
-        callbacks_.on_progress({.phase = "Validation", .position = done, .total = images});
+      report({.phase = "Validation", .position = done, .total = images});
     });
     return evaluator_->run();
   });
@@ -307,18 +380,19 @@ void TrainingRun::finish_epoch() {
   checkpoints_->set_changed(true);
   if (kept_epoch()->epoch == record.epoch) {
     if (!data_.held_out) best_evaluation_ = validated;
-    checkpoints_->keep_best(model_, model_info(setup_, record));
+    if (is_first()) checkpoints_->keep_best(model_, model_info(setup_, record));
   }
-  run_log_->add_epoch(record);
   list_bad_images();
+  if (!is_first()) return;
+  run_log_->add_epoch(record);
   if (checkpoints_->is_due_after_epoch()) write_checkpoint();
   if (callbacks_.on_epoch) callbacks_.on_epoch(record);
 }
 
 // Lists the files that were not read; says so when there are new ones.
 void TrainingRun::list_bad_images() {
-  const std::vector<SkippedSample> bad = files_not_read(data_, state_->task().source);
-  if (run_log_->write_bad_images(bad))
+  const std::vector<SkippedSample> bad = gather_skipped(group_, files_not_read(data_, state_->task().source));
+  if (is_first() && run_log_->write_bad_images(bad))
     log(fmt::format("Not read: {}; listed in {}", count_skipped(bad), folder_.bad_images().string()));
 }
 
@@ -338,19 +412,22 @@ TrainResult TrainingRun::make_result(int signal) const {
 
 Evaluation TrainingRun::evaluate_best() {
   if (best_evaluation_ && !setup_.restore_best) return *best_evaluation_;
-  const std::string name = folder_.best().string();
-  try {
-    model_.load_state_dict(read_safetensors(folder_.best()).tensors);
-  } catch (const Error& error) {
-    fail("[train] {}: cannot load the best model: {}", name, error.what());
+  if (is_first()) {
+    try {
+      model_.load_state_dict(read_safetensors(folder_.best()).tensors);
+    } catch (const Error& error) {
+      fail("[train] {}: cannot load the best model: {}", folder_.best().string(), error.what());
+    }
   }
+  broadcast_weights(group_, model_);
   if (best_evaluation_) return *best_evaluation_;
-  Evaluator evaluator(model_, data_.test, options_.loss, setup_.input, options_.loss_function, false);
+  Evaluator evaluator(model_, data_.test, options_.loss, setup_.input, options_.loss_function, false,
+                      &group_);
   return traced_evaluation([&] { return evaluator.run(); });
 }
 
 TrainResult TrainingRun::finish() {
-  if (checkpoints_->has_changes() && !position_.records.empty()) {
+  if (is_first() && checkpoints_->has_changes() && !position_.records.empty()) {
     position_.total_seconds = elapsed_seconds();
     checkpoints_->write(*state_, position_, checkpoint_texts());
   }
@@ -362,7 +439,7 @@ TrainResult TrainingRun::finish() {
   const Evaluation tested = evaluate_best();
   result.test_accuracy = tested.accuracy;
   result.test_loss = tested.loss;
-  write_report(result, &tested);
+  if (is_first()) write_report(result, &tested);
   list_bad_images();
   return result;
 }
@@ -386,7 +463,7 @@ void TrainingRun::end_span() {
 }
 
 void TrainingRun::write_trace() {
-  if (!setup_.timeline) return;
+  if (!setup_.timeline || !is_first()) return;
   const Timeline& timeline = *setup_.timeline;
   write_file("train", options_.trace, timeline.to_text());
   log(fmt::format("Trace: {}, {} spans{}; open it in chrome://tracing or ui.perfetto.dev",

@@ -1,7 +1,9 @@
 // The training loop of train() and fit(): steps, validation after each epoch, checkpoints, run folder,
-// report. CheckpointPolicy decides when to save, RunLog writes what people read.
+// report. CheckpointPolicy decides when to save, RunLog writes what people read. Of several ranks, all run
+// the loop, and the first one alone reads and writes files and calls the callbacks.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,15 +28,20 @@ class TrainingRun {
   TrainResult run();
 
  private:
+  bool is_first() const { return group_.place().rank == 0; }
   void prepare();
+  void choose_device();
+  void open_folder();
+  void write_setup(const TomlTable& config);
   void resume(const TomlTable& config);
+  TomlTable with_accepted_shards(TomlTable config, const TensorFile& checkpoint) const;
   bool is_data_changed(const TensorFile& checkpoint) const;
   void restart_epoch();
   CheckpointTexts checkpoint_texts() const;
   std::string engine_description();
   TrainResult run_epochs();
   int run_epoch();
-  void run_chunk();
+  void run_chunk(std::int64_t steps);
   double learning_rate() const;
   void log_steps();
   void save();
@@ -55,6 +62,7 @@ class TrainingRun {
   double elapsed_seconds() const { return seconds_before_ + run_watch_.elapsed_ms() / 1000; }
   const BatchPlan& batches() const { return state_->task().batches(); }
   void log(const std::string& line) const;
+  void report(const ProgressState& state) const;
   void end_span();
   void write_trace();
 
@@ -63,6 +71,8 @@ class TrainingRun {
   TrainingData& data_ = setup_.data;
   Module& model_;
   const FitCallbacks& callbacks_;
+  const std::unique_ptr<Group> alone_;
+  Group& group_;
   RunFolder folder_;
   std::optional<FolderLock> lock_;  // on the folder, for the whole run
   DataList data_list_;
@@ -71,7 +81,7 @@ class TrainingRun {
   std::optional<TrainingState> state_;
   std::optional<Evaluator> evaluator_;  // on the validation set
   std::optional<CheckpointPolicy> checkpoints_;
-  std::optional<RunLog> run_log_;
+  std::optional<RunLog> run_log_;  // of the first rank
   std::int64_t chunk_steps_ = 1;
   std::int64_t session_samples_ = 0;  // since the start or resume
   double session_seconds_ = 0;        // training time since then

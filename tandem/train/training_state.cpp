@@ -32,16 +32,29 @@ std::unique_ptr<Optimizer> optimizer_for(const Module& model, const FitOptions& 
   return optimizer;
 }
 
-BatchPlan batches_of(const FitOptions& options, const TrainingImages& images) {
+BatchPart part_of_rank(const FitOptions& options, const Group* group) {
+  BatchPart part{.shards = options.shards, .own = {0, options.shards}};
+  if (!group) return part;
+  const Place& place = group->place();
+  check(place.size <= options.shards, "[train] expected at most {} ranks, one per shard of a batch, got {}",
+        options.shards, place.size);
+  part.own = part_of(options.shards, place.size, place.rank);
+  part.previous_row = !options.mix_recipe().empty() && !part.is_whole();
+  return part;
+}
+
+BatchPlan batches_of(const FitOptions& options, const TrainingImages& images, const Group* group) {
   return {.samples = images.count(),
           .batch_size = options.batch_size,
           .batches_per_epoch = options.batches_per_epoch,
           .seed = options.seed,
-          .shuffle = options.shuffle};
+          .shuffle = options.shuffle,
+          .part = part_of_rank(options, group)};
 }
 
 std::unique_ptr<BatchSource> source_of(const FitOptions& options, const TrainingImages& images, Device device,
-                                       const MessageFunction& on_message, Timeline* timeline) {
+                                       const MessageFunction& on_message, Timeline* timeline,
+                                       const Group* group) {
   LoaderOptions loader;
   loader.workers = options.workers.value_or(default_worker_count());
   loader.kind = options.worker_kind;
@@ -50,8 +63,8 @@ std::unique_ptr<BatchSource> source_of(const FitOptions& options, const Training
   loader.epochs = options.epochs;
   loader.on_message = on_message;
   loader.timeline = timeline;
-  auto source = make_source(images.dataset->sample_store(), batches_of(options, images), options.transform,
-                            device, loader, options.augment_on != AugmentPlace::cpu);
+  auto source = make_source(images.dataset->sample_store(), batches_of(options, images, group),
+                            options.transform, device, loader, options.augment_on != AugmentPlace::cpu);
   if (!timeline) return source;
   const bool is_plain = options.transform.empty();
   const char* on_device = is_plain                                  ? "order images"
@@ -101,10 +114,10 @@ MatmulPrecision precision_for(const FitOptions& options, const Module& model, De
 
 TrainingState::TrainingState(Module& model, const FitOptions& options, const TrainingImages& images,
                              const ImageInput& input, Device device, const MessageFunction& on_message,
-                             Timeline* timeline)
+                             Timeline* timeline, Group* group)
     : model_((model.to(device), model)),
       optimizer_(optimizer_for(model_, options)),
-      source_(source_of(options, images, device, on_message, timeline)),
+      source_(source_of(options, images, device, on_message, timeline, group)),
       task_{.model = model_,
             .optimizer = *optimizer_,
             .source = *source_,
@@ -116,7 +129,9 @@ TrainingState::TrainingState(Module& model, const FitOptions& options, const Tra
             .input = input,
             .mix = options.mix_recipe(),
             .loss_function = options.loss_function,
-            .capture_graphs = options.capture_graphs} {}
+            .capture_graphs = options.capture_graphs,
+            .batch_norm = options.batch_norm,
+            .group = group && group->place().size > 1 ? group : nullptr} {}
 
 TrainingState::TrainingState(std::unique_ptr<Module> model, const TrainOptions& options,
                              const TrainingImages& images, Device device)

@@ -27,10 +27,11 @@ MatmulPrecision precision_for(const FitOptions& options, const Module& model, De
 class TrainingState {
  public:
   // The state before the first step: moves the model, which must outlive it, to the device. `on_message`
-  // receives lines about workers; image preparation and steps are recorded on the timeline.
+  // receives lines about workers; image preparation and steps are recorded on the timeline. Of every batch,
+  // this rank of `group` trains on its part; null: on all of it.
   TrainingState(Module& model, const FitOptions& options, const TrainingImages& images,
                 const ImageInput& input, Device device, const MessageFunction& on_message = {},
-                Timeline* timeline = nullptr);
+                Timeline* timeline = nullptr, Group* group = nullptr);
   // With a new model and resolved options.
   TrainingState(const TrainOptions& options, const TrainingImages& images, Device device);
 

@@ -33,7 +33,7 @@ struct Case {
 
 // Owns everything that a task refers to.
 struct TaskFixture {
-  TaskFixture(const Case& c, Device device, std::int64_t samples = 200)
+  TaskFixture(const Case& c, Device device, std::int64_t shards = 1, std::int64_t samples = 200)
       : model(make_mlp({.layers = c.layers,
                         .activation = c.activation,
                         .sigmoid_output = c.loss == LossKind::mse,
@@ -45,8 +45,11 @@ struct TaskFixture {
     images.classes.resize(static_cast<std::size_t>(c.layers.back()));
     model->to(device);
     optimizer = std::make_unique<FusedOptimizer>(model->parameters(), c.rule, c.learning_rate);
-    source = std::make_unique<InMemorySource>(
-        images, BatchPlan{.samples = samples, .batch_size = c.batch, .seed = 7});
+    source =
+        std::make_unique<InMemorySource>(images, BatchPlan{.samples = samples,
+                                                           .batch_size = c.batch,
+                                                           .seed = 7,
+                                                           .part = {.shards = shards, .own = {0, shards}}});
     task =
         std::make_unique<TrainingTask>(TrainingTask{.model = *model,
                                                     .optimizer = *optimizer,
@@ -169,8 +172,7 @@ TEST_P(EngineOf, Shards_GiveTheSameWeightsOnAnyNumberOfThreads) {
   if (device().is_cuda()) GTEST_SKIP();
   const auto weights_with = [&](std::int64_t shards, int threads) {
     set_thread_count(threads);
-    TaskFixture run(c(), device());
-    run.task->shards = shards;
+    TaskFixture run(c(), device(), shards);
     const auto engine = fast_engine(*run.task);
     engine->run(0, 0, run.task->batches().steps());
     engine->store();
@@ -180,6 +182,7 @@ TEST_P(EngineOf, Shards_GiveTheSameWeightsOnAnyNumberOfThreads) {
   const std::vector<float> whole = weights_with(1, 1);
   const double tolerance = c().rule.kind == OptimizerKind::sgd ? 1e-5 : 2e-3;
   for (const std::int64_t shards : {2, 3, 11}) {
+    if (shards > c().batch) continue;
     const std::vector<float> weights = weights_with(shards, 1);
     EXPECT_EQ(weights_with(shards, 3), weights) << shards << " shards";
     if (c().batch > 4) {

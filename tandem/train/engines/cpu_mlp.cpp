@@ -9,6 +9,7 @@
 #include "tandem/ops/vector_math.h"
 #include "tandem/tensor/copy.h"
 #include "tandem/train/engines/mlp_tiles.h"
+#include "tandem/train/engines/rank_exchange.h"
 
 namespace tandem {
 namespace {
@@ -66,6 +67,7 @@ constexpr bool keep_blocks(std::int64_t rows, std::int64_t blocks, int threads) 
 // Rows per unit of work, when the work is also divided by blocks of columns: coarse, but fine enough to
 // balance the threads.
 std::int64_t rows_per_unit(std::int64_t rows, std::int64_t blocks, int threads) {
+  if (rows == 0) return 1;
   if (keep_blocks(rows, blocks, threads)) return rows;
   std::int64_t unit = std::min<std::int64_t>(rows, 64);
   while (unit / 2 % row_granularity() == 0 && blocks * ((rows + unit - 1) / unit) < std::int64_t{8} * threads)
@@ -93,21 +95,23 @@ template <class F>
 
 }  // namespace
 
-CpuMlp::CpuMlp(const MlpShape& shape, std::int64_t batch_size, const OptimizerOptions& rule,
-               double label_smoothing, float pixel_scale, int max_threads, std::int64_t shards)
+CpuMlp::CpuMlp(const MlpShape& shape, std::int64_t max_rows, const OptimizerOptions& rule,
+               double label_smoothing, float pixel_scale, int max_threads, const MlpShards& shards)
     : shape_(shape),
       rule_(rule),
       label_smoothing_(label_smoothing),
       pixel_scale_(pixel_scale),
       shards_(shards),
-      additions_(tree_additions(shards, {0, shards}, single_shards({0, shards}))) {
-  const std::int64_t rows = padded_rows(batch_size);
+      additions_(tree_additions(shards.count, shards.own, single_shards(shards.own))),
+      nodes_(tree_cover(shards.count, shards.own)) {
+  const std::int64_t rows = padded_rows(max_rows);
   row_losses_.resize(static_cast<std::size_t>(rows));
   row_correct_.resize(static_cast<std::size_t>(rows));
   const std::int64_t input_floats = padded(shape.sizes[0]) * row_stride(rows);
   own_inputs_ = input_floats <= max_own_floats && max_threads > max_sharing_threads;
   for (int i = 0; i < (own_inputs_ ? max_threads : 2); ++i) inputs_.push_back(zeroed(input_floats));
   const int copies = 1 + rule.state_count();
+  std::int64_t summed = 0;
   for (std::size_t i = 0; i < shape.layers(); ++i) {
     Layer layer{.in = shape.sizes[i], .out = shape.sizes[i + 1]};
     const std::int64_t matrix = padded(layer.in) * padded(layer.out), vector = padded(layer.out);
@@ -125,11 +129,15 @@ CpuMlp::CpuMlp(const MlpShape& shape, std::int64_t batch_size, const OptimizerOp
     layer.bias = take_parameter(vector);
     layer.activation = take(values);
     layer.gradient = take(values);
+    layer.summed_weight = std::exchange(summed, summed + matrix);
+    layer.summed_bias = std::exchange(summed, summed + vector);
     if (i > 0) strip_floats_ = std::max(strip_floats_, vector * lanes);
     layers_.push_back(std::move(layer));
   }
   strips_ = zeroed(std::max<std::int64_t>(1, strip_floats_ * max_threads));
-  shard_sums_ = zeroed(shards * lanes * lanes * max_threads);
+  shard_sums_ = zeroed(shards.own.count() * lanes * lanes * max_threads);
+  if (shards.group)
+    for (std::size_t node = 0; node < nodes_.size(); ++node) node_sums_.push_back(zeroed(summed));
 }
 
 // Calls f(offset in blocked layout, offset in the state dict's matrix) for every weight.
@@ -205,13 +213,15 @@ void CpuMlp::step(const TeamMember& member, const MlpBatch& batch, const MlpBatc
     member.arrive_and_wait();
   }
   if (next && !own_inputs_) load_batch(member, *next, 1 - parity);
+  if (shards_.group) exchange(member, input, batch, rows);
+  if (failed()) return;
   update(member, input, batch, rows, hyperparameters);
   if (next && own_inputs_) load_batch(member, *next, 1 - parity);
   if (member.index == 0) {
     loss_sum_ = 0;
     correct_ = 0;
     for (std::size_t row = 0; row < static_cast<std::size_t>(batch.rows); ++row) {
-      loss_sum_ += row_losses_[row];
+      loss_sum_ += shards_.count > 1 ? order_free(row_losses_[row]) : row_losses_[row];
       correct_ += row_correct_[row];
     }
   }
@@ -309,7 +319,7 @@ void CpuMlp::row_gradient(std::int64_t row, std::int64_t rows, const MlpBatch& b
     }
   }
   row_correct_[static_cast<std::size_t>(row)] = best == label;
-  const auto n = static_cast<float>(batch.rows);
+  const auto n = static_cast<float>(batch.batch_rows);
   double& loss = row_losses_[static_cast<std::size_t>(row)];
   if (shape_.loss == LossKind::mse) {
     const float scale = 2 / (n * static_cast<float>(classes));
@@ -363,73 +373,138 @@ void CpuMlp::backward(const TeamMember& member, std::size_t index, std::int64_t 
 }
 
 // Sums over the rows of a batch: f(first row, number of rows, sums) sums over those of a shard. Returns
-// `size` sums, in memory of this member.
+// `size` sums, in memory of this member: those of the first node, and those of the node that begins with own
+// shard i are 256 · i further on.
 template <class F>
-[[gnu::always_inline]] inline const float* CpuMlp::sum_rows(const TeamMember& member, std::int64_t rows,
+[[gnu::always_inline]] inline const float* CpuMlp::sum_rows(const TeamMember& member, const MlpBatch& batch,
                                                             std::int64_t size, const F& f) const {
-  float* const sums = shard_sums_.data<float>() + member.index * shards_ * lanes * lanes;
-  if (shards_ == 1) {
-    f(0, rows, sums);
+  const auto& [shards, own, group] = shards_;
+  float* const sums = shard_sums_.data<float>() + member.index * own.count() * lanes * lanes;
+  if (shards == 1) {
+    f(0, batch.rows, sums);
     return sums;
   }
   const auto slot = [&](std::int64_t index) { return sums + index * lanes * lanes; };
-  for (std::int64_t shard = 0; shard < shards_; ++shard) {
-    const IndexRange part = rows_of_shards(rows, shards_, {shard, shard + 1});
-    f(part.begin, part.count(), slot(shard));
+  const std::int64_t first = rows_of_shards(batch.batch_rows, shards, own).begin;
+  for (std::int64_t shard = own.begin; shard < own.end; ++shard) {
+    const IndexRange rows = rows_of_shards(batch.batch_rows, shards, {shard, shard + 1});
+    f(rows.begin - first, rows.count(), slot(shard - own.begin));
   }
   for (const TreeAddition& addition : additions_)
     for (std::int64_t i = 0; i < size; ++i) slot(addition.to)[i] += slot(addition.from)[i];
   return sums;
 }
 
-// Updates all weights. Divided by blocks of 16 × 16, in memory order.
-void CpuMlp::update(const TeamMember& member, const float* input, const MlpBatch& batch, std::int64_t rows,
-                    const StepHyperparameters<float>& hyperparameters) {
+// f(layer, block of outputs, block of inputs) for this member's part of the blocks of 16 × 16 weights, in
+// memory order.
+template <class F>
+[[gnu::always_inline]] inline void CpuMlp::for_each_block(const TeamMember& member, std::int64_t rows,
+                                                          const F& f) {
   for (std::size_t index = 0; index < layers_.size(); ++index) {
-    const Layer& layer = layers_[index];
-    const std::int64_t input_blocks = blocks_of(layer.in), blocks = blocks_of(layer.out);
+    const std::int64_t input_blocks = blocks_of(layers_[index].in), blocks = blocks_of(layers_[index].out);
     // Whole blocks of outputs per thread, or any part of them.
     const std::int64_t step = keep_blocks(rows, blocks, member.count) ? input_blocks : 1;
     const std::int64_t units = blocks * input_blocks;
-    const float* const in = index == 0 ? input : layers_[index - 1].activation;
-    on_update_rule(rule_, [&](auto rule) {
-      with_simd([&]<std::size_t bytes>() __attribute__((always_inline)) {
-        for (std::int64_t unit = member.begin(units / step) * step; unit < member.end(units / step) * step;
-             ++unit) {
-          const std::int64_t out_block = many_rows(rows) ? unit % blocks : unit / input_blocks;
-          const std::int64_t in_block = many_rows(rows) ? unit / blocks : unit % input_blocks;
-          const float* const gradient = layer.gradient + out_block * row_stride(rows) * lanes;
-          const std::int64_t at = (out_block * input_blocks + in_block) * lanes * lanes;
-          const auto shifted = [](float* memory, std::int64_t offset) {
-            return memory ? memory + offset : nullptr;
-          };
-          const float* sums = sum_rows(
-              member, batch.rows, lanes * lanes,
-              [&](std::int64_t row, std::int64_t count, float* to) __attribute__((always_inline)) {
-                gradient_block<bytes>(in + (in_block * row_stride(rows) + row) * lanes,
-                                      gradient + row * lanes, count, to);
-              });
-          update_block<bytes>(sums, layer.weight.value + at, shifted(layer.weight.first, at),
-                              shifted(layer.weight.second, at), rule, hyperparameters);
-          if (in_block != 0) continue;
-          sums = sum_rows(
-              member, batch.rows,
-              lanes, [&](std::int64_t row, std::int64_t count, float* to) __attribute__((always_inline)) {
-                for (std::int64_t o = 0; o < lanes; ++o) {
-                  float sum = 0;
-                  for (std::int64_t r = row; r < row + count; ++r) sum += gradient[r * lanes + o];
-                  to[o] = sum;
-                }
-              });
-          for (std::int64_t o = out_block * lanes; o < (out_block + 1) * lanes; ++o) {
-            float unused = 0;
-            rule(layer.bias.value[o], sums[o % lanes], layer.bias.first ? layer.bias.first[o] : unused,
-                 layer.bias.second ? layer.bias.second[o] : unused, hyperparameters);
-          }
+    for (std::int64_t unit = member.begin(units / step) * step; unit < member.end(units / step) * step;
+         ++unit)
+      f(index, many_rows(rows) ? unit % blocks : unit / input_blocks,
+        many_rows(rows) ? unit / blocks : unit % input_blocks);
+  }
+}
+
+template <std::size_t bytes>
+[[gnu::always_inline]] inline const float* CpuMlp::weight_gradient(const TeamMember& member,
+                                                                   const float* input, const MlpBatch& batch,
+                                                                   std::size_t index, std::int64_t out_block,
+                                                                   std::int64_t in_block) const {
+  const std::int64_t stride = row_stride(padded_rows(batch.rows));
+  const float* const in = (index == 0 ? input : layers_[index - 1].activation) + in_block * stride * lanes;
+  const float* const gradient = layers_[index].gradient + out_block * stride * lanes;
+  return sum_rows(
+      member, batch,
+      lanes * lanes, [&](std::int64_t row, std::int64_t count, float* to) __attribute__((always_inline)) {
+        gradient_block<bytes>(in + row * lanes, gradient + row * lanes, count, to);
+      });
+}
+
+[[gnu::always_inline]] inline const float* CpuMlp::bias_gradient(const TeamMember& member,
+                                                                 const MlpBatch& batch, std::size_t index,
+                                                                 std::int64_t out_block) const {
+  const std::int64_t stride = row_stride(padded_rows(batch.rows));
+  const float* const gradient = layers_[index].gradient + out_block * stride * lanes;
+  return sum_rows(
+      member, batch,
+      lanes, [&](std::int64_t row, std::int64_t count, float* to) __attribute__((always_inline)) {
+        for (std::int64_t o = 0; o < lanes; ++o) {
+          float sum = 0;
+          for (std::int64_t r = row; r < row + count; ++r) sum += gradient[r * lanes + o];
+          to[o] = sum;
         }
       });
-    });
+}
+
+// Writes the gradients of the own shards to node_sums_ and sums them with those of the other ranks, into the
+// first.
+void CpuMlp::exchange(const TeamMember& member, const float* input, const MlpBatch& batch,
+                      std::int64_t rows) {
+  const auto keep = [&](const float* sums, std::int64_t at, std::int64_t size) {
+    for (std::size_t i = 0; i < nodes_.size(); ++i)
+      std::copy_n(sums + (nodes_[i].begin - shards_.own.begin) * lanes * lanes, size,
+                  node_sums_[i].data<float>() + at);
+  };
+  with_simd([&]<std::size_t bytes>() __attribute__((always_inline)) {
+    for_each_block(
+        member, rows,
+        [&](std::size_t index, std::int64_t out_block, std::int64_t in_block) __attribute__((always_inline)) {
+          const Layer& layer = layers_[index];
+          keep(weight_gradient<bytes>(member, input, batch, index, out_block, in_block),
+               layer.summed_weight + (out_block * blocks_of(layer.in) + in_block) * lanes * lanes,
+               lanes * lanes);
+          if (in_block == 0)
+            keep(bias_gradient(member, batch, index, out_block), layer.summed_bias + out_block * lanes,
+                 lanes);
+        });
+  });
+  member.arrive_and_wait();
+  if (member.index == 0) {
+    try {
+      shards_.group->reduce({shards_.count, node_sums_}, node_sums_.front()).wait();
+    } catch (...) {
+      failure_ = std::current_exception();
+    }
   }
+  member.arrive_and_wait();
+}
+
+// Updates all weights with their gradients.
+void CpuMlp::update(const TeamMember& member, const float* input, const MlpBatch& batch, std::int64_t rows,
+                    const StepHyperparameters<float>& hyperparameters) {
+  const float* const summed = node_sums_.empty() ? nullptr : node_sums_.front().data<float>();
+  const auto shifted = [](float* memory, std::int64_t offset) { return memory ? memory + offset : nullptr; };
+  on_update_rule(rule_, [&](auto rule) {
+    with_simd([&]<std::size_t bytes>() __attribute__((always_inline)) {
+      for_each_block(
+          member, rows,
+          [&](std::size_t index, std::int64_t out_block, std::int64_t in_block)
+              __attribute__((always_inline)) {
+                const Layer& layer = layers_[index];
+                const std::int64_t at = (out_block * blocks_of(layer.in) + in_block) * lanes * lanes;
+                const float* sums =
+                    summed ? summed + layer.summed_weight + at
+                           : weight_gradient<bytes>(member, input, batch, index, out_block, in_block);
+                update_block<bytes>(sums, layer.weight.value + at, shifted(layer.weight.first, at),
+                                    shifted(layer.weight.second, at), rule, hyperparameters);
+                if (in_block != 0) return;
+                sums = summed ? summed + layer.summed_bias + out_block * lanes
+                              : bias_gradient(member, batch, index, out_block);
+                for (std::int64_t o = out_block * lanes; o < (out_block + 1) * lanes; ++o) {
+                  float unused = 0;
+                  rule(layer.bias.value[o], sums[o % lanes], layer.bias.first ? layer.bias.first[o] : unused,
+                       layer.bias.second ? layer.bias.second[o] : unused, hyperparameters);
+                }
+              });
+    });
+  });
 }
 
 }  // namespace tandem

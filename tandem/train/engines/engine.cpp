@@ -21,7 +21,8 @@ Tensor TrainingTask::compute_loss(const Tensor& outputs, const Tensor& labels) c
 }
 
 std::unique_ptr<Engine> make_engine(const TrainingTask& task) {
-  if (task.loss_function) return std::make_unique<ModuleEngine>(task);
+  const bool sharded_gpu = task.shards() > 1 && task.source.device().is_cuda();
+  if (task.loss_function || sharded_gpu) return std::make_unique<ModuleEngine>(task);
   auto fast =
       on_backend(task.source.device(), "train", [&]<Backend B>() { return make_mlp_engine<B>(task); });
   return fast ? std::move(fast) : std::make_unique<ModuleEngine>(task);

@@ -10,9 +10,11 @@
 
 #include "tandem/augment/mix.h"
 #include "tandem/data/loader/batch_source.h"
+#include "tandem/dist/group.h"
 #include "tandem/nn/loss.h"
 #include "tandem/nn/module.h"
 #include "tandem/ops/matmul.h"
+#include "tandem/ops/shard_scope.h"
 #include "tandem/optim/optimizer.h"
 #include "tandem/optim/schedule.h"
 #include "tandem/optim/update_rule.h"
@@ -34,14 +36,16 @@ struct TrainingTask {
   MixRecipe mix = {};
   LossFunction loss_function = {};  // instead of `loss` and `label_smoothing`, if there is one
   bool capture_graphs = true;       // on a GPU
-  // The parts of a batch whose gradients are summed in a fixed tree (core/shard_tree.h), at least 1.
-  std::int64_t shards = 1;
+  // Of a batch that is cut into shards: source.plan().part says into how many, and which of them are here.
+  ShardNorm batch_norm = ShardNorm::batch;
+  Group* group = nullptr;  // the ranks that have the other shards; null: none
   // On the CPU, exactly this number of threads, for measurements of it; 0: the fastest up to thread_count().
   int threads = 0;
 
   // The mean loss of a batch; labels are i32.
   Tensor compute_loss(const Tensor& outputs, const Tensor& labels) const;
   const BatchPlan& batches() const { return source.plan(); }
+  std::int64_t shards() const { return batches().part.shards; }
 };
 
 // Sums over the samples of the steps that were run.

@@ -10,6 +10,7 @@
 #include "tandem/core/clock.h"
 #include "tandem/core/parallel.h"
 #include "tandem/optim/fused_update.h"
+#include "tandem/train/engines/rank_exchange.h"
 #include "tandem/train/engines/trace_mlp.h"
 
 namespace tandem {
@@ -164,23 +165,30 @@ class CpuMlpEngine : public Engine {
         layers_(mlp.layers),
         tuner_(task.threads > 0 ? task.threads : thread_count() - task.source.reserved_cpus(),
                task.threads > 0),
-        network_(mlp.shape, task.batches().batch_size, mlp.optimizer->options(), task.label_smoothing,
-                 mlp.pixel_scale, tuner_.max_threads(), task.shards) {
+        network_(mlp.shape, task.batches().local_batch_size(), mlp.optimizer->options(), task.label_smoothing,
+                 mlp.pixel_scale, tuner_.max_threads(),
+                 {task.shards(), task.batches().part.own, task.group}) {
     for (std::size_t i = 0; i < layers_.size(); ++i) network_.load(i, layers_[i].weight, layers_[i].bias);
-    for (Slot& slot : slots_) slot.images.resize(static_cast<std::size_t>(task.batches().batch_size));
+    for (Slot& slot : slots_) slot.images.resize(static_cast<std::size_t>(task.batches().local_batch_size()));
   }
 
   void add_steps(std::int64_t epoch, std::int64_t first, std::int64_t count, StepSums& sums) override {
+    StepSums added;
     while (count > 0) {
-      const std::int64_t batch = task_.batches().batch_size;
-      const SourceBlock block = task_.source.next_block(epoch, first * batch, tuner_.steps(count) * batch);
-      const std::int64_t steps = (block.count + batch - 1) / batch;
+      const std::int64_t batch = task_.batches().local_batch_size();
+      const std::int64_t left = task_.batches().local_positions() - first * batch;
+      // This rank may have no row of the last batch.
+      const SourceBlock block =
+          left > 0 ? task_.source.next_block(epoch, first * batch, tuner_.steps(count) * batch)
+                   : SourceBlock();
+      const std::int64_t steps = std::max<std::int64_t>((block.count + batch - 1) / batch, 1);
       const Stopwatch watch;
-      run_with(tuner_.threads(), block, epoch, first, steps, sums);
+      run_with(tuner_.threads(), block, epoch, first, steps, task_.shards() > 1 ? added : sums);
       tuner_.record(steps, watch.elapsed_ms());
       first += steps;
       count -= steps;
     }
+    sums += task_.group ? sum_over_ranks(*task_.group, added) : added;
   }
 
   void store() override {
@@ -211,8 +219,11 @@ class CpuMlpEngine : public Engine {
     const std::int64_t image_size = task_.source.image_size();
     const auto fill = [&](std::int64_t step) {
       Slot& slot = slots_[step % 2];
-      const std::int64_t begin = (step - first) * plan.batch_size;
-      slot.batch = {.rows = plan.rows(step), .images = slot.images.data(), .labels = labels + begin};
+      const std::int64_t begin = (step - first) * plan.local_batch_size();
+      slot.batch = {.rows = plan.local_rows(step),
+                    .batch_rows = plan.rows(step),
+                    .images = slot.images.data(),
+                    .labels = labels + begin};
       for (std::int64_t row = 0; row < slot.batch.rows; ++row)
         slot.images[static_cast<std::size_t>(row)] = images + samples[begin + row] * image_size;
     };
@@ -225,6 +236,7 @@ class CpuMlpEngine : public Engine {
         const bool more = step + 1 < first + count;
         network_.step(member, slots_[step % 2].batch, more ? &slots_[(step + 1) % 2].batch : nullptr,
                       static_cast<int>(step % 2), hyperparameters_[static_cast<std::size_t>(step - first)]);
+        if (network_.failed()) return;
         if (member.index != 0) continue;
         sums.loss += network_.loss_sum();
         sums.correct += network_.correct();
@@ -232,6 +244,7 @@ class CpuMlpEngine : public Engine {
         if (step + 2 < first + count) fill(step + 2);
       }
     });
+    network_.throw_failure();
     task_.optimizer.set_step_count(task_.optimizer.step_count() + count);
   }
 

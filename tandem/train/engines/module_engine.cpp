@@ -21,9 +21,14 @@
 #include "tandem/optim/fused_optimizer.h"
 #include "tandem/tensor/copy.h"
 #include "tandem/tensor/tape.h"
+#include "tandem/train/engines/rank_exchange.h"
 
 namespace tandem {
 namespace {
+
+Tensor order_free(const Tensor& value) {
+  return subtract(add(value, order_free_rounder), order_free_rounder);
+}
 
 // Enough images per forward pass to keep a device busy.
 constexpr std::int64_t feature_batch = 64;
@@ -38,9 +43,9 @@ ModuleEngine::ModuleEngine(const TrainingTask& task) : task_(task) {
   auto* const network = dynamic_cast<BackboneModel*>(&task_.model);
   if (network && network->is_backbone_frozen()) {
     frozen_ = network;
-    stride_ = std::clamp<std::int64_t>(feature_batch / batch, 1, task_.batches().steps());
+    if (!is_sharded()) stride_ = std::clamp<std::int64_t>(feature_batch / batch, 1, task_.batches().steps());
   }
-  const std::int64_t rows = stride_ * batch;
+  const std::int64_t rows = stride_ * own_rows(batch);
   images_ = Tensor::empty({rows, task_.source.image_size()}, DType::u8, device);
   labels_ = Tensor::empty({rows}, DType::i32, device);
   if (!task_.mix.empty()) {
@@ -50,12 +55,18 @@ ModuleEngine::ModuleEngine(const TrainingTask& task) : task_(task) {
   }
   if (frozen_) {
     features_ = Tensor::empty({rows, frozen_->feature_count()}, DType::f32, device);
-    step_.features = Tensor::empty({batch, frozen_->feature_count()}, DType::f32, device);
-    step_.labels = Tensor::empty({batch}, DType::i32, device);
-    step_.mixed_labels = Tensor::empty({batch}, DType::i32, device);
+    const std::int64_t own = own_rows(batch);
+    step_.features = Tensor::empty({own, frozen_->feature_count()}, DType::f32, device);
+    step_.labels = Tensor::empty({own}, DType::i32, device);
+    step_.mixed_labels = Tensor::empty({own}, DType::i32, device);
   }
   loss_ = zeros({}, DType::f64, device);
   correct_ = zeros({}, DType::i64, device);
+  if (task_.group) {
+    check(!device.is_cuda(), "[train] expected the CPU with several ranks, got {}", device.to_string());
+    gather_ = gather_shards_of(*task_.group, task_.shards());
+    exchange_.emplace(*task_.group, task_.optimizer.parameters(), task_.shards(), task_.batches().part.own);
+  }
   if (!device.is_cuda()) return;
   stream_.emplace(device);
   if (task_.optimizer.fused()) return;
@@ -73,27 +84,42 @@ void ModuleEngine::add_steps(std::int64_t epoch, std::int64_t first, std::int64_
   }
   const MatmulPrecisionScope precision(task_.precision);
   task_.model.train();
-  copy_into(loss_, full({}, sums.loss, DType::f64, loss_.device()));
+  StepSums added;
+  // Losses of shards are order-free, others continue the sum.
+  copy_into(loss_, full({}, is_sharded() ? 0 : sums.loss, DType::f64, loss_.device()));
   clear(correct_);
   const BatchPlan& batches = task_.batches();
   for (const std::int64_t end = first + count; first < end;) {
     const std::int64_t next = std::min((first / stride_ + 1) * stride_, end);
+    load(epoch, first, (next - 1 - first) * batches.local_batch_size() + batches.local_rows(next - 1));
     const std::int64_t rows = (next - 1 - first) * batches.batch_size + batches.rows(next - 1);
-    load(epoch, first, rows);
     if (frozen_) run_captured(feature_runners_, rows, &ModuleEngine::compute_features);
     for (std::int64_t at = 0; first < next; ++first, at += batches.batch_size) {
       prepare(epoch, first, at);
       run_captured(step_runners_, batches.rows(first), &ModuleEngine::compute_step);
       if (!task_.optimizer.fused()) step_own_optimizer();
     }
-    sums.samples += rows;
+    added.samples += own_rows(rows);
   }
-  sums.loss = loss_.item<double>();
-  sums.correct += correct_.item<std::int64_t>();
+  added.loss = loss_.item<double>();
+  added.correct = correct_.item<std::int64_t>();
+  if (task_.group) added = sum_over_ranks(*task_.group, added);
+  if (!is_sharded()) sums.loss = 0;
+  sums += added;
+}
+
+std::int64_t ModuleEngine::own_rows(std::int64_t rows) const {
+  const BatchPart& part = task_.batches().part;
+  return rows_of_shards(rows, part.shards, part.own).count();
+}
+
+ShardPart ModuleEngine::shard_part(std::int64_t rows) const {
+  const BatchPart& part = task_.batches().part;
+  return {.shards = part.shards, .own = part.own, .rows = rows, .norm = task_.batch_norm, .gather = gather_};
 }
 
 void ModuleEngine::load(std::int64_t epoch, std::int64_t first, std::int64_t rows) {
-  const std::int64_t batch = task_.batches().batch_size;
+  const std::int64_t batch = task_.batches().local_batch_size();
   for (std::int64_t done = 0; done < rows;) {
     const SourceBlock block = task_.source.next_block(epoch, first * batch + done, rows - done);
     if (task_.mix.empty())
@@ -129,32 +155,37 @@ void ModuleEngine::copy_mixed_block(const SourceBlock& block, std::int64_t to, s
                                     std::int64_t first) {
   const StreamView stream = current_stream(task_.source.device());
   constexpr std::size_t label_bytes = sizeof(std::int32_t);
-  for (std::int64_t at = 0; at < block.count; ++first) {
-    const std::int64_t rows = task_.batches().rows(first);
+  const BatchPlan& batches = task_.batches();
+  const std::int64_t extra = batches.part.extra_rows();
+  for (std::int64_t at = extra; at < block.count; ++first) {
+    const std::int64_t rows = batches.own_rows(first).count();
+    const std::int64_t previous = extra > 0 ? -1 : rows - 1;  // of the first row
     const detail::MixBatch batch{.arguments = mix_of(epoch, first),
                                  .images = block.images,
                                  .image_count = block.image_count,
                                  .samples = block.samples + at,
-                                 .out = images_.data<std::uint8_t>() + (to + at) * task_.source.image_size(),
+                                 .out = images_.data<std::uint8_t>() + to * task_.source.image_size(),
                                  .count = rows,
                                  .height = static_cast<std::int32_t>(task_.input.height),
                                  .width = static_cast<std::int32_t>(task_.input.width),
-                                 .channels = static_cast<std::int32_t>(task_.input.channels)};
+                                 .channels = static_cast<std::int32_t>(task_.input.channels),
+                                 .previous_of_first = previous};
     const std::int32_t* const labels = block.labels + at;
-    std::int32_t* const mixed_labels = mixed_labels_.data<std::int32_t>() + to + at;
+    std::int32_t* const mixed_labels = mixed_labels_.data<std::int32_t>() + to;
     on_backend(stream.device, "train", [&]<Backend B>() {
       detail::mix_kernel<B>(batch, stream);
-      copy_bytes<B>(labels_.data<std::int32_t>() + to + at, labels,
-                    static_cast<std::size_t>(rows) * label_bytes, stream);
+      copy_bytes<B>(labels_.data<std::int32_t>() + to, labels, static_cast<std::size_t>(rows) * label_bytes,
+                    stream);
       copy_bytes<B>(mixed_labels + 1, labels, static_cast<std::size_t>(rows - 1) * label_bytes, stream);
-      copy_bytes<B>(mixed_labels, labels + rows - 1, label_bytes, stream);
+      copy_bytes<B>(mixed_labels, labels + previous, label_bytes, stream);
     });
-    at += rows;
+    to += rows;
+    at += rows + extra;
   }
 }
 
 void ModuleEngine::prepare(std::int64_t epoch, std::int64_t step, std::int64_t begin) {
-  const std::int64_t steps = task_.batches().steps(), rows = task_.batches().rows(step);
+  const std::int64_t steps = task_.batches().steps(), rows = task_.batches().own_rows(step).count();
   const auto select = [&](const Tensor& to, const Tensor& from) {
     copy_into(to.slice(0, 0, rows), from.slice(0, begin, begin + rows));
   };
@@ -193,34 +224,75 @@ Tensor ModuleEngine::network_images(std::int64_t rows) const {
 
 void ModuleEngine::compute_features(std::int64_t rows) {
   const NoGrad no_grad;
-  const GhostBatches separate(task_.batches().batch_size);
-  copy_into(features_.slice(0, 0, rows), frozen_->features(network_images(rows)));
+  const ShardScope scope(shard_part(rows));
+  std::optional<GhostBatches> separate;
+  if (!is_sharded()) separate.emplace(task_.batches().batch_size);
+  const std::int64_t own = own_rows(rows);
+  copy_into(features_.slice(0, 0, own), frozen_->features(network_images(own)));
 }
 
 void ModuleEngine::compute_step(std::int64_t rows) {
+  const std::int64_t own = own_rows(rows);
+  const ShardScope scope(shard_part(rows));
   const auto of_step = [&](const Tensor& selected, const Tensor& loaded) {
-    return (frozen_ ? selected : loaded).slice(0, 0, rows);
+    return (frozen_ ? selected : loaded).slice(0, 0, own);
   };
-  const Tensor labels = of_step(step_.labels, labels_);
-  const Tensor outputs =
-      frozen_ ? frozen_->head(step_.features.slice(0, 0, rows)) : task_.model.forward(network_images(rows));
-  Tensor loss = task_.compute_loss(outputs, labels);
-  if (!task_.mix.empty()) {
-    const Tensor other = task_.compute_loss(outputs, of_step(step_.mixed_labels, mixed_labels_));
-    loss = add(other, multiply(subtract(loss, other), label_weight_));
+  const StepRows step{
+      .outputs =
+          frozen_ ? frozen_->head(of_step(step_.features, {})) : task_.model.forward(network_images(own)),
+      .labels = of_step(step_.labels, labels_),
+      .mixed_labels = task_.mix.empty() ? Tensor() : of_step(step_.mixed_labels, mixed_labels_)};
+  const Tensor loss = loss_of(step);
+  backpropagate(loss);
+
+  const NoGrad no_grad;
+  const Tensor is_correct = equal(argmax(step.outputs.detach(), 1), cast(step.labels, DType::i64));
+  copy_into(correct_, add(correct_, sum(is_correct)));
+  copy_into(loss_, add(loss_, loss_sum(step, loss, rows)));
+}
+
+ModuleEngine::StepRows ModuleEngine::StepRows::slice(std::int64_t begin, std::int64_t end) const {
+  return {.outputs = outputs.detach().slice(0, begin, end),
+          .labels = labels.slice(0, begin, end),
+          .mixed_labels = mixed_labels.defined() ? mixed_labels.slice(0, begin, end) : Tensor()};
+}
+
+Tensor ModuleEngine::loss_of(const StepRows& step) const {
+  const Tensor loss = task_.compute_loss(step.outputs, step.labels);
+  if (!step.mixed_labels.defined()) return loss;
+  const Tensor other = task_.compute_loss(step.outputs, step.mixed_labels);
+  return add(other, multiply(subtract(loss, other), label_weight_));
+}
+
+// The sum of the losses of the rows. That of a shard must not depend on the rows beside it, so it is computed
+// again from the outputs.
+Tensor ModuleEngine::loss_sum(const StepRows& step, const Tensor& loss, std::int64_t rows) const {
+  const auto sum_of = [](const Tensor& mean, std::int64_t count) {
+    return multiply(cast(mean.detach(), DType::f64), static_cast<double>(count));
+  };
+  if (!is_sharded()) return sum_of(loss, rows);
+  const ShardPart part = shard_part(rows);
+  const detail::WithoutShards plain;
+  Tensor total = zeros({}, DType::f64, loss_.device());
+  for (const auto [begin, end] : detail::shard_ranges(part, step.labels.size(0), "train"))
+    if (begin < end) total = add(total, order_free(sum_of(loss_of(step.slice(begin, end)), end - begin)));
+  return total;
+}
+
+// Gradients, of all ranks, and the update.
+void ModuleEngine::backpropagate(const Tensor& loss) {
+  if (exchange_) {
+    backward(loss, [&](const Node& leaf) { exchange_->add(leaf); });
+    exchange_->finish();
+  } else {
+    backward(loss);
   }
-  backward(loss);
   if (FusedOptimizer* const fused = task_.optimizer.fused()) {
     fused->apply();
     fused->zero_grad();
   } else {
     keep_gradients();
   }
-
-  const NoGrad no_grad;
-  const Tensor is_correct = equal(argmax(outputs.detach(), 1), cast(labels, DType::i64));
-  copy_into(correct_, add(correct_, sum(is_correct)));
-  copy_into(loss_, add(loss_, multiply(cast(loss.detach(), DType::f64), static_cast<double>(rows))));
 }
 
 // Copies the gradients out of the memory of a captured graph, which only the graph may use, into buffers that

@@ -1,7 +1,8 @@
 // The engine for any model: each step runs Module::forward, the autograd tape and the optimizer. If
-// only the last layer of a network is trained, the features of several steps are computed at once. On CUDA
-// steps are captured as graphs, one per number of rows, and replayed; an optimizer that is not a fused one
-// runs after the graph.
+// only the last layer of a network is trained, the features of several steps are computed at once, unless
+// batches are cut into shards. Ranks sum their gradients while they are computed (gradient_exchange.h). On
+// CUDA steps are captured as graphs, one per number of rows, and replayed; an optimizer that is not a fused
+// one runs after the graph.
 #pragma once
 
 #include <map>
@@ -12,6 +13,7 @@
 #include "tandem/device/stream.h"
 #include "tandem/nn/backbone_model.h"
 #include "tandem/train/engines/engine.h"
+#include "tandem/train/engines/gradient_exchange.h"
 
 namespace tandem {
 
@@ -27,7 +29,11 @@ class ModuleEngine : public Engine {
  private:
   using GraphRunners = std::map<std::int64_t, GraphRunner>;  // by number of rows
 
-  // Copies the images and labels of `rows` positions, from step `first` on, into images_ and labels_.
+  bool is_sharded() const { return task_.shards() > 1; }
+  // The rows of this rank in a batch, or in several batches without shards, of `rows` rows.
+  std::int64_t own_rows(std::int64_t rows) const;
+  ShardPart shard_part(std::int64_t rows) const;
+  // Copies the images and labels of `rows` local positions, from step `first` on, into images_ and labels_.
   void load(std::int64_t epoch, std::int64_t first, std::int64_t rows);
   void copy_block(const SourceBlock& block, std::int64_t to);
   void copy_mixed_block(const SourceBlock& block, std::int64_t to, std::int64_t epoch, std::int64_t first);
@@ -36,10 +42,20 @@ class ModuleEngine : public Engine {
   void prepare(std::int64_t epoch, std::int64_t step, std::int64_t begin);
   // Runs `work`, on CUDA through a captured graph.
   void run_captured(GraphRunners& runners, std::int64_t rows, void (ModuleEngine::*work)(std::int64_t));
-  // Device work that is the same for all steps with the same number of rows.
+  // Device work that is the same for all steps with the same number of rows, which are those of the whole
+  // batch on all ranks.
   Tensor network_images(std::int64_t rows) const;
   void compute_features(std::int64_t rows);
   void compute_step(std::int64_t rows);
+  // The rows of one step.
+  struct StepRows {
+    Tensor outputs, labels, mixed_labels;
+
+    StepRows slice(std::int64_t begin, std::int64_t end) const;
+  };
+  Tensor loss_of(const StepRows& step) const;
+  Tensor loss_sum(const StepRows& step, const Tensor& loss, std::int64_t rows) const;
+  void backpropagate(const Tensor& loss);
   // For an optimizer that is not a fused one: the end of compute_step(), and the update after it.
   void keep_gradients();
   void step_own_optimizer();
@@ -61,6 +77,8 @@ class ModuleEngine : public Engine {
     bool used;
   };
   std::vector<KeptGradient> kept_gradients_;  // CUDA, for an optimizer that is not fused: one per parameter
+  GatherShards gather_;                       // of other ranks
+  std::optional<GradientExchange> exchange_;  // with other ranks
   std::optional<Stream> stream_;              // CUDA: all steps are ordered on it
   GraphRunners feature_runners_, step_runners_;
 };
