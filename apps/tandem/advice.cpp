@@ -24,6 +24,9 @@ constexpr Advice all_advice[] = {
     {"; it was used with the plugin ", "--with FILE loads it"},
     {"expected none, digits, photo, or operations", "--with FILE adds one of your own", true},
     {"--model: expected one of ", "--with FILE adds one of your own", true},
+    {" ranks, one per shard of a batch",
+     "--shards N makes N shards; on --resume the run is then the same to rounding"},
+    {" shards, one per image of a batch", "--shards sets their number, --batch-size that of the images"},
     {"and cannot be fetched", "--from PATH gives its files"},
 };
 

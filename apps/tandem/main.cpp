@@ -34,18 +34,20 @@ int report_error(std::string_view text, int status) {
   return status;
 }
 
-// Whether the word is a flag that only says where results are written, and how many words belong to it.
+// Whether the word is a flag that only says where results are written or who computes them, and how many
+// words belong to it.
 int output_words(int argc, char** argv, int i) {
   const std::string_view word = argv[i];
-  for (const std::string_view flag : {"--out", "-o", "--output-dir", "--resume", "--trace"}) {
+  for (const std::string_view flag :
+       {"--out", "-o", "--output-dir", "--resume", "--trace", "--ranks", "--rank-limit"}) {
     if (word.starts_with(std::string(flag) + "=")) return 1;
     if (word == flag) return i + 1 < argc && *argv[i + 1] != '-' ? 2 : 1;
   }
   return 0;
 }
 
-// The command line, quoted so that it can be pasted into a shell. Without the run folder, so that equal runs
-// into different folders give equal model files.
+// The command line, quoted so that it can be pasted into a shell. Without the run folder and the
+// ranks, so that equal runs give equal model files.
 std::string command_line(int argc, char** argv) {
   std::string line = "tandem";
   for (int i = 1; i < argc; ++i) {

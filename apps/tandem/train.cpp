@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,11 +15,15 @@
 #include "apps/tandem/flag_table.h"
 #include "apps/tandem/output.h"
 #include "apps/tandem/with_plugins.h"
+#include "tandem/core/host_memory.h"
 #include "tandem/core/write_file.h"
 #include "tandem/data/dataset_registry.h"
+#include "tandem/dist/connect_group.h"
 #include "tandem/files/fetch.h"
 #include "tandem/report/interval.h"
 #include "tandem/text/message.h"
+#include "tandem/text/utf8.h"
+#include "tandem/train/local_ranks.h"
 #include "tandem/train/photo_data.h"
 #include "tandem/train/pretrained.h"
 #include "tandem/train/progress.h"
@@ -33,6 +39,8 @@ struct Flags {
   std::string config, preset, out, resume, trace, json;
   bool resuming = false, accept_changed_data = false;
   double save_every = 60;
+  int ranks = 0;  // 0: not given
+  double rank_limit = GroupOptions().limit_s;
 };
 
 std::string flag_name(const std::string& key) {
@@ -84,11 +92,12 @@ std::string fetched_or_none(TrainOptions options, std::int64_t training_images) 
 
 // The defaults depend on the model, which may be set in any of these places; otherwise the data decides. They
 // also depend on the number of photographs and the initial weights.
-TrainOptions to_options(const Flags& flags, const std::string& command) {
+TrainOptions to_options(const Flags& flags, const std::string& command, int ranks) {
   const RunFolder folder{run_folder(flags)};
   TrainOptions base;
   base.model.clear();
   base.pretrained.clear();
+  base.shards = 0;
   TrainOptions given = set_options(flags, folder, base);
   const bool photographs = is_photo_data(given.data);
   const DatasetRow* const named = datasets().find(given.data);
@@ -109,6 +118,8 @@ TrainOptions to_options(const Flags& flags, const std::string& command) {
   data.pretrained = pretrained != "none";
   TrainOptions options = set_options(flags, folder, default_options(given.model, data));
   options.pretrained = pretrained;
+  if (given.shards == 0) options.shards = ranks;
+  options.accept_changed_shards = flags.given.contains("shards");
   options.run_folder = folder.path;
   options.resume = flags.resuming;
   options.accept_changed_data = flags.accept_changed_data;
@@ -155,27 +166,30 @@ void report_epoch(const Flags& flags, const EpochRecord& record, const std::stri
   if (!flags.json.empty() && !is_stdout(flags.json)) append_file("train", flags.json, epoch_json(record));
 }
 
-int run(const Flags& flags, const std::string& command) {
-  const TrainOptions options = to_options(flags, command);
-  if (!flags.json.empty() && !is_stdout(flags.json)) write_file("train", flags.json, "");
+int train_here(const Flags& flags, const std::string& command, Group& group) {
+  const TrainOptions options = to_options(flags, command, group.place().size);
+  const bool is_first = group.place().rank == 0;
+  if (is_first && !flags.json.empty() && !is_stdout(flags.json)) write_file("train", flags.json, "");
   SignalWatch signals;
   Progress progress;
   const TrainResult result =
-      train(options, {.on_message =
-                          [&](const std::string& line) {
-                            progress.clear();
-                            print_message("{}\n", line);
-                          },
-                      .on_progress = [&](const ProgressState& state) { progress.update(state); },
-                      .on_epoch =
-                          [&](const EpochRecord& record) {
-                            progress.clear();
-                            report_epoch(flags, record, options.model);
-                          },
-                      .stop_signal = [&] { return signals.stop_signal(); },
-                      .save_requested = [&] { return signals.consume_save_request(); }});
+      train(options, group,
+            {.on_message =
+                 [&](const std::string& line) {
+                   progress.clear();
+                   print_message("{}\n", line);
+                 },
+             .on_progress = [&](const ProgressState& state) { progress.update(state); },
+             .on_epoch =
+                 [&](const EpochRecord& record) {
+                   progress.clear();
+                   report_epoch(flags, record, options.model);
+                 },
+             .stop_signal = [&] { return signals.stop_signal(); },
+             .save_requested = [&] { return signals.consume_save_request(); }});
   progress.clear();
   const std::string folder = result.folder.string();
+  if (!is_first) return result.stopped_by != 0 ? 128 + result.stopped_by : 0;
   if (result.stopped_by != 0) {
     print_message("Stopped and saved. Continue with: tandem train --resume {}\n", folder);
     return 128 + result.stopped_by;
@@ -191,6 +205,47 @@ int run(const Flags& flags, const std::string& command) {
   print_message("Best model (epoch {1}): {0}/best.safetensors\nReport: {0}/report.html\n", folder,
                 result.best_epoch);
   return 0;
+}
+
+// Of this process, as they were given.
+std::vector<std::string> process_arguments() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::vector<std::string> words;
+  for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
+  return words;
+}
+
+// As one of several ranks. Errors reach rank 0, which prints them: the others are quiet.
+int train_as_rank(const Flags& flags, const std::string& command, const LaunchedRank& launched) {
+  const bool is_first = launched.place.rank == 0;
+  if (!is_first) hide_messages();
+  if (launched.launcher == Launcher::local) end_with_parent();
+  std::unique_ptr<Group> group;
+  try {
+    group = connect_group(launched, {.limit_s = flags.rank_limit});
+    share_host_memory(group->place().local_size);
+    return train_here(flags, command, *group);
+  } catch (const LostRank& error) {
+    if (is_first) print_message("tandem: error: {}\n", one_line(error.what()));
+    std::fflush(stdout);
+    std::_Exit(lost_rank_status);  // what waits for the lost rank is not waited for
+  } catch (const std::exception& error) {
+    if (group) group->fail(error.what());
+    if (is_first) throw;
+    return 1;
+  }
+}
+
+int run(const Flags& flags, const std::string& command) {
+  const LaunchedRank launched = detect_launch(process_environment());
+  if (launched.launcher != Launcher::none && launched.place.size > 1) {
+    check(flags.ranks == 0 || launched.launcher == Launcher::local,
+          "[train] expected no --ranks, which starts ranks on this machine: {} has started {} ranks",
+          name_of(launched.launcher), launched.place.size);
+    return train_as_rank(flags, command, launched);
+  }
+  if (flags.ranks > 1) return run_local_ranks({.ranks = flags.ranks, .arguments = process_arguments()});
+  return train_here(flags, command, *solo_group());
 }
 
 // Other names of a field's flag, as people know them from torchvision and timm.
@@ -309,6 +364,19 @@ void add_train_command(CLI::App& app, Action& action, const std::string& command
       ->add_flag("--accept-changed-data", flags->accept_changed_data,
                  "Resume even if classes or photographs changed")
       ->group(rare_group);
+  command->add_option("--ranks", flags->ranks, "Processes on this machine that share every batch")
+      ->type_name("N")
+      ->default_str("1")
+      ->check(whole_number_check(1, LocalSegment::max_ranks));
+  command
+      ->add_option("--rank-limit", flags->rank_limit, "Seconds without an answer after which a rank is lost")
+      ->type_name("S")
+      ->capture_default_str()
+      ->group(rare_group)
+      ->check(usage_check([](const std::string& text) {
+        const auto seconds = parse_number<double>(text);
+        check(seconds && *seconds > 0 && *seconds <= 1e6, "expected seconds above 0, got '{}'", text);
+      }));
   add_json_flag(*command, flags->json, "One line of JSON per epoch instead of text");
   command->add_option("--trace", flags->trace, "Write a timeline for chrome://tracing or Perfetto")
       ->type_name("FILE")

@@ -1,0 +1,241 @@
+// `tandem train --ranks N` as processes: the same bits as one process, and what happens when a rank is
+// killed, stopped, told to end, or fails.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <random>
+#include <thread>
+
+#include "tests/apps/program.h"
+#include "tests/train/log_lines.h"
+#include "tests/train/small_run.h"
+
+namespace tandem {
+namespace {
+
+// A program that runs while the test does something else.
+class RunningProgram {
+ public:
+  RunningProgram(const std::vector<std::string>& words, const std::filesystem::path& folder) {
+    std::vector<char*> arguments{const_cast<char*>("tandem")};
+    for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+    arguments.push_back(nullptr);
+    const int out = open((streams_ / "out").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    const int err = open((streams_ / "err").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    pid_ = fork();
+    if (pid_ == 0) {
+      if (chdir(folder.c_str()) == 0 && dup2(out, 1) >= 0 && dup2(err, 2) >= 0)
+        execv(TANDEM_PROGRAM, arguments.data());
+      _exit(99);
+    }
+    close(out);
+    close(err);
+  }
+  ~RunningProgram() {
+    if (pid_ > 0) {
+      kill(pid_, SIGKILL);
+      waitpid(pid_, nullptr, 0);
+    }
+  }
+
+  pid_t pid() const { return pid_; }
+  std::string err() const { return text_of(streams_ / "err"); }
+  std::string out() const { return text_of(streams_ / "out"); }
+
+  // The processes it has started, in that order.
+  std::vector<pid_t> children() const {
+    std::ifstream file("/proc/" + std::to_string(pid_) + "/task/" + std::to_string(pid_) + "/children");
+    std::vector<pid_t> all;
+    for (pid_t child = 0; file >> child;) all.push_back(child);
+    return all;
+  }
+
+  // Waits until `file` is there or the program has ended.
+  void wait_for(const std::filesystem::path& file) {
+    while (!std::filesystem::exists(file) && !has_ended())
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    ASSERT_TRUE(std::filesystem::exists(file)) << err();
+  }
+
+  // Waits until `file` is replaced.
+  void wait_for_new(const std::filesystem::path& file) {
+    const auto written = [&] {
+      std::error_code missing;
+      return std::filesystem::last_write_time(file, missing);
+    };
+    const auto before = written();
+    while (written() == before && !has_ended()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    ASSERT_NE(written(), before) << err();
+  }
+
+  int wait() {
+    int status = 0;
+    if (pid_ > 0 && waitpid(pid_, &status, 0) == pid_) status_ = status;
+    pid_ = -1;
+    return WIFEXITED(status_) ? WEXITSTATUS(status_) : -WTERMSIG(status_);
+  }
+
+ private:
+  bool has_ended() {
+    int status = 0;
+    if (pid_ > 0 && waitpid(pid_, &status, WNOHANG) == pid_) {
+      status_ = status;
+      pid_ = -1;
+    }
+    return pid_ < 0;
+  }
+
+  TempFolder streams_;
+  pid_t pid_ = -1;
+  int status_ = 0;
+};
+
+bool is_gone(pid_t pid) {
+  return kill(pid, 0) != 0;
+}
+
+class RankCommand : public testing::Test {
+ protected:
+  RankCommand() { write_small_digits(folder_ / "data"); }
+
+  std::vector<std::string> words(const std::string& out, int ranks, std::vector<std::string> more = {},
+                                 const std::string& epochs = "3") {
+    std::vector<std::string> all{
+        "train",     "data", "--layers", "784,24,10", "--batch-size", "21",
+        "--shards",  "4",    "--epochs", epochs,      "--device",     "cpu",
+        "--workers", "0",    "--out",    out,         "--ranks",      std::to_string(ranks)};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+  // Trains until a signal comes, and saves all the time.
+  std::vector<std::string> endless(const std::string& out, int ranks, std::vector<std::string> more = {}) {
+    more.insert(more.end(), {"--save-every", "0"});
+    return words(out, ranks, more, "1000000");
+  }
+  std::filesystem::path run(const std::string& name) const { return folder_ / name; }
+
+  TempFolder folder_;
+};
+
+TEST_F(RankCommand, Ranks_GiveTheModelOfOneProcess) {
+  ASSERT_EQ(run_program(words("alone", 1), folder_.path()).status, 0);
+  for (const int ranks : {2, 3, 4}) {
+    const std::string name = std::to_string(ranks);
+    const ProgramResult result = run_program(words(name, ranks), folder_.path());
+    ASSERT_EQ(result.status, 0) << result.err;
+    EXPECT_NE(result.err.find("4 shards on " + name + " ranks"), std::string::npos) << result.err;
+    EXPECT_EQ(std::ranges::count(result.out, '\n'), 6) << result.out;  // three epochs and the summary, once
+    EXPECT_EQ(read_bytes(RunFolder{run(name)}.best()), read_bytes(RunFolder{run("alone")}.best()));
+    expect_same_weights(run("alone"), run(name));
+  }
+}
+
+TEST_F(RankCommand, MoreRanksThanShards_IsRefused) {
+  const ProgramResult result = run_program(words("many", 5), folder_.path());
+  EXPECT_EQ(result.status, 1);
+  EXPECT_NE(result.err.find("expected at most 4 ranks"), std::string::npos) << result.err;
+  EXPECT_EQ(result.err.find("error:"), result.err.rfind("error:")) << result.err;
+  EXPECT_FALSE(std::filesystem::exists(run("many")));
+}
+
+TEST_F(RankCommand, WrongNumbers_AreUsageErrors) {
+  for (const std::vector<std::string>& more :
+       {std::vector<std::string>{"--ranks", "0"}, {"--shards", "0"}, {"--rank-limit", "0"}}) {
+    std::vector<std::string> all{"train", "data"};
+    all.insert(all.end(), more.begin(), more.end());
+    EXPECT_EQ(run_program(all, folder_.path()).status, 2) << more[0];
+  }
+}
+
+TEST_F(RankCommand, RanksInsideSrun_AreRefused) {
+  setenv("SLURM_STEP_NUM_TASKS", "4", 1);
+  setenv("SLURM_PROCID", "0", 1);
+  const ProgramResult result = run_program(words("inside", 2), folder_.path());
+  unsetenv("SLURM_STEP_NUM_TASKS");
+  unsetenv("SLURM_PROCID");
+  EXPECT_EQ(result.status, 1);
+  EXPECT_NE(result.err.find("srun has started 4 ranks"), std::string::npos) << result.err;
+}
+
+// Every process is gone, and the rank is named once; the run goes on from its checkpoint on other ranks.
+TEST_F(RankCommand, KilledRank_IsNamedAndTheRunGoesOn) {
+  for (const std::size_t victim : {0u, 2u}) {
+    const std::string name = "killed" + std::to_string(victim);
+    RunningProgram program(endless(name, 3), folder_.path());
+    program.wait_for(RunFolder{run(name)}.checkpoint());
+    const std::vector<pid_t> ranks = program.children();
+    ASSERT_EQ(ranks.size(), 3u);
+    kill(ranks[victim], SIGKILL);
+    EXPECT_EQ(program.wait(), 75);
+    for (const pid_t rank : ranks) EXPECT_TRUE(is_gone(rank));
+    const std::string err = program.err(), named = "rank " + std::to_string(victim);
+    EXPECT_NE(err.find("error: " + named), std::string::npos) << err;
+    EXPECT_EQ(err.find("error:"), err.rfind("error:")) << err;
+    const auto resumed = endless(name, 2, {"--resume"});
+    RunningProgram again(resumed, folder_.path());
+    again.wait_for_new(RunFolder{run(name)}.checkpoint());
+    kill(again.pid(), SIGTERM);
+    EXPECT_EQ(again.wait(), 128 + SIGTERM) << again.err();
+    EXPECT_NE(again.err().find("Resuming"), std::string::npos) << again.err();
+  }
+}
+
+// Kills at random moments, each followed by a restart on another number of ranks, end with the run of one
+// undisturbed process.
+TEST_F(RankCommand, Chaos_EndsWithTheUndisturbedRun) {
+  std::mt19937 random(20261116);
+  const auto below = [&](std::size_t end) {
+    return std::uniform_int_distribution<std::size_t>(0, end - 1)(random);
+  };
+  const std::filesystem::path checkpoint = RunFolder{run("chaos")}.checkpoint();
+  int ranks = 3;
+  for (int kills = 0; kills < 6; ++kills) {
+    RunningProgram program(endless("chaos", ranks, {"--resume", "auto"}), folder_.path());
+    for (std::size_t saves = 1 + below(3); saves > 0; --saves) program.wait_for_new(checkpoint);
+    const std::vector<pid_t> children = program.children();
+    ASSERT_EQ(children.size(), ranks == 1 ? 0u : static_cast<std::size_t>(ranks)) << program.err();
+    kill(children.empty() ? program.pid() : children[below(children.size())], SIGKILL);
+    EXPECT_EQ(program.wait(), children.empty() ? -SIGKILL : 75) << program.err();
+    for (const pid_t rank : children) EXPECT_TRUE(is_gone(rank));
+    ranks = 1 + (ranks + static_cast<int>(below(3))) % 4;  // another one
+  }
+  const std::string log = text_of(RunFolder{run("chaos")}.log());
+  const std::string epochs = std::to_string(std::ranges::count(log, '\n') + 2);
+  const ProgramResult last = run_program(words("chaos", 4, {"--resume", "auto"}, epochs), folder_.path());
+  ASSERT_EQ(last.status, 0) << last.err;
+  ASSERT_EQ(run_program(words("calm", 1, {}, epochs), folder_.path()).status, 0);
+  expect_same_weights(run("calm"), run("chaos"));
+  EXPECT_EQ(log_without_times(RunFolder{run("calm")}.log()),
+            log_without_times(RunFolder{run("chaos")}.log()));
+}
+
+TEST_F(RankCommand, StoppedRank_IsNamedAfterTheLimit) {
+  RunningProgram program(endless("stopped", 3, {"--rank-limit", "2"}), folder_.path());
+  program.wait_for(RunFolder{run("stopped")}.checkpoint());
+  const std::vector<pid_t> ranks = program.children();
+  ASSERT_EQ(ranks.size(), 3u);
+  kill(ranks[1], SIGSTOP);
+  EXPECT_EQ(program.wait(), 75);
+  for (const pid_t rank : ranks) EXPECT_TRUE(is_gone(rank));
+  EXPECT_NE(program.err().find("error: rank 1"), std::string::npos) << program.err();
+}
+
+TEST_F(RankCommand, TermToOneRank_StopsAllAfterTheSameStep) {
+  for (const int target : {-1, 0, 2}) {
+    const std::string name = "term" + std::to_string(target + 1);
+    RunningProgram program(endless(name, 3), folder_.path());
+    program.wait_for(RunFolder{run(name)}.checkpoint());
+    const std::vector<pid_t> ranks = program.children();
+    ASSERT_EQ(ranks.size(), 3u);
+    kill(target < 0 ? program.pid() : ranks[static_cast<std::size_t>(target)], SIGTERM);
+    EXPECT_EQ(program.wait(), 128 + SIGTERM);
+    for (const pid_t rank : ranks) EXPECT_TRUE(is_gone(rank));
+    EXPECT_NE(program.err().find("Stopped and saved"), std::string::npos) << program.err();
+  }
+}
+
+}  // namespace
+}  // namespace tandem
