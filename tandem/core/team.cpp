@@ -5,17 +5,10 @@
 #include <thread>
 
 #include "tandem/core/error.h"
+#include "tandem/core/pause_cpu.h"
 
 namespace tandem {
 namespace {
-
-void pause_cpu() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
 
 // As in parallel.cpp: ThreadSanitizer does not know libgomp's barriers, so two atomics repeat their ordering.
 struct Job {

@@ -9,6 +9,7 @@
 #include "tandem/core/check.h"
 #include "tandem/core/clock.h"
 #include "tandem/core/parallel.h"
+#include "tandem/core/pause_cpu.h"
 #include "tandem/dist/group.h"
 #include "tandem/process/wide_affinity.h"
 
@@ -25,14 +26,6 @@ constexpr std::int64_t short_spin_ns = 2'000, long_spin_ns = 20'000;
 constexpr std::int64_t poll_spin_ns = 2 * millisecond, linger_ns = 50'000;
 // How long a failing or leaving rank tries to tell the others.
 constexpr std::int64_t notice_ns = 300 * millisecond;
-
-void pause_cpu() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
 
 // Between two polls of a transport without a signal.
 void spin_briefly() {
