@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "tandem/core/check.h"
 #include "tandem/device/device.h"
@@ -34,6 +35,11 @@ void add_predict_command(CLI::App& app, Action& action);
 void add_split_command(CLI::App& app, Action& action);
 // `command_line` is what the user typed; it is stored with the run and in reports.
 void add_study_command(CLI::App& app, Action& action, const std::string& command_line);
+// `training` are the words that cut_training() has taken from the command line.
+void add_submit_command(CLI::App& app, Action& action, const std::vector<std::string>& training);
+// Of `tandem submit`: takes the words of the training out of the command line, which has other flags of the
+// same names. They begin with "train", after "--" if there is one.
+std::vector<std::string> cut_training(std::vector<std::string>& words);
 void add_train_command(CLI::App& app, Action& action, const std::string& command_line);
 void add_verify_determinism_command(CLI::App& app, Action& action);
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "tandem/text/shell_words.h"
+
 namespace tandem {
 namespace {
 
@@ -38,13 +40,6 @@ FlagValues positional_values(const CommandRow& command) {
 std::string bash_reply(const FlagValues& values) {
   std::string words = fmt::format("{}", fmt::join(values.names, " "));
   return fmt::format("COMPREPLY=($(compgen {}-W \"{}\" -- \"$word\"))", values.files ? "-f " : "", words);
-}
-
-// Single quotes for a shell; also the text of zsh and fish, where ' ends it.
-std::string shell_quoted(std::string_view text) {
-  std::string result = "'";
-  for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return result + "'";
 }
 
 // In zsh's specifications brackets and colons have a meaning.

@@ -71,12 +71,17 @@ std::vector<CommandRow> command_rows(const CLI::App& app) {
 
 std::string synopsis(const CommandRow& row) {
   std::string text = row.name.empty() ? "tandem COMMAND" : "tandem " + row.name;
+  std::string tail;  // words of another command
   for (const FlagRow& flag : row.flags) {
     if (!flag.positional) continue;
+    if (flag.value.starts_with("-- ")) {
+      tail = " " + flag.value;
+      continue;
+    }
     const std::string name = flag.name + (flag.repeated ? "..." : "");
     text += flag.required ? " " + name : fmt::format(" [{}]", name);
   }
-  return text + " [FLAGS]";
+  return text + " [FLAGS]" + tail;
 }
 
 FlagValues flag_values(const CommandRow& command, const FlagRow& flag) {

@@ -23,6 +23,7 @@
 #include "tandem/data/loader/worker.h"
 #include "tandem/study/plugin/plugin_host.h"
 #include "tandem/text/message.h"
+#include "tandem/text/shell_words.h"
 #include "tandem/text/utf8.h"
 
 namespace {
@@ -39,7 +40,7 @@ int report_error(std::string_view text, int status) {
 int output_words(int argc, char** argv, int i) {
   const std::string_view word = argv[i];
   for (const std::string_view flag :
-       {"--out", "-o", "--output-dir", "--resume", "--trace", "--ranks", "--rank-limit"}) {
+       {"--out", "-o", "--output-dir", "--resume", "--trace", "--ranks", "--rank-limit", "--until"}) {
     if (word.starts_with(std::string(flag) + "=")) return 1;
     if (word == flag) return i + 1 < argc && *argv[i + 1] != '-' ? 2 : 1;
   }
@@ -49,27 +50,13 @@ int output_words(int argc, char** argv, int i) {
 // The command line, quoted so that it can be pasted into a shell. Without the run folder and the
 // ranks, so that equal runs give equal model files.
 std::string command_line(int argc, char** argv) {
-  std::string line = "tandem";
+  std::vector<std::string> words{"tandem"};
   for (int i = 1; i < argc; ++i) {
-    if (const int skipped = output_words(argc, argv, i); skipped > 0) {
-      i += skipped - 1;
-      continue;
-    }
-    const std::string word = argv[i];
-    const bool unquoted =
-        !word.empty() && word.find_first_not_of(
-                             "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                             "-_=,.:/+@%") == std::string::npos;
-    line += " ";
-    if (unquoted) {
-      line += word;
-      continue;
-    }
-    line += "'";
-    for (const char c : word) line += c == '\'' ? "'\\''" : std::string(1, c);
-    line += "'";
+    const int skipped = output_words(argc, argv, i);
+    if (skipped == 0) words.emplace_back(argv[i]);
+    i += std::max(0, skipped - 1);
   }
-  return line;
+  return tandem::shell_words(words);
 }
 
 }  // namespace
@@ -86,6 +73,8 @@ int main(int argc, char** argv) {
       "Example: tandem train mnist --epochs 15");
   tandem::set_help(app);
   tandem::Action action;
+  std::vector<std::string> words = tandem::with_json_targets({argv + std::min(argc, 1), argv + argc});
+  const std::vector<std::string> training = tandem::cut_training(words);
   tandem::add_augment_command(app, action);
   tandem::add_compare_command(app, action, command_line(argc, argv));
   tandem::add_devices_command(app, action);
@@ -99,11 +88,11 @@ int main(int argc, char** argv) {
   tandem::add_predict_command(app, action);
   tandem::add_split_command(app, action);
   tandem::add_study_command(app, action, command_line(argc, argv));
+  tandem::add_submit_command(app, action, training);
   tandem::add_train_command(app, action, command_line(argc, argv));
   tandem::add_verify_determinism_command(app, action);
   tandem::add_generate_command(app, action);
   tandem::add_common_flags(app);
-  std::vector<std::string> words = tandem::with_json_targets({argv + std::min(argc, 1), argv + argc});
   if (!words.empty() && words[0] == "help") {  // `tandem help train` is `tandem train --help`
     words.erase(words.begin());
     words.emplace_back("--help");

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -29,6 +30,7 @@
 #include "tandem/train/progress.h"
 #include "tandem/train/run_folder.h"
 #include "tandem/train/signals.h"
+#include "tandem/train/stop_time.h"
 #include "tandem/train/trainer.h"
 
 namespace tandem {
@@ -41,6 +43,7 @@ struct Flags {
   double save_every = 60;
   int ranks = 0;  // 0: not given
   double rank_limit = GroupOptions().limit_s;
+  std::string until;
 };
 
 std::string flag_name(const std::string& key) {
@@ -166,11 +169,36 @@ void report_epoch(const Flags& flags, const EpochRecord& record, const std::stri
   if (!flags.json.empty() && !is_stdout(flags.json)) append_file("train", flags.json, epoch_json(record));
 }
 
+// A local rank may start a moment after the time; it was checked when the ranks were started.
+void check_until(const std::string& text) {
+  const SystemTime now = std::chrono::system_clock::now();
+  if (detect_launch(process_environment()).launcher == Launcher::local)
+    parse_stop_time(text, now);
+  else
+    check_stop_time(text, now);
+}
+
+// When rank 0 asks all to save and stop, as a SIGTERM does.
+std::optional<SystemTime> stop_time(const Flags& flags) {
+  const SystemTime now = std::chrono::system_clock::now();
+  const std::optional<SystemTime> until =
+      flags.until.empty() ? job_stop_time(process_environment(), now) : parse_stop_time(flags.until, now);
+  if (until) print_message("Until {}: saves and stops then\n", format_time(*until));
+  return until;
+}
+
 int train_here(const Flags& flags, const std::string& command, Group& group) {
   const TrainOptions options = to_options(flags, command, group.place().size);
   const bool is_first = group.place().rank == 0;
   if (is_first && !flags.json.empty() && !is_stdout(flags.json)) write_file("train", flags.json, "");
+  const std::optional<SystemTime> until = is_first ? stop_time(flags) : std::nullopt;
+  bool is_late = false;
   SignalWatch signals;
+  const auto stop_signal = [&] {
+    if (signals.stop_requested()) return signals.stop_signal();
+    is_late = is_late || (until && std::chrono::system_clock::now() >= *until);
+    return is_late ? SIGTERM : 0;
+  };
   Progress progress;
   const TrainResult result =
       train(options, group,
@@ -185,13 +213,14 @@ int train_here(const Flags& flags, const std::string& command, Group& group) {
                    progress.clear();
                    report_epoch(flags, record, options.model);
                  },
-             .stop_signal = [&] { return signals.stop_signal(); },
+             .stop_signal = stop_signal,
              .save_requested = [&] { return signals.consume_save_request(); }});
   progress.clear();
   const std::string folder = result.folder.string();
   if (!is_first) return result.stopped_by != 0 ? 128 + result.stopped_by : 0;
   if (result.stopped_by != 0) {
-    print_message("Stopped and saved. Continue with: tandem train --resume {}\n", folder);
+    print_message("{} and saved. Continue with: tandem train --resume {}\n",
+                  is_late ? "Time is up: stopped" : "Stopped", folder);
     return 128 + result.stopped_by;
   }
   const std::string summary =
@@ -377,6 +406,12 @@ void add_train_command(CLI::App& app, Action& action, const std::string& command
         const auto seconds = parse_number<double>(text);
         check(seconds && *seconds > 0 && *seconds <= 1e6, "expected seconds above 0, got '{}'", text);
       }));
+  command
+      ->add_option("--until", flags->until, "Save and stop at 18:30, 2026-11-17T18:30 or after +90 minutes")
+      ->type_name("TIME")
+      ->default_str("before a SLURM job ends")
+      ->group(rare_group)
+      ->check(usage_check(check_until));
   add_json_flag(*command, flags->json, "One line of JSON per epoch instead of text");
   command->add_option("--trace", flags->trace, "Write a timeline for chrome://tracing or Perfetto")
       ->type_name("FILE")

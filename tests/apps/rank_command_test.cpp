@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
 #include <fstream>
 #include <random>
 #include <thread>
@@ -235,6 +236,37 @@ TEST_F(RankCommand, TermToOneRank_StopsAllAfterTheSameStep) {
     for (const pid_t rank : ranks) EXPECT_TRUE(is_gone(rank));
     EXPECT_NE(program.err().find("Stopped and saved"), std::string::npos) << program.err();
   }
+}
+
+// As after SIGTERM, and the run goes on later.
+TEST_F(RankCommand, Until_SavesAndStopsAllRanks) {
+  for (const int ranks : {1, 2}) {
+    const std::time_t end = std::time(nullptr) + 3;
+    char text[32] = {};
+    std::strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", std::gmtime(&end));
+    const std::string name = "until" + std::to_string(ranks);
+    const ProgramResult result = run_program(endless(name, ranks, {"--until", text}), folder_.path());
+    EXPECT_EQ(result.status, 128 + SIGTERM) << result.err;
+    EXPECT_NE(result.err.find("Time is up: stopped and saved."), std::string::npos) << result.err;
+    EXPECT_TRUE(std::filesystem::exists(RunFolder{run(name)}.checkpoint()));
+  }
+}
+
+TEST_F(RankCommand, UntilInThePast_IsAUsageError) {
+  for (const char* text : {"1999-12-31T23:59", "+0", "noon"}) {
+    const ProgramResult result = run_program(endless("past", 2, {"--until", text}), folder_.path());
+    EXPECT_EQ(result.status, 2) << result.err;
+    EXPECT_EQ(std::ranges::count(result.err, '\n'), 1) << result.err;
+  }
+}
+
+// SLURM says when the job ends: a tenth of the time that is left before it.
+TEST_F(RankCommand, EndOfTheSlurmJob_StopsTheRun) {
+  setenv("SLURM_JOB_END_TIME", std::to_string(std::time(nullptr) + 4).c_str(), 1);
+  const ProgramResult result = run_program(endless("job", 1), folder_.path());
+  unsetenv("SLURM_JOB_END_TIME");
+  EXPECT_EQ(result.status, 128 + SIGTERM) << result.err;
+  EXPECT_NE(result.err.find("Time is up: stopped and saved."), std::string::npos) << result.err;
 }
 
 }  // namespace
