@@ -265,8 +265,10 @@ std::string determinism_text(const std::vector<DeterminismRow>& rows, std::int64
                      colorize(sentence, differing == 0 ? Tone::good : Tone::bad, style));
 }
 
-std::string determinism_json(const std::vector<DeterminismRow>& rows, std::int64_t steps) {
-  nlohmann::ordered_json json{{"deterministic", is_deterministic(rows)}, {"batches_per_epoch", steps}};
+std::string determinism_json(const std::vector<DeterminismRow>& rows, std::int64_t steps,
+                             const std::vector<RankRow>& ranks) {
+  nlohmann::ordered_json json{{"deterministic", is_deterministic(rows) && is_deterministic(ranks)},
+                              {"batches_per_epoch", steps}};
   json["rows"] = nlohmann::ordered_json::array();
   for (const DeterminismRow& row : rows) {
     nlohmann::ordered_json one{{"label", row.label}};
@@ -282,6 +284,9 @@ std::string determinism_json(const std::vector<DeterminismRow>& rows, std::int64
     }
     json["rows"].push_back(std::move(one));
   }
+  for (const RankRow& row : ranks)
+    json["ranks"].push_back(
+        {{"ranks", row.ranks}, {"seconds", row.seconds}, {"hash", row.hash}, {"same", row.same}});
   return json.dump(2) + "\n";
 }
 

@@ -12,6 +12,7 @@
 #include "tandem/augment/transform.h"
 #include "tandem/data/batches.h"
 #include "tandem/data/dataset.h"
+#include "tandem/study/rank_determinism.h"
 #include "tandem/text/table.h"
 
 namespace tandem {
@@ -46,7 +47,9 @@ bool is_deterministic(const std::vector<DeterminismRow>& rows);
 // A table and a summary sentence; `steps` is the number of batches per epoch.
 std::string determinism_text(const std::vector<DeterminismRow>& rows, std::int64_t steps,
                              const TextStyle& style = {});
-// {"deterministic", "batches_per_epoch", "rows": [{"label", "batches", "images_per_s", "hash", "same", …}]}
-std::string determinism_json(const std::vector<DeterminismRow>& rows, std::int64_t steps);
+// {"deterministic", "batches_per_epoch", "rows": [{"label", "batches", "images_per_s", "hash", "same", …}]},
+// and, where ranks were compared, "ranks": [{"ranks", "seconds", "hash", "same"}].
+std::string determinism_json(const std::vector<DeterminismRow>& rows, std::int64_t steps,
+                             const std::vector<RankRow>& ranks = {});
 
 }  // namespace tandem

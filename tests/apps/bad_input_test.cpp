@@ -145,6 +145,12 @@ TEST_F(BadInput, VerifyDeterminism) {
   expect_usage(command, {}, "DATA is required");
   expect_usage(command, {"digits", "--workers", "0"},
                "--workers: expected a whole number from 1 to 1024, got '0'");
+  expect_usage(command, {"digits", "--ranks", "2,0"},
+               "--ranks: expected a whole number from 1 to 256, got '0'");
+  expect_failure(1, {command, "digits", "--limit", "200", "--batch-size", "4", "--ranks", "5"},
+                 "[verify-determinism] expected at most 4 ranks, one per image of a batch, got 5");
+  expect_failure(1, {command, "digits", "--limit", "200", "--ranks", "1,4", "--shards", "2"},
+                 "[verify-determinism] expected at most 2 ranks, one per shard, got 4");
   expect_usage(command, {"digits", "--augment", "noise 0 nan"},
                "--augment: noise: expected a fraction of full scale from 0 to 1, got 0 to nan");
   expect_failure(1, {command, "nowhere"},

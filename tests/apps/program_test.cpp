@@ -74,6 +74,17 @@ TEST(Program, VerifyDeterminism_OnDigits) {
   EXPECT_FALSE(contains(result.out, "DIFFERENT")) << result.out;
 }
 
+TEST(Program, VerifyDeterminism_OnRanks) {
+  const ProgramResult result =
+      run_program({"verify-determinism", "digits", "--limit", "200", "--workers", "1", "--batch-size", "8",
+                   "--ranks", "1,2,3", "--augment", "rotate -10 10"});
+  EXPECT_EQ(result.status, 0) << result.out << result.err;
+  for (const char* row : {"one process ", "2 ranks ", "3 ranks "})
+    EXPECT_TRUE(contains(result.out, row)) << result.out;
+  EXPECT_TRUE(contains(result.out, "The model is the same on every number of ranks")) << result.out;
+  EXPECT_FALSE(contains(result.out, "DIFFERENT")) << result.out;
+}
+
 TEST(Program, VerifyDeterminism_OnPhotographs) {
   const ProgramResult result =
       run_program({"verify-determinism", "plates", "--limit", "6", "--batch-size", "4", "--workers", "2"});
