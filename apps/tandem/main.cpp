@@ -21,6 +21,7 @@
 #include "tandem/core/check.h"
 #include "tandem/core/simd.h"
 #include "tandem/data/loader/worker.h"
+#include "tandem/study/cluster_rank.h"
 #include "tandem/study/plugin/plugin_host.h"
 #include "tandem/text/message.h"
 #include "tandem/text/shell_words.h"
@@ -39,8 +40,9 @@ int report_error(std::string_view text, int status) {
 // words belong to it.
 int output_words(int argc, char** argv, int i) {
   const std::string_view word = argv[i];
-  for (const std::string_view flag :
-       {"--out", "-o", "--output-dir", "--resume", "--trace", "--ranks", "--rank-limit", "--until"}) {
+  std::vector<std::string_view> flags{"--out", "-o", "--output-dir", "--resume", "--trace"};
+  if (std::string_view(argv[1]) == "train") flags.insert(flags.end(), {"--ranks", "--rank-limit", "--until"});
+  for (const std::string_view flag : flags) {
     if (word.starts_with(std::string(flag) + "=")) return 1;
     if (word == flag) return i + 1 < argc && *argv[i + 1] != '-' ? 2 : 1;
   }
@@ -65,6 +67,8 @@ int main(int argc, char** argv) {
   tandem::open_closed_streams();
   if (const auto status = tandem::run_plugin_if_asked(argc, argv)) return *status;
   if (argc > 1 && std::string_view(argv[1]) == "worker") return tandem::run_worker({argv + 1, argv + argc});
+  if (argc > 1 && std::string_view(argv[1]) == "cluster-rank")
+    return tandem::run_cluster_rank({argv + 1, argv + argc});
   CLI::App app("Tandem: trains image classifiers on the CPU, on GPUs and on clusters.", "tandem");
   app.set_version_flag("--version", tandem::version_text());
   app.require_subcommand(1);

@@ -18,10 +18,12 @@
 #include "tandem/core/check.h"
 #include "tandem/core/clock.h"
 #include "tandem/data/loader/worker_kind.h"
+#include "tandem/dist/local_segment.h"
 #include "tandem/report/html.h"
 #include "tandem/report/json.h"
 #include "tandem/report/provenance.h"
 #include "tandem/report/study_text.h"
+#include "tandem/study/cluster_case.h"
 #include "tandem/study/kernel_sweep.h"
 #include "tandem/study/plugin/peers.h"
 #include "tandem/study/plugin/plugin_file.h"
@@ -38,7 +40,8 @@ namespace {
 struct Flags {
   std::string name, json, html, data, device = "auto", pretrained = "auto", augment, layers;
   std::vector<std::string> cases, versions, kernels, plugins, peers;
-  std::vector<int> threads, workers;
+  std::vector<int> threads, workers, ranks;
+  std::vector<std::string> simulate;
   std::uint64_t seed = 1;
   std::int64_t epochs = 0, seeds = 0, limit = 0;
   double time_limit_s = 300;
@@ -53,7 +56,8 @@ PluginFile prepare(const std::string& source, const StudyOptions& options) {
     return std::ranges::any_of(all_versions, [&](Version version) { return name_of(version) == name; }) ||
            std::ranges::any_of(options.plugins, [&](const PluginFile& other) { return other.name == name; });
   };
-  if (is_taken(plugin.name)) plugin.name = plugin.source.filename().string();  // kernels.cu beside kernels.cpp
+  if (is_taken(plugin.name))
+    plugin.name = plugin.source.filename().string();  // kernels.cu beside kernels.cpp
   const std::string name = plugin.name;
   for (int i = 2; is_taken(plugin.name); ++i) plugin.name = fmt::format("{}-{}", name, i);
   return plugin;
@@ -71,6 +75,7 @@ StudyOptions to_options(const Flags& flags) {
                        .peers = flags.peers,
                        .threads = flags.threads,
                        .workers = flags.workers,
+                       .ranks = flags.ranks,
                        .seed = flags.seed,
                        .epochs = flags.epochs,
                        .seeds = flags.seeds,
@@ -82,6 +87,7 @@ StudyOptions to_options(const Flags& flags) {
   for (const std::string& version : flags.versions) options.versions.push_back(parse_version(version));
   for (const std::string& source : flags.plugins) options.plugins.push_back(prepare(source, options));
   for (const std::string& kernel : flags.kernels) options.kernels.push_back(parse_kernel_size(kernel));
+  for (const std::string& size : flags.simulate) options.simulate.push_back(parse_cluster_size(size));
   if (!flags.augment.empty()) options.augment = Transform::parse(flags.augment).for_one_size();
   if (!flags.layers.empty()) options.layers = parse_layers(flags.layers);
   return options;
@@ -143,6 +149,16 @@ std::vector<const CLI::Option*> add_setup_flags(CLI::App& command, Flags& flags)
       command.add_option("--layers", flags.layers, "augment, workers: sizes, such as 784,200,10")
           ->type_name("SIZES")
           ->check(usage_check([](const std::string& text) { parse_layers(text); })),
+      command.add_option("--ranks", flags.ranks, "cluster: numbers of processes, such as 1,2,4")
+          ->type_name("COUNTS")
+          ->delimiter(',')
+          ->allow_extra_args(false)
+          ->check(whole_number_check(1, LocalSegment::max_ranks)),
+      command.add_option("--simulate", flags.simulate, "cluster: nodes x ranks to model, such as 8x128")
+          ->type_name("SIZES")
+          ->delimiter(',')
+          ->allow_extra_args(false)
+          ->check(usage_check([](const std::string& text) { parse_cluster_size(text); })),
       command.add_option("--limit", flags.limit, "augment, workers: the first N training images")
           ->type_name("N")
           ->group(rare_group)
@@ -189,7 +205,7 @@ void add_study_command(CLI::App& app, Action& action, const std::string& command
                       check(std::ranges::find(known, name) != known.end(), "expected one of {}, got '{}'{}",
                             fmt::join(known, ", "), name, did_you_mean(name, known));
                     }));
-  command->add_option("--cases", flags->cases, "Cases, such as \"10x10 i32,4096x512 i32\"")
+  command->add_option("--cases,--case", flags->cases, "Cases, such as \"10x10 i32,4096x512 i32\"")
       ->type_name("CASES")
       ->delimiter(',')
       ->allow_extra_args(false);
@@ -213,6 +229,7 @@ void add_study_command(CLI::App& app, Action& action, const std::string& command
       ->check(whole_number_check(0, std::numeric_limits<std::int64_t>::max()));
   auto* epochs = command->add_option("--epochs", flags->epochs, "augment, plates: epochs per training run")
                      ->type_name("N")
+                     ->group(rare_group)
                      ->check(whole_number_check(1, 100000));
   auto* seeds = command->add_option("--seeds", flags->seeds, "augment: number of seeds")
                     ->type_name("N")

@@ -166,13 +166,13 @@ std::string html_page(std::span<const StudyReport> reports, const std::string& t
   page.title = title;
   if (!reports.empty()) page.facts = reports.front().machine;
   if (!reports.empty()) page.provenance = reports.front().provenance;
-  std::size_t measurements = 0;
+  std::size_t measurements = 0, modelled = 0;
   std::size_t wrong = 0;
   bool compared = reports.empty();
   for (const StudyReport& report : reports) {
     const int wrong_rows = count_wrong(report.rows);
     wrong += static_cast<std::size_t>(wrong_rows);
-    measurements += report.rows.size();
+    for (const StudyRow& row : report.rows) ++(row.basis.empty() ? measurements : modelled);
     compared = compared || is_compared(report.rows);
     PageSection section;
     section.title = report.title.empty() ? report.study : report.title;
@@ -191,9 +191,12 @@ std::string html_page(std::span<const StudyReport> reports, const std::string& t
       : wrong == 0 ? ": all versions agree with the reference."
                    : ": " + with_unit(wrong, "result disagrees", "results disagree") + " with the reference.";
   if (measurements > 0 && compared) page.verdict = wrong == 0 ? Verdict::good : Verdict::bad;
-  page.footer_html = columns_note(reports) +
-                     "<p>Times are medians; the thin lines in plots span the fastest and the slowest "
-                     "repetition. Every figure was measured in the run that made this file.</p>";
+  page.footer_html =
+      columns_note(reports) +
+      "<p>Times are medians; the thin lines in plots span the fastest and the slowest "
+      "repetition. " +
+      (modelled > 0 ? "What is called modelled was computed from measurements; every other" : "Every") +
+      " figure was measured in the run that made this file.</p>";
   return html_page(page);
 }
 

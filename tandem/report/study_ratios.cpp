@@ -14,7 +14,7 @@ constexpr std::size_t min_versions = 3, max_versions = 20;
 std::vector<const StudyRow*> measured_rows(const CaseRows& group) {
   std::vector<const StudyRow*> measured;
   for (const StudyRow& row : group.rows)
-    if (row.agrees && row.value("median_ms") > 0 && !row.epoch) measured.push_back(&row);
+    if (row.agrees && row.basis.empty() && row.value("median_ms") > 0 && !row.epoch) measured.push_back(&row);
   return measured;
 }
 

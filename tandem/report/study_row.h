@@ -55,6 +55,8 @@ struct StudyRow {
   std::string device;     // "cpu", "cuda:0"
   std::optional<int> threads{};  // set when the thread count was swept
   std::optional<int> workers{};  // augmentation workers
+  std::optional<int> ranks{};    // processes that share every batch
+  std::string basis{};           // "modelled" for figures that were not measured
   std::optional<int> epoch{};    // after which the accuracy was measured
   Figures figures{};
   bool agrees = true;     // the result equals the reference's, within the tolerance
@@ -118,7 +120,8 @@ inline constexpr StudyField study_fields[] = {
      .member = &StudyRow::device},
     {.key = "median_ms",
      .header = "median",
-     .meaning = "median time of the repetitions (training: one epoch), data already on the device",
+     .meaning =
+         "median time of the repetitions (training: one epoch; ranks: one step), data already on the device",
      .unit = Unit::milliseconds,
      .column = 9,
      .in_csv = true,
@@ -152,23 +155,23 @@ inline constexpr StudyField study_fields[] = {
     {.key = "gb_per_s",
      .header = "GB/s",
      .meaning = "memory read and written per second",
-     .column = 16,
+     .column = 19,
      .in_csv = true},
     {.key = "gflop_per_s",
      .header = "GFLOP/s",
      .meaning = "additions and multiplications per second",
-     .column = 17,
+     .column = 20,
      .in_csv = true},
     {.key = "share_of_peak",  // 1 is this machine's measured peak
      .header = "of peak",
      .meaning = "share of the peak measured on this machine",
      .unit = Unit::share,
      .style = CellStyle::bar,
-     .column = 18,
+     .column = 21,
      .in_csv = true,
      .plot = {"Share of this machine's measured peak", "share of peak", "higher"}},
-    {.key = "agrees", .column = 19, .in_csv = true, .member = &StudyRow::agrees},
-    {.key = "max_error", .column = 20, .in_csv = true},
+    {.key = "agrees", .column = 22, .in_csv = true, .member = &StudyRow::agrees},
+    {.key = "max_error", .column = 23, .in_csv = true},
     {.key = "threads",
      .header = "threads",
      .meaning = "CPU threads",
@@ -177,8 +180,8 @@ inline constexpr StudyField study_fields[] = {
      .member = &StudyRow::threads},
     {.key = "note",
      .header = "note",
-     .meaning = "oversubscribed: more threads or workers than CPUs",
-     .column = 19,
+     .meaning = "oversubscribed: more threads, workers or ranks than CPUs",
+     .column = 22,
      .member = &StudyRow::note},
     {.key = "failure", .member = &StudyRow::failure},
     {.key = "engine", .member = &StudyRow::engine},
@@ -194,9 +197,31 @@ inline constexpr StudyField study_fields[] = {
      .column = 14},
     {.key = "efficiency",
      .header = "efficiency",
-     .meaning = "samples/s per worker, relative to the fewest workers",
+     .meaning =
+         "samples/s per worker, relative to the fewest workers; of ranks, relative to one rank with all "
+         "CPUs or, modelled, to ranks that exchange nothing",
      .unit = Unit::share,
+     .column = 18},
+    {.key = "ranks", .member = &StudyRow::ranks},
+    {.key = "basis", .member = &StudyRow::basis},
+    {.key = "without_exchange_ms", .unit = Unit::milliseconds},  // a step whose exchange returns at once
+    {.key = "exchange_ms",
+     .header = "exchange",
+     .meaning = "time of a step's exchange between the ranks when nothing else runs",
+     .unit = Unit::milliseconds,
      .column = 15},
+    {.key = "exposed_ms",
+     .header = "exposed",
+     .meaning = "how much longer a step takes than one without the exchange",
+     .unit = Unit::milliseconds,
+     .column = 16},
+    {.key = "hidden",
+     .header = "hidden",
+     .meaning = "share of the exchange that does not make the step longer",
+     .unit = Unit::share,
+     .column = 17},
+    {.key = "slowest_rank"},
+    {.key = "slowest_behind", .unit = Unit::share},  // how much longer it computes than the median rank
     {.key = "epoch",
      .header = "epoch",
      .meaning = "epochs trained so far",

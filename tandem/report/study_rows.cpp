@@ -104,7 +104,8 @@ std::vector<CaseRows> rows_by_case(const std::vector<StudyRow>& rows) {
     if (group.rows.size() < 2) continue;
     for (std::size_t i = 0; i < group.rows.size(); ++i) {
       const StudyRow& row = group.rows[i];
-      if (!row.agrees || row.figures["plain"] || !std::isfinite(row.value("median_ms"))) continue;
+      if (!row.agrees || !row.basis.empty() || row.figures["plain"] || !std::isfinite(row.value("median_ms")))
+        continue;
       if (group.fastest < 0 || row.value("median_ms") < group.rows[group.fastest].value("median_ms"))
         group.fastest = static_cast<int>(i);
     }

@@ -19,6 +19,14 @@ struct KernelSize {
   std::int64_t columns = 0;
 };
 
+// A cluster: nodes, and the ranks of each.
+struct ClusterSize {
+  int nodes = 1;
+  int ranks = 1;
+
+  int total() const { return nodes * ranks; }
+};
+
 struct StudyOptions {
   bool quick = false;               // smaller cases, fewer repetitions
   std::vector<Device> devices;      // empty: all devices
@@ -30,6 +38,8 @@ struct StudyOptions {
   // Kernel sizes for the correlation study, whose cases then are sizes only; empty: those of the cases.
   std::vector<KernelSize> kernels;
   std::vector<int> workers;  // worker counts for the workers study; empty: 1, 2, 4, … and the CPUs
+  std::vector<int> ranks;    // numbers of ranks for the cluster study; empty: 1, 2, 4, … up to the CPUs
+  std::vector<ClusterSize> simulate;  // clusters that the cluster study predicts
   std::uint64_t seed = 1;
   std::int64_t epochs = 0;  // for the augment and plates studies; 0: their default
   std::int64_t seeds = 0;   // for the augment study; 0: its default
@@ -40,7 +50,7 @@ struct StudyOptions {
   std::vector<std::int64_t> layers;  // from the pixels to the classes; empty: one hidden layer of 200
   // Weights for the plates study: a file, "none", or "auto": the cached weights, if any.
   std::string pretrained = "auto";
-  std::string program;  // executable for process workers, as in LoaderOptions, and for plugins
+  std::string program;  // executable for process workers, as in LoaderOptions, for plugins and ranks
   // After this time no further measurement is started; 0: no limit. What is left out is one of the findings.
   double time_limit_s = 0;
   // Called before every measurement: "1000x1000 i32, parallel".

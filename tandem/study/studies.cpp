@@ -6,6 +6,8 @@
 
 #include "tandem/core/check.h"
 #include "tandem/study/augment.h"
+#include "tandem/study/cluster.h"
+#include "tandem/study/cluster_case.h"
 #include "tandem/study/correlation.h"
 #include "tandem/study/devices.h"
 #include "tandem/study/linear.h"
@@ -66,6 +68,12 @@ const Registry<Study>& studies() {
                     .summary = "transfer learning on photographs",
                     .options = {"epochs", "pretrained"},
                     .run = study_plates},
+                   {.name = "cluster",
+                    .summary = "training on 1, 2, 4, … ranks, and a model of more",
+                    .example = "resnet18 224 batch 32",
+                    .kind = CaseKind::cluster,
+                    .options = {"ranks", "simulate"},
+                    .run = study_cluster},
                });
   return rows;
 }
@@ -74,6 +82,8 @@ void check_case(const Study& study, std::string_view text) {
   check(study.kind != CaseKind::none, "[study {}] expected no cases, got \"{}\"", study.name, text);
   if (study.kind == CaseKind::training)
     parse_training_case(text);
+  else if (study.kind == CaseKind::cluster)
+    parse_cluster_case(text);
   else if (study.kind == CaseKind::layer)
     parse_linear_case(text);
   else

@@ -19,6 +19,7 @@ enum class CaseKind {
   kernel,    // "1000x1000 f32 3x3"
   layer,     // "784x200 batch 16"
   training,  // "784,200,10 batch 16"
+  cluster,   // "resnet18 224 batch 32"
   none,      // the study takes no cases
 };
 

@@ -185,7 +185,7 @@ TEST_F(BadInput, UsageOfStudy) {
   expect_usage("study", {}, "NAME is required");
   expect_usage("study", {"sum"},
                "NAME: expected one of max, xxt, correlation, linear, devices, workers, augment, plates, "
-               "all, got 'sum'");
+               "cluster, all, got 'sum'");
   expect_usage("study", {"max", "--cases", "3x3"},
                "--cases: expected a case such as \"1000x1000 i32\", got \"3x3\"");
   expect_usage("study", {"xxt", "--cases", "9x9 f32,3x3 i32"},
@@ -195,6 +195,13 @@ TEST_F(BadInput, UsageOfStudy) {
                "--cases: expected a case such as \"784,200,10 batch 16\", got \"784,8,10\"");
   expect_usage("study", {"devices", "--cases", "700,8,10 batch 16"},
                "--cases: expected layers from 784 pixels to 10 classes, got 700,8,10");
+  expect_usage("study", {"cluster", "--case", "resnet18 batch 8"},
+               "--cases: expected a case such as \"resnet18 224 batch 32\", got \"resnet18 batch 8\"");
+  expect_usage("study", {"cluster", "--ranks", "1,0"},
+               "--ranks: expected a whole number from 1 to 256, got '0'");
+  expect_usage("study", {"cluster", "--simulate", "much"},
+               "--simulate: expected nodes and the ranks of each, such as 8x128, got 'much'");
+  expect_usage("study", {"max", "--ranks", "2"}, "--ranks excludes the study max");
   expect_usage("study", {"devices", "--versions", "cuda"}, "--versions excludes the study devices");
   for (const char* const study : {"augment", "plates"})
     expect_usage("study", {study, "--threads", "2"}, "--threads excludes the study " + std::string(study));

@@ -51,8 +51,8 @@ TEST(ParseCase, InvalidText_ThrowsWithExpected) {
 TEST(FindStudy, UnknownName_Throws) {
   EXPECT_EQ(studies().get("xxt").name, "xxt");
   EXPECT_EQ(error_text([] { studies().get("XXT"); }),
-            "[study] expected one of max, xxt, correlation, linear, devices, workers, augment, plates, got "
-            "'XXT'; did you mean 'xxt'?");
+            "[study] expected one of max, xxt, correlation, linear, devices, workers, augment, plates, "
+            "cluster, got 'XXT'; did you mean 'xxt'?");
 }
 
 // Checks every version that can run here on arbitrary small sizes.

@@ -1,0 +1,94 @@
+// A model of the time that ranks need for a step, fitted to a few ranks of one machine: when each bucket of
+// gradients is ready, and how long its exchange takes. Predicts the step on more ranks and over other links.
+//
+// A sum of m megabytes over P ranks sends m/P from every rank to every other one, twice: first what is to be
+// added, then the sums. With α per message and β per megabyte, for copying and adding it, it takes
+// α (P − 1) + β · 2 m (P − 1) / P. Where R of the P ranks share a node, P − R messages of each rank and their
+// data go through the node's link, which all R ranks share, while the ranks copy and add.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "tandem/study/options.h"
+
+namespace tandem {
+
+// What a step sends, in the order in which it does.
+struct StepTraffic {
+  struct Bucket {
+    double ready_ms = 0;  // since the beginning of the step, without the exchange
+    double megabytes = 0;
+  };
+  std::vector<Bucket> buckets;
+  int gathers = 0;              // small exchanges that the step waits for: those of batch norms
+  double gather_megabytes = 0;  // of each rank and gather, on average
+
+  double megabytes() const;  // of all buckets
+};
+
+// How long an exchange took alone.
+struct ExchangeSample {
+  int ranks = 0;
+  double megabytes = 0;
+  double ms = 0;
+};
+
+// α and β.
+struct LinkTimes {
+  double message_ms = 0;
+  double megabyte_ms = 0;
+};
+
+// What nodes are joined by. The times are stated, not measured.
+struct Link {
+  std::string_view name;
+  LinkTimes times;
+};
+inline constexpr Link cluster_links[] = {{"25 Gb/s, 20 µs", {0.020, 8.0 / 25}},
+                                         {"100 Gb/s, 5 µs", {0.005, 8.0 / 100}},
+                                         {"400 Gb/s, 2 µs", {0.002, 8.0 / 400}}};
+
+// What was measured on some ranks of this machine.
+struct MeasuredRanks {
+  int ranks = 0;
+  double step_ms = 0;
+  double without_ms = 0;  // a step whose exchange returns at once
+  StepTraffic traffic;
+  std::vector<ExchangeSample> sums, gathers;
+};
+
+// How an exchange that takes `exchange_ms` alone overlaps with the computation.
+struct Overlap {
+  double exposed_ms = 0;  // what the step takes longer than without it
+  double hidden = 0;      // the share of the exchange that does not make the step longer
+};
+Overlap overlap_of(double step_ms, double without_ms, double exchange_ms);
+
+struct ClusterModel {
+  int base_ranks = 0;  // the ranks of this machine whose step the model starts from
+  double without_ms = 0;
+  StepTraffic traffic;
+  LinkTimes sums, gathers;  // inside a node
+  double interference = 0;  // what share of the hidden exchange still makes the step longer
+};
+
+struct Prediction {
+  double step_ms = 0;
+  double exchange_ms = 0;
+  double exposed_ms = 0;
+};
+
+// The fit with the smallest sum of squared relative errors, neither time negative. `volume(ranks)` is how
+// often a sample's megabytes count.
+LinkTimes fit_link(std::span<const ExchangeSample> samples, double (*volume)(double ranks));
+
+// Needs at least one measurement, each of 2 or more ranks. The step is that of the largest number of ranks.
+ClusterModel fit_cluster_model(std::span<const MeasuredRanks> measured);
+
+// The step of a rank on `size`; `between` joins the nodes and is not used for one node. Every rank computes
+// as a rank of this machine does, so more ranks have larger batches.
+Prediction predict_step(const ClusterModel& model, ClusterSize size, const LinkTimes& between = {});
+
+}  // namespace tandem
