@@ -83,7 +83,7 @@ ClusterModel fit_cluster_model(std::span<const MeasuredRanks> measured) {
   for (const MeasuredRanks& one : measured) {
     const Prediction free = predict_step(model, {.nodes = 1, .ranks = one.ranks});
     const double hidden = free.exchange_ms - free.exposed_ms;
-    product += (one.step_ms - one.without_ms - free.exposed_ms) * hidden;
+    product += (one.added_ms - free.exposed_ms) * hidden;
     square += hidden * hidden;
   }
   if (square > 0) model.interference = std::clamp(product / square, 0.0, 1.0);

@@ -53,7 +53,7 @@ inline constexpr Link cluster_links[] = {{"25 Gb/s, 20 µs", {0.020, 8.0 / 25}},
 // What was measured on some ranks of this machine.
 struct MeasuredRanks {
   int ranks = 0;
-  double step_ms = 0;
+  double added_ms = 0;    // what the exchange adds to a step
   double without_ms = 0;  // a step whose exchange returns at once
   StepTraffic traffic;
   std::vector<ExchangeSample> sums, gathers;

@@ -119,7 +119,7 @@ TEST(FitClusterModel, MeasurementsOfAModel_GiveItBack) {
   std::vector<MeasuredRanks> measured;
   for (const int ranks : {2, 4}) {
     MeasuredRanks one{.ranks = ranks,
-                      .step_ms = predict_step(truth, {.nodes = 1, .ranks = ranks}).step_ms,
+                      .added_ms = predict_step(truth, {.nodes = 1, .ranks = ranks}).exposed_ms,
                       .without_ms = 20,
                       .traffic = truth.traffic};
     for (const double megabytes : {0.1, 4.0}) {
