@@ -83,6 +83,9 @@ cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, cudaStream_t stream) {
 cublasStatus_t cublasSetPointerMode_v2(cublasHandle_t handle, cublasPointerMode_t mode) {
   return cublas<"cublasSetPointerMode_v2">(handle, mode);
 }
+cublasStatus_t cublasGetProperty(libraryPropertyType type, int* value) {
+  return cublas<"cublasGetProperty">(type, value);
+}
 const char* cublasGetStatusString(cublasStatus_t status) {
   return cublas<"cublasGetStatusString", const char*>(status);
 }
@@ -114,6 +117,9 @@ cudnnStatus_t cudnnDestroy(cudnnHandle_t handle) {
 }
 cudnnStatus_t cudnnSetStream(cudnnHandle_t handle, cudaStream_t stream) {
   return cudnn<"cudnnSetStream">(handle, stream);
+}
+std::size_t cudnnGetVersion() {
+  return cudnn<"cudnnGetVersion", std::size_t>();
 }
 const char* cudnnGetErrorString(cudnnStatus_t status) {
   return cudnn<"cudnnGetErrorString", const char*>(status);

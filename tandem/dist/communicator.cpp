@@ -417,8 +417,13 @@ void Communicator::wait(Job& job) {
       wait_until_done(job);
   }
   if (!job.failed) return;
+  throw_if_failed();
+  throw Error("[group] the group has ended");
+}
+
+void Communicator::throw_if_failed() {
+  if (!failed_) return;
   const std::lock_guard lock(small_.mutex);
-  if (!failure_) throw Error("[group] the group has ended");
   if (failure_->lost_rank) throw LostRank(failure_->text);
   throw Error(failure_->text);
 }

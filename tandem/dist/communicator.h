@@ -66,6 +66,8 @@ class Communicator {
   std::shared_ptr<Job> start(Lane lane, std::string name, std::int64_t pieces, MakePiece make);
   // Error with the group's failure when the job was not completed before it.
   void wait(Job& job);
+  // Error with the group's failure, if there is one. Any thread may call it.
+  void throw_if_failed();
   // Tells all ranks that the group cannot go on.
   void fail(const std::string& text) noexcept;
 

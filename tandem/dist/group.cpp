@@ -28,6 +28,7 @@ class SoloGroup : public Group {
   }
   void broadcast(std::span<std::byte>, int from) override { expect(from == 0); }
   void fail(std::string_view) noexcept override {}
+  void throw_if_failed() override {}
 
  private:
   std::vector<Place> places_;

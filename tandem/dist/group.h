@@ -64,7 +64,7 @@ class Work {
 
 /// The ranks of a run, seen by one of them. All ranks call the same operations in the same order. No
 /// operation waits forever: when a rank fails, ends or does not answer, the operations of all ranks throw an
-/// Error that names it. One thread calls at a time; fail() may be called by any.
+/// Error that names it. One thread calls at a time; any may call fail() and throw_if_failed().
 class Group {
  public:
   virtual ~Group() = default;
@@ -90,6 +90,9 @@ class Group {
   Control agree(const Control& mine);
   /// Ends the operations of all other ranks with "rank 2 on n3: …", and all later ones of this rank.
   virtual void fail(std::string_view why) noexcept = 0;
+  /// For work that goes on outside of the group, as on a GPU: throws what an operation would throw if the group
+  /// has failed. Returns at once.
+  virtual void throw_if_failed() = 0;
 
  protected:
   explicit Group(int rank) : rank_(rank) {}

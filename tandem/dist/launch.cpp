@@ -12,6 +12,7 @@ namespace tandem {
 namespace {
 
 constexpr std::string_view rank_name = "TANDEM_RANK", ranks_name = "TANDEM_RANKS", fd_name = "TANDEM_RANK_FD";
+constexpr std::string_view shared_gpu_name = "TANDEM_TEST_SHARED_GPU";  // for tests: several ranks on one GPU
 
 // The variables in which a launcher tells a process its place. Empty: it does not.
 struct LauncherVariables {
@@ -139,6 +140,10 @@ std::vector<std::string> local_rank_environment(const Environment& environment, 
   all.insert_or_assign(std::string(rank_name), std::to_string(rank));
   all.insert_or_assign(std::string(ranks_name), std::to_string(ranks));
   all.insert_or_assign(std::string(fd_name), std::to_string(segment_fd));
+  if (all.contains(shared_gpu_name)) {  // NCCL takes the ranks for several nodes, connected by loopback
+    all.insert_or_assign("NCCL_HOSTID", std::to_string(rank));
+    all.emplace("NCCL_SOCKET_IFNAME", "lo");
+  }
   std::vector<std::string> entries;
   entries.reserve(all.size());
   for (const auto& [name, value] : all) entries.push_back(name + "=" + value);

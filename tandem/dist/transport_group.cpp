@@ -64,6 +64,7 @@ class TransportGroup : public Group {
   }
   void broadcast(std::span<std::byte> bytes, int from) override;
   void fail(std::string_view why) noexcept override;
+  void throw_if_failed() override { communicator_.throw_if_failed(); }
 
  private:
   std::vector<Greeting> greet(const Place& place, const NamedTexts& must_agree);

@@ -63,6 +63,7 @@ class StandInGroup : public Group {
   }
   void broadcast(std::span<std::byte>, int) override {}
   void fail(std::string_view) noexcept override {}
+  void throw_if_failed() override {}
 
   void start_step() {
     traffic_ = {};

@@ -159,6 +159,16 @@ TEST_P(AllGroups, Fail_EndsTheWaitsOfAllRanks) {
   EXPECT_EQ(errors, Errors(4, "rank 2 on n1: the disk is full"));
 }
 
+TEST_P(AllGroups, ThrowIfFailed_ThrowsTheFailureWithoutAnOperation) {
+  const Errors errors = on_ranks(3, GetParam().make, [](Group& group) {
+    group.throw_if_failed();
+    group.barrier();
+    if (group.place().rank == 2) group.fail("the disk is full");
+    for (;; std::this_thread::yield()) group.throw_if_failed();
+  });
+  EXPECT_EQ(errors, Errors(3, "rank 2 on n1: the disk is full"));
+}
+
 TEST_P(AllGroups, Places_AreThoseOfAllRanks) {
   on(3, [](Group& group) {
     ASSERT_EQ(group.places().size(), 3U);

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "tests/core/error_text.h"
 
 namespace tandem {
@@ -133,6 +135,12 @@ TEST(Launch, LocalRankEnvironment_IsDetected) {
   EXPECT_EQ(found.place.rank, 3);
   EXPECT_EQ(found.place.size, 4);
   EXPECT_EQ(found.segment_fd, 9);
+}
+
+TEST(Launch, LocalRanksOfOneGpu_AreNodesToNccl) {
+  const std::vector<std::string> entries = local_rank_environment({{"TANDEM_TEST_SHARED_GPU", "1"}}, 3, 4, 9);
+  for (const char* entry : {"NCCL_HOSTID=3", "NCCL_SOCKET_IFNAME=lo"})
+    EXPECT_NE(std::ranges::find(entries, entry), entries.end()) << entry;
 }
 
 }  // namespace
