@@ -26,6 +26,8 @@ constexpr Advice all_advice[] = {
     {"--model: expected one of ", "--with FILE adds one of your own", true},
     {" ranks, one per shard of a batch",
      "--shards N makes N shards; on --resume the run is then the same to rounding"},
+    {"(libnccl.so.2)", "--comm host exchanges gradients through the CPU"},
+    {": NCCL expects one for each rank", "--comm host exchanges gradients through the CPU"},
     {" shards, one per image of a batch", "--shards sets their number, --batch-size that of the images"},
     {"and cannot be fetched", "--from PATH gives its files"},
 };

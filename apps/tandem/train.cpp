@@ -44,6 +44,7 @@ struct Flags {
   int ranks = 0;  // 0: not given
   double rank_limit = GroupOptions().limit_s;
   std::string until;
+  bool exchange_through_cpu = false;
 };
 
 std::string flag_name(const std::string& key) {
@@ -126,6 +127,7 @@ TrainOptions to_options(const Flags& flags, const std::string& command, int rank
   options.run_folder = folder.path;
   options.resume = flags.resuming;
   options.accept_changed_data = flags.accept_changed_data;
+  options.exchange_through_cpu = flags.exchange_through_cpu;
   options.save_every_seconds = flags.save_every;
   options.trace = flags.trace;
   options.command = command;
@@ -412,6 +414,16 @@ void add_train_command(CLI::App& app, Action& action, const std::string& command
       ->default_str("before a SLURM job ends")
       ->group(rare_group)
       ->check(usage_check(check_until));
+  command
+      ->add_option_function<std::string>(
+          "--comm", [flags](const std::string& text) { flags->exchange_through_cpu = text == "host"; },
+          "How GPUs of several ranks exchange gradients: auto (NCCL), or host, through the CPU")
+      ->type_name("auto|host")
+      ->default_str("auto")
+      ->group(rare_group)
+      ->check(usage_check([](const std::string& text) {
+        check(text == "auto" || text == "host", "expected auto or host, got '{}'", text);
+      }));
   add_json_flag(*command, flags->json, "One line of JSON per epoch instead of text");
   command->add_option("--trace", flags->trace, "Write a timeline for chrome://tracing or Perfetto")
       ->type_name("FILE")

@@ -1,12 +1,13 @@
 // ResNet-18 on 224×224 photographs in images per second: training steps (SGD with momentum), training of the
-// last layer only, and inference, on every device and, on a GPU, in every precision. bench/compare reads the
-// names.
+// last layer only, and inference, on every device and, on a GPU, in every precision; and, on a GPU, training
+// as the only rank of a group, with buckets and NCCL. bench/compare reads the names.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
 #include <string>
 
 #include "tandem/device/stream.h"
+#include "tandem/dist/nccl_library.h"
 #include "tandem/nn/resnet.h"
 #include "tandem/ops/random.h"
 #include "tandem/optim/fused_optimizer.h"
@@ -28,7 +29,8 @@ constexpr Precision precisions[] = {{"fp32", MatmulPrecision::fp32, DType::f32},
                                     {"tf32", MatmulPrecision::tf32, DType::f32},
                                     {"bf16", MatmulPrecision::bf16, DType::bf16}};
 
-void train(benchmark::State& state, Device device, const Precision& precision, bool frozen) {
+void train(benchmark::State& state, Device device, const Precision& precision, bool frozen,
+           Group* group = nullptr) {
   const std::int64_t batch = state.range(0), steps = device.is_cuda() ? 20 : 2;
   ImageSet images;
   images.images =
@@ -49,7 +51,8 @@ void train(benchmark::State& state, Device device, const Precision& precision, b
       .optimizer = optimizer,
       .source = source,
       .precision = precision.products,
-      .input = {.flat = false, .height = side, .width = side, .channels = 3, .norm = imagenet_norm}};
+      .input = {.flat = false, .height = side, .width = side, .channels = 3, .norm = imagenet_norm},
+      .group = group};
   const auto engine = make_engine(task);
   engine->run(0, 0, device.is_cuda() ? 6 : 1);
   std::int64_t done = 0;
@@ -95,6 +98,11 @@ void register_all() {
           [=](benchmark::State& state) { train(state, device, precision, false); });
       add("train head", device, precision,
           [=](benchmark::State& state) { train(state, device, precision, true); });
+      if (device.is_cuda() && missing_nccl().empty())
+        add("train one rank", device, precision, [=](benchmark::State& state) {
+          const auto group = solo_group();
+          train(state, device, precision, false, group.get());
+        });
       add("infer", device, precision, [=](benchmark::State& state) { infer(state, device, precision); });
     }
 }

@@ -85,6 +85,8 @@ struct FitOptions {
   /// On a GPU, replay steps as captured graphs. Turn it off if forward() or the loss reads values on the host
   /// or does something else in every step.
   bool capture_graphs = true;
+  /// Of ranks on GPUs: sum gradients on the CPU instead of by NCCL. Slower, the same bits.
+  bool exchange_through_cpu = false;
 
   /// Folder for config.toml, log.csv, steps.csv, TensorBoard events, best.safetensors, last.ckpt, data.json
   /// and report.html, locked during the run. Must be empty or new unless the run is resumed. Empty:

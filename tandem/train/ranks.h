@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tandem/data/skipped_sample.h"
+#include "tandem/device/device.h"
 #include "tandem/dist/group.h"
 #include "tandem/dist/handshake.h"
 #include "tandem/files/safetensors.h"
@@ -30,6 +31,16 @@ std::vector<SkippedSample> gather_skipped(Group& group, const std::vector<Skippe
 
 // Error with the first rank whose tensors differ from those of rank 0, compared by hashes.
 void check_same_values(Group& group, const NamedTensors& tensors);
+
+// The GPU of this rank: the ranks of a node take its GPUs in turn, from `first` on. The CPU for the CPU.
+Device device_of_rank(const Place& place, Device first);
+
+// What must be the same on all ranks that compute on this device, as check_ranks_agree() takes it.
+NamedTexts device_texts(Device device, bool uses_nccl);
+
+// Error if two ranks have the same GPU, which NCCL refuses. NCCL_HOSTID, which makes it take them for GPUs of
+// several nodes, is accepted: tests have one GPU only.
+void check_own_gpus(Group& group, Device device);
 
 // Error with the first text in which a rank differs from rank 0.
 void check_ranks_agree(Group& group, const NamedTexts& texts);

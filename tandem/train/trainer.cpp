@@ -11,6 +11,7 @@
 #include "tandem/nn/model_registry.h"
 #include "tandem/train/pretrained.h"
 #include "tandem/train/progress.h"
+#include "tandem/train/ranks.h"
 #include "tandem/train/training_run.h"
 #include "tandem/train/warm_start.h"
 
@@ -90,7 +91,10 @@ TrainResult train(const TrainOptions& given, Group& group, const FitCallbacks& a
   if (is_first && !asked.run_folder.empty()) check_run_folder(asked.run_folder, asked.resume);
   RunSetup setup;
   setup.timeline = start_timeline(asked);
-  const std::future<void> warm_up = start_warm_up(asked, !models().get(asked.model).flat_input);
+  FitOptions here = asked;
+  if (group.place().size > 1)
+    here.device = device_of_rank(group.place(), asked.device.value_or(default_device()));
+  const std::future<void> warm_up = start_warm_up(here, !models().get(asked.model).flat_input);
   {
     const TimelineSpan span(setup.timeline.get(), "load data", {});
     TrainOptions wanted = asked;

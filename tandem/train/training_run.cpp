@@ -10,6 +10,7 @@
 #include "tandem/core/check.h"
 #include "tandem/core/simd.h"
 #include "tandem/core/write_file.h"
+#include "tandem/dist/nccl_library.h"
 #include "tandem/files/safetensors.h"
 #include "tandem/text/format_number.h"
 #include "tandem/train/device_choice.h"
@@ -61,14 +62,16 @@ void TrainingRun::prepare() {
   state_.emplace(model_, options_, data_.train, setup_.input, device,
                  is_first() ? callbacks_.on_message : MessageFunction(), timeline, &group_);
   options_.precision = state_->task().precision;
-  const TomlTable config = setup_.config(options_);
+  FitOptions of_first = options_;  // the same for all ranks
+  of_first.device = first_device_;
+  const TomlTable config = setup_.config(of_first);
   data_list_ = list_data(data_);
   data_digest_ = data_list_.digest();
   check_ranks_agree(group_, {{"options", to_toml(config)},
                              {"resume", options_.resume ? "yes" : "no"},
                              {"data", data_digest_},
                              {"SIMD", std::string(name_of(simd_level()))},
-                             {"device", device.is_cuda() ? "cuda" : "cpu"}});
+                             {"comm", options_.exchange_through_cpu ? "host" : "auto"}});
   open_folder();
   checkpoints_.emplace(folder_, config, model_, options_.save_every_seconds, timeline);
   if (options_.resume) resume(config);
@@ -90,9 +93,10 @@ void TrainingRun::prepare() {
   run_watch_ = {};
 }
 
-// The first rank chooses for all.
+// The first rank chooses for all the kind of device; each rank has its own.
 void TrainingRun::choose_device() {
   std::string reason;
+  const std::optional<Device> asked = options_.device;
   if (is_first()) {
     const TimelineSpan span(setup_.timeline.get(), "choose device", {});
     const DeviceChoice choice = tandem::choose_device(options_, data_.train, setup_.input, model_);
@@ -111,8 +115,23 @@ void TrainingRun::choose_device() {
     options_.device = wire.device;
     options_.augment_on = wire.augment_on;
     options_.workers = wire.workers < 0 ? std::nullopt : std::optional<int>(wire.workers);
+    first_device_ = wire.device.is_cuda() ? asked.value_or(cuda_device()) : wire.device;
+    options_.device = device_of_rank(group_.place(), first_device_);
+    check_device();
+  } else {
+    first_device_ = *options_.device;
   }
   log(fmt::format("Device: {} ({})", options_.device->to_string(), reason));
+}
+
+// Whether the devices of the ranks can work together, before anything is computed.
+void TrainingRun::check_device() {
+  const Device device = *options_.device;
+  require_available(device);
+  const bool uses_nccl = device.is_cuda() && !options_.exchange_through_cpu;
+  if (uses_nccl) check(missing_nccl().empty(), "[group] {}", missing_nccl());
+  check_ranks_agree(group_, device_texts(device, uses_nccl));
+  if (uses_nccl) check_own_gpus(group_, device);
 }
 
 void TrainingRun::open_folder() {
@@ -319,7 +338,7 @@ void TrainingRun::store_finite() {
 
 void TrainingRun::save() {
   checkpoints_->postpone();
-  store_finite();  // also without changes: all ranks compare their weights, and only the first knows of changes
+  store_finite();  // also without changes: all ranks compare weights, and only the first knows of changes
   if (is_first() && checkpoints_->has_changes()) write_checkpoint();
 }
 

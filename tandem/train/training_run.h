@@ -31,6 +31,7 @@ class TrainingRun {
   bool is_first() const { return group_.place().rank == 0; }
   void prepare();
   void choose_device();
+  void check_device();
   void open_folder();
   void write_setup(const TomlTable& config);
   void resume(const TomlTable& config);
@@ -73,6 +74,7 @@ class TrainingRun {
   const FitCallbacks& callbacks_;
   const std::unique_ptr<Group> alone_;
   Group& group_;
+  Device first_device_;  // of the first rank, as the configuration has it
   RunFolder folder_;
   std::optional<FolderLock> lock_;  // on the folder, for the whole run
   DataList data_list_;

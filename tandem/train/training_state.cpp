@@ -131,7 +131,8 @@ TrainingState::TrainingState(Module& model, const FitOptions& options, const Tra
             .loss_function = options.loss_function,
             .capture_graphs = options.capture_graphs,
             .batch_norm = options.batch_norm,
-            .group = group && group->place().size > 1 ? group : nullptr} {}
+            .group = group && group->place().size > 1 ? group : nullptr,
+            .exchange_through_cpu = options.exchange_through_cpu} {}
 
 TrainingState::TrainingState(std::unique_ptr<Module> model, const TrainOptions& options,
                              const TrainingImages& images, Device device)

@@ -1,102 +1,19 @@
 // `tandem train --ranks N` as processes: the same bits as one process, and what happens when a rank is
 // killed, stopped, told to end, or fails.
 #include <gtest/gtest.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <fstream>
 #include <random>
-#include <thread>
 
-#include "tests/apps/program.h"
+#include "tests/apps/running_program.h"
 #include "tests/train/log_lines.h"
 #include "tests/train/small_run.h"
 
 namespace tandem {
 namespace {
-
-// A program that runs while the test does something else.
-class RunningProgram {
- public:
-  RunningProgram(const std::vector<std::string>& words, const std::filesystem::path& folder) {
-    std::vector<char*> arguments{const_cast<char*>("tandem")};
-    for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-    arguments.push_back(nullptr);
-    const int out = open((streams_ / "out").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    const int err = open((streams_ / "err").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    pid_ = fork();
-    if (pid_ == 0) {
-      if (chdir(folder.c_str()) == 0 && dup2(out, 1) >= 0 && dup2(err, 2) >= 0)
-        execv(TANDEM_PROGRAM, arguments.data());
-      _exit(99);
-    }
-    close(out);
-    close(err);
-  }
-  ~RunningProgram() {
-    if (pid_ > 0) {
-      kill(pid_, SIGKILL);
-      waitpid(pid_, nullptr, 0);
-    }
-  }
-
-  pid_t pid() const { return pid_; }
-  std::string err() const { return text_of(streams_ / "err"); }
-  std::string out() const { return text_of(streams_ / "out"); }
-
-  // The processes it has started, in that order.
-  std::vector<pid_t> children() const {
-    std::ifstream file("/proc/" + std::to_string(pid_) + "/task/" + std::to_string(pid_) + "/children");
-    std::vector<pid_t> all;
-    for (pid_t child = 0; file >> child;) all.push_back(child);
-    return all;
-  }
-
-  // Waits until `file` is there or the program has ended.
-  void wait_for(const std::filesystem::path& file) {
-    while (!std::filesystem::exists(file) && !has_ended())
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    ASSERT_TRUE(std::filesystem::exists(file)) << err();
-  }
-
-  // Waits until `file` is replaced.
-  void wait_for_new(const std::filesystem::path& file) {
-    const auto written = [&] {
-      std::error_code missing;
-      return std::filesystem::last_write_time(file, missing);
-    };
-    const auto before = written();
-    while (written() == before && !has_ended()) std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    ASSERT_NE(written(), before) << err();
-  }
-
-  int wait() {
-    int status = 0;
-    if (pid_ > 0 && waitpid(pid_, &status, 0) == pid_) status_ = status;
-    pid_ = -1;
-    return WIFEXITED(status_) ? WEXITSTATUS(status_) : -WTERMSIG(status_);
-  }
-
- private:
-  bool has_ended() {
-    int status = 0;
-    if (pid_ > 0 && waitpid(pid_, &status, WNOHANG) == pid_) {
-      status_ = status;
-      pid_ = -1;
-    }
-    return pid_ < 0;
-  }
-
-  TempFolder streams_;
-  pid_t pid_ = -1;
-  int status_ = 0;
-};
-
-bool is_gone(pid_t pid) {
-  return kill(pid, 0) != 0;
-}
 
 class RankCommand : public testing::Test {
  protected:
@@ -143,8 +60,10 @@ TEST_F(RankCommand, MoreRanksThanShards_IsRefused) {
 }
 
 TEST_F(RankCommand, WrongNumbers_AreUsageErrors) {
-  for (const std::vector<std::string>& more :
-       {std::vector<std::string>{"--ranks", "0"}, {"--shards", "0"}, {"--rank-limit", "0"}}) {
+  for (const std::vector<std::string>& more : {std::vector<std::string>{"--ranks", "0"},
+                                               {"--shards", "0"},
+                                               {"--rank-limit", "0"},
+                                               {"--comm", "nccl"}}) {
     std::vector<std::string> all{"train", "data"};
     all.insert(all.end(), more.begin(), more.end());
     EXPECT_EQ(run_program(all, folder_.path()).status, 2) << more[0];

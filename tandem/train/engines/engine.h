@@ -38,7 +38,8 @@ struct TrainingTask {
   bool capture_graphs = true;       // on a GPU
   // Of a batch that is cut into shards: source.plan().part says into how many, and which of them are here.
   ShardNorm batch_norm = ShardNorm::batch;
-  Group* group = nullptr;  // the ranks that have the other shards; null: none
+  Group* group = nullptr;             // the ranks that have the other shards; null: none
+  bool exchange_through_cpu = false;  // on a GPU: not by NCCL, and without graphs
   // On the CPU, exactly this number of threads, for measurements of it; 0: the fastest up to thread_count().
   int threads = 0;
 

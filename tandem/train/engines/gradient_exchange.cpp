@@ -1,6 +1,7 @@
 #include "tandem/train/engines/gradient_exchange.h"
 
-#include <iterator>
+#include <algorithm>
+#include <utility>
 
 #include "tandem/core/check.h"
 #include "tandem/core/clock.h"
@@ -11,12 +12,18 @@ namespace {
 
 // The first bucket is small, so that the exchange starts early.
 constexpr std::int64_t first_bucket_floats = 1 << 18, bucket_floats = 1 << 20;
+// Gradients begin at multiples of 128 bytes, for vector instructions.
+constexpr std::int64_t alignment_floats = 32;
+
+std::int64_t round_up(std::int64_t count, std::int64_t unit) {
+  return (count + unit - 1) / unit * unit;
+}
 
 }  // namespace
 
-GradientExchange::GradientExchange(Group& group, const NamedTensors& parameters, std::int64_t shards,
-                                   IndexRange own)
-    : group_(group), shards_(shards) {
+GradientExchange::GradientExchange(std::unique_ptr<BucketSums> bucket_sums, const NamedTensors& parameters,
+                                   std::int64_t shards, IndexRange own)
+    : bucket_sums_(std::move(bucket_sums)) {
   std::vector<std::int64_t> floats;
   for (auto named = parameters.rbegin(); named != parameters.rend(); ++named) {
     const Tensor& parameter = named->tensor;
@@ -30,15 +37,21 @@ GradientExchange::GradientExchange(Group& group, const NamedTensors& parameters,
     }
     entry_of_[parameter.node().get()] = entries_.size();
     entries_.push_back({.parameter = parameter, .bucket = buckets_.size() - 1, .begin = floats.back()});
-    floats.back() += parameter.numel();
+    floats.back() += round_up(parameter.numel(), alignment_floats);
     ++buckets_.back().size;
   }
   const std::size_t nodes = tree_cover(shards, own).size();
+  std::int64_t largest = 0;
   for (std::size_t i = 0; i < buckets_.size(); ++i) {
+    const std::int64_t size = round_up(floats[i], bucket_sums_->granularity());
+    largest = std::max(largest, size);
     buckets_[i].missing = buckets_[i].size;
-    for (std::size_t node = 0; node < nodes; ++node)
-      buckets_[i].sums.push_back(Tensor::empty({floats[i]}, DType::f32));
+    for (std::size_t node = 0; node < nodes; ++node) {
+      buckets_[i].sums.push_back(Tensor::empty({size}, DType::f32, parameters.front().tensor.device()));
+      clear(buckets_[i].sums.back());
+    }
   }
+  bucket_sums_->reserve(largest);
 }
 
 void GradientExchange::add(const Node& leaf) {
@@ -56,14 +69,12 @@ void GradientExchange::add(const Node& leaf) {
   entry.arrived = true;
   --bucket.missing;
   entry.parameter.set_grad(Tensor());
-  if (group_.sums_in_background()) start_full_buckets();
+  if (bucket_sums_->in_background()) start_full_buckets();
 }
 
 void GradientExchange::start_full_buckets() {
-  for (; started_ < buckets_.size() && buckets_[started_].missing == 0; ++started_) {
-    Bucket& bucket = buckets_[started_];
-    bucket.work = group_.reduce({shards_, bucket.sums}, bucket.sums.front());
-  }
+  for (; started_ < buckets_.size() && buckets_[started_].missing == 0; ++started_)
+    bucket_sums_->start(buckets_[started_].sums);
 }
 
 void GradientExchange::finish() {
@@ -76,7 +87,7 @@ void GradientExchange::finish() {
   }
   start_full_buckets();
   const Stopwatch watch;
-  for (Bucket& bucket : buckets_) bucket.work.wait();
+  bucket_sums_->finish();
   waited_ms_ += watch.elapsed_ms();
   for (Entry& entry : entries_) {
     if (!std::exchange(entry.arrived, false)) continue;
@@ -85,10 +96,7 @@ void GradientExchange::finish() {
         sum.slice(0, entry.begin, entry.begin + entry.parameter.numel()).reshape(entry.parameter.shape()));
   }
   started_ = 0;
-  for (Bucket& bucket : buckets_) {
-    bucket.work = Work();
-    bucket.missing = bucket.size;
-  }
+  for (Bucket& bucket : buckets_) bucket.missing = bucket.size;
 }
 
 }  // namespace tandem

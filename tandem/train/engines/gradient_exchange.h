@@ -2,33 +2,36 @@
 //
 // Parameters are put into buckets of a few megabytes in the reverse order of their registration, which is
 // about the order in which their gradients are complete. A full bucket is summed by the group while the rest
-// of the gradients are computed, unless sums are work for the CPUs that compute them (local ranks). Buckets do
-// not affect the bits: every element is summed by itself.
+// of the gradients are computed, unless sums are work for the CPUs that compute them (local ranks). Buckets
+// do not affect the bits: every element is summed by itself. On a GPU everything but exchanges through the
+// CPU is ordered on streams and can be captured.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <unordered_map>
 #include <vector>
 
 #include "tandem/core/shard_tree.h"
-#include "tandem/dist/group.h"
 #include "tandem/tensor/named_tensor.h"
 #include "tandem/tensor/tape.h"
+#include "tandem/train/engines/bucket_sums.h"
 
 namespace tandem {
 
 class GradientExchange {
  public:
   // `own`: the shards of this rank. The parameters are f32.
-  GradientExchange(Group& group, const NamedTensors& parameters, std::int64_t shards, IndexRange own);
+  GradientExchange(std::unique_ptr<BucketSums> bucket_sums, const NamedTensors& parameters,
+                   std::int64_t shards, IndexRange own);
 
   // The gradient of a leaf is complete: one sum per node of tree_cover(shards, own).
   void add(const Node& leaf);
-  // Waits for the sums and gives them to the parameters. A parameter that received no gradient, on any rank,
-  // has none afterwards.
+  // Waits for the sums, on a GPU on the current stream, and gives them to the parameters. A parameter that
+  // received no gradient, on any rank, has none afterwards.
   void finish();
 
-  // Time spent waiting in finish() so far: the part of the exchange that was not hidden.
+  // Time the host has spent waiting in finish() so far: the part of the exchange that was not hidden.
   double waited_ms() const { return waited_ms_; }
 
  private:
@@ -36,7 +39,6 @@ class GradientExchange {
     std::vector<Tensor> sums;  // one flat tensor per node; the first one also receives the result
     std::size_t missing = 0;   // parameters without a gradient in this step so far
     std::size_t size = 0;      // parameters
-    Work work;
   };
   struct Entry {
     Tensor parameter;
@@ -47,8 +49,7 @@ class GradientExchange {
 
   void start_full_buckets();
 
-  Group& group_;
-  std::int64_t shards_;
+  std::unique_ptr<BucketSums> bucket_sums_;
   std::vector<Bucket> buckets_;
   std::vector<Entry> entries_;
   std::unordered_map<const Node*, std::size_t> entry_of_;

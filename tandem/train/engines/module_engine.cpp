@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "tandem/augment/mix_kernel.h"
 #include "tandem/core/check.h"
@@ -62,16 +63,32 @@ ModuleEngine::ModuleEngine(const TrainingTask& task) : task_(task) {
   }
   loss_ = zeros({}, DType::f64, device);
   correct_ = zeros({}, DType::i64, device);
-  if (task_.group) {
-    check(!device.is_cuda(), "[train] expected the CPU with several ranks, got {}", device.to_string());
-    gather_ = gather_shards_of(*task_.group, task_.shards());
-    exchange_.emplace(*task_.group, task_.optimizer.parameters(), task_.shards(), task_.batches().part.own);
-  }
+  if (task_.group) join_ranks(*task_.group);
   if (!device.is_cuda()) return;
   stream_.emplace(device);
   if (task_.optimizer.fused()) return;
   for (const auto& [name, parameter] : task_.optimizer.parameters())
     kept_gradients_.push_back({Tensor::empty(parameter.shape(), parameter.dtype(), device), false});
+}
+
+void ModuleEngine::join_ranks(Group& group) {
+  const Device device = task_.source.device();
+  const std::int64_t shards = task_.shards();
+  std::unique_ptr<BucketSums> bucket_sums;
+  if (device.is_cuda() && !task_.exchange_through_cpu) {
+    nccl_.emplace(group, device);
+    gather_ = gather_shards_of(*nccl_, shards);
+    bucket_sums = nccl_bucket_sums(*nccl_, shards);
+  } else {
+    gather_ = gather_shards_of(group, shards);
+    bucket_sums = cpu_bucket_sums(group, shards, device);
+  }
+  exchange_.emplace(std::move(bucket_sums), task_.optimizer.parameters(), shards, task_.batches().part.own);
+}
+
+// An exchange through the CPU cannot be captured.
+bool ModuleEngine::captures_graphs() const {
+  return stream_ && task_.capture_graphs && (!exchange_ || nccl_);
 }
 
 void ModuleEngine::add_steps(std::int64_t epoch, std::int64_t first, std::int64_t count, StepSums& sums) {
@@ -82,6 +99,7 @@ void ModuleEngine::add_steps(std::int64_t epoch, std::int64_t first, std::int64_
     ready.block_stream(*stream_);
     scope.emplace(*stream_);
   }
+  if (nccl_) nccl_->begin_work();
   const MatmulPrecisionScope precision(task_.precision);
   task_.model.train();
   StepSums added;
@@ -103,6 +121,7 @@ void ModuleEngine::add_steps(std::int64_t epoch, std::int64_t first, std::int64_
   }
   added.loss = loss_.item<double>();
   added.correct = correct_.item<std::int64_t>();
+  if (nccl_) nccl_->end_work();
   if (task_.group) added = sum_over_ranks(*task_.group, added);
   if (!is_sharded()) sums.loss = 0;
   sums += added;
@@ -206,7 +225,7 @@ void ModuleEngine::prepare(std::int64_t epoch, std::int64_t step, std::int64_t b
 
 void ModuleEngine::run_captured(GraphRunners& runners, std::int64_t rows,
                                 void (ModuleEngine::*work)(std::int64_t)) {
-  if (!stream_ || !task_.capture_graphs) return (this->*work)(rows);
+  if (!captures_graphs()) return (this->*work)(rows);
   runners.try_emplace(rows, task_.source.device()).first->second.run([&] {
     // Derived tensors (folded norms) computed in a capture live in the graph's memory: drop them on both
     // sides.
@@ -317,8 +336,11 @@ void ModuleEngine::step_own_optimizer() {
 std::string ModuleEngine::description() const {
   const Device device = task_.source.device();
   if (device.is_cuda())
-    return (task_.capture_graphs ? "operations captured as graphs on " : "operations one by one on ") +
-           device.to_string();
+    return fmt::format("operations {} on {}{}", captures_graphs() ? "captured as graphs" : "one by one",
+                       device.to_string(),
+                       nccl_       ? ", gradients by NCCL"
+                       : exchange_ ? ", gradients through the CPU"
+                                   : "");
   return fmt::format("operations one by one on the CPU, {} thread{}", thread_count(),
                      thread_count() == 1 ? "" : "s");
 }

@@ -1,8 +1,8 @@
 // The engine for any model: each step runs Module::forward, the autograd tape and the optimizer. If
 // only the last layer of a network is trained, the features of several steps are computed at once, unless
 // batches are cut into shards. Ranks sum their gradients while they are computed (gradient_exchange.h). On
-// CUDA steps are captured as graphs, one per number of rows, and replayed; an optimizer that is not a fused
-// one runs after the graph.
+// CUDA steps are captured as graphs, one per number of rows of the whole batch, with what ranks exchange, and
+// replayed; an optimizer that is not a fused one runs after the graph.
 #pragma once
 
 #include <map>
@@ -30,6 +30,8 @@ class ModuleEngine : public Engine {
   using GraphRunners = std::map<std::int64_t, GraphRunner>;  // by number of rows
 
   bool is_sharded() const { return task_.shards() > 1; }
+  void join_ranks(Group& group);
+  bool captures_graphs() const;
   // The rows of this rank in a batch, or in several batches without shards, of `rows` rows.
   std::int64_t own_rows(std::int64_t rows) const;
   ShardPart shard_part(std::int64_t rows) const;
@@ -77,6 +79,7 @@ class ModuleEngine : public Engine {
     bool used;
   };
   std::vector<KeptGradient> kept_gradients_;  // CUDA, for an optimizer that is not fused: one per parameter
+  std::optional<NcclGroup> nccl_;             // CUDA, with other ranks; lives longer than the graphs
   GatherShards gather_;                       // of other ranks
   std::optional<GradientExchange> exchange_;  // with other ranks
   std::optional<Stream> stream_;              // CUDA: all steps are ordered on it

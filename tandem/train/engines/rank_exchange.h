@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tandem/dist/group.h"
+#include "tandem/dist/nccl_group.h"
 #include "tandem/ops/shard_scope.h"
 #include "tandem/train/engines/engine.h"
 
@@ -14,8 +15,10 @@ inline double order_free(double value) {
   return value + order_free_rounder - order_free_rounder;
 }
 
-// Gathers values of all shards in the CPU's memory, for batch norms.
+// Gathers values of all shards for batch norms: in the CPU's memory, where values of a GPU are copied to, or
+// between the GPUs.
 GatherShards gather_shards_of(Group& group, std::int64_t shards);
+GatherShards gather_shards_of(NcclGroup& group, std::int64_t shards);
 
 // The sums over all ranks; the losses are order-free.
 StepSums sum_over_ranks(Group& group, const StepSums& mine);
