@@ -69,12 +69,12 @@ TEST_F(BadInput, Commands) {
       2, {},
       "expected one of the commands augment, compare, devices, eval, fetch, filter, grade, inspect, "
       "new, plates, predict, split, "
-      "study, train, verify-determinism, got none (see tandem --help)");
+      "study, submit, train, verify-determinism, got none (see tandem --help)");
   expect_failure(
       2, {"bake"},
       "expected one of the commands augment, compare, devices, eval, fetch, filter, grade, inspect, "
       "new, plates, predict, split, "
-      "study, train, verify-determinism, got 'bake' (see tandem --help)");
+      "study, submit, train, verify-determinism, got 'bake' (see tandem --help)");
   expect_usage("devices", {"extra"}, "unexpected argument 'extra'");
 }
 
