@@ -185,11 +185,17 @@ struct ProductTile {
   // Accumulates rows [first, first + rows) of a row group in the layout that is_inner_major selects.
   [[gnu::always_inline]] void add_group(const T* group, std::int64_t first, const T* panel,
                                         std::int64_t inner) {
+    add_group_part(group, first, panel, inner, 0, inner);
+  }
+
+  // The part [begin, end) of the inner dimension, for which `panel` has the rows.
+  [[gnu::always_inline]] void add_group_part(const T* group, std::int64_t first, const T* panel,
+                                             std::int64_t inner, std::int64_t begin, std::int64_t end) {
     if constexpr (is_inner_major<bytes>) {
-      add_columns(group + first, row_group, panel, inner);
+      add_columns(group + begin * row_group + first, row_group, panel, end - begin);
     } else {
       const T* const a = group + first * inner;
-      for (std::int64_t k = 0; k < inner; ++k, panel += columns) {
+      for (std::int64_t k = begin; k < end; ++k, panel += columns) {
         const Sum b0 = *reinterpret_cast<const Memory*>(panel);
         const Sum b1 = second_vector(panel);
 #pragma GCC unroll 8

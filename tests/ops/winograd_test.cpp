@@ -80,9 +80,11 @@ std::vector<double> all_values(const Run& result) {
   return all;
 }
 
-// Few tiles are split over filters too, and 64 filters do not divide by five threads.
+// Few tiles are split over filters too, and 64 filters do not divide by five threads. The last two have so
+// few tiles that one or two threads transform filters and sums in their caches, and five do not.
 TEST(Winograd, AnyNumberOfThreads_SameBits) {
-  for (const Layer& layer : {Layer{1, 30, 31, 32, 64, 1}, Layer{1, 8, 8, 64, 64, 1}}) {
+  for (const Layer& layer : {Layer{1, 30, 31, 32, 64, 1}, Layer{1, 8, 8, 64, 64, 1},
+                             Layer{1, 13, 14, 70, 66, 1}, Layer{1, 6, 7, 150, 33, 1}}) {
     const auto with = [&](int threads) {
       set_thread_count(threads);
       const auto values = all_values(run(layer, DType::f32));
@@ -91,6 +93,20 @@ TEST(Winograd, AnyNumberOfThreads_SameBits) {
     };
     const std::vector<double> one = with(1);
     for (const int threads : {2, 3, 5}) EXPECT_TRUE(with(threads) == one) << threads << " threads";
+  }
+}
+
+// A prepacked weight is transformed as a whole, that of a single convolution of few tiles in parts.
+TEST(Winograd, PrepackedWeight_SameBits) {
+  for (const Layer& layer : {Layer{2, 7, 7, 150, 130, 1}, Layer{1, 7, 6, 512, 512, 1}}) {
+    const Tensor x =
+        random_tensor({layer.images, layer.height, layer.width, layer.channels}, DType::f32, cpu_device, 1);
+    const Tensor weight = random_tensor({layer.filters, 3, 3, layer.channels}, DType::f32, cpu_device, 2);
+    const Tensor bias = random_tensor({layer.filters}, DType::f32, cpu_device, 3);
+    const Conv2dOptions options{.window = {.padding = {1, 1}}};
+    const Tensor prepacked =
+        detail::prepacked_conv2d(detail::prepack_conv2d(weight, bias, options, DType::f32), x);
+    EXPECT_TRUE(values_of(conv2d(x, weight, bias, options)) == values_of(prepacked));
   }
 }
 

@@ -37,12 +37,10 @@ void conv2d_kernel<Backend::cpu>(const Conv2dPlan& plan, std::byte* y, const std
                                 wide_bias.data(), stream);
     return to_bf16(y, wide_y, sizes.y);
   }
-  if (is_winograd_profitable(plan)) {
-    const Buffer transformed = make_scratch<float>(winograd_weight_size(plan));
-    transform_winograd_weight(plan, as<float>(transformed), reinterpret_cast<const float*>(weight));
-    return winograd_conv2d(plan, reinterpret_cast<float*>(y), reinterpret_cast<const float*>(x),
-                           as<float>(transformed), {.bias = reinterpret_cast<const float*>(bias)});
-  }
+  if (is_winograd_profitable(plan))
+    return winograd_conv2d_once(plan, reinterpret_cast<float*>(y), reinterpret_cast<const float*>(x),
+                                reinterpret_cast<const float*>(weight),
+                                {.bias = reinterpret_cast<const float*>(bias)});
   on_dtype(CpuTypes{}, plan.dtype, "conv2d", [&]<class T>() {
     const Buffer packed = make_scratch<T>(im2col_weight_size<T>(plan));
     pack_im2col_weight(plan, as<T>(packed), reinterpret_cast<const T*>(weight));

@@ -38,39 +38,109 @@ Conv2dPlan transposed(const Conv2dPlan& plan) {
   return back;
 }
 
-// G g Gᵀ for the filters of `plan`. fill(to, channel, filter, channels, filters) copies the taps of a block
-// of channels and filters to [channel][tap][column].
-template <class Fill>
-void transform_weight(const Conv2dPlan& plan, float* transformed, const Fill& fill) {
+constexpr std::int64_t channel_block = 16;  // one cache line
+
+// Copies the taps of a block of channels and filters of the weight to [channel][tap][column].
+struct ForwardTaps {
+  const Conv2dPlan& plan;
+  const float* weight;
+
+  template <std::size_t bytes>
+  [[gnu::always_inline]] void copy(float* taps, std::int64_t channel, std::int64_t filter,
+                                   std::int64_t channels, std::int64_t filters) const {
+    constexpr std::int64_t lanes = bytes / sizeof(float), columns = 2 * lanes;
+    for (int tap = 0; tap < 9; ++tap) {
+      const float* const from = weight + (filter * 9 + tap) * plan.channels + channel;
+      if (channels == channel_block && filters == columns) {
+        for (std::int64_t c = 0; c < channels; c += lanes)
+          for (std::int64_t j = 0; j < columns; j += lanes)
+            transpose<bytes>(taps + (c * 9 + tap) * columns + j, from + j * 9 * plan.channels + c);
+      } else {
+        for (std::int64_t j = 0; j < filters; ++j)
+          for (std::int64_t c = 0; c < channels; ++c)
+            taps[(c * 9 + tap) * columns + j] = from[j * 9 * plan.channels + c];
+      }
+    }
+  }
+
+ private:
+  // A square of one tap: [filter][channel] to [channel][filter].
+  template <std::size_t bytes>
+  [[gnu::always_inline]] void transpose(float* to, const float* from) const {
+    using Memory = Vector<float, bytes>;
+    constexpr std::size_t lanes = bytes / sizeof(float);
+    Lanes<bytes> rows[lanes];
+#pragma GCC unroll 16
+    for (std::size_t i = 0; i < lanes; ++i)
+      rows[i] = *reinterpret_cast<const Memory*>(from + static_cast<std::int64_t>(i) * 9 * plan.channels);
+    transpose_square<lanes>(rows);
+#pragma GCC unroll 16
+    for (std::size_t i = 0; i < lanes; ++i)
+      *reinterpret_cast<Memory*>(to + static_cast<std::int64_t>(i * 9 * 2 * lanes)) = rows[i];
+  }
+};
+
+// The same for the transposed convolution: its channels are the filters of the weight, and the taps are
+// reversed. `plan` is that of the convolution.
+struct TransposedTaps {
+  const Conv2dPlan& plan;
+  const float* weight;
+
+  template <std::size_t bytes>
+  [[gnu::always_inline]] void copy(float* taps, std::int64_t filter, std::int64_t channel,
+                                   std::int64_t filters, std::int64_t channels) const {
+    constexpr std::int64_t columns = 2 * bytes / sizeof(float);
+    for (std::int64_t f = 0; f < filters; ++f)
+      for (int tap = 0; tap < 9; ++tap) {
+        const float* from = weight + ((filter + f) * 9 + 8 - tap) * plan.channels + channel;
+        for (std::int64_t j = 0; j < channels; ++j) taps[(f * 9 + tap) * columns + j] = from[j];
+      }
+  }
+};
+
+// G g Gᵀ of channels [first, last) and a panel of filters of `plan`: to[element · stride + channel ·
+// columns].
+template <std::size_t bytes, class Taps>
+[[gnu::always_inline]] inline void transform_filters(const Conv2dPlan& plan, const Taps& source,
+                                                     std::int64_t panel, std::int64_t first,
+                                                     std::int64_t last, float* to, std::int64_t stride) {
+  using V = Lanes<bytes>;
+  using Memory = Vector<float, bytes>;
+  constexpr std::int64_t lanes = bytes / sizeof(float), columns = 2 * lanes;
+  alignas(64) float taps[channel_block * 9 * columns];
+  const std::int64_t filter = panel * columns, filters = std::min(columns, plan.filters - filter);
+  for (; first < last; first += channel_block) {
+    const std::int64_t channels = std::min(channel_block, plan.channels - first);
+    if (channels < channel_block || filters < columns) std::memset(taps, 0, sizeof taps);
+    source.template copy<bytes>(taps, first, filter, channels, filters);
+    for (std::int64_t c = 0; c < std::min(channel_block, last - first); ++c, to += columns)
+      for (std::int64_t v = 0; v < columns; v += lanes) {
+        V g[9], half[18], u[tile_elements];
+        for (int tap = 0; tap < 9; ++tap)
+          g[tap] = *reinterpret_cast<const Memory*>(taps + (c * 9 + tap) * columns + v);
+#pragma GCC unroll 3
+        for (int j = 0; j < 3; ++j) filter_transform(half + j, 3, g + j, 3);
+#pragma GCC unroll 6
+        for (int i = 0; i < input_tile; ++i) filter_transform(u + i * input_tile, 1, half + i * 3, 1);
+        for (int element = 0; element < tile_elements; ++element)
+          *reinterpret_cast<Memory*>(to + v + element * stride) = u[element];
+      }
+  }
+}
+
+constexpr std::int64_t transformed_channels = 64;  // at a time
+
+template <class Taps>
+void transform_weight(const Conv2dPlan& plan, float* transformed, const Taps& source) {
   const WeightLayout layout(plan);
-  constexpr std::int64_t channel_block = 16;  // one cache line
-  const std::int64_t blocks = ceil_div(layout.inner, channel_block);
+  const std::int64_t blocks = ceil_div(layout.inner, transformed_channels);
   parallel_for(layout.panels * blocks, 1, [&](std::int64_t begin, std::int64_t end) {
     with_simd([&]<std::size_t bytes>() __attribute__((always_inline)) {
-      using V = Lanes<bytes>;
-      using Memory = Vector<float, bytes>;
-      constexpr std::int64_t lanes = bytes / sizeof(float), columns = 2 * lanes;
-      alignas(64) float taps[channel_block * 9 * columns] = {};
       for (std::int64_t unit = begin; unit < end; ++unit) {
-        const std::int64_t panel = unit / blocks, first = unit % blocks * channel_block,
-                           filter = panel * columns;
-        const std::int64_t channels = std::min(channel_block, plan.channels - first),
-                           filters = std::min(columns, plan.filters - filter);
-        if (channels < channel_block || filters < columns) std::memset(taps, 0, sizeof taps);
-        fill(taps, first, filter, channels, filters);
-        for (std::int64_t c = 0; c < std::min(channel_block, layout.inner - first); ++c)
-          for (std::int64_t v = 0; v < columns; v += lanes) {
-            V g[9], half[18], u[tile_elements];
-            for (int tap = 0; tap < 9; ++tap)
-              g[tap] = *reinterpret_cast<const Memory*>(taps + (c * 9 + tap) * columns + v);
-#pragma GCC unroll 3
-            for (int j = 0; j < 3; ++j) filter_transform(half + j, 3, g + j, 3);
-#pragma GCC unroll 6
-            for (int i = 0; i < input_tile; ++i) filter_transform(u + i * input_tile, 1, half + i * 3, 1);
-            float* const to = transformed + (panel * layout.inner + first + c) * columns + v;
-            for (int element = 0; element < tile_elements; ++element)
-              *reinterpret_cast<Memory*>(to + element * layout.matrix_stride) = u[element];
-          }
+        const std::int64_t panel = unit / blocks, first = unit % blocks * transformed_channels;
+        transform_filters<bytes>(
+            plan, source, panel, first, std::min(first + transformed_channels, layout.inner),
+            transformed + (panel * layout.inner + first) * layout.columns, layout.matrix_stride);
       }
     });
   });
@@ -108,6 +178,73 @@ struct Convolution {
                            as<float>(sums));
           });
         });
+  }
+
+  // With few tiles and many channels a transformed weight is larger than everything else, and is used only
+  // once: it would go to memory and back. Instead, each thread transforms the part it needs next in its
+  // cache, and all threads share the transformed tiles.
+  bool has_few_tiles() const {
+    return plan.filters >= 4 * tiles.count && layout.panels * 2 >= thread_count();
+  }
+
+  template <class Taps>
+  void run_transforming(const Taps& source) const {
+    const int threads = thread_count();
+    const std::int64_t groups = ceil_div(tiles.count, row_group);
+    FewTiles work{.rows = groups * row_group,
+                  .row_parts = std::min<std::int64_t>(groups, ceil_div(threads, layout.panels))};
+    work.part_rows = ceil_div(groups, work.row_parts) * row_group;
+    work.input_stride = work.rows * layout.inner + matrix_padding;
+    work.weight_stride = transformed_channels * layout.columns + matrix_padding;
+    work.sum_stride = work.part_rows * layout.columns + matrix_padding;
+    const Buffer inputs = make_scratch<float>(tile_elements * work.input_stride);
+    const std::int64_t member_floats = tile_elements * (work.weight_stride + work.sum_stride);
+    const Buffer scratch = make_scratch<float>(threads * member_floats);
+    run_team(threads, [&](const TeamMember& me) {
+      with_simd([&]<std::size_t bytes>() __attribute__((always_inline)) {
+        for (std::int64_t group = me.begin(groups); group < me.end(groups); ++group)
+          transform_inputs<bytes>(group * row_group, tiles.count - 1,
+                                  as<float>(inputs) + group * row_group * layout.inner, work.input_stride);
+        me.arrive_and_wait();
+        const std::int64_t units = layout.panels * work.row_parts;
+        for (std::int64_t unit = me.begin(units); unit < me.end(units); ++unit)
+          panel<bytes>(source, work, unit, as<float>(inputs), as<float>(scratch) + me.index * member_floats);
+      });
+    });
+  }
+
+  struct FewTiles {
+    std::int64_t rows;       // tiles, rounded up to groups
+    std::int64_t row_parts;  // threads that share a panel
+    std::int64_t part_rows = 0;
+    std::int64_t input_stride = 0, weight_stride = 0, sum_stride = 0;  // from one tile element to the next
+  };
+
+  template <std::size_t bytes, class Taps>
+  [[gnu::always_inline]] void panel(const Taps& source, const FewTiles& work, std::int64_t unit,
+                                    const float* inputs, float* scratch) const {
+    using Tile = ProductTile<float, bytes>;
+    const std::int64_t panel = unit / work.row_parts, first = unit % work.row_parts * work.part_rows,
+                       last = std::min(first + work.part_rows, work.rows);
+    float* const filters = scratch;
+    float* const sums = scratch + tile_elements * work.weight_stride;
+    for (std::int64_t channel = 0; channel < layout.inner; channel += transformed_channels) {
+      const std::int64_t end = std::min(channel + transformed_channels, layout.inner);
+      transform_filters<bytes>(plan, source, panel, channel, end, filters, work.weight_stride);
+      for (int element = 0; element < tile_elements; ++element)
+        for (std::int64_t row = first; row < last; row += Tile::rows) {
+          float* const to = sums + element * work.sum_stride + (row - first) * Tile::columns;
+          Tile tile;
+          if (channel > 0) tile.load(to, Tile::columns);
+          tile.add_group_part(
+              inputs + element * work.input_stride + row / row_group * row_group * layout.inner,
+              row % row_group, filters + element * work.weight_stride, layout.inner, channel, end);
+          tile.store(to, Tile::columns);
+        }
+    }
+    for (std::int64_t t = first; t < std::min(last, tiles.count); ++t)
+      transform_outputs<bytes>(t, sums + (t - first) * Tile::columns, work.sum_stride, panel * Tile::columns,
+                               Tile::columns);
   }
 
   template <std::size_t bytes>
@@ -157,7 +294,7 @@ struct Convolution {
         if constexpr (is_inner_major<bytes>) {
           for (int element = 0; element < tile_elements; ++element) {
             V block[4] = {out[0][element], out[1][element], out[2][element], out[3][element]};
-            transpose_4x4(block);
+            transpose_square<4>(block);
             for (int i = 0; i < 4; ++i)
               *reinterpret_cast<Memory*>(to + element * matrix_stride + (c + i) * row_group + r) = block[i];
           }
@@ -222,17 +359,7 @@ std::int64_t winograd_weight_size(const Conv2dPlan& plan) {
 }
 
 void transform_winograd_weight(const Conv2dPlan& plan, float* transformed, const float* weight) {
-  const std::int64_t columns = native_panel_columns<float>();
-  transform_weight(
-      plan, transformed,
-      [&](float* taps, std::int64_t channel, std::int64_t filter, std::int64_t channels, std::int64_t filters)
-          __attribute__((always_inline)) {
-            for (std::int64_t j = 0; j < filters; ++j)
-              for (int tap = 0; tap < 9; ++tap) {
-                const float* from = weight + ((filter + j) * 9 + tap) * plan.channels + channel;
-                for (std::int64_t c = 0; c < channels; ++c) taps[(c * 9 + tap) * columns + j] = from[c];
-              }
-          });
+  transform_weight(plan, transformed, ForwardTaps{plan, weight});
 }
 
 void winograd_conv2d(const Conv2dPlan& plan, float* y, const float* x, const float* transformed,
@@ -240,167 +367,28 @@ void winograd_conv2d(const Conv2dPlan& plan, float* y, const float* x, const flo
   Convolution{plan, WeightLayout(plan), Tiles(plan), y, x, transformed, epilogue}.run();
 }
 
-void winograd_input_gradient(const Conv2dPlan& plan, float* dx, const float* dy, const float* weight) {
-  const Conv2dPlan back = transposed(plan);
-  const Buffer transformed = make_scratch<float>(winograd_weight_size(back));
-  // The channels of dy are the filters of the weight, and the taps are reversed.
-  const std::int64_t columns = native_panel_columns<float>();
-  transform_weight(
-      back, as<float>(transformed),
-      [&](float* taps, std::int64_t filter, std::int64_t channel, std::int64_t filters, std::int64_t channels)
-          __attribute__((always_inline)) {
-            for (std::int64_t f = 0; f < filters; ++f)
-              for (int tap = 0; tap < 9; ++tap) {
-                const float* from = weight + ((filter + f) * 9 + 8 - tap) * plan.channels + channel;
-                for (std::int64_t j = 0; j < channels; ++j) taps[(f * 9 + tap) * columns + j] = from[j];
-              }
-          });
-  winograd_conv2d(back, dx, dy, as<float>(transformed), {});
-}
-
 namespace {
 
-// dg = Gᵀ [Σ over tiles of (A dy Aᵀ) ⊙ (Bᵀ d B)] G. The team transforms a block of tiles into panels, [tile
-// element][panel][tile][column] for both factors, then each member accumulates its products. The blocks
-// depend only on the sizes, so the bits do not depend on the number of threads.
-struct WeightGradient {
-  const Conv2dPlan& plan;
-  Tiles tiles;
-  std::int64_t columns;
-  std::int64_t channel_panels;
-  std::int64_t filter_panels;
-  std::int64_t block;
-  float* sums;  // [panel of channels][group of filters][tile element][filter][column]
-  float* inputs;
-  float* gradients;
-
-  std::int64_t filter_groups() const { return ceil_div(plan.filters, row_group); }
-  float* sums_of(std::int64_t panel, std::int64_t filter, std::int64_t element) const {
-    return sums + (((panel * filter_groups() + filter / row_group) * tile_elements + element) * row_group +
-                   filter % row_group) *
-                      columns;
-  }
-  std::int64_t input_stride() const { return channel_panels * columns * block + matrix_padding; }
-  std::int64_t gradient_stride() const { return filter_panels * columns * block + matrix_padding; }
-
-  template <std::size_t bytes>
-  [[gnu::always_inline]] void run(const TeamMember& me, const float* dy, const float* x,
-                                  float* dweight) const {
-    for (std::int64_t first = 0; first < tiles.count; first += block) {
-      const std::int64_t count = std::min(block, tiles.count - first);
-      for (std::int64_t t = me.begin(count); t < me.end(count); ++t) transform<bytes>(first + t, t, dy, x);
-      me.arrive_and_wait();
-      multiply<bytes>(me, count, first > 0);
-      me.arrive_and_wait();
-    }
-    write<bytes>(me, dweight);
-  }
-
-  template <std::size_t bytes>
-  [[gnu::always_inline]] void transform(std::int64_t tile, std::int64_t slot, const float* dy,
-                                        const float* x) const {
-    using V = Lanes<bytes>;
-    using Memory = Vector<float, bytes>;
-    constexpr std::int64_t lanes = bytes / sizeof(float);
-    const Tiles::Position at = tiles.position(tile);
-    PixelTile<input_tile> input;
-    input.locate(x, plan.in, plan.channels, at.image, at.y - plan.window.padding.y,
-                 at.x - plan.window.padding.x);
-    for (std::int64_t c = 0; c < channel_panels * columns; c += lanes) {
-      V out[tile_elements];
-      transform_input<bytes>(out, input, c, plan.channels);
-      float* const to = inputs + (c / columns * block + slot) * columns + c % columns;
-      for (int element = 0; element < tile_elements; ++element)
-        *reinterpret_cast<Memory*>(to + element * input_stride()) = out[element];
-    }
-    PixelTile<output_tile> gradient;
-    gradient.locate(dy, plan.out, plan.filters, at.image, at.y, at.x);
-    for (std::int64_t k = 0; k < filter_panels * columns; k += lanes) {
-      V d[output_tile * output_tile], half[input_tile * output_tile], out[tile_elements];
-      gradient.load<bytes>(d, k, plan.filters);
-#pragma GCC unroll 4
-      for (int j = 0; j < output_tile; ++j)
-        output_transform_transposed(half + j, output_tile, d + j, output_tile);
-#pragma GCC unroll 6
-      for (int i = 0; i < input_tile; ++i)
-        output_transform_transposed(out + i * input_tile, 1, half + i * output_tile, 1);
-      float* const to = gradients + (k / columns * block + slot) * columns + k % columns;
-      for (int element = 0; element < tile_elements; ++element)
-        *reinterpret_cast<Memory*>(to + element * gradient_stride()) = out[element];
-    }
-  }
-
-  template <std::size_t bytes>
-  [[gnu::always_inline]] void multiply(const TeamMember& me, std::int64_t count, bool add) const {
-    using Tile = ProductTile<float, bytes>;
-    const std::int64_t filters = filter_groups() * row_group, units = tile_elements * channel_panels;
-    for (std::int64_t unit = me.begin(units); unit < me.end(units); ++unit) {
-      const std::int64_t element = unit / channel_panels, panel = unit % channel_panels;
-      for (std::int64_t filter = 0; filter < filters; filter += Tile::rows) {
-        float* const at = sums_of(panel, filter, element);
-        Tile tile;
-        if (add) tile.load(at, columns);
-        tile.add_columns(
-            gradients + element * gradient_stride() + filter / columns * block * columns + filter % columns,
-            columns, inputs + element * input_stride() + panel * block * columns, count);
-        tile.store(at, columns);
-      }
-    }
-  }
-
-  template <std::size_t bytes>
-  [[gnu::always_inline]] void write(const TeamMember& me, float* dweight) const {
-    using V = Lanes<bytes>;
-    using Memory = Vector<float, bytes>;
-    constexpr std::int64_t lanes = bytes / sizeof(float);
-    const std::int64_t units = plan.filters * channel_panels;
-    for (std::int64_t unit = me.begin(units); unit < me.end(units); ++unit) {
-      const std::int64_t panel = unit / plan.filters, filter = unit % plan.filters;
-      for (std::int64_t c = panel * columns; c < std::min((panel + 1) * columns, plan.channels); c += lanes) {
-        V u[tile_elements], half[3 * input_tile], g[9];
-        const float* const from = sums_of(panel, filter, 0) + c % columns;
-        for (int element = 0; element < tile_elements; ++element)
-          u[element] = *reinterpret_cast<const Memory*>(from + element * row_group * columns);
-#pragma GCC unroll 6
-        for (int j = 0; j < input_tile; ++j)
-          filter_transform_transposed(half + j, input_tile, u + j, input_tile);
-#pragma GCC unroll 3
-        for (int i = 0; i < 3; ++i) filter_transform_transposed(g + i * 3, 1, half + i * input_tile, 1);
-        const std::int64_t count = std::min(lanes, plan.channels - c);
-        for (int tap = 0; tap < 9; ++tap) {
-          alignas(64) float values[lanes];
-          *reinterpret_cast<Memory*>(values) = g[tap];
-          std::memcpy(dweight + (filter * 9 + tap) * plan.channels + c, values,
-                      static_cast<std::size_t>(count) * sizeof(float));
-        }
-      }
-    }
-  }
-};
+template <class Taps>
+void transform_and_convolve(const Conv2dPlan& plan, float* y, const float* x, const Taps& taps,
+                            const RowEpilogue<float>& epilogue) {
+  Convolution convolution{plan, WeightLayout(plan), Tiles(plan), y, x, nullptr, epilogue};
+  if (convolution.has_few_tiles()) return convolution.run_transforming(taps);
+  const Buffer transformed = make_scratch<float>(winograd_weight_size(plan));
+  transform_weight(plan, as<float>(transformed), taps);
+  convolution.weight = as<float>(transformed);
+  convolution.run();
+}
 
 }  // namespace
 
-void winograd_weight_gradient(const Conv2dPlan& plan, float* dweight, const float* dy, const float* x) {
-  const Tiles tiles(plan);
-  const std::int64_t columns = native_panel_columns<float>();
-  WeightGradient gradient{.plan = plan,
-                          .tiles = tiles,
-                          .columns = columns,
-                          .channel_panels = ceil_div(plan.channels, columns),
-                          .filter_panels = ceil_div(plan.filters, columns)};
-  const std::int64_t tile_size = tile_elements * (plan.channels + plan.filters);
-  gradient.block = std::min(tiles.count, std::clamp<std::int64_t>((1 << 19) / tile_size, 64, 128));
-  const Buffer sums = make_scratch<float>(gradient.channel_panels * gradient.filter_groups() * tile_elements *
-                                          row_group * columns);
-  const Buffer inputs = make_scratch<float>(tile_elements * gradient.input_stride());
-  const Buffer gradients = make_scratch<float>(tile_elements * gradient.gradient_stride());
-  gradient.sums = as<float>(sums);
-  gradient.inputs = as<float>(inputs);
-  gradient.gradients = as<float>(gradients);
-  run_team(thread_count(), [&](const TeamMember& me) {
-    with_simd([&]<std::size_t bytes>()
-                  __attribute__((always_inline)) { gradient.run<bytes>(me, dy, x, dweight); });
-  });
+void winograd_conv2d_once(const Conv2dPlan& plan, float* y, const float* x, const float* weight,
+                          const RowEpilogue<float>& epilogue) {
+  transform_and_convolve(plan, y, x, ForwardTaps{plan, weight}, epilogue);
+}
+
+void winograd_input_gradient(const Conv2dPlan& plan, float* dx, const float* dy, const float* weight) {
+  transform_and_convolve(transposed(plan), dx, dy, TransposedTaps{plan, weight}, {});
 }
 
 }  // namespace tandem::detail

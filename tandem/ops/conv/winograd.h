@@ -20,6 +20,9 @@ void transform_winograd_weight(const Conv2dPlan& plan, float* transformed, const
 // y = conv2d(x) with the transformed weight, then the epilogue, whose residual has the layout of y.
 void winograd_conv2d(const Conv2dPlan& plan, float* y, const float* x, const float* transformed,
                      const RowEpilogue<float>& epilogue);
+// The same with the weight as it is, which is transformed in between. The same bits.
+void winograd_conv2d_once(const Conv2dPlan& plan, float* y, const float* x, const float* weight,
+                          const RowEpilogue<float>& epilogue);
 
 void winograd_input_gradient(const Conv2dPlan& plan, float* dx, const float* dy, const float* weight);
 void winograd_weight_gradient(const Conv2dPlan& plan, float* dweight, const float* dy, const float* x);
