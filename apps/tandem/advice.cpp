@@ -29,6 +29,8 @@ constexpr Advice all_advice[] = {
     {"(libnccl.so.2)", "--comm host exchanges gradients through the CPU"},
     {": NCCL expects one for each rank", "--comm host exchanges gradients through the CPU"},
     {" shards, one per image of a batch", "--shards sets their number, --batch-size that of the images"},
+    {"expected batch norms over shards with ", "--batch-norm shard"},
+    {" passes on each of ", "--shards sets their number"},
     {"and cannot be fetched", "--from PATH gives its files"},
 };
 

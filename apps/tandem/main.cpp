@@ -42,7 +42,7 @@ int output_words(int argc, char** argv, int i) {
   const std::string_view word = argv[i];
   std::vector<std::string_view> flags{"--out", "-o", "--output-dir", "--resume", "--trace"};
   if (std::string_view(argv[1]) == "train")
-    flags.insert(flags.end(), {"--ranks", "--rank-limit", "--until", "--comm"});
+    flags.insert(flags.end(), {"--ranks", "--rank-limit", "--until", "--comm", "--accumulate"});
   for (const std::string_view flag : flags) {
     if (word.starts_with(std::string(flag) + "=")) return 1;
     if (word == flag) return i + 1 < argc && *argv[i + 1] != '-' ? 2 : 1;

@@ -43,6 +43,7 @@ struct Flags {
   double save_every = 60;
   int ranks = 0;  // 0: not given
   double rank_limit = GroupOptions().limit_s;
+  std::int64_t accumulate = 1;
   std::string until;
   bool exchange_through_cpu = false;
 };
@@ -120,13 +121,17 @@ TrainOptions to_options(const Flags& flags, const std::string& command, int rank
   else if (pretrained == "none" && published && fresh)
     print_message("Weights: random\n");
   data.pretrained = pretrained != "none";
-  TrainOptions options = set_options(flags, folder, default_options(given.model, data));
+  TrainOptions defaults = default_options(given.model, data);
+  if (flags.accumulate > 1)
+    defaults.batch_norm = ShardNorm::shard;  // the images come one part after the other
+  TrainOptions options = set_options(flags, folder, defaults);
   options.pretrained = pretrained;
-  if (given.shards == 0) options.shards = ranks;
+  if (given.shards == 0) options.shards = ranks * flags.accumulate;
   options.accept_changed_shards = flags.given.contains("shards");
   options.run_folder = folder.path;
   options.resume = flags.resuming;
   options.accept_changed_data = flags.accept_changed_data;
+  options.accumulate = flags.accumulate;
   options.exchange_through_cpu = flags.exchange_through_cpu;
   options.save_every_seconds = flags.save_every;
   options.trace = flags.trace;
@@ -408,6 +413,13 @@ void add_train_command(CLI::App& app, Action& action, const std::string& command
         const auto seconds = parse_number<double>(text);
         check(seconds && *seconds > 0 && *seconds <= 1e6, "expected seconds above 0, got '{}'", text);
       }));
+  command
+      ->add_option("--accumulate", flags->accumulate,
+                   "Compute each rank's part of a batch in N passes, with batch norms per shard: less memory")
+      ->type_name("N")
+      ->capture_default_str()
+      ->group(rare_group)
+      ->check(whole_number_check(1, 1 << 20));
   command
       ->add_option("--until", flags->until, "Save and stop at 18:30, 2026-11-17T18:30 or after +90 minutes")
       ->type_name("TIME")

@@ -85,6 +85,9 @@ struct FitOptions {
   /// On a GPU, replay steps as captured graphs. Turn it off if forward() or the loss reads values on the host
   /// or does something else in every step.
   bool capture_graphs = true;
+  /// Passes that compute the shards of a rank one after the other, and add their gradients: less memory, the
+  /// same bits. At most one per shard of a rank. Batch norms must normalize by shards.
+  std::int64_t accumulate = 1;
   /// Of ranks on GPUs: sum gradients on the CPU instead of by NCCL. Slower, the same bits.
   bool exchange_through_cpu = false;
 

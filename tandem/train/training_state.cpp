@@ -34,6 +34,11 @@ std::unique_ptr<Optimizer> optimizer_for(const Module& model, const FitOptions& 
 
 BatchPart part_of_rank(const FitOptions& options, const Group* group) {
   BatchPart part{.shards = options.shards, .own = {0, options.shards}};
+  const std::int64_t ranks = group ? group->place().size : 1;
+  check(options.accumulate >= 1, "[train] expected 1 pass per batch or more, got {}", options.accumulate);
+  check(options.accumulate == 1 || options.accumulate * ranks <= options.shards,
+        "[train] expected at least {} shards for {} passes on each of {} ranks, got {}",
+        options.accumulate * ranks, options.accumulate, ranks, options.shards);
   if (!group) return part;
   const Place& place = group->place();
   check(place.size <= options.shards, "[train] expected at most {} ranks, one per shard of a batch, got {}",
@@ -131,6 +136,7 @@ TrainingState::TrainingState(Module& model, const FitOptions& options, const Tra
             .loss_function = options.loss_function,
             .capture_graphs = options.capture_graphs,
             .batch_norm = options.batch_norm,
+            .accumulate = options.accumulate,
             .group = group && group->place().size > 1 ? group : nullptr,
             .exchange_through_cpu = options.exchange_through_cpu} {}
 

@@ -115,6 +115,22 @@ TEST_P(GpuRankBits, Ranks_GiveTheModelOfOneProcess) {
 INSTANTIATE_TEST_SUITE_P(Networks, GpuRankBits, testing::ValuesIn(gpu_rank_cases()),
                          [](const auto& one) { return one.param.name; });
 
+TEST_F(GpuRank, Passes_GiveTheModelOfOne) {
+  write_photos(folder_ / "data", 14);
+  for (const std::string passes : {"1", "2", "4"}) {
+    const ProgramResult result =
+        run_program({"train",        "data", "--model",      "resnet18", "--pretrained",        "none",
+                     "--image-size", "64",   "--lr",         "0.01",     "--augment-on",        "gpu",
+                     "--shards",     "4",    "--device",     "cuda",     "--batches-per-epoch", "4",
+                     "--batch-size", "12",   "--epochs",     "2",        "--batch-norm",        "shard",
+                     "--out",        passes, "--accumulate", passes},
+                    folder_.path());
+    ASSERT_EQ(result.status, 0) << result.err;
+    EXPECT_NE(result.err.find("captured as graphs"), std::string::npos) << result.err;
+    expect_same_run("1", passes);
+  }
+}
+
 TEST_F(GpuRank, KilledRank_IsNamedAndAllEnd) {
   write_small_digits(folder_ / "data");
   RunningProgram program(endless("killed", 2), folder_.path());

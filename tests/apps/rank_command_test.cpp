@@ -51,6 +51,22 @@ TEST_F(RankCommand, Ranks_GiveTheModelOfOneProcess) {
   }
 }
 
+TEST_F(RankCommand, Accumulate_HasAShardPerPass) {
+  const auto train = [&](const std::string& out, const std::vector<std::string>& more) {
+    std::vector<std::string> all{"train",     "data", "--model",  "cnn", "--limit",      "60",
+                                 "--epochs",  "1",    "--device", "cpu", "--batch-size", "20",
+                                 "--workers", "0",    "--out",    out};
+    all.insert(all.end(), more.begin(), more.end());
+    const ProgramResult result = run_program(all, folder_.path());
+    EXPECT_EQ(result.status, 0) << result.err;
+  };
+  train("shards", {"--shards", "4", "--batch-norm", "shard"});
+  train("passes", {"--accumulate", "4"});
+  train("both", {"--accumulate", "2", "--ranks", "2"});
+  expect_same_weights(run("shards"), run("passes"));
+  expect_same_weights(run("shards"), run("both"));
+}
+
 TEST_F(RankCommand, MoreRanksThanShards_IsRefused) {
   const ProgramResult result = run_program(words("many", 5), folder_.path());
   EXPECT_EQ(result.status, 1);
@@ -62,6 +78,7 @@ TEST_F(RankCommand, MoreRanksThanShards_IsRefused) {
 TEST_F(RankCommand, WrongNumbers_AreUsageErrors) {
   for (const std::vector<std::string>& more : {std::vector<std::string>{"--ranks", "0"},
                                                {"--shards", "0"},
+                                               {"--accumulate", "0"},
                                                {"--rank-limit", "0"},
                                                {"--comm", "nccl"}}) {
     std::vector<std::string> all{"train", "data"};

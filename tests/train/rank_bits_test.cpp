@@ -94,6 +94,13 @@ class RankBits : public testing::TestWithParam<RankCase> {
     set_thread_count(usable_cpus());
   }
 
+  void expect_same_run(const std::string& a, const std::string& b) const {
+    expect_same_weights(runs_ / a, runs_ / b);
+    EXPECT_EQ(log_without_times(RunFolder{runs_ / a}.log()), log_without_times(RunFolder{runs_ / b}.log()))
+        << b;
+    EXPECT_EQ(read_bytes(RunFolder{runs_ / a}.best()), read_bytes(RunFolder{runs_ / b}.best())) << b;
+  }
+
   TempFolder data_, runs_;
   TrainOptions options_;
 };
@@ -106,14 +113,49 @@ TEST_P(RankBits, RanksThreadsAndWorkers_DoNotMatter) {
     if (ranks == 8 && GetParam().photographs) continue;  // eight copies of a ResNet take long
     const std::string name = std::to_string(ranks);
     train_on(ranks, ranks == 2 ? 2 : 0, ranks == 3 ? 2 : 1, name);
+    expect_same_run("alone", name);
     if (HasFailure()) return;
-    expect_same_weights(runs_ / "alone", runs_ / name);
-    EXPECT_EQ(log_without_times(RunFolder{runs_ / "alone"}.log()),
-              log_without_times(RunFolder{runs_ / name}.log()))
-        << ranks;
-    EXPECT_EQ(read_bytes(RunFolder{runs_ / "alone"}.best()), read_bytes(RunFolder{runs_ / name}.best()))
-        << ranks;
   }
+}
+
+TEST_P(RankBits, Passes_DoNotMatter) {
+  options_.batch_norm = ShardNorm::shard;  // which needs two rows per shard
+  if (GetParam().photographs) {
+    options_.batch_size = 20;
+    options_.batches_per_epoch = 2;
+  }
+  options_.run_folder = runs_ / "at once";
+  train(options_);
+  options_.accumulate = 3;
+  options_.run_folder = runs_ / "alone";
+  train(options_);
+  expect_same_run("at once", "alone");
+  train_on(2, 0, 1, "ranks");
+  expect_same_run("at once", "ranks");
+}
+
+TEST(Passes, BatchNormsOverTheBatch_AreRefused) {
+  const TempFolder data, runs;
+  write_photos(data.path(), 14);
+  TrainOptions options = options_for({"", true, [](TrainOptions&) {}}, data.path());
+  options.run_folder = runs / "run";
+  const auto error_of = [&] {
+    try {
+      train(options);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("none");
+  };
+  options.accumulate = 2;
+  EXPECT_EQ(
+      error_of(),
+      "[train] expected batch norms over shards with 2 passes per batch, got batch norms over the whole "
+      "batch, whose images are not there at the same time");
+  options.batch_norm = ShardNorm::shard;
+  options.accumulate = 9;
+  options.run_folder = runs / "another";
+  EXPECT_EQ(error_of(), "[train] expected at least 9 shards for 9 passes on each of 1 ranks, got 8");
 }
 
 // After twenty steps, relative to the largest weight of a tensor. Not for a network with ReLU: an activation

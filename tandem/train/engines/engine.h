@@ -38,6 +38,7 @@ struct TrainingTask {
   bool capture_graphs = true;       // on a GPU
   // Of a batch that is cut into shards: source.plan().part says into how many, and which of them are here.
   ShardNorm batch_norm = ShardNorm::batch;
+  std::int64_t accumulate = 1;        // passes that compute the shards, to save memory: the same bits
   Group* group = nullptr;             // the ranks that have the other shards; null: none
   bool exchange_through_cpu = false;  // on a GPU: not by NCCL, and without graphs
   // On the CPU, exactly this number of threads, for measurements of it; 0: the fastest up to thread_count().

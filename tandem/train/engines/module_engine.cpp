@@ -64,6 +64,8 @@ ModuleEngine::ModuleEngine(const TrainingTask& task) : task_(task) {
   loss_ = zeros({}, DType::f64, device);
   correct_ = zeros({}, DType::i64, device);
   if (task_.group) join_ranks(*task_.group);
+  if (task_.accumulate > 1)
+    accumulation_.emplace(task_.model, task_.shards(), task_.batches().part.own, task_.accumulate, gather_);
   if (!device.is_cuda()) return;
   stream_.emplace(device);
   if (task_.optimizer.fused()) return;
@@ -132,9 +134,16 @@ std::int64_t ModuleEngine::own_rows(std::int64_t rows) const {
   return rows_of_shards(rows, part.shards, part.own).count();
 }
 
-ShardPart ModuleEngine::shard_part(std::int64_t rows) const {
+ShardPart ModuleEngine::begin_pass(std::int64_t pass, std::int64_t rows) {
+  if (accumulation_) return accumulation_->begin_pass(pass, rows, task_.batch_norm);
   const BatchPart& part = task_.batches().part;
   return {.shards = part.shards, .own = part.own, .rows = rows, .norm = task_.batch_norm, .gather = gather_};
+}
+
+IndexRange ModuleEngine::rows_of(const ShardPart& part) const {
+  const std::int64_t first = rows_of_shards(part.rows, part.shards, task_.batches().part.own).begin;
+  const IndexRange rows = detail::local_rows(part);
+  return {rows.begin - first, rows.end - first};
 }
 
 void ModuleEngine::load(std::int64_t epoch, std::int64_t first, std::int64_t rows) {
@@ -235,26 +244,35 @@ void ModuleEngine::run_captured(GraphRunners& runners, std::int64_t rows,
   });
 }
 
-Tensor ModuleEngine::network_images(std::int64_t rows) const {
+Tensor ModuleEngine::network_images(IndexRange rows) const {
   // On the CPU bf16 is no faster than f32.
   const bool use_bf16 = task_.precision == MatmulPrecision::bf16 && stream_;
-  return network_input(images_.slice(0, 0, rows), task_.input, use_bf16 ? DType::bf16 : DType::f32);
+  return network_input(images_.slice(0, rows.begin, rows.end), task_.input,
+                       use_bf16 ? DType::bf16 : DType::f32);
 }
 
 void ModuleEngine::compute_features(std::int64_t rows) {
   const NoGrad no_grad;
-  const ShardScope scope(shard_part(rows));
   std::optional<GhostBatches> separate;
   if (!is_sharded()) separate.emplace(task_.batches().batch_size);
-  const std::int64_t own = own_rows(rows);
-  copy_into(features_.slice(0, 0, own), frozen_->features(network_images(own)));
+  for (std::int64_t pass = 0; pass < task_.accumulate; ++pass) {
+    const ShardPart part = begin_pass(pass, rows);
+    const ShardScope scope(part);
+    const IndexRange own = rows_of(part);
+    copy_into(features_.slice(0, own.begin, own.end), frozen_->features(network_images(own)));
+  }
 }
 
 void ModuleEngine::compute_step(std::int64_t rows) {
-  const std::int64_t own = own_rows(rows);
-  const ShardScope scope(shard_part(rows));
+  for (std::int64_t pass = 0; pass < task_.accumulate; ++pass) compute_pass(begin_pass(pass, rows));
+  update();
+}
+
+void ModuleEngine::compute_pass(const ShardPart& part) {
+  const ShardScope scope(part);
+  const IndexRange own = rows_of(part);
   const auto of_step = [&](const Tensor& selected, const Tensor& loaded) {
-    return (frozen_ ? selected : loaded).slice(0, 0, own);
+    return (frozen_ ? selected : loaded).slice(0, own.begin, own.end);
   };
   const StepRows step{
       .outputs =
@@ -267,7 +285,7 @@ void ModuleEngine::compute_step(std::int64_t rows) {
   const NoGrad no_grad;
   const Tensor is_correct = equal(argmax(step.outputs.detach(), 1), cast(step.labels, DType::i64));
   copy_into(correct_, add(correct_, sum(is_correct)));
-  copy_into(loss_, add(loss_, loss_sum(step, loss, rows)));
+  copy_into(loss_, add(loss_, loss_sum(step, loss, part)));
 }
 
 ModuleEngine::StepRows ModuleEngine::StepRows::slice(std::int64_t begin, std::int64_t end) const {
@@ -285,12 +303,11 @@ Tensor ModuleEngine::loss_of(const StepRows& step) const {
 
 // The sum of the losses of the rows. That of a shard must not depend on the rows beside it, so it is computed
 // again from the outputs.
-Tensor ModuleEngine::loss_sum(const StepRows& step, const Tensor& loss, std::int64_t rows) const {
+Tensor ModuleEngine::loss_sum(const StepRows& step, const Tensor& loss, const ShardPart& part) const {
   const auto sum_of = [](const Tensor& mean, std::int64_t count) {
     return multiply(cast(mean.detach(), DType::f64), static_cast<double>(count));
   };
-  if (!is_sharded()) return sum_of(loss, rows);
-  const ShardPart part = shard_part(rows);
+  if (!is_sharded()) return sum_of(loss, part.rows);
   const detail::WithoutShards plain;
   Tensor total = zeros({}, DType::f64, loss_.device());
   for (const auto [begin, end] : detail::shard_ranges(part, step.labels.size(0), "train"))
@@ -298,14 +315,17 @@ Tensor ModuleEngine::loss_sum(const StepRows& step, const Tensor& loss, std::int
   return total;
 }
 
-// Gradients, of all ranks, and the update.
 void ModuleEngine::backpropagate(const Tensor& loss) {
-  if (exchange_) {
-    backward(loss, [&](const Node& leaf) { exchange_->add(leaf); });
-    exchange_->finish();
-  } else {
-    backward(loss);
-  }
+  if (!exchange_ && !accumulation_) return backward(loss);
+  backward(loss, [&](const Node& leaf) {
+    if (accumulation_ && !accumulation_->add(leaf)) return;
+    if (exchange_) exchange_->add(leaf);
+  });
+}
+
+// Waits for the gradients of all ranks and applies them.
+void ModuleEngine::update() {
+  if (exchange_) exchange_->finish();
   if (FusedOptimizer* const fused = task_.optimizer.fused()) {
     fused->apply();
     fused->zero_grad();

@@ -12,6 +12,7 @@
 #include "tandem/device/graph_runner.h"
 #include "tandem/device/stream.h"
 #include "tandem/nn/backbone_model.h"
+#include "tandem/train/engines/accumulation.h"
 #include "tandem/train/engines/engine.h"
 #include "tandem/train/engines/gradient_exchange.h"
 
@@ -34,7 +35,10 @@ class ModuleEngine : public Engine {
   bool captures_graphs() const;
   // The rows of this rank in a batch, or in several batches without shards, of `rows` rows.
   std::int64_t own_rows(std::int64_t rows) const;
-  ShardPart shard_part(std::int64_t rows) const;
+  // The part of a batch of `rows` rows that a pass computes.
+  ShardPart begin_pass(std::int64_t pass, std::int64_t rows);
+  // Where the rows of a part are among those of this rank.
+  IndexRange rows_of(const ShardPart& part) const;
   // Copies the images and labels of `rows` local positions, from step `first` on, into images_ and labels_.
   void load(std::int64_t epoch, std::int64_t first, std::int64_t rows);
   void copy_block(const SourceBlock& block, std::int64_t to);
@@ -46,9 +50,10 @@ class ModuleEngine : public Engine {
   void run_captured(GraphRunners& runners, std::int64_t rows, void (ModuleEngine::*work)(std::int64_t));
   // Device work that is the same for all steps with the same number of rows, which are those of the whole
   // batch on all ranks.
-  Tensor network_images(std::int64_t rows) const;
+  Tensor network_images(IndexRange rows) const;
   void compute_features(std::int64_t rows);
   void compute_step(std::int64_t rows);
+  void compute_pass(const ShardPart& part);
   // The rows of one step.
   struct StepRows {
     Tensor outputs, labels, mixed_labels;
@@ -56,8 +61,9 @@ class ModuleEngine : public Engine {
     StepRows slice(std::int64_t begin, std::int64_t end) const;
   };
   Tensor loss_of(const StepRows& step) const;
-  Tensor loss_sum(const StepRows& step, const Tensor& loss, std::int64_t rows) const;
+  Tensor loss_sum(const StepRows& step, const Tensor& loss, const ShardPart& part) const;
   void backpropagate(const Tensor& loss);
+  void update();
   // For an optimizer that is not a fused one: the end of compute_step(), and the update after it.
   void keep_gradients();
   void step_own_optimizer();
@@ -81,6 +87,7 @@ class ModuleEngine : public Engine {
   std::vector<KeptGradient> kept_gradients_;  // CUDA, for an optimizer that is not fused: one per parameter
   std::optional<NcclGroup> nccl_;             // CUDA, with other ranks; lives longer than the graphs
   GatherShards gather_;                       // of other ranks
+  std::optional<Accumulation> accumulation_;  // with several passes
   std::optional<GradientExchange> exchange_;  // with other ranks
   std::optional<Stream> stream_;              // CUDA: all steps are ordered on it
   GraphRunners feature_runners_, step_runners_;
