@@ -152,8 +152,7 @@ void add_model(ClusterResult& result, const std::vector<Measured>& all, const St
     result.here.push_back(
         modelled_row(fmt::format("modelled from {} ranks: {}", fmt::join(result.fitted, " and "),
                                  result.study_case.name()),
-                     ranks_text(one.ranks), one.ranks, batch / one.ranks, model.without_ms,
-                     predict_step(model, {.nodes = 1, .ranks = one.ranks})));
+                     ranks_text(one.ranks), one.ranks, batch / one.ranks, predict_here(model, one.ranks)));
     StudyRow& row = result.here.back();
     row.figures["efficiency"] = std::nullopt;
     if (first.ranks == 1)
@@ -164,7 +163,7 @@ void add_model(ClusterResult& result, const std::vector<Measured>& all, const St
     result.simulated.push_back(modelled_row(fmt::format("modelled: {}, {:.3g} images per rank; {}",
                                                         result.study_case.network_name(), images, link),
                                             fmt::format("{}×{}", size.nodes, size.ranks), size.total(),
-                                            images, model.without_ms, predict_step(model, size, between)));
+                                            images, predict_step(model, size, between)));
   };
   for (const ClusterSize size : options.simulate)
     if (size.nodes == 1) simulate(size, "one node", {});

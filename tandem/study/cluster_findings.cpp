@@ -27,6 +27,10 @@ std::string rate(const StudyRow& row) {
   return fmt::format("{:.3g} images/s", row.value("samples_per_s"));
 }
 
+std::string fitted_text(const ClusterResult& result) {
+  return fmt::format("{}", fmt::join(result.fitted, " and "));
+}
+
 const StudyRow* row_of(const std::vector<StudyRow>& rows, int ranks) {
   const auto found = std::ranges::find(rows, std::optional(ranks), &StudyRow::ranks);
   return found == rows.end() ? nullptr : &*found;
@@ -59,11 +63,17 @@ void add_scaling(const ClusterResult& result, std::vector<std::string>& findings
 void add_exchange(const ClusterResult& result, std::vector<std::string>& findings) {
   const StudyRow& most = most_ranks(result);
   if (!most.figures["exchange_ms"]) return;
-  findings.push_back(fmt::format(
-      "The exchange between {} takes {} alone; {} of it is hidden behind the computation, and a step is {} "
-      "longer than without it ({}).",
-      most.version, time(most.value("exchange_ms")), percent(most.value("hidden")),
-      time(most.value("exposed_ms")), result.study_case.name()));
+  const double alone = most.value("exchange_ms"), exposed = most.value("exposed_ms");
+  const std::string beside =
+      exposed > alone
+          ? fmt::format(
+                "nothing of it is hidden, and a step is {} longer than without it: ranks also wait "
+                "for the slowest",
+                time(exposed))
+          : fmt::format("{} of it is hidden behind the computation, and a step is {} longer than without it",
+                        percent(most.value("hidden")), time(exposed));
+  findings.push_back(fmt::format("The exchange between {} takes {} alone; {} ({}).", most.version,
+                                 time(alone), beside, result.study_case.name()));
 }
 
 void add_straggler(const ClusterResult& result, std::vector<std::string>& findings) {
@@ -86,7 +96,7 @@ void add_straggler(const ClusterResult& result, std::vector<std::string>& findin
 }
 
 void add_predictions(const ClusterResult& result, std::vector<std::string>& findings) {
-  const std::string fitted = fmt::format("{}", fmt::join(result.fitted, " and "));
+  const std::string fitted = fitted_text(result);
   for (const StudyRow& row : result.here) {
     const StudyRow* const measured = row_of(result.measured, *row.ranks);
     if (!measured) continue;
@@ -100,11 +110,11 @@ void add_predictions(const ClusterResult& result, std::vector<std::string>& find
   const ClusterModel& model = *result.model;
   findings.push_back(fmt::format(
       "Modelled, not measured: every rank computes as one of {} ranks of this machine does, with the same "
-      "images per rank. Sums inside a node take {} per message and {} per MB, fitted to {} ranks; {} of the "
-      "hidden exchange still slows the step. Links between nodes are assumed as stated, shared by the ranks "
-      "of a node, and free of other traffic.",
-      model.base_ranks, time(model.sums.message_ms), time(model.sums.megabyte_ms), fitted,
-      percent(model.interference)));
+      "images per rank. Sums inside a node take {} per message and {} per MB, fitted to {} ranks, and {:.1f} "
+      "times as long within a step, where ranks also wait for the slowest. Links between nodes are those "
+      "stated, shared by the ranks of a node and free of other traffic; sums between nodes go on while "
+      "gradients are computed.",
+      model.base_ranks, time(model.sums.message_ms), time(model.sums.megabyte_ms), fitted, model.slowdown));
 }
 
 Series rate_series(const std::vector<StudyRow>& rows, const std::string& name) {
@@ -125,13 +135,20 @@ Plot rate_plot(const ClusterResult& result) {
             .y_label = "images/s: higher is better",
             .categories = {},
             .series = {rate_series(result.measured, "measured")}};
-  if (!result.here.empty()) {
-    Series modelled = rate_series(result.here, "modelled from fewer ranks");
-    modelled.low.clear();
-    modelled.high.clear();
-    modelled.dashed = true;
-    plot.series.push_back(std::move(modelled));
+  if (result.here.empty()) return plot;
+  Series modelled{
+      .name = fmt::format("modelled from {} ranks", fitted_text(result)), .x = {}, .y = {}, .dashed = true};
+  const auto images = static_cast<double>(result.study_case.batch_size);
+  if (result.model)
+    for (const int ranks : result.fitted) {
+      modelled.x.push_back(ranks);
+      modelled.y.push_back(1e3 * images / predict_here(*result.model, ranks).step_ms);
+    }
+  for (const StudyRow& row : result.here) {
+    modelled.x.push_back(*row.ranks);
+    modelled.y.push_back(row.value("samples_per_s"));
   }
+  plot.series.push_back(std::move(modelled));
   return plot;
 }
 
@@ -178,18 +195,18 @@ Plot efficiency_plot(const ClusterResult& result, ClusterSize size) {
 }  // namespace
 
 StudyRow modelled_row(const std::string& case_name, const std::string& version, int ranks, double images,
-                      double without_ms, const Prediction& prediction) {
+                      const Prediction& prediction) {
   StudyRow row{.case_name = case_name, .version = version};
   row.ranks = ranks;
   row.basis = modelled_basis;
-  const Overlap overlap = overlap_of(prediction.step_ms, without_ms, prediction.exchange_ms);
+  const Overlap overlap = overlap_of(prediction.step_ms, prediction.without_ms, prediction.exchange_ms);
   row.figures["median_ms"] = prediction.step_ms;
-  row.figures["without_exchange_ms"] = without_ms;
+  row.figures["without_exchange_ms"] = prediction.without_ms;
   row.figures["samples_per_s"] = 1e3 * images * ranks / prediction.step_ms;
   row.figures["exchange_ms"] = prediction.exchange_ms;
   row.figures["exposed_ms"] = overlap.exposed_ms;
   row.figures["hidden"] = overlap.hidden;
-  row.figures["efficiency"] = without_ms / prediction.step_ms;
+  row.figures["efficiency"] = prediction.without_ms / prediction.step_ms;
   return row;
 }
 

@@ -26,7 +26,7 @@ struct ClusterResult {
 
 // The prediction for ranks that are computers like the model's: `images` per rank and step.
 StudyRow modelled_row(const std::string& case_name, const std::string& version, int ranks, double images,
-                      double without_ms, const Prediction& prediction);
+                      const Prediction& prediction);
 
 std::vector<std::string> cluster_findings(const ClusterResult& result);
 

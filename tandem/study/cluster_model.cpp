@@ -22,12 +22,43 @@ double exchange_time(const LinkTimes& inside, const LinkTimes& between, ClusterS
          megabytes * std::max(inside.megabyte_ms * others, between.megabyte_ms * ranks * outside);
 }
 
-double sum_time(const ClusterModel& model, ClusterSize size, const LinkTimes& between, double megabytes) {
-  return exchange_time(model.sums, between, size, 2 * megabytes / size.total());
+// The exchange of a step.
+struct Exchange {
+  double gathers = 0, sums = 0;
+  double late = 0;  // from the last gradient on, if each bucket is summed when it is ready
+
+  double total() const { return gathers + sums; }
+};
+
+Exchange exchange_of(const ClusterModel& model, ClusterSize size, const LinkTimes& between) {
+  const StepTraffic& traffic = model.traffic;
+  Exchange exchange{.gathers = traffic.gathers *
+                               exchange_time(model.gathers, between, size, traffic.gather_megabytes)};
+  double end = 0, last_ready = 0;
+  for (const StepTraffic::Bucket& bucket : traffic.buckets) {  // one after the other
+    const double time = exchange_time(model.sums, between, size, 2 * bucket.megabytes / size.total());
+    exchange.sums += time;
+    end = std::max(end, bucket.ready_ms) + time;
+    last_ready = std::max(last_ready, bucket.ready_ms);
+  }
+  exchange.late = std::max(0.0, end - last_ready);
+  return exchange;
 }
 
-double gather_time(const ClusterModel& model, ClusterSize size, const LinkTimes& between) {
-  return exchange_time(model.gathers, between, size, model.traffic.gather_megabytes);
+// Least squares; more ranks never make the step shorter.
+void fit_ranks(ClusterModel& model, std::span<const MeasuredRanks> measured) {
+  const auto count = static_cast<double>(measured.size());
+  double ranks = 0, ms = 0, product = 0, square = 0;
+  for (const MeasuredRanks& one : measured) {
+    ranks += one.ranks / count;
+    ms += one.without_ms / count;
+  }
+  for (const MeasuredRanks& one : measured) {
+    product += (one.ranks - ranks) * (one.without_ms - ms);
+    square += (one.ranks - ranks) * (one.ranks - ranks);
+  }
+  model.rank_ms = square > 0 ? std::max(0.0, product / square) : 0;
+  model.fixed_ms = ms - model.rank_ms * ranks;
 }
 
 }  // namespace
@@ -79,30 +110,34 @@ ClusterModel fit_cluster_model(std::span<const MeasuredRanks> measured) {
                      .traffic = base.traffic,
                      .sums = fit_link(sums, sum_volume),
                      .gathers = fit_link(gathers, gather_volume)};
+  fit_ranks(model, measured);
   double product = 0, square = 0;
   for (const MeasuredRanks& one : measured) {
-    const Prediction free = predict_step(model, {.nodes = 1, .ranks = one.ranks});
-    const double hidden = free.exchange_ms - free.exposed_ms;
-    product += (one.added_ms - free.exposed_ms) * hidden;
-    square += hidden * hidden;
+    const double alone = predict_here(model, one.ranks).exchange_ms;
+    product += one.added_ms * alone;
+    square += alone * alone;
   }
-  if (square > 0) model.interference = std::clamp(product / square, 0.0, 1.0);
+  if (square > 0) model.slowdown = std::max(1.0, product / square);
   return model;
 }
 
 Prediction predict_step(const ClusterModel& model, ClusterSize size, const LinkTimes& between) {
-  if (size.total() == 1) return {.step_ms = model.without_ms};
-  const double gathers = model.traffic.gathers * gather_time(model, size, between);
-  double sums = 0, end = 0, last_ready = 0;
-  for (const StepTraffic::Bucket& bucket : model.traffic.buckets) {  // one after the other
-    const double time = sum_time(model, size, between, bucket.megabytes);
-    sums += time;
-    end = std::max(end, bucket.ready_ms) + time;
-    last_ready = bucket.ready_ms;
-  }
-  const double late = std::max(0.0, end - last_ready);  // the step waits when it has the last gradient
-  const double exposed = gathers + late + model.interference * (sums - late);
-  return {.step_ms = model.without_ms + exposed, .exchange_ms = gathers + sums, .exposed_ms = exposed};
+  if (size.total() == 1) return {.step_ms = model.without_ms, .without_ms = model.without_ms};
+  const Exchange exchange = exchange_of(model, size, between);
+  const Exchange here = exchange_of(model, {.nodes = 1, .ranks = model.base_ranks}, {});
+  const double exposed = exchange.gathers + (size.nodes > 1 ? exchange.late : exchange.sums) +
+                         (model.slowdown - 1) * here.total();
+  return {.step_ms = model.without_ms + exposed,
+          .without_ms = model.without_ms,
+          .exchange_ms = exchange.total(),
+          .exposed_ms = exposed};
+}
+
+Prediction predict_here(const ClusterModel& model, int ranks) {
+  const double exchange = exchange_of(model, {.nodes = 1, .ranks = ranks}, {}).total();
+  const double without = model.fixed_ms + model.rank_ms * ranks, exposed = model.slowdown * exchange;
+  return {
+      .step_ms = without + exposed, .without_ms = without, .exchange_ms = exchange, .exposed_ms = exposed};
 }
 
 }  // namespace tandem

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "tandem/core/check.h"
 #include "tandem/core/clock.h"
@@ -44,12 +45,16 @@ constexpr double megabyte = 1e6;
 constexpr double learning_rate = 0.01;
 
 // A group whose operations return at once, with this rank's values instead of those of all ranks. Notes what
-// a step would have exchanged, and when.
+// a step would have exchanged, and when. Sums start when those of the real group would.
 class StandInGroup : public Group {
  public:
-  explicit StandInGroup(const Group& real) : Group(real.place().rank), places_(real.places()) {}
+  explicit StandInGroup(const Group& real)
+      : Group(real.place().rank), places_(real.places()), in_background_(real.sums_in_background()) {}
 
   const std::vector<Place>& places() const override { return places_; }
+  bool sums_in_background() const override { return in_background_; }
+  // Starts sums when they would start between nodes (or not).
+  bool set_in_background(bool in_background) { return std::exchange(in_background_, in_background); }
   Work reduce(const Partials& mine, const Tensor& out) override {
     traffic_.buckets.push_back({watch_.elapsed_ms(), 4 * static_cast<double>(out.numel()) / megabyte});
     if (out.bytes() != mine.sums.front().bytes()) copy_into(out, mine.sums.front());
@@ -74,6 +79,7 @@ class StandInGroup : public Group {
 
  private:
   std::vector<Place> places_;
+  bool in_background_;
   StepTraffic traffic_;
   double gathered_bytes_ = 0;
   Stopwatch watch_;
@@ -154,7 +160,7 @@ class RankMeasurement {
       figures_.rank_ms = {timing_of(figures_.step_ms).median_ms};
       return figures_;
     }
-    figures_.traffic = stand_in_.traffic();
+    note_traffic();
     gather_rank_times();
     for (std::int64_t i = 0; i < std::max<std::int64_t>(repetitions, 5); ++i) add_exchange();
     add_samples();
@@ -183,14 +189,34 @@ class RankMeasurement {
     return count;
   }
 
+  double run_without_exchange() {
+    return time_of([&] {
+      stand_in_.start_step();
+      without_exchange_->run_step();
+    });
+  }
+
   void add_steps() {
     figures_.step_ms.push_back(time_of([&] { training_.run_step(); }));
     if (is_alone()) return;
-    figures_.without_ms.push_back(time_of([&] {
-      stand_in_.start_step();
-      without_exchange_->run_step();
-    }));
+    figures_.without_ms.push_back(run_without_exchange());
     compute_ms_.push_back(own_ms_);
+  }
+
+  // What a step sends, and when its buckets are ready for ranks of other nodes: the median of a few steps.
+  void note_traffic() {
+    const bool in_background = stand_in_.set_in_background(true);
+    std::vector<std::vector<double>> ready_ms;
+    for (int i = 0; i < 5; ++i) {
+      run_without_exchange();
+      figures_.traffic = stand_in_.traffic();
+      ready_ms.resize(figures_.traffic.buckets.size());
+      for (std::size_t bucket = 0; bucket < ready_ms.size(); ++bucket)
+        ready_ms[bucket].push_back(figures_.traffic.buckets[bucket].ready_ms);
+    }
+    for (std::size_t bucket = 0; bucket < ready_ms.size(); ++bucket)
+      figures_.traffic.buckets[bucket].ready_ms = timing_of(ready_ms[bucket]).median_ms;
+    stand_in_.set_in_background(in_background);
   }
 
   void gather_rank_times() {

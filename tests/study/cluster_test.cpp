@@ -101,7 +101,14 @@ TEST(ClusterFindings, PredictionBesideMeasurement_SaysHowFarItIsOff) {
       findings[2],
       "Modelled from 2 and 4 ranks, 8 ranks train 80 images/s; measured: 100 images/s. The model is 20.0 "
       "% too slow (cnn 16 batch 32).");
-  EXPECT_EQ(cluster_plots(result, {}, 8).size(), 2u);
+  // The model's line begins at what it was fitted to.
+  result.model = ClusterModel{.base_ranks = 4, .without_ms = 300, .fixed_ms = 200, .rank_ms = 25};
+  const std::vector<Plot> plots = cluster_plots(result, {}, 8);
+  ASSERT_EQ(plots.size(), 2u);
+  ASSERT_EQ(plots[0].series.size(), 2u);
+  EXPECT_EQ(plots[0].series[1].name, "modelled from 2 and 4 ranks");
+  EXPECT_EQ(plots[0].series[1].x, (std::vector<double>{2, 4, 8}));
+  EXPECT_EQ(plots[0].series[1].y, (std::vector<double>{32e3 / 250, 32e3 / 300, 32e3 / 400}));
 }
 
 TEST(ClusterStudy, BadRequests_AreRefusedInOneLine) {
