@@ -18,7 +18,21 @@ struct TraceEvent {
   std::vector<Fact> args;  // shown when the bar is clicked
 };
 
-// Tracks are ordered by first appearance. Events with non-finite times are left out.
+// A process, which has tracks of its own.
+struct TraceProcess {
+  int id = 1;  // processes are ordered by it
+  std::string name = {};
+  std::string label = {};  // beside the name
+};
+
+// The part of a process, for trace_file(). Tracks are ordered by first appearance. Events with non-finite
+// times are left out.
+std::string trace_lines(const TraceProcess& process, std::span<const TraceEvent> events);
+
+// A trace of the trace_lines() of its processes.
+std::string trace_file(std::span<const std::string> processes);
+
+// A trace of one process.
 std::string to_trace_text(std::span<const TraceEvent> events);
 
 }  // namespace tandem

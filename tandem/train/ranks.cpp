@@ -70,6 +70,19 @@ std::vector<std::string> gather_texts(Group& group, const std::string& mine) {
   return texts;
 }
 
+std::vector<std::string> collect_texts(Group& group, std::string mine) {
+  const std::vector<std::int64_t> sizes = gather_sizes(group, mine);
+  const int own = group.place().rank;
+  std::vector<std::string> texts;
+  for (int rank = 0; rank < group.place().size; ++rank) {
+    std::string text = rank == own ? std::move(mine) : std::string();
+    text.resize(static_cast<std::size_t>(sizes[static_cast<std::size_t>(rank)]));
+    if (rank > 0 && !text.empty()) group.broadcast(writable_bytes(std::span(text)), rank);
+    if (own == 0) texts.push_back(std::move(text));
+  }
+  return texts;
+}
+
 std::optional<TensorFile> broadcast_file(Group& group, std::optional<TensorFile> mine) {
   if (group.place().size == 1) return mine;
   const std::string bytes = broadcast_text(group, mine ? to_safetensors(*mine) : "");

@@ -20,6 +20,10 @@ std::string broadcast_text(Group& group, const std::string& mine);
 // The texts of all ranks.
 std::vector<std::string> gather_texts(Group& group, const std::string& mine);
 
+// The texts of all ranks, for rank 0; the others get nothing. For long texts: no rank but the first holds
+// more than two of them.
+std::vector<std::string> collect_texts(Group& group, std::string mine);
+
 // The file that rank 0 has read, if it has; the others give nothing.
 std::optional<TensorFile> broadcast_file(Group& group, std::optional<TensorFile> mine);
 

@@ -9,13 +9,17 @@
 
 namespace tandem {
 
-std::unique_ptr<Timeline> start_timeline(const FitOptions& options) {
+std::unique_ptr<Timeline> start_timeline(const FitOptions& options, const Place& place) {
   if (options.trace.empty()) return nullptr;
+  constexpr std::size_t min_bars = 2000;
+  auto timeline = std::make_unique<Timeline>(
+      std::max(Timeline::default_max_bars / static_cast<std::size_t>(place.size), min_bars));
+  if (place.rank != 0) return timeline;
   // The run folder itself may not exist yet.
   const auto inside = (options.run_folder / options.trace.filename()).lexically_normal();
   if (options.run_folder.empty() || options.trace.lexically_normal() != inside)
     check_writable("train", options.trace);
-  return std::make_unique<Timeline>();
+  return timeline;
 }
 
 EpochRecord epoch_record(const RunSetup& setup, const RunPosition& position, const Evaluation& validated,

@@ -29,8 +29,9 @@ struct RunSetup {
   std::unique_ptr<Timeline> timeline;  // null: no trace
 };
 
-// Starts the timeline of a run with options.trace, after checking that the file can be written; else null.
-std::unique_ptr<Timeline> start_timeline(const FitOptions& options);
+// Starts the timeline of a run with options.trace; else null. All ranks have one, and the first checks that
+// the file can be written.
+std::unique_ptr<Timeline> start_timeline(const FitOptions& options, const Place& place = {});
 
 // The epoch that `position` has finished, and its validation.
 EpochRecord epoch_record(const RunSetup& setup, const RunPosition& position, const Evaluation& validated,

@@ -90,7 +90,7 @@ TrainResult train(const TrainOptions& given, Group& group, const FitCallbacks& a
   check_options(asked);
   if (is_first && !asked.run_folder.empty()) check_run_folder(asked.run_folder, asked.resume);
   RunSetup setup;
-  setup.timeline = start_timeline(asked);
+  setup.timeline = start_timeline(asked, group.place());
   FitOptions here = asked;
   if (group.place().size > 1)
     here.device = device_of_rank(group.place(), asked.device.value_or(default_device()));

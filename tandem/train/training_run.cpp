@@ -36,7 +36,12 @@ TrainingRun::TrainingRun(RunSetup setup, Module& model, const FitCallbacks& call
       model_(model),
       callbacks_(callbacks),
       alone_(setup_.group ? nullptr : solo_group()),
-      group_(setup_.group ? *setup_.group : *alone_) {}
+      timed_(setup_.group && setup_.group->place().size > 1
+                 ? std::make_unique<TimedGroup>(*setup_.group, setup_.timeline.get())
+                 : nullptr),
+      group_(timed_         ? *timed_
+             : setup_.group ? *setup_.group
+                            : *alone_) {}
 
 TrainResult TrainingRun::run() {
   prepare();
@@ -71,7 +76,9 @@ void TrainingRun::prepare() {
                              {"resume", options_.resume ? "yes" : "no"},
                              {"data", data_digest_},
                              {"SIMD", std::string(name_of(simd_level()))},
-                             {"comm", options_.exchange_through_cpu ? "host" : "auto"}});
+                             {"comm", options_.exchange_through_cpu ? "host" : "auto"},
+                             {"trace", options_.trace.empty() ? "no" : "yes"}});
+  if (timed_ && timeline) clock_offset_ = measure_clock_offset(*setup_.group, monotonic_ns);
   open_folder();
   checkpoints_.emplace(folder_, config, model_, options_.save_every_seconds, timeline);
   if (options_.resume) resume(config);
@@ -469,6 +476,7 @@ TrainResult TrainingRun::finish() {
 template <class Compute>
 Evaluation TrainingRun::traced_evaluation(const Compute& compute) {
   if (setup_.timeline) setup_.timeline->begin("evaluate", {}, current_stream(state_->task().source.device()));
+  const ExchangeName exchange("gather outputs");
   const Evaluation evaluation = compute();
   end_span();
   return evaluation;
@@ -482,12 +490,17 @@ void TrainingRun::end_span() {
 }
 
 void TrainingRun::write_trace() {
-  if (!setup_.timeline || !is_first()) return;
+  if (!setup_.timeline) return;
   const Timeline& timeline = *setup_.timeline;
-  write_file("train", options_.trace, timeline.to_text());
-  log(fmt::format("Trace: {}, {} spans{}; open it in chrome://tracing or ui.perfetto.dev",
-                  options_.trace.string(), format_count(static_cast<std::int64_t>(timeline.size())),
-                  timeline.stopped() ? " (later ones were dropped)" : ""));
+  const RankTrace trace =
+      timed_ ? gather_trace(*setup_.group, timeline, clock_offset_)
+             : RankTrace{.text = timeline.to_text(), .bars = timeline.size(), .stopped = timeline.stopped()};
+  if (!is_first()) return;
+  write_file("train", options_.trace, trace.text);
+  log(fmt::format("Trace: {}, {} spans{}{}; open it in chrome://tracing or ui.perfetto.dev",
+                  options_.trace.string(), format_count(static_cast<std::int64_t>(trace.bars)),
+                  timed_ ? fmt::format(" of {} ranks", group_.place().size) : "",
+                  trace.stopped ? " (later ones were dropped)" : ""));
 }
 
 }  // namespace tandem

@@ -13,9 +13,11 @@
 #include "tandem/train/data_list.h"
 #include "tandem/train/evaluator.h"
 #include "tandem/train/fit.h"
+#include "tandem/train/rank_trace.h"
 #include "tandem/train/run_folder.h"
 #include "tandem/train/run_log.h"
 #include "tandem/train/run_setup.h"
+#include "tandem/train/timed_group.h"
 #include "tandem/train/training_state.h"
 
 namespace tandem {
@@ -73,8 +75,10 @@ class TrainingRun {
   Module& model_;
   const FitCallbacks& callbacks_;
   const std::unique_ptr<Group> alone_;
+  const std::unique_ptr<TimedGroup> timed_;  // null for a single process
   Group& group_;
-  Device first_device_;  // of the first rank, as the configuration has it
+  ClockOffset clock_offset_;  // for the trace
+  Device first_device_;       // of the first rank, as the configuration has it
   RunFolder folder_;
   std::optional<FolderLock> lock_;  // on the folder, for the whole run
   DataList data_list_;

@@ -18,13 +18,15 @@
 namespace tandem {
 
 struct ReadBar {
+  int process = 0;
   std::string track, name;
   double begin_us = 0, end_us = 0;
   std::int64_t epoch = 0, first = 0, last = 0;  // counted from 1; 0: not said
 };
 
 struct ReadTrace {
-  std::vector<std::string> tracks;  // from the top down
+  std::map<int, std::string> processes;  // those that have a name
+  std::vector<std::string> tracks;       // from the top down
   std::vector<ReadBar> bars;
 };
 
@@ -42,18 +44,25 @@ inline void read_range(const nlohmann::json& args, ReadBar& bar) {
 
 inline ReadTrace parse_trace(const std::string& text) {
   const auto json = nlohmann::json::parse(text);
-  std::map<int, std::string> names, order;
+  std::map<std::pair<int, int>, std::string> names, order;
+  ReadTrace trace;
   for (const auto& object : json.at("traceEvents")) {
     if (object.at("ph") != "M") continue;
-    const int row = object.at("tid");
-    if (object.at("name") == "thread_name") names[row] = object.at("args").at("name");
-    if (object.at("name") == "thread_sort_index") order[object.at("args").at("sort_index")] = names.at(row);
+    const int process = object.at("pid");
+    const std::pair<int, int> row(process, object.at("tid"));
+    const auto& args = object.at("args");
+    if (object.at("name") == "process_name") trace.processes[process] = args.at("name");
+    if (object.at("name") == "thread_name") names[row] = args.at("name");
+    if (object.at("name") == "thread_sort_index") order[{process, args.at("sort_index")}] = names.at(row);
   }
-  ReadTrace trace;
   for (const auto& [index, name] : order) trace.tracks.push_back(name);
   for (const auto& object : json.at("traceEvents")) {
     if (object.at("ph") != "X") continue;
-    ReadBar bar{.track = names.at(object.at("tid")), .name = object.at("name"), .begin_us = object.at("ts")};
+    const int process = object.at("pid");
+    ReadBar bar{.process = process,
+                .track = names.at({process, object.at("tid")}),
+                .name = object.at("name"),
+                .begin_us = object.at("ts")};
     bar.end_us = bar.begin_us + object.at("dur").get<double>();
     if (object.contains("args") && object.at("args").contains("epoch")) read_range(object.at("args"), bar);
     trace.bars.push_back(bar);
@@ -76,9 +85,10 @@ inline std::vector<ReadBar> bars_named(const ReadTrace& trace, const std::string
 // The spans of a track do not overlap, and none starts before the trace.
 inline void expect_apart(const ReadTrace& trace) {
   constexpr double rounding_us = 1e-3;
-  std::map<std::string, std::vector<ReadBar>> tracks;
-  for (const ReadBar& bar : trace.bars) tracks[bar.track].push_back(bar);
-  for (auto& [track, bars] : tracks) {
+  std::map<std::pair<int, std::string>, std::vector<ReadBar>> tracks;
+  for (const ReadBar& bar : trace.bars) tracks[{bar.process, bar.track}].push_back(bar);
+  for (auto& [row, bars] : tracks) {
+    const std::string& track = row.second;
     std::ranges::stable_sort(bars, {}, &ReadBar::begin_us);
     EXPECT_GE(bars.front().begin_us, 0) << track;
     for (std::size_t i = 0; i < bars.size(); ++i) {

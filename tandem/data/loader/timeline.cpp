@@ -7,7 +7,6 @@
 
 #include "tandem/core/clock.h"
 #include "tandem/core/error.h"
-#include "tandem/report/trace.h"
 #include "tandem/text/format_number.h"
 
 namespace tandem {
@@ -19,6 +18,8 @@ std::string name_of(const Track& track) {
       return "trace";
     case TrackKind::trainer:
       return "trainer";
+    case TrackKind::exchange:
+      return "exchange";
     case TrackKind::device:
       return cuda_device(track.number).to_string();
     case TrackKind::copies:
@@ -122,13 +123,18 @@ void Timeline::end() {
 }
 
 std::string Timeline::to_text() const {
+  const std::string all = lines({}, start_ns_);
+  return trace_file({&all, 1});
+}
+
+std::string Timeline::lines(const TraceProcess& process, std::int64_t origin_ns) const {
   std::vector<Bar> bars = bars_;
   std::ranges::stable_sort(bars, {}, [](const Bar& bar) { return std::pair(bar.track, bar.begin_ns); });
   std::vector<TraceEvent> events;
   const auto add_event = [&](const Bar& bar, std::vector<Fact> facts) {
     events.push_back({.track = name_of(bar.track),
                       .name = bar.name,
-                      .begin_us = static_cast<double>(bar.begin_ns - start_ns_) / 1e3,
+                      .begin_us = static_cast<double>(bar.begin_ns - origin_ns) / 1e3,
                       .duration_us = static_cast<double>(bar.end_ns - bar.begin_ns) / 1e3,
                       .args = std::move(facts)});
   };
@@ -144,7 +150,7 @@ std::string Timeline::to_text() const {
     add_event(bar, facts_of(bar.range));
     before = &bar;
   }
-  return to_trace_text(events);
+  return trace_lines(process, events);
 }
 
 TimelineSpan::TimelineSpan(Timeline* timeline, const char* name, const TimelineRange& range)

@@ -17,11 +17,12 @@
 #include <vector>
 
 #include "tandem/device/stream.h"
+#include "tandem/report/trace.h"
 
 namespace tandem {
 
 // The rows, from top to bottom.
-enum class TrackKind { note, trainer, device, copies, worker };
+enum class TrackKind { note, trainer, exchange, device, copies, worker };
 
 struct Track {
   TrackKind kind = TrackKind::trainer;
@@ -41,7 +42,8 @@ class Timeline {
   // A point in time on a stream, known once the stream has reached it; null when the timeline is full.
   using Mark = std::shared_ptr<Event>;
 
-  explicit Timeline(std::size_t max_bars = 200'000);
+  static constexpr std::size_t default_max_bars = 200'000;
+  explicit Timeline(std::size_t max_bars = default_max_bars);
 
   // Times are those of monotonic_ns(). `name` must outlive the timeline.
   void add(Track track, const char* name, std::int64_t begin_ns, std::int64_t end_ns,
@@ -58,10 +60,13 @@ class Timeline {
   void end();  // does nothing without begin()
 
   std::size_t size() const { return bars_.size() + pending_.size(); }
-  bool stopped() const { return stopped_ns_ != 0; }  // the timeline was full and bars were dropped
+  bool stopped() const { return stopped_ns_ != 0; }    // the timeline was full and bars were dropped
+  std::int64_t start_ns() const { return start_ns_; }  // when it was constructed
   // Chrome's trace format; times count from the construction of the timeline. Without marks not yet
   // collected.
   std::string to_text() const;
+  // The same as part of a trace_file() whose times count from `origin_ns`.
+  std::string lines(const TraceProcess& process, std::int64_t origin_ns) const;
 
  private:
   struct Bar {

@@ -6,6 +6,7 @@
 
 #include "tandem/core/check.h"
 #include "tandem/tensor/copy.h"
+#include "tandem/train/timed_group.h"
 
 namespace tandem {
 
@@ -27,6 +28,7 @@ GatherShards gather_shards_of(Group& group, std::int64_t shards) {
     const std::size_t entry = static_cast<std::size_t>(mine.numel() / mine.size(0)) * size_of(mine.dtype());
     std::vector<std::byte> padded(most * entry), gathered(padded.size() * static_cast<std::size_t>(ranks));
     std::memcpy(padded.data(), own_values.bytes(), static_cast<std::size_t>(mine.size(0)) * entry);
+    const ExchangeName name("gather batch norms");
     group.all_gather(padded, gathered);
     for (int rank = 0; rank < ranks; ++rank) {
       const IndexRange own = part_of(shards, ranks, rank);
@@ -65,6 +67,7 @@ GatherShards gather_shards_of(NcclGroup& group, std::int64_t shards) {
 
 StepSums sum_over_ranks(Group& group, const StepSums& mine) {
   std::vector<StepSums> all(group.places().size());
+  const ExchangeName name("sum losses");
   group.all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
   StepSums total;
   for (const StepSums& one : all) total += one;
