@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -165,6 +166,7 @@ std::string epoch_json(const EpochRecord& record) {
                                   {"seconds", record.seconds},
                                   {"samples_per_second", record.samples_per_second},
                                   {"waited_seconds", record.waited_seconds}};
+  if (std::isfinite(record.exchange_seconds)) fields.push_back({"exchange_seconds", record.exchange_seconds});
   for (const NamedFigure& metric : record.metrics) fields.push_back({metric.name, metric.value});
   return result_json(fields);
 }

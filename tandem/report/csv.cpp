@@ -52,21 +52,22 @@ std::string to_csv_text(std::span<const StudyReport> reports) {
   return text;
 }
 
-std::string epoch_csv_header(std::span<const std::string> metrics) {
+std::string epoch_csv_header(std::span<const std::string> metrics, bool has_shards) {
   std::string text =
       "epoch,train_loss,train_accuracy,val_loss,val_accuracy,learning_rate,seconds,samples_per_second,"
       "waited_seconds";
+  if (has_shards) text += ",exchange_seconds";
   for (const std::string& name : metrics) text += fmt::format(",{}", csv_field(name));
   return text + "\n";
 }
 
-std::string epoch_csv_row(const EpochRecord& record) {
-  std::string metrics;
-  for (const NamedFigure& metric : record.metrics) metrics += fmt::format(",{}", number(metric.value));
+std::string epoch_csv_row(const EpochRecord& record, bool has_shards) {
+  std::string last = has_shards ? "," + number(record.exchange_seconds) : "";
+  for (const NamedFigure& metric : record.metrics) last += fmt::format(",{}", number(metric.value));
   return fmt::format("{},{},{},{},{},{},{},{},{}{}\n", record.epoch, number(record.train_loss),
                      number(record.train_accuracy), number(record.val_loss), number(record.val_accuracy),
                      number(record.learning_rate), number(record.seconds), number(record.samples_per_second),
-                     number(record.waited_seconds), metrics);
+                     number(record.waited_seconds), last);
 }
 
 }  // namespace tandem

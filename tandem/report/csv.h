@@ -18,8 +18,9 @@ std::string csv_field(std::string_view text);
 std::string to_csv_text(std::span<const StudyReport> reports);
 
 // The log of a training run: a header, then one line per epoch, each ending in '\n'.
-// The columns of EpochRecord::metrics come last.
-std::string epoch_csv_header(std::span<const std::string> metrics = {});
-std::string epoch_csv_row(const EpochRecord& record);
+// The columns of EpochRecord::metrics come last. EpochRecord::exchange_seconds is a column for runs with
+// shards, whatever the number of ranks, which may change when a run is resumed.
+std::string epoch_csv_header(std::span<const std::string> metrics = {}, bool has_shards = false);
+std::string epoch_csv_row(const EpochRecord& record, bool has_shards = false);
 
 }  // namespace tandem

@@ -29,6 +29,9 @@ struct EpochRecord {
   double seconds = not_measured;        ///< of training, without validation
   double samples_per_second = not_measured;
   double waited_seconds = not_measured;  ///< the part of `seconds` spent waiting for images
+  /// The part of `seconds` spent in the exchange between ranks, waiting included, on average over the ranks.
+  /// Only for batches of several shards; not measured for what GPUs exchange by NCCL.
+  double exchange_seconds = not_measured;
   /// The caller's, on the validation set; the same names in every epoch.
   std::vector<NamedFigure> metrics = {};
 };

@@ -28,6 +28,7 @@ constexpr EpochField epoch_fields[] = {
     {"seconds", &EpochRecord::seconds},
     {"samples_per_second", &EpochRecord::samples_per_second},
     {"waited_seconds", &EpochRecord::waited_seconds},
+    {"exchange_seconds", &EpochRecord::exchange_seconds},
 };
 
 struct ReportField {

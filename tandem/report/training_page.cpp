@@ -76,6 +76,11 @@ std::size_t printed_step(const TrainingReport& report) {
   return std::max<std::size_t>((report.epochs.size() + max_printed_epochs - 1) / max_printed_epochs, 1);
 }
 
+bool has_exchange(const TrainingReport& report) {
+  return std::ranges::any_of(report.epochs,
+                             [](const EpochRecord& record) { return record.exchange_seconds > 0; });
+}
+
 std::string epoch_table(const TrainingReport& report) {
   std::string html = "<table>\n<thead><tr>";
   const std::string val = escape_html(report.val_name);
@@ -83,7 +88,9 @@ std::string epoch_table(const TrainingReport& report) {
                                    val + " accuracy"};
   for (const NamedFigure& metric : report.epochs.front().metrics)
     headers.push_back(val + " " + escape_html(metric.name));
-  for (const char* const name : {"learning rate", "time", "waited", "samples/s"}) headers.emplace_back(name);
+  for (const char* const name : {"learning rate", "time", "waited"}) headers.emplace_back(name);
+  if (has_exchange(report)) headers.emplace_back("exchange");
+  headers.emplace_back("samples/s");
   for (const std::string& header : headers)
     html += fmt::format("<th class=\"number\" scope=\"col\">{}</th>", header);
   html += "</tr></thead>\n<tbody>\n";
@@ -101,6 +108,7 @@ std::string epoch_table(const TrainingReport& report) {
     cells.push_back(std::isfinite(record.learning_rate) ? fmt::format("{:.4g}", record.learning_rate) : "–");
     cells.push_back(format_duration(record.seconds));
     cells.push_back(format_duration(record.waited_seconds));
+    if (has_exchange(report)) cells.push_back(format_duration(record.exchange_seconds));
     cells.push_back(format_rounded(record.samples_per_second));
     for (const std::string& cell : cells) html += fmt::format("<td class=\"number\">{}</td>", cell);
     html += "</tr>\n";
@@ -154,7 +162,10 @@ std::string curves_sentence(const TrainingReport& report) {
                         report.chosen_on.empty()
                             ? ": the last one"
                             : fmt::format(": the best accuracy on the {} images", report.chosen_on));
-  return text + " “Waited” is the time in which training waited for images.";
+  text += " “Waited” is the time in which training waited for images";
+  if (has_exchange(report))
+    text += ", “exchange” that between the ranks, waiting for each other included, on average over them";
+  return text + ".";
 }
 
 }  // namespace

@@ -41,6 +41,21 @@ EpochRecord record_from(const double* row, const std::vector<std::string>& metri
   return record;
 }
 
+// Of the finished epochs and the current one. Not in checkpoints of runs without shards, nor in old ones.
+Tensor exchange_times(const RunPosition& position) {
+  std::vector<double> seconds;
+  for (const EpochRecord& record : position.records) seconds.push_back(record.exchange_seconds);
+  seconds.push_back(position.exchange_seconds);
+  return Tensor::from(seconds, {std::ssize(seconds)});
+}
+void set_exchange_times(RunPosition& position, const Tensor& times, const std::string& name) {
+  const auto seconds = times.to_vector<double>();
+  check(seconds.size() == position.records.size() + 1, "[train] {}: its position is not valid for this run",
+        name);
+  for (std::size_t i = 0; i < position.records.size(); ++i) position.records[i].exchange_seconds = seconds[i];
+  position.exchange_seconds = seconds.back();
+}
+
 void add_prefixed(NamedTensors& all, const std::string& prefix, const NamedTensors& tensors) {
   for (const auto& [name, tensor] : tensors) all.push_back({prefix + name, tensor});
 }
@@ -175,6 +190,7 @@ PendingFile start_checkpoint(const RunFolder& folder, const TomlTable& config, c
                                                             position.total_seconds, position.waited_seconds},
                                         {4})},
                   {"records", Tensor::from(records, {std::ssize(position.records), columns})}};
+  if (state.task().shards() > 1) file.tensors.push_back({"exchange", exchange_times(position)});
   add_prefixed(file.tensors, "model.", state.model().state_dict());
   add_prefixed(file.tensors, "optimizer.", state.task().optimizer.state());
   return start_checkpoint_file(folder.checkpoint(), file);
@@ -227,6 +243,8 @@ RunPosition restore_checkpoint(const TensorFile& file, const RunFolder& folder, 
                        .records = {}};
   for (std::int64_t i = 0; i < rows.size(0); ++i)
     position.records.push_back(record_from(records.data() + i * rows.size(1), metrics));
+  if (std::ranges::any_of(file.tensors, [](const NamedTensor& one) { return one.name == "exchange"; }))
+    set_exchange_times(position, tensor_named(file, "exchange", DType::f64, name), name);
   try {
     state.model().load_state_dict(take_prefixed("model.", file.tensors));
     state.optimizer().load_state(take_prefixed("optimizer.", file.tensors));

@@ -56,6 +56,7 @@ struct RunPosition {
   double epoch_seconds = 0;          // training time of the current epoch
   double total_seconds = 0;          // of the whole run
   double waited_seconds = 0;         // part of epoch_seconds spent waiting for images
+  double exchange_seconds = 0;       // part of epoch_seconds in the exchange between ranks, on average
   std::vector<EpochRecord> records;  // of the finished epochs
 
   // The record with the best validation accuracy, the first of equal ones; null without records.

@@ -47,14 +47,15 @@ const std::filesystem::path& with_parent(const std::filesystem::path& path) {
 }  // namespace
 
 RunLog::RunLog(const RunFolder& folder, std::string validated_on, const std::vector<std::string>& metrics,
-               std::span<const EpochRecord> finished, std::int64_t finished_steps)
+               bool has_shards, std::span<const EpochRecord> finished, std::int64_t finished_steps)
     : folder_(folder),
       validated_on_(std::move(validated_on)),
+      has_shards_(has_shards),
       events_(folder.events(), std::ssize(finished)),
       step_events_(with_parent(folder.step_events()), finished_steps) {
   write_file("train", folder_.steps(), kept_steps(folder_.steps(), finished_steps));
-  std::string text = epoch_csv_header(metrics);
-  for (const EpochRecord& record : finished) text += epoch_csv_row(record);
+  std::string text = epoch_csv_header(metrics, has_shards_);
+  for (const EpochRecord& record : finished) text += epoch_csv_row(record, has_shards_);
   write_file("train", folder_.log(), text);
 }
 
@@ -69,7 +70,7 @@ void RunLog::add_epoch(const EpochRecord& record) {
   add(validated_on_ + "/accuracy", record.val_accuracy);
   for (const NamedFigure& metric : record.metrics) add(validated_on_ + "/" + metric.name, metric.value);
   add("learning_rate", record.learning_rate);
-  append_file("train", folder_.log(), epoch_csv_row(record));
+  append_file("train", folder_.log(), epoch_csv_row(record, has_shards_));
 }
 
 void RunLog::add_steps(const StepRecord& record) {

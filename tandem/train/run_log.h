@@ -28,8 +28,9 @@ class RunLog {
  public:
   // Starts with the epochs and the steps finished before; later ones, which a resumed run repeats, are
   // dropped. `validated_on` is the name of the validation set, `metrics` those of the caller's own figures.
+  // With shards the log has the time of the exchange between ranks, also if there is only one.
   RunLog(const RunFolder& folder, std::string validated_on, const std::vector<std::string>& metrics,
-         std::span<const EpochRecord> finished, std::int64_t finished_steps);
+         bool has_shards, std::span<const EpochRecord> finished, std::int64_t finished_steps);
 
   void add_epoch(const EpochRecord& record);
   void add_steps(const StepRecord& record);
@@ -42,6 +43,7 @@ class RunLog {
  private:
   RunFolder folder_;
   std::string validated_on_;
+  bool has_shards_;
   EventFile events_, step_events_;
   std::string bad_images_text_;  // last written content of bad-images.csv
 };

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "tandem/report/provenance.h"
 #include "tandem/text/format_number.h"
@@ -35,6 +36,31 @@ std::string kept_model(const ReportedRun& run) {
                        : "; the figures are measured on the images that chose it: expect less on new ones");
 }
 
+// The part of the training time, of the epochs in which it was measured.
+std::string exchange_share(const std::vector<EpochRecord>& epochs) {
+  double exchange = 0, seconds = 0;
+  for (const EpochRecord& record : epochs) {
+    if (!std::isfinite(record.exchange_seconds)) continue;
+    exchange += record.exchange_seconds;
+    seconds += record.seconds;
+  }
+  if (!(seconds > 0)) return "";
+  return fmt::format("; {:.1f} % of the training time in the exchange between them, waiting included",
+                     100 * exchange / seconds);
+}
+
+std::string ranks_text(const ReportedRun& run) {
+  constexpr std::size_t max_hosts = 8;
+  std::vector<std::string> hosts;
+  for (const Place& place : run.ranks)
+    if (std::ranges::find(hosts, place.host) == hosts.end()) hosts.push_back(place.host);
+  std::string where = hosts.front();
+  if (hosts.size() > 1) where = fmt::format("{} hosts", hosts.size());
+  if (hosts.size() > 1 && hosts.size() <= max_hosts) where += fmt::format(" ({})", fmt::join(hosts, ", "));
+  return fmt::format("{} on {}, {} shards{}", run.ranks.size(), where, run.options.shards,
+                     exchange_share(run.result.epochs));
+}
+
 std::vector<Fact> facts(const ReportedRun& run) {
   TrainOptions options;  // for the texts of its fields
   static_cast<FitOptions&>(options) = run.options;
@@ -56,6 +82,7 @@ std::vector<Fact> facts(const ReportedRun& run) {
       {"engine", run.engine},
       {"samples/s", fmt::format("{} (median of the epochs)", format_count(median_rate(run.result.epochs)))},
       {"precision", value("precision")}};
+  if (run.ranks.size() > 1) all.push_back({"ranks", ranks_text(run)});
   if (!options.transform.empty()) {
     double waited_seconds = 0, seconds = 0;
     for (const EpochRecord& record : run.result.epochs) {

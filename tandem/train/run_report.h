@@ -2,7 +2,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "tandem/dist/place.h"
 #include "tandem/report/training_report.h"
 #include "tandem/tensor/named_tensor.h"
 #include "tandem/train/evaluate.h"
@@ -21,6 +23,7 @@ struct ReportedRun {
   std::string engine;
   std::string augmentation;  // BatchSource::description()
   NamedTensors parameters;
+  std::vector<Place> ranks = {};  // empty or one: this process alone
 };
 
 TrainingReport run_report(const ReportedRun& run);

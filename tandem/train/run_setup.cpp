@@ -37,6 +37,7 @@ EpochRecord epoch_record(const RunSetup& setup, const RunPosition& position, con
                      .samples_per_second = samples / std::max(position.epoch_seconds, 1e-9),
                      .waited_seconds = position.waited_seconds,
                      .metrics = {}};
+  if (setup.options.shards > 1) record.exchange_seconds = position.exchange_seconds;
   if (setup.options.metrics.empty()) return record;
   const Tensor outputs = Tensor::from(validated.outputs, {validation.count(), validated.classes});
   const Tensor labels = cast(validation.labels.to(cpu_device), DType::i64);

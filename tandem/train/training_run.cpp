@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <span>
 #include <utility>
 
@@ -152,8 +153,8 @@ void TrainingRun::open_folder() {
 void TrainingRun::write_setup(const TomlTable& config) {
   write_file("train", folder_.config(), to_toml(config));
   write_file("train", folder_.data(), data_list_.to_text());
-  run_log_.emplace(folder_, data_.validated_on, names_of(options_.metrics), position_.records,
-                   position_.epoch * batches().steps() + position_.step);
+  run_log_.emplace(folder_, data_.validated_on, names_of(options_.metrics), options_.shards > 1,
+                   position_.records, position_.epoch * batches().steps() + position_.step);
 }
 
 // With the precision of the products where the device has several, the shards and the ranks.
@@ -224,7 +225,7 @@ bool TrainingRun::is_data_changed(const TensorFile& checkpoint) const {
 void TrainingRun::restart_epoch() {
   position_.step = 0;
   position_.sums = {};
-  position_.epoch_seconds = position_.waited_seconds = 0;
+  position_.epoch_seconds = position_.waited_seconds = position_.exchange_seconds = 0;
   log(fmt::format("Epoch {} starts again", position_.epoch + 1));
 }
 
@@ -273,7 +274,7 @@ void TrainingRun::run_chunk(std::int64_t steps) {
   const std::int64_t end = (position_.step + steps + stride - 1) / stride * stride;
   const std::int64_t count = std::min(end, batches().steps()) - position_.step;
   const BatchSource& source = state_->task().source;
-  const double waited_ms = source.waited_ms();
+  const double waited_ms = source.waited_ms(), exchange_ms = timed_ ? timed_->waited_ms() : 0;
   const Stopwatch watch;
   const StepSums before = position_.sums;
   state_->engine().add_steps(position_.epoch, position_.step, count, position_.sums);
@@ -286,6 +287,7 @@ void TrainingRun::run_chunk(std::int64_t steps) {
   position_.step += count;
   position_.epoch_seconds += ms / 1000;
   position_.waited_seconds += (source.waited_ms() - waited_ms) / 1000;
+  if (timed_) own_exchange_seconds_ += (timed_->waited_ms() - exchange_ms) / 1000;
   unlogged_.seconds += ms / 1000;
   unlogged_.waited_seconds += (source.waited_ms() - waited_ms) / 1000;
   checkpoints_->set_changed(true);
@@ -343,8 +345,21 @@ void TrainingRun::store_finite() {
   if (!is_finite(*state_)) fail_diverged(fmt::format("after step {}", position_.step));
 }
 
+// Adds the time that the ranks have spent in the exchange since the last call, on average. What GPUs exchange
+// by NCCL is not measured.
+void TrainingRun::add_exchange_time() {
+  if (!timed_) return;
+  const double mine = std::exchange(own_exchange_seconds_, 0);
+  std::vector<double> all(group_.places().size());
+  group_.all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(all)));
+  const bool by_nccl = options_.device->is_cuda() && !options_.exchange_through_cpu;
+  position_.exchange_seconds +=
+      by_nccl ? not_measured : std::reduce(all.begin(), all.end()) / static_cast<double>(all.size());
+}
+
 void TrainingRun::save() {
   checkpoints_->postpone();
+  add_exchange_time();
   store_finite();  // also without changes: all ranks compare weights, and only the first knows of changes
   if (is_first() && checkpoints_->has_changes()) write_checkpoint();
 }
@@ -369,7 +384,8 @@ void TrainingRun::write_report(const TrainResult& result, const Evaluation* test
                                      .tested = tested,
                                      .engine = engine_description(),
                                      .augmentation = state_->task().source.description(),
-                                     .parameters = model_.parameters()}));
+                                     .parameters = model_.parameters(),
+                                     .ranks = group_.places()}));
   report_ms_ = watch.elapsed_ms();
   since_report_ = {};
 }
@@ -389,6 +405,7 @@ CheckpointTexts TrainingRun::checkpoint_texts() const {
 }
 
 void TrainingRun::finish_epoch() {
+  add_exchange_time();
   store_finite();
   const Evaluation validated = traced_evaluation([&] {
     const EvaluationObserver observer([&](std::int64_t done, std::int64_t images) {
@@ -402,7 +419,7 @@ void TrainingRun::finish_epoch() {
   position_.step = 0;
   position_.sums = {};
   position_.epoch_seconds = 0;
-  position_.waited_seconds = 0;
+  position_.waited_seconds = position_.exchange_seconds = 0;
   checkpoints_->set_changed(true);
   if (kept_epoch()->epoch == record.epoch) {
     if (!data_.held_out) best_evaluation_ = validated;

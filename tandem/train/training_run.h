@@ -48,6 +48,7 @@ class TrainingRun {
   double learning_rate() const;
   void log_steps();
   void save();
+  void add_exchange_time();
   void store_finite();
   [[noreturn]] void fail_diverged(const std::string& where) const;
   void finish_epoch();
@@ -95,8 +96,9 @@ class TrainingRun {
     StepSums sums_before;
     double seconds = 0, waited_seconds = 0;
   } unlogged_;
-  double seconds_before_ = 0;  // duration of the run before it was resumed
-  Stopwatch run_watch_;        // since the start or resume
+  double own_exchange_seconds_ = 0;  // of this rank, since add_exchange_time()
+  double seconds_before_ = 0;        // duration of the run before it was resumed
+  Stopwatch run_watch_;              // since the start or resume
   std::vector<std::string> warnings_;
   Stopwatch since_report_;
   double report_ms_ = -1;  // duration of the last writing of report.html

@@ -1,5 +1,7 @@
 #include "tandem/report/training_page.h"
 
+#include "tandem/report/training_json.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -253,6 +255,27 @@ TEST(EpochCsv, OneColumnPerFigure) {
   const std::string sparse = epoch_csv_row({.epoch = 3, .train_loss = 0.1 + 0.2});
   EXPECT_EQ(sparse, "3,0.30000000000000004,,,,,,,\n");
   EXPECT_EQ(std::count(sparse.begin(), sparse.end(), ','), std::count(header.begin(), header.end(), ','));
+}
+
+TEST(EpochCsv, Shards_AddTheTimeOfTheExchange) {
+  const std::vector<std::string> metrics{"own"};
+  const std::string header = epoch_csv_header(metrics, true);
+  EXPECT_TRUE(header.ends_with(",waited_seconds,exchange_seconds,own\n")) << header;
+  const EpochRecord record{.epoch = 3, .exchange_seconds = 0.5, .metrics = {{"own", 2}}};
+  EXPECT_EQ(epoch_csv_row(record, true), "3,,,,,,,,,0.5,2\n");
+  EXPECT_EQ(epoch_csv_row({.epoch = 3}, true), "3,,,,,,,,,\n");  // not measured
+}
+
+TEST(TrainingPage, Exchange_IsAColumnWhereItWasMeasured) {
+  TrainingReport report = sample_run();
+  const std::string column = "<th class=\"number\" scope=\"col\">exchange</th>";
+  EXPECT_FALSE(contains(training_page(report), column));
+  report.epochs[0].exchange_seconds = 0;  // one rank
+  EXPECT_FALSE(contains(training_page(report), column));
+  report.epochs.back().exchange_seconds = 1.5;
+  EXPECT_TRUE(contains(training_page(report), column));
+  EXPECT_TRUE(contains(training_page(report), "“exchange” that between the ranks"));
+  EXPECT_EQ(parse_training_report(to_json_text(report), "run").epochs.back().exchange_seconds, 1.5);
 }
 
 }  // namespace

@@ -92,6 +92,45 @@ TEST(RunReport, Throughput_IsTheMedianOfTheEpochs) {
   EXPECT_EQ(found->value, "250 (median of the epochs)");
 }
 
+// The fact about ranks, or an empty text.
+std::string ranks_fact(const std::vector<Place>& ranks, const std::vector<double>& exchange_seconds) {
+  TrainOptions options;
+  options.shards = 8;
+  TrainingData data;
+  data.train = data.test = data.validation = make_digits(20, 3);
+  TrainResult result;
+  for (const double seconds : exchange_seconds)
+    result.epochs.push_back({.seconds = 2, .exchange_seconds = seconds});
+  const std::vector<Fact> facts = run_report({.options = options,
+                                              .data = data,
+                                              .architecture = {},
+                                              .facts = {},
+                                              .result = result,
+                                              .tested = nullptr,
+                                              .engine = "",
+                                              .augmentation = "",
+                                              .parameters = {},
+                                              .ranks = ranks})
+                                      .facts;
+  const auto found = std::ranges::find(facts, "ranks", &Fact::name);
+  return found == facts.end() ? "" : found->value;
+}
+
+TEST(RunReport, Ranks_SayHostsShardsAndMeasuredShare) {
+  const Place a{.host = "n1"}, b{.host = "n2"};
+  EXPECT_EQ(ranks_fact({a}, {0}), "");
+  EXPECT_EQ(ranks_fact({a, a}, {0.5, 0.25}),
+            "2 on n1, 8 shards; 18.8 % of the training time in the exchange between them, waiting included");
+  // An epoch with NCCL, which is not measured.
+  EXPECT_EQ(ranks_fact({a, a, b, b}, {0.5, not_measured}),
+            "4 on 2 hosts (n1, n2), 8 shards; 25.0 % of the training time in the exchange between them, "
+            "waiting included");
+  EXPECT_EQ(ranks_fact({a, b}, {not_measured}), "2 on 2 hosts (n1, n2), 8 shards");
+  std::vector<Place> many;
+  for (int i = 0; i < 9; ++i) many.push_back({.host = std::to_string(i)});
+  EXPECT_EQ(ranks_fact(many, {}), "9 on 9 hosts, 8 shards");
+}
+
 TEST(RunReport, Mistakes_MostConfidentFirst) {
   const TrainOptions options;
   TrainingData data;
