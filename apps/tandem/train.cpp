@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/tandem/advice.h"
 #include "apps/tandem/command.h"
 #include "apps/tandem/flag_table.h"
 #include "apps/tandem/output.h"
@@ -29,6 +30,7 @@
 #include "tandem/train/photo_data.h"
 #include "tandem/train/pretrained.h"
 #include "tandem/train/progress.h"
+#include "tandem/train/rank_cpus.h"
 #include "tandem/train/run_folder.h"
 #include "tandem/train/signals.h"
 #include "tandem/train/stop_time.h"
@@ -253,6 +255,12 @@ std::vector<std::string> process_arguments() {
   return words;
 }
 
+// Shares the CPUs of a node among its ranks, before anything is computed.
+void share_out_cpus(Group& group, Launcher launcher) {
+  const std::string warning = take_share_of_cpus(group, launcher);
+  if (!warning.empty() && group.place().rank == 0) print_message("Warning: {}\n", with_advice(warning));
+}
+
 // As one of several ranks. Errors reach rank 0, which prints them: the others are quiet.
 int train_as_rank(const Flags& flags, const std::string& command, const LaunchedRank& launched) {
   const bool is_first = launched.place.rank == 0;
@@ -262,6 +270,7 @@ int train_as_rank(const Flags& flags, const std::string& command, const Launched
   try {
     group = connect_group(launched, {.limit_s = flags.rank_limit});
     share_host_memory(group->place().local_size);
+    share_out_cpus(*group, launched.launcher);
     return train_here(flags, command, *group);
   } catch (const LostRank& error) {
     if (is_first) print_message("tandem: error: {}\n", one_line(error.what()));
@@ -283,7 +292,9 @@ int run(const Flags& flags, const std::string& command) {
     return train_as_rank(flags, command, launched);
   }
   if (flags.ranks > 1) return run_local_ranks({.ranks = flags.ranks, .arguments = process_arguments()});
-  return train_here(flags, command, *solo_group());
+  const std::unique_ptr<Group> group = solo_group();
+  share_out_cpus(*group, launched.launcher);
+  return train_here(flags, command, *group);
 }
 
 // Other names of a field's flag, as people know them from torchvision and timm.

@@ -21,21 +21,9 @@ namespace {
 
 constexpr int max_threads = 4096;
 std::atomic<int> configured_threads{0};  // 0: not set
+std::atomic<int> default_threads{0};     // 0: not known yet
+std::atomic<int> given_cpus{0};          // 0: not set
 thread_local int thread_limit = 0;       // 0: no limit
-
-// The CPU quota: cgroup v2 has "max 100000" or "150000 100000" in one file, v1 the two numbers in two files.
-int cgroup_cpus() {
-  double quota = 0, period = 0;
-  std::string word;
-  if (std::ifstream v2("/sys/fs/cgroup/cpu.max"); v2 >> word >> period) {
-    if (word != "max") quota = std::atof(word.c_str());
-  } else {
-    std::ifstream("/sys/fs/cgroup/cpu/cpu.cfs_quota_us") >> quota;
-    std::ifstream("/sys/fs/cgroup/cpu/cpu.cfs_period_us") >> period;
-  }
-  if (quota <= 0 || period <= 0) return 1 << 20;
-  return std::max(1, static_cast<int>(std::lround(quota / period)));
-}
 
 // The first number of a variable such as OMP_NUM_THREADS=4,2; 0 if there is none.
 int threads_in(const char* variable) {
@@ -48,24 +36,57 @@ int threads_in(const char* variable) {
   return is_whole && count >= 1 && count <= max_threads ? count : 0;
 }
 
-}  // namespace
-
-int default_thread_count() {
+// 0: none of them.
+int threads_in_environment() {
   for (const char* const variable : {"OMP_NUM_THREADS", "SLURM_CPUS_PER_TASK"})
     if (const int count = threads_in(variable); count > 0) return count;
-  return usable_cpus();
+  return 0;
+}
+
+}  // namespace
+
+// cgroup v2 has "max 100000" or "150000 100000" in one file, v1 the two numbers in two files.
+int cpu_quota() {
+  double quota = 0, period = 0;
+  std::string word;
+  if (std::ifstream v2("/sys/fs/cgroup/cpu.max"); v2 >> word >> period) {
+    if (word != "max") quota = std::atof(word.c_str());
+  } else {
+    std::ifstream("/sys/fs/cgroup/cpu/cpu.cfs_quota_us") >> quota;
+    std::ifstream("/sys/fs/cgroup/cpu/cpu.cfs_period_us") >> period;
+  }
+  if (quota <= 0 || period <= 0) return 1 << 20;
+  return std::max(1, static_cast<int>(std::lround(quota / period)));
+}
+
+int default_thread_count() {
+  const int given = threads_in_environment();
+  return given > 0 ? given : usable_cpus();
+}
+
+bool is_thread_count_given() {
+  return configured_threads.load(std::memory_order_relaxed) > 0 || threads_in_environment() > 0;
 }
 
 int usable_cpus() {
   // OpenMP reports the process's affinity mask even when this thread is bound to one CPU of it.
-  static const int cpus = std::max(1, std::min(omp_get_num_procs(), cgroup_cpus()));
-  return cpus;
+  static const int cpus = std::max(1, std::min(omp_get_num_procs(), cpu_quota()));
+  const int given = given_cpus.load(std::memory_order_relaxed);
+  return given > 0 ? given : cpus;
+}
+
+void set_usable_cpus(int count) {
+  check(count >= 1, "[threads] expected 1 CPU or more, got {}", count);
+  given_cpus.store(count, std::memory_order_relaxed);
+  default_threads.store(default_thread_count(), std::memory_order_relaxed);
 }
 
 int team_size() {
   const int configured = configured_threads.load(std::memory_order_relaxed);
-  static const int unless_set = default_thread_count();
-  return configured > 0 ? configured : unless_set;
+  if (configured > 0) return configured;
+  int unless_set = default_threads.load(std::memory_order_relaxed);
+  if (unless_set == 0) default_threads.store(unless_set = default_thread_count(), std::memory_order_relaxed);
+  return unless_set;
 }
 
 int thread_count() {

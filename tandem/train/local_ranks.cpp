@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -16,42 +15,14 @@
 #include "tandem/core/check.h"
 #include "tandem/core/clock.h"
 #include "tandem/core/parallel.h"
-#include "tandem/core/shard_tree.h"
 #include "tandem/dist/launch.h"
 #include "tandem/dist/local_segment.h"
 #include "tandem/process/child_process.h"
 #include "tandem/text/message.h"
+#include "tandem/train/rank_cpus.h"
 
 namespace tandem {
 namespace {
-
-// While it exists, what this thread starts runs on a part of its CPUs.
-class CpuShare {
- public:
-  CpuShare(int ranks, int rank) {
-    CPU_ZERO(&before_);
-    if (::sched_getaffinity(0, sizeof(before_), &before_) != 0 || CPU_COUNT(&before_) < ranks) return;
-    const IndexRange part = part_of(CPU_COUNT(&before_), ranks, rank);
-    cpu_set_t own;
-    CPU_ZERO(&own);
-    std::int64_t at = 0;
-    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-      if (!CPU_ISSET(cpu, &before_)) continue;
-      if (part.contains({at, at + 1})) CPU_SET(cpu, &own);
-      ++at;
-    }
-    changed_ = ::sched_setaffinity(0, sizeof(own), &own) == 0;
-  }
-  ~CpuShare() {
-    if (changed_) ::sched_setaffinity(0, sizeof(before_), &before_);
-  }
-  CpuShare(const CpuShare&) = delete;
-  CpuShare& operator=(const CpuShare&) = delete;
-
- private:
-  cpu_set_t before_{};
-  bool changed_ = false;
-};
 
 // SIGTERM, SIGINT and SIGUSR1 as a descriptor to read from.
 class SignalQueue {
@@ -83,8 +54,9 @@ class LocalRanks {
  public:
   explicit LocalRanks(const LocalRanksOptions& options) : options_(options), segment_(options.ranks) {
     const Environment environment = process_environment();
+    const CpuList cpus = process_cpus();
     for (int rank = 0; rank < options.ranks; ++rank) {
-      const CpuShare share(options.ranks, rank);
+      const CpuScope share(part_of_cpus(cpus, options.ranks, rank));
       LaunchOptions launch{
           .fds = {segment_.fd()},
           .environment = local_rank_environment(environment, rank, options.ranks, segment_.fd())};

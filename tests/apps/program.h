@@ -23,21 +23,29 @@ inline std::string text_of(const std::filesystem::path& path) {
   return {bytes.begin(), bytes.end()};
 }
 
+// Becomes the program in `folder`. words[0] may be another one, such as "mpirun".
+[[noreturn]] inline void exec_program(const std::vector<std::string>& words,
+                                      const std::filesystem::path& folder, int out, int err) {
+  const bool is_other = !words.empty() && words[0] == "mpirun";
+  std::vector<char*> arguments;
+  if (!is_other) arguments.push_back(const_cast<char*>("tandem"));
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  if (chdir(folder.c_str()) == 0 && dup2(out, 1) >= 0 && dup2(err, 2) >= 0)
+    execvp(is_other ? arguments[0] : TANDEM_PROGRAM, arguments.data());
+  _exit(99);
+}
+
 // Runs the program in `folder` with its output redirected to those descriptors, and waits for it.
 inline int run_program(const std::vector<std::string>& words, const std::filesystem::path& folder, int out,
                        int err, bool no_color) {
-  std::vector<char*> arguments{const_cast<char*>("tandem")};
-  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
   const pid_t child = fork();
   if (child == 0) {
     if (no_color)
       setenv("NO_COLOR", "1", 1);
     else
       unsetenv("NO_COLOR");
-    if (chdir(folder.c_str()) == 0 && dup2(out, 1) >= 0 && dup2(err, 2) >= 0)
-      execv(TANDEM_PROGRAM, arguments.data());
-    _exit(99);
+    exec_program(words, folder, out, err);
   }
   int status = 0;
   if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status)) return -1;

@@ -17,17 +17,10 @@ namespace tandem {
 class RunningProgram {
  public:
   RunningProgram(const std::vector<std::string>& words, const std::filesystem::path& folder) {
-    std::vector<char*> arguments{const_cast<char*>("tandem")};
-    for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-    arguments.push_back(nullptr);
     const int out = open((streams_ / "out").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     const int err = open((streams_ / "err").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     pid_ = fork();
-    if (pid_ == 0) {
-      if (chdir(folder.c_str()) == 0 && dup2(out, 1) >= 0 && dup2(err, 2) >= 0)
-        execv(TANDEM_PROGRAM, arguments.data());
-      _exit(99);
-    }
+    if (pid_ == 0) exec_program(words, folder, out, err);
     close(out);
     close(err);
   }

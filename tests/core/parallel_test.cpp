@@ -217,5 +217,24 @@ TEST(ThreadCount, Environment_SetsTheDefault) {
     EXPECT_EQ(with(text, nullptr), usable_cpus()) << text;
 }
 
+TEST(ThreadCount, UsableCpus_CanBeSetLater) {
+  const int before = usable_cpus();
+  const std::string omp = std::getenv("OMP_NUM_THREADS") ? std::getenv("OMP_NUM_THREADS") : "";
+  unsetenv("OMP_NUM_THREADS");
+  set_usable_cpus(3);
+  EXPECT_EQ(usable_cpus(), 3);
+  EXPECT_EQ(default_thread_count(), 3);
+  setenv("OMP_NUM_THREADS", "5", 1);  // what the user says wins
+  set_usable_cpus(2);
+  EXPECT_EQ(default_thread_count(), 5);
+  EXPECT_TRUE(is_thread_count_given());
+  EXPECT_THROW(set_usable_cpus(0), Error);
+  if (omp.empty())
+    unsetenv("OMP_NUM_THREADS");
+  else
+    setenv("OMP_NUM_THREADS", omp.c_str(), 1);
+  set_usable_cpus(before);
+}
+
 }  // namespace
 }  // namespace tandem

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "tandem/process/run_program.h"
+#include "tests/dist/mpirun.h"
 #include "tests/dist/process_test.h"
 
 namespace tandem {
@@ -11,34 +11,17 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-// Open MPI on one machine, as any user, with more ranks than CPUs; no network but loopback is needed. The
-// sanitizers do not know what MPI does.
-const Environment settings{{"OMPI_ALLOW_RUN_AS_ROOT", "1"},
-                           {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
-                           {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
-                           {"OMPI_MCA_hwloc_base_binding_policy", "none"},
-                           {"OMPI_MCA_mpi_yield_when_idle", "1"},
-                           {"OMPI_MCA_btl_tcp_if_include", "lo"},
-                           {"OMPI_MCA_oob_tcp_if_include", "lo"},
-                           {"OMPI_MCA_btl_vader_single_copy_mechanism", "none"},
-                           {"PRTE_ALLOW_RUN_AS_ROOT", "1"},
-                           {"PRTE_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
-                           {"PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe"},
-                           {"PRTE_MCA_hwloc_default_binding_policy", "none"},
-                           {"ASAN_OPTIONS", "detect_leaks=0"},
-                           {"TSAN_OPTIONS", "ignore_noninstrumented_modules=1"}};
 const Environment keep_going{{"OMPI_MCA_orte_enable_recovery", "1"}};  // mpirun does not end the other ranks
 
 class Mpirun : public ProcessTest {
  protected:
   void SetUp() override {
-    if (!std::filesystem::exists(TANDEM_MPI_PLUGIN_FILE)) GTEST_SKIP() << "built without MPI";
-    if (const std::string why = run_program({"mpirun", "--version"}, {}); !why.empty()) GTEST_SKIP() << why;
+    if (const std::string why = missing_mpirun(); !why.empty()) GTEST_SKIP() << why;
   }
 
   // `more` are further environment variables.
   void start(int ranks, const std::string& way, Environment more = {}) {
-    more.insert(settings.begin(), settings.end());
+    more.insert(mpirun_settings.begin(), mpirun_settings.end());
     for (const auto& entry : process_environment()) more.insert(entry);
     Lines environment;
     for (const auto& [name, value] : more) environment.push_back(name + "=" + value);
