@@ -1,4 +1,4 @@
-// `mpirun tandem train`: the CPUs of its ranks. Skipped where there is no
+// `mpirun tandem train`: the same bits as one process, and the CPUs of its ranks. Skipped where there is no
 // mpirun or no plugin.
 #include <gtest/gtest.h>
 
@@ -8,6 +8,7 @@
 #include "tandem/process/cpu_affinity.h"
 #include "tests/apps/running_program.h"
 #include "tests/dist/mpirun.h"
+#include "tests/train/log_lines.h"
 #include "tests/train/small_run.h"
 
 namespace tandem {
@@ -58,6 +59,25 @@ class MpirunCommand : public testing::Test {
   TempFolder folder_;
   Words set_;
 };
+
+TEST_F(MpirunCommand, Ranks_GiveTheModelOfOneProcess) {
+  for (const Words& model :
+       {Words{"--layers", "784,24,10", "--epochs", "2"}, {"--model", "cnn", "--epochs", "1"}}) {
+    const std::string name = model[1];
+    ASSERT_EQ(run_program(words(name, model), folder_.path()).status, 0);
+    for (const char* const ranks : {"2", "3", "4"}) {
+      const std::string of_ranks = name + ranks;
+      const ProgramResult result = run_program(mpirun({"-n", ranks}, words(of_ranks, model)), folder_.path());
+      ASSERT_EQ(result.status, 0) << result.err;
+      EXPECT_NE(result.err.find("8 shards on " + std::string(ranks) + " ranks"), std::string::npos)
+          << result.err;
+      EXPECT_EQ(read_bytes(RunFolder{run(of_ranks)}.best()), read_bytes(RunFolder{run(name)}.best()));
+      expect_same_weights(run(name), run(of_ranks));  // and the optimizer's state
+      EXPECT_EQ(log_without_times(RunFolder{run(of_ranks)}.log()),
+                log_without_times(RunFolder{run(name)}.log()));
+    }
+  }
+}
 
 TEST_F(MpirunCommand, RanksBoundToOneCore_AreWarned) {
   const CpuList cpus = permitted_cpus();
