@@ -31,6 +31,7 @@ constexpr Advice all_advice[] = {
     {" shards, one per image of a batch", "--shards sets their number, --batch-size that of the images"},
     {"expected batch norms over shards with ", "--batch-norm shard"},
     {" passes on each of ", "--shards sets their number"},
+    {" differ in the run to resume: ", "--out must name a folder that all nodes see"},
     {"mpirun (Open MPI) has bound every rank to one core", "mpirun --bind-to none uses all"},
     {"mpiexec (MPICH) has bound every rank to one core", "mpiexec -bind-to none uses all"},
     {"srun has bound every rank to one core", "srun --cpus-per-task N gives each rank N"},

@@ -21,11 +21,13 @@
 #include "tandem/core/check.h"
 #include "tandem/core/simd.h"
 #include "tandem/data/loader/worker.h"
+#include "tandem/dist/launch.h"
 #include "tandem/study/cluster_rank.h"
 #include "tandem/study/plugin/plugin_host.h"
 #include "tandem/text/message.h"
 #include "tandem/text/shell_words.h"
 #include "tandem/text/utf8.h"
+#include "tandem/train/failed_rank.h"
 
 namespace {
 
@@ -34,6 +36,17 @@ int report_error(std::string_view text, int status) {
   tandem::restore_messages();
   tandem::print_message("tandem: error: {}\n", tandem::one_line(text));
   return status;
+}
+
+// Of the ranks of srun or mpirun, which all get the same words, the first reports.
+int report_usage_error(const std::string& text) {
+  try {
+    const tandem::LaunchedRank launched = tandem::detect_launch(tandem::process_environment());
+    const std::string own = tandem::end_with_error(launched, text);
+    return own.empty() ? 2 : report_error(own, 2);
+  } catch (const tandem::Error&) {  // the launcher's variables are wrong
+    return report_error(text, 2);
+  }
 }
 
 // Whether the word is a flag that only says where results are written or who computes them, and how many
@@ -113,7 +126,7 @@ int main(int argc, char** argv) {
     return status;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
-    return report_error(tandem::usage_error(app, error, words), 2);
+    return report_usage_error(tandem::usage_error(app, error, words));
   } catch (const std::bad_alloc&) {
     return report_error("out of memory", 1);
   } catch (const std::exception& error) {

@@ -26,6 +26,7 @@
 #include "tandem/report/interval.h"
 #include "tandem/text/message.h"
 #include "tandem/text/utf8.h"
+#include "tandem/train/failed_rank.h"
 #include "tandem/train/local_ranks.h"
 #include "tandem/train/photo_data.h"
 #include "tandem/train/pretrained.h"
@@ -263,34 +264,31 @@ void share_out_cpus(Group& group, Launcher launcher) {
 
 // As one of several ranks. Errors reach rank 0, which prints them: the others are quiet.
 int train_as_rank(const Flags& flags, const std::string& command, const LaunchedRank& launched) {
-  const bool is_first = launched.place.rank == 0;
-  if (!is_first) hide_messages();
+  if (launched.place.rank != 0) hide_messages();
   if (launched.launcher == Launcher::local) end_with_parent();
   std::unique_ptr<Group> group;
   try {
+    check(flags.ranks == 0 || launched.launcher == Launcher::local,
+          "[train] expected no --ranks, which starts ranks on this machine: {} has started {} ranks",
+          name_of(launched.launcher), launched.place.size);
     group = connect_group(launched, {.limit_s = flags.rank_limit});
     share_host_memory(group->place().local_size);
     share_out_cpus(*group, launched.launcher);
     return train_here(flags, command, *group);
-  } catch (const LostRank& error) {
-    if (is_first) print_message("tandem: error: {}\n", one_line(error.what()));
+  } catch (const std::exception& error) {
+    const std::string text = group ? end_with_error(*group, error) : end_with_error(launched, error.what());
+    restore_messages();
+    if (!text.empty()) print_message("tandem: error: {}\n", one_line(with_advice(text)));
+    if (dynamic_cast<const LostRank*>(&error) == nullptr) return 1;
     std::fflush(stdout);
     std::_Exit(lost_rank_status);  // what waits for the lost rank is not waited for
-  } catch (const std::exception& error) {
-    if (group) group->fail(error.what());
-    if (is_first) throw;
-    return 1;
   }
 }
 
 int run(const Flags& flags, const std::string& command) {
   const LaunchedRank launched = detect_launch(process_environment());
-  if (launched.launcher != Launcher::none && launched.place.size > 1) {
-    check(flags.ranks == 0 || launched.launcher == Launcher::local,
-          "[train] expected no --ranks, which starts ranks on this machine: {} has started {} ranks",
-          name_of(launched.launcher), launched.place.size);
+  if (launched.launcher != Launcher::none && launched.place.size > 1)
     return train_as_rank(flags, command, launched);
-  }
   if (flags.ranks > 1) return run_local_ranks({.ranks = flags.ranks, .arguments = process_arguments()});
   const std::unique_ptr<Group> group = solo_group();
   share_out_cpus(*group, launched.launcher);

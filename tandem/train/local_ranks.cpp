@@ -34,7 +34,11 @@ class SignalQueue {
     file_ = Descriptor(::signalfd(-1, &signals_, SFD_CLOEXEC | SFD_NONBLOCK));
     check(static_cast<bool>(file_), "[ranks] cannot wait for signals: {}", errno_message(errno));
   }
-  ~SignalQueue() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  ~SignalQueue() {
+    while (next() != 0) {  // sent in vain: it would end this process
+    }
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
   SignalQueue(const SignalQueue&) = delete;
   SignalQueue& operator=(const SignalQueue&) = delete;
 
@@ -123,11 +127,10 @@ class LocalRanks {
       if (!rank.status) rank.process.kill_group();
   }
 
-  // Rank 0 says which rank was lost, unless it could not.
+  // A rank says which other one was lost, unless none could.
   void name_lost_rank() const {
-    const Rank& first = ranks_.front();
-    if (!lost_.empty() && WIFSIGNALED(*first.status) && !stopping_)
-      print_message("tandem: error: {}\n", lost_);
+    const bool all = std::ranges::all_of(ranks_, [](const Rank& rank) { return WIFSIGNALED(*rank.status); });
+    if (!lost_.empty() && all && !stopping_) print_message("tandem: error: {}\n", lost_);
   }
 
   int result() const {

@@ -49,6 +49,10 @@ std::uint64_t hash_values(const Tensor& tensor, std::uint64_t hash) {
 
 }  // namespace
 
+std::string hash_text(const Tensor& tensor) {
+  return fmt::format("{:016x}", tensor.defined() && tensor.numel() > 0 ? hash_values(tensor, 0) : 0);
+}
+
 std::string broadcast_text(Group& group, const std::string& mine) {
   const bool is_first = group.place().rank == 0;
   auto size = static_cast<std::int64_t>(mine.size());

@@ -33,6 +33,9 @@ void broadcast_weights(Group& group, const Module& model);
 // What any rank has skipped, by name.
 std::vector<SkippedSample> gather_skipped(Group& group, const std::vector<SkippedSample>& mine);
 
+// A hash of the tensor's bytes, in hexadecimal digits.
+std::string hash_text(const Tensor& tensor);
+
 // Error with the first rank whose tensors differ from those of rank 0, compared by hashes.
 void check_same_values(Group& group, const NamedTensors& tensors);
 

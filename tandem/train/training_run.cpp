@@ -15,6 +15,7 @@
 #include "tandem/files/safetensors.h"
 #include "tandem/text/format_number.h"
 #include "tandem/train/device_choice.h"
+#include "tandem/train/rank_data.h"
 #include "tandem/train/ranks.h"
 #include "tandem/train/run_report.h"
 #include "tandem/train/run_warnings.h"
@@ -48,6 +49,7 @@ TrainResult TrainingRun::run() {
   prepare();
   const TrainResult result = run_epochs();
   write_trace();
+  group_.barrier();  // a launcher that sees a rank end with a status may kill the first, which writes files
   return result;
 }
 
@@ -74,11 +76,11 @@ void TrainingRun::prepare() {
   data_list_ = list_data(data_);
   data_digest_ = data_list_.digest();
   check_ranks_agree(group_, {{"options", to_toml(config)},
-                             {"resume", options_.resume ? "yes" : "no"},
-                             {"data", data_digest_},
+                             {"the run to resume", options_.resume ? options_.run_folder.string() : "none"},
                              {"SIMD", std::string(name_of(simd_level()))},
                              {"comm", options_.exchange_through_cpu ? "host" : "auto"},
                              {"trace", options_.trace.empty() ? "no" : "yes"}});
+  if (group_.place().size > 1) check_same_data(group_, data_list_, image_fingerprints(data_));
   if (timed_ && timeline) clock_offset_ = measure_clock_offset(*setup_.group, monotonic_ns);
   open_folder();
   checkpoints_.emplace(folder_, config, model_, options_.save_every_seconds, timeline);
@@ -198,15 +200,14 @@ void TrainingRun::resume(const TomlTable& config) {
 }
 
 // Without the number of shards, if another one than the checkpoint's is accepted.
-TomlTable TrainingRun::with_accepted_shards(TomlTable config, const TensorFile& checkpoint) const {
+TomlTable TrainingRun::with_accepted_shards(TomlTable config, const TensorFile& checkpoint) {
   if (!options_.accept_changed_shards) return config;
   const TomlTable saved = parse_toml(checkpoint.metadata.at("tandem.config"), folder_.checkpoint().string());
   const TomlEntry* const before = saved.find("shards");
   const std::string shards = before ? plain_text(before->value) : "1";
   if (shards != std::to_string(options_.shards))
-    log(fmt::format(
-        "Warning: batches have {} shards from here on, {} before: the run is the same to rounding only",
-        options_.shards, shards));
+    warn({fmt::format("batches have {} shards from here on, {} before: the run is the same to rounding only",
+                      options_.shards, shards)});
   std::erase_if(config.entries, [](const TomlEntry& entry) { return entry.key == "shards"; });
   return config;
 }

@@ -37,7 +37,7 @@ class TrainingRun {
   void open_folder();
   void write_setup(const TomlTable& config);
   void resume(const TomlTable& config);
-  TomlTable with_accepted_shards(TomlTable config, const TensorFile& checkpoint) const;
+  TomlTable with_accepted_shards(TomlTable config, const TensorFile& checkpoint);
   bool is_data_changed(const TensorFile& checkpoint) const;
   void restart_epoch();
   CheckpointTexts checkpoint_texts() const;

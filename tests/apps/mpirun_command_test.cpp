@@ -1,10 +1,12 @@
-// `mpirun tandem train`: the same bits as one process, and the CPUs of its ranks. Skipped where there is no
-// mpirun or no plugin.
+// `mpirun tandem train`: the same bits as one process, the CPUs of its ranks, and what happens when something
+// is wrong with one of them. Skipped where there is no mpirun or no plugin.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <fstream>
+#include <sstream>
 
+#include "tandem/core/simd.h"
 #include "tandem/process/cpu_affinity.h"
 #include "tests/apps/running_program.h"
 #include "tests/dist/mpirun.h"
@@ -46,6 +48,24 @@ class MpirunCommand : public testing::Test {
     all.insert(all.end(), words.begin(), words.end());
     return all;
   }
+  // The tandem's own lines about an error; mpirun adds its own.
+  static Words errors(const std::string& text) {
+    Words lines;
+    std::istringstream all(text);
+    for (std::string line; std::getline(all, line);)
+      if (line.starts_with("tandem: error: ")) lines.push_back(line.substr(15));
+    return lines;
+  }
+  // One rank of each of these commands.
+  ProgramResult run_each(const std::vector<Words>& ranks) {
+    Words all{"mpirun"};
+    for (const Words& words : ranks) {
+      if (all.size() > 1) all.push_back(":");
+      all.insert(all.end(), {"-n", "1"});
+      all.insert(all.end(), words.begin(), words.end());
+    }
+    return run_program(all, folder_.path());
+  }
   std::filesystem::path run(const std::string& name) const { return folder_ / name; }
 
   // The CPUs of a process, as the kernel lists them: "0-3,8".
@@ -56,6 +76,7 @@ class MpirunCommand : public testing::Test {
     return "";
   }
 
+  const std::string host_ = detect_launch({}).place.host;
   TempFolder folder_;
   Words set_;
 };
@@ -109,6 +130,88 @@ TEST_F(MpirunCommand, RanksThatAreNotBound_ShareTheCpus) {
   kill(ranks[1], SIGTERM);
   EXPECT_EQ(program.wait(), 128 + SIGTERM) << program.err();
   EXPECT_NE(program.err().find("Stopped and saved"), std::string::npos) << program.err();
+}
+
+TEST_F(MpirunCommand, RanksThatDiffer_AreNamed) {
+  const Words own = words("differ", {"--epochs", "1"});
+  const auto command = [&](const Words& before, const Words& after) {
+    Words all = before;
+    all.push_back(TANDEM_PROGRAM);
+    all.insert(all.end(), own.begin(), own.end());
+    all.insert(all.end(), after.begin(), after.end());
+    return all;
+  };
+  const std::string ranks = "ranks 0 (host " + host_ + ") and 1 (host " + host_ + ") differ in ";
+  const auto expect_named = [&](const Words& other, const std::string& expected) {
+    const ProgramResult result = run_each({command({}, {}), other});
+    EXPECT_EQ(result.status, 1) << result.err;
+    const Words lines = errors(result.err);
+    ASSERT_EQ(lines.size(), 1u) << result.err;
+    EXPECT_NE(lines[0].find(expected), std::string::npos) << lines[0];
+    EXPECT_FALSE(std::filesystem::exists(run("differ")));
+  };
+  expect_named(command({}, {"--lr", "0.25"}), ranks + "options: ");
+  if (simd_level() == SimdLevel::avx512)
+    expect_named(command({"-x", "TANDEM_SIMD=avx2"}, {}), ranks + "SIMD: AVX-512 and AVX2");
+  write_split(folder_ / "elsewhere/data", make_digits(300, 8), make_digits(100, 9));
+  expect_named(command({"--wdir", (folder_ / "elsewhere").string()}, {}),
+               "ranks 0 (host " + host_ + ") and 1 (host " + host_ + ") have different data; on rank 1: ");
+  std::filesystem::create_directories(folder_ / "nothing");
+  expect_named(command({"--wdir", (folder_ / "nothing").string()}, {}), "rank 1 on " + host_ + ": [train] ");
+}
+
+TEST_F(MpirunCommand, FolderThatOneRankDoesNotSee_IsNamed) {
+  Words own = words("seen", {"--epochs", "1", "--resume", "auto"});
+  ASSERT_EQ(run_program(own, folder_.path()).status, 0);
+  own.insert(own.begin(), TANDEM_PROGRAM);
+  std::filesystem::create_directories(folder_ / "other");
+  std::filesystem::create_directory_symlink(folder_ / "data", folder_ / "other/data");
+  Words other{"--wdir", (folder_ / "other").string()};
+  other.insert(other.end(), own.begin(), own.end());
+  const ProgramResult result = run_each({own, other});
+  EXPECT_EQ(result.status, 1) << result.err;
+  const std::string ranks = "ranks 0 (host " + host_ + ") and 1 (host " + host_ + ")";
+  EXPECT_EQ(errors(result.err), Words{"[group] " + ranks +
+                                      " differ in the run to resume: seen and none (--out must name a "
+                                      "folder that all nodes see)"})
+      << result.err;
+}
+
+TEST_F(MpirunCommand, WhatAllRanksSee_IsOneLine) {
+  const auto expect_line = [&](const Words& command, int status, const std::string& expected) {
+    const ProgramResult result = run_program(command, folder_.path());
+    EXPECT_EQ(result.status, status) << result.err;
+    const Words lines = errors(result.err);
+    ASSERT_EQ(lines.size(), 1u) << result.err;
+    EXPECT_NE(lines[0].find(expected), std::string::npos) << lines[0];
+  };
+  const Words own = words("run", {"--epochs", "1"});
+  expect_line(mpirun({"-n", "9"}, own), 1, "expected at most 8 ranks");
+  expect_line(mpirun({"-n", "2"}, {"train", "data", "--lrr", "1"}), 2, "unknown flag --lrr");
+  expect_line(mpirun({"-n", "2"}, {"train", "data", "--ranks", "2"}), 1, "expected no --ranks");
+  expect_line(mpirun({"-n", "2", "-x", "TANDEM_MPI_PLUGIN=/nowhere"}, own), 1,
+              "there is no MPI plugin /nowhere");
+  expect_line(mpirun({"-n", "2", "-x", std::string("TANDEM_MPI_PLUGIN=") + TANDEM_FAKE_PLUGIN}, own), 1,
+              "but MPI says 1: ");
+  EXPECT_FALSE(std::filesystem::exists(run("run")));
+}
+
+// Signals to one rank of three: mpirun ends with this status, and a line says what happened.
+TEST_F(MpirunCommand, RankThatIsDisturbed_IsNamedAndTheRunGoesOn) {
+  const auto disturb = [&](int signal, std::size_t rank, int status, const std::string& expected) {
+    const Words more{"--epochs", "1000000", "--save-every", "0", "--rank-limit", "2", "--resume", "auto"};
+    RunningProgram program(mpirun({"-n", "3"}, words("disturbed", more)), folder_.path());
+    program.wait_for_new(RunFolder{run("disturbed")}.checkpoint());
+    const std::vector<pid_t> ranks = program.children();
+    ASSERT_EQ(ranks.size(), 3u) << program.err();
+    kill(ranks[rank], signal);
+    EXPECT_EQ(program.wait(), status) << program.err();
+    EXPECT_NE(program.err().find(expected), std::string::npos) << program.err();
+  };
+  disturb(SIGSTOP, 0, 75, "error: rank 0 (host " + host_);
+  disturb(SIGSTOP, 2, 75, "error: rank 2 (host " + host_);
+  disturb(SIGKILL, 1, 128 + SIGKILL, "rank 1 ");  // in our words or mpirun's
+  disturb(SIGINT, 1, 128 + SIGINT, "Stopped and saved.");
 }
 
 }  // namespace

@@ -75,6 +75,16 @@ TEST_F(RankCommand, MoreRanksThanShards_IsRefused) {
   EXPECT_FALSE(std::filesystem::exists(run("many")));
 }
 
+TEST_F(RankCommand, MoreShardsThanImagesOfABatch_AreRefused) {
+  const ProgramResult result =
+      run_program({"train", "data", "--batch-size", "21", "--shards", "22", "--ranks", "2"}, folder_.path());
+  EXPECT_EQ(result.status, 1);
+  EXPECT_NE(result.err.find("expected at most 21 shards, one per image of a batch, got 22"),
+            std::string::npos)
+      << result.err;
+  EXPECT_EQ(result.err.find("error:"), result.err.rfind("error:")) << result.err;
+}
+
 TEST_F(RankCommand, WrongNumbers_AreUsageErrors) {
   for (const std::vector<std::string>& more : {std::vector<std::string>{"--ranks", "0"},
                                                {"--shards", "0"},
@@ -150,14 +160,19 @@ TEST_F(RankCommand, Chaos_EndsWithTheUndisturbedRun) {
 }
 
 TEST_F(RankCommand, StoppedRank_IsNamedAfterTheLimit) {
-  RunningProgram program(endless("stopped", 3, {"--rank-limit", "2"}), folder_.path());
-  program.wait_for(RunFolder{run("stopped")}.checkpoint());
-  const std::vector<pid_t> ranks = program.children();
-  ASSERT_EQ(ranks.size(), 3u);
-  kill(ranks[1], SIGSTOP);
-  EXPECT_EQ(program.wait(), 75);
-  for (const pid_t rank : ranks) EXPECT_TRUE(is_gone(rank));
-  EXPECT_NE(program.err().find("error: rank 1"), std::string::npos) << program.err();
+  for (const std::size_t victim : {0u, 1u}) {
+    const std::string name = "stopped" + std::to_string(victim);
+    RunningProgram program(endless(name, 3, {"--rank-limit", "2"}), folder_.path());
+    program.wait_for(RunFolder{run(name)}.checkpoint());
+    const std::vector<pid_t> ranks = program.children();
+    ASSERT_EQ(ranks.size(), 3u);
+    kill(ranks[victim], SIGSTOP);
+    EXPECT_EQ(program.wait(), 75);
+    for (const pid_t rank : ranks) EXPECT_TRUE(is_gone(rank));
+    const std::string err = program.err();
+    EXPECT_NE(err.find("error: rank " + std::to_string(victim) + " (host "), std::string::npos) << err;
+    EXPECT_EQ(err.find("error:"), err.rfind("error:")) << err;
+  }
 }
 
 TEST_F(RankCommand, TermToOneRank_StopsAllAfterTheSameStep) {
@@ -172,6 +187,72 @@ TEST_F(RankCommand, TermToOneRank_StopsAllAfterTheSameStep) {
     for (const pid_t rank : ranks) EXPECT_TRUE(is_gone(rank));
     EXPECT_NE(program.err().find("Stopped and saved"), std::string::npos) << program.err();
   }
+}
+
+// A rank that is stopped cannot take part in saving.
+TEST_F(RankCommand, SecondTerm_KillsAll) {
+  RunningProgram program(endless("second", 3, {"--rank-limit", "1000"}), folder_.path());
+  program.wait_for(RunFolder{run("second")}.checkpoint());
+  const std::vector<pid_t> ranks = program.children();
+  ASSERT_EQ(ranks.size(), 3u);
+  kill(ranks[1], SIGSTOP);
+  kill(program.pid(), SIGTERM);
+  while (program.has_pending(SIGTERM)) usleep(1000);  // two signals at once would be one
+  kill(program.pid(), SIGTERM);
+  EXPECT_EQ(program.wait(), 128 + SIGKILL) << program.err();
+  for (const pid_t rank : ranks) EXPECT_TRUE(is_gone(rank));
+  EXPECT_TRUE(std::filesystem::exists(RunFolder{run("second")}.checkpoint()));
+}
+
+TEST_F(RankCommand, SaveRequestToAnyRank_SavesAndGoesOn) {
+  RunningProgram program(words("save", 3, {"--save-every", "100000"}, "1000000"), folder_.path());
+  program.wait_for(RunFolder{run("save")}.best());
+  for (const std::size_t target : {0u, 2u}) {
+    const std::vector<pid_t> ranks = program.children();
+    ASSERT_EQ(ranks.size(), 3u) << program.err();
+    std::filesystem::remove(RunFolder{run("save")}.checkpoint());
+    kill(ranks[target], SIGUSR1);
+    program.wait_for(RunFolder{run("save")}.checkpoint());
+  }
+  kill(program.pid(), SIGINT);
+  EXPECT_EQ(program.wait(), 128 + SIGINT) << program.err();
+}
+
+TEST_F(RankCommand, FolderThatCannotBeMade_IsOneLine) {
+  std::ofstream(folder_ / "file") << "x";
+  const ProgramResult result = run_program(words("file/run", 2), folder_.path());
+  EXPECT_EQ(result.status, 1);
+  EXPECT_NE(result.err.find("cannot create the folder file/run: Not a directory"), std::string::npos)
+      << result.err;
+  EXPECT_EQ(result.err.find("error:"), result.err.rfind("error:")) << result.err;
+}
+
+// A learning rate at which the loss overflows: all ranks see it in the same step, one says it.
+TEST_F(RankCommand, LossThatIsNotFinite_IsOneLine) {
+  const ProgramResult result =
+      run_program({"train", "data", "--model", "cnn", "--lr", "1e20", "--shards", "4", "--ranks", "3",
+                   "--device", "cpu", "--workers", "0", "--out", "nan"},
+                  folder_.path());
+  EXPECT_EQ(result.status, 1);
+  EXPECT_NE(result.err.find("the loss is not finite at step "), std::string::npos) << result.err;
+  EXPECT_EQ(result.err.find("error:"), result.err.rfind("error:")) << result.err;
+}
+
+TEST_F(RankCommand, OtherShards_AreMarkedWhenAskedFor) {
+  ASSERT_EQ(run_program(words("shards", 2, {}, "1"), folder_.path()).status, 0);
+  const std::vector<std::string> resume{"train", "--resume", "shards", "--ranks", "2", "--epochs"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), resume.begin(), resume.end());
+    return run_program(more, folder_.path());
+  };
+  const ProgramResult same = with({"2"});
+  EXPECT_EQ(same.status, 0) << same.err;
+  EXPECT_NE(same.err.find("4 shards on 2 ranks"), std::string::npos) << same.err;
+  const ProgramResult other = with({"3", "--shards", "8"});
+  EXPECT_EQ(other.status, 0) << other.err;
+  const std::string sentence = "batches have 8 shards from here on, 4 before";
+  EXPECT_NE(other.err.find("Warning: " + sentence), std::string::npos) << other.err;
+  EXPECT_NE(text_of(run("shards") / "report.html").find(sentence), std::string::npos);
 }
 
 // As after SIGTERM, and the run goes on later.

@@ -61,6 +61,14 @@ class RunningProgram {
     ASSERT_NE(written(), before) << err();
   }
 
+  // Whether it has not taken a signal yet that was sent to it.
+  bool has_pending(int signal) const {
+    std::ifstream file("/proc/" + std::to_string(pid_) + "/status");
+    for (std::string name, value; file >> name && std::getline(file, value);)
+      if (name == "ShdPnd:") return (std::stoull(value, nullptr, 16) >> (signal - 1) & 1) != 0;
+    return false;
+  }
+
   int wait() {
     int status = 0;
     if (pid_ > 0 && waitpid(pid_, &status, 0) == pid_) status_ = status;
