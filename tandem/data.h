@@ -21,3 +21,4 @@
 #include "tandem/data/synthetic/digits.h"
 #include "tandem/data/synthetic/plates.h"
 #include "tandem/data/synthetic/render_observer.h"
+#include "tandem/data/synthetic/scenes.h"

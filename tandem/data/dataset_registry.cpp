@@ -10,6 +10,7 @@
 #include "tandem/data/mnist.h"
 #include "tandem/data/synthetic/digits.h"
 #include "tandem/data/synthetic/plates_dataset.h"
+#include "tandem/data/synthetic/scenes.h"
 
 namespace tandem {
 namespace {
@@ -38,6 +39,11 @@ Registry<DatasetRow>& table() {
            .default_model = "resnet18",
            .load_photos = plates_split,
            .default_photos = 40},
+          {.name = "scenes",
+           .summary = "rendered patterns, objects and landscapes, RGB, 15 kinds",
+           .default_model = "resnet18",
+           .load_photos = scenes_split,
+           .default_photos = 600},
           {.name = "cifar10",
            .summary = "photographs of animals and vehicles, 32x32 RGB, 10 classes",
            .source = cifar10_source(),
