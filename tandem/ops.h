@@ -23,6 +23,8 @@
 #include "tandem/ops/maximum.h"
 #include "tandem/ops/mse.h"
 #include "tandem/ops/normalize.h"
+#include "tandem/ops/normalize_rows.h"
+#include "tandem/ops/nt_xent.h"
 #include "tandem/ops/one_hot.h"
 #include "tandem/ops/pow.h"
 #include "tandem/ops/random.h"
