@@ -15,6 +15,7 @@
 #include "tandem/ops/correlate.h"
 #include "tandem/ops/cross_entropy.h"
 #include "tandem/ops/dropout_mask.h"
+#include "tandem/ops/embedding_metrics.h"
 #include "tandem/ops/fill.h"
 #include "tandem/ops/flatten.h"
 #include "tandem/ops/gather.h"
