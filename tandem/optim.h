@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tandem/optim/fused_optimizer.h"
+#include "tandem/optim/lars.h"
 #include "tandem/optim/optimizer.h"
 #include "tandem/optim/optimizer_options.h"
 #include "tandem/optim/optimizer_registry.h"

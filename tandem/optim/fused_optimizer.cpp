@@ -77,15 +77,20 @@ void FusedOptimizer::prepare_step() {
 
 void FusedOptimizer::apply() {
   check(step_count() > 0, "[optimizer] expected prepare_step() before apply()");
-  const Device device = hyperparameters_.device();
   std::vector<Tensor> gradients = checked_gradients();
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     if (gradients[i].defined()) gradients[i] = gradients[i].contiguous();
     gradient_addresses_[i] = gradients[i].defined() ? gradients[i].bytes() : nullptr;
   }
+  update_parameters(gradient_addresses_, hyperparameters_);
+}
+
+void FusedOptimizer::update_parameters(std::span<const std::byte* const> gradients,
+                                       const Tensor& hyperparameters) {
+  const Device device = hyperparameters.device();
   on_backend(device, "optimizer", [&]<Backend B>() {
-    detail::fused_update_kernel<B>(options_, hyperparameters_.dtype(), *table_, gradient_addresses_,
-                                   hyperparameters_.bytes(), current_stream(device));
+    detail::fused_update_kernel<B>(options_, hyperparameters.dtype(), *table_, gradients,
+                                   hyperparameters.bytes(), current_stream(device));
   });
 }
 

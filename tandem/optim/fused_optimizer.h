@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "tandem/optim/optimizer.h"
@@ -38,6 +39,13 @@ class FusedOptimizer : public Optimizer {
   const OptimizerOptions& options() const { return options_; }
 
   FusedOptimizer* fused() override { return this; }
+
+ protected:
+  /// The addresses of parameters and states, for update_parameters().
+  const detail::UpdateTable& table() const { return *table_; }
+  /// What apply() does with the contiguous gradient of each parameter, or null, and the step's
+  /// hyperparameters on the device.
+  virtual void update_parameters(std::span<const std::byte* const> gradients, const Tensor& hyperparameters);
 
  private:
   OptimizerOptions options_;

@@ -29,6 +29,32 @@ template <class Rule, class T>
          hyperparameters);
 }
 
+// Slot i has the hyperparameters number i · hyperparameter_step.
+template <class Rule>
+void update_all(Rule rule, DType dtype, const UpdateTable& table, std::span<const std::byte* const> gradients,
+                const std::byte* hyperparameters, std::size_t hyperparameter_step) {
+  on_dtype(UpdateTypes{}, dtype, "optimizer", [&]<class T>() {
+    // Threads take whole chunks, numbered across all slots.
+    parallel_for(table.first_chunk.back(), 8, [&](std::int64_t begin, std::int64_t end) {
+      for (std::size_t i = 0; i < table.slots.size(); ++i) {
+        const UpdateSlot& slot = table.slots[i];
+        const std::int64_t from = std::max<std::int64_t>(begin - table.first_chunk[i], 0) * update_chunk;
+        const std::int64_t to = std::min((end - table.first_chunk[i]) * update_chunk, slot.count);
+        if (from >= to || !gradients[i]) continue;
+        StepHyperparameters<T> values;
+        std::memcpy(&values, hyperparameters + i * hyperparameter_step * sizeof(values), sizeof(values));
+        const auto at = [from](std::byte* bytes) { return reinterpret_cast<T*>(bytes) + from; };
+        T* const first = rule.states > 0 ? at(slot.states[0]) : nullptr;
+        T* const second = rule.states > 1 ? at(slot.states[1]) : nullptr;
+        with_simd([&]<std::size_t>() __attribute__((always_inline)) {
+          update_range(rule, values, to - from, at(slot.weight),
+                       reinterpret_cast<const T*>(gradients[i]) + from, first, second);
+        });
+      }
+    });
+  });
+}
+
 }  // namespace
 
 UpdateTable make_update_table(std::vector<UpdateSlot> slots, Device device) {
@@ -62,27 +88,15 @@ template <>
 void fused_update_kernel<Backend::cpu>(const OptimizerOptions& options, DType dtype, const UpdateTable& table,
                                        std::span<const std::byte* const> gradients,
                                        const std::byte* hyperparameters, StreamView) {
-  on_dtype(UpdateTypes{}, dtype, "optimizer", [&]<class T>() {
-    on_update_rule(options, [&](auto rule) {
-      // Threads take whole chunks, numbered across all slots.
-      parallel_for(table.first_chunk.back(), 8, [&](std::int64_t begin, std::int64_t end) {
-        StepHyperparameters<T> values;
-        std::memcpy(&values, hyperparameters, sizeof(values));
-        for (std::size_t i = 0; i < table.slots.size(); ++i) {
-          const UpdateSlot& slot = table.slots[i];
-          const std::int64_t from = std::max<std::int64_t>(begin - table.first_chunk[i], 0) * update_chunk;
-          const std::int64_t to = std::min((end - table.first_chunk[i]) * update_chunk, slot.count);
-          if (from >= to || !gradients[i]) continue;
-          const auto at = [from](std::byte* bytes) { return reinterpret_cast<T*>(bytes) + from; };
-          T* const first = rule.states > 0 ? at(slot.states[0]) : nullptr;
-          T* const second = rule.states > 1 ? at(slot.states[1]) : nullptr;
-          with_simd([&]<std::size_t>() __attribute__((always_inline)) {
-            update_range(rule, values, to - from, at(slot.weight),
-                         reinterpret_cast<const T*>(gradients[i]) + from, first, second);
-          });
-        }
-      });
-    });
+  on_update_rule(options, [&](auto rule) { update_all(rule, dtype, table, gradients, hyperparameters, 0); });
+}
+
+template <>
+void fused_update_kernel<Backend::cpu>(OtherRule other, DType dtype, const UpdateTable& table,
+                                       std::span<const std::byte* const> gradients,
+                                       const std::byte* hyperparameters, StreamView) {
+  on_other_rule(other, [&](auto rule, int step) {
+    update_all(rule, dtype, table, gradients, hyperparameters, static_cast<std::size_t>(step));
   });
 }
 

@@ -1,19 +1,12 @@
-// The update on CUDA: one block per chunk, across all parameters. Gradient addresses are kernel arguments:
-// they change from step to step, and a captured graph must keep the ones it was captured with.
+// The update on CUDA: one block per chunk, across all parameters.
 #include "tandem/optim/fused_update.h"
 
 #include "tandem/core/on_dtype.h"
 #include "tandem/ops/elementwise.cuh"
+#include "tandem/optim/update_launch.cuh"
 
 namespace tandem::detail {
 namespace {
-
-constexpr int threads = 256;
-constexpr int max_slots = 256;  // per launch
-
-struct GradientAddresses {
-  const std::byte* of_slot[max_slots];
-};
 
 template <class T>
 __global__ void write_hyperparameters(StepHyperparameters<T> values,
@@ -27,10 +20,10 @@ __device__ bool is_aligned(const T* pointer, int width) {
 }
 
 template <class Rule, class T>
-__global__ void __launch_bounds__(threads)
+__global__ void __launch_bounds__(update_threads)
     update_chunks(const UpdateSlot* __restrict__ slots, const UpdateChunk* __restrict__ chunks,
-                  const StepHyperparameters<T>* __restrict__ hyperparameters, int first_slot,
-                  GradientAddresses gradients) {
+                  const StepHyperparameters<T>* __restrict__ hyperparameters, int hyperparameter_step,
+                  int first_slot, GradientAddresses gradients) {
   constexpr int width = 16 / sizeof(T);
   using Packed = Pack<T, width>;
   const UpdateChunk chunk = chunks[blockIdx.x];
@@ -40,14 +33,14 @@ __global__ void __launch_bounds__(threads)
   T* w = reinterpret_cast<T*>(slot.weight);
   T* first = reinterpret_cast<T*>(slot.states[0]);
   T* second = reinterpret_cast<T*>(slot.states[1]);
-  const StepHyperparameters<T> n = *hyperparameters;
+  const StepHyperparameters<T> n = hyperparameters[chunk.slot * hyperparameter_step];
   const std::int64_t begin = chunk.index * update_chunk;
   const std::int64_t end = begin + update_chunk < slot.count ? begin + update_chunk : slot.count;
   const Rule rule;
   std::int64_t done = begin;
   if (is_aligned(w, width) && is_aligned(g, width) && is_aligned(first, width) && is_aligned(second, width)) {
     const std::int64_t packs = (end - begin) / width;
-    for (std::int64_t p = begin / width + threadIdx.x; p < begin / width + packs; p += threads) {
+    for (std::int64_t p = begin / width + threadIdx.x; p < begin / width + packs; p += update_threads) {
       Packed weight = reinterpret_cast<Packed*>(w)[p], state0{}, state1{};
       const Packed gradient = reinterpret_cast<const Packed*>(g)[p];
       if constexpr (Rule::states > 0) state0 = reinterpret_cast<Packed*>(first)[p];
@@ -61,10 +54,25 @@ __global__ void __launch_bounds__(threads)
     }
     done += packs * width;
   }
-  for (std::int64_t i = done + threadIdx.x; i < end; i += threads) {
+  for (std::int64_t i = done + threadIdx.x; i < end; i += update_threads) {
     T unused{};
     rule(w[i], g[i], Rule::states > 0 ? first[i] : unused, Rule::states > 1 ? second[i] : unused, n);
   }
+}
+
+// Slot i has the hyperparameters number i · hyperparameter_step.
+template <class Rule>
+void update_all(Rule, DType dtype, const UpdateTable& table, std::span<const std::byte* const> gradients,
+                const std::byte* hyperparameters, int hyperparameter_step, StreamView stream) {
+  for_each_launch(table, gradients, [&](const UpdateLaunch& launch) {
+    on_dtype(TypeList<float, double>{}, dtype, "optimizer", [&]<class T>() {
+      update_chunks<Rule, T><<<launch.blocks, update_threads, 0, cuda_stream(stream)>>>(
+          reinterpret_cast<const UpdateSlot*>(table.device_slots.bytes()), launch.chunks,
+          reinterpret_cast<const StepHyperparameters<T>*>(hyperparameters), hyperparameter_step,
+          launch.first_slot, launch.gradients);
+    });
+    check_launch("optimizer kernel");
+  });
 }
 
 }  // namespace
@@ -85,23 +93,17 @@ template <>
 void fused_update_kernel<Backend::cuda>(const OptimizerOptions& options, DType dtype,
                                         const UpdateTable& table, std::span<const std::byte* const> gradients,
                                         const std::byte* hyperparameters, StreamView stream) {
-  const auto slot_count = static_cast<int>(table.slots.size());
-  for (int first = 0; first < slot_count; first += max_slots) {
-    const int end = std::min(first + max_slots, slot_count);
-    const std::int64_t first_chunk = table.first_chunk[first], blocks = table.first_chunk[end] - first_chunk;
-    if (blocks == 0) continue;
-    GradientAddresses addresses{};
-    std::copy(gradients.begin() + first, gradients.begin() + end, addresses.of_slot);
-    on_dtype(TypeList<float, double>{}, dtype, "optimizer", [&]<class T>() {
-      on_update_rule(options, [&](auto rule) {
-        update_chunks<decltype(rule), T><<<static_cast<unsigned>(blocks), threads, 0, cuda_stream(stream)>>>(
-            reinterpret_cast<const UpdateSlot*>(table.device_slots.bytes()),
-            reinterpret_cast<const UpdateChunk*>(table.device_chunks.bytes()) + first_chunk,
-            reinterpret_cast<const StepHyperparameters<T>*>(hyperparameters), first, addresses);
-      });
-    });
-    check_launch("optimizer kernel");
-  }
+  on_update_rule(options,
+                 [&](auto rule) { update_all(rule, dtype, table, gradients, hyperparameters, 0, stream); });
+}
+
+template <>
+void fused_update_kernel<Backend::cuda>(OtherRule other, DType dtype, const UpdateTable& table,
+                                        std::span<const std::byte* const> gradients,
+                                        const std::byte* hyperparameters, StreamView stream) {
+  on_other_rule(other, [&](auto rule, int step) {
+    update_all(rule, dtype, table, gradients, hyperparameters, step, stream);
+  });
 }
 
 }  // namespace tandem::detail

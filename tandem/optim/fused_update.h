@@ -44,11 +44,64 @@ template <Backend B>
 void write_hyperparameters_kernel(const OptimizerOptions& options, DType dtype, double learning_rate,
                                   std::int64_t step, std::byte* hyperparameters, StreamView stream);
 
+// Rules that no OptimizerOptions select. The source of a weight takes the place of its gradient.
+enum class OtherRule {
+  adaptive,           // sgd; every slot has its own hyperparameters, one after another
+  adaptive_momentum,  // the same with momentum, and with the learning rate in the velocity
+  average,            // moves the weight towards its source, by the fraction `rate`
+  copy,               // the weight becomes its source
+};
+
 // `gradients` holds the address of a contiguous gradient for each slot; a null one leaves its slot unchanged.
 // f32 and f64.
 template <Backend B>
 void fused_update_kernel(const OptimizerOptions& options, DType dtype, const UpdateTable& table,
                          std::span<const std::byte* const> gradients, const std::byte* hyperparameters,
                          StreamView stream);
+template <Backend B>
+void fused_update_kernel(OtherRule rule, DType dtype, const UpdateTable& table,
+                         std::span<const std::byte* const> gradients, const std::byte* hyperparameters,
+                         StreamView stream);
+
+struct AdaptiveMomentumRule {
+  static constexpr int states = 1;
+  template <class V, class T>
+  [[gnu::always_inline]] constexpr void operator()(V& w, V g, V& velocity, V&,
+                                                   const StepHyperparameters<T>& n) const {
+    velocity = n.momentum * velocity + n.rate * (g + n.decay * w);
+    w = w - velocity;
+  }
+};
+struct AverageRule {
+  static constexpr int states = 0;
+  template <class V, class T>
+  [[gnu::always_inline]] constexpr void operator()(V& w, V source, V&, V&,
+                                                   const StepHyperparameters<T>& n) const {
+    w = w + n.rate * (source - w);
+  }
+};
+struct CopyRule {
+  static constexpr int states = 0;
+  template <class V, class T>
+  [[gnu::always_inline]] constexpr void operator()(V& w, V source, V&, V&,
+                                                   const StepHyperparameters<T>&) const {
+    w = source;
+  }
+};
+
+// Calls f with the rule and the number of hyperparameter sets from one slot to the next.
+template <class F>
+constexpr void on_other_rule(OtherRule rule, F&& f) {
+  switch (rule) {
+    case OtherRule::adaptive:
+      return f(SgdRule{}, 1);
+    case OtherRule::adaptive_momentum:
+      return f(AdaptiveMomentumRule{}, 1);
+    case OtherRule::average:
+      return f(AverageRule{}, 0);
+    case OtherRule::copy:
+      return f(CopyRule{}, 0);
+  }
+}
 
 }  // namespace tandem::detail

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "tandem/optim/fused_optimizer.h"
+#include "tandem/optim/lars.h"
 #include "tandem/optim/rmsprop.h"
 
 namespace tandem {
@@ -31,6 +32,10 @@ Registry<OptimizerRow>& table() {
                         .summary = "division by the root of a running mean of squares",
                         .has_momentum = true,
                         .make = make_rmsprop},
+                       {.name = "lars",
+                        .summary = "gradient descent with layer-wise adaptive rates, for large batches",
+                        .has_momentum = true,
+                        .make = make_lars},
                    });
   return rows;
 }
