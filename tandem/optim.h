@@ -8,3 +8,4 @@
 #include "tandem/optim/optimizer_registry.h"
 #include "tandem/optim/rmsprop.h"
 #include "tandem/optim/schedule.h"
+#include "tandem/optim/weight_average.h"
