@@ -149,6 +149,7 @@ TEST_P(NtXentTest, SecondRun_GivesTheSameBits) {
 }
 
 TEST_P(NtXentTest, SteadyState_AllocatesNothing) {
+  if (!device().is_cuda()) GTEST_SKIP() << "on the CPU, any thread may be the next one to need memory";
   const Tensor x = views(64, 16, dtype(), device(), 2).set_requires_grad();
   nt_xent(x);
   const PoolStatistics before = pool_statistics(device());
