@@ -3,11 +3,17 @@
 #include <utility>
 
 #include "tandem/core/check.h"
+#include "tandem/ops/cast.h"
+#include "tandem/ops/conv/pool.h"
 
 namespace tandem {
 
 BackboneModel::BackboneModel(std::int64_t features, std::int64_t classes, std::uint64_t seed)
     : head_(features, classes, {.random = {.seed = seed, .stream = 1001}}) {}
+
+Tensor BackboneModel::image_mean(const Tensor& y) {
+  return cast(adaptive_avg_pool2d(y, {1, 1}).reshape({y.size(0), y.size(3)}), DType::f32);
+}
 
 void BackboneModel::set_head(Linear head) {
   const Tensor& weight = head.weight();

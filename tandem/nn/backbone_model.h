@@ -19,6 +19,9 @@ class BackboneModel : public Module {
   /// (n, feature_count()) → logits (n, classes) in f32.
   Tensor head(const Tensor& features) { return head_.forward(features); }
   std::int64_t feature_count() const { return head_.weight().size(1); }
+  /// The outputs of the last three stages, each averaged over the image, side by side: (n, sum of their
+  /// channels) in f32. For a model without such stages, features().
+  virtual Tensor stage_features(const Tensor& x) { return features(x); }
 
   /// The last layer.
   Linear& head_layer() { return head_; }
@@ -38,6 +41,8 @@ class BackboneModel : public Module {
  protected:
   /// A head with random weights from its own stream of the seed. The model registers head_layer().
   BackboneModel(std::int64_t features, std::int64_t classes, std::uint64_t seed);
+  /// The mean over height and width: (n, height, width, channels) → (n, channels) in f32.
+  static Tensor image_mean(const Tensor& y);
 
  private:
   bool is_head(const Tensor& parameter) const;

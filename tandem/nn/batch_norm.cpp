@@ -9,6 +9,7 @@ namespace tandem {
 namespace {
 
 thread_local std::int64_t ghost_batch_size = 0;  // 0: all images are one batch
+thread_local double momentum_of_all = 0;         // 0: each norm has its own
 
 }  // namespace
 
@@ -19,6 +20,16 @@ GhostBatches::GhostBatches(std::int64_t batch_size) : previous_(ghost_batch_size
 
 GhostBatches::~GhostBatches() {
   ghost_batch_size = previous_;
+}
+
+BatchNormMomentum::BatchNormMomentum(double momentum) : previous_(momentum_of_all) {
+  check(momentum > 0 && momentum <= 1, "[batch_norm] expected a momentum above 0 and at most 1, got {}",
+        momentum);
+  momentum_of_all = momentum;
+}
+
+BatchNormMomentum::~BatchNormMomentum() {
+  momentum_of_all = previous_;
 }
 
 BatchNorm::BatchNorm(std::int64_t channels, double momentum, double epsilon)
@@ -52,7 +63,7 @@ Tensor BatchNorm::forward(const Tensor& x, const Tensor& residual, bool relu) {
   std::int64_t batch_rows = ghost_batch_size;
   for (int axis = 1; axis + 1 < x.rank(); ++axis) batch_rows *= x.size(axis);
   const BatchNormOptions options{.training = uses_batch_statistics(),
-                                 .momentum = momentum_,
+                                 .momentum = momentum_of_all > 0 ? momentum_of_all : momentum_,
                                  .epsilon = epsilon_,
                                  .relu = relu,
                                  .ghost_batch_rows = batch_rows};

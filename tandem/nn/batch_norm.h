@@ -22,6 +22,21 @@ class GhostBatches {
   std::int64_t previous_;
 };
 
+/// While an instance exists, batch norms on this thread update their running statistics with this momentum
+/// instead of their own. With momentum 1/k for batch k = 1, 2, … in training mode, the statistics become the
+/// mean over the batches, whatever they were (PyTorch's momentum=None).
+class BatchNormMomentum {
+ public:
+  /// Throws Error unless `momentum` is above 0 and at most 1.
+  explicit BatchNormMomentum(double momentum);
+  ~BatchNormMomentum();
+  BatchNormMomentum(const BatchNormMomentum&) = delete;
+  BatchNormMomentum& operator=(const BatchNormMomentum&) = delete;
+
+ private:
+  double previous_;
+};
+
 /// Parameters "weight" (ones) and "bias" (zeros); buffers "running_mean" (zeros), "running_var" (ones) and
 /// "num_batches_tracked" (i64, 0).
 class BatchNorm : public Module {

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "tandem/core/check.h"
-#include "tandem/ops/cast.h"
+#include "tandem/ops/concat.h"
 #include "tandem/ops/conv/pool.h"
 
 namespace tandem {
@@ -30,16 +30,27 @@ Cnn::Cnn(const CnnOptions& options)
   add_child("fc", head_layer());
 }
 
-Tensor Cnn::features(const Tensor& x) {
-  check(x.rank() == 4 && x.size(3) == options_.channels,
+Tensor Cnn::stage(int index, const Tensor& x) {
+  check(index > 0 || (x.rank() == 4 && x.size(3) == options_.channels),
         "[cnn] expected images (n, height, width, {}), got {}", options_.channels, x.shape().to_string());
+  Tensor y = index > 0 ? max_pool2d(x, {2, 2}, {.stride = {2, 2}}) : x;
+  for (int i = 0; i < layers_in_stage; ++i)
+    y = layers_[static_cast<std::size_t>(index * layers_in_stage + i)]->forward(y, true);
+  return y;
+}
+
+Tensor Cnn::features(const Tensor& x) {
   Tensor y = x;
-  for (std::size_t i = 0; i < layers_.size(); ++i) {
-    if (i > 0 && i % layers_in_stage == 0) y = max_pool2d(y, {2, 2}, {.stride = {2, 2}});
-    y = layers_[i]->forward(y, true);
-  }
-  y = adaptive_avg_pool2d(y, {1, 1});
-  return cast(y.reshape({y.size(0), y.size(3)}), DType::f32);
+  for (int i = 0; i < stages; ++i) y = stage(i, y);
+  return image_mean(y);
+}
+
+Tensor Cnn::stage_features(const Tensor& x) {
+  static_assert(stages == 3);
+  std::vector<Tensor> means;
+  Tensor y = x;
+  for (int i = 0; i < stages; ++i) means.push_back(image_mean(y = stage(i, y)));
+  return concat(means, 1);
 }
 
 void Cnn::freeze_statistics() {

@@ -24,11 +24,15 @@ class Cnn : public BackboneModel {
   explicit Cnn(const CnnOptions& options = {});
 
   Tensor features(const Tensor& x) override;
+  Tensor stage_features(const Tensor& x) override;
   void freeze_statistics() override;
   /// As given to the constructor.
   const CnnOptions& options() const { return options_; }
 
  private:
+  // The output of a stage, whose input for all but the first is pooled.
+  Tensor stage(int index, const Tensor& x);
+
   CnnOptions options_;
   std::vector<std::unique_ptr<ConvNorm>> layers_;  // conv1, bn1, conv2, …
 };

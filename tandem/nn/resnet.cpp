@@ -1,10 +1,11 @@
 #include "tandem/nn/resnet.h"
 
 #include <array>
+#include <span>
 #include <string>
 
 #include "tandem/core/check.h"
-#include "tandem/ops/cast.h"
+#include "tandem/ops/concat.h"
 #include "tandem/ops/conv/pool.h"
 
 namespace tandem {
@@ -130,14 +131,27 @@ ResNet::ResNet(const ResNetOptions& options)
 
 ResNet::~ResNet() = default;
 
-Tensor ResNet::features(const Tensor& x) {
+Tensor ResNet::stem(const Tensor& x) {
   check(x.rank() == 4 && x.size(3) == options_.channels,
         "[resnet] expected images (n, height, width, {}), got {}", options_.channels, x.shape().to_string());
-  Tensor y = stem_.forward(x, true);
-  y = max_pool2d(y, {3, 3}, {.stride = {2, 2}, .padding = {1, 1}});
+  return max_pool2d(stem_.forward(x, true), {3, 3}, {.stride = {2, 2}, .padding = {1, 1}});
+}
+
+Tensor ResNet::features(const Tensor& x) {
+  Tensor y = stem(x);
   for (const auto& block : blocks_) y = block->forward(y);
-  y = adaptive_avg_pool2d(y, {1, 1});
-  return cast(y.reshape({y.size(0), y.size(3)}), DType::f32);
+  return image_mean(y);
+}
+
+Tensor ResNet::stage_features(const Tensor& x) {
+  Tensor y = stem(x);
+  std::vector<Tensor> means;  // of all four stages
+  auto block = blocks_.begin();
+  for (const int size : stage_sizes(options_.depth)) {
+    for (int i = 0; i < size; ++i) y = (*block++)->forward(y);
+    means.push_back(image_mean(y));
+  }
+  return concat(std::span(means).last(3), 1);
 }
 
 void ResNet::freeze_statistics() {

@@ -28,12 +28,15 @@ class ResNet : public BackboneModel {
   ~ResNet() override;
 
   Tensor features(const Tensor& x) override;
+  Tensor stage_features(const Tensor& x) override;
   void freeze_statistics() override;
 
   /// As given to the constructor.
   const ResNetOptions& options() const { return options_; }
 
  private:
+  Tensor stem(const Tensor& x);
+
   ResNetOptions options_;
   ConvNorm stem_;
   std::vector<std::unique_ptr<Module>> stages_;  // named layer1 … layer4
