@@ -35,6 +35,8 @@ constexpr Advice all_advice[] = {
     {"mpirun (Open MPI) has bound every rank to one core", "mpirun --bind-to none uses all"},
     {"mpiexec (MPICH) has bound every rank to one core", "mpiexec -bind-to none uses all"},
     {"srun has bound every rank to one core", "srun --cpus-per-task N gives each rank N"},
+    {"expected the ImageNet weights of ", "tandem fetch MODEL downloads them"},
+    {": not the weights of this model: ", "--model NAME chooses the model"},
     {"and cannot be fetched", "--from PATH gives its files"},
 };
 

@@ -32,6 +32,7 @@ void add_inspect_command(CLI::App& app, Action& action);
 void add_new_command(CLI::App& app, Action& action);
 void add_plates_command(CLI::App& app, Action& action);
 void add_predict_command(CLI::App& app, Action& action);
+void add_probe_command(CLI::App& app, Action& action);
 void add_split_command(CLI::App& app, Action& action);
 // `command_line` is what the user typed; it is stored with the run and in reports.
 void add_study_command(CLI::App& app, Action& action, const std::string& command_line);
