@@ -116,7 +116,12 @@ TEST(Scenes, PartsOutsideATile_DoNotMatter) {
     const auto picture = render({.seed = 5, .size = size, .views = 1}, static_cast<std::int64_t>(index), 1);
     for (int row = 0; row < size; row += 5)
       for (int column = 0; column < size; column += 3) {
-        const Color color = pixel_of(*scene, view, column, row, size, scene->parts, all.data());
+        Color sum = sample_of(*scene, view, column, row, 0, size, scene->parts, all.data());
+        for (int s = 1; s < samples_per_pixel; ++s) {
+          const Color color = sample_of(*scene, view, column, row, s, size, scene->parts, all.data());
+          sum = {sum.r + color.r, sum.g + color.g, sum.b + color.b};
+        }
+        const Color color = pixel_of(view, sum, column, row);
         EXPECT_EQ(picture[static_cast<std::size_t>((row * size + column) * 3 + 1)], to_byte(color.g))
             << index;
       }

@@ -1,6 +1,7 @@
 // The arithmetic of rendered scenes: plain additions and multiplications of f32, compiled without
 // contraction, so that a pixel has the same bits on the CPU and on a GPU. The errors of these functions are a
-// few 1e-6, which no pixel shows.
+// few 1e-6, which no pixel shows. Most functions are not inlined: with all of it in one place, the
+// instructions of a kernel would not fit the instruction caches.
 #pragma once
 
 #include <bit>
@@ -65,7 +66,7 @@ constexpr float length(float x, float y) {
   return square_root(x * x + y * y);
 }
 
-constexpr float sine(float x) {
+[[gnu::noinline]] constexpr float sine(float x) {
   const int half_turns = round_of(x * (1 / pi));
   const auto n = static_cast<float>(half_turns);
   const float r = (x - n * 3.140625f) - n * 9.67653589793e-4f;
@@ -78,7 +79,7 @@ constexpr float cosine(float x) {
   return sine(x + pi / 2);
 }
 
-constexpr float exponential(float x) {
+[[gnu::noinline]] constexpr float exponential(float x) {
   const float limited = clamp(x, -80, 80);
   const int n = round_of(limited * 1.44269504f);
   const float r = (limited - static_cast<float>(n) * 0.693359375f) + static_cast<float>(n) * 2.12194440e-4f;
@@ -89,7 +90,7 @@ constexpr float exponential(float x) {
 }
 
 // Of values above 0; −87 for others.
-constexpr float logarithm(float x) {
+[[gnu::noinline]] constexpr float logarithm(float x) {
   if (!(x > 1e-38f)) return -87;
   const auto bits = std::bit_cast<std::uint32_t>(x);
   int exponent = static_cast<int>(bits >> 23) - 127;
@@ -103,11 +104,11 @@ constexpr float logarithm(float x) {
          static_cast<float>(exponent) * 0.693147181f;
 }
 
-constexpr float power(float base, float exponent) {
+[[gnu::noinline]] constexpr float power(float base, float exponent) {
   return exponential(exponent * logarithm(base));
 }
 
-constexpr float angle_of(float y, float x) {
+[[gnu::noinline]] constexpr float angle_of(float y, float x) {
   const float ax = magnitude(x), ay = magnitude(y);
   const float high = larger(ax, ay) + 1e-20f, low = smaller(ax, ay);
   const float t = low / high, s = t * t;
@@ -134,7 +135,7 @@ class Random {
  public:
   constexpr Random(std::uint64_t seed, std::uint64_t stream) : seed_(seed), stream_(stream) {}
 
-  constexpr std::uint32_t word() {
+  [[gnu::noinline]] constexpr std::uint32_t word() {
     if (used_ == 4) {
       words_ = random_block(seed_, stream_, block_++);
       used_ = 0;
@@ -144,13 +145,15 @@ class Random {
   constexpr float uniform() { return to_unit_float(word()); }
   constexpr float uniform(float low, float high) { return low + (high - low) * uniform(); }
   // Uniform in the logarithm.
-  constexpr float scale(float low, float high) { return low * power(high / low, uniform()); }
+  [[gnu::noinline]] constexpr float scale(float low, float high) {
+    return low * power(high / low, uniform());
+  }
   constexpr int below(int count) {
     return static_cast<int>(to_below(word(), static_cast<std::uint32_t>(count)));
   }
   constexpr bool chance(float probability) { return uniform() < probability; }
   // About normal: deviation 1, within ±3.5.
-  constexpr float normal() {
+  [[gnu::noinline]] constexpr float normal() {
     float sum = uniform();
     for (int i = 0; i < 3; ++i) sum += uniform();
     return (sum - 2) * 1.7320508f;
@@ -163,7 +166,7 @@ class Random {
 };
 
 // Smooth noise in [−1, 1], with cells of side 1.
-constexpr float value_noise(float x, float y, std::uint32_t seed) {
+[[gnu::noinline]] constexpr float value_noise(float x, float y, std::uint32_t seed) {
   const int ix = floor_of(x), iy = floor_of(y);
   float tx = x - static_cast<float>(ix), ty = y - static_cast<float>(iy);
   tx = tx * tx * tx * (tx * (tx * 6 - 15) + 10);
@@ -175,8 +178,8 @@ constexpr float value_noise(float x, float y, std::uint32_t seed) {
 }
 
 // Octaves of noise, each rotated and of about twice the frequency. `gain`: the amplitude of the next octave.
-constexpr float fractal_noise(float x, float y, std::uint32_t seed, float gain, bool ridged,
-                              int octaves = 5) {
+[[gnu::noinline]] constexpr float fractal_noise(float x, float y, std::uint32_t seed, float gain, bool ridged,
+                                                int octaves = 5) {
   float sum = 0, weight = 1, total = 0;
   for (int i = 0; i < octaves; ++i) {
     float noise = value_noise(x, y, seed + static_cast<std::uint32_t>(i));
@@ -196,7 +199,7 @@ struct Cell {
   float nearest, second;
   std::uint32_t id;
 };
-constexpr Cell cell_at(float x, float y, std::uint32_t seed) {
+[[gnu::noinline]] constexpr Cell cell_at(float x, float y, std::uint32_t seed) {
   const int ix = floor_of(x), iy = floor_of(y);
   float first = 8, second = 8;
   std::uint32_t id = 0;

@@ -151,7 +151,7 @@ constexpr float ramp_place(int post, float v) {
   }
 }
 
-constexpr Color color_at(const Pattern& pattern, float x, float y) {
+[[gnu::noinline]] constexpr Color color_at(const Pattern& pattern, float x, float y) {
   PatternState at{pattern.cosine * x - pattern.sine * y + pattern.offset_x,
                   pattern.sine * x + pattern.cosine * y + pattern.offset_y};
   for (int i = 0; i < pattern.steps; ++i) {

@@ -60,17 +60,15 @@ constexpr bool reaches(const Part& part, const TileCircle& circle) {
   return dx * dx + dy * dy <= reach * reach;
 }
 
-// The pixel of a view, given the parts that reach its tile.
-constexpr Color pixel_of(const Scene& scene, const View& view, int column, int row, int size, int count,
-                         const std::uint8_t* parts) {
-  const float pixel = 2.0f / static_cast<float>(size);
-  Color sum;
-  for (int s = 0; s < samples_per_pixel; ++s) {
-    const Point at = sample_point(view, column, row, s, pixel);
-    const Color color =
-        color_at(scene, at.x, at.y, count, [parts](int i) { return static_cast<int>(parts[i]); });
-    sum = {sum.r + color.r, sum.g + color.g, sum.b + color.b};
-  }
+// A sample of a pixel, given the parts that reach its tile.
+constexpr Color sample_of(const Scene& scene, const View& view, int column, int row, int sample, int size,
+                          int count, const std::uint8_t* parts) {
+  const Point at = sample_point(view, column, row, sample, 2.0f / static_cast<float>(size));
+  return color_at(scene, at.x, at.y, count, [parts](int i) { return static_cast<int>(parts[i]); });
+}
+
+// The pixel of a view, given the sum of its samples.
+constexpr Color pixel_of(const View& view, const Color& sum, int column, int row) {
   return developed(view, scaled(sum, 1.0f / samples_per_pixel), column, row);
 }
 

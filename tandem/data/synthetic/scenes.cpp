@@ -1,12 +1,13 @@
 #include "tandem/data/synthetic/scenes.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <memory>
 #include <numeric>
 
 #include "tandem/core/check.h"
+#include "tandem/core/did_you_mean.h"
 #include "tandem/core/parallel.h"
 #include "tandem/data/synthetic/scenes_kernel.h"
 #include "tandem/device/on_backend.h"
@@ -28,7 +29,12 @@ void render_tile(const Scene& scene, const View& view, const Request& request, i
   for (int row = tile_y * tile_side; row < std::min((tile_y + 1) * tile_side, request.size); ++row)
     for (int column = tile_x * tile_side; column < std::min((tile_x + 1) * tile_side, request.size);
          ++column) {
-      const Color color = pixel_of(scene, view, column, row, request.size, count, parts);
+      Color sum = sample_of(scene, view, column, row, 0, request.size, count, parts);
+      for (int sample = 1; sample < samples_per_pixel; ++sample) {
+        const Color color = sample_of(scene, view, column, row, sample, request.size, count, parts);
+        sum = {sum.r + color.r, sum.g + color.g, sum.b + color.b};
+      }
+      const Color color = pixel_of(view, sum, column, row);
       std::uint8_t* const to = pixels + (row * request.size + column) * 3;
       to[0] = to_byte(color.r);
       to[1] = to_byte(color.g);
@@ -110,6 +116,20 @@ const std::vector<std::string>& scene_kinds() {
                                               "marks",      "branches",  "creatures", "blobs", "network",
                                               "structures", "landscape", "tiles",     "room",  "solids"};
   return names;
+}
+
+std::vector<double> scene_shares(const std::vector<std::string>& kinds) {
+  const std::vector<std::string>& names = scene_kinds();
+  const scenes::KindShares usual;
+  std::vector<double> shares(names.size());
+  for (const std::string& kind : kinds) {
+    const auto found = std::ranges::find(names, kind);
+    check(found != names.end(), "[scenes] expected kinds of {}, got '{}'{}", fmt::join(names, ", "), kind,
+          did_you_mean(kind, names));
+    const auto index = static_cast<std::size_t>(found - names.begin());
+    shares[index] = usual.share[index];
+  }
+  return shares;
 }
 
 std::vector<std::int64_t> SceneRenderer::attribute_sizes() {

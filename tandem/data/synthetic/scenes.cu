@@ -1,6 +1,8 @@
 // One warp samples a scene, with one thread: threads of a warp would take the paths of all kinds one after
 // the other. One block renders a tile of a picture: it copies the scene to shared memory and lists the parts
-// that reach the tile.
+// that reach the tile. The samples of a pixel have a thread each, so that a warp sees few pixels, which
+// mostly take the same path. What limits the speed is how many different instructions run on a multiprocessor
+// at a time: blocks are large, and functions are called rather than inlined (scene_math.h).
 #include "tandem/data/synthetic/scenes_kernel.h"
 #include "tandem/device/cuda.h"
 
@@ -9,7 +11,12 @@ namespace {
 
 using namespace scenes;
 
-constexpr int threads = 256, warp_size = 32;
+constexpr int threads = 512, blocks_per_multiprocessor = 2, warp_size = 32;
+
+// The pixels whose samples a warp computes at a time.
+constexpr int patch_width = 4, patch_height = 2;
+static_assert(patch_width * patch_height * samples_per_pixel == warp_size);
+static_assert(tile_side % patch_width == 0 && tile_side % patch_height == 0);
 
 __global__ void __launch_bounds__(warp_size)
     sample(Request request, const std::int64_t* __restrict__ first, ScenePictures out) {
@@ -48,16 +55,40 @@ __device__ int list_parts(const Scene& scene, const TileCircle& circle, std::uin
   return count;
 }
 
-__global__ void __launch_bounds__(threads)
+// The sums of the samples of all pixels of a tile. Parts of it beyond the picture are computed too.
+__device__ void sum_samples(const Scene& scene, const View& view, int tile_x, int tile_y, int size, int count,
+                            const std::uint8_t* parts, Color* sums) {
+  constexpr int across = tile_side / patch_width, patches = across * (tile_side / patch_height);
+  const int lane = static_cast<int>(threadIdx.x) % warp_size,
+            warp = static_cast<int>(threadIdx.x) / warp_size;
+  const int pixel = lane / samples_per_pixel, sample = lane % samples_per_pixel;
+  for (int patch = warp; patch < patches; patch += threads / warp_size) {
+    const int column = patch % across * patch_width + pixel % patch_width,
+              row = patch / across * patch_height + pixel / patch_width;
+    const Color color = sample_of(scene, view, tile_x * tile_side + column, tile_y * tile_side + row, sample,
+                                  size, count, parts);
+    Color sum = color;  // in the order of the samples, in the lane of the first
+    for (int other = 1; other < samples_per_pixel; ++other)
+      sum = {sum.r + __shfl_down_sync(0xffffffffu, color.r, other),
+             sum.g + __shfl_down_sync(0xffffffffu, color.g, other),
+             sum.b + __shfl_down_sync(0xffffffffu, color.b, other)};
+    if (sample == 0) sums[row * tile_side + column] = sum;
+  }
+}
+
+__global__ void __launch_bounds__(threads, blocks_per_multiprocessor)
     render(Request request, const Scene* __restrict__ sampled, const View* __restrict__ views,
            std::uint8_t* __restrict__ pixels) {
   __shared__ alignas(16) unsigned char memory[sizeof(Scene)];
   __shared__ View view;
   __shared__ std::uint8_t parts[Scene::max_parts];
   __shared__ int warp_counts[threads / warp_size];
+  __shared__ float sum_memory[tile_side * tile_side * 3];
   Scene& scene = *reinterpret_cast<Scene*>(memory);
-  const int picture = static_cast<int>(blockIdx.y), tile = static_cast<int>(blockIdx.x);
-  const Scene& source = sampled[picture];
+  Color* const sums = reinterpret_cast<Color*>(sum_memory);
+  const int number = static_cast<int>(blockIdx.y), tile = static_cast<int>(blockIdx.x);
+  const int picture = static_cast<int>(blockIdx.z) * request.scenes + number;
+  const Scene& source = sampled[number];
   constexpr int fixed_bytes = static_cast<int>(sizeof(Scene) - Scene::max_parts * sizeof(Part));
   copy_words(scene, source, fixed_bytes + source.parts * static_cast<int>(sizeof(Part)));
   copy_words(view, views[picture], static_cast<int>(sizeof(View)));
@@ -65,10 +96,12 @@ __global__ void __launch_bounds__(threads)
   const int size = request.size, across = tiles_per_side(size);
   const int tile_x = tile % across, tile_y = tile / across;
   const int count = list_parts(scene, circle_of(view, tile_x, tile_y, size), parts, warp_counts);
+  sum_samples(scene, view, tile_x, tile_y, size, count, parts, sums);
+  __syncthreads();
   for (int i = static_cast<int>(threadIdx.x); i < tile_side * tile_side; i += threads) {
     const int column = tile_x * tile_side + i % tile_side, row = tile_y * tile_side + i / tile_side;
     if (column >= size || row >= size) continue;
-    const Color color = pixel_of(scene, view, column, row, size, count, parts);
+    const Color color = pixel_of(view, sums[i], column, row);
     std::uint8_t* const to = pixels + ((std::int64_t{picture} * size + row) * size + column) * 3;
     to[0] = to_byte(color.r);
     to[1] = to_byte(color.g);
@@ -84,12 +117,9 @@ void render_scenes_kernel<Backend::cuda>(const Request& request, const std::int6
   sample<<<static_cast<unsigned>(request.scenes), warp_size, 0, cuda_stream(stream)>>>(request, first, out);
   check_launch("scenes");
   const auto tiles = static_cast<unsigned>(tiles_per_side(request.size) * tiles_per_side(request.size));
-  const std::int64_t view_bytes = std::int64_t{request.scenes} * request.size * request.size * 3;
-  for (int v = 0; v < request.views; ++v) {
-    render<<<dim3(tiles, static_cast<unsigned>(request.scenes)), threads, 0, cuda_stream(stream)>>>(
-        request, out.scene, out.view + v * request.scenes, out.pixels + v * view_bytes);
-    check_launch("scenes");
-  }
+  const dim3 grid(tiles, static_cast<unsigned>(request.scenes), static_cast<unsigned>(request.views));
+  render<<<grid, threads, 0, cuda_stream(stream)>>>(request, out.scene, out.view, out.pixels);
+  check_launch("scenes");
 }
 
 }  // namespace tandem::detail

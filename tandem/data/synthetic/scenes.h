@@ -16,6 +16,9 @@ namespace tandem {
 /// The names of the kinds of scenes.
 const std::vector<std::string>& scene_kinds();
 
+/// The shares of SceneOptions::kinds for scenes of these kinds only. Throws Error for an unknown name.
+std::vector<double> scene_shares(const std::vector<std::string>& kinds);
+
 /// Options of SceneRenderer.
 struct SceneOptions {
   std::uint64_t seed = 0;
