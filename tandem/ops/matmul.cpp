@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "tandem/core/check.h"
@@ -85,6 +86,9 @@ namespace {
 
 thread_local MatmulPrecision current_precision = MatmulPrecision::fp32;
 
+constexpr std::pair<const char*, MatmulPrecision> precisions[] = {
+    {"fp32", MatmulPrecision::fp32}, {"tf32", MatmulPrecision::tf32}, {"bf16", MatmulPrecision::bf16}};
+
 // How gemm() can read the matrices of x in place, if it can.
 std::optional<detail::MatrixLayout> matrix_layout(const Tensor& x) {
   const int rank = x.rank();
@@ -144,6 +148,19 @@ void detail::multiply_into(const Tensor& out, Tensor a, Tensor b, MatmulPrecisio
     matmul_kernel<B>(a.dtype(), plan, precision, out.bytes(), a.bytes(), b.bytes(),
                      current_stream(out.device()));
   });
+}
+
+const char* name_of(MatmulPrecision precision) {
+  for (const auto& [name, value] : precisions)
+    if (value == precision) return name;
+  expect(false);
+  return "";
+}
+
+MatmulPrecision parse_precision(std::string_view name) {
+  for (const auto& [own, value] : precisions)
+    if (name == own) return value;
+  fail("[matmul] expected one of fp32, tf32, bf16, got '{}'", name);
 }
 
 MatmulPrecision matmul_precision() {

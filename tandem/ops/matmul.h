@@ -1,6 +1,9 @@
-// Matrix products of f32, f64 and bf16 tensors. bf16 is multiplied and accumulated in f32. On the CPU the bits of
-// an element depend on its row and column alone (gemm.h), not on the number of threads or on other rows.
+// Matrix products of f32, f64 and bf16 tensors. bf16 is multiplied and accumulated in f32. On the CPU the
+// bits of an element depend on its row and column alone (gemm.h), not on the number of threads or on other
+// rows.
 #pragma once
+
+#include <string_view>
 
 #include "tandem/tensor/tensor.h"
 
@@ -14,6 +17,11 @@ Tensor matmul(const Tensor& a, const Tensor& b);
 /// Arithmetic of f32 products. tf32 and bf16 round the factors to 10 and 7 mantissa bits and use tensor cores
 /// where CUDA has them; accumulation stays f32. The CPU and other dtypes ignore it.
 enum class MatmulPrecision { fp32, tf32, bf16 };
+
+/// "fp32", "tf32" or "bf16".
+const char* name_of(MatmulPrecision precision);
+/// The inverse of name_of(); throws Error for other names.
+MatmulPrecision parse_precision(std::string_view name);
 
 /// The precision of this thread's products; fp32 unless a MatmulPrecisionScope is active.
 MatmulPrecision matmul_precision();

@@ -232,20 +232,12 @@ int parse_worker_count(const std::string& given) {
   return count;
 }
 
-constexpr std::pair<const char*, MatmulPrecision> precisions[] = {
-    {"fp32", MatmulPrecision::fp32}, {"tf32", MatmulPrecision::tf32}, {"bf16", MatmulPrecision::bf16}};
-
-std::string format_precision(MatmulPrecision precision) {
-  for (const auto& [name, value] : precisions)
-    if (value == precision) return name;
-  expect(false);
-  return {};
-}
-
-MatmulPrecision parse_precision(const std::string& given) {
-  for (const auto& [name, value] : precisions)
-    if (given == name) return value;
-  fail("expected one of auto, fp32, tf32, bf16, got '{}'", given);
+MatmulPrecision parse_requested_precision(const std::string& given) {
+  try {
+    return parse_precision(given);
+  } catch (const Error&) {
+    fail("expected one of auto, fp32, tf32, bf16, got '{}'", given);
+  }
 }
 
 Device parse_requested_device(const std::string& given) {
@@ -372,9 +364,11 @@ std::vector<TrainField> make_fields() {
       optional_text<Device>(
           "device", &O::device, "DEVICE", "auto (the faster one, measured), cpu, cuda or cuda:N",
           [](Device device) { return device.to_string(); }, parse_requested_device),
-      optional_text<MatmulPrecision>("precision", &O::precision, "NAME",
-                                     "On a GPU: fp32, tf32, bf16, or auto (tf32 for convolutional networks)",
-                                     format_precision, parse_precision),
+      optional_text<MatmulPrecision>(
+          "precision", &O::precision, "NAME",
+          "On a GPU: fp32, tf32, bf16, or auto (tf32 for convolutional networks)",
+          [](MatmulPrecision precision) { return std::string(name_of(precision)); },
+          parse_requested_precision),
   };
 }
 
