@@ -104,6 +104,7 @@ int main(int argc, char** argv) {
   tandem::add_new_command(app, action);
   tandem::add_plates_command(app, action);
   tandem::add_predict_command(app, action);
+  tandem::add_pretrain_command(app, action, command_line(argc, argv));
   tandem::add_probe_command(app, action);
   tandem::add_split_command(app, action);
   tandem::add_study_command(app, action, command_line(argc, argv));

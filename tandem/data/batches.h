@@ -37,6 +37,11 @@ struct BatchPlan {
   /// image with the label −1, as for evaluation.
   bool replace_unreadable = true;
   BatchPart part = {};  ///< the samples at a position do not depend on it
+  /// Which of several views of the samples: the order is the same, the random arguments of transforms differ.
+  std::uint32_t view = 0;
+
+  /// The seed of the transforms.
+  constexpr std::uint64_t transform_seed() const { return seed + view * 0x9e3779b97f4a7c15u; }
 
   /// Batches per epoch.
   constexpr std::int64_t steps() const {

@@ -174,7 +174,8 @@ SourceBlock DeviceAugmentedImages::next_block(std::int64_t epoch, std::int64_t f
   const TimelineSpan span(device().is_cuda() ? nullptr : timeline_, "augment",
                           {"positions", epoch, first, count});
   fill_block(plan_, epoch, first, images_.labels, samples, labels_.slice(0, 0, count));
-  augment_batch(recipe_, plan_.seed, epoch, images_.images, samples, augmented_.slice(0, 0, count));
+  augment_batch(recipe_, plan_.transform_seed(), epoch, images_.images, samples,
+                augmented_.slice(0, 0, count));
   return {.count = count,
           .images = augmented_.data<std::uint8_t>(),
           .image_count = count,

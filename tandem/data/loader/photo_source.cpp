@@ -103,7 +103,7 @@ SourceBlock DevicePhotos::next_block(std::int64_t epoch, std::int64_t first, std
   const PhotoTable& table = photos_->table();
   const detail::PhotoBatch batch{
       .recipe = recipe_,
-      .seed = plan_.seed,
+      .seed = plan_.transform_seed(),
       .epoch = static_cast<std::uint32_t>(epoch),
       .pixels = on_gpu ? pixels_.data<std::uint8_t>() : table.pixels(),
       .locations = on_gpu ? reinterpret_cast<const PhotoLocation*>(locations_.bytes()) : table.locations(),

@@ -146,7 +146,7 @@ bool fill_slot(const WorkerTask& task, int slot) {
         status.progress.store(++progress, std::memory_order_release);
         if (task.before_sample) task.before_sample(sample);
         labels[i] = task.reader->label(sample);
-        const RandomKey key{.seed = setup.plan.seed,
+        const RandomKey key{.seed = setup.plan.transform_seed(),
                             .epoch = static_cast<std::uint32_t>(job.epoch),
                             .sample = static_cast<std::uint32_t>(sample)};
         if (task.reader->read(key, out, bad)) break;
