@@ -22,6 +22,7 @@ foreach(header IN LISTS public_headers)
   install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${folder})
 endforeach()
 
+install(DIRECTORY weights/ DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/tandem/weights COMPONENT program)
 install(FILES ${PROJECT_BINARY_DIR}/include/tandem/model_plugin.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tandem)
 
 install(EXPORT tandem-targets NAMESPACE tandem:: DESTINATION ${package_dir})
@@ -98,6 +99,9 @@ if(TANDEM_TESTS)
   add_test(NAME Release.Versions_Agree
     COMMAND ${CMAKE_COMMAND} -DVERSION=${PROJECT_VERSION} -DSOURCE_DIR=${CMAKE_CURRENT_SOURCE_DIR}
       -P ${CMAKE_CURRENT_SOURCE_DIR}/tests/install/versions_test.cmake)
+  add_test(NAME Release.Weights_AgreeWithTheirReadme
+    COMMAND ${CMAKE_COMMAND} -DSOURCE_DIR=${CMAKE_CURRENT_SOURCE_DIR}
+      -P ${CMAKE_CURRENT_SOURCE_DIR}/tests/install/weights_test.cmake)
   file(GLOB examples CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR}/examples examples/*/CMakeLists.txt)
   foreach(example IN LISTS examples)
     get_filename_component(example ${example} DIRECTORY)

@@ -7,4 +7,5 @@
 #include "tandem/files/inspect.h"
 #include "tandem/files/pth.h"
 #include "tandem/files/safetensors.h"
+#include "tandem/files/shipped_weights.h"
 #include "tandem/files/weights.h"

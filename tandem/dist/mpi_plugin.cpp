@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tandem/core/check.h"
+#include "tandem/core/program_prefix.h"
 
 namespace tandem {
 namespace {
@@ -16,12 +17,6 @@ constexpr const char* file_name = "libtandem_mpi.so";
 bool is_there(const fs::path& file) {
   std::error_code error;
   return fs::exists(file, error);
-}
-
-// The folder above that of the program: the prefix of an installed one.
-fs::path program_prefix() {
-  std::error_code error;
-  return fs::read_symlink("/proc/self/exe", error).parent_path().parent_path();
 }
 
 // How to get a plugin that fits.

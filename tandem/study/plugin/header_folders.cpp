@@ -1,5 +1,7 @@
 #include "tandem/study/plugin/header_folders.h"
 
+#include "tandem/core/program_prefix.h"
+
 namespace tandem {
 
 namespace fs = std::filesystem;
@@ -9,8 +11,7 @@ std::vector<fs::path> header_folders() {
   const auto has = [&](const fs::path& folder, const char* header) {
     return fs::exists(folder / header, error);
   };
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  const fs::path installed = program.parent_path().parent_path() / "include";
+  const fs::path installed = program_prefix() / "include";
   if (has(installed, "tandem/tandem.h") && has(installed, "tandem/model_plugin.h")) return {installed};
   const fs::path sources = TANDEM_HEADER_FOLDER, written = TANDEM_WRITTEN_HEADER_FOLDER;
   if (has(sources, "tandem/tandem.h") && has(written, "tandem/model_plugin.h")) return {sources, written};
