@@ -5,6 +5,7 @@
 #include "tandem/train/fit.h"
 #include "tandem/train/fit_options.h"
 #include "tandem/train/image_input.h"
+#include "tandem/train/load_weights.h"
 #include "tandem/train/metrics.h"
 #include "tandem/train/model_file.h"
 #include "tandem/train/prediction.h"

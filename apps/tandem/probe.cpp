@@ -109,8 +109,9 @@ void add_probe_command(CLI::App& app, Action& action) {
       "Classifies test images by the features of each MODEL, with few labeled training images: by logistic\n"
       "regression (linear probe) and by the nearest neighbors. All models get the same images. Names have\n"
       "the architecture --model: random has random weights, with batch-norm statistics of training images;\n"
-      "imagenet has the published weights that `tandem fetch` put into the cache.\n"
-      "Example: tandem probe random runs/photos-resnet18-1 mnist --per-class 10,50");
+      "imagenet has the published weights that `tandem fetch` put into the cache; scenes has the weights\n"
+      "from rendered scenes that ship with Tandem.\n"
+      "Example: tandem probe random scenes runs/photos-resnet18-1 mnist --per-class 10,50");
   auto flags = std::make_shared<Flags>();
   add_positionals(*command, flags->options);
   add_measurement_flags(*command, flags->options);

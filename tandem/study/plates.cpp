@@ -29,6 +29,7 @@
 #include "tandem/text/format_number.h"
 #include "tandem/train/engines/engine.h"
 #include "tandem/train/evaluate.h"
+#include "tandem/train/load_weights.h"
 #include "tandem/train/model_file.h"
 #include "tandem/train/pretrained.h"
 

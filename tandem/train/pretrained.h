@@ -7,7 +7,6 @@
 #include <string>
 
 #include "tandem/files/fetch.h"
-#include "tandem/nn/module.h"
 #include "tandem/train/options.h"
 
 namespace tandem {
@@ -34,11 +33,5 @@ StartingWeights find_starting_weights(const TrainOptions& options, const Weights
 // One line for a run that starts from random weights because the published ones could not be fetched, and
 // what that means for this many training images.
 std::string random_weights_line(const std::string& model, std::int64_t training_images);
-
-/// Loads the weights of a file (.pth or .safetensors) into the model, all but those of the last layer ("fc"):
-/// a new task has new classes. With `keep_head` the last layer is loaded too, and must have the model's
-/// number of classes. "num_batches_tracked" may be missing in the file. Any other difference, or a weight
-/// that is not finite, throws an Error that names the tensors, and nothing is changed.
-void load_weights(Module& model, const std::filesystem::path& path, bool keep_head = false);
 
 }  // namespace tandem

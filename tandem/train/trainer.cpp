@@ -9,6 +9,7 @@
 #include "tandem/files/fetch.h"
 #include "tandem/files/read_file.h"
 #include "tandem/nn/model_registry.h"
+#include "tandem/train/load_weights.h"
 #include "tandem/train/pretrained.h"
 #include "tandem/train/progress.h"
 #include "tandem/train/ranks.h"

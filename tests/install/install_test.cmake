@@ -30,6 +30,21 @@ if(NOT "tandem/tandem.h" IN_LIST headers)
 endif()
 step(${work}/moved/bin/tandem --help)
 
+# The weights are found relative to the program: a damaged file there is the one that is read.
+if(NOT EXISTS ${work}/moved/share/tandem/weights/README.md)
+  message(FATAL_ERROR "share/tandem/weights is not installed")
+endif()
+set(damaged ${work}/damaged/share/tandem/weights/resnet18-scenes.safetensors)
+file(MAKE_DIRECTORY ${work}/damaged/bin)
+file(CREATE_LINK ${work}/moved/bin/tandem ${work}/damaged/bin/tandem COPY_ON_ERROR)
+file(WRITE ${damaged} "no weights")
+execute_process(COMMAND ${CMAKE_COMMAND} -E env --unset=TANDEM_WEIGHTS ${work}/damaged/bin/tandem probe scenes digits
+  RESULT_VARIABLE status ERROR_VARIABLE errors OUTPUT_QUIET)
+string(FIND "${errors}" ${damaged} at)
+if(status EQUAL 0 OR at EQUAL -1)
+  message(FATAL_ERROR "expected an error about ${damaged}, got status ${status}: ${errors}")
+endif()
+
 # The MPI plugin can be built from what is installed, with any MPI.
 find_program(mpicc mpicc)
 if(mpicc)

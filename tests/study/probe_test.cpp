@@ -12,6 +12,7 @@
 #include "tests/core/error_text.h"
 #include "tests/ops/op_test.h"
 #include "tests/train/photo_folder.h"
+#include "tests/train/shipped_file.h"
 
 namespace tandem {
 namespace {
@@ -136,14 +137,32 @@ TEST_F(Probe, Limit_TakesEvenlySpacedImages) {
   EXPECT_EQ(readable_images(images, 70).size(), 7U);
 }
 
+TEST_F(Probe, Scenes_AreTheWeightsThatShip) {
+  const ShippedFile file;
+  const ProbeModelOptions options{.architecture = "resnet18", .image_size = 32, .seed = 1};
+  EXPECT_NE(error_text([&] { load_probe_model("scenes", options); }).find(file.folder()), std::string::npos);
+  file.write();
+  const ProbeModel model = load_probe_model("scenes", options);
+  EXPECT_EQ(model.weights, "scenes");
+  EXPECT_FALSE(model.calibrates);
+  const NamedTensors state = model.module->state_dict(), written = shipped_tensors().tensors;
+  EXPECT_EQ(state.front().name, written.front().name);
+  EXPECT_EQ(state.front().tensor.to_vector<float>(),
+            cast(written.front().tensor, DType::f32).to_vector<float>());
+}
+
 TEST_F(Probe, BadModels_Throw) {
   options_.models = {"ranom"};
   EXPECT_EQ(error_text([&] { probe(options_); }),
-            "[probe] expected one of random, imagenet, a run folder, or a file with a model or weights, got "
+            "[probe] expected one of random, imagenet, scenes, a run folder, or a file with a model or "
+            "weights, got "
             "'ranom'; did you mean 'random'?");
   options_.models = {"imagenet"};
   EXPECT_EQ(error_text([&] { probe(options_); }),
             "[probe] expected a model with published ImageNet weights, got cnn");
+  options_.models = {"scenes"};
+  EXPECT_EQ(error_text([&] { probe(options_); }),
+            "[weights] expected a model whose weights ship with Tandem (resnet18), got cnn");
   options_.models = {"random"};
   options_.architecture = "mlp";
   EXPECT_EQ(error_text([&] { probe(options_); }),

@@ -11,8 +11,8 @@
 #include "tandem/nn/cnn.h"
 #include "tandem/ops/cast.h"
 #include "tandem/ops/finite.h"
+#include "tandem/train/load_weights.h"
 #include "tandem/train/pretrain/views.h"
-#include "tandem/train/pretrained.h"
 #include "tests/files/test_files.h"
 #include "tests/train/photo_folder.h"
 

@@ -12,13 +12,14 @@
 #include "tandem/files/cache.h"
 #include "tandem/files/checkpoint.h"
 #include "tandem/files/fetch.h"
+#include "tandem/files/shipped_weights.h"
 #include "tandem/files/weights.h"
 #include "tandem/nn/batch_norm.h"
 #include "tandem/tensor/tape.h"
 #include "tandem/text/utf8.h"
 #include "tandem/train/evaluator.h"
+#include "tandem/train/load_weights.h"
 #include "tandem/train/predict_images.h"
-#include "tandem/train/pretrained.h"
 
 namespace tandem {
 namespace {
@@ -34,6 +35,10 @@ void load_imagenet(BackboneModel& model, const std::string& architecture) {
          cache_directory().string());
   }
   load_weights(model, file);
+}
+
+void load_scenes(BackboneModel& model, const std::string& architecture) {
+  load_weights(model, find_shipped_weights(architecture));
 }
 
 // Whether the file states its architecture.
@@ -109,9 +114,10 @@ const Registry<NamedWeights>& named_weights() {
   static const Registry<NamedWeights> rows(
       "weights",
       {{.name = "random", .summary = "random weights, batch-norm statistics of training images", .load = {}},
-       {.name = "imagenet",
-        .summary = "the published ImageNet weights, in the cache",
-        .load = load_imagenet}});
+       {.name = "imagenet", .summary = "the published ImageNet weights, in the cache", .load = load_imagenet},
+       {.name = "scenes",
+        .summary = "weights from rendered scenes, which ship with Tandem",
+        .load = load_scenes}});
   return rows;
 }
 

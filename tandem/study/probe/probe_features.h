@@ -31,7 +31,7 @@ struct NamedWeights {
   std::function<void(BackboneModel& model, const std::string& architecture)> load;
 };
 
-// random and imagenet.
+// random, imagenet and scenes.
 const Registry<NamedWeights>& named_weights();
 
 struct ProbeModelOptions {
