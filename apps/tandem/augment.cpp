@@ -18,6 +18,7 @@
 #include "tandem/text/message.h"
 #include "tandem/text/utf8.h"
 #include "tandem/train/batch_sheet.h"
+#include "tandem/train/photo_data.h"
 #include "tandem/train/progress.h"
 
 namespace tandem {
@@ -45,9 +46,11 @@ Image training_batch(const Flags& flags) {
   options = with_recipe(options, flags.recipe);
   Progress progress;
   const RenderObserver rendering = observe_rendering(progress);
-  const TrainingData data =
-      load_training_data(options, [](const std::string& line) { print_message("{}\n", line); });
-  return batch_sheet(data, options, flags.count == 0 ? default_count : flags.count);
+  const TrainingImages train =
+      is_photo_data(options.data)
+          ? training_photos(options)
+          : load_training_data(options, [](const std::string& line) { print_message("{}\n", line); }).train;
+  return batch_sheet(train, options, flags.count == 0 ? default_count : flags.count);
 }
 
 Image variants(const Flags& flags) {

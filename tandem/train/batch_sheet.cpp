@@ -33,22 +33,22 @@ TrainOptions with_recipe(TrainOptions options, const std::string& recipe) {
   return resolve_options(std::move(options), photographs);
 }
 
-Image batch_sheet(const TrainingData& data, const TrainOptions& options, std::int64_t count) {
+Image batch_sheet(const TrainingImages& train, const TrainOptions& options, std::int64_t count) {
   check(count >= 1 && count <= max_batch_sheet_images, "[augment] expected 1 to {} images on a sheet, got {}",
         max_batch_sheet_images, count);
-  check(data.train.channels == 1 || data.train.channels == 3,
-        "[augment] expected gray or RGB images, got {} channels", data.train.channels);
-  const DataLoader loader(data.train.dataset, {.batch_size = std::min(count, data.train.count()),
-                                               .transform = options.transform,
-                                               .seed = options.seed});
+  check(train.channels == 1 || train.channels == 3, "[augment] expected gray or RGB images, got {} channels",
+        train.channels);
+  const DataLoader loader(
+      train.dataset,
+      {.batch_size = std::min(count, train.count()), .transform = options.transform, .seed = options.seed});
   std::vector<LabeledImage> images;
   const EpochRange::Iterator first = loader.epoch(0).begin();
   const Batch& batch = *first;
   const std::vector<std::int64_t> labels = batch.labels.to_vector<std::int64_t>();
   for (std::size_t i = 0; i < labels.size(); ++i)
     images.push_back({image_of(batch, static_cast<std::int64_t>(i)),
-                      one_line(data.train.classes[static_cast<std::size_t>(labels[i])])});
-  const bool small = std::max(data.train.height, data.train.width) <= 56;
+                      one_line(train.classes[static_cast<std::size_t>(labels[i])])});
+  const bool small = std::max(train.height, train.width) <= 56;
   const std::int64_t cell = small ? 112 : 224;
   return contact_sheet(images, {.cell_width = cell, .cell_height = cell, .integer_scale = small});
 }

@@ -17,6 +17,6 @@ TrainOptions with_recipe(TrainOptions options, const std::string& recipe);
 
 // The first `count` images of the first epoch, fewer if the data set is smaller, augmented by the options'
 // transform and with their classes as labels: the pixels that training with that seed gets.
-Image batch_sheet(const TrainingData& data, const TrainOptions& options, std::int64_t count);
+Image batch_sheet(const TrainingImages& train, const TrainOptions& options, std::int64_t count);
 
 }  // namespace tandem

@@ -70,6 +70,16 @@ PhotoSet evaluation_set(const PhotoFiles& photos, const std::vector<std::string>
   return set;
 }
 
+TrainingImages training_set(const PhotoFiles& photos, const std::vector<std::string>& classes,
+                            const TrainOptions& options) {
+  const auto dataset = std::make_shared<const PhotoDataset>(
+      photos.files, photos.labels, classes,
+      PhotoStoreOptions{.on_bad_image = options.on_bad_image, .decode = options.photo_decode_options()});
+  TrainingImages images(dataset, options.image_size);
+  images.unreadable = std::ssize(dataset->photos()->bad());
+  return images;
+}
+
 TrainingData load_folder(const TrainOptions& options, const MessageFunction& on_message) {
   const FoundPhotos found = find_photos(options.data, options.kept_validation);
   TrainingData data;
@@ -102,11 +112,7 @@ TrainingData load_folder(const TrainOptions& options, const MessageFunction& on_
   }
   data.test = held_out.images;
   data.test_names = held_out.names;
-  const auto photos = std::make_shared<const PhotoDataset>(
-      train.files, train.labels, found.classes,
-      PhotoStoreOptions{.on_bad_image = options.on_bad_image, .decode = options.photo_decode_options()});
-  data.train = {photos, options.image_size};
-  data.train.unreadable = std::ssize(photos->photos()->bad());
+  data.train = training_set(train, found.classes, options);
   return data;
 }
 
@@ -149,13 +155,17 @@ std::shared_ptr<const PhotoDataset> rendered(const Dataset& dataset) {
                                               dataset.classes());
 }
 
-TrainingData load_rendered(const DatasetRow& row, const TrainOptions& options) {
+PhotoSplit rendered_split(const DatasetRow& row, const TrainOptions& options) {
   const std::int64_t count = options.limit > 0 ? options.limit : row.default_photos;
   constexpr std::int64_t photo_bytes = 480 * 480 * 3;
   const std::int64_t max_count = std::min<std::int64_t>(free_host_bytes() / 4 / photo_bytes, 100000);
   check(count >= 2 && count <= max_count, "[train] expected limit of 2 to {} {}, got {}", max_count, row.name,
         count);
-  const PhotoSplit split = row.load_photos(options.seed, count);
+  return row.load_photos(options.seed, count);
+}
+
+TrainingData load_rendered(const DatasetRow& row, const TrainOptions& options) {
+  const PhotoSplit split = rendered_split(row, options);
   detail::RenderCounter counter(split.validation->size() + split.train->size());
   TrainingData data;
   data.name = row.name;
@@ -222,6 +232,13 @@ TrainingData load_photo_data(const TrainOptions& options, const MessageFunction&
   data.source = options.data;
   data.evaluation_transform = options.photo_evaluation_transform().to_string();
   return data;
+}
+
+TrainingImages training_photos(const TrainOptions& options) {
+  if (const DatasetRow* const row = rendered_row(options.data))
+    return {rendered_split(*row, options).train, options.image_size};
+  const FoundPhotos found = find_photos(options.data);
+  return training_set(limited(found.train, options.limit, folder_name(options.data)), found.classes, options);
 }
 
 PhotoSet load_test_photos(const std::string& data, const ModelInfo& info, bool as_trained) {

@@ -18,6 +18,9 @@ bool is_photo_data(const std::string& data);
 // classes.
 TrainingData load_photo_data(const TrainOptions& options, const MessageFunction& on_message);
 
+// The training images of load_photo_data() alone. Rendered ones are rendered when they are read.
+TrainingImages training_photos(const TrainOptions& options);
+
 // The number of training images that load_photo_data() will find. Throws Error as it does.
 std::int64_t count_training_photos(const std::string& data, std::int64_t limit);
 

@@ -322,6 +322,28 @@ TEST_F(PhotoRun, Plates_NeedNoFiles) {
   EXPECT_FALSE(is_photo_data("no such folder"));
 }
 
+// For a contact sheet: as for training, but nothing is rendered before it is read.
+TEST_F(PhotoRun, TrainingPhotos_AreThoseOfTheRun) {
+  write_photos(folder_ / "photos", 4);
+  for (const std::string& name : {std::string("plates"), options_.data}) {
+    options_.data = name;
+    options_.limit = 3;
+    std::int64_t rendered = 0;
+    const RenderObserver rendering = observe_rendering(
+        [&](const ProgressState& state) { rendered = state.total; }, {.delay_ms = 0, .interval_ms = 0});
+    const TrainingImages photos = training_photos(options_);
+    EXPECT_EQ(rendered, 0);
+    const TrainingData data = load_training_data(options_, {});
+    ASSERT_EQ(photos.count(), 3);
+    EXPECT_EQ(photos.classes, data.train.classes);
+    EXPECT_EQ(photos.height, data.train.height);
+    for (std::int64_t i = 0; i < 3; ++i) {
+      EXPECT_EQ(photos.dataset->image(i).pixels, data.train.dataset->image(i).pixels);
+      EXPECT_EQ(photos.dataset->label(i), data.train.dataset->label(i));
+    }
+  }
+}
+
 TEST_F(PhotoRun, PretrainedAuto_TakesWeightsFromTheGivenFile) {
   write_photos(folder_ / "photos", 3);
   const TempFolder cache;
