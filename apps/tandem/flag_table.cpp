@@ -99,7 +99,7 @@ FlagValues flag_values(const CommandRow& command, const FlagRow& flag) {
   if (name == "--on-bad-image") return {{"skip", "fail"}};
   if (name == "--augment") return {{"none", "digits", "photo"}};
   if (name == "--preset") return {{"best"}};
-  if (name == "--pretrained") return {{"auto", "none"}, true};
+  if (name == "--pretrained") return {{"auto", "imagenet", "scenes", "none"}, true};
   if (name == "NAME" && command.name == "study") return {with(studies().names(), {"all"})};
   if (name == "DATA" && command.name == "fetch") return {fetchable()};
   if (name == "DATA" || name == "--data") return {datasets().names(), true};

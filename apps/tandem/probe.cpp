@@ -111,7 +111,7 @@ void add_probe_command(CLI::App& app, Action& action) {
       "the architecture --model: random has random weights, with batch-norm statistics of training images;\n"
       "imagenet has the published weights that `tandem fetch` put into the cache; scenes has the weights\n"
       "from rendered scenes that ship with Tandem.\n"
-      "Example: tandem probe random scenes runs/photos-resnet18-1 mnist --per-class 10,50");
+      "Example: tandem probe random scenes runs/photos-resnet18-1 mnist");
   auto flags = std::make_shared<Flags>();
   add_positionals(*command, flags->options);
   add_measurement_flags(*command, flags->options);

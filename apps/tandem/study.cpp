@@ -237,7 +237,7 @@ void add_study_command(CLI::App& app, Action& action, const std::string& command
                     ->check(whole_number_check(1, 1000));
   auto* pretrained = command
                          ->add_option("--pretrained", flags->pretrained,
-                                      "plates: initial weights: a PATH, none, or auto (if cached)")
+                                      "plates: initial weights, as for train; none is downloaded")
                          ->type_name("WEIGHTS")
                          ->group(rare_group);
   command

@@ -32,6 +32,7 @@
 #include "tandem/train/pretrained.h"
 #include "tandem/train/progress.h"
 #include "tandem/train/rank_cpus.h"
+#include "tandem/train/ranks.h"
 #include "tandem/train/run_folder.h"
 #include "tandem/train/signals.h"
 #include "tandem/train/stop_time.h"
@@ -86,22 +87,23 @@ TrainOptions set_options(const Flags& flags, const RunFolder& folder, TrainOptio
   return options;
 }
 
-// "auto" if the published weights are in the cache or were fetched; else says so, and "none".
-std::string fetched_or_none(TrainOptions options, std::int64_t training_images) {
-  options.pretrained = "auto";
-  const StartingWeights weights = find_starting_weights(options, [&](const std::string& model) {
+// What options.pretrained means here.
+std::string choose_starting_weights(const TrainOptions& options, std::int64_t training_images) {
+  const ChosenWeights chosen = choose_weights(options, [&](const std::string& model) {
     return fetch_weights(
         model, weights_fetch_options(options, [](const std::string& line) { print_message("{}\n", line); }));
   });
-  if (weights.problem.empty()) return "auto";
-  print_message("{}. Get them with: tandem fetch {}\n", random_weights_line(options.model, training_images),
-                options.model);
-  return "none";
+  if (!chosen.problem.empty())
+    print_message("{}. Get them with: tandem fetch {}\n",
+                  fallback_line(options.model, chosen, training_images), options.model);
+  else if (chosen.name == "none" && has_any_weights(options.model))
+    print_message("Weights: random\n");
+  return chosen.name;
 }
 
 // The defaults depend on the model, which may be set in any of these places; otherwise the data decides. They
 // also depend on the number of photographs and the initial weights.
-TrainOptions to_options(const Flags& flags, const std::string& command, int ranks) {
+TrainOptions to_options(const Flags& flags, const std::string& command, Group& group) {
   const RunFolder folder{run_folder(flags)};
   TrainOptions base;
   base.model.clear();
@@ -114,23 +116,24 @@ TrainOptions to_options(const Flags& flags, const std::string& command, int rank
   check(flags.preset.empty() || given.model == "mlp", "[train] --preset {} expects --model mlp, got {}",
         flags.preset, given.model);
   const bool fresh = !flags.resuming || !std::filesystem::exists(folder.checkpoint());
-  const bool published = has_weights(given.model);
-  std::string pretrained = !given.pretrained.empty()            ? given.pretrained
-                           : photographs && !named && published ? "auto"
-                                                                : "none";
+  if (given.pretrained == "auto" && flags.resuming && std::filesystem::exists(folder.config()))
+    given.pretrained = read_config(folder.config()).pretrained;  // what it meant when the run started
+  if (given.pretrained.empty())
+    given.pretrained = photographs && !named && has_any_weights(given.model) ? "auto" : "none";
   DefaultsFor data{.photographs = photographs, .frozen = given.freeze};
-  if (photographs && fresh) data.training_images = count_training_photos(given.data, given.limit);
-  if (pretrained == "auto" && published && fresh)
-    pretrained = fetched_or_none(given, data.training_images);
-  else if (pretrained == "none" && published && fresh)
-    print_message("Weights: random\n");
+  if (fresh)
+    data.training_images = photographs ? count_training_photos(given.data, given.limit) : given.limit;
+  std::string pretrained = given.pretrained;
+  if (fresh && group.place().rank == 0 && (pretrained != "auto" || has_any_weights(given.model)))
+    pretrained = choose_starting_weights(given, data.training_images);
+  pretrained = broadcast_text(group, pretrained);
   data.pretrained = pretrained != "none";
   TrainOptions defaults = default_options(given.model, data);
   if (flags.accumulate > 1)
     defaults.batch_norm = ShardNorm::shard;  // the images come one part after the other
   TrainOptions options = set_options(flags, folder, defaults);
   options.pretrained = pretrained;
-  if (given.shards == 0) options.shards = ranks * flags.accumulate;
+  if (given.shards == 0) options.shards = group.place().size * flags.accumulate;
   options.accept_changed_shards = flags.given.contains("shards");
   options.run_folder = folder.path;
   options.resume = flags.resuming;
@@ -200,7 +203,7 @@ std::optional<SystemTime> stop_time(const Flags& flags) {
 }
 
 int train_here(const Flags& flags, const std::string& command, Group& group) {
-  const TrainOptions options = to_options(flags, command, group.place().size);
+  const TrainOptions options = to_options(flags, command, group);
   const bool is_first = group.place().rank == 0;
   if (is_first && !flags.json.empty() && !is_stdout(flags.json)) write_file("train", flags.json, "");
   const std::optional<SystemTime> until = is_first ? stop_time(flags) : std::nullopt;
@@ -326,8 +329,8 @@ bool is_common(const std::string& key) {
 // The default as --help-all shows it; several depend on the model or the data.
 std::string default_text(const TrainField& field) {
   static const std::map<std::string, const char*> dependent{
-      {"model", "by data"},       {"augment", "by data"}, {"epochs", "by model"},
-      {"batch_size", "by model"}, {"lr", "by model"},     {"optimizer", "by model"}};
+      {"model", "by data"}, {"augment", "by data"},    {"epochs", "by model"},   {"batch_size", "by model"},
+      {"lr", "by model"},   {"optimizer", "by model"}, {"pretrained", "by data"}};
   const auto found = dependent.find(field.key);
   if (found != dependent.end()) return found->second;
   return field.kind == TrainField::Kind::flag ? "" : plain_text(field.get(TrainOptions()));
@@ -348,7 +351,7 @@ void add_field(CLI::App& command, const TrainField& field, const std::shared_ptr
     option = command.add_option_function<std::string>("DATA", store, field.help);
   else if (field.kind == TrainField::Kind::flag)
     option = command.add_flag_function(
-        flag_name(key), [store](std::int64_t) { store("true"); }, field.help);
+        flag_name(key), [store](std::int64_t count) { store(count < 0 ? "false" : "true"); }, field.help);
   else
     option = command.add_option_function<std::string>(flag_name(key) + aliases(key), store, field.help);
   option->type_name(key == "data" ? "" : field.value_name);

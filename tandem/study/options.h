@@ -48,7 +48,7 @@ struct StudyOptions {
   std::int64_t limit = 0;            // the first N training images; 0: the study's default
   std::optional<Transform> augment;  // operations for images of one size; none: digits_recipe()
   std::vector<std::int64_t> layers;  // from the pixels to the classes; empty: one hidden layer of 200
-  // Weights for the plates study: a file, "none", or "auto": the cached weights, if any.
+  // Weights for the plates study, as TrainOptions::pretrained; nothing is downloaded.
   std::string pretrained = "auto";
   std::string program;  // executable for process workers, as in LoaderOptions, for plugins and ranks
   // After this time no further measurement is started; 0: no limit. What is left out is one of the findings.

@@ -273,14 +273,19 @@ std::vector<FlowResult> run_on_devices(const fs::path& root, PlatesFlow& flow,
   return results;
 }
 
-fs::path pretrained_of(const StudyOptions& options) {
-  if (options.pretrained == "none") return {};
-  if (options.pretrained != "auto") return options.pretrained;
-  try {
-    return fetch_weights("resnet18", {.offline = true});
-  } catch (const Error&) {
-    return {};
-  }
+struct InitialWeights {
+  std::string description;
+  fs::path file;
+};
+
+// Nothing is downloaded.
+InitialWeights weights_of(const StudyOptions& options) {
+  TrainOptions training{.model = "resnet18", .pretrained = options.pretrained};
+  const WeightsFetcher fetch = [](const std::string& model) {
+    return fetch_weights(model, {.offline = true});
+  };
+  training.pretrained = choose_weights(training, fetch).name;
+  return {describe_weights(training.pretrained), find_weights(training, fetch)};
 }
 
 }  // namespace
@@ -344,7 +349,8 @@ FlowResult run_plates_flow(const fs::path& root, const PlatesFlow& flow, Device 
 }
 
 StudyReport study_plates(const StudyOptions& options) {
-  PlatesFlow flow{.pretrained = pretrained_of(options), .seed = options.seed};
+  const InitialWeights weights = weights_of(options);
+  PlatesFlow flow{.pretrained = weights.file, .seed = options.seed};
   if (options.quick) flow.epochs = 3, flow.test_images = 40;
   if (options.epochs > 0) flow.epochs = options.epochs;
   const std::vector<Device> devices = options.devices.empty() ? all_devices() : options.devices;
@@ -365,7 +371,7 @@ StudyReport study_plates(const StudyOptions& options) {
       .machine = report_facts(),
       .introduction = fmt::format(
           "{} rendered photographs of clean and dirty plates ({}×{}) are split into {} for "
-          "training and {} for validation. ResNet-18 with {} weights, frozen except for a new "
+          "training and {} for validation. ResNet-18 (initial weights: {}), frozen except for a new "
           "last layer, is trained on {}×{} crops for {} with batch size {} (Adam, "
           "learning rate 0.001, multiplied by 0.1 every 7 epochs) and validated after each. "
           "The model file is written, loaded again, and used to classify {} test plates. "
@@ -379,8 +385,8 @@ StudyReport study_plates(const StudyOptions& options) {
           "{:.0f} % of the test plates, and the file must give the outputs of the trained "
           "model.",
           2 * flow.images_per_class, flow.photo_size, flow.photo_size, results.front().train,
-          results.front().validation, flow.pretrained.empty() ? "random" : "pretrained", flow.image_size,
-          flow.image_size, epochs_text(flow.epochs), flow.batch_size, flow.test_images, counted_steps,
+          results.front().validation, weights.description, flow.image_size, flow.image_size,
+          epochs_text(flow.epochs), flow.batch_size, flow.test_images, counted_steps,
           100 * (1 - max_differing_share)),
       .rows = plates_rows(results),
       .findings = plates_findings(results),

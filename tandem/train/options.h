@@ -42,7 +42,7 @@ struct TrainOptions : FitOptions {
   bool scaled_decode = false;
 
   // Convolutional networks.
-  std::string pretrained = "none";  // a file of weights, none, or auto: the published weights, downloaded
+  std::string pretrained = "none";  // imagenet, scenes, none, a file, or auto: the first that is there
   bool keep_head = false;           // the last layer of the pretrained weights, not a new one
   bool freeze = false;              // all but the last layer
   bool freeze_bn = false;           // the running statistics of batch norms
@@ -85,7 +85,7 @@ TrainOptions read_config(const std::filesystem::path& path, TrainOptions base = 
 // What the defaults depend on besides the model.
 struct DefaultsFor {
   bool photographs = false;
-  std::int64_t training_images = 0;  // of photographs; 0: not known
+  std::int64_t training_images = 0;  // 0: not known
   bool pretrained = false;           // whether the run starts from pretrained weights
   bool frozen = false;               // whether only the last layer is trained
 };
@@ -93,7 +93,7 @@ struct DefaultsFor {
 // The defaults for a model. Photographs are augmented. Few photographs get small batches, so that an epoch
 // has several steps, and a learning rate that falls to 0; from random weights they also get small images,
 // many epochs, and crops large enough to show what distinguishes the classes. Pretrained layers are trained
-// with a tenth of the learning rate.
+// with a tenth of the learning rate; with few images, of any kind, their batch-norm statistics are frozen.
 TrainOptions default_options(const std::string& model, const DefaultsFor& data);
 
 // Applies a preset; "best" is the only one.

@@ -5,11 +5,16 @@
 
 #include "tandem/core/check.h"
 #include "tandem/files/fetch.h"
+#include "tandem/files/shipped_weights.h"
 #include "tandem/nn/model_registry.h"
 #include "tandem/train/options.h"
 
 namespace tandem {
 namespace {
+
+// With fewer training images than this, the batch-norm statistics of pretrained weights are kept: so few
+// images estimate them badly.
+constexpr std::int64_t min_images_for_statistics = 500;
 
 // At least four steps per epoch, of eight images or more; with few images about 500 steps in all.
 void suit_few_images(TrainOptions& options, const DefaultsFor& data) {
@@ -39,6 +44,8 @@ TrainOptions default_options(const std::string& model, const DefaultsFor& data) 
   options.batch_size = defaults.batch_size;
   options.epochs = defaults.epochs;
   if (data.pretrained && !data.frozen) options.learning_rate /= 10;
+  options.freeze_bn = data.pretrained && !row.flat_input && data.training_images > 0 &&
+                      data.training_images < min_images_for_statistics;
   if (data.photographs && data.training_images > 0 && !row.flat_input) suit_few_images(options, data);
   return options;
 }
@@ -71,9 +78,17 @@ void check_options(const TrainOptions& options) {
         "[train] loss mse and dropout require model mlp, got {}", options.model);
   check(!is_flat || options.mix_recipe().empty(),
         "[train] mixup and cutmix require a model of images, got {}", options.model);
-  check(options.pretrained != "auto" || has_weights(options.model),
+  const bool is_published = has_weights(options.model);
+  const bool is_shipped = shipped_weights().find(options.model) != nullptr;
+  check(options.pretrained != "auto" || is_published || is_shipped,
         "[train] expected a file or none as pretrained for {}, got auto: no weights are published for it",
         options.model);
+  check(options.pretrained != "imagenet" || is_published,
+        "[train] expected a model with published ImageNet weights ({}) for pretrained imagenet, got {}",
+        weights_sources().list(), options.model);
+  check(options.pretrained != "scenes" || is_shipped,
+        "[train] expected a model whose weights ship with Tandem ({}) for pretrained scenes, got {}",
+        shipped_weights().list(), options.model);
 }
 
 }  // namespace tandem

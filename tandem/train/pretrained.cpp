@@ -6,14 +6,29 @@
 
 #include "tandem/core/check.h"
 #include "tandem/data/dataset_registry.h"
+#include "tandem/files/shipped_weights.h"
 #include "tandem/text/format_number.h"
 
 namespace tandem {
+namespace {
+
+// Why the ImageNet weights cannot be fetched; empty if they can.
+std::string fetch_problem(const TrainOptions& options, const WeightsFetcher& fetch) {
+  try {
+    fetch(options.model);
+    return {};
+  } catch (const Error& error) {
+    if (gives_weights(options)) throw;
+    return error.what();
+  }
+}
+
+}  // namespace
 
 bool gives_weights(const TrainOptions& options) {
   const std::string ending = std::filesystem::path(options.from).extension().string();
   const DatasetRow* const row = datasets().find(options.data);
-  return options.pretrained == "auto" && !options.from.empty() &&
+  return (options.pretrained == "auto" || options.pretrained == "imagenet") && !options.from.empty() &&
          (ending == ".pth" || ending == ".pt" || row == nullptr || !row->source);
 }
 
@@ -22,18 +37,43 @@ FetchOptions weights_fetch_options(const TrainOptions& options,
   return {.from = gives_weights(options) ? options.from : std::string(), .on_message = on_message};
 }
 
-StartingWeights find_starting_weights(const TrainOptions& options, const WeightsFetcher& fetch) {
-  if (options.pretrained == "none") return {};
-  if (options.pretrained != "auto") return {.file = options.pretrained};
-  if (gives_weights(options)) return {.file = fetch(options.model)};
-  try {
-    return {.file = fetch(options.model)};
-  } catch (const Error& error) {
-    return {.problem = error.what()};
-  }
+bool has_any_weights(const std::string& model) {
+  return has_weights(model) || shipped_weights().find(model) != nullptr;
 }
 
-std::string random_weights_line(const std::string& model, std::int64_t training_images) {
+ChosenWeights choose_weights(const TrainOptions& options, const WeightsFetcher& fetch) {
+  if (options.pretrained != "auto") return {.name = options.pretrained};
+  ChosenWeights chosen{.name = "none"};
+  if (has_weights(options.model)) {
+    chosen.problem = fetch_problem(options, fetch);
+    if (chosen.problem.empty()) return {.name = "imagenet"};
+  }
+  try {
+    find_shipped_weights(options.model);
+    chosen.name = "scenes";
+  } catch (const Error&) {  // not installed, or no such model
+  }
+  return chosen;
+}
+
+std::filesystem::path find_weights(const TrainOptions& options, const WeightsFetcher& fetch) {
+  expect(options.pretrained != "auto");
+  if (options.pretrained == "none") return {};
+  if (options.pretrained == "imagenet") return fetch(options.model);
+  if (options.pretrained == "scenes") return find_shipped_weights(options.model);
+  return options.pretrained;
+}
+
+std::string describe_weights(const std::string& pretrained) {
+  if (pretrained == "none") return "random weights";
+  if (pretrained == "imagenet") return "ImageNet";
+  if (pretrained == "scenes") return "scenes, which ship with Tandem";
+  return pretrained;
+}
+
+std::string fallback_line(const std::string& model, const ChosenWeights& chosen,
+                          std::int64_t training_images) {
+  if (chosen.name != "none") return fmt::format("The ImageNet weights of {} could not be fetched", model);
   constexpr std::int64_t few = 2000, many = 50000;
   const std::string count = format_count(training_images);
   const std::string meaning =

@@ -11,9 +11,10 @@
 
 namespace tandem {
 
-struct StartingWeights {
-  std::filesystem::path file = {};  // empty: random weights
-  std::string problem = {};         // why the published weights could not be fetched
+// What options.pretrained = "auto" means here.
+struct ChosenWeights {
+  std::string name;          // imagenet, scenes or none; any other options.pretrained as it is
+  std::string problem = {};  // why the ImageNet weights could not be fetched
 };
 
 // Fetches the published weights of a model; throws Error.
@@ -26,12 +27,22 @@ bool gives_weights(const TrainOptions& options);
 FetchOptions weights_fetch_options(const TrainOptions& options,
                                    const std::function<void(const std::string&)>& on_message);
 
-// The file that options.pretrained names. For "auto" the published weights, from the cache or fetched; if
-// they cannot be, random weights and the problem. Throws Error if options.from should give them and does not.
-StartingWeights find_starting_weights(const TrainOptions& options, const WeightsFetcher& fetch);
+// Whether the model has weights to start from: published ones, or some that ship with Tandem.
+bool has_any_weights(const std::string& model);
 
-// One line for a run that starts from random weights because the published ones could not be fetched, and
-// what that means for this many training images.
-std::string random_weights_line(const std::string& model, std::int64_t training_images);
+// For "auto": the ImageNet weights, from the cache or fetched; else those that ship with Tandem; else none.
+// Throws Error if options.from should give the ImageNet weights and does not.
+ChosenWeights choose_weights(const TrainOptions& options, const WeightsFetcher& fetch);
+
+// The file of the weights that were chosen; empty for none. Throws Error if there is no such file.
+std::filesystem::path find_weights(const TrainOptions& options, const WeightsFetcher& fetch);
+
+// "ImageNet", "scenes, which ship with Tandem", "random weights", or the name of the file.
+std::string describe_weights(const std::string& pretrained);
+
+// One line for a run whose ImageNet weights could not be fetched; from random weights also what that means
+// for this many training images.
+std::string fallback_line(const std::string& model, const ChosenWeights& chosen,
+                          std::int64_t training_images);
 
 }  // namespace tandem

@@ -24,34 +24,37 @@ bool has_checkpoint(const TrainOptions& options) {
   return options.resume && std::filesystem::exists(RunFolder{options.run_folder}.checkpoint(), ignored);
 }
 
+// The weights that options.pretrained means, as rank 0 finds them, unless a checkpoint will replace them.
+std::string choose_on_first_rank(const TrainOptions& options, Group& group, const WeightsFetcher& fetch,
+                                 std::int64_t images, const MessageFunction& on_message) {
+  ChosenWeights chosen{.name = options.pretrained};
+  if (group.place().rank == 0 && !has_checkpoint(options)) chosen = choose_weights(options, fetch);
+  if (on_message && !chosen.problem.empty()) on_message(fallback_line(options.model, chosen, images));
+  return broadcast_text(group, chosen.name);
+}
+
 // Loads the initial weights, unless a checkpoint will replace them, and says which they are.
-void load_starting_weights(Module& model, const TrainOptions& options, const TrainingImages& images,
+void load_starting_weights(Module& model, const TrainOptions& options, const WeightsFetcher& fetch,
                            const MessageFunction& on_message) {
   if (has_checkpoint(options)) return;
-  const auto log = [&](const std::string& line) {
-    if (on_message) on_message(line);
-  };
-  const StartingWeights weights = find_starting_weights(options, [&](const std::string& name) {
-    return fetch_weights(name, weights_fetch_options(options, on_message));
-  });
-  if (!weights.file.empty()) {
-    load_weights(model, weights.file, options.keep_head);
-    log(fmt::format("Weights: {}, with {} last layer", weights.file.string(),
-                    options.keep_head ? "its" : "a new"));
-    return;
-  }
-  if (!weights.problem.empty()) log(random_weights_line(options.model, images.count()));
-  if (options.freeze)
-    log("Warning: all layers but the last are frozen with random weights, which are features of nothing: "
+  const std::filesystem::path file = find_weights(options, fetch);
+  if (!file.empty()) load_weights(model, file, options.keep_head);
+  if (!on_message) return;
+  if (!file.empty())
+    on_message(fmt::format("Weights: {}, with {} last layer{}", describe_weights(options.pretrained),
+                           options.keep_head ? "its" : "a new",
+                           options.freeze_bn ? ", batch-norm statistics frozen" : ""));
+  else if (options.freeze)
+    on_message(
+        "Warning: all layers but the last are frozen with random weights, which are features of nothing: "
         "train all layers, or start from pretrained weights");
 }
 
 std::vector<Fact> weight_facts(const TrainOptions& options) {
   if (options.pretrained == "none" && !options.freeze) return {};
-  return {{"initial weights",
-           fmt::format("{}{}{}", options.pretrained == "none" ? "random weights" : options.pretrained,
-                       options.freeze ? ", all but the last layer frozen" : "",
-                       options.freeze_bn ? ", batch-norm statistics frozen" : "")}};
+  return {{"initial weights", fmt::format("{}{}{}", describe_weights(options.pretrained),
+                                          options.freeze ? ", all but the last layer frozen" : "",
+                                          options.freeze_bn ? ", batch-norm statistics frozen" : "")}};
 }
 
 // The options as asked for, with what was measured.
@@ -103,7 +106,11 @@ TrainResult train(const TrainOptions& given, Group& group, const FitCallbacks& a
     const RenderObserver observer = observe_rendering(callbacks.on_progress);
     setup.data = load_training_data(wanted, callbacks.on_message);
   }
+  const WeightsFetcher fetch = [&](const std::string& name) {
+    return fetch_weights(name, weights_fetch_options(asked, callbacks.on_message));
+  };
   const TrainingImages& images = setup.data.train;
+  asked.pretrained = choose_on_first_rank(asked, group, fetch, images.count(), callbacks.on_message);
   const TrainOptions options = resolve_options(asked, images.photographs);
   // A recipe of crops and flips only is stored as what it means for these images.
   if (asked.transform.resizes()) asked.transform = options.transform;
@@ -116,7 +123,7 @@ TrainResult train(const TrainOptions& given, Group& group, const FitCallbacks& a
       callbacks.on_message("Validation: " + setup.data.validation_note);
   }
   const std::unique_ptr<Module> model = new_model(options, images);  // while the GPU warms up
-  load_starting_weights(*model, options, images, callbacks.on_message);
+  load_starting_weights(*model, options, fetch, callbacks.on_message);
   setup.options = options;
   setup.options.data_name = setup.data.name;
   setup.options.model_name = options.model;

@@ -6,8 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "tandem/image/decode.h"
+#include "tandem/train/model_file.h"
 #include "tests/apps/program.h"
 #include "tests/train/photo_folder.h"
+#include "tests/train/shipped_file.h"
 
 namespace tandem {
 namespace {
@@ -143,22 +145,134 @@ TEST_F(PhotoCommand, Settings_OverrideModelDefaults) {
 }
 
 // Without a network and with an empty cache: a proxy that nobody listens on.
-TEST_F(PhotoCommand, ResnetOnAFolder_WithoutWeights_SaysSoAndTrains) {
-  setenv("https_proxy", "http://127.0.0.1:1", 1);
-  setenv("TANDEM_CACHE", (folder_ / "cache").c_str(), 1);
+class OfflineCommand : public PhotoCommand {
+ protected:
+  OfflineCommand() {
+    setenv("https_proxy", "http://127.0.0.1:1", 1);
+    setenv("TANDEM_CACHE", (folder_ / "cache").c_str(), 1);
+  }
+  ~OfflineCommand() override {
+    unsetenv("https_proxy");
+    unsetenv("TANDEM_CACHE");
+  }
+
+  static std::size_t count(const std::string& text, const std::string& part) {
+    std::size_t found = 0;
+    for (std::size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++found;
+    return found;
+  }
+  void expect_config(const std::string& run, const Words& entries) {
+    const std::string config = text_of(folder_ / run / "config.toml");
+    for (const std::string& entry : entries)
+      EXPECT_NE(config.find(entry), std::string::npos) << entry << "\n" << config;
+  }
+  // One line of error that contains `part`, and no run folder.
+  void expect_error(const Words& more, const std::string& part) {
+    Words words{"train", "photos", "--out", "bad", "--device", "cpu"};
+    words.insert(words.end(), more.begin(), more.end());
+    const ProgramResult result = run_program(words, folder_.path());
+    EXPECT_EQ(result.status, 1) << result.err;
+    EXPECT_EQ(count(result.err, "tandem: error: "), 1U) << result.err;
+    EXPECT_NE(result.err.find(part, result.err.find("tandem: error: ")), std::string::npos) << result.err;
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "bad"));
+  }
+
+  const std::string not_fetched_ =
+      "The ImageNet weights of resnet18 could not be fetched. Get them with: "
+      "tandem fetch resnet18\n";
+  const std::string says_scenes_ =
+      "Weights: scenes, which ship with Tandem, with a new last layer, "
+      "batch-norm statistics frozen\n";
+  ShippedFile shipped_;
+};
+
+TEST_F(OfflineCommand, NoWeightsAtAll_SaysSoAndTrains) {
   const ProgramResult trained = run({"train", "photos", "--epochs", "1", "--device", "cpu", "--out", "r"});
-  unsetenv("https_proxy");
-  unsetenv("TANDEM_CACHE");
   const std::size_t line =
       trained.err.find("Weights: random, because the ImageNet weights of resnet18 could not be fetched");
   ASSERT_NE(line, std::string::npos) << trained.err;
   const std::string said = trained.err.substr(line, trained.err.find('\n', line) - line);
   EXPECT_NE(said.find("10 images are too few to learn a resnet18 from scratch"), std::string::npos) << said;
   EXPECT_TRUE(said.ends_with(". Get them with: tandem fetch resnet18")) << said;
-  const std::string config = text_of(folder_ / "r/config.toml");
-  for (const char* const entry : {"model = \"resnet18\"", "pretrained = \"none\"", "batch_size = 8\n",
-                                  "image_size = 64", "schedule = \"cosine\"", "precision = \"fp32\""})
-    EXPECT_NE(config.find(entry), std::string::npos) << entry << "\n" << config;
+  expect_config("r", {"model = \"resnet18\"", "pretrained = \"none\"", "batch_size = 8\n", "image_size = 64",
+                      "schedule = \"cosine\"", "precision = \"fp32\"", "freeze_bn = false"});
+}
+
+TEST_F(OfflineCommand, WeightsThatShip_AreUsedAndNamed) {
+  shipped_.write();
+  const ProgramResult trained = run({"train", "photos", "--epochs", "1", "--image-size", "32", "--schedule",
+                                     "constant", "--freeze", "--device", "cpu", "--out", "r"});
+  EXPECT_EQ(count(trained.err, not_fetched_), 1U) << trained.err;
+  EXPECT_EQ(count(trained.err, says_scenes_), 1U) << trained.err;
+  EXPECT_EQ(count(trained.err, "Weights: "), 1U) << trained.err;
+  expect_config("r", {"pretrained = \"scenes\"", "freeze_bn = true"});
+  EXPECT_NE(text_of(folder_ / "r/report.html")
+                .find("scenes, which ship with Tandem, all but the last layer frozen, batch-norm statistics "
+                      "frozen"),
+            std::string::npos);
+  // The checkpoint has the weights: neither the file nor the network is needed again.
+  std::filesystem::remove(shipped_.path());
+  const ProgramResult again = run({"train", "--resume", "r", "--epochs", "2", "--pretrained", "auto"});
+  EXPECT_EQ(again.out.rfind("Epoch 2: train loss ", 0), 0U) << again.out;
+  EXPECT_EQ(count(again.err, "eights"), 0U) << again.err;
+  expect_config("r", {"pretrained = \"scenes\"", "freeze_bn = true", "epochs = 2"});
+}
+
+// A run that was stopped before its first checkpoint starts from the weights that it had.
+TEST_F(OfflineCommand, ResumedBeforeACheckpoint_StartsFromTheSameWeights) {
+  shipped_.write();
+  const Words words{"train",    "photos", "--epochs", "1", "--image-size", "32",  "--pretrained", "auto",
+                    "--device", "cpu",    "--out",    "r", "--resume",     "auto"};
+  run(words);
+  for (const char* const file : {"last.ckpt", "best.safetensors"})
+    std::filesystem::remove(folder_ / "r" / file);
+  const ProgramResult again = run(words);
+  EXPECT_EQ(count(again.err, "could not be fetched"), 0U) << again.err;
+  EXPECT_EQ(count(again.err, says_scenes_), 1U) << again.err;
+}
+
+TEST_F(OfflineCommand, Ranks_StartFromTheSameWeights) {
+  shipped_.write();
+  const Words words{"train",    "photos", "--epochs", "1",   "--image-size", "32",
+                    "--shards", "2",      "--device", "cpu", "--out",        "one"};
+  run(words);
+  Words more = words;
+  more.back() = "two";
+  more.insert(more.end(), {"--ranks", "2"});
+  const ProgramResult trained = run(more);
+  EXPECT_EQ(count(trained.err, not_fetched_), 1U) << trained.err;
+  EXPECT_EQ(count(trained.err, says_scenes_), 1U) << trained.err;
+  expect_config("two", {"pretrained = \"scenes\"", "freeze_bn = true"});
+  EXPECT_EQ(
+      load_model(folder_ / "one/best.safetensors").module->state_dict().front().tensor.to_vector<float>(),
+      load_model(folder_ / "two/best.safetensors").module->state_dict().front().tensor.to_vector<float>());
+}
+
+TEST_F(OfflineCommand, Scenes_AreAskedForByName) {
+  shipped_.write();
+  const ProgramResult trained = run({"train", "photos", "--pretrained", "scenes", "--freeze-bn=false",
+                                     "--epochs", "1", "--image-size", "32", "--device", "cpu", "--out", "r"});
+  EXPECT_EQ(count(trained.err, "Weights: scenes, which ship with Tandem, with a new last layer\n"), 1U)
+      << trained.err;
+  EXPECT_EQ(count(trained.err, "fetched"), 0U) << trained.err;
+  expect_config("r", {"pretrained = \"scenes\"", "freeze_bn = false"});
+}
+
+TEST_F(OfflineCommand, BadWeights_AreOneLine) {
+  expect_error({"--pretrained", "scenes"}, "in " + shipped_.folder() + ", found none");
+  expect_error(
+      {"--pretrained", "scenes", "--model", "resnet34"},
+      "expected a model whose weights ship with Tandem (resnet18) for pretrained scenes, got resnet34");
+  expect_error({"--pretrained", "scenes", "--model", "cnn"}, "for pretrained scenes, got cnn");
+  expect_error({"--pretrained", "imagenet", "--model", "cnn"}, "for pretrained imagenet, got cnn");
+  expect_error({"--pretrained", "imagenet"}, "resnet18");
+  shipped_.write(shipped_tensors("cnn"));
+  for (const char* const name : {"scenes", "auto"})
+    expect_error({"--pretrained", name}, shipped_.path().string() + ": not the weights of this model: ");
+  shipped_.write();
+  expect_error({"--pretrained", "scenes", "--keep-head"}, "missing: fc.weight, fc.bias");
+  std::filesystem::resize_file(shipped_.path(), 1000000);
+  expect_error({"--ranks", "2"}, shipped_.path().string() + ": ");
 }
 
 TEST_F(PhotoCommand, Plates_GetTheRecipeForFewPhotographs) {

@@ -157,6 +157,12 @@ TEST(TrainOptions, IncompatibleValues_AreErrors) {
   EXPECT_EQ(
       error_text([] { check_options({.model = "cnn", .pretrained = "auto"}); }),
       "[train] expected a file or none as pretrained for cnn, got auto: no weights are published for it");
+  EXPECT_EQ(error_text([] { check_options({.model = "cnn", .pretrained = "imagenet"}); }),
+            "[train] expected a model with published ImageNet weights (resnet18, resnet34, resnet50) for "
+            "pretrained imagenet, got cnn");
+  EXPECT_EQ(error_text([] { check_options({.model = "resnet34", .pretrained = "scenes"}); }),
+            "[train] expected a model whose weights ship with Tandem (resnet18) for pretrained scenes, got "
+            "resnet34");
 }
 
 TEST(TrainOptions, Defaults_DependOnTheModel) {
@@ -206,6 +212,23 @@ TEST(TrainOptions, FewPhotographsAndPretrainedWeights_KeepTheImageSize) {
   EXPECT_DOUBLE_EQ(tuned.learning_rate, 1e-4);
   data.frozen = true;
   EXPECT_DOUBLE_EQ(default_options("resnet18", data).learning_rate, 1e-3);
+}
+
+// The threshold is min_images_for_statistics.
+TEST(TrainOptions, BatchNormStatistics_AreFrozenForFewImagesAndPretrainedWeights) {
+  const auto frozen = [](std::int64_t images, bool pretrained, const char* model = "resnet18",
+                         bool photographs = true) {
+    return default_options(model,
+                           {.photographs = photographs, .training_images = images, .pretrained = pretrained})
+        .freeze_bn;
+  };
+  EXPECT_TRUE(frozen(1, true));
+  EXPECT_TRUE(frozen(499, true));
+  EXPECT_FALSE(frozen(500, true));
+  EXPECT_FALSE(frozen(0, true));  // not known
+  EXPECT_FALSE(frozen(34, false));
+  EXPECT_TRUE(frozen(34, true, "cnn", false));
+  EXPECT_FALSE(frozen(34, true, "mlp"));
 }
 
 TEST(TrainOptions, Precision_IsAutoUnlessGiven) {
