@@ -232,14 +232,15 @@ TEST_F(OfflineCommand, ResumedBeforeACheckpoint_StartsFromTheSameWeights) {
 }
 
 TEST_F(OfflineCommand, Ranks_StartFromTheSameWeights) {
+  const auto words = [](const char* out, const char* ranks) {
+    return Words{"train",    "photos", "--epochs", "1", "--image-size", "32", "--shards", "2",
+                 "--device", "cpu",    "--out",    out, "--ranks",      ranks};
+  };
+  EXPECT_EQ(count(run(words("none", "2")).err, "Weights: random, because "), 1U);
+  expect_config("none", {"pretrained = \"none\"", "freeze_bn = false"});
   shipped_.write();
-  const Words words{"train",    "photos", "--epochs", "1",   "--image-size", "32",
-                    "--shards", "2",      "--device", "cpu", "--out",        "one"};
-  run(words);
-  Words more = words;
-  more.back() = "two";
-  more.insert(more.end(), {"--ranks", "2"});
-  const ProgramResult trained = run(more);
+  run(words("one", "1"));
+  const ProgramResult trained = run(words("two", "2"));
   EXPECT_EQ(count(trained.err, not_fetched_), 1U) << trained.err;
   EXPECT_EQ(count(trained.err, says_scenes_), 1U) << trained.err;
   expect_config("two", {"pretrained = \"scenes\"", "freeze_bn = true"});
