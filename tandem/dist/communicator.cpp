@@ -40,11 +40,11 @@ std::int64_t to_ns(double seconds) {
   return static_cast<std::int64_t>(seconds * 1e9);
 }
 
-// Whether each of `ranks` ranks can have a CPU of its own. With fewer CPUs than the machine has, this process
-// has been given its share.
-bool enough_cpus(int ranks) {
+// Whether each of the ranks of this node can have a CPU of its own. With fewer CPUs than the machine has,
+// this process has been given its share.
+bool enough_cpus(int local_ranks) {
   const int cpus = usable_cpus();
-  return cpus >= ranks || (cpus >= 2 && cpus < ::sysconf(_SC_NPROCESSORS_ONLN));
+  return cpus >= local_ranks || (cpus >= 2 && cpus < ::sysconf(_SC_NPROCESSORS_ONLN));
 }
 
 }  // namespace
@@ -106,8 +106,6 @@ bool Communicator::open_transport(Opening& opening) {
       rank_ = transport_->rank();
       size_ = transport_->size();
       any_thread_ = transport_->any_thread();
-      may_spin_ = enough_cpus(size_);
-      spin_ns_ = may_spin_ ? long_spin_ns : short_spin_ns;
     }
   } catch (...) {
     error = std::current_exception();
@@ -370,6 +368,7 @@ void Communicator::give_up(LaneState& lane) {
 void Communicator::begin_watch(std::vector<Place> places, double limit_s, double stall_limit_s,
                                std::vector<int> visible) {
   stall_limit_ns_ = to_ns(stall_limit_s);
+  may_spin_ = enough_cpus(places[static_cast<std::size_t>(rank_)].local_size);
   const std::lock_guard lock(small_.mutex);
   begin_watch_ = [this, places = std::move(places), limit_s, visible = std::move(visible)] {
     watch_->begin(places, limit_s, visible);
@@ -453,7 +452,7 @@ void Communicator::drive_until_done(Job& job) {
     if (moved) moved_ns = now;
     if (moved || job.done) continue;
     if (transport_->can_wait())
-      pause(seen, spin_ns_);
+      pause(seen, may_spin_ ? long_spin_ns : short_spin_ns);
     else if (may_spin_ && now - moved_ns < poll_spin_ns)
       spin_briefly();
     else

@@ -62,6 +62,9 @@ class Communicator {
   // Starts to watch the other ranks. An operation in which nothing happens for `stall_limit_s` fails.
   void begin_watch(std::vector<Place> places, double limit_s, double stall_limit_s, std::vector<int> visible);
 
+  // Whether threads that wait may keep a CPU busy; not before begin_watch().
+  bool may_spin() const { return may_spin_; }
+
   // Jobs of one lane are done in the order in which they start, some pieces at a time.
   std::shared_ptr<Job> start(Lane lane, std::string name, std::int64_t pieces, MakePiece make);
   // Error with the group's failure when the job was not completed before it.
@@ -120,8 +123,6 @@ class Communicator {
   bool any_thread_ = false;
   const bool sums_use_transport_;
   const std::int64_t end_limit_ns_;
-  std::int64_t spin_ns_ = 0;
-  bool may_spin_ = false;  // there are CPUs enough for the communication threads
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<Watch> watch_;
 
@@ -137,6 +138,7 @@ class Communicator {
   std::deque<std::shared_ptr<Job>> arriving_;
   std::atomic<std::int64_t> stall_limit_ns_;
   std::atomic<bool> failed_{false}, stopping_{false};
+  std::atomic<bool> may_spin_{false};             // there are CPUs enough for the communication threads
   std::atomic<bool> asleep_{false};               // the communication thread waits for `changed_`
   std::atomic<int> open_sums_{0};                 // jobs that are not done
   std::atomic<int> waiters_{0}, sum_waiters_{0};  // threads that wait, and advance operations if they may
