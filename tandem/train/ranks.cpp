@@ -141,6 +141,19 @@ void check_same_values(Group& group, const NamedTensors& tensors) {
         group.places()[0].host, place.rank, place.host);
 }
 
+std::string describe_first(Group& group, std::int64_t number) {
+  const std::vector<Place>& places = group.places();
+  if (places.size() == 1) return "";
+  std::vector<std::int64_t> all(places.size());
+  group.all_gather(std::as_bytes(std::span(&number, 1)), writable_bytes(std::span(all)));
+  const auto lowest = std::ranges::min_element(all);
+  const auto count = std::ranges::count(all, *lowest);
+  if (count == std::ssize(all)) return ", on all ranks";
+  const Place& first = places[static_cast<std::size_t>(lowest - all.begin())];
+  return fmt::format(", first on rank {} (host {}){}", first.rank, first.host,
+                     count > 1 ? fmt::format(" and {} more", count - 1) : "");
+}
+
 Device device_of_rank(const Place& place, Device first) {
   const int count = cuda_device_count();
   if (!first.is_cuda() || count == 0) return first;

@@ -1,6 +1,7 @@
 // What the ranks of a run tell each other besides gradients. All ranks call these functions together.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -38,6 +39,9 @@ std::string hash_text(const Tensor& tensor);
 
 // Error with the first rank whose tensors differ from those of rank 0, compared by hashes.
 void check_same_values(Group& group, const NamedTensors& tensors);
+
+// Which ranks have the lowest number: ", first on rank 2 (host n1)". Empty for one process.
+std::string describe_first(Group& group, std::int64_t number);
 
 // The GPU of this rank: the ranks of a node take its GPUs in turn, from `first` on. The CPU for the CPU.
 Device device_of_rank(const Place& place, Device first);

@@ -50,7 +50,7 @@ class TrainingRun {
   void save();
   void add_exchange_time();
   void store_finite();
-  [[noreturn]] void fail_diverged(const std::string& where) const;
+  [[noreturn]] void fail_diverged(const std::string& where);
   void finish_epoch();
   TrainResult finish();
   TrainResult make_result(int signal) const;

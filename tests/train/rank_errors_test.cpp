@@ -3,13 +3,19 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <csignal>
 #include <new>
 
 #include "tandem/core/check.h"
+#include "tandem/ops/arithmetic.h"
+#include "tandem/ops/fill.h"
+#include "tandem/tensor/copy.h"
 #include "tandem/train/failed_rank.h"
 #include "tandem/train/rank_data.h"
+#include "tandem/train/ranks.h"
 #include "tandem/train/trainer.h"
+#include "tandem/train/training_state.h"
 #include "tests/dist/rank_threads.h"
 #include "tests/train/small_run.h"
 
@@ -183,6 +189,83 @@ TEST_F(RankErrors, ExceptionOnOneRank_ReachesAll) {
   });
   EXPECT_EQ(errors[1], "cannot read 7.jpg");
   for (const std::size_t rank : {0u, 2u}) EXPECT_EQ(errors[rank], "rank 1 on n0: cannot read 7.jpg");
+}
+
+// The next step of all ranks has a loss that is not finite: the rank where it began is named.
+TEST_F(RankErrors, LossNotFiniteOnOneRank_NamesItAndItsHost) {
+  options_.batch_size = 30;
+  const auto errors = on_ranks(3, over_shared_memory(), [&](Group& group) {
+    TrainOptions options = options_;
+    options.loss_function = [&, calls = 0](const Tensor& outputs, const Tensor& labels) mutable {
+      const Tensor loss = compute_loss(LossKind::cross_entropy, outputs, labels);
+      const bool is_wrong = group.place().rank == 2 && ++calls > 12;  // two calls per step
+      return is_wrong ? multiply(loss, std::nan("")) : loss;
+    };
+    try {
+      train(options, group);
+    } catch (const Error& error) {
+      end_with_error(group, error, 0);
+      throw;
+    }
+  });
+  const std::string text = "[train] the loss is not finite ";
+  EXPECT_EQ(errors[0].substr(0, text.size()), text);
+  EXPECT_NE(errors[0].find(" of epoch 1, first on rank 2 (host n1): try a lower learning rate ("),
+            std::string::npos)
+      << errors[0];
+  for (const std::size_t rank : {1u, 2u}) EXPECT_EQ(errors[rank], "rank 0 on n0: " + errors[0]);
+}
+
+// What the ranks say after six steps. Rank 1 has another learning rate, or its model is changed.
+std::vector<std::string> first_not_finite(TrainOptions options, double rate_of_one,
+                                          const std::function<void(Module&)>& change_of_one = {}) {
+  options.batch_size = 10;
+  options.shards = 3;
+  options.workers = 0;
+  const TrainingImages images = make_digits(60, 3);
+  std::vector<std::string> found(3);
+  const auto errors = on_ranks(3, over_shared_memory(), [&](Group& group) {
+    TrainOptions own = options;
+    const std::unique_ptr<Module> model = new_model(own, images);
+    if (group.place().rank == 1) own.learning_rate = rate_of_one;
+    if (group.place().rank == 1 && change_of_one) change_of_one(*model);
+    TrainingState state(*model, own, images, input_of(own, images), cpu_device, {}, nullptr, &group);
+    state.engine().run(0, 0, 6);
+    found[static_cast<std::size_t>(group.place().rank)] =
+        describe_first(group, state.engine().first_not_finite());
+  });
+  for (const std::string& error : errors) EXPECT_EQ(error, "");
+  return found;
+}
+
+TEST(FirstNotFinite, Perceptron_FollowsTheLoss) {
+  for (const std::string& text : first_not_finite({.layers = {784, 10}}, 3e38))
+    EXPECT_EQ(text, ", first on rank 1 (host n0)");
+}
+
+// They give what is not finite on one rank to the others within the step.
+TEST(FirstNotFinite, BatchNorms_AreFollowed) {
+  const auto break_weights = [](Module& model) {
+    for (const auto& [name, tensor] : model.parameters())
+      if (tensor.rank() > 1) copy_into(tensor.detach(), full(tensor.shape(), std::nan("")));
+  };
+  for (const std::string& text : first_not_finite({.model = "cnn"}, 0.1, break_weights))
+    EXPECT_EQ(text, ", first on rank 1 (host n0)");
+}
+
+TEST(FirstNotFinite, Ranks_AreNamedOrCounted) {
+  const auto first = [](const std::vector<std::int64_t>& numbers) {
+    std::string text;
+    on_ranks(static_cast<int>(numbers.size()), over_messages(), [&](Group& group) {
+      const std::string mine = describe_first(group, numbers[static_cast<std::size_t>(group.place().rank)]);
+      if (group.place().rank == 0) text = mine;
+    });
+    return text;
+  };
+  EXPECT_EQ(first({7}), "");
+  EXPECT_EQ(first({7, 7, 7}), ", on all ranks");
+  EXPECT_EQ(first({7, 9, 5, 8}), ", first on rank 2 (host n1)");
+  EXPECT_EQ(first({9, 7, 9, 7}), ", first on rank 1 (host n0) and 1 more");
 }
 
 // The checkpoint of before stays whole.

@@ -82,6 +82,10 @@ class Engine {
   }
   virtual std::int64_t stride() const { return 1; }
 
+  // Of several ranks: when a value of this rank was first not finite, as a number that counts up. The rank
+  // with the lowest is where it began: what ranks exchange makes the values of all the same.
+  virtual std::int64_t first_not_finite() const { return 0; }
+
   // Copies weights and states to the model and the optimizer: an engine may keep its own copy between runs.
   virtual void store() = 0;
 

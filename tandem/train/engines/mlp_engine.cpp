@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <span>
 #include <utility>
@@ -191,6 +192,8 @@ class CpuMlpEngine : public Engine {
     sums += task_.group ? sum_over_ranks(*task_.group, added) : added;
   }
 
+  std::int64_t first_not_finite() const override { return finite_steps_; }
+
   void store() override {
     for (std::size_t i = 0; i < layers_.size(); ++i) network_.store(i, layers_[i].weight, layers_[i].bias);
   }
@@ -239,6 +242,7 @@ class CpuMlpEngine : public Engine {
         if (network_.failed()) return;
         if (member.index != 0) continue;
         sums.loss += network_.loss_sum();
+        if (std::isfinite(sums.loss)) ++finite_steps_;
         sums.correct += network_.correct();
         sums.samples += slots_[step % 2].batch.rows;
         if (step + 2 < first + count) fill(step + 2);
@@ -252,6 +256,7 @@ class CpuMlpEngine : public Engine {
   std::vector<LayerState> layers_;
   ThreadTuner tuner_;
   CpuMlp network_;
+  std::int64_t finite_steps_ = 0;
   Slot slots_[2];
   std::vector<detail::StepHyperparameters<float>> hyperparameters_;
 };

@@ -22,7 +22,6 @@
 #include "tandem/optim/fused_optimizer.h"
 #include "tandem/tensor/copy.h"
 #include "tandem/tensor/tape.h"
-#include "tandem/train/engines/rank_exchange.h"
 
 namespace tandem {
 namespace {
@@ -63,6 +62,7 @@ ModuleEngine::ModuleEngine(const TrainingTask& task) : task_(task) {
   }
   loss_ = zeros({}, DType::f64, device);
   correct_ = zeros({}, DType::i64, device);
+  finite_steps_ = zeros({}, DType::i64, device);
   if (task_.group) join_ranks(*task_.group);
   if (task_.accumulate > 1)
     accumulation_.emplace(task_.model, task_.shards(), task_.batches().part.own, task_.accumulate, gather_);
@@ -82,7 +82,7 @@ void ModuleEngine::join_ranks(Group& group) {
     gather_ = gather_shards_of(*nccl_, shards);
     bucket_sums = nccl_bucket_sums(*nccl_, shards);
   } else {
-    gather_ = gather_shards_of(group, shards);
+    gather_ = gather_shards_of(group, shards, not_finite_);
     bucket_sums = cpu_bucket_sums(group, shards, device);
   }
   exchange_.emplace(std::move(bucket_sums), task_.optimizer.parameters(), shards, task_.batches().part.own);
@@ -264,8 +264,21 @@ void ModuleEngine::compute_features(std::int64_t rows) {
 }
 
 void ModuleEngine::compute_step(std::int64_t rows) {
+  not_finite_.begin_step();
   for (std::int64_t pass = 0; pass < task_.accumulate; ++pass) compute_pass(begin_pass(pass, rows));
+  if (exchange_) count_finite_step();
   update();
+}
+
+// On the device, as the loss is.
+void ModuleEngine::count_finite_step() {
+  const NoGrad no_grad;
+  const Tensor zero = subtract(loss_, loss_);  // or NaN
+  copy_into(finite_steps_, add(finite_steps_, sum(equal(zero, zero))));
+}
+
+std::int64_t ModuleEngine::first_not_finite() const {
+  return not_finite_.first(finite_steps_.item<std::int64_t>());
 }
 
 void ModuleEngine::compute_pass(const ShardPart& part) {

@@ -15,6 +15,7 @@
 #include "tandem/train/engines/accumulation.h"
 #include "tandem/train/engines/engine.h"
 #include "tandem/train/engines/gradient_exchange.h"
+#include "tandem/train/engines/rank_exchange.h"
 
 namespace tandem {
 
@@ -24,6 +25,7 @@ class ModuleEngine : public Engine {
 
   void add_steps(std::int64_t epoch, std::int64_t first, std::int64_t count, StepSums& sums) override;
   std::int64_t stride() const override { return stride_; }
+  std::int64_t first_not_finite() const override;
   void store() override {}  // it works on the model itself
   std::string description() const override;
 
@@ -54,6 +56,7 @@ class ModuleEngine : public Engine {
   void compute_features(std::int64_t rows);
   void compute_step(std::int64_t rows);
   void compute_pass(const ShardPart& part);
+  void count_finite_step();
   // The rows of one step.
   struct StepRows {
     Tensor outputs, labels, mixed_labels;
@@ -80,12 +83,14 @@ class ModuleEngine : public Engine {
   Tensor label_weight_;  // f32: weight of labels_; mixed_labels_ have the rest
   Tensor loss_;          // f64, summed over samples, continued from call to call
   Tensor correct_;       // i64
+  Tensor finite_steps_;  // i64, of several ranks: steps with a finite loss
   struct KeptGradient {
     Tensor buffer;
     bool used;
   };
   std::vector<KeptGradient> kept_gradients_;  // CUDA, for an optimizer that is not fused: one per parameter
   std::optional<NcclGroup> nccl_;             // CUDA, with other ranks; lives longer than the graphs
+  FirstNotFinite not_finite_;                 // of what gather_ exchanges
   GatherShards gather_;                       // of other ranks
   std::optional<Accumulation> accumulation_;  // with several passes
   std::optional<GradientExchange> exchange_;  // with other ranks

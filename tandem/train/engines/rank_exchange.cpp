@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tandem/core/check.h"
+#include "tandem/ops/finite.h"
 #include "tandem/tensor/copy.h"
 #include "tandem/train/timed_group.h"
 
@@ -18,12 +19,18 @@ std::int64_t most_shards(std::int64_t shards, int ranks) {
 
 }  // namespace
 
-GatherShards gather_shards_of(Group& group, std::int64_t shards) {
+void FirstNotFinite::add(const Tensor& values) {
+  ++exchange_;
+  if (!all_finite({&values, 1})) first_ = std::min(first_, step_ * step_size + exchange_);
+}
+
+GatherShards gather_shards_of(Group& group, std::int64_t shards, FirstNotFinite& record) {
   const int ranks = group.place().size;
   const auto most = static_cast<std::size_t>(most_shards(shards, ranks));
-  return [&group, shards, ranks, most](const Tensor& mine, Tensor& all) {
+  return [&group, shards, ranks, most, &record](const Tensor& mine, Tensor& all) {
     expect(mine.is_contiguous() && all.is_contiguous());
     const Tensor own_values = mine.cpu();
+    record.add(own_values);
     const Tensor all_values = all.device().is_cuda() ? Tensor::empty(all.shape(), all.dtype()) : all;
     const std::size_t entry = static_cast<std::size_t>(mine.numel() / mine.size(0)) * size_of(mine.dtype());
     std::vector<std::byte> padded(most * entry), gathered(padded.size() * static_cast<std::size_t>(ranks));
