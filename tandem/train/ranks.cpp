@@ -2,16 +2,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <span>
 #include <sstream>
 
 #include "tandem/core/check.h"
-#include "tandem/device/gpu_identity.h"
-#include "tandem/device/on_backend.h"
-#include "tandem/dist/nccl_library.h"
 #include "tandem/tensor/copy.h"
 
 namespace tandem {
@@ -152,40 +148,6 @@ std::string describe_first(Group& group, std::int64_t number) {
   const Place& first = places[static_cast<std::size_t>(lowest - all.begin())];
   return fmt::format(", first on rank {} (host {}){}", first.rank, first.host,
                      count > 1 ? fmt::format(" and {} more", count - 1) : "");
-}
-
-Device device_of_rank(const Place& place, Device first) {
-  const int count = cuda_device_count();
-  if (!first.is_cuda() || count == 0) return first;
-  return cuda_device((first.index + place.local_rank) % count);
-}
-
-NamedTexts device_texts(Device device, bool uses_nccl) {
-  NamedTexts texts{{"device", device.is_cuda() ? "cuda" : "cpu"}};
-  if constexpr (has_cuda) {
-    if (device.is_cuda()) {
-      const GpuIdentity gpu = gpu_identity(device);
-      texts.insert(texts.end(), {{"GPU", gpu.name}, {"cuBLAS", gpu.cublas}, {"cuDNN", gpu.cudnn}});
-      if (uses_nccl) texts.emplace_back("NCCL", nccl_library().version());
-    }
-  }
-  return texts;
-}
-
-void check_own_gpus(Group& group, Device device) {
-  if constexpr (has_cuda) {
-    const bool pretends = std::getenv("NCCL_HOSTID") != nullptr;
-    const GpuIdentity gpu = gpu_identity(device);
-    const std::vector<std::string> all = gather_texts(group, pretends ? "" : gpu.name + ", " + gpu.uuid);
-    std::map<std::string, std::size_t> rank_of;
-    for (std::size_t rank = 0; rank < all.size(); ++rank) {
-      if (all[rank].empty()) continue;
-      const auto [first, is_new] = rank_of.emplace(all[rank], rank);
-      check(is_new,
-            "[train] ranks {} and {} (host {}) have the same GPU ({}): NCCL expects one for each rank",
-            first->second, rank, group.places()[rank].host, all[rank]);
-    }
-  }
 }
 
 void check_ranks_agree(Group& group, const NamedTexts& texts) {

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "tandem/data/skipped_sample.h"
-#include "tandem/device/device.h"
 #include "tandem/dist/group.h"
 #include "tandem/dist/handshake.h"
 #include "tandem/files/safetensors.h"
@@ -42,16 +41,6 @@ void check_same_values(Group& group, const NamedTensors& tensors);
 
 // Which ranks have the lowest number: ", first on rank 2 (host n1)". Empty for one process.
 std::string describe_first(Group& group, std::int64_t number);
-
-// The GPU of this rank: the ranks of a node take its GPUs in turn, from `first` on. The CPU for the CPU.
-Device device_of_rank(const Place& place, Device first);
-
-// What must be the same on all ranks that compute on this device, as check_ranks_agree() takes it.
-NamedTexts device_texts(Device device, bool uses_nccl);
-
-// Error if two ranks have the same GPU, which NCCL refuses. NCCL_HOSTID, which makes it take them for GPUs of
-// several nodes, is accepted: tests have one GPU only.
-void check_own_gpus(Group& group, Device device);
 
 // Error with the first text in which a rank differs from rank 0.
 void check_ranks_agree(Group& group, const NamedTexts& texts);

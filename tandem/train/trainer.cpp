@@ -12,6 +12,7 @@
 #include "tandem/train/load_weights.h"
 #include "tandem/train/pretrained.h"
 #include "tandem/train/progress.h"
+#include "tandem/train/rank_device.h"
 #include "tandem/train/ranks.h"
 #include "tandem/train/training_run.h"
 #include "tandem/train/warm_start.h"

@@ -11,11 +11,10 @@
 #include "tandem/core/check.h"
 #include "tandem/core/simd.h"
 #include "tandem/core/write_file.h"
-#include "tandem/dist/nccl_library.h"
 #include "tandem/files/safetensors.h"
 #include "tandem/text/format_number.h"
-#include "tandem/train/device_choice.h"
 #include "tandem/train/rank_data.h"
+#include "tandem/train/rank_device.h"
 #include "tandem/train/ranks.h"
 #include "tandem/train/run_report.h"
 #include "tandem/train/run_warnings.h"
@@ -103,45 +102,16 @@ void TrainingRun::prepare() {
   run_watch_ = {};
 }
 
-// The first rank chooses for all the kind of device; each rank has its own.
 void TrainingRun::choose_device() {
-  std::string reason;
-  const std::optional<Device> asked = options_.device;
-  if (is_first()) {
+  const RankDevice chosen = choose_rank_device(group_, options_, [&] {
     const TimelineSpan span(setup_.timeline.get(), "choose device", {});
-    const DeviceChoice choice = tandem::choose_device(options_, data_.train, setup_.input, model_);
-    options_.device = choice.device;
-    options_.augment_on = choice.augment_on;
-    options_.workers = choice.workers;
-    reason = choice.reason;
-  }
-  if (group_.place().size > 1) {
-    struct Wire {
-      Device device;
-      AugmentPlace augment_on;
-      std::int32_t workers;
-    } wire{options_.device.value_or(cpu_device), options_.augment_on, options_.workers.value_or(-1)};
-    group_.broadcast(std::as_writable_bytes(std::span(&wire, 1)), 0);
-    options_.device = wire.device;
-    options_.augment_on = wire.augment_on;
-    options_.workers = wire.workers < 0 ? std::nullopt : std::optional<int>(wire.workers);
-    first_device_ = wire.device.is_cuda() ? asked.value_or(cuda_device()) : wire.device;
-    options_.device = device_of_rank(group_.place(), first_device_);
-    check_device();
-  } else {
-    first_device_ = *options_.device;
-  }
-  log(fmt::format("Device: {} ({})", options_.device->to_string(), reason));
-}
-
-// Whether the devices of the ranks can work together, before anything is computed.
-void TrainingRun::check_device() {
-  const Device device = *options_.device;
-  require_available(device);
-  const bool uses_nccl = device.is_cuda() && !options_.exchange_through_cpu;
-  if (uses_nccl) check(missing_nccl().empty(), "[group] {}", missing_nccl());
-  check_ranks_agree(group_, device_texts(device, uses_nccl));
-  if (uses_nccl) check_own_gpus(group_, device);
+    return tandem::choose_device(options_, data_.train, setup_.input, model_);
+  });
+  options_.device = chosen.choice.device;
+  options_.augment_on = chosen.choice.augment_on;
+  options_.workers = chosen.choice.workers;
+  first_device_ = chosen.first;
+  log(fmt::format("Device: {} ({})", options_.device->to_string(), chosen.choice.reason));
 }
 
 void TrainingRun::open_folder() {

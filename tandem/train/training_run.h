@@ -33,7 +33,6 @@ class TrainingRun {
   bool is_first() const { return group_.place().rank == 0; }
   void prepare();
   void choose_device();
-  void check_device();
   void open_folder();
   void write_setup(const TomlTable& config);
   void resume(const TomlTable& config);
