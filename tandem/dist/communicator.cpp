@@ -225,7 +225,7 @@ bool Communicator::progress_small() {
       if (is_stalled(small_, moved)) failure = describe_stall(small_);
     }
   } catch (const std::exception& error) {
-    failure = own_failure(error.what());
+    failure = explain(error.what());
   }
   if (failure) set_failure(std::move(*failure));
   return moved || failure;
@@ -250,7 +250,7 @@ bool Communicator::progress_sums() {
   }
   if (!stalled && error_text.empty()) return moved;
   if (!sums_use_transport_) transport_lock.lock();
-  auto failure = stalled ? describe_stall(sums_) : own_failure(error_text);
+  auto failure = stalled ? describe_stall(sums_) : explain(error_text);
   if (!failure) return moved;
   if (!failure_) set_failure(std::move(*failure));
   give_up(sums_);
@@ -259,6 +259,20 @@ bool Communicator::progress_sums() {
 
 GroupFailure Communicator::own_failure(const std::string& text) const {
   return {.text = fmt::format("{}: {}", watch_->describe(rank_), text)};
+}
+
+// A message fails where its receiver is gone: then that is the reason, or what the receiver said last. The
+// mutex of the small lane is locked.
+GroupFailure Communicator::explain(const std::string& error) {
+  const std::int64_t end = monotonic_ns() + notice_ns;
+  do {
+    try {
+      if (auto failure = watch_->advance()) return *failure;
+    } catch (const std::exception&) {  // of another message
+    }
+    std::this_thread::sleep_for(microseconds(100));
+  } while (monotonic_ns() < end);
+  return own_failure(error);
 }
 
 // Starts what may start and advances what runs. True when an operation was started or completed.

@@ -112,6 +112,7 @@ class Communicator {
   bool is_stalled(LaneState& lane, bool moved) const;
   std::optional<GroupFailure> describe_stall(const LaneState& lane) const;
   GroupFailure own_failure(const std::string& text) const;
+  GroupFailure explain(const std::string& error);
   void set_failure(GroupFailure failure);
   void give_up(LaneState& lane);
   void flush_notices();
