@@ -41,8 +41,8 @@ class MpirunCommand : public testing::Test {
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }
-  static Words mpirun(const Words& options, const Words& words) {
-    Words all{"mpirun"};
+  static Words mpirun(const Words& options, const Words& words, const std::string& launcher = "mpirun") {
+    Words all{launcher};
     all.insert(all.end(), options.begin(), options.end());
     all.push_back(TANDEM_PROGRAM);
     all.insert(all.end(), words.begin(), words.end());
@@ -98,6 +98,26 @@ TEST_F(MpirunCommand, Ranks_GiveTheModelOfOneProcess) {
                 log_without_times(RunFolder{run(name)}.log()));
     }
   }
+}
+
+// The names of Debian, where MPICH may be installed beside Open MPI.
+TEST_F(MpirunCommand, PluginBuiltForMpich_GivesTheModelOfOneProcess) {
+  const std::string plugin = folder_ / "libtandem_mpi.so";
+  const std::string missing =
+      run_program({"mpicc.mpich", "-shared", "-fPIC", "-O2", "-I", TANDEM_SOURCE_DIR, "-o", plugin,
+                   TANDEM_SOURCE_DIR "/tandem/dist/mpi/mpi_transport.c"},
+                  RunProgramOptions{});
+  if (missing == "mpicc.mpich is not installed") GTEST_SKIP() << missing;
+  ASSERT_EQ(missing, "");
+  const Words model{"--layers", "784,24,10", "--epochs", "1"};
+  const Words mpich = mpirun({"-n", "3"}, words("ranks", model), "mpirun.mpich");
+  EXPECT_EQ(errors(run_program(mpich, folder_.path()).err).size(), 1u);  // the plugin is for Open MPI
+  set("TANDEM_MPI_PLUGIN", plugin);
+  const ProgramResult result = run_program(mpich, folder_.path());
+  ASSERT_EQ(result.status, 0) << result.err;
+  EXPECT_NE(result.err.find("8 shards on 3 ranks"), std::string::npos) << result.err;
+  ASSERT_EQ(run_program(words("alone", model), folder_.path()).status, 0);
+  expect_same_weights(run("alone"), run("ranks"));
 }
 
 TEST_F(MpirunCommand, RanksBoundToOneCore_AreWarned) {

@@ -26,7 +26,7 @@ inline std::string text_of(const std::filesystem::path& path) {
 // Becomes the program in `folder`. words[0] may be another one, such as "mpirun".
 [[noreturn]] inline void exec_program(const std::vector<std::string>& words,
                                       const std::filesystem::path& folder, int out, int err) {
-  const bool is_other = !words.empty() && words[0] == "mpirun";
+  const bool is_other = !words.empty() && words[0].starts_with("mpirun");
   std::vector<char*> arguments;
   if (!is_other) arguments.push_back(const_cast<char*>("tandem"));
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
