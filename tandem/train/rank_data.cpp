@@ -1,10 +1,11 @@
 #include "tandem/train/rank_data.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <span>
 
-#include "tandem/core/check.h"
 #include "tandem/files/sha256.h"
 #include "tandem/train/ranks.h"
 
@@ -47,8 +48,9 @@ void check_same_data(Group& group, const DataList& list, const NamedTexts& finge
     const DataList of_first = parse_data_list(broadcast_text(group, list.to_text()), "data of rank 0");
     const std::vector<std::string> differences = gather_texts(group, first_difference(of_first, list));
     const auto rank = static_cast<std::size_t>(other - digests.begin());
-    fail("[train] ranks {} and {} have different data; on rank {}: {}", describe(group.places()[0]),
-         describe(group.places()[rank]), rank, differences[rank]);
+    fail_together(group, fmt::format("[train] ranks {} and {} have different data; on rank {}: {}",
+                                     describe(group.places()[0]), describe(group.places()[rank]), rank,
+                                     differences[rank]));
   }
   check_ranks_agree(group, fingerprints);
 }

@@ -38,9 +38,11 @@ void check_own_gpus(Group& group, Device device) {
     for (std::size_t rank = 0; rank < all.size(); ++rank) {
       if (all[rank].empty()) continue;
       const auto [first, is_new] = rank_of.emplace(all[rank], rank);
-      check(is_new,
-            "[train] ranks {} and {} (host {}) have the same GPU ({}): NCCL expects one for each rank",
-            first->second, rank, group.places()[rank].host, all[rank]);
+      if (!is_new)
+        fail_together(group,
+                      fmt::format("[train] ranks {} and {} (host {}) have the same GPU ({}): NCCL expects "
+                                  "one for each rank",
+                                  first->second, rank, group.places()[rank].host, all[rank]));
     }
   }
 }

@@ -1,5 +1,7 @@
 #include "tandem/train/ranks.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -7,7 +9,6 @@
 #include <span>
 #include <sstream>
 
-#include "tandem/core/check.h"
 #include "tandem/tensor/copy.h"
 
 namespace tandem {
@@ -47,6 +48,14 @@ std::uint64_t hash_values(const Tensor& tensor, std::uint64_t hash) {
 
 std::string hash_text(const Tensor& tensor) {
   return fmt::format("{:016x}", tensor.defined() && tensor.numel() > 0 ? hash_values(tensor, 0) : 0);
+}
+
+void fail_together(Group& group, const std::string& text) {
+  if (group.place().rank == 0)
+    group.fail(text);
+  else
+    group.barrier();
+  throw Error(text);
 }
 
 std::string broadcast_text(Group& group, const std::string& mine) {
@@ -131,10 +140,11 @@ void check_same_values(Group& group, const NamedTensors& tensors) {
   std::vector<std::uint64_t> all(group.places().size());
   group.all_gather(std::as_bytes(std::span(&hash, 1)), writable_bytes(std::span(all)));
   for (const Place& place : group.places())
-    check(
-        all[static_cast<std::size_t>(place.rank)] == all[0],
-        "[train] ranks 0 (host {}) and {} (host {}) have different weights: one of them has computed wrongly",
-        group.places()[0].host, place.rank, place.host);
+    if (all[static_cast<std::size_t>(place.rank)] != all[0])
+      fail_together(group,
+                    fmt::format("[train] ranks 0 (host {}) and {} (host {}) have different weights: one "
+                                "of them has computed wrongly",
+                                group.places()[0].host, place.rank, place.host));
 }
 
 std::string describe_first(Group& group, std::int64_t number) {
@@ -155,7 +165,11 @@ void check_ranks_agree(Group& group, const NamedTexts& texts) {
   std::vector<Greeting> ranks;
   for (const std::string& text : gather_texts(group, encode({group.place(), texts})))
     ranks.push_back(decode(text));
-  check_agreement(ranks);
+  try {
+    check_agreement(ranks);
+  } catch (const Error& error) {
+    fail_together(group, error.what());
+  }
 }
 
 }  // namespace tandem

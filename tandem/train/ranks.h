@@ -14,6 +14,10 @@
 
 namespace tandem {
 
+// Throws an Error that all ranks have found. Rank 0 tells it to the others, which wait for that: else any of
+// them might, and seem to be where it comes from.
+[[noreturn]] void fail_together(Group& group, const std::string& text);
+
 // The text of rank 0.
 std::string broadcast_text(Group& group, const std::string& mine);
 

@@ -302,13 +302,13 @@ void TrainingRun::log_steps() {
 
 void TrainingRun::fail_diverged(const std::string& where) {
   const std::string origin = describe_first(group_, state_->engine().first_not_finite());
-  if (!is_first()) group_.barrier();  // the first rank tells all
   std::error_code ignored;
-  fail("[train] the loss is not finite {} of epoch {}{}: try a lower learning rate ({})", where,
-       position_.epoch + 1, origin,
-       std::filesystem::exists(folder_.checkpoint(), ignored)
-           ? "the last good checkpoint is " + folder_.checkpoint().string()
-           : "no checkpoint was saved before");
+  fail_together(group_,
+                fmt::format("[train] the loss is not finite {} of epoch {}{}: try a lower learning rate ({})",
+                            where, position_.epoch + 1, origin,
+                            std::filesystem::exists(folder_.checkpoint(), ignored)
+                                ? "the last good checkpoint is " + folder_.checkpoint().string()
+                                : "no checkpoint was saved before"));
 }
 
 // Weights can become NaN in an update whose loss was still finite.

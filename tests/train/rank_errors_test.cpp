@@ -94,6 +94,29 @@ TEST(FailedRank, WithoutAGroup_OneRankOfANodeSpeaks) {
   EXPECT_EQ(said(2, 0), "rank 2 on n2: no plugin");
 }
 
+void expect_told_by_first(const std::vector<std::string>& errors, const std::string& text) {
+  EXPECT_EQ(errors[0], text);
+  for (std::size_t rank = 1; rank < errors.size(); ++rank) EXPECT_EQ(errors[rank], "rank 0 on n0: " + text);
+}
+
+// In nobody's name: it comes from no single rank.
+TEST(FailedRank, ErrorOfAllRanks_IsSaidByRankZeroAlone) {
+  for (int i = 0; i < 20; ++i) {
+    std::vector<std::string> said(3);
+    const auto errors = on_ranks(3, over_shared_memory(), [&](Group& group) {
+      try {
+        check_ranks_agree(group, {{"options", group.place().rank == 1 ? "b" : "a"}});
+      } catch (const Error& error) {
+        said[static_cast<std::size_t>(group.place().rank)] = end_with_error(group, error, 0);
+        throw;
+      }
+    });
+    const std::string text = "[group] ranks 0 (host n0) and 1 (host n0) differ in options: a and b";
+    expect_told_by_first(errors, text);
+    EXPECT_EQ(said, (std::vector<std::string>{text, "", ""}));
+  }
+}
+
 DataList some_list() {
   return {.classes = {"cat", "dog"},
           .training = {{0, "a.jpg"}, {1, "b.jpg"}},
@@ -115,14 +138,14 @@ TEST(RankData, DifferentData_IsNamed) {
   };
   for (const std::string& error : check_on_ranks([](DataList&, NamedTexts&) {})) EXPECT_EQ(error, "");
   const std::string ranks = "ranks 0 (host n0) and 2 (host n1) ";
-  for (const std::string& error : check_on_ranks([](DataList&list, NamedTexts&) {
-         list.training.pop_back();
-         list.training_count = 1;
-       }))
-    EXPECT_EQ(error, "[train] " + ranks + "have different data; on rank 2: photograph b.jpg is missing");
-  for (const std::string& error :
-       check_on_ranks([](DataList&, NamedTexts& fingerprints) { fingerprints[0].second = "bb"; }))
-    EXPECT_EQ(error, "[group] " + ranks + "differ in the test images: aa and bb");
+  expect_told_by_first(check_on_ranks([](DataList& list, NamedTexts&) {
+                         list.training.pop_back();
+                         list.training_count = 1;
+                       }),
+                       "[train] " + ranks + "have different data; on rank 2: photograph b.jpg is missing");
+  expect_told_by_first(
+      check_on_ranks([](DataList&, NamedTexts& fingerprints) { fingerprints[0].second = "bb"; }),
+      "[group] " + ranks + "differ in the test images: aa and bb");
 }
 
 TEST(RankData, Fingerprints_FollowThePixels) {
@@ -213,7 +236,7 @@ TEST_F(RankErrors, LossNotFiniteOnOneRank_NamesItAndItsHost) {
   EXPECT_NE(errors[0].find(" of epoch 1, first on rank 2 (host n1): try a lower learning rate ("),
             std::string::npos)
       << errors[0];
-  for (const std::size_t rank : {1u, 2u}) EXPECT_EQ(errors[rank], "rank 0 on n0: " + errors[0]);
+  expect_told_by_first(errors, errors[0]);
 }
 
 // What the ranks say after six steps. Rank 1 has another learning rate, or its model is changed.
