@@ -3,3 +3,4 @@
 
 #include "tandem/report/class_metrics.h"
 #include "tandem/report/epoch_record.h"
+#include "tandem/report/pretrain_record.h"

@@ -9,5 +9,7 @@
 #include "tandem/train/metrics.h"
 #include "tandem/train/model_file.h"
 #include "tandem/train/prediction.h"
+#include "tandem/train/pretrain/options.h"
+#include "tandem/train/pretrain/pretrain.h"
 #include "tandem/train/progress_state.h"
 #include "tandem/train/train_result.h"

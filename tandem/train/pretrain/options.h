@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "tandem/device/device.h"
-#include "tandem/files/toml.h"
 #include "tandem/ops/matmul.h"
 
 namespace tandem {
@@ -41,14 +40,4 @@ struct PretrainOptions {
   std::string command = {};  ///< kept with the weights
 };
 
-namespace detail {
-
-// Throws Error for values out of range.
-void check_pretrain_options(const PretrainOptions& options);
-
-// What determines the weights, and back. Throws Error for a table that is not one of pretrain_config().
-TomlTable pretrain_config(const PretrainOptions& options);
-PretrainOptions read_pretrain_config(const TomlTable& config);
-
-}  // namespace detail
 }  // namespace tandem

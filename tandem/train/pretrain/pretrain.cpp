@@ -16,10 +16,12 @@
 #include "tandem/files/safetensors.h"
 #include "tandem/image/encode_png.h"
 #include "tandem/ops/cast.h"
+#include "tandem/report/pretrain_report.h"
 #include "tandem/report/provenance.h"
 #include "tandem/tensor/copy.h"
 #include "tandem/text/format_number.h"
 #include "tandem/train/options.h"
+#include "tandem/train/pretrain/config.h"
 #include "tandem/train/pretrain/pretrainer.h"
 #include "tandem/train/run_folder.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "tandem/report/pretrain_report.h"
+#include "tandem/report/pretrain_record.h"
 #include "tandem/train/pretrain/options.h"
 #include "tandem/train/progress_state.h"
 

@@ -1,4 +1,4 @@
-#include "tandem/train/pretrain/options.h"
+#include "tandem/train/pretrain/config.h"
 
 #include <cmath>
 #include <utility>
