@@ -199,6 +199,12 @@ TEST(Pretrain, BadInput_IsAnError) {
   EXPECT_EQ(error_of(options),
             "[pretrain] expected a model with a backbone, such as resnet18 or cnn, got mlp");
   options = good;
+  options.batch_size = 32768;
+  options.image_size = 4096;
+  EXPECT_NE(error_of(options).find("a step of 32768 images of 4096x4096 needs about 439804.7 GB of memory"),
+            std::string::npos)
+      << error_of(options);
+  options = good;
   options.kinds = {"leafs"};
   EXPECT_NE(error_of(options).find("got 'leafs'; did you mean 'leaves'?"), std::string::npos)
       << error_of(options);

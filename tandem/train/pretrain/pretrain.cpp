@@ -8,6 +8,7 @@
 
 #include "tandem/core/check.h"
 #include "tandem/core/clock.h"
+#include "tandem/core/host_memory.h"
 #include "tandem/core/write_file.h"
 #include "tandem/data/synthetic/scenes.h"
 #include "tandem/files/checkpoint.h"
@@ -45,6 +46,20 @@ void resolve(PretrainOptions& options) {
   if (!options.device) options.device = default_device();
   if (!options.precision)
     options.precision = options.device->is_cuda() ? MatmulPrecision::bf16 : MatmulPrecision::fp32;
+}
+
+// What the layers of a step keep for the backward pass; roughly. A GPU refuses memory that it does not have.
+void check_memory(const PretrainOptions& options) {
+  constexpr double bytes_per_pixel = 400;
+  if (options.device->is_cuda()) return;
+  const double pixels = 2 * static_cast<double>(options.batch_size) *
+                        static_cast<double>(options.image_size) * static_cast<double>(options.image_size);
+  const auto free = static_cast<double>(free_host_bytes());
+  check(
+      pixels * bytes_per_pixel <= free,
+      "[pretrain] a step of {} images of {}x{} needs about {:.1f} GB of memory, {:.1f} are free: expected a "
+      "smaller batch or smaller images",
+      options.batch_size, options.image_size, options.image_size, pixels * bytes_per_pixel / 1e9, free / 1e9);
 }
 
 // Records are rows of doubles in a checkpoint.
@@ -114,7 +129,9 @@ PretrainResult PretrainRun::run() {
   resolve(options_);
   check_run_folder(options_.run_folder, options_.resume);
   provenance_ = provenance(options_.command, options_.seed);
+  if (options_.batch_size > 0) check_memory(options_);
   source_ = detail::make_view_source(options_, callbacks_.on_message);
+  check_memory(options_);
   folder_ = make_run_folder(options_.run_folder, "pretrain-" + short_name(options_.data), options_.model);
   const FolderLock lock = lock_run_folder(folder_, options_.resume);
   remove_temporary_files(folder_);

@@ -68,8 +68,7 @@ class PhotoViews : public ViewSource {
                    .batch_size = batch_size_,
                    .batches_per_epoch = options.steps,
                    .seed = options.seed};
-    LoaderOptions loading{
-        .workers = options.workers.value_or(default_worker_count()), .epochs = 1, .on_message = on_message};
+    LoaderOptions loading{.workers = workers_per_view(options), .epochs = 1, .on_message = on_message};
     const auto samples = photographs->sample_store();
     for (plan.view = 0; plan.view < views; ++plan.view)
       sources_.push_back(make_source(samples, plan, Transform(view_recipe(options)), device, loading));
@@ -97,6 +96,11 @@ class PhotoViews : public ViewSource {
                        .contrast = 0.8 * jitter,
                        .saturation = 0.8 * jitter,
                        .hue = 0.2 * jitter}};
+  }
+
+  // Both views have workers of their own.
+  static int workers_per_view(const PretrainOptions& options) {
+    return (options.workers.value_or(default_worker_count()) + views - 1) / views;
   }
 
   void load(std::size_t view, std::int64_t step) {
