@@ -4,7 +4,7 @@ nt_xent is written with torch.nn.functional alone: normalize, the matrix of simi
 the partner's column as the label. `accuracy` is the share of rows whose partner is more similar than every other row. alignment
 and uniformity are the functions of Wang and Isola (2020), with their code's norm and torch.pdist. "lars" holds steps of
 layer-wise adaptive rate scaling as SimCLR's code has it (classic momentum), by NumPy: parameters "p0", "p1", …, their gradients,
-a row a step ("g0", …), the rate of each step ("rates") and the parameters after each step ("w0", …). Every input is exact in f32.
+one row per step ("g0", …), the rate of each step ("rates") and the parameters after each step ("w0", …). Every input is exact in f32.
 
     python3 tests/golden/make_contrastive.py
 """
