@@ -35,6 +35,7 @@ PretrainOptions options_of(const Flags& flags, const std::string& command) {
 }
 
 int run(const Flags& flags, const std::string& command) {
+  const PretrainOptions options = options_of(flags, command);
   SignalWatch signals;
   Progress progress;
   const PretrainResult result = pretrain(
@@ -55,7 +56,7 @@ int run(const Flags& flags, const std::string& command) {
   fmt::print("Time: {:.1f} s\nLoss: {:.4f}, retrieval accuracy {:.2f} %\nWeights: {}\n", result.seconds,
              last.loss, 100 * last.retrieval_accuracy, result.weights.string());
   print_message("Report: {}/report.html\nUse them with: tandem train DATA --model {} --pretrained {}\n",
-                folder, flags.options.model, result.weights.string());
+                folder, options.model, result.weights.string());
   return 0;
 }
 
