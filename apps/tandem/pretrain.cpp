@@ -38,14 +38,14 @@ int run(const Flags& flags, const std::string& command) {
   const PretrainOptions options = options_of(flags, command);
   SignalWatch signals;
   Progress progress;
-  const PretrainResult result = pretrain(
-      options_of(flags, command), {.on_message =
-                                       [&](const std::string& line) {
-                                         progress.clear();
-                                         print_message("{}\n", line);
-                                       },
-                                   .on_progress = [&](const ProgressState& state) { progress.update(state); },
-                                   .stop_signal = [&] { return signals.stop_signal(); }});
+  const PretrainResult result =
+      pretrain(options, {.on_message =
+                             [&](const std::string& line) {
+                               progress.clear();
+                               print_message("{}\n", line);
+                             },
+                         .on_progress = [&](const ProgressState& state) { progress.update(state); },
+                         .stop_signal = [&] { return signals.stop_signal(); }});
   progress.clear();
   const std::string folder = result.folder.string();
   if (result.stopped_by != 0) {

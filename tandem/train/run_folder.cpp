@@ -10,6 +10,7 @@
 #include "tandem/core/check.h"
 #include "tandem/files/checkpoint.h"
 #include "tandem/ops/finite.h"
+#include "tandem/tensor/prefixed.h"
 
 namespace tandem {
 namespace {
@@ -54,17 +55,6 @@ void set_exchange_times(RunPosition& position, const Tensor& times, const std::s
         name);
   for (std::size_t i = 0; i < position.records.size(); ++i) position.records[i].exchange_seconds = seconds[i];
   position.exchange_seconds = seconds.back();
-}
-
-void add_prefixed(NamedTensors& all, const std::string& prefix, const NamedTensors& tensors) {
-  for (const auto& [name, tensor] : tensors) all.push_back({prefix + name, tensor});
-}
-
-NamedTensors take_prefixed(const std::string& prefix, const NamedTensors& all) {
-  NamedTensors taken;
-  for (const auto& [name, tensor] : all)
-    if (name.starts_with(prefix)) taken.push_back({name.substr(prefix.size()), tensor});
-  return taken;
 }
 
 Tensor tensor_named(const TensorFile& file, const std::string& name, DType dtype, const std::string& path) {

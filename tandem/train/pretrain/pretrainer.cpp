@@ -13,6 +13,7 @@
 #include "tandem/ops/finite.h"
 #include "tandem/ops/nt_xent.h"
 #include "tandem/tensor/copy.h"
+#include "tandem/tensor/prefixed.h"
 #include "tandem/tensor/tape.h"
 
 namespace tandem::detail {
@@ -40,17 +41,6 @@ NamedTensors trained(const Module& model) {
 
 void add_to(const Tensor& sum, const Tensor& value) {
   copy_into(sum, add(sum, cast(value.detach(), DType::f64)));
-}
-
-void append(NamedTensors& all, const std::string& prefix, const NamedTensors& tensors) {
-  for (const auto& [name, tensor] : tensors) all.push_back({prefix + name, tensor});
-}
-
-NamedTensors with_prefix(const NamedTensors& all, const std::string& prefix) {
-  NamedTensors taken;
-  for (const auto& [name, tensor] : all)
-    if (name.starts_with(prefix)) taken.push_back({name.substr(prefix.size()), tensor});
-  return taken;
 }
 
 }  // namespace
@@ -150,18 +140,18 @@ NamedTensors Pretrainer::sums() const {
 
 NamedTensors Pretrainer::state() const {
   NamedTensors all;
-  append(all, "model.", model_.state_dict());
-  append(all, "optimizer.", optimizer_->state());
-  append(all, "average.", average_->state());
-  append(all, "sums.", sums());
+  add_prefixed(all, "model.", model_.state_dict());
+  add_prefixed(all, "optimizer.", optimizer_->state());
+  add_prefixed(all, "average.", average_->state());
+  add_prefixed(all, "sums.", sums());
   return all;
 }
 
 void Pretrainer::load_state(const NamedTensors& state) {
-  model_.load_state_dict(with_prefix(state, "model."));
-  optimizer_->load_state(with_prefix(state, "optimizer."));
-  average_->load_state(with_prefix(state, "average."));
-  const NamedTensors saved = with_prefix(state, "sums.");
+  model_.load_state_dict(take_prefixed("model.", state));
+  optimizer_->load_state(take_prefixed("optimizer.", state));
+  average_->load_state(take_prefixed("average.", state));
+  const NamedTensors saved = take_prefixed("sums.", state);
   for (const auto& [name, sum] : sums()) {
     const auto found = std::ranges::find(saved, name, &NamedTensor::name);
     check(found != saved.end() && found->tensor.dtype() == sum.dtype() && found->tensor.numel() == 1,
