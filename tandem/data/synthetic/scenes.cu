@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(threads, blocks_per_multiprocessor)
   __shared__ alignas(16) unsigned char memory[sizeof(Scene)];
   __shared__ View view;
   __shared__ std::uint8_t parts[Scene::max_parts];
-  __shared__ int warp_counts[threads / warp_size];
+  __shared__ alignas(16) int warp_counts[threads / warp_size];
   __shared__ float sum_memory[tile_side * tile_side * 3];
   Scene& scene = *reinterpret_cast<Scene*>(memory);
   Color* const sums = reinterpret_cast<Color*>(sum_memory);
