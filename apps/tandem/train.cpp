@@ -120,7 +120,7 @@ TrainOptions to_options(const Flags& flags, const std::string& command, Group& g
     given.pretrained = read_config(folder.config()).pretrained;  // what it meant when the run started
   if (given.pretrained.empty())
     given.pretrained = photographs && !named && has_any_weights(given.model) ? "auto" : "none";
-  DefaultsFor data{.photographs = photographs, .frozen = given.freeze};
+  DefaultsFor data{.photographs = photographs, .frozen = given.freeze, .keeps_head = given.keep_head};
   if (fresh)
     data.training_images = photographs ? count_training_photos(given.data, given.limit) : given.limit;
   std::string pretrained = given.pretrained;
@@ -156,6 +156,7 @@ std::string epoch_line(const EpochRecord& record, const std::string& model) {
 
 // Which epoch the figure and the kept model belong to, and what chose it.
 std::string kept_text(const TrainResult& result) {
+  if (result.epochs.size() == 1) return "the only epoch";
   const std::string epoch = fmt::format("epoch {} of {}", result.best_epoch, result.epochs.size());
   if (result.chosen_on.empty()) return epoch + ", the last";
   if (result.chosen_on != result.tested_on) return epoch + ", the best on the validation images";

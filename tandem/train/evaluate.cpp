@@ -45,7 +45,11 @@ EvaluationObserver::~EvaluationObserver() {
   observer = previous_;
 }
 
-Tensor compute_outputs(Module& model, const Tensor& images, const ImageInput& input) {
+namespace {
+
+// Tensors of all images, which `compute` makes of the network's input, in batches.
+template <class Compute>
+Tensor in_batches(Module& model, const Tensor& images, const ImageInput& input, Compute compute) {
   const NoGrad no_grad;
   const EvaluationMode mode(model);
   const Device device = device_of(model);
@@ -55,10 +59,20 @@ Tensor compute_outputs(Module& model, const Tensor& images, const ImageInput& in
   std::vector<Tensor> parts;
   for (std::int64_t begin = 0; begin < count; begin += batch) {
     const Tensor part = images.slice(0, begin, std::min(begin + batch, count)).to(device);
-    parts.push_back(model.forward(network_input(part, input)));
+    parts.push_back(compute(network_input(part, input)));
     if (observer && *observer && begin + batch < count) (*observer)(begin + batch, count);
   }
   return parts.size() == 1 ? parts.front() : concat(parts, 0);
+}
+
+}  // namespace
+
+Tensor compute_outputs(Module& model, const Tensor& images, const ImageInput& input) {
+  return in_batches(model, images, input, [&](const Tensor& x) { return model.forward(x); });
+}
+
+Tensor compute_features(BackboneModel& model, const Tensor& images, const ImageInput& input) {
+  return in_batches(model, images, input, [&](const Tensor& x) { return model.features(x); });
 }
 
 Evaluation evaluate(Module& model, const ImageSet& set, LossKind loss, const ImageInput& input) {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "tandem/data/image_set.h"
+#include "tandem/nn/backbone_model.h"
 #include "tandem/nn/loss.h"
-#include "tandem/nn/module.h"
 #include "tandem/train/image_input.h"
 
 namespace tandem {
@@ -21,8 +21,8 @@ struct Evaluation {
   std::vector<float> outputs;             ///< images × classes, row-major: the network's raw outputs
 };
 
-/// While it exists, compute_outputs() and evaluate() call `on_batch` after every batch but the last, if they
-/// run on the thread that made it. An inner one replaces an outer one.
+/// While it exists, compute_outputs(), compute_features() and evaluate() call `on_batch` after every batch
+/// but the last, if they run on the thread that made it. An inner one replaces an outer one.
 class EvaluationObserver {
  public:
   using OnBatch = std::function<void(std::int64_t done, std::int64_t images)>;
@@ -40,6 +40,9 @@ class EvaluationObserver {
 /// device and are processed in batches. Runs in evaluation mode without recording gradients; the model's mode
 /// is restored afterwards. Not safe to call concurrently on one model.
 Tensor compute_outputs(Module& model, const Tensor& images, const ImageInput& input = {});
+
+/// The same for the features of a model with a backbone: (images, feature_count()).
+Tensor compute_features(BackboneModel& model, const Tensor& images, const ImageInput& input);
 
 /// Computes loss, accuracy and predictions of the model on a labeled set, on the model's device.
 Evaluation evaluate(Module& model, const ImageSet& set, LossKind loss, const ImageInput& input = {});

@@ -55,6 +55,8 @@ void check_fit_options(const FitOptions& options, const char* op) {
   check_schedule(options.schedule_options());
   check(options.loss == LossKind::cross_entropy || options.label_smoothing == 0,
         "[{}] label_smoothing requires loss cross-entropy, got mse", op);
+  check(!options.fit_head || (options.loss == LossKind::cross_entropy && !options.loss_function),
+        "[{}] fit_head requires loss cross-entropy, got another", op);
   const OptimizerRow& optimizer = optimizers().get(options.optimizer);
   check(optimizer.has_momentum || options.momentum == 0,
         "[{}] expected no momentum with optimizer {}, which has none, got {}", op, optimizer.name,

@@ -61,6 +61,9 @@ struct FitOptions {
   double warmup_epochs = 0;  ///< added to warmup_steps
   LossKind loss = LossKind::cross_entropy;
   double label_smoothing = 0;
+  /// The first epoch fits the last layer to the features of the training images, not augmented, by logistic
+  /// regression; the others train as usual. Requires a BackboneModel.
+  bool fit_head = false;
   std::int64_t early_stopping = 0;  ///< stop after this many epochs without a better accuracy; 0: never
 
   Transform transform = {};  ///< of the training images; one that resizes takes images of any size

@@ -358,6 +358,10 @@ std::vector<TrainField> make_fields() {
       flag("freeze", &O::freeze, "Train the last layer only"),
       flag("freeze_bn", &O::freeze_bn,
            "Freeze batch-norm statistics: the default for few images and pretrained weights, unless =false"),
+      flag("fit_head", &O::fit_head,
+           "Epoch 1 fits the last layer by logistic regression: the default for few photographs and "
+           "pretrained "
+           "weights, unless =false"),
       real("mixup", &O::mixup, 0, false, infinity, "Blend each image with its neighbor: α of Beta; 0: off"),
       real("cutmix", &O::cutmix, 0, false, infinity,
            "Paste a box of the neighbor into each image: α of Beta; 0: off"),

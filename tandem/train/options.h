@@ -88,12 +88,15 @@ struct DefaultsFor {
   std::int64_t training_images = 0;  // 0: not known
   bool pretrained = false;           // whether the run starts from pretrained weights
   bool frozen = false;               // whether only the last layer is trained
+  bool keeps_head = false;           // whether it starts with the last layer of those weights
 };
 
 // The defaults for a model. Photographs are augmented. Few photographs get small batches, so that an epoch
 // has several steps, and a learning rate that falls to 0; from random weights they also get small images,
 // many epochs, and crops large enough to show what distinguishes the classes. Pretrained layers are trained
 // with a tenth of the learning rate; with few images, of any kind, their batch-norm statistics are frozen.
+// Over pretrained weights of a few photographs, the first epoch fits the last layer; it is the only one if the
+// other layers are frozen or the photographs are very few.
 TrainOptions default_options(const std::string& model, const DefaultsFor& data);
 
 // Applies a preset; "best" is the only one.

@@ -16,6 +16,14 @@ namespace {
 // images estimate them badly.
 constexpr std::int64_t min_images_for_statistics = 500;
 
+// Up to so many photographs, the last layer over pretrained features is fitted by logistic regression. It
+// takes seconds, and 40 photographs of six two-class tasks gave a mean AUC of 0.81, against 0.59 by gradient
+// steps.
+constexpr std::int64_t max_images_for_fit = 2000;
+// Below so many, the other layers stay as pretrained: on those tasks, training them after the fit gave 0.80
+// to 0.81.
+constexpr std::int64_t min_images_for_tuning = 100;
+
 // At least four steps per epoch, of eight images or more; with few images about 500 steps in all.
 void suit_few_images(TrainOptions& options, const DefaultsFor& data) {
   constexpr std::int64_t few_images = 500, few_steps = 500, max_epochs = 100;
@@ -29,6 +37,11 @@ void suit_few_images(TrainOptions& options, const DefaultsFor& data) {
   options.epochs = std::max(options.epochs, std::min(few_steps / steps, max_epochs));
   options.transform = Transform::parse("crop 0.35 1, flip, jitter 0.4 0.4 0.4 0.1", 1);
   options.image_size = 64;
+}
+
+// Of a model that has a backbone, and a last layer to fit.
+bool has_backbone_weights(const std::string& model) {
+  return has_weights(model) || shipped_weights().find(model) != nullptr;
 }
 
 }  // namespace
@@ -47,6 +60,9 @@ TrainOptions default_options(const std::string& model, const DefaultsFor& data) 
   options.freeze_bn = data.pretrained && !row.flat_input && data.training_images > 0 &&
                       data.training_images < min_images_for_statistics;
   if (data.photographs && data.training_images > 0 && !row.flat_input) suit_few_images(options, data);
+  options.fit_head = data.photographs && data.pretrained && !data.keeps_head && data.training_images > 0 &&
+                     data.training_images <= max_images_for_fit && has_backbone_weights(model);
+  if (options.fit_head && (data.frozen || data.training_images < min_images_for_tuning)) options.epochs = 1;
   return options;
 }
 
@@ -72,6 +88,9 @@ void check_options(const TrainOptions& options) {
   const bool is_flat = models().get(options.model).flat_input;
   check(!is_flat || (!options.freeze && !options.freeze_bn && options.pretrained == "none"),
         "[train] pretrained, freeze and freeze_bn require a model of images, got {}", options.model);
+  check(!is_flat || !options.fit_head, "[train] fit_head requires a model of images, got {}", options.model);
+  check(!options.keep_head || !options.fit_head,
+        "[train] expected keep_head or fit_head, which replaces the last layer, got both");
   check(!options.keep_head || options.pretrained != "none",
         "[train] expected pretrained weights whose last layer keep_head keeps, got none");
   check(is_flat || (options.loss == LossKind::cross_entropy && options.dropout == 0),

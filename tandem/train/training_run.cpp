@@ -11,8 +11,10 @@
 #include "tandem/core/check.h"
 #include "tandem/core/simd.h"
 #include "tandem/core/write_file.h"
+#include "tandem/data/loader/materialize.h"
 #include "tandem/files/safetensors.h"
 #include "tandem/text/format_number.h"
+#include "tandem/train/fit_head.h"
 #include "tandem/train/rank_data.h"
 #include "tandem/train/rank_device.h"
 #include "tandem/train/ranks.h"
@@ -63,6 +65,9 @@ void TrainingRun::report(const ProgressState& state) const {
 // ---- before the first step
 
 void TrainingRun::prepare() {
+  check(!options_.fit_head || dynamic_cast<BackboneModel*>(&model_) != nullptr,
+        "[train] expected a model with a backbone and a last layer, such as resnet18, for fit_head, got {}",
+        options_.model_name);
   Timeline* const timeline = setup_.timeline.get();
   choose_device();
   const Device device = *options_.device;
@@ -204,7 +209,9 @@ void TrainingRun::restart_epoch() {
 
 TrainResult TrainingRun::run_epochs() {
   while (position_.epoch < options_.epochs && !should_stop_early()) {
-    if (const int signal = run_epoch(); signal != 0) {
+    if (options_.fit_head && position_.epoch == 0)
+      run_head_epoch();
+    else if (const int signal = run_epoch(); signal != 0) {
       const TrainResult result = make_result(signal);
       if (!result.epochs.empty() && is_first()) write_report(result, nullptr);
       return result;
@@ -223,6 +230,29 @@ const EpochRecord* TrainingRun::kept_epoch() const {
 bool TrainingRun::should_stop_early() const {
   return options_.early_stopping > 0 && position_.best() != nullptr &&
          position_.epoch - position_.best()->epoch >= options_.early_stopping;
+}
+
+// The first rank fits the last layer for all, who then hold the same bits.
+void TrainingRun::run_head_epoch() {
+  const Stopwatch watch;
+  StepSums& sums = position_.sums;
+  if (is_first()) {
+    const PhotoSet images = materialize_named(*data_.train.dataset, options_.evaluation_transform());
+    data_.bad.insert(data_.bad.end(), images.bad.begin(), images.bad.end());
+    const Evaluation fitted = traced_evaluation([&] {
+      const EvaluationObserver observer([&](std::int64_t done, std::int64_t count) {
+        report({.phase = "Features", .position = done, .total = count});
+      });
+      return fit_head(dynamic_cast<BackboneModel&>(model_), images.images, setup_.input);
+    });
+    const auto count = static_cast<double>(images.images.count());
+    sums = {.loss = fitted.loss * count,
+            .correct = std::llround(fitted.accuracy * count),
+            .samples = images.images.count()};
+  }
+  group_.broadcast(std::as_writable_bytes(std::span(&sums, 1)), 0);
+  broadcast_weights(group_, model_);
+  position_.epoch_seconds = watch.elapsed_ms() / 1000;
 }
 
 // Runs the rest of the epoch. Returns the signal that ended it early, or 0.
@@ -275,8 +305,9 @@ void TrainingRun::run_chunk(std::int64_t steps) {
           .loss = position_.sums.loss / static_cast<double>(position_.sums.samples)});
 }
 
-// Of the last step.
+// Of the last step; 0 before the first.
 double TrainingRun::learning_rate() const {
+  if (position_.step == 0) return 0;
   return learning_rate_at(state_->task().schedule, options_.learning_rate, position_.epoch,
                           position_.step - 1, batches().steps());
 }

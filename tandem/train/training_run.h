@@ -42,6 +42,7 @@ class TrainingRun {
   CheckpointTexts checkpoint_texts() const;
   std::string engine_description();
   TrainResult run_epochs();
+  void run_head_epoch();
   int run_epoch();
   void run_chunk(std::int64_t steps);
   double learning_rate() const;

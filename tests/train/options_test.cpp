@@ -207,11 +207,33 @@ TEST(TrainOptions, FewPhotographsAndPretrainedWeights_KeepTheImageSize) {
   const TrainOptions tuned = default_options("resnet18", data);
   EXPECT_EQ(tuned.image_size, 224);
   EXPECT_EQ(tuned.batch_size, 8);
-  EXPECT_EQ(tuned.epochs, 25);
   EXPECT_EQ(tuned.schedule, ScheduleKind::cosine);
   EXPECT_DOUBLE_EQ(tuned.learning_rate, 1e-4);
   data.frozen = true;
   EXPECT_DOUBLE_EQ(default_options("resnet18", data).learning_rate, 1e-3);
+}
+
+// The thresholds are max_images_for_fit and min_images_for_tuning.
+TEST(TrainOptions, LastLayer_IsFittedForFewPhotographsAndPretrainedWeights) {
+  const auto epochs_with_fit = [](const DefaultsFor& data, const char* model = "resnet18") {
+    const TrainOptions options = default_options(model, data);
+    check_options(options);
+    return options.fit_head ? options.epochs : 0;
+  };
+  EXPECT_EQ(epochs_with_fit({.photographs = true, .training_images = 99, .pretrained = true}), 1);
+  EXPECT_EQ(epochs_with_fit({.photographs = true, .training_images = 100, .pretrained = true}), 25);
+  EXPECT_EQ(epochs_with_fit({.photographs = true, .training_images = 2000, .pretrained = true}), 25);
+  EXPECT_EQ(
+      epochs_with_fit({.photographs = true, .training_images = 2000, .pretrained = true, .frozen = true}), 1);
+  EXPECT_EQ(epochs_with_fit({.photographs = true, .training_images = 2001, .pretrained = true}), 0);
+  EXPECT_EQ(epochs_with_fit({.photographs = true, .training_images = 0, .pretrained = true}),
+            0);  // not known
+  EXPECT_EQ(epochs_with_fit({.photographs = true, .training_images = 40}), 0);
+  EXPECT_EQ(epochs_with_fit({.photographs = false, .training_images = 40, .pretrained = true}), 0);
+  EXPECT_EQ(
+      epochs_with_fit({.photographs = true, .training_images = 40, .pretrained = true, .keeps_head = true}),
+      0);
+  EXPECT_EQ(epochs_with_fit({.photographs = true, .training_images = 40, .pretrained = true}, "cnn"), 0);
 }
 
 // The threshold is min_images_for_statistics.

@@ -70,6 +70,11 @@ std::vector<RankCase> rank_cases() {
        }},
       {"mixup", true, [](TrainOptions& o) { o.mixup = 0.4; }},
       {"frozen", true, [](TrainOptions& o) { o.freeze = true; }},
+      {"fitted_head", true,
+       [](TrainOptions& o) {
+         o.fit_head = true;
+         o.epochs = 2;
+       }},
   };
 }
 

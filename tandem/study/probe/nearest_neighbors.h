@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "tandem/study/probe/feature_rows.h"
+#include "tandem/train/feature_rows.h"
 
 namespace tandem {
 

@@ -11,7 +11,7 @@
 #include "tandem/core/check.h"
 #include "tandem/data/shuffle.h"
 #include "tandem/study/probe/few_shot.h"
-#include "tandem/study/probe/logistic_regression.h"
+#include "tandem/train/logistic_regression.h"
 #include "tandem/study/probe/nearest_neighbors.h"
 #include "tandem/study/probe/probe_data.h"
 #include "tandem/study/probe/probe_features.h"

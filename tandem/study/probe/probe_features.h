@@ -10,7 +10,7 @@
 #include "tandem/core/registry.h"
 #include "tandem/data/dataset.h"
 #include "tandem/nn/backbone_model.h"
-#include "tandem/study/probe/feature_rows.h"
+#include "tandem/train/feature_rows.h"
 #include "tandem/train/model_file.h"
 
 namespace tandem {

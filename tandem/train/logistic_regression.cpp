@@ -1,4 +1,4 @@
-#include "tandem/study/probe/logistic_regression.h"
+#include "tandem/train/logistic_regression.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "tandem/study/probe/feature_rows.h"
+#include "tandem/train/feature_rows.h"
 
 #include <cmath>
 

@@ -33,6 +33,10 @@ class Standardization {
 
   FeatureRows operator()(const Features& features, std::span<const std::int64_t> rows) const;
 
+  // (x − mean) · scale, by feature.
+  const std::vector<double>& mean() const { return mean_; }
+  const std::vector<double>& scale() const { return scale_; }
+
  private:
   std::vector<double> mean_, scale_;
 };
