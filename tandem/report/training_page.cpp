@@ -157,7 +157,7 @@ std::string curves_sentence(const TrainingReport& report) {
   if (compared && report.epochs.size() > 1)
     text += fmt::format(" Where the {} curve departs from the training curve, the model begins to overfit.",
                         report.val_name);
-  if (report.best_epoch > 0)
+  if (report.best_epoch > 0 && report.epochs.size() > 1)
     text += fmt::format(" The kept weights are those of epoch {}, in bold in the table{}.", report.best_epoch,
                         report.chosen_on.empty()
                             ? ": the last one"

@@ -116,6 +116,8 @@ struct FitOptions {
   OptimizerOptions update_options() const;
   /// `validation_transform`, or what stands for it.
   Transform evaluation_transform() const;
+  /// Whether any epoch has gradient steps: not if the only one fits the last layer.
+  bool has_steps() const { return epochs > 1 || !fit_head; }
   MixRecipe mix_recipe() const { return {.mixup = mixup, .cutmix = cutmix}; }
 };
 

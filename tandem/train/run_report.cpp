@@ -25,6 +25,7 @@ std::int64_t median_rate(const std::vector<EpochRecord>& epochs) {
 // Which data chose the model, and what that means for the figures.
 std::string kept_model(const ReportedRun& run) {
   const TrainResult& result = run.result;
+  if (result.epochs.size() == 1) return "the only epoch: nothing was chosen";
   const std::string epoch = fmt::format("epoch {}", result.best_epoch);
   if (result.chosen_on.empty())
     return epoch + fmt::format(", the last one; no data chose it, and the {} set was only measured",
@@ -73,17 +74,20 @@ std::vector<Fact> facts(const ReportedRun& run) {
                    format_count(run.data.test.count()), run.data.tested_on)},
       {"model", fmt::format("{}, {} parameters", run.architecture.to_string(), format_count(weights))},
       {"loss", options.loss_function ? "a function of the caller" : value("loss")},
-      {"optimizer", fmt::format("{}, learning rate {}, schedule {}",
-                                options.make_optimizer ? "one of the caller" : value("optimizer"),
-                                value("lr"), value("schedule"))},
-      {"batch size", value("batch_size")},
       {"seed", value("seed")},
       {"device", value("device")},
       {"engine", run.engine},
       {"samples/s", fmt::format("{} (median of the epochs)", format_count(median_rate(run.result.epochs)))},
       {"precision", value("precision")}};
+  if (options.has_steps())
+    all.insert(all.begin() + 3,
+               {{"optimizer", fmt::format("{}, learning rate {}, schedule {}",
+                                          options.make_optimizer ? "one of the caller" : value("optimizer"),
+                                          value("lr"), value("schedule"))},
+                {"batch size", value("batch_size")}});
+  if (options.fit_head) all.push_back({"last layer", "fitted by logistic regression in epoch 1"});
   if (run.ranks.size() > 1) all.push_back({"ranks", ranks_text(run)});
-  if (!options.transform.empty()) {
+  if (options.has_steps() && !options.transform.empty()) {
     double waited_seconds = 0, seconds = 0;
     for (const EpochRecord& record : run.result.epochs) {
       waited_seconds += record.waited_seconds;

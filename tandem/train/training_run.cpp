@@ -90,7 +90,8 @@ void TrainingRun::prepare() {
   checkpoints_.emplace(folder_, config, model_, options_.save_every_seconds, timeline);
   if (options_.resume) resume(config);
   log("Engine: " + engine_description());
-  if (!options_.transform.empty())
+  if (options_.fit_head && position_.epoch == 0) log("Epoch 1 fits the last layer by logistic regression");
+  if (options_.has_steps() && !options_.transform.empty())
     log(fmt::format(
         "Augmentation: {}; {}{}", options_.transform.to_string(), state_->task().source.description(),
         options_.transform.cpu_only() && device.is_cuda() ? ": it has an operation of your own" : ""));

@@ -134,6 +134,11 @@ TEST_F(FitHeadRun, FirstEpoch_ChangesTheLastLayerOnly) {
   EXPECT_EQ(record.learning_rate, 0);
   EXPECT_EQ(result.best_epoch, 1);
   EXPECT_EQ(result.test_accuracy, 1);
+  const std::string page = get_bytes(folder_ / "run/report.html");
+  EXPECT_NE(page.find("fitted by logistic regression in epoch 1"), std::string::npos);
+  EXPECT_NE(page.find("the only epoch: nothing was chosen"), std::string::npos);
+  for (const char* const words : {"optimizer", "augmentation", "expect less"})
+    EXPECT_EQ(page.find(words), std::string::npos) << words;
   const auto initial = make_model({.model = "cnn", .channels = 3, .classes = 2}, options_.seed);
   expect_only_head_differs(initial->state_dict(), read_safetensors(folder_ / "run/best.safetensors").tensors);
 }
