@@ -1,29 +1,12 @@
 #include "tandem/ops/activation.h"
 
-#include <cmath>
-
 #include "tandem/core/on_dtype.h"
 #include "tandem/device/on_backend.h"
-#include "tandem/ops/activation_kernel.h"
+#include "tandem/ops/activation_cpu.h"
 #include "tandem/ops/elementwise.h"
-#include "tandem/ops/vector_math.h"
 #include "tandem/tensor/tape.h"
 
 namespace tandem::detail {
-
-template <>
-struct Sigmoid<Backend::cpu> {
-  [[gnu::always_inline]] float operator()(float x) const { return vector_sigmoid(x); }
-  double operator()(double x) const {
-    const double e = std::exp(-std::abs(x));
-    return (x < 0 ? e : 1) / (1 + e);
-  }
-};
-template <>
-struct Tanh<Backend::cpu> {
-  [[gnu::always_inline]] float operator()(float x) const { return vector_tanh(x); }
-  double operator()(double x) const { return std::tanh(x); }
-};
 
 template <>
 void activation_kernel<Backend::cpu>(Activation activation, DType dtype, const Layout<2>& layout,
@@ -70,12 +53,16 @@ bool gradient_needs_input(Activation activation) {
 
 const Registry<ActivationRow>& activations() {
   static const Registry<ActivationRow> rows(
-      "activation", {
-                        {"sigmoid", "1 / (1 + exp(-x))", Activation::sigmoid, sigmoid},
-                        {"tanh", "hyperbolic tangent", Activation::tanh, tanh},
-                        {"relu", "max(x, 0)", Activation::relu, relu},
-                        {"gelu", "x times the normal distribution function", Activation::gelu, gelu},
-                    });
+      "activation",
+      {
+          {"sigmoid", "1 / (1 + exp(-x))", Activation::sigmoid, sigmoid},
+          {"tanh", "hyperbolic tangent", Activation::tanh, tanh},
+          {"relu", "max(x, 0)", Activation::relu, relu},
+          {"gelu", "x times the normal distribution function", Activation::gelu, gelu},
+          {"silu", "x times sigmoid(x)", Activation::silu, silu},
+          {"hardswish", "x times hardsigmoid(x)", Activation::hardswish, hardswish},
+          {"hardsigmoid", "x / 6 + 1/2, limited to 0 and 1", Activation::hardsigmoid, hardsigmoid},
+      });
   return rows;
 }
 
@@ -116,6 +103,18 @@ Tensor relu(const Tensor& x) {
 
 Tensor gelu(const Tensor& x) {
   return activate(Activation::gelu, x);
+}
+
+Tensor silu(const Tensor& x) {
+  return activate(Activation::silu, x);
+}
+
+Tensor hardswish(const Tensor& x) {
+  return activate(Activation::hardswish, x);
+}
+
+Tensor hardsigmoid(const Tensor& x) {
+  return activate(Activation::hardsigmoid, x);
 }
 
 }  // namespace tandem

@@ -1,26 +1,9 @@
-#include "tandem/ops/activation_kernel.h"
+#include "tandem/ops/activation.cuh"
 
 #include "tandem/core/on_dtype.h"
 #include "tandem/ops/elementwise.cuh"
 
 namespace tandem::detail {
-
-template <>
-struct Sigmoid<Backend::cuda> {
-  __device__ float operator()(float x) const {
-    const float e = ::expf(-::fabsf(x));
-    return (x < 0 ? e : 1.0f) / (1.0f + e);
-  }
-  __device__ double operator()(double x) const {
-    const double e = ::exp(-::fabs(x));
-    return (x < 0 ? e : 1.0) / (1.0 + e);
-  }
-};
-template <>
-struct Tanh<Backend::cuda> {
-  __device__ float operator()(float x) const { return ::tanhf(x); }
-  __device__ double operator()(double x) const { return ::tanh(x); }
-};
 
 template <>
 void activation_kernel<Backend::cuda>(Activation activation, DType dtype, const Layout<2>& layout,

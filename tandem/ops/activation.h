@@ -1,5 +1,4 @@
-// Activation functions for f32, f64 and bf16: sigmoid, tanh, ReLU and GELU. Accurate for arguments of any
-// magnitude; NaN propagates.
+// Activation functions for f32, f64 and bf16. Accurate for arguments of any magnitude; NaN propagates.
 #pragma once
 
 #include <string>
@@ -20,9 +19,15 @@ Tensor relu(const Tensor& x);
 /// x · Φ(x), element-wise, where Φ is the distribution function of the normal distribution (PyTorch's default
 /// form, with erf). Throws Error for integer dtypes.
 Tensor gelu(const Tensor& x);
+/// x · sigmoid(x), also called swish, element-wise. Throws Error for integer dtypes.
+Tensor silu(const Tensor& x);
+/// x · hardsigmoid(x), element-wise; the gradient at ±3 is that outside. Throws Error for integer dtypes.
+Tensor hardswish(const Tensor& x);
+/// min(max(x + 3, 0), 6) / 6, element-wise; the gradient at ±3 is 0. Throws Error for integer dtypes.
+Tensor hardsigmoid(const Tensor& x);
 
 /// The activations a model can be configured with.
-enum class Activation { sigmoid, tanh, relu, gelu };
+enum class Activation { sigmoid, tanh, relu, gelu, silu, hardswish, hardsigmoid };
 
 /// One activation. An addition touches this header, activation_kernel.h (functors) and activation.cpp (row).
 struct ActivationRow {
