@@ -18,6 +18,7 @@
 #include "tandem/ops/embedding_metrics.h"
 #include "tandem/ops/fill.h"
 #include "tandem/ops/flatten.h"
+#include "tandem/ops/fused_activation.h"
 #include "tandem/ops/gather.h"
 #include "tandem/ops/linear.h"
 #include "tandem/ops/matmul.h"

@@ -18,15 +18,16 @@ const bool registered = [] {
       const Shape shape{8, size, size, channels};
       const auto x = [=] { return full(shape, 0.5, DType::f32, device); };
       const auto parameter = [=, c = channels] { return full({c}, 1.0, DType::f32, device); };
-      const detail::BatchNormPlan plan{
-          .rows = 8L * size * size, .channels = channels, .options = {.training = true, .relu = true}};
+      const detail::BatchNormPlan plan{.rows = 8L * size * size,
+                                       .channels = channels,
+                                       .options = {.training = true, .activation = FusedActivation::relu}};
       const auto name = [&](const char* what) {
         return fmt::format("batch_norm {}/{}x{}x{}/{}", what, size, size, channels, name_of(device));
       };
       add_bench(name("forward"), device, {.bytes = 3 * shape.numel() * 4}, [=]() -> Operation {
         return [x = x(), p = parameter(),
                 running = BatchNormStatistics{.mean = parameter(), .variance = parameter()}]() mutable {
-          return batch_norm(x, p, p, running, {.relu = true});
+          return batch_norm(x, p, p, running, {.activation = FusedActivation::relu});
         };
       });
       add_bench(name("backward"), device, {.bytes = 7 * shape.numel() * 4}, [=]() -> Operation {

@@ -59,13 +59,13 @@ BatchNorm::BatchNorm(BatchNorm&& other) noexcept
       other, {&weight_, &bias_, &statistics_.mean, &statistics_.variance, &statistics_.batches_tracked});
 }
 
-Tensor BatchNorm::forward(const Tensor& x, const Tensor& residual, bool relu) {
+Tensor BatchNorm::forward(const Tensor& x, const Tensor& residual, FusedActivation activation) {
   std::int64_t batch_rows = ghost_batch_size;
   for (int axis = 1; axis + 1 < x.rank(); ++axis) batch_rows *= x.size(axis);
   const BatchNormOptions options{.training = uses_batch_statistics(),
                                  .momentum = momentum_of_all > 0 ? momentum_of_all : momentum_,
                                  .epsilon = epsilon_,
-                                 .relu = relu,
+                                 .activation = activation,
                                  .ghost_batch_rows = batch_rows};
   return batch_norm(x, weight_, bias_, statistics_, options, residual);
 }

@@ -45,9 +45,9 @@ class BatchNorm : public Module {
 
   BatchNorm(BatchNorm&& other) noexcept;
 
-  Tensor forward(const Tensor& x) override { return forward(x, {}, false); }
-  /// normalized + residual, then ReLU if `relu`. The residual may be an undefined tensor.
-  Tensor forward(const Tensor& x, const Tensor& residual, bool relu);
+  Tensor forward(const Tensor& x) override { return forward(x, {}, FusedActivation::none); }
+  /// normalized + residual, then the activation. The residual may be an undefined tensor.
+  Tensor forward(const Tensor& x, const Tensor& residual, FusedActivation activation);
 
   /// Normalizes with the running statistics and no longer updates them, also in training.
   void freeze_statistics() { frozen_ = true; }

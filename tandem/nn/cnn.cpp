@@ -35,7 +35,7 @@ Tensor Cnn::stage(int index, const Tensor& x) {
         "[cnn] expected images (n, height, width, {}), got {}", options_.channels, x.shape().to_string());
   Tensor y = index > 0 ? max_pool2d(x, {2, 2}, {.stride = {2, 2}}) : x;
   for (int i = 0; i < layers_in_stage; ++i)
-    y = layers_[static_cast<std::size_t>(index * layers_in_stage + i)]->forward(y, true);
+    y = layers_[static_cast<std::size_t>(index * layers_in_stage + i)]->forward(y, FusedActivation::relu);
   return y;
 }
 

@@ -21,8 +21,9 @@ struct ConvNorm::Folded {
   std::uint64_t norm_revision;
 };
 
-ConvNorm::ConvNorm(std::int64_t in, std::int64_t out, const Conv2dLayerOptions& options)
-    : conv_(in, out, without_bias(options)), norm_(out) {}
+ConvNorm::ConvNorm(std::int64_t in, std::int64_t out, const Conv2dLayerOptions& options,
+                   const ConvNormOptions& norm)
+    : conv_(in, out, without_bias(options)), norm_(out, norm.momentum, norm.epsilon) {}
 
 ConvNorm::~ConvNorm() = default;
 
@@ -31,8 +32,8 @@ bool ConvNorm::can_fold(const Tensor& x, const Tensor& residual) const {
          !wants_grad(x) && !(residual.defined() && wants_grad(residual));
 }
 
-Tensor ConvNorm::forward(const Tensor& x, bool relu, const Tensor& residual) {
-  if (!can_fold(x, residual)) return norm_.forward(conv_.forward(x), residual, relu);
+Tensor ConvNorm::forward(const Tensor& x, FusedActivation activation, const Tensor& residual) {
+  if (!can_fold(x, residual)) return norm_.forward(conv_.forward(x), residual, activation);
   if (!folded_ || folded_->dtype != x.dtype() || folded_->conv_revision != conv_.revision() ||
       folded_->norm_revision != norm_.revision()) {
     const detail::FoldedConv folded = detail::fold_batch_norm(
@@ -43,7 +44,7 @@ Tensor ConvNorm::forward(const Tensor& x, bool relu, const Tensor& residual) {
         Folded{detail::prepack_conv2d(folded.weight, folded.bias, conv_.options(), x.dtype()), x.dtype(),
                conv_.revision(), norm_.revision()});
   }
-  return detail::prepacked_conv2d(folded_->conv, x, residual, relu);
+  return detail::prepacked_conv2d(folded_->conv, x, residual, activation);
 }
 
 }  // namespace tandem

@@ -1,6 +1,6 @@
-// Convolution, batch norm, residual sum and ReLU: the building block of convolutional networks. When neither
-// gradients nor batch statistics are needed, the norm is folded into the convolution's weights once, and the
-// whole block is one operation.
+// Convolution, batch norm, residual sum and activation: the building block of convolutional networks. When
+// neither gradients nor batch statistics are needed, the norm is folded into the convolution's weights once,
+// and the whole block is one operation.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,18 @@
 
 namespace tandem {
 
+/// Momentum and epsilon of the batch norm.
+struct ConvNormOptions {
+  double momentum = 0.1;
+  double epsilon = 1e-5;
+};
+
 /// Not a Module itself: the module that owns it registers conv() and norm() under their own names.
 class ConvNorm {
  public:
   /// options.bias is ignored: the norm has the bias.
-  ConvNorm(std::int64_t in, std::int64_t out, const Conv2dLayerOptions& options);
+  ConvNorm(std::int64_t in, std::int64_t out, const Conv2dLayerOptions& options,
+           const ConvNormOptions& norm = {});
   ~ConvNorm();
   ConvNorm(const ConvNorm&) = delete;
   ConvNorm& operator=(const ConvNorm&) = delete;
@@ -23,8 +30,9 @@ class ConvNorm {
   Conv2d& conv() { return conv_; }
   BatchNorm& norm() { return norm_; }
 
-  /// norm(conv(x)) + residual, then ReLU if `relu`. The residual may be an undefined tensor.
-  Tensor forward(const Tensor& x, bool relu, const Tensor& residual = {});
+  /// norm(conv(x)) + residual, then the activation. The residual may be an undefined tensor; with one, the
+  /// activation is none or ReLU.
+  Tensor forward(const Tensor& x, FusedActivation activation, const Tensor& residual = {});
 
  private:
   struct Folded;

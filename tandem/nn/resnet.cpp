@@ -82,9 +82,9 @@ class ResNetBlock : public Module {
 
   Tensor forward(const Tensor& x) override {
     Tensor y = x;
-    for (std::size_t i = 0; i + 1 < layers_.size(); ++i) y = layers_[i]->forward(y, true);
-    const Tensor residual = projection_ ? projection_->forward(x, false) : x;
-    return layers_.back()->forward(y, true, residual);
+    for (std::size_t i = 0; i + 1 < layers_.size(); ++i) y = layers_[i]->forward(y, FusedActivation::relu);
+    const Tensor residual = projection_ ? projection_->forward(x, FusedActivation::none) : x;
+    return layers_.back()->forward(y, FusedActivation::relu, residual);
   }
 
   void freeze_statistics() {
@@ -134,7 +134,7 @@ ResNet::~ResNet() = default;
 Tensor ResNet::stem(const Tensor& x) {
   check(x.rank() == 4 && x.size(3) == options_.channels,
         "[resnet] expected images (n, height, width, {}), got {}", options_.channels, x.shape().to_string());
-  return max_pool2d(stem_.forward(x, true), {3, 3}, {.stride = {2, 2}, .padding = {1, 1}});
+  return max_pool2d(stem_.forward(x, FusedActivation::relu), {3, 3}, {.stride = {2, 2}, .padding = {1, 1}});
 }
 
 Tensor ResNet::features(const Tensor& x) {

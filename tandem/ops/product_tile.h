@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "tandem/core/simd.h"
+#include "tandem/ops/fused_activation.h"
 
 namespace tandem::detail {
 
@@ -100,16 +101,17 @@ template <class T>
   }
 }
 
-// Applied to the sums before they are stored: relu(sum + bias + residual). Pointers may be null.
+// Applied to the sums before they are stored: activation(sum + bias + residual). Pointers may be null. Tiles
+// apply ReLU alone: for the other activations, activate_row() follows (fused_activation_cpu.h).
 template <class T>
 struct RowEpilogue {
   const T* bias = nullptr;
   const T* residual = nullptr;
-  bool relu = false;
+  FusedActivation activation = FusedActivation::none;
 
   // The epilogue for the results from this channel and output element on.
   [[gnu::always_inline]] RowEpilogue offset_by(std::int64_t channel, std::int64_t element) const {
-    return {bias ? bias + channel : nullptr, residual ? residual + element : nullptr, relu};
+    return {bias ? bias + channel : nullptr, residual ? residual + element : nullptr, activation};
   }
 };
 
@@ -121,7 +123,7 @@ template <class T>
     T value = sums[i];
     if (epilogue.bias) value += epilogue.bias[i];
     if (epilogue.residual) value += epilogue.residual[i];
-    to[i] = epilogue.relu && value < 0 ? T{0} : value;
+    to[i] = epilogue.activation == FusedActivation::relu && value < 0 ? T{0} : value;
   }
 }
 
@@ -134,7 +136,7 @@ template <std::size_t bytes, class T, class V>
   if (count >= lanes) {
     if (epilogue.bias) sums += *reinterpret_cast<const Memory*>(epilogue.bias);
     if (epilogue.residual) sums += *reinterpret_cast<const Memory*>(epilogue.residual);
-    if (epilogue.relu) sums = sums < 0 ? V{} : sums;
+    if (epilogue.activation == FusedActivation::relu) sums = sums < 0 ? V{} : sums;
     *reinterpret_cast<Memory*>(to) = sums;
   } else if (count > 0) {
     T values[lanes];

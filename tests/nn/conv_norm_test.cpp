@@ -18,9 +18,9 @@ class ConvNormModule : public Module {
     add_child("bn", layer_.norm());
     load_state_dict(golden::hashed_state(*this, "brick."));
   }
-  Tensor forward(const Tensor& x) override { return layer_.forward(x, true); }
-  Tensor forward(const Tensor& x, bool relu, const Tensor& residual) {
-    return layer_.forward(x, relu, residual);
+  Tensor forward(const Tensor& x) override { return layer_.forward(x, FusedActivation::relu); }
+  Tensor forward(const Tensor& x, FusedActivation activation, const Tensor& residual) {
+    return layer_.forward(x, activation, residual);
   }
   BatchNorm& norm() { return layer_.norm(); }
 
@@ -43,23 +43,27 @@ class ConvNormOnDevice : public testing::TestWithParam<Device> {};
 
 TEST_P(ConvNormOnDevice, Folded_EqualsUnfolded) {
   for (const Conv2dLayerOptions& options :
-       {square(3, 1), square(3, 2), square(1, 1), square(1, 2), square(7, 2), square(3, 1, 4)})
-    for (const std::int64_t channels : {4, 36})
-      for (const bool relu : {false, true})
+       {square(3, 1), square(3, 2), square(1, 1), square(1, 2), square(7, 2), square(3, 1, 4),
+        square(3, 2, 20), square(5, 1, 20)})
+    for (const std::int64_t channels : {4, 20, 36})
+      for (const FusedActivation activation :
+           {FusedActivation::none, FusedActivation::relu, FusedActivation::silu, FusedActivation::hardswish})
         for (const bool has_residual : {false, true}) {
-          SCOPED_TRACE(fmt::format("{}x{} stride {} groups {} channels {} relu {} residual {}",
+          if (channels % options.groups != 0) continue;
+          if (has_residual && activation > FusedActivation::relu) continue;
+          SCOPED_TRACE(fmt::format("{}x{} stride {} groups {} channels {} activation {} residual {}",
                                    options.kernel.y, options.kernel.x, options.window.stride.y,
-                                   options.groups, channels, relu, has_residual));
+                                   options.groups, channels, static_cast<int>(activation), has_residual));
           ConvNormModule block(channels, 20, options);
           block.to(GetParam());
           block.eval();
           const Tensor x = random_tensor({2, 13, 9, channels}, DType::f32, GetParam(), 1);
           const Shape out = block(x).shape();
           const Tensor residual = has_residual ? random_tensor(out, DType::f32, GetParam(), 2) : Tensor();
-          const Tensor unfolded = block.forward(x, relu, residual);
+          const Tensor unfolded = block.forward(x, activation, residual);
           EXPECT_TRUE(unfolded.requires_grad());  // so it was not folded
           const NoGrad no_grad;
-          const Tensor fast = block.forward(x, relu, residual);
+          const Tensor fast = block.forward(x, activation, residual);
           EXPECT_FALSE(fast.requires_grad());
           EXPECT_LE(relative_error(values_of(fast), values_of(unfolded)), 1e-5);
         }
@@ -156,10 +160,10 @@ TEST(ConvNorm, ResidualOfAnotherShape_Throws) {
   block.eval();
   const Tensor x = random_tensor({1, 4, 4, 2}, DType::f32, cpu_device, 1);
   const Tensor residual = random_tensor({1, 4, 4, 2}, DType::f32, cpu_device, 2);
-  EXPECT_EQ(error_text([&] { block.forward(x, true, residual); }),
+  EXPECT_EQ(error_text([&] { block.forward(x, FusedActivation::relu, residual); }),
             "[batch_norm] expected a residual of shape [1, 4, 4, 3], got [1, 4, 4, 2]");
   const NoGrad no_grad;
-  EXPECT_EQ(error_text([&] { block.forward(x, true, residual); }),
+  EXPECT_EQ(error_text([&] { block.forward(x, FusedActivation::relu, residual); }),
             "[conv2d] expected a residual of shape [1, 4, 4, 3], got [1, 4, 4, 2]");
 }
 

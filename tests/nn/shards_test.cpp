@@ -81,9 +81,11 @@ struct Net : Module {
   }
 
   Tensor forward(const Tensor& images) override {
-    const Tensor features = stem.forward(cast(images, dtype), true);
-    const Tensor x = max_pool2d(first_norm.forward(first(features), {}, true), {2, 2}, {.stride = {2, 2}});
-    const Tensor y = frozen_norm.forward(frozen(second_norm.forward(second(x), x, true)), {}, true);
+    const Tensor features = stem.forward(cast(images, dtype), FusedActivation::relu);
+    const Tensor x = max_pool2d(first_norm.forward(first(features), {}, FusedActivation::relu), {2, 2},
+                                {.stride = {2, 2}});
+    const Tensor y = frozen_norm.forward(frozen(second_norm.forward(second(x), x, FusedActivation::relu)), {},
+                                         FusedActivation::relu);
     const Tensor rows = row_norm(cast(flatten(adaptive_avg_pool2d(last(y), {1, 1})), DType::f32));
     const Tensor hidden = relu(shared(relu(shared(multiply(rows, scale)))));
     return linear(dropout(hidden), transposed.transpose(), {});

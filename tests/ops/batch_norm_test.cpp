@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "tandem/core/parallel.h"
+#include "tandem/ops/activation.h"
+#include "tandem/ops/cast.h"
 #include "tandem/tensor/tape.h"
 #include "tests/ops/golden_op.h"
 
@@ -19,12 +21,13 @@ TEST_P(BatchNormTest, OutputAndRunningStatistics_EqualPyTorch) {
       [&](const golden::Case& one, const std::vector<Tensor>& in) {
         BatchNormStatistics running{.mean = golden_tensor(one, "running_mean", dtype(), device()),
                                     .variance = golden_tensor(one, "running_variance", dtype(), device())};
-        Tensor y = batch_norm(in[1], in[0], in[2], running,
-                              {.training = one.params.at("training"),
-                               .momentum = one.params.at("momentum"),
-                               .epsilon = one.params.at("epsilon"),
-                               .relu = one.params.at("relu")},
-                              in.size() > 3 ? in[3] : Tensor());
+        Tensor y = batch_norm(
+            in[1], in[0], in[2], running,
+            {.training = one.params.at("training"),
+             .momentum = one.params.at("momentum"),
+             .epsilon = one.params.at("epsilon"),
+             .activation = one.params.at("relu").get<bool>() ? FusedActivation::relu : FusedActivation::none},
+            in.size() > 3 ? in[3] : Tensor());
         expect_values(running.mean, one.array("moved_mean").values<double>(), tolerance());
         expect_values(running.variance, one.array("moved_variance").values<double>(), tolerance());
         return y;
@@ -54,12 +57,16 @@ TEST_P(BatchNormDevice, Gradients_EqualCentralDifferences) {
     const Tensor x = random_tensor({2, 3, 2, 3}, DType::f64, GetParam(), 1);
     const Tensor residual = random_tensor(x.shape(), DType::f64, GetParam(), 6);
     const auto p = parameters_of(3, DType::f64, GetParam());
-    const auto f = [&](const std::vector<Tensor>& in, bool relu) {
+    const auto f = [&](const std::vector<Tensor>& in, FusedActivation activation) {
       BatchNormStatistics running{p.running.mean.clone(), p.running.variance.clone()};
-      return batch_norm(in[0], in[1], in[2], running, {.training = training, .relu = relu}, in[3]);
+      return batch_norm(in[0], in[1], in[2], running, {.training = training, .activation = activation},
+                        in.size() > 3 ? in[3] : Tensor());
     };
-    expect_gradients([&](const auto& in) { return f(in, false); }, {x, p.weight, p.bias, residual}, 1e-5);
-    expect_gradients([&](const auto& in) { return f(in, true); }, {x, p.weight, p.bias, residual}, 1e-5);
+    for (const FusedActivation activation : {FusedActivation::none, FusedActivation::relu})
+      expect_gradients([&](const auto& in) { return f(in, activation); }, {x, p.weight, p.bias, residual},
+                       1e-5);
+    for (const FusedActivation activation : {FusedActivation::silu, FusedActivation::hardswish})
+      expect_gradients([&](const auto& in) { return f(in, activation); }, {x, p.weight, p.bias}, 1e-5);
   }
 }
 
@@ -96,17 +103,21 @@ TEST_P(BatchNormDevice, Bf16_ComputesInF32) {
 TEST_P(BatchNormDevice, Gradients_ExistOnlyWhereRequired) {
   const Tensor values = random_tensor({4, 3}, DType::f32, GetParam(), 1);
   for (const bool training : {true, false})
-    for (const bool relu : {true, false})
+    for (const FusedActivation activation :
+         {FusedActivation::none, FusedActivation::relu, FusedActivation::silu, FusedActivation::hardswish})
       for (int wanted = 0; wanted < 4; ++wanted) {
         auto p = parameters_of(3, DType::f32, GetParam());
         Tensor x = values.clone(), residual = values.clone();
         Tensor* const leaves[] = {&x, &p.weight, &p.bias, &residual};
         leaves[wanted]->set_requires_grad();
-        const BatchNormOptions options{.training = training, .relu = relu};
-        backward(sum(batch_norm(x, p.weight, p.bias, p.running, options, residual)));
+        const BatchNormOptions options{.training = training, .activation = activation};
+        const bool sums = activation == FusedActivation::none || activation == FusedActivation::relu;
+        if (!sums && wanted == 3) continue;
+        const Tensor added = sums ? residual : Tensor();
+        backward(sum(batch_norm(x, p.weight, p.bias, p.running, options, added)));
         for (int k = 0; k < 4; ++k) EXPECT_EQ(leaves[k]->grad().defined(), k == wanted);
         const NoGrad no_grad;
-        EXPECT_FALSE(batch_norm(x, p.weight, p.bias, p.running, options, residual).requires_grad());
+        EXPECT_FALSE(batch_norm(x, p.weight, p.bias, p.running, options, added).requires_grad());
       }
 }
 
@@ -119,13 +130,14 @@ TEST_P(BatchNormDevice, GhostBatches_EqualSeparateCalls) {
     auto p = parameters_of(channels, DType::f32, GetParam()),
          q = parameters_of(channels, DType::f32, GetParam());
     p.running.batches_tracked = Tensor::from(std::vector<std::int64_t>{7}, {1}, GetParam());
-    const Tensor y = batch_norm(x, p.weight, p.bias, p.running,
-                                {.relu = true, .ghost_batch_rows = 2 * side * side}, residual);
+    const Tensor y =
+        batch_norm(x, p.weight, p.bias, p.running,
+                   {.activation = FusedActivation::relu, .ghost_batch_rows = 2 * side * side}, residual);
     std::vector<double> expected;
     for (std::int64_t first = 0; first < 5; first += 2) {
       const std::int64_t end = std::min<std::int64_t>(first + 2, 5);
-      const Tensor part = batch_norm(x.slice(0, first, end), q.weight, q.bias, q.running, {.relu = true},
-                                     residual.slice(0, first, end));
+      const Tensor part = batch_norm(x.slice(0, first, end), q.weight, q.bias, q.running,
+                                     {.activation = FusedActivation::relu}, residual.slice(0, first, end));
       for (const double value : values_of(part)) expected.push_back(value);
     }
     expect_values(y, expected, 1e-5);
@@ -133,6 +145,33 @@ TEST_P(BatchNormDevice, GhostBatches_EqualSeparateCalls) {
     expect_values(p.running.variance, values_of(q.running.variance), 1e-5);
     EXPECT_EQ(p.running.batches_tracked.item<std::int64_t>(), 10);
   }
+}
+
+// The fused pass and its gradients, against the activation as an operation of its own.
+TEST_P(BatchNormDevice, FusedActivations_EqualSeparateOnes) {
+  using Function = Tensor (*)(const Tensor&);
+  for (const auto& [activation, function] : {std::pair{FusedActivation::relu, Function(relu)},
+                                             {FusedActivation::silu, Function(silu)},
+                                             {FusedActivation::hardswish, Function(hardswish)}})
+    for (const DType dtype : {DType::f32, DType::bf16})
+      for (const std::int64_t channels : {3, 16, 136}) {
+        const auto run = [&](bool fused) {
+          auto p = parameters_of(channels, DType::f32, GetParam());
+          const DType own = fused ? dtype : DType::f32;  // the argument is not rounded where it is fused
+          const auto random = [&](std::uint32_t seed) {
+            return cast(random_tensor({3, 5, 4, channels}, dtype, GetParam(), seed, -4, 4), own);
+          };
+          Tensor x = random(1);
+          for (Tensor* const leaf : {&x, &p.weight, &p.bias}) leaf->set_requires_grad();
+          const Tensor y = fused ? batch_norm(x, p.weight, p.bias, p.running, {.activation = activation})
+                                 : function(batch_norm(x, p.weight, p.bias, p.running));
+          backward(y, random(2));
+          return std::vector{y.detach(), x.grad(), p.weight.grad(), p.bias.grad()};
+        };
+        const std::vector<Tensor> fused = run(true), separate = run(false);
+        for (std::size_t i = 0; i < fused.size(); ++i)
+          expect_values(fused[i], values_of(separate[i]), dtype == DType::bf16 ? 1e-2 : 1e-5);
+      }
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, BatchNormDevice, testing::ValuesIn(test_devices()), device_name);
@@ -143,7 +182,7 @@ TEST(BatchNorm, AnyNumberOfThreads_SameBits) {
     auto p = parameters_of(24, DType::f32, cpu_device);
     Tensor x = random_tensor({3, 40, 41, 24}, DType::f32, cpu_device, 1).set_requires_grad();
     p.weight.set_requires_grad();
-    const Tensor y = batch_norm(x, p.weight, p.bias, p.running, {.relu = true});
+    const Tensor y = batch_norm(x, p.weight, p.bias, p.running, {.activation = FusedActivation::relu});
     backward(y, random_tensor(y.shape(), DType::f32, cpu_device, 7));
     std::vector<double> values = values_of(y);
     for (const Tensor& t : {x.grad(), p.weight.grad(), p.running.mean, p.running.variance})

@@ -57,7 +57,8 @@ TEST_P(Conv2dTest, Prepacked_WithResidualAndRelu_EqualsPyTorch) {
     for (std::size_t i = 0; i < expected.size(); ++i) expected[i] += added[i];
     expect_values(detail::prepacked_conv2d(prepacked, x, residual), expected, tolerance());
     for (double& value : expected) value = std::max(value, 0.0);
-    expect_values(detail::prepacked_conv2d(prepacked, x, residual, true), expected, tolerance());
+    expect_values(detail::prepacked_conv2d(prepacked, x, residual, FusedActivation::relu), expected,
+                  tolerance());
   }
 }
 

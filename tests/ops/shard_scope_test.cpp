@@ -235,7 +235,8 @@ TEST_P(ShardedOps, BatchNormPerShard_IsABatchNormOfEachShard) {
   const Tensor before = random({1}, DType::f64, 3).set_requires_grad();
   const auto norm = [&](const Tensor& images, const Tensor& gradient, BatchNormStatistics& statistics) {
     const Tensor weight = parameter({channels}, 4, DType::f64), bias = parameter({channels}, 5, DType::f64);
-    const Tensor y = batch_norm(multiply(images, before), weight, bias, statistics, {.relu = true});
+    const Tensor y =
+        batch_norm(multiply(images, before), weight, bias, statistics, {.activation = FusedActivation::relu});
     before.set_grad({});
     backward(y, gradient);
     return std::vector<Tensor>{y.detach(), weight.grad(), bias.grad(), before.grad()};
@@ -277,7 +278,8 @@ TEST_P(ShardedOps, ConvolutionNormAndLinear_HaveTheGradientsOfTheWholeBatch) {
       p.push_back(parameter(shape, static_cast<std::uint32_t>(p.size() + 3), DType::f64));
     BatchNormStatistics statistics{.mean = zeros({5}, DType::f64, device()),
                                    .variance = ones({5}, DType::f64, device())};
-    const Tensor y = batch_norm(conv2d(x, p[0], p[1]), p[2], p[3], statistics, {.relu = true});
+    const Tensor y =
+        batch_norm(conv2d(x, p[0], p[1]), p[2], p[3], statistics, {.activation = FusedActivation::relu});
     const Tensor loss = cross_entropy(linear(y.reshape({rows, 100}), p[4], p[5]), targets, 0.1);
     backward(loss);
     std::vector<Tensor> result{loss.detach(), statistics.mean, statistics.variance};

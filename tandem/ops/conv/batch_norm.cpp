@@ -11,6 +11,7 @@
 #include "tandem/core/simd.h"
 #include "tandem/device/on_backend.h"
 #include "tandem/ops/bf16_scratch.h"
+#include "tandem/ops/conv/batch_norm_activation.h"
 #include "tandem/ops/conv/batch_norm_cpu.h"
 #include "tandem/ops/conv/batch_norm_shards.h"
 #include "tandem/ops/elementwise.h"
@@ -150,20 +151,17 @@ void apply_statistics(const BatchNormPlan& plan, const BatchNormForward& args) {
             for (std::int64_t c = 0; c < channels; ++c)
               to[c] = convert<T>(epilogue((convert<C>(from[c]) - mean[c]) * scale[c] + bias[c], c));
           };
-          const auto rectify = [](C value) __attribute__((always_inline)) {
-            return value < 0 ? C{0} : value;
-          };
           const T* __restrict added = residual ? residual + r * channels : nullptr;
-          if (residual && plan.options.relu)
-            row([&](C value, std::int64_t c)
-                    __attribute__((always_inline)) { return rectify(value + convert<C>(added[c])); });
-          else if (residual)
-            row([&](C value, std::int64_t c)
-                    __attribute__((always_inline)) { return value + convert<C>(added[c]); });
-          else if (plan.options.relu)
-            row([&](C value, std::int64_t) __attribute__((always_inline)) { return rectify(value); });
-          else
-            row([&](C value, std::int64_t) __attribute__((always_inline)) { return value; });
+          on_fused_activation(
+              plan.options.activation, [&]<FusedActivation a>() __attribute__((always_inline)) {
+                if (added)
+                  row([&](C value, std::int64_t c) __attribute__((always_inline)) {
+                    return activate_value<Backend::cpu, a>(value + convert<C>(added[c]));
+                  });
+                else
+                  row([&](C value, std::int64_t)
+                          __attribute__((always_inline)) { return activate_value<Backend::cpu, a>(value); });
+              });
         }
       });
 }
@@ -187,7 +185,7 @@ void normalize_batch(const BatchNormPlan& plan, const BatchNormForward& args) {
   apply_statistics<T>(plan, args);
 }
 
-// Σ g and Σ g · x̂ over rows, where g is dy after the gradient of the ReLU.
+// Σ g and Σ g · x̂ over rows, where g is dy after the gradient of the activation.
 struct GradientSums {
   double* g;
   double* product;
@@ -202,16 +200,16 @@ void write_gradient_sums(const BatchNormPlan& plan, const BatchNormBackward& arg
   C* const sums = as<C>(sums_buffer);
   const C* const mean = reinterpret_cast<const C*>(args.mean);
   const C* const inverse = reinterpret_cast<const C*>(args.inverse_deviation);
+  const Buffer scale_buffer = make_scratch<C>(channels);
+  C* const scale = as<C>(scale_buffer);
+  if (needs_argument(plan.options.activation)) write_scale(plan, args, scale);
   for_each_block(
       blocks, [&](std::int64_t b) __attribute__((always_inline)) {
         C* __restrict sum = sums + 2 * b * channels;
         C* __restrict block_product = sum + channels;
         for (std::int64_t c = 0; c < channels; ++c) sum[c] = block_product[c] = C{0};
         for (std::int64_t r = blocks.first(b); r < blocks.first(b) + blocks.size(b); ++r) {
-          const T* __restrict dy = reinterpret_cast<const T*>(args.dy) + r * channels;
           const T* __restrict x = with_product ? reinterpret_cast<const T*>(args.x) + r * channels : nullptr;
-          const T* __restrict y =
-              plan.options.relu ? reinterpret_cast<const T*>(args.y) + r * channels : nullptr;
           const auto row = [&](auto gradient) __attribute__((always_inline)) {
             if (x)
               for (std::int64_t c = 0; c < channels; ++c) {
@@ -222,12 +220,7 @@ void write_gradient_sums(const BatchNormPlan& plan, const BatchNormBackward& arg
             else
               for (std::int64_t c = 0; c < channels; ++c) sum[c] += gradient(c);
           };
-          if (y)
-            row([&](std::int64_t c) __attribute__((always_inline)) {
-              return convert<C>(y[c]) <= 0 ? C{0} : convert<C>(dy[c]);
-            });
-          else
-            row([&](std::int64_t c) __attribute__((always_inline)) { return convert<C>(dy[c]); });
+          activation_row<T>(plan, args, scale, r).on_gradient(plan.options.activation, row);
         }
       });
   parallel_for(channels, 64, [&](std::int64_t begin, std::int64_t end) {
@@ -264,11 +257,9 @@ void write_input_gradients(const BatchNormPlan& plan, const BatchNormBackward& a
   C* const slope = scale + channels;
   C* const center = slope + channels;
   C* const offset = center + channels;
-  const C* const weight = reinterpret_cast<const C*>(args.weight);
   const C* const mean = reinterpret_cast<const C*>(args.mean);
   const C* const inverse = reinterpret_cast<const C*>(args.inverse_deviation);
-  if (args.dx)
-    for (std::int64_t c = 0; c < channels; ++c) scale[c] = weight[c] * inverse[c];
+  if (args.dx) write_scale(plan, args, scale);
   const double inverse_count = 1.0 / static_cast<double>(count);
   for (std::int64_t c = 0; c < channels && with_sums; ++c) {
     slope[c] = static_cast<C>(static_cast<double>(inverse[c]) * sums.product[c] * inverse_count);
@@ -280,9 +271,7 @@ void write_input_gradients(const BatchNormPlan& plan, const BatchNormBackward& a
       blocks, [&](std::int64_t b) __attribute__((always_inline)) {
         for (std::int64_t r = blocks.first(b); r < blocks.first(b) + blocks.size(b); ++r) {
           const std::int64_t at = r * channels;
-          const T* __restrict dy = reinterpret_cast<const T*>(args.dy) + at;
           const T* __restrict x = with_sums ? reinterpret_cast<const T*>(args.x) + at : nullptr;
-          const T* __restrict y = plan.options.relu ? reinterpret_cast<const T*>(args.y) + at : nullptr;
           T* __restrict dx = args.dx ? reinterpret_cast<T*>(args.dx) + at : nullptr;
           T* __restrict dresidual = args.dresidual ? reinterpret_cast<T*>(args.dresidual) + at : nullptr;
           const auto row = [&](auto gradient) __attribute__((always_inline)) {
@@ -295,12 +284,7 @@ void write_input_gradients(const BatchNormPlan& plan, const BatchNormBackward& a
             else if (dx)
               for (std::int64_t c = 0; c < channels; ++c) dx[c] = convert<T>(scale[c] * gradient(c));
           };
-          if (y)
-            row([&](std::int64_t c) __attribute__((always_inline)) {
-              return convert<C>(y[c]) <= 0 ? C{0} : convert<C>(dy[c]);
-            });
-          else
-            row([&](std::int64_t c) __attribute__((always_inline)) { return convert<C>(dy[c]); });
+          activation_row<T>(plan, args, scale, r).on_gradient(plan.options.activation, row);
         }
       });
 }
@@ -453,7 +437,8 @@ Gradients gradients_of(const SavedForBackward& saved, const Tensor& g) {
     return wanted ? Tensor::empty(shape, dtype, device) : Tensor();
   };
   const Tensor dx = empty_if(saved.x_grad, dy.shape(), dy.dtype());
-  const Tensor dresidual = empty_if(saved.residual_grad && saved.plan.options.relu, dy.shape(), dy.dtype());
+  const Tensor dresidual = empty_if(
+      saved.residual_grad && saved.plan.options.activation == FusedActivation::relu, dy.shape(), dy.dtype());
   Shape sums{saved.plan.channels};
   if (saved.sharded) sums = stacked(saved.sharded->part->own.count(), sums);
   const Tensor dweight = empty_if(saved.weight_grad, sums, parameter_dtype);
@@ -476,7 +461,7 @@ Gradients gradients_of(const SavedForBackward& saved, const Tensor& g) {
   } else if (args.dx || args.dresidual || args.dweight || args.dbias)
     on_backend(device, "batch_norm",
                [&]<Backend B>() { batch_norm_gradient_kernel<B>(saved.plan, args, current_stream(device)); });
-  return {dx, dweight, dbias, saved.residual_grad && !saved.plan.options.relu ? dy : dresidual};
+  return {dx, dweight, dbias, saved.residual_grad && !dresidual.defined() ? dy : dresidual};
 }
 
 }  // namespace
@@ -487,6 +472,8 @@ Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bias,
                   const Tensor& residual) {
   using namespace detail;
   check_arguments(x, weight, bias, running_statistics, residual);
+  check(!residual.defined() || !needs_argument(options.activation),
+        "[batch_norm] expected no activation or ReLU with a residual, got SiLU or hardswish");
   const Device device = x.device();
   const BatchNormPlan plan{
       .rows = x.numel() / x.size(-1), .channels = x.size(-1), .dtype = x.dtype(), .options = options};
@@ -529,19 +516,22 @@ Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bias,
   if (!x_grad && !weight_grad && !bias_grad && !residual_grad) return y;
   check(sharded || batches == 1,
         "[batch_norm] expected one batch where gradients are required, got {} ghost batches", batches);
-  const bool needs_x = weight_grad || (x_grad && options.training);
-  SavedForBackward saved{.plan = plan,
-                         .sharded = sharded,
-                         .x = needs_x ? dense : Tensor(),
-                         .y = options.relu ? y.detach() : Tensor(),
-                         .weight = x_grad ? scale : Tensor(),
-                         .mean = needs_x ? mean : Tensor(),
-                         .inverse_deviation = x_grad || weight_grad ? inverse_deviation : Tensor(),
-                         .bias = x_grad && needs_x && options.relu && !residual.defined() ? shift : Tensor(),
-                         .x_grad = x_grad,
-                         .weight_grad = weight_grad,
-                         .bias_grad = bias_grad,
-                         .residual_grad = residual_grad};
+  const bool relu = options.activation == FusedActivation::relu;
+  const bool argument = needs_argument(options.activation);
+  const bool needs_x = weight_grad || (x_grad && options.training) || argument;
+  SavedForBackward saved{
+      .plan = plan,
+      .sharded = sharded,
+      .x = needs_x ? dense : Tensor(),
+      .y = relu ? y.detach() : Tensor(),
+      .weight = x_grad || argument ? scale : Tensor(),
+      .mean = needs_x ? mean : Tensor(),
+      .inverse_deviation = x_grad || needs_x ? inverse_deviation : Tensor(),
+      .bias = argument || (x_grad && needs_x && relu && !residual.defined()) ? shift : Tensor(),
+      .x_grad = x_grad,
+      .weight_grad = weight_grad,
+      .bias_grad = bias_grad,
+      .residual_grad = residual_grad};
   record(y, "batch_norm", {&x, &weight, &bias, &residual},
          [saved = std::move(saved)](const Tensor& g) { return gradients_of(saved, g); });
   return y;

@@ -1,9 +1,10 @@
-// Batch normalization over the last axis, fused with the residual sum and the ReLU that follow it in residual
-// networks: y = relu((x − mean) / sqrt(variance + ε) · weight + bias + residual).
+// Batch normalization over the last axis, fused with the residual sum and the activation that follow it:
+// y = activation((x − mean) / sqrt(variance + ε) · weight + bias + residual).
 #pragma once
 
 #include <cstdint>
 
+#include "tandem/ops/fused_activation.h"
 #include "tandem/tensor/tensor.h"
 
 namespace tandem {
@@ -15,7 +16,8 @@ struct BatchNormOptions {
   bool training = true;
   double momentum = 0.1;
   double epsilon = 1e-5;
-  bool relu = false;
+  /// Only none and relu with a residual.
+  FusedActivation activation = FusedActivation::none;
   /// Rows (values per channel) per ghost batch; the last ghost batch may be smaller. 0: one batch.
   std::int64_t ghost_batch_rows = 0;
 };

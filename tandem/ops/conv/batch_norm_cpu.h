@@ -15,7 +15,7 @@ void join_moments(const BatchNormPlan& plan, const BatchNormShards& shards, cons
 // Normalizes by args.mean and args.inverse_deviation.
 void apply_moments(const BatchNormPlan& plan, const BatchNormForward& args);
 
-// Σ g and Σ g · x̂, where g is dy after the gradient of the ReLU. Also writes dweight and dbias.
+// Σ g and Σ g · x̂, where g is dy after the gradient of the activation. Also writes dweight and dbias.
 void write_sums(const BatchNormPlan& plan, double* sums, const BatchNormBackward& args);
 // dx and dresidual, by the sums of all shards, (shards, 2, channels).
 void write_input_gradient(const BatchNormPlan& plan, const BatchNormShards& shards, const double* sums,

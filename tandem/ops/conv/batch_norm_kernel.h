@@ -56,7 +56,9 @@ struct BatchNormBackward {
   const std::byte* weight;
   const std::byte* mean;
   const std::byte* inverse_deviation;
-  const std::byte* bias;  // set with a ReLU and no residual: the sign of y then follows from x
+  // Set with an activation that needs its argument, which follows from x, and with a ReLU and no residual:
+  // the sign of y then follows from x too.
+  const std::byte* bias;
 };
 
 template <Backend B>
@@ -98,8 +100,8 @@ template <Backend B>
 void batch_norm_joined_kernel(const BatchNormPlan& plan, const BatchNormShards& shards, const double* moments,
                               const BatchNormForward& args, StreamView stream);
 
-// Σ g and Σ g · x̂ of each own shard, where g is dy after the gradient of the ReLU. Also writes dweight and
-// dbias, (own shards, channels). The plan has rows.
+// Σ g and Σ g · x̂ of each own shard, where g is dy after the gradient of the activation. Also writes dweight
+// and dbias, (own shards, channels). The plan has rows.
 template <Backend B>
 void batch_norm_sums_kernel(const BatchNormPlan& plan, const BatchNormShards& shards, double* sums,
                             const BatchNormBackward& args, StreamView stream);

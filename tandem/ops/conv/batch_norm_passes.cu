@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "tandem/core/on_dtype.h"
+#include "tandem/ops/activation.cuh"
 #include "tandem/ops/elementwise.cuh"
+#include "tandem/ops/fused_activation_kernel.h"
 
 namespace tandem::detail::batch_norm_passes {
 namespace {
@@ -12,9 +14,9 @@ namespace {
 template <class T>
 constexpr int max_width = static_cast<int>(16 / sizeof(T));
 
-// What decides where the ReLU passes the gradient: there is no ReLU, the sign of y, or the sign of y
-// recomputed from x.
-enum class ReluMask { none, from_y, from_x };
+// The activation whose gradient is taken, and whether the sign of y or the argument, recomputed from x,
+// decides.
+enum class Slope { none, relu_of_y, relu_of_x, silu_of_x, hardswish_of_x };
 
 // Calls f.operator()<T, C, width>() with the widest packs that divide the channels.
 template <class F>
@@ -29,23 +31,19 @@ void on_width(const BatchNormPlan& plan, F&& f) {
 }
 
 template <class F>
-void on_relu_mask(ReluMask mask, F&& f) {
-  switch (mask) {
-    case ReluMask::none:
-      return f.template operator()<ReluMask::none>();
-    case ReluMask::from_y:
-      return f.template operator()<ReluMask::from_y>();
-    case ReluMask::from_x:
-      return f.template operator()<ReluMask::from_x>();
+void on_slope(Slope slope, F&& f) {
+  switch (slope) {
+    case Slope::none:
+      return f.template operator()<Slope::none>();
+    case Slope::relu_of_y:
+      return f.template operator()<Slope::relu_of_y>();
+    case Slope::relu_of_x:
+      return f.template operator()<Slope::relu_of_x>();
+    case Slope::silu_of_x:
+      return f.template operator()<Slope::silu_of_x>();
+    case Slope::hardswish_of_x:
+      return f.template operator()<Slope::hardswish_of_x>();
   }
-}
-
-template <class F>
-void on_flags(bool first, bool second, F&& f) {
-  const auto with = [&]<bool a>() {
-    second ? f.template operator()<a, true>() : f.template operator()<a, false>();
-  };
-  first ? with.template operator()<true>() : with.template operator()<false>();
 }
 
 dim3 grid_of(const Partition& partition) {
@@ -138,7 +136,7 @@ __device__ void for_packs(const Partition& partition, F&& f) {
   });
 }
 
-template <int width, bool has_residual, bool relu, class T, class C>
+template <int width, bool has_residual, FusedActivation activation, class T, class C>
 __global__ void __launch_bounds__(threads)
     normalize(Partition partition, T* __restrict__ y, const T* __restrict__ x, const T* __restrict__ residual,
               const C* __restrict__ weight, const C* __restrict__ bias, const C* __restrict__ mean,
@@ -161,8 +159,7 @@ __global__ void __launch_bounds__(threads)
       for (int i = 0; i < width; ++i) {
         C value = (convert<C>(values.value[i]) - center[i]) * scale[i] + shift[i];
         if constexpr (has_residual) value += convert<C>(others.value[i]);
-        if constexpr (relu) value = value < 0 ? C{0} : value;
-        values.value[i] = convert<T>(value);
+        values.value[i] = convert<T>(activate_value<Backend::cuda, activation>(value));
       }
       store_pack(y + at, values);
     });
@@ -200,18 +197,22 @@ struct ThreadChannels {
       shift[i] = values.bias[channel + i];
     }
   }
-  // g where the ReLU passes it, else 0.
-  template <ReluMask mask, class T>
-  __device__ C relu_gradient(C g, C x, T y, int i) const {
-    if constexpr (mask == ReluMask::from_y) return convert<C>(y) > 0 ? g : C{0};
-    if constexpr (mask == ReluMask::from_x) return (x - center[i]) * scale[i] + shift[i] > 0 ? g : C{0};
+  // g times the slope of the activation.
+  template <Slope slope, class T>
+  __device__ C activation_gradient(C g, C x, T y, int i) const {
+    constexpr auto cuda = Backend::cuda;
+    if constexpr (slope == Slope::relu_of_y) return convert<C>(y) > 0 ? g : C{0};
+    const C argument = (x - center[i]) * scale[i] + shift[i];
+    if constexpr (slope == Slope::relu_of_x) return argument > 0 ? g : C{0};
+    if constexpr (slope == Slope::silu_of_x) return SiluGradient<cuda>{}(g, argument);
+    if constexpr (slope == Slope::hardswish_of_x) return HardswishGradient{}(g, argument);
     return g;
   }
 };
 
-// Sums of g and g · (x − mean), where g is dy after the gradient of the ReLU. writes: g is stored in
+// Sums of g and g · (x − mean), where g is dy after the gradient of the activation. writes: g is stored in
 // dresidual.
-template <int width, ReluMask mask, bool writes, class T, class C>
+template <int width, Slope slope, bool writes, class T, class C>
 __global__ void __launch_bounds__(threads)
     gradient_sums_kernel(Partition partition, C* __restrict__ partial, T* __restrict__ dresidual,
                          const T* __restrict__ dy, const T* __restrict__ x, const T* __restrict__ y,
@@ -224,11 +225,12 @@ __global__ void __launch_bounds__(threads)
     Values gradient = load_pack<width>(dy + at);
     const Values values = load_pack<width>(x + at);
     [[maybe_unused]] Values results = values;
-    if constexpr (mask == ReluMask::from_y) results = load_pack<width>(y + at);
+    if constexpr (slope == Slope::relu_of_y) results = load_pack<width>(y + at);
 #pragma unroll
     for (int i = 0; i < width; ++i) {
       const C value = convert<C>(values.value[i]);
-      const C g = own.template relu_gradient<mask>(convert<C>(gradient.value[i]), value, results.value[i], i);
+      const C g =
+          own.template activation_gradient<slope>(convert<C>(gradient.value[i]), value, results.value[i], i);
       if constexpr (writes) gradient.value[i] = convert<T>(g);
       sums[0][i] += g;
       sums[1][i] += g * (value - own.center[i]);
@@ -249,7 +251,7 @@ struct TypedFactors {
         step(factors.step) {}
 };
 
-template <int width, ReluMask mask, class T, class C>
+template <int width, Slope slope, class T, class C>
 __global__ void __launch_bounds__(threads)
     input_gradient_kernel(Partition partition, T* __restrict__ dx, const T* __restrict__ dy,
                           const T* __restrict__ x, const T* __restrict__ y, TypedValues<C> channel_values,
@@ -267,12 +269,12 @@ __global__ void __launch_bounds__(threads)
       const Values gradient = load_pack<width>(dy + at);
       Values values = load_pack<width>(x + at);
       [[maybe_unused]] Values results = values;
-      if constexpr (mask == ReluMask::from_y) results = load_pack<width>(y + at);
+      if constexpr (slope == Slope::relu_of_y) results = load_pack<width>(y + at);
 #pragma unroll
       for (int i = 0; i < width; ++i) {
         const C value = convert<C>(values.value[i]);
-        const C g =
-            own.template relu_gradient<mask>(convert<C>(gradient.value[i]), value, results.value[i], i);
+        const C g = own.template activation_gradient<slope>(convert<C>(gradient.value[i]), value,
+                                                            results.value[i], i);
         values.value[i] = convert<T>(a[i] * g + b[i] * (value - own.center[i]) + c[i]);
       }
       store_pack(dx + at, values);
@@ -310,9 +312,18 @@ int lane_groups(const Partition& partition) {
   return (partition.packs + partition.lanes - 1) / partition.lanes;
 }
 
-ReluMask relu_mask_of(const BatchNormPlan& plan, const BatchNormBackward& args) {
-  if (!plan.options.relu) return ReluMask::none;
-  return args.bias ? ReluMask::from_x : ReluMask::from_y;
+Slope slope_of(const BatchNormPlan& plan, const BatchNormBackward& args) {
+  switch (plan.options.activation) {
+    case FusedActivation::relu:
+      return args.bias ? Slope::relu_of_x : Slope::relu_of_y;
+    case FusedActivation::silu:
+      return Slope::silu_of_x;
+    case FusedActivation::hardswish:
+      return Slope::hardswish_of_x;
+    case FusedActivation::none:
+      break;
+  }
+  return Slope::none;
 }
 
 // x is read, but without effect, where it is null.
@@ -354,12 +365,18 @@ void sum_moments(const BatchNormPlan& plan, const Partition& partition, std::byt
 void apply_moments(const BatchNormPlan& plan, const Partition& partition, const BatchNormForward& args,
                    StreamView stream) {
   on_width(plan, [&]<class T, class C, int width>() {
-    on_flags(args.residual != nullptr, plan.options.relu, [&]<bool has_residual, bool relu>() {
-      normalize<width, has_residual, relu, T, C><<<grid_of(partition), threads, 0, cuda_stream(stream)>>>(
+    const auto launch = [&](auto kernel) {
+      kernel<<<grid_of(partition), threads, 0, cuda_stream(stream)>>>(
           partition, reinterpret_cast<T*>(args.y), reinterpret_cast<const T*>(args.x),
           reinterpret_cast<const T*>(args.residual), reinterpret_cast<const C*>(args.weight),
           reinterpret_cast<const C*>(args.bias), reinterpret_cast<const C*>(args.mean),
           reinterpret_cast<const C*>(args.inverse_deviation));
+    };
+    on_fused_activation(plan.options.activation, [&]<FusedActivation activation>() {
+      if (args.residual)
+        launch(normalize<width, true, activation, T, C>);
+      else
+        launch(normalize<width, false, activation, T, C>);
     });
   });
   check_launch("batch_norm");
@@ -386,7 +403,7 @@ void sum_gradients(const BatchNormPlan& plan, const Partition& partition, std::b
           reinterpret_cast<const T*>(args.dy), values_or_gradient<T>(args),
           reinterpret_cast<const T*>(args.y), TypedValues<C>(channel_values));
     };
-    on_relu_mask(relu_mask_of(plan, args), [&]<ReluMask how>() {
+    on_slope(slope_of(plan, args), [&]<Slope how>() {
       if (args.dresidual)
         launch(gradient_sums_kernel<width, how, true, T, C>);
       else
@@ -400,8 +417,8 @@ void write_input_gradient(const BatchNormPlan& plan, const Partition& partition,
                           const BatchNormBackward& args, const ChannelValues& channel_values,
                           const Factors& factors, StreamView stream) {
   on_width(plan, [&]<class T, class C, int width>() {
-    // dresidual already includes the gradient of the ReLU.
-    on_relu_mask(args.dresidual ? ReluMask::none : relu_mask_of(plan, args), [&]<ReluMask how>() {
+    // dresidual already includes the gradient of the activation.
+    on_slope(args.dresidual ? Slope::none : slope_of(plan, args), [&]<Slope how>() {
       input_gradient_kernel<width, how, T, C><<<grid_of(partition), threads, 0, cuda_stream(stream)>>>(
           partition, reinterpret_cast<T*>(args.dx),
           reinterpret_cast<const T*>(args.dresidual ? args.dresidual : args.dy), values_or_gradient<T>(args),

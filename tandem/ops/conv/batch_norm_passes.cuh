@@ -66,7 +66,7 @@ struct ChannelValues {
 ChannelValues channel_values_of(const BatchNormPlan& plan, const BatchNormBackward& args,
                                 std::int64_t statistics, std::byte* zeros, StreamView stream);
 
-// Partial sums of g and g · (x − mean), where g is dy after the gradient of the ReLU. Writes g to
+// Partial sums of g and g · (x − mean), where g is dy after the gradient of the activation. Writes g to
 // args.dresidual unless it is null.
 void sum_gradients(const BatchNormPlan& plan, const Partition& partition, std::byte* partial,
                    const BatchNormBackward& args, const ChannelValues& channel_values, StreamView stream);

@@ -6,6 +6,7 @@
 #include "tandem/ops/bf16_scratch.h"
 #include "tandem/ops/cast.h"
 #include "tandem/ops/conv/conv_shards.h"
+#include "tandem/ops/conv/depthwise.h"
 #include "tandem/ops/conv/im2col_conv.h"
 #include "tandem/ops/conv/window_kernel.h"
 #include "tandem/ops/conv/winograd.h"
@@ -23,6 +24,13 @@ Conv2dPlan as_f32(Conv2dPlan plan) {
 }
 
 using CpuTypes = TypeList<float, double>;
+
+template <class T>
+Buffer packed_depthwise_weight(const Conv2dPlan& plan, const std::byte* weight) {
+  Buffer packed = make_scratch<T>(sizes_of(plan).weight);
+  pack_depthwise_weight(plan, as<T>(packed), reinterpret_cast<const T*>(weight));
+  return packed;
+}
 
 }  // namespace
 
@@ -42,6 +50,10 @@ void conv2d_kernel<Backend::cpu>(const Conv2dPlan& plan, std::byte* y, const std
                                 reinterpret_cast<const float*>(weight),
                                 {.bias = reinterpret_cast<const float*>(bias)});
   on_dtype(CpuTypes{}, plan.dtype, "conv2d", [&]<class T>() {
+    if (is_depthwise(plan))
+      return depthwise_conv2d(plan, reinterpret_cast<T*>(y), reinterpret_cast<const T*>(x),
+                              as<T>(packed_depthwise_weight<T>(plan, weight)),
+                              RowEpilogue<T>{.bias = reinterpret_cast<const T*>(bias)});
     const Buffer packed = make_scratch<T>(im2col_weight_size<T>(plan));
     pack_im2col_weight(plan, as<T>(packed), reinterpret_cast<const T*>(weight));
     im2col_conv2d<T>(plan, reinterpret_cast<T*>(y), reinterpret_cast<const T*>(x), as<T>(packed),
@@ -64,6 +76,9 @@ void conv2d_input_gradient_kernel<Backend::cpu>(const Conv2dPlan& plan, std::byt
     return winograd_input_gradient(plan, reinterpret_cast<float*>(dx), reinterpret_cast<const float*>(dy),
                                    reinterpret_cast<const float*>(weight));
   on_dtype(CpuTypes{}, plan.dtype, "conv2d", [&]<class T>() {
+    if (is_depthwise(plan))
+      return depthwise_input_gradient(plan, reinterpret_cast<T*>(dx), reinterpret_cast<const T*>(dy),
+                                      as<T>(packed_depthwise_weight<T>(plan, weight)));
     im2col_input_gradient(plan, reinterpret_cast<T*>(dx), reinterpret_cast<const T*>(dy),
                           reinterpret_cast<const T*>(weight));
   });
@@ -82,6 +97,9 @@ void conv2d_weight_gradient_kernel<Backend::cpu>(const Conv2dPlan& plan, std::by
     return winograd_weight_gradient(plan, reinterpret_cast<float*>(dweight),
                                     reinterpret_cast<const float*>(dy), reinterpret_cast<const float*>(x));
   on_dtype(CpuTypes{}, plan.dtype, "conv2d", [&]<class T>() {
+    if (is_depthwise(plan))
+      return depthwise_weight_gradient(plan, reinterpret_cast<T*>(dweight), reinterpret_cast<const T*>(dy),
+                                       reinterpret_cast<const T*>(x));
     im2col_weight_gradient(plan, reinterpret_cast<T*>(dweight), reinterpret_cast<const T*>(dy),
                            reinterpret_cast<const T*>(x));
   });

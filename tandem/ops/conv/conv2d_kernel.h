@@ -7,6 +7,7 @@
 
 #include "tandem/device/stream.h"
 #include "tandem/ops/conv/conv2d.h"
+#include "tandem/ops/fused_activation.h"
 #include "tandem/ops/matmul.h"
 
 namespace tandem::detail {
@@ -40,14 +41,19 @@ inline Conv2dSizes sizes_of(const Conv2dPlan& plan) {
           plan.filters * plan.kernel.y * plan.kernel.x * (plan.channels / plan.groups)};
 }
 
+// Every channel has a filter of its own.
+constexpr bool is_depthwise(const Conv2dPlan& plan) {
+  return plan.groups > 1 && plan.groups == plan.channels && plan.groups == plan.filters;
+}
+
 // Error for shapes and options that do not match; images may be 0.
 Conv2dPlan conv2d_plan(const Tensor& x, const Shape& weight, const Conv2dOptions& options);
 
-// Applied to the sums before they are stored: y = relu(sum + bias + residual). Pointers may be null.
+// Applied to the sums before they are stored: y = activation(sum + bias + residual). Pointers may be null.
 struct Conv2dEpilogue {
   const std::byte* bias = nullptr;
   const std::byte* residual = nullptr;
-  bool relu = false;
+  FusedActivation activation = FusedActivation::none;
 };
 
 // bias has the plan's dtype and may be null.

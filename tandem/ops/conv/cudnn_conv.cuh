@@ -10,7 +10,7 @@ namespace tandem::detail {
 // Each returns false, and does nothing, where cuDNN has no deterministic kernel. Images with few channels go
 // through space_to_depth.cuh.
 
-// The epilogue is fused; its bias is f32.
+// The epilogue is fused; its bias is f32, its activation none or ReLU.
 bool cudnn_conv2d(const Conv2dPlan& plan, std::byte* y, const std::byte* x, const std::byte* weight,
                   const Conv2dEpilogue& epilogue, StreamView stream);
 bool cudnn_input_gradient(const Conv2dPlan& plan, std::byte* dx, const std::byte* dy, const std::byte* weight,

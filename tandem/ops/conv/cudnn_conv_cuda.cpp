@@ -406,7 +406,7 @@ bool cudnn_conv2d(const Conv2dPlan& plan, std::byte* y, const std::byte* x, cons
               .pass = ConvPass::forward,
               .bias = epilogue.bias != nullptr,
               .residual = epilogue.residual != nullptr,
-              .relu = epilogue.relu};
+              .relu = epilogue.activation == FusedActivation::relu};
   const auto run = [&](const std::byte* images, const std::byte* filters) {
     return execute(key,
                    {{uid_x, images},

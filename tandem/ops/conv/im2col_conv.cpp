@@ -9,6 +9,7 @@
 #include "tandem/ops/bf16_scratch.h"
 #include "tandem/ops/conv/im2col.h"
 #include "tandem/ops/conv/work_split.h"
+#include "tandem/ops/fused_activation_cpu.h"
 
 namespace tandem::detail {
 namespace {
@@ -133,6 +134,11 @@ struct Im2colProduct {
             write<bytes>(tile, offsets + row, std::min<std::int64_t>(Tile::rows, rows - row), panel);
         }
     }
+    if (!needs_argument(epilogue.activation)) return;
+    const std::int64_t first = first_panel * Tile::columns,
+                       last = std::min(last_panel * Tile::columns, target.channel_count);
+    for (std::int64_t r = 0; r < rows; ++r)
+      activate_row(epilogue.activation, to + offsets[r] + first, last - first);
   }
 
   // The offset of the first channel of a row's pixel in the result.

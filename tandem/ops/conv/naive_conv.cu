@@ -1,6 +1,8 @@
 #include "tandem/ops/conv/naive_conv.cuh"
 
 #include "tandem/core/on_dtype.h"
+#include "tandem/ops/activation.cuh"
+#include "tandem/ops/fused_activation_kernel.h"
 #include "tandem/ops/row_kernel.cuh"
 
 namespace tandem::detail {
@@ -96,16 +98,25 @@ __global__ void __launch_bounds__(row_ops::threads)
   if (threadIdx.x == 0) dweight[i] = convert<Gradient>(sum);
 }
 
-template <class T, class Bias>
-__global__ void __launch_bounds__(threads) apply_epilogue(std::int64_t count, std::int64_t filters, T* y,
-                                                          const Bias* bias, const T* residual, bool relu) {
+// Packs of `width` adjacent channels.
+template <int width, FusedActivation activation, class T, class Bias>
+__global__ void __launch_bounds__(threads)
+    apply_epilogue(std::int64_t packs, unsigned pixel_packs, T* y, const Bias* __restrict__ bias,
+                   const T* __restrict__ residual) {
   using C = ComputeType<T>;
-  for (std::int64_t i = std::int64_t{blockIdx.x} * threads + threadIdx.x; i < count;
+  for (std::int64_t i = std::int64_t{blockIdx.x} * threads + threadIdx.x; i < packs;
        i += std::int64_t{gridDim.x} * threads) {
-    C value = convert<C>(y[i]);
-    if (bias) value += convert<C>(bias[i % filters]);
-    if (residual) value += convert<C>(residual[i]);
-    y[i] = convert<T>(relu && value < 0 ? C{0} : value);
+    Pack<T, width> values = load_pack<width>(y + i * width), added = values;
+    if (residual) added = load_pack<width>(residual + i * width);
+    const auto channel = static_cast<int>(static_cast<std::uint64_t>(i) % pixel_packs) * width;
+#pragma unroll
+    for (int k = 0; k < width; ++k) {
+      C value = convert<C>(values.value[k]);
+      if (bias) value += convert<C>(bias[channel + k]);
+      if (residual) value += convert<C>(added.value[k]);
+      values.value[k] = convert<T>(activate_value<Backend::cuda, activation>(value));
+    }
+    store_pack(y + i * width, values);
   }
 }
 
@@ -154,12 +165,20 @@ void naive_epilogue(const Conv2dPlan& plan, std::byte* y, const Conv2dEpilogue& 
                     StreamView stream) {
   const std::int64_t count = result_count(plan);
   on_dtype(FloatTypes{}, plan.dtype, "conv2d", [&]<class T>() {
-    const auto launch = [&]<class Bias>() {
-      apply_epilogue<T, Bias><<<blocks_for(count, threads), threads, 0, cuda_stream(stream)>>>(
-          count, plan.filters, reinterpret_cast<T*>(y), reinterpret_cast<const Bias*>(epilogue.bias),
-          reinterpret_cast<const T*>(epilogue.residual), epilogue.relu);
+    const auto launch = [&]<class Bias, int width>() {
+      on_fused_activation(epilogue.activation, [&]<FusedActivation activation>() {
+        apply_epilogue<width, activation, T, Bias>
+            <<<blocks_for(count / width, threads), threads, 0, cuda_stream(stream)>>>(
+                count / width, static_cast<unsigned>(plan.filters / width), reinterpret_cast<T*>(y),
+                reinterpret_cast<const Bias*>(epilogue.bias), reinterpret_cast<const T*>(epilogue.residual));
+      });
     };
-    wide_bias ? launch.template operator()<ComputeType<T>>() : launch.template operator()<T>();
+    const auto with_bias = [&]<class Bias>() {
+      constexpr int width = static_cast<int>(16 / sizeof(T));
+      plan.filters % width == 0 ? launch.template operator()<Bias, width>()
+                                : launch.template operator()<Bias, 1>();
+    };
+    wide_bias ? with_bias.template operator()<ComputeType<T>>() : with_bias.template operator()<T>();
   });
   check_launch("conv2d epilogue");
 }

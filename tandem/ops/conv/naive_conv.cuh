@@ -13,7 +13,8 @@ void naive_input_gradient(const Conv2dPlan& plan, std::byte* dx, const std::byte
 void naive_weight_gradient(const Conv2dPlan& plan, std::byte* dweight, const std::byte* dy,
                            const std::byte* x, StreamView stream);
 
-// y = relu(y + bias + residual) in place. The bias has y's dtype or, with `wide_bias`, f32 for y in bf16.
+// y = activation(y + bias + residual) in place. The bias has y's dtype or, with `wide_bias`, f32 for y in
+// bf16.
 void naive_epilogue(const Conv2dPlan& plan, std::byte* y, const Conv2dEpilogue& epilogue, bool wide_bias,
                     StreamView stream);
 

@@ -2,12 +2,15 @@
 
 #include "tandem/core/check.h"
 #include "tandem/core/on_dtype.h"
+#include "tandem/core/parallel.h"
 #include "tandem/device/on_backend.h"
 #include "tandem/ops/bf16_scratch.h"
 #include "tandem/ops/cast.h"
 #include "tandem/ops/conv/conv_shards.h"
+#include "tandem/ops/conv/depthwise.h"
 #include "tandem/ops/conv/im2col_conv.h"
 #include "tandem/ops/conv/winograd.h"
+#include "tandem/ops/fused_activation_cpu.h"
 
 namespace tandem::detail {
 namespace {
@@ -33,9 +36,21 @@ Tensor pack_weight(const Tensor& weight, const Conv2dOptions& options) {
     return transformed;
   }
   return on_dtype(TypeList<float, double>{}, wide.dtype(), "conv2d", [&]<class T>() {
+    if (is_depthwise(plan)) {
+      Tensor packed = Tensor::empty({wide.numel()}, wide.dtype());
+      pack_depthwise_weight(plan, packed.data<T>(), wide.data<T>());
+      return packed;
+    }
     Tensor packed = Tensor::empty({im2col_weight_size<T>(plan)}, wide.dtype());
     pack_im2col_weight(plan, packed.data<T>(), wide.data<T>());
     return packed;
+  });
+}
+
+void activate(FusedActivation activation, float* values, std::int64_t count) {
+  parallel_for(count, 1 << 14, [&](std::int64_t begin, std::int64_t end) {
+    with_simd([&]<std::size_t>()
+                  __attribute__((always_inline)) { activate_row(activation, values + begin, end - begin); });
   });
 }
 
@@ -72,23 +87,31 @@ void prepacked_conv2d_kernel<Backend::cpu>(const Conv2dPlan& plan, std::byte* y,
     wide.dtype = DType::f32;
     prepacked_conv2d_kernel<Backend::cpu>(
         wide, wide_y.data(), wide_x.data(), conv,
-        {.bias = epilogue.bias, .residual = wide_residual.data(), .relu = epilogue.relu}, stream);
+        {.bias = epilogue.bias, .residual = wide_residual.data(), .activation = epilogue.activation}, stream);
     return to_bf16(y, wide_y, sizes.y);
   }
   on_dtype(TypeList<float, double>{}, plan.dtype, "conv2d", [&]<class T>() {
     const RowEpilogue<T> row_epilogue{.bias = reinterpret_cast<const T*>(epilogue.bias),
                                       .residual = reinterpret_cast<const T*>(epilogue.residual),
-                                      .relu = epilogue.relu};
+                                      .activation = epilogue.activation};
     const T* weight = conv.packed.data<T>();
+    if (is_depthwise(plan))
+      return depthwise_conv2d(plan, reinterpret_cast<T*>(y), reinterpret_cast<const T*>(x), weight,
+                              row_epilogue);
     if constexpr (std::same_as<T, float>)
-      if (is_winograd_applicable(plan))
-        return winograd_conv2d(plan, reinterpret_cast<float*>(y), reinterpret_cast<const float*>(x), weight,
-                               row_epilogue);
+      if (is_winograd_applicable(plan)) {
+        winograd_conv2d(plan, reinterpret_cast<float*>(y), reinterpret_cast<const float*>(x), weight,
+                        row_epilogue);
+        if (needs_argument(epilogue.activation))
+          activate(epilogue.activation, reinterpret_cast<float*>(y), sizes_of(plan).y);
+        return;
+      }
     im2col_conv2d<T>(plan, reinterpret_cast<T*>(y), reinterpret_cast<const T*>(x), weight, row_epilogue);
   });
 }
 
-Tensor prepacked_conv2d(const PrepackedConv2d& conv, const Tensor& x, const Tensor& residual, bool relu) {
+Tensor prepacked_conv2d(const PrepackedConv2d& conv, const Tensor& x, const Tensor& residual,
+                        FusedActivation activation) {
   const Device device = common_device("conv2d", {&x, &conv.weight});
   common_dtype("conv2d", {&x, &conv.weight});
   const Conv2dPlan plan = conv2d_plan(x, conv.weight.shape(), conv.options);
@@ -104,8 +127,9 @@ Tensor prepacked_conv2d(const PrepackedConv2d& conv, const Tensor& x, const Tens
   }
   for_each_vendor_shard(plan, y, {&images, &added},
                         [&](const Conv2dPlan& shard, const Tensor& to, std::span<const Tensor> from) {
-                          const Conv2dEpilogue epilogue{
-                              .bias = conv.bias.bytes(), .residual = from[1].bytes(), .relu = relu};
+                          const Conv2dEpilogue epilogue{.bias = conv.bias.bytes(),
+                                                        .residual = from[1].bytes(),
+                                                        .activation = activation};
                           on_backend(device, "conv2d", [&]<Backend B>() {
                             prepacked_conv2d_kernel<B>(shard, to.bytes(), from[0].bytes(), conv, epilogue,
                                                        current_stream(device));

@@ -1,6 +1,6 @@
 // Convolution with constant weights, for inference and for frozen layers. The weights are packed once into
 // the layout the fastest algorithm needs (on the CPU, the Winograd transform for 3×3 windows), and bias,
-// residual and ReLU are fused. No gradients.
+// residual and activation are fused. No gradients.
 #pragma once
 
 #include "tandem/ops/conv/conv2d_kernel.h"
@@ -18,9 +18,9 @@ struct PrepackedConv2d {
 PrepackedConv2d prepack_conv2d(const Tensor& weight, const Tensor& bias, const Conv2dOptions& options,
                                DType dtype);
 
-// relu(conv2d(x) + bias + residual); residual has the shape of the result or is an empty handle.
+// activation(conv2d(x) + bias + residual); residual has the shape of the result or is an empty handle.
 Tensor prepacked_conv2d(const PrepackedConv2d& conv, const Tensor& x, const Tensor& residual = {},
-                        bool relu = false);
+                        FusedActivation activation = FusedActivation::none);
 
 template <Backend B>
 void prepacked_conv2d_kernel(const Conv2dPlan& plan, std::byte* y, const std::byte* x,

@@ -277,7 +277,7 @@ void convolve(const Conv2dPlan& plan, float* y, const float* x, const float* wei
              stream);
     transform_outputs<<<grid_size(std::int64_t{tiling.tiles} * filters), threads, 0, launch_stream>>>(
         tiling, filters, y + first * image_y, floats(m), reinterpret_cast<const float*>(epilogue.bias),
-        residual ? residual + first * image_y : nullptr, epilogue.relu);
+        residual ? residual + first * image_y : nullptr, epilogue.activation == FusedActivation::relu);
     check_launch("winograd output_tile");
   }
 }
