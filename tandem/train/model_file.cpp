@@ -185,6 +185,12 @@ TensorFile read_model(const std::filesystem::path& path) {
   return file;
 }
 
+// The steps of dropout and stochastic depth, which training alone needs: checkpoints have them, model files
+// do not, so that other programs find the names they know.
+bool is_step_counter(const NamedTensor& named) {
+  return named.name.ends_with(".step") && named.tensor.dtype() == DType::i64 && named.tensor.rank() == 0;
+}
+
 }  // namespace
 
 ImageInput ModelInfo::input() const {
@@ -238,9 +244,18 @@ std::map<std::string, std::string> model_metadata(const ModelInfo& info) {
   return metadata;
 }
 
+NamedTensors with_step_counters(NamedTensors weights, const Module& module) {
+  for (const NamedTensor& own : module.state_dict())
+    if (is_step_counter(own) && std::ranges::find(weights, own.name, &NamedTensor::name) == weights.end())
+      weights.push_back(own);
+  return weights;
+}
+
 PendingFile start_model(const std::filesystem::path& path, const NamedTensors& weights,
                         const ModelInfo& info) {
-  return {"safetensors", path, safetensors_parts({.metadata = model_metadata(info), .tensors = weights})};
+  NamedTensors stored = weights;
+  std::erase_if(stored, is_step_counter);
+  return {"safetensors", path, safetensors_parts({.metadata = model_metadata(info), .tensors = stored})};
 }
 
 ModelInfo load_model_into(Module& module, const std::filesystem::path& given) {
@@ -248,7 +263,7 @@ ModelInfo load_model_into(Module& module, const std::filesystem::path& given) {
   const TensorFile file = read_model(path);
   ModelInfo info = read_info(Metadata(file.metadata, path.string()));
   try {
-    module.load_state_dict(file.tensors);
+    module.load_state_dict(with_step_counters(file.tensors, module));
   } catch (const Error& error) {
     fail("[model] {}: not the weights of this module: {}", path.string(), error.what());
   }
@@ -268,7 +283,7 @@ Model load_model(const std::filesystem::path& given) {
   check_weights(metadata, model.info.architecture, file.tensors);
   model.module = make_model(model.info.architecture, 0);
   try {
-    model.module->load_state_dict(file.tensors);
+    model.module->load_state_dict(with_step_counters(file.tensors, *model.module));
   } catch (const Error& error) {
     fail("[model] {}: not the weights of {}: {}", path.string(), model.info.architecture.to_string(),
          error.what());

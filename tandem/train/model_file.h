@@ -43,7 +43,10 @@ struct Model {
 // Atomic: on failure an existing file stays unchanged.
 void save_model(const std::filesystem::path& path, const Module& module, const ModelInfo& info);
 void save_model(const std::filesystem::path& path, const NamedTensors& weights, const ModelInfo& info);
-// The same in two steps (core/write_file.h).
+// The weights of a model file, with the module's own step counters of dropout and stochastic depth, which
+// model files do not have, so that other programs find the names they know; checkpoints have them.
+NamedTensors with_step_counters(NamedTensors weights, const Module& module);
+// save_model() in two steps (core/write_file.h).
 PendingFile start_model(const std::filesystem::path& path, const NamedTensors& weights,
                         const ModelInfo& info);
 // What the file states beside the weights, by key.

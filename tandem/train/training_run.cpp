@@ -462,7 +462,7 @@ Evaluation TrainingRun::evaluate_best() {
   if (best_evaluation_ && !setup_.restore_best) return *best_evaluation_;
   if (is_first()) {
     try {
-      model_.load_state_dict(read_safetensors(folder_.best()).tensors);
+      model_.load_state_dict(with_step_counters(read_safetensors(folder_.best()).tensors, model_));
     } catch (const Error& error) {
       fail("[train] {}: cannot load the best model: {}", folder_.best().string(), error.what());
     }
