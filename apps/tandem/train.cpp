@@ -363,8 +363,10 @@ void add_field(CLI::App& command, const TrainField& field, const std::shared_ptr
 // What "by model" means.
 std::string model_defaults() {
   std::string text = "Defaults by model:\n";
+  std::size_t width = 0;
+  for (const ModelRow& row : models().rows()) width = std::max(width, row.name.size());
   for (const ModelRow& row : models().rows())
-    text += fmt::format("  {:<10} {} epochs, batch size {}, {}, learning rate {}\n", row.name,
+    text += fmt::format("  {:<{}} {} epochs, batch size {}, {}, learning rate {}\n", row.name, width,
                         row.defaults.epochs, row.defaults.batch_size, row.defaults.optimizer,
                         row.defaults.learning_rate);
   return text;
@@ -415,7 +417,7 @@ void add_train_command(CLI::App& app, Action& action, const std::string& command
       ->add_flag("--accept-changed-data", flags->accept_changed_data,
                  "Resume even if classes or photographs changed")
       ->group(rare_group);
-  command->add_option("--ranks", flags->ranks, "Processes on this machine that share every batch")
+  command->add_option("--ranks", flags->ranks, "Processes that share every batch")
       ->type_name("N")
       ->default_str("1")
       ->check(whole_number_check(1, LocalSegment::max_ranks));

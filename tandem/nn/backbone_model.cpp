@@ -8,8 +8,13 @@
 
 namespace tandem {
 
-BackboneModel::BackboneModel(std::int64_t features, std::int64_t classes, std::uint64_t seed)
-    : head_(features, classes, {.random = {.seed = seed, .stream = 1001}}) {}
+BackboneModel::BackboneModel(std::int64_t features, std::int64_t classes, std::uint64_t seed, double dropout)
+    : head_(features, classes, {.random = {.seed = seed, .stream = 1001}}),
+      dropout_(dropout != 0 ? std::make_unique<Dropout>(dropout, seed) : nullptr) {}
+
+Tensor BackboneModel::head(const Tensor& features) {
+  return head_.forward(dropout_ ? dropout_->forward(features) : features);
+}
 
 Tensor BackboneModel::image_mean(const Tensor& y) {
   return cast(adaptive_avg_pool2d(y, {1, 1}).reshape({y.size(0), y.size(3)}), DType::f32);
@@ -28,6 +33,12 @@ void BackboneModel::set_head(Linear head) {
 
 bool BackboneModel::is_head(const Tensor& parameter) const {
   return parameter.node() == head_.weight().node() || parameter.node() == head_.bias().node();
+}
+
+bool BackboneModel::is_head(const std::string& parameter_name) const {
+  for (const NamedTensor& parameter : parameters())
+    if (parameter.name == parameter_name) return is_head(parameter.tensor);
+  return false;
 }
 
 void BackboneModel::freeze_backbone() {

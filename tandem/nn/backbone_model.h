@@ -3,7 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <string>
 
+#include "tandem/nn/dropout.h"
 #include "tandem/nn/linear.h"
 #include "tandem/nn/module.h"
 
@@ -16,8 +19,8 @@ class BackboneModel : public Module {
 
   /// (n, height, width, channels) → (n, feature_count()) in f32.
   virtual Tensor features(const Tensor& x) = 0;
-  /// (n, feature_count()) → logits (n, classes) in f32.
-  Tensor head(const Tensor& features) { return head_.forward(features); }
+  /// (n, feature_count()) → logits (n, classes) in f32: dropout, if the model has it, and the last layer.
+  Tensor head(const Tensor& features);
   std::int64_t feature_count() const { return head_.weight().size(1); }
   /// The outputs of the last three stages, each averaged over the image, side by side: (n, sum of their
   /// channels) in f32. For a model without such stages, features().
@@ -25,6 +28,8 @@ class BackboneModel : public Module {
 
   /// The last layer.
   Linear& head_layer() { return head_; }
+  /// Whether a name of parameters() is one of the last layer.
+  bool is_head(const std::string& parameter_name) const;
   /// Replaces the last layer, for example to train for other classes: set_head(Linear(feature_count(), 2)).
   /// It is moved to the device of the model. Construct optimizers afterwards: they hold the old head. Throws
   /// Error unless the layer takes feature_count() inputs in f32.
@@ -39,8 +44,11 @@ class BackboneModel : public Module {
   virtual void freeze_statistics() = 0;
 
  protected:
-  /// A head with random weights from its own stream of the seed. The model registers head_layer().
-  BackboneModel(std::int64_t features, std::int64_t classes, std::uint64_t seed);
+  /// A head with random weights from its own stream of the seed, after dropout with this probability. The
+  /// model registers head_layer() and head_dropout().
+  BackboneModel(std::int64_t features, std::int64_t classes, std::uint64_t seed, double dropout = 0);
+  /// Null without dropout. It is part of the head, so a frozen backbone has the same features in every batch.
+  Dropout* head_dropout() { return dropout_.get(); }
   /// The mean over height and width: (n, height, width, channels) → (n, channels) in f32.
   static Tensor image_mean(const Tensor& y);
 
@@ -48,6 +56,7 @@ class BackboneModel : public Module {
   bool is_head(const Tensor& parameter) const;
 
   Linear head_;
+  std::unique_ptr<Dropout> dropout_;
 };
 
 }  // namespace tandem

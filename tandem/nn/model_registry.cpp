@@ -4,8 +4,10 @@
 
 #include "tandem/core/check.h"
 #include "tandem/nn/cnn.h"
+#include "tandem/nn/efficientnet.h"
 #include "tandem/nn/lenet.h"
 #include "tandem/nn/mlp.h"
+#include "tandem/nn/mobilenet_v3.h"
 #include "tandem/nn/resnet.h"
 
 namespace tandem {
@@ -35,10 +37,14 @@ auto resnet(int depth) {
   return model_of_images<ResNet>(ResNetOptions{.depth = depth});
 }
 
+auto mobilenet_v3(bool large) {
+  return model_of_images<MobileNetV3>(MobileNetV3Options{.large = large});
+}
+
 Registry<ModelRow>& table() {
   static const TrainingDefaults mlp_defaults{
       .epochs = 15, .batch_size = 16, .optimizer = "sgd", .learning_rate = 0.5};
-  static const TrainingDefaults resnet_defaults{.epochs = 25, .batch_size = 32};
+  static const TrainingDefaults photo_defaults{.epochs = 25, .batch_size = 32};
   static Registry<ModelRow> rows("model", {
                                               {.name = "mlp",
                                                .summary = "multi-layer perceptron",
@@ -52,15 +58,27 @@ Registry<ModelRow>& table() {
                                               {.name = "resnet18",
                                                .summary = "residual network of 18 layers",
                                                .make = resnet(18),
-                                               .defaults = resnet_defaults},
+                                               .defaults = photo_defaults},
                                               {.name = "resnet34",
                                                .summary = "residual network of 34 layers",
                                                .make = resnet(34),
-                                               .defaults = resnet_defaults},
+                                               .defaults = photo_defaults},
                                               {.name = "resnet50",
                                                .summary = "residual network of 50 layers",
                                                .make = resnet(50),
-                                               .defaults = resnet_defaults},
+                                               .defaults = photo_defaults},
+                                              {.name = "mobilenet_v3_small",
+                                               .summary = "MobileNetV3, 2.5 million weights",
+                                               .make = mobilenet_v3(false),
+                                               .defaults = photo_defaults},
+                                              {.name = "mobilenet_v3_large",
+                                               .summary = "MobileNetV3, 5.5 million weights",
+                                               .make = mobilenet_v3(true),
+                                               .defaults = photo_defaults},
+                                              {.name = "efficientnet_b0",
+                                               .summary = "EfficientNet-B0, 5.3 million weights",
+                                               .make = model_of_images<EfficientNet>(EfficientNetOptions{}),
+                                               .defaults = photo_defaults},
                                               {.name = "lenet",
                                                .summary = "LeNet-5: two convolutions and three linear layers",
                                                .make = model_of_images<LeNet>(LeNetOptions{}),

@@ -31,7 +31,7 @@ struct ModelRow {
   TrainingDefaults defaults = {};
 };
 
-/// mlp, cnn, resnet18, resnet34, resnet50 and the registered ones.
+/// mlp, cnn, resnet18, … and the registered ones.
 const Registry<ModelRow>& models();
 /// Adds a model, so that files that name it can be loaded; throws Error for a name that is taken. Not
 /// thread-safe: call it before other threads start.

@@ -5,11 +5,16 @@
 #include <string>
 
 #include "tandem/core/check.h"
+#include "tandem/nn/backbone_parts.h"
 #include "tandem/ops/concat.h"
 #include "tandem/ops/conv/pool.h"
 
 namespace tandem {
 namespace {
+
+using detail::Container;
+using detail::conv_options;
+using detail::StreamCounter;
 
 // Number of residual blocks in each of the four stages.
 std::array<int, 4> stage_sizes(int depth) {
@@ -30,32 +35,6 @@ constexpr bool has_bottlenecks(int depth) {
 constexpr std::int64_t expansion(int depth) {
   return has_bottlenecks(depth) ? 4 : 1;
 }
-
-// Gives each layer with random weights its own stream of the seed.
-class StreamCounter {
- public:
-  explicit StreamCounter(std::uint64_t seed) : seed_(seed) {}
-  RandomOptions next() { return {.seed = seed_, .stream = next_++}; }
-
- private:
-  std::uint64_t seed_, next_ = 0;
-};
-
-Conv2dLayerOptions conv_options(std::int64_t kernel, std::int64_t stride, const RandomOptions& random) {
-  const std::int64_t padding = kernel / 2;
-  return {.kernel = {kernel, kernel},
-          .window = {.stride = {stride, stride}, .padding = {padding, padding}},
-          .random = random};
-}
-
-// Groups children under a name, as torchvision does; it is never called.
-class Container : public Module {
- public:
-  using Module::add_child;
-  Tensor forward(const Tensor&) override {
-    fail("[resnet] expected no call of forward() on a container of layers");
-  }
-};
 
 }  // namespace
 

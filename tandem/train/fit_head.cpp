@@ -63,7 +63,7 @@ Evaluation fit_head(BackboneModel& model, const ImageSet& images, const ImageInp
   const Standardization standardize(features, all);
   const LogisticModel fitted = fit_logistic(standardize(features, all), labels, classes);
   model.head_layer().load_state_dict(head_values(fitted, standardize));
-  const Tensor outputs = model.head(computed);
+  const Tensor outputs = model.head_layer().forward(computed);  // without the dropout of training
   return to_host({.outputs = outputs,
                   .predictions = argmax(outputs, 1),
                   .loss = compute_loss(LossKind::cross_entropy, outputs, images.labels.to(outputs.device()))},

@@ -190,7 +190,7 @@ TrainField seed() {
   return {"seed",
           TrainField::Kind::integer,
           "N",
-          "Of weights, order, augmentation and dropout",
+          "Of all random numbers",
           [](const TrainOptions& options) { return TomlValue(static_cast<std::int64_t>(options.seed)); },
           [](TrainOptions& options, const TomlValue& value) {
             const auto* given = std::get_if<std::int64_t>(&value);

@@ -47,6 +47,8 @@ inline Tensor hashed_value(const std::string& salt, const NamedTensor& of) {
   const std::string seed = salt + of.name;
   if (of.name.ends_with("num_batches_tracked")) return of.tensor.clone();
   if (of.name.ends_with("running_var")) return hashed(seed, shape, 1, 0.1);
+  if (shape.rank() == 4 && of.name.find(".block.") != of.name.npos)
+    return hashed(seed, shape, 0, std::sqrt(2.0 / static_cast<double>(shape[1] * shape[2] * shape[3])));
   if (shape.rank() == 4)
     return hashed(seed, shape, 0, std::sqrt(2.0 / static_cast<double>(shape[0] * shape[2] * shape[3])));
   if (shape.rank() == 2) return hashed(seed, shape, 0, 0.05);

@@ -164,6 +164,8 @@ def hashed_value(salt, name, tensor):
         return tensor.clone()
     if name.endswith("running_var"):
         return torch.from_numpy(hashed(seed, shape, 1.0, 0.1))
+    if len(shape) == 4 and ".block." in name:  # mobile networks: variance 2 / fan in
+        return torch.from_numpy(hashed(seed, shape, 0.0, np.sqrt(2.0 / (shape[1] * shape[2] * shape[3]))))
     if len(shape) == 4:  # convolutions: variance 2 / fan out
         return torch.from_numpy(hashed(seed, shape, 0.0, np.sqrt(2.0 / (shape[0] * shape[2] * shape[3]))))
     if len(shape) == 2:

@@ -14,6 +14,7 @@
 #include "tandem/nn/batch_norm.h"
 #include "tandem/nn/conv_norm.h"
 #include "tandem/nn/dropout.h"
+#include "tandem/nn/inverted_residual.h"
 #include "tandem/nn/linear.h"
 #include "tandem/ops/activation.h"
 #include "tandem/ops/arithmetic.h"
@@ -43,7 +44,7 @@ struct Setting {
 
 // Convolutions by im2col and Winograd, with bias and strided; batch norms of images and of rows; a parameter
 // that is broadcast, one that is used twice, one that is transposed first; a frozen layer, a frozen norm and
-// one that is folded into its convolution.
+// one that is folded into its convolution; a block of mobile networks.
 struct Net : Module {
   DType dtype;
   ConvNorm stem{3, 5, {.window = {.padding = {1, 1}}}};
@@ -54,6 +55,20 @@ struct Net : Module {
   BatchNorm first_norm{16}, second_norm{16}, frozen_norm{16}, row_norm{24};
   Linear shared{24, 24};
   Dropout dropout{0.4};
+  detail::StreamCounter streams{7};
+  detail::InvertedResidual mobile{{.in = 16,
+                                   .expanded = 24,
+                                   .out = 16,
+                                   .kernel = 3,
+                                   .stride = 1,
+                                   .squeezed = 4,
+                                   .activation = FusedActivation::silu,
+                                   .squeeze_activation = Activation::silu,
+                                   .gate = Activation::sigmoid,
+                                   .drop_probability = 0.3},
+                                  7,
+                                  1,
+                                  streams};
   Tensor scale = random_tensor({24}, DType::f32, cpu_device, 1, 0.5, 1.5);
   Tensor transposed = random_tensor({24, classes}, DType::f32, cpu_device, 2, -0.3, 0.3);
 
@@ -64,6 +79,7 @@ struct Net : Module {
                   {"second", second},
                   {"frozen", frozen},
                   {"last", last},
+                  {"mobile", mobile},
                   {"first_norm", first_norm},
                   {"second_norm", second_norm},
                   {"frozen_norm", frozen_norm},
@@ -86,7 +102,7 @@ struct Net : Module {
                                 {.stride = {2, 2}});
     const Tensor y = frozen_norm.forward(frozen(second_norm.forward(second(x), x, FusedActivation::relu)), {},
                                          FusedActivation::relu);
-    const Tensor rows = row_norm(cast(flatten(adaptive_avg_pool2d(last(y), {1, 1})), DType::f32));
+    const Tensor rows = row_norm(cast(flatten(adaptive_avg_pool2d(last(mobile(y)), {1, 1})), DType::f32));
     const Tensor hidden = relu(shared(relu(shared(multiply(rows, scale)))));
     return linear(dropout(hidden), transposed.transpose(), {});
   }

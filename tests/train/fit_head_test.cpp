@@ -81,6 +81,18 @@ TEST_P(FitHead, Outputs_EqualLogisticRegressionOnStandardizedFeatures) {
   expect_only_head_differs(untouched->state_dict(), module->state_dict());
 }
 
+// Dropout before the last layer takes no part.
+TEST_P(FitHead, ModelWithDropout_IsEvaluatedWithoutIt) {
+  const std::unique_ptr<Module> module =
+      make_model({.model = "mobilenet_v3_small", .channels = 3, .classes = 2}, 3);
+  module->to(GetParam());
+  const ImageSet images = tinted_images(14);
+  const Evaluation fitted = fit_head(dynamic_cast<BackboneModel&>(*module), images, input);
+  EXPECT_TRUE(module->is_training());
+  const Evaluation evaluated = evaluate(*module, images, LossKind::cross_entropy, input);
+  EXPECT_NEAR(fitted.loss, evaluated.loss, 1e-5 * (1 + evaluated.loss));
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, FitHead, testing::ValuesIn(test_devices()), device_name);
 
 TEST(FitHeadErrors, OneClass_Throws) {

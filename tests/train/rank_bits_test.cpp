@@ -68,6 +68,7 @@ std::vector<RankCase> rank_cases() {
          o.batch_size = 20;
          o.batches_per_epoch = 2;
        }},
+      {"mobile", true, [](TrainOptions& o) { o.model = "mobilenet_v3_small"; }},
       {"mixup", true, [](TrainOptions& o) { o.mixup = 0.4; }},
       {"frozen", true, [](TrainOptions& o) { o.freeze = true; }},
       {"fitted_head", true,
@@ -115,7 +116,7 @@ TEST_P(RankBits, RanksThreadsAndWorkers_DoNotMatter) {
   set_thread_count(2);
   train(options_);
   for (const int ranks : {2, 3, 8}) {
-    if (ranks == 8 && GetParam().photographs) continue;  // eight copies of a ResNet take long
+    if (ranks == 8 && GetParam().photographs) continue;  // eight copies of such a network take long
     const std::string name = std::to_string(ranks);
     train_on(ranks, ranks == 2 ? 2 : 0, ranks == 3 ? 2 : 1, name);
     expect_same_run("alone", name);

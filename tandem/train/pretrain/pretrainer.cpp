@@ -171,7 +171,7 @@ NamedTensors Pretrainer::averaged_backbone() const {
   const std::unique_ptr<BackboneModel> copy = new_backbone(options_);
   average_->copy_to(*copy);
   NamedTensors weights = copy->state_dict();
-  std::erase_if(weights, [](const NamedTensor& one) { return one.name.starts_with("fc."); });
+  std::erase_if(weights, [&](const NamedTensor& one) { return copy->is_head(one.name); });
   return weights;
 }
 
