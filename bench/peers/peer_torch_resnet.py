@@ -1,4 +1,4 @@
-"""PyTorch training ResNet-18 (SGD with momentum), training only its last layer with a frozen backbone in train mode, and inference, on
+"""PyTorch training ResNet-18 or a mobile network of torchvision (SGD with momentum), training only its last layer with a frozen backbone in train mode, and inference, on
 random 224×224 images on the device, channels-last. tf32 lets products and convolutions use TF32, bf16 is autocast;
 with --compile, bf16 is also timed with torch.compile. On the CPU it runs with oneDNN (channels-last) or without, whichever is faster."""
 import contextlib
@@ -16,7 +16,7 @@ class Run:
         torch.manual_seed(1)
         layout = torch.channels_last if channels_last else torch.contiguous_format
         self.work, self.device = work, device
-        self.model = torch_photos.resnet18().to(device).to(memory_format=layout)
+        self.model = torch_photos.network(getattr(work, "model", "resnet18")).to(device).to(memory_format=layout)
         self.images = torch.randn(work.batch, 3, 224, 224, device=device).to(memory_format=layout)
         self.labels = torch.randint(0, 1000, (work.batch,), device=device)
         if work.what == "train-head":
@@ -62,7 +62,7 @@ def run(work, device, budget_s):
     torch.backends.cudnn.benchmark = True
     torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = work.precision == "tf32"
     if device == "cpu":
-        enabled = torch_photos.onednn_is_faster()
+        enabled = torch_photos.onednn_is_faster(getattr(work, "model", "resnet18"))
         with torch.backends.mkldnn.flags(enabled=enabled):
             yield "PyTorch", Run(work, device, enabled, False).time(budget_s)
         return

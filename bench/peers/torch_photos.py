@@ -16,6 +16,14 @@ def resnet18(classes=1000):
         return plain_resnet18(classes)
 
 
+def network(name, classes=1000):
+    """ResNet-18, or a network of torchvision."""
+    if name == "resnet18":
+        return resnet18(classes)
+    import torchvision
+    return getattr(torchvision.models, name)(num_classes=classes)
+
+
 def plain_resnet18(classes):
     from torch import nn
 
@@ -51,15 +59,15 @@ def freeze(model):
 
 
 @functools.lru_cache
-def onednn_is_faster():
-    """Whether ResNet-18 is faster on this CPU with oneDNN than without, measured on the second of two batches."""
+def onednn_is_faster(name="resnet18"):
+    """Whether a network is faster on this CPU with oneDNN than without, measured on the second of two batches."""
     import torch
     if not torch.backends.mkldnn.is_available():
         return False
     seconds = {}
     for enabled in (True, False):
         layout = torch.channels_last if enabled else torch.contiguous_format
-        model, images = resnet18().eval().to(memory_format=layout), torch.randn(8, 3, 224, 224).to(memory_format=layout)
+        model, images = network(name).eval().to(memory_format=layout), torch.randn(8, 3, 224, 224).to(memory_format=layout)
         with torch.backends.mkldnn.flags(enabled=enabled), torch.inference_mode():
             model(images)
             start = time.perf_counter()

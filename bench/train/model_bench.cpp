@@ -1,6 +1,7 @@
-// ResNet-18 on 224×224 photographs in images per second: training steps (SGD with momentum), training of the
-// last layer only, and inference, on every device and, on a GPU, in every precision; and, on a GPU, training
-// as the only rank of a group, with buckets and NCCL. bench/compare reads the names.
+// ResNet-18 and the mobile networks on 224×224 photographs in images per second: training steps (SGD with
+// momentum) and inference, on every device and, on a GPU, in every precision; of ResNet-18 also training of
+// the last layer only and, on a GPU, training as the only rank of a group, with buckets and NCCL.
+// bench/compare reads the names.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -8,7 +9,8 @@
 
 #include "tandem/device/stream.h"
 #include "tandem/dist/nccl_library.h"
-#include "tandem/nn/resnet.h"
+#include "tandem/nn/backbone_model.h"
+#include "tandem/nn/model_registry.h"
 #include "tandem/ops/random.h"
 #include "tandem/optim/fused_optimizer.h"
 #include "tandem/tensor/tape.h"
@@ -29,8 +31,12 @@ constexpr Precision precisions[] = {{"fp32", MatmulPrecision::fp32, DType::f32},
                                     {"tf32", MatmulPrecision::tf32, DType::f32},
                                     {"bf16", MatmulPrecision::bf16, DType::bf16}};
 
-void train(benchmark::State& state, Device device, const Precision& precision, bool frozen,
-           Group* group = nullptr) {
+std::unique_ptr<Module> network(const std::string& name) {
+  return make_model({.model = name, .channels = 3, .classes = classes});
+}
+
+void train(benchmark::State& state, const std::string& name, Device device, const Precision& precision,
+           bool frozen, Group* group = nullptr) {
   const std::int64_t batch = state.range(0), steps = device.is_cuda() ? 20 : 2;
   ImageSet images;
   images.images =
@@ -38,7 +44,8 @@ void train(benchmark::State& state, Device device, const Precision& precision, b
   images.labels =
       random_integers({2 * batch}, 0, classes, {.seed = 2, .dtype = DType::i32, .device = device});
   images.classes.resize(classes);
-  ResNet model({.classes = classes});
+  const std::unique_ptr<Module> made = network(name);
+  auto& model = dynamic_cast<BackboneModel&>(*made);
   if (frozen) model.freeze_backbone();
   model.to(device);
   NamedTensors parameters;
@@ -60,9 +67,10 @@ void train(benchmark::State& state, Device device, const Precision& precision, b
   state.SetItemsProcessed(done);
 }
 
-void infer(benchmark::State& state, Device device, const Precision& precision) {
+void infer(benchmark::State& state, const std::string& name, Device device, const Precision& precision) {
   const std::int64_t batch = state.range(0), rounds = device.is_cuda() ? 20 : 2;
-  ResNet model({.classes = classes});
+  const std::unique_ptr<Module> made = network(name);
+  Module& model = *made;
   model.to(device);
   model.eval();
   const NoGrad no_grad;
@@ -81,8 +89,8 @@ void infer(benchmark::State& state, Device device, const Precision& precision) {
 }
 
 template <class F>
-void add(const char* what, Device device, const Precision& precision, F f) {
-  const std::string name = fmt::format("resnet18/{}/{}/{}", what, device.to_string(), precision.name);
+void add(const std::string& model, const char* what, Device device, const Precision& precision, F f) {
+  const std::string name = fmt::format("{}/{}/{}/{}", model, what, device.to_string(), precision.name);
   auto* const added = benchmark::RegisterBenchmark(name.c_str(), f);
   added->UseRealTime()->Unit(benchmark::kMillisecond)->Arg(8);
   if (device.is_cuda()) added->Arg(256);
@@ -94,16 +102,21 @@ void register_all() {
   for (const Device device : devices)
     for (const Precision& precision : precisions) {
       if (!device.is_cuda() && precision.products != MatmulPrecision::fp32) continue;
-      add("train", device, precision,
-          [=](benchmark::State& state) { train(state, device, precision, false); });
-      add("train head", device, precision,
-          [=](benchmark::State& state) { train(state, device, precision, true); });
+      for (const std::string model :
+           {"resnet18", "mobilenet_v3_small", "mobilenet_v3_large", "efficientnet_b0"}) {
+        add(model, "train", device, precision,
+            [=](benchmark::State& state) { train(state, model, device, precision, false); });
+        add(model, "infer", device, precision,
+            [=](benchmark::State& state) { infer(state, model, device, precision); });
+      }
+      const std::string resnet = "resnet18";
+      add(resnet, "train head", device, precision,
+          [=](benchmark::State& state) { train(state, resnet, device, precision, true); });
       if (device.is_cuda() && missing_nccl().empty())
-        add("train one rank", device, precision, [=](benchmark::State& state) {
+        add(resnet, "train one rank", device, precision, [=](benchmark::State& state) {
           const auto group = solo_group();
-          train(state, device, precision, false, group.get());
+          train(state, resnet, device, precision, false, group.get());
         });
-      add("infer", device, precision, [=](benchmark::State& state) { infer(state, device, precision); });
     }
 }
 
