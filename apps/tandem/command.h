@@ -19,6 +19,7 @@ using Action = std::function<int()>;
 
 void add_augment_command(CLI::App& app, Action& action);
 // `command_line` is what the user typed; reports show it.
+void add_check_command(CLI::App& app, Action& action, const std::string& command_line);
 void add_compare_command(CLI::App& app, Action& action, const std::string& command_line);
 void add_devices_command(CLI::App& app, Action& action);
 void add_eval_command(CLI::App& app, Action& action);

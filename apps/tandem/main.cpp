@@ -94,6 +94,7 @@ int main(int argc, char** argv) {
   std::vector<std::string> words = tandem::with_json_targets({argv + std::min(argc, 1), argv + argc});
   const std::vector<std::string> training = tandem::cut_training(words);
   tandem::add_augment_command(app, action);
+  tandem::add_check_command(app, action, command_line(argc, argv));
   tandem::add_compare_command(app, action, command_line(argc, argv));
   tandem::add_devices_command(app, action);
   tandem::add_eval_command(app, action);

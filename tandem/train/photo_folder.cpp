@@ -104,6 +104,14 @@ FoundPhotos find_photos(const fs::path& root, const std::set<std::string>& kept_
   return found;
 }
 
+std::vector<fs::path> part_folders(const fs::path& root) {
+  if (!has_train_folder(root)) return {};
+  std::vector<fs::path> folders{root / "train"};
+  if (const std::optional<fs::path> validation = validation_folder(root)) folders.push_back(*validation);
+  if (is_folder(root / "test")) folders.push_back(root / "test");
+  return folders;
+}
+
 PhotoFiles find_test_photos(const fs::path& root, const std::vector<std::string>& classes, bool as_trained) {
   if (!folders_in(root / "test").empty()) return scan_with_classes(classes, root / "test");
   if (const std::optional<fs::path> validation = validation_folder(root))

@@ -36,6 +36,10 @@ inline constexpr std::int64_t validation_stride = 6;  // the default of split_fo
 // Files in `kept_validation`, by their listed_name(), are held out instead, if there are any.
 FoundPhotos find_photos(const std::filesystem::path& root, const std::set<std::string>& kept_validation = {});
 
+// The folders of the parts of a divided data set, as find_photos() uses them: train/, then those of val/ (or
+// valid/ or validation/) and test/ that are there. Empty for a folder that has the class folders itself.
+std::vector<std::filesystem::path> part_folders(const std::filesystem::path& root);
+
 // Labeled photographs of the classes to evaluate a model: ROOT/test, else ROOT/val, else ROOT itself, or
 // ROOT/train if it has no other. Where images are held out for validation, only those if the classes are the
 // same and `as_trained` or the folder has train/.

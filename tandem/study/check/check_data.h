@@ -1,0 +1,24 @@
+// Checks a folder of images before it is trusted: what is not read, copies, leaks, balance, odd sizes and
+// colors.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+
+#include "tandem/report/check_report.h"
+
+namespace tandem {
+
+struct CheckDataOptions {
+  std::filesystem::path data;
+  std::int64_t max_pixels = 179'000'000;  // larger images are not read
+  bool pictures = false;                  // small JPEGs of what a page shows
+  std::function<void(const char* phase, std::int64_t done, std::int64_t total)> on_progress = {};
+};
+
+// Changes nothing. Throws Error when the folder is not there or has no image that can be read.
+CheckReport check_data(const CheckDataOptions& options);
+
+}  // namespace tandem
