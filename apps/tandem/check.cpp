@@ -12,6 +12,7 @@
 #include "apps/tandem/terminal.h"
 #include "tandem/report/provenance.h"
 #include "tandem/study/check/check_data.h"
+#include "tandem/study/probe/probe_features.h"
 #include "tandem/text/format_number.h"
 #include "tandem/text/message.h"
 #include "tandem/train/progress.h"
@@ -21,7 +22,7 @@ namespace {
 
 struct Flags {
   CheckDataOptions options;
-  std::string data, html, json, fix;
+  std::string data, html, json, fix, device = "auto";
 };
 
 int run(const Flags& flags, const std::string& command_line) {
@@ -30,6 +31,7 @@ int run(const Flags& flags, const std::string& command_line) {
   CheckDataOptions options = flags.options;
   options.data = flags.data;
   options.pictures = !flags.html.empty();
+  options.device = flags.device == "auto" ? default_device() : parse_device(flags.device);
   Progress progress;
   options.on_progress = [&](const char* phase, std::int64_t done, std::int64_t total) {
     progress.update({.phase = phase, .position = done, .total = total});
@@ -59,14 +61,29 @@ void add_check_command(CLI::App& app, Action& action, const std::string& command
   command->footer(
       "Finds files that are not read and why, copies of images (the same bytes, or resized, compressed\n"
       "again or cropped by about 2 %), the same picture in several classes or in several of train, val and\n"
-      "test, and odd sizes and colors. Counts the images of each class. Changes nothing.\n"
-      "Example: tandem check photos --html check.html --fix list.csv");
+      "test, and odd sizes and colors. Counts the images of each class. With --model also likely mislabels,\n"
+      "where logistic regression on features of the other images disagrees, and outliers. Changes nothing.\n"
+      "Example: tandem check photos --model scenes --html check.html --fix list.csv");
   auto flags = std::make_shared<Flags>();
   command->add_option("DATA", flags->data, "Folder of images, as for train")->required()->type_name("");
+  command
+      ->add_option(
+          "--model,--pretrained", flags->options.model,
+          fmt::format("Also find likely mislabels: {}, a run folder, or a file with a model or ResNet-18 "
+                      "weights",
+                      named_weights().choices()))
+      ->type_name("MODEL");
   command->add_option("--html", flags->html, "Write a page with pictures")->type_name("FILE");
   add_json_flag(*command, flags->json, "JSON to a file, or instead of the text");
   command->add_option("--fix", flags->fix, "Write which files to move, as CSV; moves nothing")
       ->type_name("FILE");
+  add_device_flag(*command, flags->device, "a GPU if there is one");
+  command
+      ->add_option("--image-size", flags->options.image_size,
+                   "Resize images to N x N for the model; default: as it expects, for names 224")
+      ->type_name("N")
+      ->group(rare_group)
+      ->check(whole_number_check(8, 4096));
   command->add_option("--max-pixels", flags->options.max_pixels, "Treat larger images as unreadable")
       ->type_name("N")
       ->capture_default_str()

@@ -20,7 +20,8 @@ constexpr const char* style = R"(
 .shots figure{padding:10px}.shots img{display:block;width:100%;aspect-ratio:1;object-fit:contain;background:var(--track);border-radius:5px}
 .shots figcaption{margin-top:8px;font-size:13.5px;line-height:1.35;overflow-wrap:anywhere}
 .shots figcaption span{display:block;color:var(--soft);font-size:13px}
-.group{margin:0 0 16px;padding:12px 14px 2px;background:var(--card);border:1px solid var(--line);border-left:4px solid var(--accent);border-radius:10px}
+.groups{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,390px),1fr));gap:14px;margin:0 0 18px;align-items:start}
+.group{padding:12px 14px 2px;background:var(--card);border:1px solid var(--line);border-left:4px solid var(--accent);border-radius:10px}
 .group.bad{border-left-color:var(--bad)}.group .shots{margin-bottom:8px}.group figure{padding:0;border:0}
 .group>p{margin:0 0 10px;font-size:14.5px;color:var(--soft)}
 .counts{display:grid;grid-template-columns:repeat(auto-fill,minmax(150px,1fr));gap:12px;margin:0 0 22px;padding:0;list-style:none}
@@ -34,6 +35,18 @@ td.bad{color:var(--bad);font-weight:600}
 .group{padding:2px 4px;break-inside:avoid}.counts{grid-template-columns:repeat(5,1fr);gap:4px}.counts li{padding:3px 5px;font-size:6.5pt}.counts b{font-size:10pt}}
 )";
 
+// A path may be broken after each folder.
+std::string path_html(const std::string& path) {
+  std::string html;
+  for (std::size_t begin = 0; begin < path.size();) {
+    const std::size_t slash = path.find('/', begin);
+    const std::size_t end = slash == std::string::npos ? path.size() : slash + 1;
+    html += (begin > 0 ? "<wbr/>" : "") + escape_html(path.substr(begin, end - begin));
+    begin = end;
+  }
+  return html;
+}
+
 std::string picture_html(const CheckedImage& image, const std::string& caption_html) {
   const std::string name = escape_html(image.path);
   const std::string picture =
@@ -41,7 +54,7 @@ std::string picture_html(const CheckedImage& image, const std::string& caption_h
           ? ""
           : fmt::format("<img alt=\"{}\" src=\"data:image/jpeg;base64,{}\"/>", name, base64(image.picture));
   return fmt::format("<figure>{}<figcaption>{}<span>{}</span></figcaption></figure>\n", picture, caption_html,
-                     name);
+                     path_html(image.path));
 }
 
 std::string more_html(std::size_t all, std::size_t shown) {
@@ -69,9 +82,10 @@ std::string copy_html(const CopiedPicture& picture) {
 
 PageSection copies_section(const std::string& title, const std::string& introduction,
                            const std::vector<const CopiedPicture*>& pictures, Verdict verdict) {
-  std::string body = fmt::format("<p>{}</p>\n", escape_html(introduction));
+  std::string body = fmt::format("<p>{}</p>\n<div class=\"groups\">\n", escape_html(introduction));
   const std::size_t shown = std::min(Limits::copies, pictures.size());
   for (std::size_t i = 0; i < shown; ++i) body += copy_html(*pictures[i]);
+  body += "</div>\n";
   return {.title = fmt::format("{}: {}", title, format_count(std::ssize(pictures))),
           .body_html = body + more_html(pictures.size(), shown),
           .verdict = verdict};

@@ -168,4 +168,17 @@ std::vector<std::int32_t> LogisticModel::predict(const FeatureRows& x) const {
   return predictions;
 }
 
+std::vector<double> LogisticModel::probabilities(const FeatureRows& x) const {
+  Vector rows;
+  if (x.count == 0) return rows;
+  compute_logits(with_ones(x), weights, classes, rows);
+  for (auto row = rows.begin(); row != rows.end(); row += classes) {
+    const double max = *std::max_element(row, row + classes);
+    double sum = 0;
+    for (auto value = row; value != row + classes; ++value) sum += * value = std::exp(*value - max);
+    for (auto value = row; value != row + classes; ++value) *value /= sum;
+  }
+  return rows;
+}
+
 }  // namespace tandem

@@ -26,6 +26,8 @@ struct LogisticModel {
 
   // The class with the largest logit, for each row.
   std::vector<std::int32_t> predict(const FeatureRows& x) const;
+  // The probability of each class, rows × classes.
+  std::vector<double> probabilities(const FeatureRows& x) const;
 };
 
 // Minimizes the mean cross-entropy of the rows + penalty / 2 · Σ weight² from zero weights by L-BFGS (Liu and

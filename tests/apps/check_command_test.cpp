@@ -74,6 +74,19 @@ TEST_F(CheckCommand, JsonOnStandardOutput_ReplacesTheText) {
   EXPECT_EQ(nlohmann::json::parse(result.out)["images"], 16);
 }
 
+TEST_F(CheckCommand, Model_SuggestsLabels) {
+  std::filesystem::rename(folder_ / "photos/train/red/photo 100.png",
+                          folder_ / "photos/train/blue/wrong.png");
+  const ProgramResult result =
+      check({"photos", "--pretrained", "random", "--image-size", "32", "--device", "cpu", "--json"});
+  ASSERT_EQ(result.status, 0) << result.err;
+  const auto json = nlohmann::json::parse(result.out);
+  EXPECT_EQ(json["features"]["folds"], 5);
+  ASSERT_GE(json["features"]["mislabels"].size(), 1U);
+  EXPECT_EQ(json["features"]["mislabels"][0]["path"], "train/blue/wrong.png");
+  EXPECT_EQ(json["features"]["mislabels"][0]["suggested"], "red");
+}
+
 TEST_F(CheckCommand, BadInput_IsOneLine) {
   expect_error({}, "DATA is required", 2);
   expect_error({"nothing"}, "nothing: no such folder");
@@ -85,6 +98,9 @@ TEST_F(CheckCommand, BadInput_IsOneLine) {
   expect_error({"photos", "--fix", "missing/list.csv"}, "cannot write missing/list.csv");
   expect_error({"photos", "--html", "photos"}, "photos");
   expect_error({"photos", "--max-pixels", "0"}, "--max-pixels: expected a whole number from 1", 2);
+  expect_error({"photos", "--model", "scense"}, "got 'scense'; did you mean 'scenes'?");
+  expect_error({"photos", "--image-size", "2"}, "--image-size: expected a whole number from 8", 2);
+  expect_error({"photos", "--device", "tpu"}, "--device", 2);
   expect_error({"photos", "--max-pixels", "10"}, "got none in 16 files: 16 too large");
 }
 

@@ -73,10 +73,10 @@ TEST(CheckReport, Text_HasAllFindingsInEightyColumns) {
        {"photos: 80 images in 2 classes\n", "Not read: 2 files: 1 damaged, 1 unknown type\n",
         "  train/cat/cut,  .jpg: cut short\n", "In several parts of the data: 1 picture\n",
         "  = test/cat/2.jpg (100x100)\n  ~ train/cat/3.jpg (50x50)\n", "In several classes: 1 picture\n",
-        "  = train/dog/5.jpg\n", "xxx/the end.jpg (100x100)\n", "cross-validation: it agrees with 95.0 % of the labels.\n",
-        "  train/dog/deep/9.jpg: cat 98 %\n", "  train/cat/10.jpg: 3.2 times the usual distance\n",
-        "Class 'dog' has no images in test.\n", "Shorter side 50 to 100, median 100",
-        "  train/dog/<b>.jpg: 12x12, small for a median of 100\n"})
+        "  = train/dog/5.jpg\n", "xxx/the end.jpg (100x100)\n",
+        "cross-validation: it agrees with 95.0 % of the labels.\n", "  train/dog/deep/9.jpg: cat 98 %\n",
+        "  train/cat/10.jpg: 3.2 times the usual distance\n", "Class 'dog' has no images in test.\n",
+        "Shorter side 50 to 100, median 100", "  train/dog/<b>.jpg: 12x12, small for a median of 100\n"})
     EXPECT_TRUE(contains(text, part)) << part << "\n" << text;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) EXPECT_LE(display_width(line), 80) << line;
@@ -95,7 +95,7 @@ TEST(CheckReport, Page_ShowsPicturesAndEscapesNames) {
   const std::string page = check_page(report);
   for (const char* part :
        {"<title>Check of photos</title>", "src=\"data:image/jpeg;base64,/9ggYnl0ZXM=\"",
-        "In several parts: 1</h2>", "train/dog/&lt;b&gt;.jpg", "<b>dog</b>, more like <b>cat</b>",
+        "In several parts: 1</h2>", "train/<wbr/>dog/<wbr/>&lt;b&gt;.jpg", "<b>dog</b>, more like <b>cat</b>",
         "100x100, same bytes", "50x50, same picture", "tandem check photos"})
     EXPECT_TRUE(contains(page, part)) << part;
   EXPECT_FALSE(contains(page, "<b>.jpg"));

@@ -70,6 +70,38 @@ TEST_F(CheckData, PlantedCopiesAndLeaks_AreAllFoundAndNoOthers) {
   EXPECT_TRUE(report.sizes.odd.empty());
 }
 
+TEST_F(CheckData, SwappedLabels_AreAmongTheFirstSuggestions) {
+  const PlantedFolder planted(folder_ / "data", 240, 8, 64);
+  ASSERT_EQ(planted.mislabeled.size(), 8U);
+  setenv("TANDEM_WEIGHTS", TANDEM_SOURCE_DIR "/weights", 1);
+  const CheckReport report = check_data({.data = folder_ / "data", .model = "scenes", .image_size = 64});
+  unsetenv("TANDEM_WEIGHTS");
+  ASSERT_TRUE(report.features);
+  EXPECT_EQ(report.features->weights, "resnet18, scenes");
+  EXPECT_EQ(report.features->images, 240);
+  EXPECT_GT(report.features->accuracy, 0.8);
+  int found = 0;
+  const auto& mislabels = report.features->mislabels;
+  for (std::size_t i = 0; i < std::min<std::size_t>(16, mislabels.size()); ++i)
+    if (planted.mislabeled.contains(mislabels[i].image.path)) {
+      ++found;
+      EXPECT_NE(mislabels[i].suggested, mislabels[i].image.label);
+    }
+  EXPECT_GE(found, 6);
+}
+
+TEST_F(CheckData, ModelWithoutEnoughLabels_IsTold) {
+  for (std::uint64_t i = 0; i < 6; ++i) put_image(std::to_string(i) + ".png", i);
+  const CheckReport report = check_data({.data = folder_ / "data", .model = "random", .image_size = 32});
+  ASSERT_TRUE(report.features);
+  EXPECT_EQ(report.features->note, "Not searched: two classes with 5 or more images each are needed.");
+  EXPECT_TRUE(report.features->mislabels.empty());
+  EXPECT_NE(error_text([&] {
+              check_data({.data = folder_ / "data", .model = "scense"});
+            }).find("did you mean 'scenes'"),
+            std::string::npos);
+}
+
 TEST_F(CheckData, SamePictureInTwoClasses_IsAConflict) {
   for (std::uint64_t i = 0; i < 4; ++i) put_image("cat/" + std::to_string(i) + ".png", i);
   put_image("dog/9.png", 9);

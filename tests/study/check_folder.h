@@ -21,7 +21,7 @@ class PlantedFolder {
     for (const char* part : {"train", "test"})
       for (const bool dirty : {false, true})
         std::filesystem::create_directories(root / part / plate_class(dirty));
-    for (std::uint64_t i = 0; i < swapped; ++i) swapped_.insert(i * (count / swapped) / 5 * 5 + 1);
+    for (std::uint64_t i = 0; i < swapped; ++i) swapped_.insert(i * (count / swapped) / 5 * 5 + i % 4);
     for (std::uint64_t i = 0; i < count; ++i) put_jpeg(root_ / name(i), plate(i), 90);
     for (const std::uint64_t i : swapped_) mislabeled.insert(name(i));
   }

@@ -12,6 +12,7 @@
 #include "tandem/image/decode.h"
 #include "tandem/image/resize.h"
 #include "tandem/image/save_image.h"
+#include "tandem/study/check/check_features.h"
 #include "tandem/study/check/copies.h"
 #include "tandem/study/check/odd_images.h"
 #include "tandem/text/utf8.h"
@@ -72,6 +73,13 @@ std::vector<CheckedImage*> shown_images(CheckReport& report) {
     }
   for (auto* list : {&report.sizes.odd, &report.colors})
     for (std::size_t i = 0; i < std::min(Limits::odd, list->size()); ++i) shown.push_back(&(*list)[i].image);
+  if (!report.features) return shown;
+  std::vector<LikelyMislabel>& mislabels = report.features->mislabels;
+  std::vector<Outlier>& outliers = report.features->outliers;
+  for (std::size_t i = 0; i < std::min(Limits::mislabels, mislabels.size()); ++i)
+    shown.push_back(&mislabels[i].image);
+  for (std::size_t i = 0; i < std::min(Limits::outliers, outliers.size()); ++i)
+    shown.push_back(&outliers[i].image);
   return shown;
 }
 
@@ -114,6 +122,12 @@ CheckReport check_data(const CheckDataOptions& options) {
   report.sizes = check_sizes(files, survey.images);
   report.colors = check_colors(files, survey.images);
   report.seconds = watch.elapsed_ms() / 1000;
+  if (!options.model.empty())
+    report.features = check_features({.model = options.model,
+                                      .image_size = options.image_size,
+                                      .device = options.device,
+                                      .max_pixels = options.max_pixels},
+                                     files, survey.images, copies, progress("Features"));
   if (options.pictures) add_pictures(options, report);
   return report;
 }
