@@ -59,7 +59,7 @@ std::string picture_html(const CheckedImage& image, const std::string& caption_h
 
 std::string more_html(std::size_t all, std::size_t shown) {
   if (all <= shown) return {};
-  return fmt::format("<p>… and {} more, which the JSON and the list of <code>--fix</code> have.</p>\n",
+  return fmt::format("<p>… and {} more, which the JSON has.</p>\n",
                      format_count(static_cast<std::int64_t>(all - shown)));
 }
 

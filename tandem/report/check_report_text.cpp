@@ -67,7 +67,7 @@ class TextReport {
   }
   void more(std::size_t all, std::size_t shown) {
     if (all > shown)
-      line(fmt::format("  … and {} more; --html, --json and --fix have all",
+      line(fmt::format("  … and {} more; --json has all",
                        format_count(static_cast<std::int64_t>(all - shown))),
            Tone::faint);
   }
