@@ -46,13 +46,15 @@ Tensor concat(std::span<const Tensor> tensors, int axis) {
     inputs.push_back(&tensor);
     offsets.push_back(end);
   }
-  if (std::any_of(tensors.begin(), tensors.end(), wants_grad))
+  if (std::any_of(tensors.begin(), tensors.end(), wants_grad)) {
     record(out, "concat", inputs, [axis, offsets = std::move(offsets)](const Tensor& g) {
       Gradients gradients;
       for (std::size_t i = 0; i + 1 < offsets.size(); ++i)
         gradients.push_back(g.slice(axis, offsets[i], offsets[i + 1]));
       return gradients;
     });
+    trace_option("axis", Dims(axis));
+  }
   return out;
 }
 

@@ -51,11 +51,13 @@ Tensor compute(const Tensor& x, double exponent) {
 
 Tensor pow(const Tensor& x, double exponent) {
   Tensor out = compute(x, exponent);
-  if (wants_grad(x))
+  if (wants_grad(x)) {
     record(out, "pow", {&x}, [x = x.detach(), exponent](const Tensor& g) {
       if (exponent == 0) return Gradients{zeros_like(x)};  // 0 · x⁻¹ would be NaN at 0
       return Gradients{multiply(g, multiply(compute(x, exponent - 1), exponent))};
     });
+    trace_option("exponent", exponent);
+  }
   return out;
 }
 

@@ -8,6 +8,7 @@ namespace tandem {
 namespace {
 
 thread_local bool is_recording = true;
+thread_local Trace* current_trace = nullptr;
 
 std::uint64_t next_order() {
   static std::atomic<std::uint64_t> order{0};
@@ -45,6 +46,27 @@ void record(Tensor& output, const char* name, std::span<const Tensor* const> inp
   for (const Tensor* input : inputs) node->inputs.push_back(input->requires_grad() ? input->node() : nullptr);
   node->backward = std::move(backward);
   output.set_node(std::move(node));
+  if (!current_trace) return;
+  TracedOp& op = current_trace->ops_.emplace_back(TracedOp{.name = name, .inputs = {}, .output = output});
+  for (const Tensor* input : inputs) op.inputs.push_back(*input);
+}
+
+Trace::Trace() : previous_(std::exchange(current_trace, this)) {}
+
+Trace::~Trace() {
+  current_trace = previous_;
+}
+
+void trace_option(const char* name, const Dims& value) {
+  if (current_trace && !current_trace->ops_.empty()) current_trace->ops_.back().sizes[name] = value;
+}
+
+void trace_option(const char* name, double value) {
+  if (current_trace && !current_trace->ops_.empty()) current_trace->ops_.back().numbers[name] = value;
+}
+
+void trace_option(const char* name, const Tensor& value) {
+  if (current_trace && !current_trace->ops_.empty()) current_trace->ops_.back().tensors[name] = value;
 }
 
 NoGrad::NoGrad() : previous_(std::exchange(is_recording, false)) {}

@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <map>
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -50,6 +52,44 @@ inline void record(Tensor& output, const char* name, std::initializer_list<const
                    BackwardFunction backward) {
   record(output, name, std::span(inputs.begin(), inputs.size()), std::move(backward));
 }
+
+/// A recorded operation with everything needed to repeat it elsewhere.
+struct TracedOp {
+  const char* name = "";
+  std::vector<Tensor> inputs;  ///< an undefined tensor where an optional input is absent
+  Tensor output;
+  std::map<std::string, Dims> sizes = {};      ///< integer options: strides, axes
+  std::map<std::string, double> numbers = {};  ///< other options
+  std::map<std::string, Tensor> tensors = {};  ///< inputs without a gradient: running statistics
+};
+
+/// While it exists, record() of this thread also lists the operations, in order: an exporter makes the graph
+/// of another program from them. Only the innermost one is filled.
+class Trace {
+ public:
+  Trace();
+  ~Trace();
+  Trace(const Trace&) = delete;
+  Trace& operator=(const Trace&) = delete;
+
+  const std::vector<TracedOp>& ops() const { return ops_; }
+
+ private:
+  friend void record(Tensor& output, const char* name, std::span<const Tensor* const> inputs,
+                     BackwardFunction backward);
+  friend void trace_option(const char* name, const Dims& value);
+  friend void trace_option(const char* name, double value);
+  friend void trace_option(const char* name, const Tensor& value);
+
+  std::vector<TracedOp> ops_;
+  Trace* previous_;
+};
+
+/// Adds an option to the operation that was recorded last, if this thread has a Trace. Operations whose
+/// result does not follow from their inputs and the shape of the output call it after record().
+void trace_option(const char* name, const Dims& value);
+void trace_option(const char* name, double value);
+void trace_option(const char* name, const Tensor& value);
 
 /// While it exists, operations of this thread are not recorded. Scopes nest.
 class NoGrad {

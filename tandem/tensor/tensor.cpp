@@ -179,8 +179,10 @@ Tensor Tensor::permute(const Dims& axes) const {
     inverse[axis] = i;
   }
   Tensor result = view(Shape(sizes), strides, offset_);
-  if (wants_grad(*this))
+  if (wants_grad(*this)) {
     record(result, "permute", {this}, [inverse](const Tensor& g) { return Gradients{g.permute(inverse)}; });
+    trace_option("inverse", inverse);
+  }
   return result;
 }
 

@@ -534,6 +534,11 @@ Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bias,
       .residual_grad = residual_grad};
   record(y, "batch_norm", {&x, &weight, &bias, &residual},
          [saved = std::move(saved)](const Tensor& g) { return gradients_of(saved, g); });
+  trace_option("training", options.training ? 1.0 : 0.0);
+  trace_option("activation", static_cast<double>(options.activation));
+  trace_option("mean", running_statistics.mean);
+  trace_option("variance", running_statistics.variance);
+  trace_option("epsilon", options.epsilon);
   return y;
 }
 

@@ -214,7 +214,7 @@ Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const C
   const bool x_grad = wants_grad(x);
   const bool weight_grad = wants_grad(weight);
   const bool bias_grad = bias.defined() && wants_grad(bias);
-  if (x_grad || weight_grad || bias_grad)
+  if (x_grad || weight_grad || bias_grad) {
     record(
         y, "conv2d", {&x, &weight, &bias},
         [plan, images = weight_grad ? images : Tensor(), filters = x_grad ? filters : Tensor(), bias_grad,
@@ -225,6 +225,9 @@ Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const C
               images.defined() ? cast(weight_gradient(plan, dy, images), weight_dtype) : Tensor(),
               bias_grad ? broadcast_gradient(cast(dy, bias_dtype), {plan.filters}) : Tensor()};
         });
+    trace_window(options.window);
+    trace_option("groups", Dims(options.groups));
+  }
   return y;
 }
 

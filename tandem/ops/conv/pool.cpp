@@ -301,7 +301,7 @@ Tensor average(const char* op, const Tensor& x, const PoolPlan& plan, bool adapt
     on_backend(device, op, [&]<Backend B>() {
       avg_pool2d_kernel<B>(plan, adaptive, y.bytes(), images.bytes(), current_stream(device));
     });
-  if (wants_grad(x))
+  if (wants_grad(x)) {
     record(y, op, {&x}, [op, plan, adaptive](const Tensor& g) {
       const Tensor dy = g.contiguous();
       Tensor dx = Tensor::empty(image_shape(plan), plan.dtype, g.device());
@@ -311,6 +311,9 @@ Tensor average(const char* op, const Tensor& x, const PoolPlan& plan, bool adapt
         });
       return Gradients{dx};
     });
+    trace_window(plan.window);
+    trace_option("kernel", Dims{plan.kernel.y, plan.kernel.x});
+  }
   return y;
 }
 
@@ -332,7 +335,7 @@ Tensor max_pool2d(const Tensor& x, YX kernel, const Window& window) {
       max_pool2d_kernel<B>(plan, y.bytes(), reinterpret_cast<std::uint8_t*>(argmax.bytes()), images.bytes(),
                            current_stream(device));
     });
-  if (argmax.defined())
+  if (argmax.defined()) {
     record(y, op, {&x}, [plan, argmax](const Tensor& g) {
       const Tensor dy = g.contiguous();
       Tensor dx = Tensor::empty(image_shape(plan), plan.dtype, g.device());
@@ -343,6 +346,9 @@ Tensor max_pool2d(const Tensor& x, YX kernel, const Window& window) {
         });
       return Gradients{dx};
     });
+    trace_window(window);
+    trace_option("kernel", Dims{kernel.y, kernel.x});
+  }
   return y;
 }
 

@@ -1,6 +1,7 @@
 #include "tandem/ops/conv/window_kernel.h"
 
 #include "tandem/core/check.h"
+#include "tandem/tensor/tape.h"
 
 namespace tandem::detail {
 
@@ -23,6 +24,12 @@ YX window_output_size(const char* op, YX size, YX kernel, const Window& window) 
   check(slack_y >= 0 && slack_x >= 0, "[{}] expected images of at least {}x{}, got {}x{}", op,
         extent_y - 2 * window.padding.y, extent_x - 2 * window.padding.x, size.y, size.x);
   return {slack_y / window.stride.y + 1, slack_x / window.stride.x + 1};
+}
+
+void trace_window(const Window& window) {
+  trace_option("stride", Dims{window.stride.y, window.stride.x});
+  trace_option("padding", Dims{window.padding.y, window.padding.x});
+  trace_option("dilation", Dims{window.dilation.y, window.dilation.x});
 }
 
 }  // namespace tandem::detail
