@@ -19,7 +19,7 @@ void for_each_covered(int64_t i, int64_t from, int64_t to, const Visit& visit) {
   const int64_t last = std::clamp(int64_t(std::ceil(end)) - 1, first, from - 1);
   for (int64_t k = first; k <= last; ++k) {
     const double part = std::min(end, double(k + 1)) - std::max(begin, double(k));
-    visit(k, float(std::max(part, 0.0) / ratio));
+    visit(k, std::max(part, 0.0) / ratio);
   }
 }
 
@@ -30,20 +30,21 @@ Image resize_area(const Image& image, int64_t height, int64_t width) {
         "[resize_area] expected sides of at least 1, got {}x{} to {}x{}", image.width, image.height, width,
         height);
   Image out = make_image(height, width, image.channels);
-  std::vector<float> row(size_t(image.row_bytes()));  // the mean of the source rows that an output row covers
+  std::vector<double> row(
+      size_t(image.row_bytes()));  // the mean of the source rows that an output row covers
   for (int64_t y = 0; y < height; ++y) {
-    std::ranges::fill(row, 0.0f);
-    for_each_covered(y, image.height, height, [&](int64_t k, float weight) {
+    std::ranges::fill(row, 0.0);
+    for_each_covered(y, image.height, height, [&](int64_t k, double weight) {
       const uint8_t* in = image.row(k);
-      for (size_t i = 0; i < row.size(); ++i) row[i] += weight * float(in[i]);
+      for (size_t i = 0; i < row.size(); ++i) row[i] += weight * double(in[i]);
     });
     for (int64_t x = 0; x < width; ++x) {
-      float sum[3] = {};
-      for_each_covered(x, image.width, width, [&](int64_t k, float weight) {
+      double sum[3] = {};
+      for_each_covered(x, image.width, width, [&](int64_t k, double weight) {
         for (int c = 0; c < image.channels; ++c) sum[c] += weight * row[size_t(k * image.channels + c)];
       });
       for (int c = 0; c < image.channels; ++c)
-        out.at(y, x, c) = uint8_t(std::clamp(sum[c] + 0.5f, 0.0f, 255.0f));
+        out.at(y, x, c) = uint8_t(std::clamp(sum[c] + area_rounding, 0.0, 255.0));
     }
   }
   return out;

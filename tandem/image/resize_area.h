@@ -6,6 +6,10 @@
 
 namespace tandem {
 
+// What is added to a mean before it is rounded down: a half, and more than the error of any order of
+// summation, so that other implementations of the same mean round halves in the same way.
+inline constexpr double area_rounding = 0.5 + 1e-6;
+
 Image resize_area(const Image& image, int64_t height, int64_t width);
 
 }  // namespace tandem
