@@ -1,4 +1,4 @@
-// tandem inspect: shows the contents of a weight file.
+// tandem inspect: shows the contents of a weight file or an ONNX file.
 #include "tandem/files/inspect.h"
 
 #include <fmt/format.h>
@@ -11,6 +11,7 @@
 #include "apps/tandem/command.h"
 #include "apps/tandem/output.h"
 #include "apps/tandem/terminal.h"
+#include "tandem/files/onnx/inspect_onnx.h"
 
 namespace tandem {
 namespace {
@@ -26,9 +27,8 @@ std::filesystem::path weight_file(const std::filesystem::path& path) {
   return std::filesystem::is_regular_file(best, ignored) ? best : path;
 }
 
-int run(const Flags& flags) {
-  check_output(flags.json, "inspect");
-  const WeightFacts facts = inspect_weights(weight_file(flags.file));
+template <class Facts>
+int show(const Facts& facts, const Flags& flags) {
   if (!is_stdout(flags.json)) fmt::print("{}", to_text(facts, terminal_style(stdout)));
   if (!flags.json.empty()) write_output(flags.json, to_json_text(facts), "inspect");
   std::fflush(stdout);  // before the error goes to stderr
@@ -36,18 +36,29 @@ int run(const Flags& flags) {
   return 0;
 }
 
+int run(const Flags& flags) {
+  check_output(flags.json, "inspect");
+  const std::filesystem::path file = weight_file(flags.file);
+  return is_onnx_file(file) ? show(inspect_onnx(file), flags) : show(inspect_weights(file), flags);
+}
+
 }  // namespace
 
 void add_inspect_command(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("inspect", "Show what a weight file holds, executing nothing");
+  CLI::App* command =
+      app.add_subcommand("inspect", "Show what a weight or ONNX file holds, executing nothing");
   command->footer(
       "Reads .safetensors, and .pth or .pt as saved by PyTorch. For a pickle it lists every name that\n"
       "loading it in Python would import or call; a pickle that calls anything except the functions that\n"
       "rebuild tensors is rejected (status 1). Parameters counts the floating-point values.\n"
+      "Of an ONNX file it shows inputs, outputs, operators and metadata; operators that Tandem does not "
+      "know\n"
+      "and files with further data are named, and those files are not opened. A graph with a cycle is\n"
+      "reported (status 1).\n"
       "Examples: tandem inspect resnet18-f37072fd.pth\n"
       "          tandem inspect runs/mnist-mlp-1/best.safetensors --json");
   auto flags = std::make_shared<Flags>();
-  command->add_option("FILE", flags->file, "Weight file, pickle, or run folder: its best model")
+  command->add_option("FILE", flags->file, "Weight file, pickle, ONNX file, or run folder: its best model")
       ->required()
       ->type_name("");
   add_json_flag(*command, flags->json, "JSON to a file, or instead of the tables");
