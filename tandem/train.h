@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tandem/train/classifier.h"
+#include "tandem/train/export/export_onnx.h"
 #include "tandem/train/fit.h"
 #include "tandem/train/fit_options.h"
 #include "tandem/train/image_input.h"

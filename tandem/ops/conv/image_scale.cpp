@@ -185,12 +185,14 @@ Tensor squeeze_excite(const Tensor& x, const ExcitationFunction& excite) {
   state->factors = factors.detach().contiguous();
   Tensor y = scaled(plan, images, state->factors, {}, {});
   expect(!x_grad || wants_grad(factors));
-  if (wants_grad(factors))
+  if (wants_grad(factors)) {
     record(y, "excite", {&factors}, [plan, images, state, x_grad](const Tensor& g) {
       const Tensor dy = g.contiguous();
       if (x_grad) state->gradient = dy;
       return Gradients{image_sums(plan, dy, images, 1)};
     });
+    trace_option("images", x);
+  }
   return y;
 }
 
