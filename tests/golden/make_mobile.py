@@ -112,8 +112,8 @@ def add_step(name, salt, shape):
     logits, loss = one_step(model, x)
     one_step(single, x.float())
     grads = {key: p.grad for key, p in model.named_parameters()}
-    greatest = max(g.norm() for g in grads.values())
-    zeros = [key for key, g in grads.items() if g.norm() < 1e-12 * greatest]
+    max_norm = max(g.norm() for g in grads.values())
+    zeros = [key for key, g in grads.items() if g.norm() < 1e-12 * max_norm]
     assert all(key.endswith(".1.bias") for key in zeros)
     grads = {key: g for key, g in grads.items() if key not in zeros}
     statistics = {key: b for key, b in model.named_buffers() if "tracked" not in key}

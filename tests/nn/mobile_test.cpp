@@ -92,13 +92,13 @@ TEST_P(MobileOnDevice, Step_EqualsTorchvision) {
     SCOPED_TRACE(one.name);
     const auto model = model_of(one, GetParam());
     expect_step(*model, one, GetParam(), 1e-4);
-    double greatest = 0;
+    double max_norm = 0;
     for (const auto& [name, gradient] : gradients_of(*model))
-      greatest = std::max(greatest, norm_of(values_of(gradient)));
+      max_norm = std::max(max_norm, norm_of(values_of(gradient)));
     for (const std::string name : one.params.at("zero_names"))
       for (const auto& gradient : gradients_of(*model))
         if (gradient.name == name) {
-          EXPECT_LE(norm_of(values_of(gradient.tensor)), 1e-5 * greatest) << name;
+          EXPECT_LE(norm_of(values_of(gradient.tensor)), 1e-5 * max_norm) << name;
         }
   }
 }
