@@ -227,14 +227,17 @@ TEST_F(RankCommand, FolderThatCannotBeMade_IsOneLine) {
   EXPECT_EQ(result.err.find("error:"), result.err.rfind("error:")) << result.err;
 }
 
-// A learning rate at which the loss overflows: one rank says it for all, and where it began.
+// A learning rate at which the loss overflows: one rank says it for all, and where it began. How many steps are
+// checked together depends on the speed of the machine.
 TEST_F(RankCommand, LossThatIsNotFinite_IsOneLine) {
   const ProgramResult result =
       run_program({"train", "data", "--model", "cnn", "--lr", "1e20", "--shards", "4", "--ranks", "3",
                    "--device", "cpu", "--workers", "0", "--out", "nan"},
                   folder_.path());
   EXPECT_EQ(result.status, 1);
-  EXPECT_NE(result.err.find("the loss is not finite at step "), std::string::npos) << result.err;
+  EXPECT_TRUE(result.err.find("the loss is not finite at step ") != std::string::npos ||
+              result.err.find("the loss is not finite in steps ") != std::string::npos)
+      << result.err;
   EXPECT_TRUE(result.err.find(" of epoch 1, on all ranks: ") != std::string::npos ||
               result.err.find(" of epoch 1, first on rank ") != std::string::npos)
       << result.err;
