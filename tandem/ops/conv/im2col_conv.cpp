@@ -128,10 +128,13 @@ struct Im2colProduct {
           if (b > 0) tile.load(sums, Tile::columns);
           tile.add_group(gathered + row / row_group * row_group * part.padded, row % row_group,
                          packed + (panel * im2col.padded_inner() + part.offset) * Tile::columns, part.padded);
-          if (b < last_block)
+          if (b < last_block) {
             tile.store(sums, Tile::columns);
-          else
-            write<bytes>(tile, offsets + row, std::min<std::int64_t>(Tile::rows, rows - row), panel);
+          } else {
+            alignas(64) T last_sums[Tile::rows * Tile::columns];
+            tile.store(last_sums, Tile::columns);
+            write<bytes>(last_sums, offsets + row, std::min<std::int64_t>(Tile::rows, rows - row), panel);
+          }
         }
     }
     if (!needs_argument(epilogue.activation)) return;
@@ -151,17 +154,20 @@ struct Im2colProduct {
            target.first_channel;
   }
 
+  // The sums are in memory: were they still in registers, the call for a part of a vector would make the
+  // compiler keep them on the stack, also in the loop over the inner dimension, which then takes twice as
+  // long.
   template <std::size_t bytes>
-  [[gnu::always_inline]] void write(const ProductTile<T, bytes>& tile, const std::int64_t* offsets,
-                                    std::int64_t rows, std::int64_t panel) const {
+  [[gnu::always_inline]] void write(const T* sums, const std::int64_t* offsets, std::int64_t rows,
+                                    std::int64_t panel) const {
     using Tile = ProductTile<T, bytes>;
-#pragma GCC unroll 8
-    for (int r = 0; r < Tile::rows; ++r)
-#pragma GCC unroll 2
-      for (int v = 0; v < 2; ++v) {
-        const std::int64_t column = panel * Tile::columns + v * Tile::lanes;
-        if (r >= rows || column >= target.channel_count) continue;
-        write_lanes<bytes>(to + offsets[r] + column, tile.sum[r][v], target.channel_count - column,
+    for (std::int64_t r = 0; r < rows; ++r)
+      for (std::int64_t v = 0; v < Tile::columns; v += Tile::lanes) {
+        const std::int64_t column = panel * Tile::columns + v;
+        if (column >= target.channel_count) break;
+        const typename Tile::Sum part =
+            *reinterpret_cast<const typename Tile::Memory*>(sums + r * Tile::columns + v);
+        write_lanes<bytes>(to + offsets[r] + column, part, target.channel_count - column,
                            epilogue.offset_by(target.first_channel + column, offsets[r] + column));
       }
   }
