@@ -9,6 +9,7 @@
 #include "tandem/augment/photo_op.h"
 #include "tandem/core/check.h"
 #include "tandem/core/parallel.h"
+#include "tandem/core/recycling_allocator.h"
 #include "tandem/device/on_backend.h"
 #include "tandem/image/resize_weights.h"
 
@@ -24,7 +25,7 @@ constexpr std::int32_t half = 1 << (detail::resize_weight_bits - 1);
 // The weights of `count` output pixels from `first` on, `stride` per output pixel.
 struct Weights {
   std::int64_t first, count, stride;
-  std::vector<ResizeTaps> taps;
+  detail::RecycledVector<ResizeTaps> taps;
   const std::int32_t* values;
 };
 

@@ -39,12 +39,12 @@ Shape::Shape(const Dims& sizes) : Dims(sizes) {
   bool overflow = false;
   bool empty = false;
   for (std::int64_t size : sizes) {
-    check(size >= 0, "[shape] expected sizes of 0 or more, got {}", sizes.to_string());
+    check(size >= 0, "[shape] expected sizes of 0 or more, got {}", sizes);
     empty = empty || size == 0;
     overflow = overflow || __builtin_mul_overflow(numel_, size, &numel_);
   }
   if (empty) numel_ = 0;
-  check(empty || !overflow, "[shape] {} has more elements than 63 bits can count", sizes.to_string());
+  check(empty || !overflow, "[shape] {} has more elements than 63 bits can count", sizes);
 }
 
 Dims contiguous_strides(const Shape& shape) {
@@ -67,7 +67,7 @@ Shape broadcast_shapes(const Shape& a, const Shape& b, const char* op) {
     const std::int64_t size_a = i <= a.rank() ? a[a.rank() - i] : 1;
     const std::int64_t size_b = i <= b.rank() ? b[b.rank() - i] : 1;
     check(size_a == size_b || size_a == 1 || size_b == 1,
-          "[{}] expected shapes that broadcast together, got {} and {}", op, a.to_string(), b.to_string());
+          "[{}] expected shapes that broadcast together, got {} and {}", op, a, b);
     result[rank - i] = size_a == 1 ? size_b : size_a;
   }
   return Shape(result);

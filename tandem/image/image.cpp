@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "tandem/core/check.h"
+#include "tandem/image/channels.h"
 
 namespace tandem {
 
@@ -43,23 +44,15 @@ Image copy(const ImageView& view) {
 
 Image to_gray(const Image& image) {
   if (image.channels == 1) return image;
-  Image gray = make_image(image.height, image.width, 1);
-  const uint8_t* in = image.pixels.data();
-  for (uint8_t& out : gray.pixels) {
-    out = uint8_t((19595u * in[0] + 38470u * in[1] + 7471u * in[2] + 0x8000u) >> 16);
-    in += 3;
-  }
+  Image gray;
+  with_channels(image, 1, gray);
   return gray;
 }
 
 Image to_rgb(const Image& image) {
   if (image.channels == 3) return image;
-  Image rgb = make_image(image.height, image.width, 3);
-  uint8_t* out = rgb.pixels.data();
-  for (const uint8_t value : image.pixels) {
-    out[0] = out[1] = out[2] = value;
-    out += 3;
-  }
+  Image rgb;
+  with_channels(image, 3, rgb);
   return rgb;
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "tandem/core/check.h"
 
@@ -25,13 +24,12 @@ void for_each_covered(int64_t i, int64_t from, int64_t to, const Visit& visit) {
 
 }  // namespace
 
-Image resize_area(const Image& image, int64_t height, int64_t width) {
+void resize_area_into(const ImageView& image, int64_t height, int64_t width, uint8_t* out,
+                      std::vector<double>& row) {
   check(image.height > 0 && image.width > 0 && height > 0 && width > 0,
         "[resize_area] expected sides of at least 1, got {}x{} to {}x{}", image.width, image.height, width,
         height);
-  Image out = make_image(height, width, image.channels);
-  std::vector<double> row(
-      size_t(image.row_bytes()));  // the mean of the source rows that an output row covers
+  row.resize(size_t(image.width * image.channels));  // the mean of the source rows that an output row covers
   for (int64_t y = 0; y < height; ++y) {
     std::ranges::fill(row, 0.0);
     for_each_covered(y, image.height, height, [&](int64_t k, double weight) {
@@ -44,9 +42,15 @@ Image resize_area(const Image& image, int64_t height, int64_t width) {
         for (int c = 0; c < image.channels; ++c) sum[c] += weight * row[size_t(k * image.channels + c)];
       });
       for (int c = 0; c < image.channels; ++c)
-        out.at(y, x, c) = uint8_t(std::clamp(sum[c] + area_rounding, 0.0, 255.0));
+        *out++ = uint8_t(std::clamp(sum[c] + area_rounding, 0.0, 255.0));
     }
   }
+}
+
+Image resize_area(const Image& image, int64_t height, int64_t width) {
+  Image out = make_image(std::max<int64_t>(height, 0), std::max<int64_t>(width, 0), image.channels);
+  std::vector<double> row;
+  resize_area_into(image, height, width, out.pixels.data(), row);
   return out;
 }
 

@@ -2,6 +2,9 @@
 // when enlarging, pixels become squares. (Training transforms use resize(), which equals PIL's.)
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "tandem/image/image.h"
 
 namespace tandem {
@@ -11,5 +14,9 @@ namespace tandem {
 inline constexpr double area_rounding = 0.5 + 1e-6;
 
 Image resize_area(const Image& image, int64_t height, int64_t width);
+
+// The same, written to `out` (height x width x channels). `row` is memory that calls reuse.
+void resize_area_into(const ImageView& image, int64_t height, int64_t width, uint8_t* out,
+                      std::vector<double>& row);
 
 }  // namespace tandem

@@ -1,5 +1,7 @@
 #include "tandem/nn/cnn.h"
 
+#include <fmt/ranges.h>
+
 #include <string>
 
 #include "tandem/core/check.h"
@@ -32,7 +34,7 @@ Cnn::Cnn(const CnnOptions& options)
 
 Tensor Cnn::stage(int index, const Tensor& x) {
   check(index > 0 || (x.rank() == 4 && x.size(3) == options_.channels),
-        "[cnn] expected images (n, height, width, {}), got {}", options_.channels, x.shape().to_string());
+        "[cnn] expected images (n, height, width, {}), got {}", options_.channels, x.shape());
   Tensor y = index > 0 ? max_pool2d(x, {2, 2}, {.stride = {2, 2}}) : x;
   for (int i = 0; i < layers_in_stage; ++i)
     y = layers_[static_cast<std::size_t>(index * layers_in_stage + i)]->forward(y, FusedActivation::relu);

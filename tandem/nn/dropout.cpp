@@ -1,5 +1,7 @@
 #include "tandem/nn/dropout.h"
 
+#include <fmt/ranges.h>
+
 #include <utility>
 
 #include "tandem/core/check.h"
@@ -27,7 +29,7 @@ std::int64_t first_element_of(const Tensor& x) {
   const IndexRange rows = detail::local_rows(*part);
   check(x.rank() > 0 && x.size(0) % rows.count() == 0,
         "[dropout] expected the {} rows of this part of the batch in axis 0, got shape {}", rows.count(),
-        x.shape().to_string());
+        x.shape());
   return rows.begin * (x.numel() / rows.count());
 }
 

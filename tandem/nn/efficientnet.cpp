@@ -1,5 +1,7 @@
 #include "tandem/nn/efficientnet.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -89,8 +91,7 @@ EfficientNet::~EfficientNet() = default;
 
 Tensor EfficientNet::compute(const Tensor& x, std::vector<Tensor>* means) {
   check(x.rank() == 4 && x.size(3) == options_.channels,
-        "[efficientnet] expected images (n, height, width, {}), got {}", options_.channels,
-        x.shape().to_string());
+        "[efficientnet] expected images (n, height, width, {}), got {}", options_.channels, x.shape());
   Tensor y = stem_->forward(x);
   auto block = blocks_.begin();
   std::int64_t stride = 2;

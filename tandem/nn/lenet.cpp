@@ -1,5 +1,7 @@
 #include "tandem/nn/lenet.h"
 
+#include <fmt/ranges.h>
+
 #include "tandem/core/check.h"
 #include "tandem/ops/activation.h"
 #include "tandem/ops/cast.h"
@@ -38,7 +40,7 @@ LeNet::LeNet(const LeNetOptions& options)
 
 Tensor LeNet::features(const Tensor& x) {
   check(x.rank() == 4 && x.size(3) == options_.channels,
-        "[lenet] expected images (n, height, width, {}), got {}", options_.channels, x.shape().to_string());
+        "[lenet] expected images (n, height, width, {}), got {}", options_.channels, x.shape());
   Tensor y = max_pool2d(relu(conv1_.forward(x)), {2, 2});
   y = max_pool2d(relu(conv2_.forward(y)), {2, 2});
   y = adaptive_avg_pool2d(y, {pooled_side, pooled_side});

@@ -1,5 +1,7 @@
 #include "tandem/nn/mobilenet_v3.h"
 
+#include <fmt/ranges.h>
+
 #include <array>
 #include <span>
 #include <string>
@@ -119,8 +121,7 @@ MobileNetV3::~MobileNetV3() = default;
 
 Tensor MobileNetV3::compute(const Tensor& x, std::vector<Tensor>* means) {
   check(x.rank() == 4 && x.size(3) == options_.channels,
-        "[mobilenet_v3] expected images (n, height, width, {}), got {}", options_.channels,
-        x.shape().to_string());
+        "[mobilenet_v3] expected images (n, height, width, {}), got {}", options_.channels, x.shape());
   Tensor y = stem_->forward(x);
   const std::span<const BlockRow> rows = blocks_of(options_.large);
   std::int64_t stride = 2;

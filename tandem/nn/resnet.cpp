@@ -1,5 +1,7 @@
 #include "tandem/nn/resnet.h"
 
+#include <fmt/ranges.h>
+
 #include <array>
 #include <span>
 #include <string>
@@ -112,7 +114,7 @@ ResNet::~ResNet() = default;
 
 Tensor ResNet::stem(const Tensor& x) {
   check(x.rank() == 4 && x.size(3) == options_.channels,
-        "[resnet] expected images (n, height, width, {}), got {}", options_.channels, x.shape().to_string());
+        "[resnet] expected images (n, height, width, {}), got {}", options_.channels, x.shape());
   return max_pool2d(stem_.forward(x, FusedActivation::relu), {3, 3}, {.stride = {2, 2}, .padding = {1, 1}});
 }
 

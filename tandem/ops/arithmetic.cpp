@@ -1,5 +1,7 @@
 #include "tandem/ops/arithmetic.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -84,8 +86,7 @@ Tensor& compute_in_place(detail::Arithmetic operation, const char* name, Tensor&
         "recorded",
         name);
   check(broadcast_shapes(a.shape(), b.shape(), name) == a.shape(),
-        "[{}] expected an operand that broadcasts to {}, got {}", name, a.shape().to_string(),
-        b.shape().to_string());
+        "[{}] expected an operand that broadcasts to {}, got {}", name, a.shape(), b.shape());
   for (int axis = 0; axis < a.rank(); ++axis)
     check(a.strides()[axis] != 0 || a.shape()[axis] <= 1,
           "[{}] expected a tensor whose elements have their own memory, got a broadcast view", name);

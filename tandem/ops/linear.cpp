@@ -1,5 +1,7 @@
 #include "tandem/ops/linear.h"
 
+#include <fmt/ranges.h>
+
 #include "tandem/core/check.h"
 #include "tandem/ops/bias.h"
 #include "tandem/ops/matmul_kernel.h"
@@ -41,13 +43,12 @@ Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias) {
   common_device("linear", {&x, &weight});
   common_dtype("linear", {&x, &weight});
   check(x.rank() == 2 && weight.rank() == 2 && x.size(1) == weight.size(1),
-        "[linear] expected x (n, in) and weight (out, in), got {} and {}", x.shape().to_string(),
-        weight.shape().to_string());
+        "[linear] expected x (n, in) and weight (out, in), got {} and {}", x.shape(), weight.shape());
   if (bias.defined()) {
     common_device("linear", {&x, &bias});
     common_dtype("linear", {&x, &bias});
     check(bias.rank() == 1 && bias.size(0) == weight.size(0), "[linear] expected bias ({}), got {}",
-          weight.size(0), bias.shape().to_string());
+          weight.size(0), bias.shape());
   }
   Tensor out = multiply_rows(x.detach(), weight.detach().transpose());
   if (bias.defined()) out = add_bias(out, bias.detach());

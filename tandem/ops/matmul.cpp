@@ -1,9 +1,11 @@
 #include "tandem/ops/matmul.h"
 
+#include <fmt/ranges.h>
+
 #include <cmath>
 #include <optional>
+#include <span>
 #include <utility>
-#include <vector>
 
 #include "tandem/core/check.h"
 #include "tandem/core/on_dtype.h"
@@ -105,11 +107,17 @@ std::optional<detail::MatrixLayout> matrix_layout(const Tensor& x) {
   return std::nullopt;
 }
 
+Shape joined(std::span<const std::int64_t> leading, std::initializer_list<std::int64_t> appended) {
+  Dims sizes = Dims::filled(static_cast<int>(leading.size() + appended.size()), 0);
+  int axis = 0;
+  for (const std::int64_t size : leading) sizes[axis++] = size;
+  for (const std::int64_t size : appended) sizes[axis++] = size;
+  return Shape(sizes);
+}
+
 // The sizes of the leading axes, without the last two, followed by `appended`.
 Shape batch_shape(const Tensor& x, std::initializer_list<std::int64_t> appended = {}) {
-  std::vector<std::int64_t> sizes(x.shape().begin(), x.shape().end() - 2);
-  sizes.insert(sizes.end(), appended);
-  return Shape(std::span<const std::int64_t>(sizes));
+  return joined({x.shape().begin(), x.shape().end() - 2}, appended);
 }
 
 // The strides of the leading axes of x, broadcast to `batches`.
@@ -123,9 +131,8 @@ Dims batch_strides(const Tensor& x, const Shape& batches) {
 
 Tensor compute(const Tensor& a, const Tensor& b, MatmulPrecision precision) {
   const Shape batches = broadcast_shapes(batch_shape(a), batch_shape(b), "matmul");
-  std::vector<std::int64_t> sizes(batches.begin(), batches.end());
-  sizes.insert(sizes.end(), {a.size(-2), b.size(-1)});
-  const Tensor out = Tensor::empty(Shape(std::span<const std::int64_t>(sizes)), a.dtype(), a.device());
+  const Shape shape = joined({batches.begin(), batches.end()}, {a.size(-2), b.size(-1)});
+  const Tensor out = Tensor::empty(shape, a.dtype(), a.device());
   detail::multiply_into(out, a, b, precision);
   return out;
 }
@@ -180,8 +187,8 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   const DType dtype = common_dtype("matmul", {&a, &b});
   check(is_floating(dtype), "[matmul] expected a floating dtype, got {}", name_of(dtype));
   check(a.rank() >= 2 && b.rank() >= 2 && a.size(-1) == b.size(-2),
-        "[matmul] expected matrices or batches of shapes (…, m, k) and (…, k, n), got {} and {}",
-        a.shape().to_string(), b.shape().to_string());
+        "[matmul] expected matrices or batches of shapes (…, m, k) and (…, k, n), got {} and {}", a.shape(),
+        b.shape());
   if (a.rank() > 2 && b.rank() == 2 && a.is_contiguous()) {  // the rows of all batches form one matrix
     const std::int64_t rows = batch_shape(a, {a.size(-2)}).numel();
     return matmul(a.reshape({rows, a.size(-1)}), b).reshape(batch_shape(a, {a.size(-2), b.size(-1)}));

@@ -1,5 +1,7 @@
 #include "tandem/ops/normalize.h"
 
+#include <fmt/ranges.h>
+
 #include "tandem/core/check.h"
 #include "tandem/core/on_dtype.h"
 #include "tandem/core/parallel.h"
@@ -54,7 +56,7 @@ Tensor normalize_images(const Tensor& images, const PixelNorm& norm, DType dtype
   const Device device = common_device("normalize_images", {&images});
   check(images.dtype() == DType::u8 && images.rank() == 4 && images.size(3) <= max_image_channels,
         "[normalize_images] expected u8 (n, height, width, channels of at most {}), got {} {}",
-        max_image_channels, name_of(images.dtype()), images.shape().to_string());
+        max_image_channels, name_of(images.dtype()), images.shape());
   detail::ChannelAffine affine;
   for (int c = 0; c < max_image_channels; ++c) {
     check(norm.stddev[c] > 0, "[normalize_images] expected a standard deviation above 0, got {}",

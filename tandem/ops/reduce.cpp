@@ -1,5 +1,7 @@
 #include "tandem/ops/reduce.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <type_traits>
@@ -181,7 +183,7 @@ Shape reduced_shape(const Tensor& x, const Shape& shape) {
 void reduce_into(detail::Reduction reduction, const char* op, const Tensor& out, const Tensor& x) {
   const Shape reduced = reduced_shape(x, out.shape());
   check(reduction == detail::Reduction::sum || out.numel() == 0 || reduced.numel() > 0,
-        "[{}] expected at least one element to reduce, got shape {}", op, x.shape().to_string());
+        "[{}] expected at least one element to reduce, got shape {}", op, x.shape());
   if (out.numel() > 0)
     on_backend(x.device(), op, [&]<Backend B>() {
       detail::reduce_kernel<B>(
@@ -246,7 +248,7 @@ Tensor mean(const Tensor& x, const Dims& axes, ReduceOptions options) {
     return multiply(total, 1.0 / averaged_count(Shape(sizes), total));
   }
   check(x.numel() > 0 || total.numel() == 0, "[mean] expected at least one element to average, got shape {}",
-        x.shape().to_string());
+        x.shape());
   return multiply(total, 1.0 / averaged_count(x.shape(), total));
 }
 

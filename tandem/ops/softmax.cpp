@@ -1,5 +1,7 @@
 #include "tandem/ops/softmax.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -131,7 +133,7 @@ Tensor gradient(detail::SoftmaxKind kind, const char* op, const Tensor& y, const
 Tensor compute(detail::SoftmaxKind kind, const char* op, const Tensor& x, int axis) {
   const Device device = common_device(op, {&x});
   check(is_floating(x.dtype()), "[{}] expected a floating dtype, got {}", op, name_of(x.dtype()));
-  check(x.rank() >= 1, "[{}] expected at least one axis, got shape {}", op, x.shape().to_string());
+  check(x.rank() >= 1, "[{}] expected at least one axis, got shape {}", op, x.shape());
   if (normalize_axis(axis, x.rank(), op) != x.rank() - 1)
     return compute(kind, op, x.transpose(axis, -1), -1).transpose(axis, -1).contiguous();
   const Tensor rows = x.detach().contiguous();

@@ -1,10 +1,13 @@
 #include "tandem/tensor/tensor.h"
 
+#include <fmt/ranges.h>
+
 #include <cstring>
 
 #include "tandem/core/check.h"
 #include "tandem/core/convert.h"
 #include "tandem/core/on_dtype.h"
+#include "tandem/core/recycling_allocator.h"
 #include "tandem/device/buffer.h"
 #include "tandem/device/driver.h"
 #include "tandem/device/on_backend.h"
@@ -19,7 +22,7 @@ std::size_t bytes_of(const Shape& shape, DType dtype) {
   std::size_t bytes = 0;
   check(!__builtin_mul_overflow(static_cast<std::size_t>(shape.numel()), size_of(dtype), &bytes) &&
             bytes <= static_cast<std::size_t>(INT64_MAX),
-        "[tensor] {} of {} has more bytes than 63 bits can count", shape.to_string(), name_of(dtype));
+        "[tensor] {} of {} has more bytes than 63 bits can count", shape, name_of(dtype));
   return bytes;
 }
 
@@ -84,13 +87,14 @@ Tensor Tensor::empty(const Shape& shape, DType dtype, Device device) {
   tensor.shape_ = shape;
   tensor.strides_ = contiguous_strides(shape);
   tensor.dtype_ = dtype;
-  tensor.buffer_ = std::make_shared<Buffer>(bytes_of(shape, dtype), current_stream(device));
+  tensor.buffer_ = std::allocate_shared<Buffer>(detail::RecyclingAllocator<Buffer>(), bytes_of(shape, dtype),
+                                                current_stream(device));
   return tensor;
 }
 
 Tensor Tensor::from_bytes(std::span<const std::byte> bytes, const Shape& shape, DType dtype, Device device) {
   check(bytes.size() == bytes_of(shape, dtype), "[tensor] expected {} values for shape {}, got {}",
-        shape.numel(), shape.to_string(), bytes.size() / size_of(dtype));
+        shape.numel(), shape, bytes.size() / size_of(dtype));
   Tensor tensor = empty(shape, dtype, device);
   if (bytes.empty()) return tensor;
   const StreamView stream = current_stream(device);
@@ -103,7 +107,7 @@ Tensor Tensor::from_bytes(std::span<const std::byte> bytes, const Shape& shape, 
 void Tensor::copy_to_host(std::span<std::byte> to, DType dtype) const {
   check_defined(*this, "tensor");
   check(to.size() == bytes_of(shape_, dtype), "[tensor] expected a tensor of {} element, got shape {}",
-        to.size() / size_of(dtype), shape_.to_string());
+        to.size() / size_of(dtype), shape_);
   if (to.empty()) return;
   const Tensor host = detach().contiguous().cpu();
   if (dtype == dtype_)
@@ -151,13 +155,13 @@ Tensor Tensor::reshape(const Dims& sizes) const {
       unknown_axis = axis;
     else
       check(sizes[axis] >= 0 && !__builtin_mul_overflow(known, sizes[axis], &known),
-            "[reshape] expected sizes of 0 or more and at most one -1, got {}", sizes.to_string());
+            "[reshape] expected sizes of 0 or more and at most one -1, got {}", sizes);
   }
   if (unknown_axis >= 0)
     inferred[unknown_axis] = known > 0 ? numel() / known : positive_product(shape_) / positive_product(sizes);
   const Shape shape(inferred);
-  check(shape.numel() == numel(), "[reshape] expected a shape of {} elements, got {} for {}", numel(),
-        sizes.to_string(), shape_.to_string());
+  check(shape.numel() == numel(), "[reshape] expected a shape of {} elements, got {} for {}", numel(), sizes,
+        shape_);
   const Tensor source = is_contiguous() ? *this : detach().contiguous();
   Tensor result = source.view(shape, contiguous_strides(shape), source.offset_);
   if (wants_grad(*this))
@@ -168,12 +172,11 @@ Tensor Tensor::reshape(const Dims& sizes) const {
 
 Tensor Tensor::permute(const Dims& axes) const {
   check_defined(*this, "permute");
-  check(axes.rank() == rank(), "[permute] expected {} axes for shape {}, got {}", rank(), shape_.to_string(),
-        axes.to_string());
+  check(axes.rank() == rank(), "[permute] expected {} axes for shape {}, got {}", rank(), shape_, axes);
   Dims sizes = Dims::filled(rank(), 0), strides = sizes, inverse = Dims::filled(rank(), -1);
   for (int i = 0; i < rank(); ++i) {
     const int axis = normalize_axis(static_cast<int>(axes[i]), rank(), "permute");
-    check(inverse[axis] == -1, "[permute] expected every axis once, got {}", axes.to_string());
+    check(inverse[axis] == -1, "[permute] expected every axis once, got {}", axes);
     sizes[i] = shape_[axis];
     strides[i] = strides_[axis];
     inverse[axis] = i;
@@ -237,7 +240,7 @@ Tensor Tensor::operator[](std::int64_t index) const {
 
 Tensor Tensor::broadcast_view(const Shape& shape) const {
   check(broadcast_shapes(shape_, shape, "broadcast") == shape,
-        "[broadcast] expected a shape that broadcasts to {}, got {}", shape.to_string(), shape_.to_string());
+        "[broadcast] expected a shape that broadcasts to {}, got {}", shape, shape_);
   Dims strides = Dims::filled(shape.rank(), 0);
   const int added = shape.rank() - rank();
   for (int axis = 0; axis < rank(); ++axis) strides[axis + added] = shape_[axis] == 1 ? 0 : strides_[axis];

@@ -1,43 +1,251 @@
 #include "tandem/train/classifier.h"
 
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <mutex>
+#include <optional>
 #include <utility>
 
 #include "tandem/core/check.h"
+#include "tandem/core/parallel.h"
+#include "tandem/device/driver.h"
+#include "tandem/device/graph_runner.h"
+#include "tandem/device/on_backend.h"
+#include "tandem/device/pinned.h"
+#include "tandem/image/decode.h"
+#include "tandem/ops/cast.h"
+#include "tandem/tensor/tape.h"
+#include "tandem/train/evaluator.h"
 #include "tandem/train/predict_images.h"
 
 namespace tandem {
+namespace {
 
-Classifier::Classifier(const std::filesystem::path& file, Device device) {
-  require_available(device);
+constexpr std::int64_t max_pixels = LoadOptions{}.max_pixels;
+
+void check_image(const ImageView& image) {
+  check(image.pixels != nullptr, "[classifier] expected pixels, got a null pointer");
+  check(image.width > 0 && image.height > 0 && image.height <= max_pixels / image.width,
+        "[classifier] expected a width and height of at least 1 and at most {} pixels, got {}x{}", max_pixels,
+        image.width, image.height);
+  check(image.channels == 1 || image.channels == 3 || image.channels == 4,
+        "[classifier] expected 1, 3 or 4 channels, got {}", image.channels);
+  check(image.row_bytes >= image.width * image.channels && image.row_bytes <= INT64_MAX / image.height,
+        "[classifier] expected rows at least {} bytes apart, got {}", image.width * image.channels,
+        image.row_bytes);
+}
+
+// The network on a GPU for one image, with the copies from and to the host, as one captured graph.
+class CapturedNetwork {
+ public:
+  // `network` maps u8 pixels of `shape` on the device to outputs in f32 there.
+  CapturedNetwork(Device device, const Shape& shape, std::int64_t outputs,
+                  std::function<Tensor(const Tensor&)> network)
+      : device_(device),
+        pixels_(Tensor::empty(shape, DType::u8, device)),
+        result_(Tensor::empty({1, outputs}, DType::f32)),
+        memory_(page_aligned(input_bytes() + output_bytes())),
+        pinned_({memory_.get(), input_bytes() + output_bytes()}, device),
+        runner_(device),
+        network_(std::move(network)) {}
+
+  // The result is valid until the next call.
+  const Tensor& operator()(const Tensor& pixels) {
+    std::memcpy(memory_.get(), pixels.bytes(), input_bytes());
+    runner_.run([this] {
+      copy(pixels_.bytes(), memory_.get(), input_bytes());
+      const Tensor outputs = network_(pixels_).contiguous();
+      expect(outputs.numel() == result_.numel());
+      copy(memory_.get() + input_bytes(), outputs.bytes(), output_bytes());
+    });
+    current_stream(device_).synchronize();
+    std::memcpy(result_.bytes(), memory_.get() + input_bytes(), output_bytes());
+    return result_;
+  }
+
+ private:
+  struct Free {
+    void operator()(std::byte* memory) const { std::free(memory); }
+  };
+  using Memory = std::unique_ptr<std::byte, Free>;
+
+  // Pages of its own, because a page can be pinned once only.
+  static Memory page_aligned(std::size_t bytes) {
+    constexpr std::size_t page = 1 << 16;
+    Memory memory(static_cast<std::byte*>(std::aligned_alloc(page, (bytes + page - 1) / page * page)));
+    check(memory != nullptr, "[classifier] expected room for {} bytes, got none", bytes);
+    return memory;
+  }
+  std::size_t input_bytes() const { return static_cast<std::size_t>(pixels_.numel()); }
+  std::size_t output_bytes() const { return static_cast<std::size_t>(result_.numel()) * sizeof(float); }
+  void copy(void* to, const void* from, std::size_t bytes) const {
+    on_backend(device_, "classifier",
+               [&]<Backend B>() { copy_bytes<B>(to, from, bytes, current_stream(device_)); });
+  }
+
+  Device device_;
+  Tensor pixels_, result_;
+  Memory memory_;  // the pixels, then the outputs
+  PinnedMemory pinned_;
+  GraphRunner runner_;
+  std::function<Tensor(const Tensor&)> network_;
+};
+
+// Memory of one call.
+struct Scratch {
+  std::vector<PixelScratch> threads;
+};
+
+}  // namespace
+
+struct Classifier::State {
+  ModelInfo info;
+  std::unique_ptr<Module> own_module;  // null: the caller's
+  Module& module;
+  Device device;
+  MatmulPrecision precision;
+  ModelPixels pixels;
+
+  std::mutex scratch_mutex;
+  std::vector<std::unique_ptr<Scratch>> free_scratch;
+  std::mutex network_mutex;
+  std::optional<CapturedNetwork> captured;
+
+  State(ModelInfo model_info, std::unique_ptr<Module> owned, Module& used, MatmulPrecision products)
+      : info(std::move(model_info)),
+        own_module(std::move(owned)),
+        module(used),
+        device(device_of(used)),
+        precision(products),
+        pixels(info) {
+    if (device.is_cuda())
+      captured.emplace(device, pixels.shape(1), static_cast<std::int64_t>(info.classes.size()),
+                       [this](const Tensor& input) { return forward(input); });
+    prepare();
+  }
+
+  // Checks the model's outputs, folds its weights and, on a GPU, captures the graph.
+  void prepare() {
+    const Tensor black = Tensor::empty(pixels.shape(1), DType::u8);
+    std::memset(black.bytes(), 0, static_cast<std::size_t>(black.numel()));
+    {
+      const NoGrad no_grad;
+      class_probabilities(info, forward(black.to(device)));
+    }
+    for (int i = 0; device.is_cuda() && i < 3; ++i) probabilities(black);
+  }
+
+  // f32 outputs of u8 pixels on the device.
+  Tensor forward(const Tensor& input) {
+    const MatmulPrecisionScope scope(precision);
+    const DType dtype = precision == MatmulPrecision::bf16 ? DType::bf16 : DType::f32;
+    return cast(module.forward(network_input(input, info.input(), dtype)), DType::f32);
+  }
+
+  Tensor probabilities(const Tensor& input) {
+    const NoGrad no_grad;
+    const std::lock_guard lock(network_mutex);
+    return class_probabilities(
+        info, captured && input.size(0) == 1 ? (*captured)(input) : forward(input.to(device)));
+  }
+
+  std::unique_ptr<Scratch> take_scratch() {
+    const std::lock_guard lock(scratch_mutex);
+    if (free_scratch.empty()) return std::make_unique<Scratch>();
+    std::unique_ptr<Scratch> taken = std::move(free_scratch.back());
+    free_scratch.pop_back();
+    return taken;
+  }
+  void give_back(std::unique_ptr<Scratch> scratch) {
+    const std::lock_guard lock(scratch_mutex);
+    free_scratch.push_back(std::move(scratch));
+  }
+
+  Tensor make_pixels(std::span<const ImageView> images) {
+    const Tensor all = Tensor::empty(pixels.shape(std::ssize(images)), DType::u8);
+    const std::int64_t image_bytes = all.numel() / std::ssize(images);
+    std::unique_ptr<Scratch> scratch = take_scratch();
+    scratch->threads.resize(
+        std::max(scratch->threads.size(),
+                 std::min(images.size(), static_cast<std::size_t>(std::max(thread_count(), 1)))));
+    std::atomic<std::size_t> next_thread{0};
+    parallel_tasks(std::ssize(images), 1, [&] {
+      return [&, &mine = scratch->threads[next_thread++]](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i)
+          pixels.write(images[static_cast<std::size_t>(i)], all.data<std::uint8_t>() + i * image_bytes, mine);
+      };
+    });
+    give_back(std::move(scratch));
+    return all;
+  }
+
+  void classify(std::span<const ImageView> images, std::span<Prediction> answers) {
+    const Tensor rows = probabilities(make_pixels(images));
+    const float* row = rows.data<float>();
+    for (Prediction& answer : answers) {
+      set_prediction(answer, {row, info.classes.size()}, info);
+      row += info.classes.size();
+    }
+  }
+};
+
+Classifier::Classifier(const std::filesystem::path& file, const ClassifierOptions& options) {
+  require_available(options.device);
+  check(options.device.is_cuda() || options.precision == MatmulPrecision::fp32,
+        "[classifier] expected precision fp32 on the CPU, got {}", name_of(options.precision));
   Model model = load_model(file);
-  info_ = std::move(model.info);
-  own_module_ = std::move(model.module);
-  module_ = own_module_.get();
-  module_->to(device);
+  model.module->to(options.device);
+  Module& module = *model.module;
+  state_ = std::make_unique<State>(std::move(model.info), std::move(model.module), module, options.precision);
 }
 
-Classifier::Classifier(const std::filesystem::path& file, Module& module)
-    : info_(load_model_into(module, file)), module_(&module) {}
+Classifier::Classifier(const std::filesystem::path& file, Device device)
+    : Classifier(file, ClassifierOptions{.device = device}) {}
 
-Prediction Classifier::operator()(const std::uint8_t* pixels, std::int64_t width, std::int64_t height,
-                                  std::int64_t channels) {
-  constexpr std::int64_t max_side = 1 << 20;
-  check(pixels != nullptr, "[classifier] expected pixels, got a null pointer");
-  check(width > 0 && width <= max_side && height > 0 && height <= max_side,
-        "[classifier] expected a width and height from 1 to {}, got {} and {}", max_side, width, height);
-  check(channels == 1 || channels == 3 || channels == 4, "[classifier] expected 1, 3 or 4 channels, got {}",
-        channels);
-  const std::int64_t kept = channels == 4 ? 3 : channels;
-  Image image = make_image(height, width, static_cast<int>(kept));
-  for (std::int64_t i = 0; i < height * width; ++i)
-    for (std::int64_t c = 0; c < kept; ++c)
-      image.pixels[static_cast<std::size_t>(i * kept + c)] = pixels[i * channels + c];
-  return (*this)(image);
+Classifier::Classifier(const std::filesystem::path& file, Module& module) {
+  ModelInfo info = load_model_into(module, file);
+  state_ = std::make_unique<State>(std::move(info), nullptr, module, MatmulPrecision::fp32);
 }
 
-Prediction Classifier::operator()(const Image& image) {
-  const Tensor input = model_pixels(info_, image);
-  return make_prediction("", predict_probabilities(*module_, info_, input).front(), info_.classes);
+Classifier::~Classifier() = default;
+Classifier::Classifier(Classifier&&) noexcept = default;
+Classifier& Classifier::operator=(Classifier&&) noexcept = default;
+
+Prediction Classifier::operator()(const std::uint8_t* rgb, std::int64_t width, std::int64_t height,
+                                  std::int64_t stride) const {
+  check(width > 0 && width <= max_pixels, "[classifier] expected a width from 1 to {}, got {}", max_pixels,
+        width);
+  return (*this)(ImageView(rgb, height, width, 3, stride == 0 ? 3 * width : stride));
+}
+
+Prediction Classifier::operator()(const ImageView& image) const {
+  Prediction answer;
+  classify({&image, 1}, {&answer, 1});
+  return answer;
+}
+
+std::vector<Prediction> Classifier::operator()(std::span<const ImageView> images) const {
+  std::vector<Prediction> answers(images.size());
+  classify(images, answers);
+  return answers;
+}
+
+void Classifier::classify(std::span<const ImageView> images, std::span<Prediction> answers) const {
+  check(images.size() == answers.size(), "[classifier] expected {} answers, one per image, got {}",
+        images.size(), answers.size());
+  for (const ImageView& image : images) check_image(image);
+  const auto batch = static_cast<std::size_t>(evaluation_batch_size(info().input()));
+  for (std::size_t begin = 0; begin < images.size(); begin += batch) {
+    const std::size_t count = std::min(batch, images.size() - begin);
+    state_->classify(images.subspan(begin, count), answers.subspan(begin, count));
+  }
+}
+
+const ModelInfo& Classifier::info() const {
+  return state_->info;
 }
 
 }  // namespace tandem

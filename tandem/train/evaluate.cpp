@@ -82,9 +82,13 @@ Evaluation evaluate(Module& model, const ImageSet& set, LossKind loss, const Ima
 
 std::vector<float> probabilities(const std::vector<float>& outputs, std::int64_t classes, LossKind loss) {
   if (outputs.empty()) return {};
-  const Tensor rows = Tensor::from(outputs, {static_cast<std::int64_t>(outputs.size()) / classes, classes});
-  return (loss == LossKind::cross_entropy ? softmax(rows) : divide(rows, sum(rows, {1}, {.keep_axes = true})))
-      .to_vector<float>();
+  const std::int64_t rows = static_cast<std::int64_t>(outputs.size()) / classes;
+  return probabilities(Tensor::from(outputs, {rows, classes}), loss).to_vector<float>();
+}
+
+Tensor probabilities(const Tensor& outputs, LossKind loss) {
+  return loss == LossKind::cross_entropy ? softmax(outputs)
+                                         : divide(outputs, sum(outputs, {1}, {.keep_axes = true}));
 }
 
 }  // namespace tandem

@@ -50,5 +50,7 @@ Evaluation evaluate(Module& model, const ImageSet& set, LossKind loss, const Ima
 /// Converts outputs (rows × classes, on the host) to probabilities: softmax for cross-entropy; sigmoid
 /// outputs (mse) are divided by their sum.
 std::vector<float> probabilities(const std::vector<float>& outputs, std::int64_t classes, LossKind loss);
+/// The same for a tensor (rows, classes), on its device.
+Tensor probabilities(const Tensor& outputs, LossKind loss);
 
 }  // namespace tandem

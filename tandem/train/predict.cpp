@@ -12,9 +12,7 @@
 #include "tandem/files/idx.h"
 #include "tandem/files/read_file.h"
 #include "tandem/image/decode.h"
-#include "tandem/image/resize_area.h"
 #include "tandem/report/csv.h"
-#include "tandem/train/evaluate.h"
 #include "tandem/train/predict_images.h"
 
 namespace tandem {
@@ -50,13 +48,12 @@ void predict_photos(Model& model, std::span<const std::filesystem::path> files, 
   for (std::size_t begin = 0; begin < files.size(); begin += batch) {
     const auto part = files.subspan(begin, std::min(batch, files.size() - begin));
     const DecodedImages made = load_photos(part, recipe, options.decode);
-    std::vector<std::vector<float>> rows = predict_probabilities(*model.module, model.info, made.images);
+    const auto rows = predict_probabilities(*model.module, model.info, made.images);
     for (std::size_t i = 0; i < part.size(); ++i)
-      all.push_back(made.bad[i].reason.empty()
-                        ? make_prediction(part[i].string(), std::move(rows[i]), model.info.classes)
-                        : Prediction{.path = part[i].string(),
-                                     .error = made.bad[i].reason,
-                                     .error_kind = made.bad[i].kind});
+      all.push_back(made.bad[i].reason.empty() ? make_prediction(part[i].string(), rows[i], model.info)
+                                               : Prediction{.path = part[i].string(),
+                                                            .error = made.bad[i].reason,
+                                                            .error_kind = made.bad[i].kind});
     if (options.on_progress) options.on_progress(begin + part.size(), files.size());
   }
 }
@@ -78,45 +75,6 @@ void predict_one_by_one(Model& model, std::span<const std::filesystem::path> fil
 
 }  // namespace
 
-Tensor model_pixels(const ModelInfo& info, const Image& image, const char* op) {
-  if (info.expects_photos()) {
-    const PhotoRecipe recipe = info.photo_recipe();
-    const Tensor pixels = Tensor::empty({1, recipe.height, recipe.width, 3}, DType::u8);
-    PhotoScratch scratch;
-    const Image photo = to_rgb(image);
-    transform_photo(recipe, RandomKey{}, photo, pixels.data<std::uint8_t>(), scratch);
-    return pixels;
-  }
-  check(info.channels == 1 || info.channels == 3, "[{}] expected a model of 1 or 3 channels, got {}", op,
-        info.channels);
-  const Image fitted =
-      resize_area(info.channels == 1 ? to_gray(image) : to_rgb(image), info.height, info.width);
-  return Tensor::from(fitted.pixels, {1, info.height, info.width, info.channels});
-}
-
-std::vector<std::vector<float>> predict_probabilities(Module& module, const ModelInfo& info,
-                                                      const Tensor& images) {
-  const Tensor outputs = compute_outputs(module, images, info.input());
-  const std::ptrdiff_t classes = std::ssize(info.classes);
-  check(outputs.rank() == 2 && outputs.size(1) == classes,
-        "[predict] expected a model with {} outputs for its classes, got outputs of shape {}", classes,
-        outputs.shape().to_string());
-  const std::vector<float> flat = probabilities(outputs.to_vector<float>(), classes, info.architecture.loss);
-  std::vector<std::vector<float>> rows;
-  for (auto row = flat.begin(); row != flat.end(); row += classes) rows.emplace_back(row, row + classes);
-  return rows;
-}
-
-Prediction make_prediction(std::string path, std::vector<float> row,
-                           const std::vector<std::string>& classes) {
-  const auto chosen = static_cast<std::size_t>(std::ranges::max_element(row) - row.begin());
-  return {.path = std::move(path),
-          .chosen = chosen,
-          .class_name = classes[chosen],
-          .probability = row[chosen],
-          .probabilities = std::move(row)};
-}
-
 std::vector<Prediction> predict_file(Model& model, const std::filesystem::path& path,
                                      const PredictOptions& options) {
   const ModelInfo& info = model.info;
@@ -129,9 +87,8 @@ std::vector<Prediction> predict_file(Model& model, const std::filesystem::path& 
           : model_pixels(info, decode_image(raw, name, {.max_pixels = options.decode.max_pixels}), "predict");
   if (options.invert) images = inverted(images);
   std::vector<Prediction> all;
-  for (std::vector<float>& row : predict_probabilities(*model.module, info, images))
-    all.push_back(make_prediction(is_idx_file ? fmt::format("{}#{}", name, all.size()) : name, std::move(row),
-                                  info.classes));
+  for (const std::vector<float>& row : predict_probabilities(*model.module, info, images))
+    all.push_back(make_prediction(is_idx_file ? fmt::format("{}#{}", name, all.size()) : name, row, info));
   return all;
 }
 

@@ -8,7 +8,7 @@ file(MAKE_DIRECTORY ${work}/run)
 
 # Code built with a sanitizer must be linked with it.
 if(SANITIZE)
-  set(flags -DCMAKE_CXX_FLAGS=-fsanitize=${SANITIZE})
+  set(flags -DCMAKE_CXX_FLAGS=-fsanitize=${SANITIZE} -DCMAKE_C_FLAGS=-fsanitize=${SANITIZE})
 endif()
 if(CUDA)
   list(APPEND flags -DCMAKE_CUDA_COMPILER=${CUDA})
@@ -16,8 +16,12 @@ endif()
 step(${CMAKE_COMMAND} -S ${EXAMPLES_DIR}/${EXAMPLE} -B ${work}/build -G ${GENERATOR} -DCMAKE_BUILD_TYPE=${CONFIG}
   -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_PREFIX_PATH=${BUILD_DIR}/install-test/moved ${flags})
 step(${CMAKE_COMMAND} --build ${work}/build)
+if(EXISTS ${EXAMPLES_DIR}/${EXAMPLE}/needs-model)
+  step(${BUILD_DIR}/install-test/moved/bin/tandem train digits --limit 500 --epochs 1 --out ${work}/run/model)
+  set(arguments model/best.safetensors)
+endif()
 if(NOT EXISTS ${EXAMPLES_DIR}/${EXAMPLE}/needs-data)  # a data set that a test may not download
-  step(${CMAKE_COMMAND} -E chdir ${work}/run ${work}/build/${EXAMPLE})
+  step(${CMAKE_COMMAND} -E chdir ${work}/run ${work}/build/${EXAMPLE} ${arguments})
   message("${output}")
 endif()
 file(REMOVE_RECURSE ${work})

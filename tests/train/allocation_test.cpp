@@ -1,15 +1,20 @@
-// Steps of the CPU engine do not allocate on the host heap either. This file replaces the global operator new
-// of its test program by one that counts; not with sanitizers, which need their own.
+// Steps of the CPU engine and predictions do not allocate on the host heap either. This file replaces the
+// global operator new of its test program by one that counts; not with sanitizers, which need their own.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <new>
 
+#include "tandem/device/buffer.h"
 #include "tandem/nn/mlp.h"
 #include "tandem/ops/random.h"
 #include "tandem/optim/fused_optimizer.h"
+#include "tandem/train/classifier.h"
 #include "tandem/train/engines/engine.h"
+#include "tests/files/test_files.h"
+#include "tests/train/classifier_models.h"
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
@@ -50,6 +55,30 @@ TEST(Allocation, PerceptronStepsOnCpu_AllocateNothing) {
   };
   EXPECT_GT(allocations.load(), 0) << "the counting operator new is not in use";
   EXPECT_EQ(allocations_of(1000), allocations_of(10));
+}
+
+TEST(Allocation, ClassifierAfterTheFirstCalls_AllocatesNothing) {
+  const TempFolder folder;
+  for (const std::string model :
+       {"mlp", "lenet", "cnn", "resnet18", "mobilenet_v3_small", "efficientnet_b0"}) {
+    save_random_model(folder / "m", model);
+    const Classifier classifier(folder / "m");
+    const Image images[] = {noise_image(61, 47, 3, 1), noise_image(40, 50, 1, 2), noise_image(300, 36, 3, 3)};
+    const std::vector<ImageView> views(std::begin(images), std::end(images));
+    std::vector<Prediction> answers(3);
+    const auto call = [&] {
+      for (std::size_t i = 0; i < 3; ++i) classifier.classify({&views[i], 1}, {&answers[i], 1});
+      classifier.classify(views, answers);
+    };
+    const auto count = [&] { return allocations.load() + pool_statistics(cpu_device).system_allocations; };
+    std::int64_t fewest = INT64_MAX;  // a thread may get the largest image late
+    for (int round = 0; round < 10 && fewest > 0; ++round) {
+      const std::int64_t before = count();
+      for (int i = 0; i < 5; ++i) call();
+      fewest = std::min(fewest, count() - before);
+    }
+    EXPECT_EQ(fewest, 0) << model;
+  }
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "tandem/ops/conv/conv2d.h"
 
+#include <fmt/ranges.h>
+
 #include "tandem/core/check.h"
 #include "tandem/core/on_dtype.h"
 #include "tandem/device/on_backend.h"
@@ -110,7 +112,7 @@ Conv2dPlan conv2d_plan(const Tensor& x, const Shape& weight, const Conv2dOptions
   check(x.rank() == 4 && weight.rank() == 4,
         "[conv2d] expected x (n, height, width, channels) and weight (out, kernel y, kernel x, channels / "
         "groups), got {} and {}",
-        x.shape().to_string(), weight.to_string());
+        x.shape(), weight);
   const std::int64_t channels = x.size(3), filters = weight[0], groups = options.groups;
   check(groups >= 1 && channels >= 1 && filters >= 1 && channels % groups == 0 && filters % groups == 0,
         "[conv2d] expected groups that divide the channels and the filters, got {} groups of {} channels and "
@@ -118,7 +120,7 @@ Conv2dPlan conv2d_plan(const Tensor& x, const Shape& weight, const Conv2dOptions
         groups, channels, filters);
   check(weight[3] == channels / groups,
         "[conv2d] expected a weight of {} channels for x {} in {} groups, got weight {}", channels / groups,
-        x.shape().to_string(), groups, weight.to_string());
+        x.shape(), groups, weight);
   const YX in{x.size(1), x.size(2)}, kernel{weight[1], weight[2]};
   check(in.y >= 1 && in.x >= 1, "[conv2d] expected images of at least 1x1, got {}x{}", in.y, in.x);
   return {.images = x.size(0),
@@ -205,7 +207,7 @@ Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias, const C
     common_device("conv2d", {&x, &bias});
     check_parameter("bias", x, bias);
     check(bias.rank() == 1 && bias.size(0) == plan.filters, "[conv2d] expected bias ({}), got {}",
-          plan.filters, bias.shape().to_string());
+          plan.filters, bias.shape());
   }
   const Tensor images = x.detach().contiguous();
   const Tensor filters = cast(weight.detach(), plan.dtype).contiguous();

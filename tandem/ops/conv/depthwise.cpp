@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "tandem/core/parallel.h"
+#include "tandem/core/recycling_allocator.h"
 #include "tandem/ops/bf16_scratch.h"
 #include "tandem/ops/conv/im2col.h"
 #include "tandem/ops/fused_activation_cpu.h"
@@ -22,7 +23,7 @@ struct DepthwisePass {
   YX step;
   YX first;
   YX target_step;
-  std::vector<Tap> taps;
+  RecycledVector<Tap> taps;
 };
 
 // Channels that one thread computes at a time: their weights and rows of the source fit the L1 cache.
@@ -31,9 +32,9 @@ inline constexpr std::int64_t chunk_channels = 256 / std::int64_t{sizeof(T)};
 
 // The taps that lie inside the image at some pixel, as offsets from that pixel's first tap position.
 struct ValidTaps {
-  std::vector<std::int64_t> source;  // elements
-  std::vector<std::int64_t> weight;  // elements
-  std::vector<std::int64_t> column;  // pixels
+  RecycledVector<std::int64_t> source;  // elements
+  RecycledVector<std::int64_t> weight;  // elements
+  RecycledVector<std::int64_t> column;  // pixels
 
   void clear() {
     source.clear();

@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <cstring>
 #include <utility>
-#include <vector>
 
-#include "tandem/ops/product_tile.h"
+#include "tandem/core/recycling_allocator.h"
 #include "tandem/ops/conv/window.h"
+#include "tandem/ops/product_tile.h"
 
 namespace tandem::detail {
 
@@ -49,7 +49,7 @@ struct Im2colRun {
 
 class Im2col {
  public:
-  Im2col(const Im2colSource& source, std::vector<Tap> taps) : source_(source), taps_(std::move(taps)) {
+  Im2col(const Im2colSource& source, RecycledVector<Tap> taps) : source_(source), taps_(std::move(taps)) {
     const auto count = static_cast<std::int64_t>(taps_.size());
     const std::int64_t max_taps = std::max<std::int64_t>(block_inner / source_.channel_count, 1);
     const std::int64_t blocks = std::max<std::int64_t>(ceil_div(count, max_taps), 1);
@@ -65,8 +65,8 @@ class Im2col {
   }
 
   const Im2colSource& source() const { return source_; }
-  const std::vector<Tap>& taps() const { return taps_; }
-  const std::vector<Im2colBlock>& blocks() const { return blocks_; }
+  const RecycledVector<Tap>& taps() const { return taps_; }
+  const RecycledVector<Im2colBlock>& blocks() const { return blocks_; }
   std::int64_t padded_inner() const { return padded_inner_; }
   std::int64_t max_block_size() const { return max_block_size_; }
   std::int64_t row_count() const { return source_.images * source_.rows.y * source_.rows.x; }
@@ -155,9 +155,9 @@ class Im2col {
   }
 
   Im2colSource source_;
-  std::vector<Tap> taps_;
-  std::vector<Im2colBlock> blocks_;
-  std::vector<Im2colRun> runs_;
+  RecycledVector<Tap> taps_;
+  RecycledVector<Im2colBlock> blocks_;
+  RecycledVector<Im2colRun> runs_;
   std::int64_t padded_inner_ = 0;
   std::int64_t max_block_size_ = 0;
 };

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <vector>
 
 #include "tandem/core/parallel.h"
 #include "tandem/core/team.h"
@@ -25,7 +24,7 @@ GroupSize group_of(const Conv2dPlan& plan) {
 
 Im2col forward_im2col(const Conv2dPlan& plan, std::int64_t group) {
   const GroupSize size = group_of(plan);
-  std::vector<Tap> taps;
+  RecycledVector<Tap> taps;
   for (std::int64_t ky = 0; ky < plan.kernel.y; ++ky)
     for (std::int64_t kx = 0; kx < plan.kernel.x; ++kx)
       taps.push_back({{ky * plan.window.dilation.y - plan.window.padding.y,
@@ -230,7 +229,7 @@ void input_gradient_of_phase(const Conv2dPlan& plan, YX phase, std::int64_t grou
   const GroupSize size = group_of(plan);
   const YX stride = plan.window.stride;
   const YX rows{ceil_div(plan.in.y - phase.y, stride.y), ceil_div(plan.in.x - phase.x, stride.x)};
-  std::vector<Tap> taps;
+  RecycledVector<Tap> taps;
   for (std::int64_t ky = plan.kernel.y - 1; ky >= 0; --ky)
     for (std::int64_t kx = plan.kernel.x - 1; kx >= 0; --kx) {
       const std::int64_t y = phase.y + plan.window.padding.y - ky * plan.window.dilation.y;

@@ -1,11 +1,14 @@
 #include "tandem/ops/conv/image_scale.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <memory>
 
 #include "tandem/core/check.h"
 #include "tandem/core/on_dtype.h"
 #include "tandem/core/parallel.h"
+#include "tandem/core/recycling_allocator.h"
 #include "tandem/device/on_backend.h"
 #include "tandem/ops/conv/image_scale_kernel.h"
 #include "tandem/ops/elementwise.h"
@@ -162,13 +165,13 @@ Tensor squeeze_excite(const Tensor& x, const ExcitationFunction& excite) {
         "[squeeze_excite] expected floating images (n, height, width, channels) with no size of 0 but n, got "
         "{} "
         "{}",
-        name_of(x.dtype()), x.shape().to_string());
+        name_of(x.dtype()), x.shape());
   const ImageScalePlan plan{
       .images = x.size(0), .pixels = x.size(1) * x.size(2), .channels = x.size(3), .dtype = x.dtype()};
   const Tensor images = x.detach().contiguous();
   const double share = 1.0 / static_cast<double>(plan.pixels);
   Tensor means = image_sums(plan, images, {}, share);
-  const auto state = std::make_shared<SqueezeState>();
+  const auto state = std::allocate_shared<SqueezeState>(RecyclingAllocator<SqueezeState>());
   const bool x_grad = wants_grad(x);
   if (x_grad)
     record(means, "squeeze", {&x}, [plan, state, share](const Tensor& g) {
@@ -180,8 +183,8 @@ Tensor squeeze_excite(const Tensor& x, const ExcitationFunction& excite) {
   const Tensor factors = excite(means);
   common_device("squeeze_excite", {&x, &factors});
   check(factors.shape() == means.shape() && factors.dtype() == means.dtype(),
-        "[squeeze_excite] expected factors {} of {}, got {} of {}", means.shape().to_string(),
-        name_of(means.dtype()), factors.shape().to_string(), name_of(factors.dtype()));
+        "[squeeze_excite] expected factors {} of {}, got {} of {}", means.shape(), name_of(means.dtype()),
+        factors.shape(), name_of(factors.dtype()));
   state->factors = factors.detach().contiguous();
   Tensor y = scaled(plan, images, state->factors, {}, {});
   expect(!x_grad || wants_grad(factors));
@@ -202,13 +205,12 @@ Tensor scale_images(const Tensor& x, const Tensor& factors, const Tensor& residu
   check(is_floating(x.dtype()) && x.rank() >= 1 && factors.rank() == 1 && factors.size(0) == x.size(0) &&
             factors.dtype() == factor_dtype(x),
         "[scale_images] expected x (n, …) and factors (n) of {}, got {} of {} and {} of {}",
-        name_of(factor_dtype(x)), x.shape().to_string(), name_of(x.dtype()), factors.shape().to_string(),
-        name_of(factors.dtype()));
+        name_of(factor_dtype(x)), x.shape(), name_of(x.dtype()), factors.shape(), name_of(factors.dtype()));
   if (residual.defined()) {
     common_device("scale_images", {&x, &residual});
     common_dtype("scale_images", {&x, &residual});
-    check(residual.shape() == x.shape(), "[scale_images] expected a residual of shape {}, got {}",
-          x.shape().to_string(), residual.shape().to_string());
+    check(residual.shape() == x.shape(), "[scale_images] expected a residual of shape {}, got {}", x.shape(),
+          residual.shape());
   }
   const std::int64_t channels = x.rank() > 1 ? std::max<std::int64_t>(x.size(-1), 1) : 1;
   const ImageScalePlan plan{.images = x.size(0),

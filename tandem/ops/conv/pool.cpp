@@ -1,5 +1,7 @@
 #include "tandem/ops/conv/pool.h"
 
+#include <fmt/ranges.h>
+
 #include <limits>
 
 #include "tandem/core/check.h"
@@ -266,8 +268,7 @@ void check_images(const char* op, const Tensor& x) {
   common_device(op, {&x});
   check(is_floating(x.dtype()), "[{}] expected a floating dtype, got {}", op, name_of(x.dtype()));
   check(x.rank() == 4 && x.size(1) > 0 && x.size(2) > 0 && x.size(3) > 0,
-        "[{}] expected images (n, height, width, channels) with no size of 0 but n, got {}", op,
-        x.shape().to_string());
+        "[{}] expected images (n, height, width, channels) with no size of 0 but n, got {}", op, x.shape());
 }
 
 PoolPlan pool_plan(const char* op, const Tensor& x, YX kernel, const Window& window) {

@@ -1,5 +1,7 @@
 #include "tandem/ops/conv/prepacked_conv.h"
 
+#include <fmt/ranges.h>
+
 #include "tandem/core/check.h"
 #include "tandem/core/on_dtype.h"
 #include "tandem/core/parallel.h"
@@ -63,12 +65,12 @@ PrepackedConv2d prepack_conv2d(const Tensor& weight, const Tensor& bias, const C
         "[conv2d] expected a floating dtype of images and weight, got {} and {}", name_of(dtype),
         name_of(weight.dtype()));
   check(weight.rank() == 4, "[conv2d] expected weight (out, kernel y, kernel x, channels / groups), got {}",
-        weight.shape().to_string());
+        weight.shape());
   PrepackedConv2d conv{.options = options, .weight = cast(weight.detach(), dtype).contiguous()};
   if (bias.defined()) {
     common_device("conv2d", {&weight, &bias});
     check(bias.rank() == 1 && bias.size(0) == weight.size(0), "[conv2d] expected bias ({}), got {}",
-          weight.size(0), bias.shape().to_string());
+          weight.size(0), bias.shape());
     conv.bias = cast(bias.detach(), dtype == DType::f64 ? DType::f64 : DType::f32).contiguous();
   }
   if (!device.is_cuda()) conv.packed = pack_weight(conv.weight, options);
@@ -121,8 +123,8 @@ Tensor prepacked_conv2d(const PrepackedConv2d& conv, const Tensor& x, const Tens
   if (residual.defined()) {
     common_device("conv2d", {&x, &residual});
     common_dtype("conv2d", {&x, &residual});
-    check(residual.shape() == y.shape(), "[conv2d] expected a residual of shape {}, got {}",
-          y.shape().to_string(), residual.shape().to_string());
+    check(residual.shape() == y.shape(), "[conv2d] expected a residual of shape {}, got {}", y.shape(),
+          residual.shape());
     added = residual.detach().contiguous();
   }
   for_each_vendor_shard(plan, y, {&images, &added},

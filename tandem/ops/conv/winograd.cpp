@@ -251,6 +251,7 @@ struct Convolution {
   [[gnu::always_inline]] void block(std::int64_t first, std::int64_t count, std::int64_t first_panel,
                                     std::int64_t last_panel, float* inputs, float* sums) const {
     using Tile = ProductTile<float, bytes>;
+    constexpr int half_rows = 4;
     const std::int64_t rows = round_up(count, row_group),
                        columns = (last_panel - first_panel) * Tile::columns;
     const std::int64_t input_stride = rows * layout.inner + matrix_padding,
@@ -259,13 +260,18 @@ struct Convolution {
       transform_inputs<bytes>(first + t, first + count - 1, inputs + t * layout.inner, input_stride);
     for (int element = 0; element < tile_elements; ++element)
       for (std::int64_t panel = first_panel; panel < last_panel; ++panel)
-        for (std::int64_t row = 0; row < rows; row += Tile::rows) {
-          Tile tile;
-          tile.add_group(
-              inputs + element * input_stride + row / row_group * row_group * layout.inner, row % row_group,
-              weight + element * layout.matrix_stride + panel * layout.inner * Tile::columns, layout.inner);
-          tile.store(sums + element * sum_stride + row * columns + (panel - first_panel) * Tile::columns,
-                     columns);
+        for (std::int64_t row = 0; row < count; row += Tile::rows) {
+          const auto multiply = [&]<class Rows>(Rows tile) __attribute__((always_inline)) {
+            tile.add_group(
+                inputs + element * input_stride + row / row_group * row_group * layout.inner, row % row_group,
+                weight + element * layout.matrix_stride + panel * layout.inner * Tile::columns, layout.inner);
+            tile.store(sums + element * sum_stride + row * columns + (panel - first_panel) * Tile::columns,
+                       columns);
+          };
+          if (count - row <= half_rows)  // one image of 7×7 has four tiles
+            multiply(ProductTile<float, bytes, 2, half_rows>());
+          else
+            multiply(Tile());
         }
     for (std::int64_t t = 0; t < count; ++t)
       transform_outputs<bytes>(first + t, sums + t * columns, sum_stride, first_panel * Tile::columns,
