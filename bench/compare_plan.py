@@ -103,7 +103,7 @@ CASES = {
     ("cuda", "augment"): ["28x28 digits 1024", "28x28 digits 65536"],
     ("cpu", "resnet"): [f"{what} fp32 8" for what in ("train", "train-head", "infer")],
     ("cpu", "mobile"): [f"{model} {what} fp32 8" for model in MOBILE for what in ("train", "infer")],
-    ("cuda", "mobile"): [f"{model} {what} {precision} 256" for model in MOBILE for what in ("train", "infer") for precision in ("tf32", "bf16")],
+    ("cuda", "mobile"): [f"{model} {what} bf16 256" for model in MOBILE for what in ("train", "infer")],
     ("cpu", "folder"): ["500x500 exact", "500x500 scaled"],
     ("cpu", "plates"): [f"34+8 480x480 {100 if MANY_CORES else 10} epochs"],
     ("cuda", "resnet"): [f"{what} {precision} 256" for what in ("train", "train-head", "infer") for precision in ("fp32", "tf32", "bf16")],

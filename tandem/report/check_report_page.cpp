@@ -162,7 +162,11 @@ std::string odd_html(const std::vector<OddImage>& images) {
 }
 
 Plot classes_plot(const CheckReport& report) {
-  Plot plot{.title = "Images per class", .x_label = "", .y_label = "images", .kind = PlotKind::bars};
+  Plot plot{.title = "Images per class",
+            .x_label = "",
+            .y_label = "images",
+            .kind = PlotKind::bars,
+            .y_unit = Unit::count};
   for (const std::string& part : report.parts) plot.series.push_back({.name = part, .x = {}, .y = {}});
   for (const CheckedClass& one : report.classes) {
     plot.categories.push_back(one.name);
@@ -206,7 +210,11 @@ PageSection sizes_section(const CheckedSizes& sizes) {
     frequent += fmt::format("{}{}x{} ({})", frequent.empty() ? "" : ", ", size.width, size.height,
                             format_count(size.images));
   body += fmt::format(" Most frequent: {}.</p>\n", frequent);
-  Plot plot{.title = "Images by shorter side", .x_label = "", .y_label = "images", .kind = PlotKind::bars};
+  Plot plot{.title = "Images by shorter side",
+            .x_label = "",
+            .y_label = "images",
+            .kind = PlotKind::bars,
+            .y_unit = Unit::count};
   plot.series.push_back({.name = "", .x = {}, .y = {}});
   for (std::size_t i = 0; i < sizes.shorter_sides.size(); ++i) {
     if (plot.categories.empty() && sizes.shorter_sides[i] == 0) continue;

@@ -59,6 +59,8 @@ std::string format_number(double value, Unit unit) {
     case Unit::share:
       if (value > 0 && value < 0.0005) return "<0.1 %";
       return fmt::format("{:.1f} %", value * 100);
+    case Unit::count:
+      return format_rounded(value);
     case Unit::none:
       break;
   }

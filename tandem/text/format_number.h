@@ -8,8 +8,8 @@
 namespace tandem {
 
 // What a number measures. Times are given in milliseconds and shown in ns to s; the ratio 12.3 is shown as
-// ×12.3, the share 0.873 as 87.3 %.
-enum class Unit { none, milliseconds, ratio, share };
+// ×12.3, the share 0.873 as 87.3 %, the count 60000 as 60,000.
+enum class Unit { none, milliseconds, ratio, share, count };
 
 std::string format_number(double value, Unit unit = Unit::none);
 

@@ -30,6 +30,8 @@ TEST(FormatNumber, RatiosAndShares) {
   EXPECT_EQ(format_number(12.34, Unit::ratio), "×12.3");
   EXPECT_EQ(format_number(0.873, Unit::share), "87.3 %");
   EXPECT_EQ(format_number(1, Unit::share), "100.0 %");
+  EXPECT_EQ(format_number(20, Unit::count), "20");
+  EXPECT_EQ(format_number(60000, Unit::count), "60,000");
   EXPECT_EQ(format_number(0.0001, Unit::share), "<0.1 %");
   EXPECT_EQ(format_number(0, Unit::share), "0.0 %");
 }
