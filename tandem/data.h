@@ -6,6 +6,7 @@
 #include "tandem/data/dataset.h"
 #include "tandem/data/dataset_registry.h"
 #include "tandem/data/datasets.h"
+#include "tandem/data/folds.h"
 #include "tandem/data/image_folder.h"
 #include "tandem/data/image_set.h"
 #include "tandem/data/loader/data_loader.h"

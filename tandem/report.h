@@ -3,4 +3,5 @@
 
 #include "tandem/report/class_metrics.h"
 #include "tandem/report/epoch_record.h"
+#include "tandem/report/fold_record.h"
 #include "tandem/report/pretrain_record.h"

@@ -156,6 +156,9 @@ std::string epoch_line(const EpochRecord& record, const std::string& model) {
 
 // Which epoch the figure and the kept model belong to, and what chose it.
 std::string kept_text(const TrainResult& result) {
+  if (!result.folds.empty())
+    return fmt::format("trained on all {} images, not measured itself: expect the accuracy of the folds",
+                       result.test_count);
   if (result.epochs.size() == 1) return "the only epoch";
   const std::string epoch = fmt::format("epoch {} of {}", result.best_epoch, result.epochs.size());
   if (result.chosen_on.empty()) return epoch + ", the last";
@@ -178,11 +181,35 @@ std::string epoch_json(const EpochRecord& record) {
   return result_json(fields);
 }
 
-// One line per epoch: for people, or JSON for programs.
-void report_epoch(const Flags& flags, const EpochRecord& record, const std::string& model) {
-  fmt::print("{}", is_stdout(flags.json) ? epoch_json(record) : epoch_line(record, model) + "\n");
+// One line: for people, or JSON for programs.
+void report_line(const Flags& flags, const std::string& text, const std::string& json) {
+  fmt::print("{}", is_stdout(flags.json) ? json : text);
   std::fflush(stdout);
-  if (!flags.json.empty() && !is_stdout(flags.json)) append_file("train", flags.json, epoch_json(record));
+  if (!flags.json.empty() && !is_stdout(flags.json)) append_file("train", flags.json, json);
+}
+
+std::string fold_line(const FoldRecord& record) {
+  return fmt::format("Fold {} of {}: accuracy {:.2f} %, {} of {} images.\n", record.fold, record.folds,
+                     100 * record.accuracy(), record.correct, record.images);
+}
+
+std::string fold_json(const FoldRecord& record) {
+  return result_json({{"fold", std::int64_t{record.fold}},
+                      {"training_images", record.training_images},
+                      {"images", record.images},
+                      {"correct", record.correct},
+                      {"accuracy", record.accuracy()},
+                      {"loss", record.loss},
+                      {"seconds", record.seconds}});
+}
+
+// What the accuracy was measured on, and of a cross-validation how much the folds differ.
+std::string accuracy_text(const TrainResult& result) {
+  const std::string accuracy = describe_accuracy(result.test_accuracy, result.test_count);
+  if (result.folds.empty())
+    return fmt::format("{} accuracy: {}\n", result.tested_on == "test" ? "Test" : "Validation", accuracy);
+  return fmt::format("Cross-validated accuracy: {}\nFolds: {}, mean and standard deviation of {}\n", accuracy,
+                     format_summary(summarize(result.folds)), result.folds.size());
 }
 
 // A local rank may start a moment after the time; it was checked when the ranks were started.
@@ -227,7 +254,12 @@ int train_here(const Flags& flags, const std::string& command, Group& group) {
              .on_epoch =
                  [&](const EpochRecord& record) {
                    progress.clear();
-                   report_epoch(flags, record, options.model);
+                   report_line(flags, epoch_line(record, options.model) + "\n", epoch_json(record));
+                 },
+             .on_fold =
+                 [&](const FoldRecord& record) {
+                   progress.clear();
+                   report_line(flags, fold_line(record), fold_json(record));
                  },
              .stop_signal = stop_signal,
              .save_requested = [&] { return signals.consume_save_request(); }});
@@ -239,16 +271,14 @@ int train_here(const Flags& flags, const std::string& command, Group& group) {
                   is_late ? "Time is up: stopped" : "Stopped", folder);
     return 128 + result.stopped_by;
   }
-  const std::string summary =
-      fmt::format("Time: {:.1f} s\n{} accuracy: {}\nKept model: {}\n", result.seconds,
-                  result.tested_on == "test" ? "Test" : "Validation",
-                  describe_accuracy(result.test_accuracy, result.test_count), kept_text(result));
+  const std::string summary = fmt::format("Time: {:.1f} s\n{}Kept model: {}\n", result.seconds,
+                                          accuracy_text(result), kept_text(result));
   if (is_stdout(flags.json))
     print_message("{}", summary);
   else
     fmt::print("{}", summary);
-  print_message("Best model (epoch {1}): {0}/best.safetensors\nReport: {0}/report.html\n", folder,
-                result.best_epoch);
+  print_message("{2} (epoch {1}): {0}/best.safetensors\nReport: {0}/report.html\n", folder, result.best_epoch,
+                result.folds.empty() ? "Best model" : "Model of all images");
   return 0;
 }
 
@@ -453,7 +483,7 @@ void add_train_command(CLI::App& app, Action& action, const std::string& command
       ->check(usage_check([](const std::string& text) {
         check(text == "auto" || text == "host", "expected auto or host, got '{}'", text);
       }));
-  add_json_flag(*command, flags->json, "One line of JSON per epoch instead of text");
+  add_json_flag(*command, flags->json, "One line of JSON per epoch and fold instead of text");
   command->add_option("--trace", flags->trace, "Write a timeline for chrome://tracing or Perfetto")
       ->type_name("FILE")
       ->group(rare_group);

@@ -1,6 +1,7 @@
 #include "tandem/data/image_set.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "tandem/core/check.h"
 
@@ -11,6 +12,23 @@ ImageSet ImageSet::slice(std::int64_t begin, std::int64_t end) const {
         "[image set] expected a range of images within 0 to {}, got {} to {}", count(), begin, end);
   if (!images.defined()) return *this;
   return {.images = images.slice(0, begin, end), .labels = labels.slice(0, begin, end), .classes = classes};
+}
+
+ImageSet ImageSet::select(std::span<const std::int64_t> rows) const {
+  const auto total = static_cast<std::int64_t>(rows.size()), bytes = image_size();
+  const Tensor from = images.contiguous();
+  ImageSet set{.images = Tensor::empty({total, images.size(1), images.size(2), images.size(3)}, DType::u8),
+               .labels = Tensor::empty({total}, DType::i32),
+               .classes = classes};
+  const std::vector<std::int32_t> all_labels = labels.to_vector<std::int32_t>();
+  for (std::int64_t i = 0; i < total; ++i) {
+    const std::int64_t row = rows[static_cast<std::size_t>(i)];
+    check(row >= 0 && row < count(), "[image set] expected rows from 0 to below {}, got {}", count(), row);
+    std::memcpy(set.images.data<std::uint8_t>() + i * bytes, from.data<std::uint8_t>() + row * bytes,
+                static_cast<std::size_t>(bytes));
+    set.labels.data<std::int32_t>()[i] = all_labels[static_cast<std::size_t>(row)];
+  }
+  return set;
 }
 
 ImageSet ImageSet::to(Device device) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,8 @@ struct ImageSet {
 
   /// Images begin … end − 1, sharing memory. Throws Error for a range outside the set.
   ImageSet slice(std::int64_t begin, std::int64_t end) const;
+  /// Copies of images, in the order of `rows`; for sets on the CPU. Throws Error for a row outside the set.
+  ImageSet select(std::span<const std::int64_t> rows) const;
   /// The set on another device; shares memory when it is there already.
   ImageSet to(Device device) const;
 };

@@ -240,6 +240,29 @@ PhotoStore::PhotoStore(std::span<const Image> photos, std::span<const std::strin
     std::memcpy(regions.pixels + locations[i].offset, photos[i].pixels.data(), photos[i].pixels.size());
 }
 
+PhotoStore::PhotoStore(const PhotoStore& decoded, std::span<const std::int64_t> samples)
+    : table_(nullptr), on_bad_image_(decoded.on_bad_image_) {
+  const PhotoTable& from = decoded.table();
+  expect(!samples.empty() && from.decoded());
+  std::vector<PhotoLocation> locations;
+  std::vector<std::string> names;
+  std::vector<std::int32_t> labels;
+  for (const std::int64_t sample : samples) {
+    locations.push_back(from.location(sample));
+    names.push_back(from.path(sample));
+    labels.push_back(from.label(sample));
+    for (const BadSample& bad : decoded.bad_)
+      if (bad.sample == sample)
+        bad_.push_back({static_cast<std::int32_t>(labels.size()) - 1, bad.reason, bad.kind});
+  }
+  const std::int64_t pixel_bytes = assign_offsets(locations);
+  const Regions regions = allocate(names, labels, from.decode_options(), true, pixel_bytes);
+  std::memcpy(regions.locations, locations.data(), locations.size() * sizeof(PhotoLocation));
+  for (std::size_t i = 0; i < samples.size(); ++i)
+    std::memcpy(regions.pixels + locations[i].offset, from.photo(samples[i]).pixels,
+                static_cast<std::size_t>(3 * locations[i].height * locations[i].width));
+}
+
 PhotoStore::PhotoStore(const std::vector<std::filesystem::path>& files,
                        const std::vector<std::int32_t>& labels, const PhotoStoreOptions& options)
     : table_(nullptr), on_bad_image_(options.on_bad_image) {

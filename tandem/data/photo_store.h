@@ -93,6 +93,8 @@ class PhotoStore {
   // RGB photographs that are in memory already; their names are used as paths.
   PhotoStore(std::span<const Image> photos, std::span<const std::string> names,
              const std::vector<std::int32_t>& labels);
+  // Copies of decoded photographs of another store.
+  PhotoStore(const PhotoStore& decoded, std::span<const std::int64_t> samples);
 
   const PhotoTable& table() const { return table_; }
   const SharedMemory& memory() const { return memory_; }

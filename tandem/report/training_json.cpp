@@ -70,6 +70,37 @@ Json confusion_json(const TrainingReport& report) {
   return rows;
 }
 
+Json folds_json(const std::vector<FoldRecord>& folds) {
+  const FoldSummary summary = summarize(folds);
+  Json object{{"mean_accuracy", summary.mean}};
+  set(object, "accuracy_deviation", summary.deviation);
+  object["folds"] = Json::array();
+  for (const FoldRecord& record : folds) {
+    Json row{{"fold", record.fold},
+             {"training_images", record.training_images},
+             {"images", record.images},
+             {"correct", record.correct},
+             {"accuracy", record.accuracy()}};
+    set(row, "loss", record.loss);
+    set(row, "seconds", record.seconds);
+    object["folds"].push_back(std::move(row));
+  }
+  return object;
+}
+
+std::vector<FoldRecord> parse_folds(const Json& rows) {
+  std::vector<FoldRecord> folds;
+  for (const Json& row : rows)
+    folds.push_back({.fold = row.at("fold").get<int>(),
+                     .folds = static_cast<int>(rows.size()),
+                     .training_images = row.at("training_images").get<std::int64_t>(),
+                     .images = row.at("images").get<std::int64_t>(),
+                     .correct = row.at("correct").get<std::int64_t>(),
+                     .loss = row.value("loss", not_measured),
+                     .seconds = row.value("seconds", not_measured)});
+  return folds;
+}
+
 TrainingReport parse_report(const Json& object) {
   TrainingReport report;
   report.title = object.at("title").get<std::string>();
@@ -86,6 +117,8 @@ TrainingReport parse_report(const Json& object) {
   for (const Json& row : object.at("confusion"))
     for (const Json& count : row) report.confusion.push_back(count.get<std::int64_t>());
   for (const Json& epoch : object.at("epochs")) report.epochs.push_back(parse_epoch(epoch));
+  if (const auto found = object.find("cross_validation"); found != object.end())
+    report.folds = parse_folds(found->at("folds"));
   return report;
 }
 
@@ -109,6 +142,7 @@ std::string to_json_text(const TrainingReport& report) {
   object["confusion"] = confusion_json(report);
   object["epochs"] = Json::array();
   for (const EpochRecord& record : report.epochs) object["epochs"].push_back(epoch_json(record));
+  if (!report.folds.empty()) object["cross_validation"] = folds_json(report.folds);
   return object.dump(-1, ' ', false, Json::error_handler_t::replace) +
          '\n';  // on one line: a matrix has many counts
 }

@@ -1,7 +1,8 @@
 // The report of a training run as JSON, which `tandem compare` and other tools read:
 //   {"title", "command", "facts": {name: value, …}, "provenance": {…}, "val_name", "test_name", "chosen_on",
 //   "kept_epoch", "test_accuracy", "test_loss", "test_images", "total_seconds", "warnings": […],
-//   "classes": […], "confusion": [[…], …], "epochs": [{"epoch", "train_loss", …, "metrics": {…}}, …]}
+//   "classes": […], "confusion": [[…], …], "epochs": [{"epoch", "train_loss", …, "metrics": {…}}, …],
+//   "cross_validation": {"mean_accuracy", "accuracy_deviation", "folds": [{"fold", "accuracy", …}, …]}}
 // Figures that were not measured are left out; pictures are only in report.html.
 #pragma once
 

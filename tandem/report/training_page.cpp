@@ -8,6 +8,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/report/confusion_section.h"
+#include "tandem/report/folds_section.h"
 #include "tandem/report/html.h"
 #include "tandem/report/interval.h"
 #include "tandem/report/page.h"
@@ -138,6 +139,9 @@ std::string headline_html(const TrainingReport& report, const Confusion& all) {
     add(percent(kept->val_accuracy),
         fmt::format("{} accuracy after epoch {}, not finished{}", report.val_name, kept->epoch,
                     interval_text(kept->val_accuracy, kept->val_count)));
+  if (!report.folds.empty())
+    add(format_summary(summarize(report.folds)),
+        fmt::format("mean ± standard deviation of {} folds", report.folds.size()));
   if (all.images > 0)
     add(format_count(all.images - all.correct),
         fmt::format("wrong of {} {} images", format_count(all.images), report.test_name));
@@ -186,6 +190,7 @@ std::string training_page(const TrainingReport& report) {
     page.lead_html += fmt::format("<code class=\"command\">{}</code>\n", escape_html(report.command));
   page.facts = report.facts;
   page.provenance = report.provenance;
+  if (!report.folds.empty()) page.sections.push_back(folds_section(report));
   if (!report.epochs.empty())
     page.sections.push_back(
         {.title = "Training",

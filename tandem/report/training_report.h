@@ -9,6 +9,7 @@
 
 #include "tandem/report/epoch_record.h"
 #include "tandem/report/fact.h"
+#include "tandem/report/fold_record.h"
 
 namespace tandem {
 
@@ -42,7 +43,9 @@ struct TrainingReport {
   std::vector<std::string> classes;
   std::vector<std::int64_t> confusion;  // [truth][predicted] counts over the test images; empty: not measured
   std::string test_name = "test";       // name of the test data
-  std::vector<CellImages> cells;        // at most one per cell; a cell may have none
+  // Of a cross-validation, whose predictions are then the test figures; empty: there was none.
+  std::vector<FoldRecord> folds;
+  std::vector<CellImages> cells;                // at most one per cell; a cell may have none
   std::vector<ClassifiedImage> mistakes;        // most confident first
   std::vector<ClassifiedImage> most_confident;  // correct predictions, most confident first
 };

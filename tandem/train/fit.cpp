@@ -11,6 +11,7 @@
 #include "tandem/data/loader/materialize.h"
 #include "tandem/data/loader/sample_store.h"
 #include "tandem/text/utf8.h"
+#include "tandem/train/run_folds.h"
 #include "tandem/train/training_run.h"
 #include "tandem/train/warm_start.h"
 
@@ -49,30 +50,34 @@ void check_same_classes(const std::vector<std::string>& train, const std::vector
         listed(train), validation.size(), listed(validation));
 }
 
-TrainingData make_data(const Dataset& train, const Dataset& validation, const FitOptions& options) {
+// The training images. The caller owns the data set.
+TrainingData make_training_data(const Dataset& train, const FitOptions& options) {
   check_dataset(train, "training");
-  check_dataset(validation, "validation");
-  check_same_classes(train.classes(), validation.classes());
-  const Transform evaluation = options.evaluation_transform();
   const ImageSize size = train.sample_store()->image_size(options.transform);
-  check(!evaluation.resizes() || size.height == size.width,
+  check(!options.evaluation_transform().resizes() || size.height == size.width,
         "[fit] expected a transform to square images, got {}x{}", size.height, size.width);
-  PhotoSet validated = read_all(validation, evaluation);
   TrainingData data;
   data.name = data.source = options.data_name;
-  // The caller owns it.
   data.train = TrainingImages(std::shared_ptr<const Dataset>(std::shared_ptr<const void>(), &train), size,
                               options.transform.resizes());
+  const Transform evaluation = options.evaluation_transform();
+  data.evaluation_transform = evaluation.resizes() ? evaluation.to_string() : "";
+  return data;
+}
+
+void add_validation_data(TrainingData& data, const Dataset& validation, const FitOptions& options) {
+  check_dataset(validation, "validation");
+  check_same_classes(data.train.classes, validation.classes());
+  PhotoSet validated = read_all(validation, options.evaluation_transform());
   const Tensor& images = validated.images.images;
-  check(images.size(1) == size.height && images.size(2) == size.width && images.size(3) == size.channels,
+  check(images.size(1) == data.train.height && images.size(2) == data.train.width &&
+            images.size(3) == data.train.channels,
         "[fit] expected images of one size for training and validation, got {} and {}",
         image_description(data.train), image_description(validated.images));
   data.validation = data.test = validated.images;
-  data.evaluation_transform = evaluation.resizes() ? evaluation.to_string() : "";
   data.validated_on = data.tested_on = "validation";
   data.validation_names = data.test_names = std::move(validated.names);
   data.bad = std::move(validated.bad);
-  return data;
 }
 
 // Runs the model on one image, so that a model that does not fit the data fails before the run folder exists.
@@ -84,10 +89,10 @@ void check_outputs(Module& model, const TrainingData& data, const ImageInput& in
         classes, outputs.shape().to_string());
 }
 
-}  // namespace
-
-TrainResult fit(Module& model, const Dataset& train, const Dataset& validation, const FitOptions& options,
-                const FitCallbacks& callbacks) {
+// Calls run(setup) with everything but the validation images, which `add_images` adds.
+template <class AddImages, class Run>
+TrainResult run_in_place(Module& model, const Dataset& train, const FitOptions& options,
+                         const FitCallbacks& callbacks, const AddImages& add_images, const Run& run) {
   check_fit_options(options);
   check(!model.parameters().empty(), "[fit] expected a model with parameters, got none");
   if (!options.run_folder.empty()) check_run_folder(options.run_folder, options.resume);
@@ -96,7 +101,8 @@ TrainResult fit(Module& model, const Dataset& train, const Dataset& validation, 
   const std::future<void> warm_up = start_warm_up(options, true);
   {
     const TimelineSpan span(setup.timeline.get(), "load data", {});
-    setup.data = make_data(train, validation, options);
+    setup.data = make_training_data(train, options);
+    add_images(setup);
   }
   const TrainingImages& images = setup.data.train;
   setup.options = options;
@@ -119,9 +125,30 @@ TrainResult fit(Module& model, const Dataset& train, const Dataset& validation, 
   if (callbacks.on_message) callbacks.on_message(data_description(setup.data));
   if (warm_up.valid()) warm_up.wait();
   const bool was_training = model.is_training();
-  TrainResult result = TrainingRun(std::move(setup), model, callbacks).run();
+  TrainResult result = run(std::move(setup));
   model.train(was_training);
   return result;
+}
+
+}  // namespace
+
+TrainResult fit(Module& model, const Dataset& train, const Dataset& validation, const FitOptions& options,
+                const FitCallbacks& callbacks) {
+  return run_in_place(
+      model, train, options, callbacks,
+      [&](RunSetup& setup) { add_validation_data(setup.data, validation, options); },
+      [&](RunSetup setup) { return TrainingRun(std::move(setup), model, callbacks).run(); });
+}
+
+TrainResult cross_validate(Module& model, const Dataset& data, std::int64_t folds, const FitOptions& options,
+                           const FitCallbacks& callbacks) {
+  check(options.early_stopping == 0,
+        "[cross_validate] expected early_stopping = 0, because folds choose nothing, got {}",
+        options.early_stopping);
+  return run_in_place(
+      model, data, options, callbacks,
+      [&](RunSetup& setup) { add_folds(setup, options.evaluation_transform(), folds, options.seed); },
+      [&](RunSetup setup) { return run_folds(std::move(setup), model, callbacks); });
 }
 
 }  // namespace tandem

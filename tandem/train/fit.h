@@ -1,12 +1,14 @@
 // fit(): trains any Module on any Dataset with everything that `tandem train` has.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 
 #include "tandem/data/dataset.h"
 #include "tandem/nn/module.h"
 #include "tandem/report/epoch_record.h"
+#include "tandem/report/fold_record.h"
 #include "tandem/train/fit_options.h"
 #include "tandem/train/progress_state.h"
 #include "tandem/train/train_result.h"
@@ -21,6 +23,7 @@ struct FitCallbacks {
   /// thread, but never from two at once.
   std::function<void(const ProgressState&)> on_progress;
   std::function<void(const EpochRecord&)> on_epoch;  ///< after an epoch was validated and logged
+  std::function<void(const FoldRecord&)> on_fold;    ///< after a fold of a cross-validation
   std::function<int()> stop_signal;      ///< polled between steps; not 0: save and stop (SignalWatch)
   std::function<bool()> save_requested;  ///< polled between steps; true: save and continue
 };
@@ -45,5 +48,15 @@ struct FitCallbacks {
 /// read and a loss that is not finite; files saved before stay valid.
 TrainResult fit(Module& model, const Dataset& train, const Dataset& validation,
                 const FitOptions& options = {}, const FitCallbacks& callbacks = {});
+
+/// Cross-validates, then trains `model` on all of `data` as fit() does, and keeps its last epoch. The images
+/// are divided into `folds` parts with the same share of each class; for each, a model with the values that
+/// `model` has at the call is trained on the others. The result's folds, test_accuracy and test_loss are of
+/// the predictions of these models for the images they did not see; the report has their confusion matrix,
+/// predictions.csv each of them. With options.fit_head and one epoch the images are passed through the
+/// backbone only once; otherwise each fold is a run in RUN_FOLDER/fold-N. Nothing chooses among the epochs,
+/// so early_stopping must be 0. Throws Error as fit() and stratified_folds() do.
+TrainResult cross_validate(Module& model, const Dataset& data, std::int64_t folds,
+                           const FitOptions& options = {}, const FitCallbacks& callbacks = {});
 
 }  // namespace tandem

@@ -9,7 +9,6 @@
 #include "tandem/ops/reduce.h"
 #include "tandem/tensor/tape.h"
 #include "tandem/train/evaluator.h"
-#include "tandem/train/logistic_regression.h"
 
 namespace tandem {
 namespace {
@@ -46,28 +45,40 @@ NamedTensors head_values(const LogisticModel& model, const Standardization& stan
 
 }  // namespace
 
-Evaluation fit_head(BackboneModel& model, const ImageSet& images, const ImageInput& input) {
+HeadFeatures head_features(BackboneModel& model, const ImageSet& images, const ImageInput& input) {
   const std::int64_t count = images.count(), classes = std::ssize(images.classes);
   check(classes > 1, "[train] expected two classes or more for fit_head, got {}", classes);
   check_memory(count, model.feature_count());
-  const NoGrad no_grad;
-  const Tensor computed = compute_features(model, images.images, input);
-  const Features features{
-      .count = count, .width = model.feature_count(), .values = computed.to_vector<float>()};
-  const auto bad = std::ranges::find_if(features.values, [](float value) { return !std::isfinite(value); });
-  check(bad == features.values.end(), "[train] expected finite features of the training images, got {}",
-        bad == features.values.end() ? 0 : *bad);
-  const std::vector<std::int32_t> labels = images.labels.to_vector<std::int32_t>();
-  std::vector<std::int64_t> all(labels.size());
+  HeadFeatures features{.computed = compute_features(model, images.images, input),
+                        .rows = {.count = count, .width = model.feature_count()},
+                        .labels = images.labels.to_vector<std::int32_t>(),
+                        .classes = classes};
+  std::vector<float>& values = features.rows.values;
+  values = features.computed.to_vector<float>();
+  const auto bad = std::ranges::find_if(values, [](float value) { return !std::isfinite(value); });
+  check(bad == values.end(), "[train] expected finite features of the training images, got {}",
+        bad == values.end() ? 0 : *bad);
+  return features;
+}
+
+Evaluation fit_head(BackboneModel& model, const HeadFeatures& features, const LogisticOptions& options) {
+  std::vector<std::int64_t> all(features.labels.size());
   std::iota(all.begin(), all.end(), 0);
-  const Standardization standardize(features, all);
-  const LogisticModel fitted = fit_logistic(standardize(features, all), labels, classes);
+  const Standardization standardize(features.rows, all);
+  const LogisticModel fitted =
+      fit_logistic(standardize(features.rows, all), features.labels, features.classes, options);
+  const NoGrad no_grad;
   model.head_layer().load_state_dict(head_values(fitted, standardize));
-  const Tensor outputs = model.head_layer().forward(computed);  // without the dropout of training
+  const Tensor outputs = model.head_layer().forward(features.computed);  // without the dropout of training
+  const Tensor labels = Tensor::from(features.labels, {features.rows.count}, outputs.device());
   return to_host({.outputs = outputs,
                   .predictions = argmax(outputs, 1),
-                  .loss = compute_loss(LossKind::cross_entropy, outputs, images.labels.to(outputs.device()))},
-                 labels);
+                  .loss = compute_loss(LossKind::cross_entropy, outputs, labels)},
+                 features.labels);
+}
+
+Evaluation fit_head(BackboneModel& model, const ImageSet& images, const ImageInput& input) {
+  return fit_head(model, head_features(model, images, input));
 }
 
 }  // namespace tandem

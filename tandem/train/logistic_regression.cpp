@@ -158,20 +158,22 @@ LogisticModel fit_logistic(const FeatureRows& x, std::span<const std::int32_t> l
   return model;
 }
 
+std::vector<double> LogisticModel::logits(const FeatureRows& x) const {
+  Vector rows;
+  if (x.count > 0) compute_logits(with_ones(x), weights, classes, rows);
+  return rows;
+}
+
 std::vector<std::int32_t> LogisticModel::predict(const FeatureRows& x) const {
   std::vector<std::int32_t> predictions;
-  if (x.count == 0) return predictions;
-  Vector logits;
-  compute_logits(with_ones(x), weights, classes, logits);
-  for (auto row = logits.begin(); row != logits.end(); row += classes)
+  const Vector rows = logits(x);
+  for (auto row = rows.begin(); row != rows.end(); row += classes)
     predictions.push_back(static_cast<std::int32_t>(std::max_element(row, row + classes) - row));
   return predictions;
 }
 
 std::vector<double> LogisticModel::probabilities(const FeatureRows& x) const {
-  Vector rows;
-  if (x.count == 0) return rows;
-  compute_logits(with_ones(x), weights, classes, rows);
+  Vector rows = logits(x);
   for (auto row = rows.begin(); row != rows.end(); row += classes) {
     const double max = *std::max_element(row, row + classes);
     double sum = 0;

@@ -24,6 +24,8 @@ struct LogisticModel {
   int iterations = 0;
   bool converged = false;
 
+  // Rows × classes; their softmax are the probabilities.
+  std::vector<double> logits(const FeatureRows& x) const;
   // The class with the largest logit, for each row.
   std::vector<std::int32_t> predict(const FeatureRows& x) const;
   // The probability of each class, rows × classes.

@@ -368,6 +368,9 @@ std::vector<TrainField> make_fields() {
       seed(),
       integer("limit", &O::limit, 0, max_count, "Train on the first N images; 0: all"),
       validation(),
+      integer("folds", &O::folds, 0, 10000,
+              "Cross-validate with K folds, then train on all images: each is predicted by a model that did "
+              "not see it; 0: no"),
       optional_text<Device>(
           "device", &O::device, "DEVICE", "auto (the faster one, measured), cpu, cuda or cuda:N",
           [](Device device) { return device.to_string(); }, parse_requested_device),

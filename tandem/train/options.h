@@ -33,6 +33,7 @@ struct TrainOptions : FitOptions {
   // Images held out of the training data to choose the model. None: every 10th; N: the last N; 0: none, and
   // the last epoch is kept. Photographs are always validated on val/ or every 6th.
   std::optional<std::int64_t> validation = {};
+  std::int64_t folds = 0;  // of a cross-validation; 0: none
 
   // Photographs.
   std::int64_t image_size = 224;  // height and width of the network's input
@@ -95,8 +96,8 @@ struct DefaultsFor {
 // has several steps, and a learning rate that falls to 0; from random weights they also get small images,
 // many epochs, and crops large enough to show what distinguishes the classes. Pretrained layers are trained
 // with a tenth of the learning rate; with few images, of any kind, their batch-norm statistics are frozen.
-// Over pretrained weights of a few photographs, the first epoch fits the last layer; it is the only one if the
-// other layers are frozen or the photographs are very few.
+// Over pretrained weights of a few photographs, the first epoch fits the last layer; it is the only one if
+// the other layers are frozen or the photographs are very few.
 TrainOptions default_options(const std::string& model, const DefaultsFor& data);
 
 // Applies a preset; "best" is the only one.

@@ -85,6 +85,14 @@ void apply_preset(TrainOptions& options, const std::string& name) {
 
 void check_options(const TrainOptions& options) {
   check_fit_options(options, "train");
+  check(options.folds != 1, "[train] expected two folds or more, or 0 for no cross-validation, got 1");
+  check(options.folds == 0 || !options.validation,
+        "[train] expected no validation count with folds, which hold out every image in turn, got {}",
+        options.validation.value_or(0));
+  check(options.folds == 0 || options.early_stopping == 0,
+        "[train] early_stopping requires images held out for validation, got {} folds: their images are "
+        "measured and choose nothing",
+        options.folds);
   const bool is_flat = models().get(options.model).flat_input;
   check(!is_flat || (!options.freeze && !options.freeze_bn && options.pretrained == "none"),
         "[train] pretrained, freeze and freeze_bn require a model of images, got {}", options.model);

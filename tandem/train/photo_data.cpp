@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <utility>
+#include <vector>
 
 #include "tandem/core/check.h"
 #include "tandem/core/host_memory.h"
@@ -80,7 +81,34 @@ TrainingImages training_set(const PhotoFiles& photos, const std::vector<std::str
   return images;
 }
 
+// For a cross-validation: with the photographs that are otherwise held out, by class and path.
+TrainingData load_undivided(const TrainOptions& options, const MessageFunction& on_message) {
+  const FoundPhotos found = find_photos(options.data);
+  check(found.held_out,
+        "[train] expected a folder without photographs for validation for folds, which hold out every one in "
+        "turn, got {}",
+        one_line(options.data));
+  if (found.test && on_message)
+    on_message(fmt::format("Test: {} is not used", one_line((fs::path(options.data) / "test").string())));
+  std::vector<std::pair<std::int32_t, fs::path>> photos;
+  for (const PhotoFiles* const part : {&found.train, &found.validation})
+    for (std::size_t i = 0; i < part->files.size(); ++i) photos.emplace_back(part->labels[i], part->files[i]);
+  std::ranges::sort(photos);
+  PhotoFiles all;
+  for (const auto& [label, file] : photos) {
+    all.labels.push_back(label);
+    all.files.push_back(file);
+  }
+  TrainingData data;
+  data.name = folder_name(options.data);
+  add_skipped(data.bad, found.train.skipped);
+  add_skipped(data.bad, found.validation.skipped);
+  data.train = training_set(limited(all, options.limit, data.name), found.classes, options);
+  return data;
+}
+
 TrainingData load_folder(const TrainOptions& options, const MessageFunction& on_message) {
+  if (options.folds > 0) return load_undivided(options, on_message);
   const FoundPhotos found = find_photos(options.data, options.kept_validation);
   TrainingData data;
   data.name = folder_name(options.data);

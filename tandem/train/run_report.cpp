@@ -25,6 +25,9 @@ std::int64_t median_rate(const std::vector<EpochRecord>& epochs) {
 // Which data chose the model, and what that means for the figures.
 std::string kept_model(const ReportedRun& run) {
   const TrainResult& result = run.result;
+  if (!result.folds.empty())
+    return fmt::format("trained on all {} images; the figures are of the {} models of the folds",
+                       format_count(run.data.train.count()), result.folds.size());
   if (result.epochs.size() == 1) return "the only epoch: nothing was chosen";
   const std::string epoch = fmt::format("epoch {}", result.best_epoch);
   if (result.chosen_on.empty())
@@ -128,6 +131,7 @@ TrainingReport run_report(const ReportedRun& run) {
                         .classes = run.data.test.classes,
                         .confusion = {},
                         .test_name = run.data.tested_on,
+                        .folds = run.result.folds,
                         .cells = {},
                         .mistakes = {},
                         .most_confident = {}};

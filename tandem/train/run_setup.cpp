@@ -39,6 +39,10 @@ EpochRecord epoch_record(const RunSetup& setup, const RunPosition& position, con
                      .metrics = {}};
   if (setup.options.shards > 1) record.exchange_seconds = position.exchange_seconds;
   if (setup.options.metrics.empty()) return record;
+  if (setup.cross_validation && setup.options.has_steps()) {
+    record.metrics = setup.cross_validation->epochs.at(static_cast<std::size_t>(position.epoch)).metrics;
+    return record;
+  }
   const Tensor outputs = Tensor::from(validated.outputs, {validation.count(), validated.classes});
   const Tensor labels = cast(validation.labels.to(cpu_device), DType::i64);
   for (const Metric& metric : setup.options.metrics)

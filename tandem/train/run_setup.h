@@ -3,11 +3,13 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "tandem/data/loader/timeline.h"
 #include "tandem/dist/group.h"
 #include "tandem/report/fact.h"
+#include "tandem/train/cross_validation.h"
 #include "tandem/train/evaluate.h"
 #include "tandem/train/fit_options.h"
 #include "tandem/train/run_folder.h"
@@ -24,7 +26,11 @@ struct RunSetup {
   std::vector<Fact> facts;  // about the initial weights, for the report
   // The configuration of the run, saved with it, given the options as chosen.
   std::function<TomlTable(const FitOptions&)> config;
-  Group* group = nullptr;              // the ranks of the run; null: this process alone
+  Group* group = nullptr;  // the ranks of the run; null: this process alone
+  // A cross-validation: its result, or the fold of every training image, from 0, of one that fits the last
+  // layer. The training images are then the validation and test images too.
+  std::optional<CrossValidation> cross_validation = {};
+  std::vector<std::int32_t> fold_of = {};
   bool restore_best = false;           // the model holds the best weights when the run ends
   std::unique_ptr<Timeline> timeline;  // null: no trace
 };

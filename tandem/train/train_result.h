@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tandem/report/epoch_record.h"
+#include "tandem/report/fold_record.h"
 
 namespace tandem {
 
@@ -18,7 +19,9 @@ struct TrainResult {
   int best_epoch = 0;               ///< from 1: the epoch whose weights are kept in best.safetensors; 0: none
   double test_accuracy = not_measured;  ///< from 0 to 1
   double test_loss = not_measured;      ///< mean over the test images
-  std::int64_t test_count = 0;          ///< number of test images
+  /// Of a cross-validation: the test figures are those of its predictions; empty: there was none.
+  std::vector<FoldRecord> folds = {};
+  std::int64_t test_count = 0;  ///< number of test images
   /// What chose the model of best_epoch: "validation", or empty if the last one was kept.
   std::string chosen_on = "validation";
   std::vector<std::string> warnings;  ///< what to know before believing the figures

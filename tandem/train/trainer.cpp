@@ -14,6 +14,7 @@
 #include "tandem/train/progress.h"
 #include "tandem/train/rank_device.h"
 #include "tandem/train/ranks.h"
+#include "tandem/train/run_folds.h"
 #include "tandem/train/training_run.h"
 #include "tandem/train/warm_start.h"
 
@@ -91,7 +92,7 @@ TrainResult train(const TrainOptions& given, Group& group, const FitCallbacks& a
   if (!is_first)
     callbacks = {.stop_signal = all_callbacks.stop_signal, .save_requested = all_callbacks.save_requested};
   TrainOptions asked = given;
-  asked.kept_validation = kept_validation(given);
+  if (given.folds == 0) asked.kept_validation = kept_validation(given);
   check_options(asked);
   if (is_first && !asked.run_folder.empty()) check_run_folder(asked.run_folder, asked.resume);
   RunSetup setup;
@@ -104,8 +105,17 @@ TrainResult train(const TrainOptions& given, Group& group, const FitCallbacks& a
     const TimelineSpan span(setup.timeline.get(), "load data", {});
     TrainOptions wanted = asked;
     if (gives_weights(asked)) wanted.from.clear();
+    if (asked.folds > 0) wanted.validation = 0;
     const RenderObserver observer = observe_rendering(callbacks.on_progress);
     setup.data = load_training_data(wanted, callbacks.on_message);
+    if (asked.folds > 0) {
+      const TrainOptions resolved = resolve_options(asked, setup.data.train.photographs);
+      add_folds(setup, resolved.evaluation_transform(), asked.folds, asked.seed);
+      setup.data.validation_note = fmt::format(
+          "{} folds with the same share of each class; each image is predicted by a model that did not see "
+          "it",
+          asked.folds);
+    }
   }
   const WeightsFetcher fetch = [&](const std::string& name) {
     return fetch_weights(name, weights_fetch_options(asked, callbacks.on_message));
@@ -134,6 +144,7 @@ TrainResult train(const TrainOptions& given, Group& group, const FitCallbacks& a
   setup.group = &group;
   setup.config = [&asked](const FitOptions& chosen) { return config_of(asked, chosen); };
   if (warm_up.valid()) warm_up.wait();
+  if (asked.folds > 0) return run_folds(std::move(setup), *model, callbacks);
   return TrainingRun(std::move(setup), *model, callbacks).run();
 }
 

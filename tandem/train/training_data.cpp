@@ -39,27 +39,10 @@ struct HeldOut {
 
 // Images 9, 19, 29, … are for validation: spread over the set, which may be sorted by class.
 HeldOut hold_out(const ImageSet& all) {
-  const std::int64_t count = all.count(), bytes = all.image_size();
-  const std::int64_t stride = std::min(held_out_stride, count);
-  const std::int64_t held_out = count / stride;
-  const auto make = [&](std::int64_t images) {
-    const Tensor& like = all.images;
-    return ImageSet{.images = Tensor::empty({images, like.size(1), like.size(2), like.size(3)}, DType::u8),
-                    .labels = Tensor::empty({images}, DType::i32),
-                    .classes = all.classes};
-  };
-  HeldOut sets{make(count - held_out), make(held_out)};
-  const auto* const images = all.images.data<std::uint8_t>();
-  const auto* const labels = all.labels.data<std::int32_t>();
-  for (std::int64_t i = 0; i < count; ++i) {
-    const bool is_held_out = i % stride == stride - 1;
-    const std::int64_t to = is_held_out ? i / stride : i - i / stride;
-    const ImageSet& set = is_held_out ? sets.validation : sets.train;
-    std::memcpy(set.images.data<std::uint8_t>() + to * bytes, images + i * bytes,
-                static_cast<std::size_t>(bytes));
-    set.labels.data<std::int32_t>()[to] = labels[i];
-  }
-  return sets;
+  const std::int64_t count = all.count(), stride = std::min(held_out_stride, count);
+  std::vector<std::int64_t> train, validation;
+  for (std::int64_t i = 0; i < count; ++i) (i % stride == stride - 1 ? validation : train).push_back(i);
+  return {all.select(train), all.select(validation)};
 }
 
 HeldOut split_training_set(const ImageSet& all, const TrainOptions& options, const std::string& name) {
@@ -123,6 +106,9 @@ TrainingData load_training_data(const TrainOptions& options, const MessageFuncti
 }
 
 std::string data_description(const TrainingData& data) {
+  if (data.tested_on == "cross-validated")
+    return fmt::format("Data: {}, {} images, {}, {} classes", data.name, format_count(data.train.count()),
+                       image_description(data.train), data.train.classes.size());
   return fmt::format(
       "Data: {}, {} training{}{} {} images, {}, {} classes", data.name,
       format_count(data.train.count() - data.train.unreadable),

@@ -123,7 +123,8 @@ void TrainingRun::choose_device() {
 void TrainingRun::open_folder() {
   if (is_first()) {
     folder_ = make_run_folder(options_.run_folder, options_.data_name, options_.model_name);
-    lock_ = lock_run_folder(folder_, options_.resume);
+    // Folds have written to it before.
+    lock_ = lock_run_folder(folder_, options_.resume || setup_.cross_validation);
   }
   folder_.path = broadcast_text(group_, folder_.path.string());
 }
@@ -209,6 +210,11 @@ void TrainingRun::restart_epoch() {
 // ---- an epoch
 
 TrainResult TrainingRun::run_epochs() {
+  if (!setup_.fold_of.empty()) {
+    compute_head_features();
+    setup_.cross_validation =
+        cross_validate_head(*head_features_, setup_.fold_of, {}, is_first() ? callbacks_.on_fold : OnFold());
+  }
   while (position_.epoch < options_.epochs && !should_stop_early()) {
     if (options_.fit_head && position_.epoch == 0)
       run_head_epoch();
@@ -233,27 +239,38 @@ bool TrainingRun::should_stop_early() const {
          position_.epoch - position_.best()->epoch >= options_.early_stopping;
 }
 
+void TrainingRun::compute_head_features() {
+  const Stopwatch watch;
+  PhotoSet images{.images = data_.validation, .names = {}, .bad = {}};  // the same, in a cross-validation
+  if (setup_.fold_of.empty())
+    images = materialize_named(*data_.train.dataset, options_.evaluation_transform());
+  data_.bad.insert(data_.bad.end(), images.bad.begin(), images.bad.end());
+  const EvaluationObserver observer([&](std::int64_t done, std::int64_t count) {
+    report({.phase = "Features", .position = done, .total = count});
+  });
+  head_features_ = head_features(dynamic_cast<BackboneModel&>(model_), images.images, setup_.input);
+  head_seconds_ = watch.elapsed_ms() / 1000;
+}
+
 // The first rank fits the last layer for all, who then hold the same bits.
 void TrainingRun::run_head_epoch() {
-  const Stopwatch watch;
+  Stopwatch watch;
   StepSums& sums = position_.sums;
   if (is_first()) {
-    const PhotoSet images = materialize_named(*data_.train.dataset, options_.evaluation_transform());
-    data_.bad.insert(data_.bad.end(), images.bad.begin(), images.bad.end());
     const Evaluation fitted = traced_evaluation([&] {
-      const EvaluationObserver observer([&](std::int64_t done, std::int64_t count) {
-        report({.phase = "Features", .position = done, .total = count});
-      });
-      return fit_head(dynamic_cast<BackboneModel&>(model_), images.images, setup_.input);
+      if (!head_features_) compute_head_features();
+      watch = {};
+      return fit_head(dynamic_cast<BackboneModel&>(model_), *head_features_);
     });
-    const auto count = static_cast<double>(images.images.count());
-    sums = {.loss = fitted.loss * count,
-            .correct = std::llround(fitted.accuracy * count),
-            .samples = images.images.count()};
+    const std::int64_t count = head_features_->rows.count;
+    head_features_.reset();
+    sums = {.loss = fitted.loss * static_cast<double>(count),
+            .correct = std::llround(fitted.accuracy * static_cast<double>(count)),
+            .samples = count};
   }
   group_.broadcast(std::as_writable_bytes(std::span(&sums, 1)), 0);
   broadcast_weights(group_, model_);
-  position_.epoch_seconds = watch.elapsed_ms() / 1000;
+  position_.epoch_seconds = head_seconds_ + watch.elapsed_ms() / 1000;
 }
 
 // Runs the rest of the epoch. Returns the signal that ended it early, or 0.
@@ -409,15 +426,20 @@ CheckpointTexts TrainingRun::checkpoint_texts() const {
   return texts;
 }
 
-void TrainingRun::finish_epoch() {
-  add_exchange_time();
-  store_finite();
-  const Evaluation validated = traced_evaluation([&] {
+Evaluation TrainingRun::validate() {
+  if (setup_.cross_validation) return setup_.cross_validation->after_epoch(position_.epoch);
+  return traced_evaluation([&] {
     const EvaluationObserver observer([&](std::int64_t done, std::int64_t images) {
       report({.phase = "Validation", .position = done, .total = images});
     });
     return evaluator_->run();
   });
+}
+
+void TrainingRun::finish_epoch() {
+  add_exchange_time();
+  store_finite();
+  const Evaluation validated = validate();
   const EpochRecord record = epoch_record(setup_, position_, validated, learning_rate());
   position_.records.push_back(record);
   ++position_.epoch;
@@ -451,11 +473,12 @@ TrainResult TrainingRun::make_result(int signal) const {
           .stopped_by = signal,
           .epochs = position_.records,
           .best_epoch = kept_epoch() ? kept_epoch()->epoch : 0,
+          .folds = setup_.cross_validation ? setup_.cross_validation->folds : std::vector<FoldRecord>(),
           .test_count = data_.test.count(),
           .chosen_on = data_.chooses_model ? data_.validated_on : "",
           .warnings = warnings_,
           .tested_on = data_.tested_on,
-          .seconds = elapsed_seconds()};
+          .seconds = elapsed_seconds() + (setup_.cross_validation ? setup_.cross_validation->seconds : 0)};
 }
 
 Evaluation TrainingRun::evaluate_best() {
@@ -468,6 +491,7 @@ Evaluation TrainingRun::evaluate_best() {
     }
   }
   broadcast_weights(group_, model_);
+  if (setup_.cross_validation) return setup_.cross_validation->evaluation;
   if (best_evaluation_) return *best_evaluation_;
   Evaluator evaluator(model_, data_.test, options_.loss, setup_.input, options_.loss_function, false,
                       &group_);
@@ -485,9 +509,13 @@ TrainResult TrainingRun::finish() {
   TrainResult result = make_result(0);
   if (position_.epoch > 0 && session_seconds_ == 0) result.seconds = position_.total_seconds;
   const Evaluation tested = evaluate_best();
+  best_evaluation_ = tested;
   result.test_accuracy = tested.accuracy;
   result.test_loss = tested.loss;
   if (is_first()) write_report(result, &tested);
+  if (is_first() && setup_.cross_validation)
+    write_file("train", folder_.predictions(),
+               cross_validation_csv(*setup_.cross_validation, data_, options_.loss));
   list_bad_images();
   return result;
 }

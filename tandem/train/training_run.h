@@ -28,6 +28,10 @@ class TrainingRun {
   TrainingRun(RunSetup setup, Module& model, const FitCallbacks& callbacks);
 
   TrainResult run();
+  // With what was measured.
+  const FitOptions& options() const { return options_; }
+  // Of the kept model on the test images, after a run that was not stopped.
+  const Evaluation& tested() const { return best_evaluation_.value(); }
 
  private:
   bool is_first() const { return group_.place().rank == 0; }
@@ -42,6 +46,7 @@ class TrainingRun {
   CheckpointTexts checkpoint_texts() const;
   std::string engine_description();
   TrainResult run_epochs();
+  void compute_head_features();
   void run_head_epoch();
   int run_epoch();
   void run_chunk(std::int64_t steps);
@@ -54,6 +59,7 @@ class TrainingRun {
   void finish_epoch();
   TrainResult finish();
   TrainResult make_result(int signal) const;
+  Evaluation validate();
   Evaluation evaluate_best();
   template <class Compute>
   Evaluation traced_evaluation(const Compute& compute);
@@ -88,7 +94,9 @@ class TrainingRun {
   std::optional<TrainingState> state_;
   std::optional<Evaluator> evaluator_;  // on the validation set
   std::optional<CheckpointPolicy> checkpoints_;
-  std::optional<RunLog> run_log_;  // of the first rank
+  std::optional<HeadFeatures> head_features_;  // of the training images
+  double head_seconds_ = 0;                    // that they took
+  std::optional<RunLog> run_log_;              // of the first rank
   std::int64_t chunk_steps_ = 1;
   std::int64_t session_samples_ = 0;  // since the start or resume
   double session_seconds_ = 0;        // training time since then

@@ -109,6 +109,15 @@ TEST_F(BadInput, MisspelledNames_GetASuggestion) {
                  "[train] expected one of " + datasets().list() +
                      " or a folder with idx files or photographs, got 'fasion-mnist'; did you mean "
                      "'fashion-mnist'?");
+  expect_usage("train", {"digits", "--folds", "many"},
+               "--folds: expected a whole number from 0 to 10000, got 'many'");
+  expect_failure(1, {"train", "digits", "--folds", "1"},
+                 "[train] expected two folds or more, or 0 for no cross-validation, got 1");
+  expect_failure(1, {"train", "digits", "--limit", "50", "--folds", "30"},
+                 "[folds] expected at most 5 folds, the images of class '0', got 30");
+  expect_failure(
+      1, {"train", "digits", "--folds", "5", "--validation", "100"},
+      "[train] expected no validation count with folds, which hold out every image in turn, got 100");
   put_bytes(folder_ / "run.toml", "lr = 1\nepoch = 3\n");
   expect_failure(1, {"train", "digits", "--config", "run.toml"},
                  "[config] run.toml:2: unknown key 'epoch'; did you mean 'epochs'?");

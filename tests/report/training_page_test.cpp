@@ -52,6 +52,38 @@ std::string body_fault(const std::string& html) {
   return xml_fault(std::string_view(html).substr(from, to + 7 - from));
 }
 
+TEST(TrainingPage, CrossValidation_HasASectionAndIsReadAgain) {
+  TrainingReport report = sample_run();
+  EXPECT_FALSE(contains(training_page(report), "Cross-validation"));
+  report.test_name = "cross-validated";
+  report.folds = {{.fold = 1,
+                   .folds = 2,
+                   .training_images = 600,
+                   .images = 600,
+                   .correct = 570,
+                   .loss = 0.125,
+                   .seconds = 2},
+                  {.fold = 2,
+                   .folds = 2,
+                   .training_images = 600,
+                   .images = 600,
+                   .correct = 588,
+                   .loss = 0.25,
+                   .seconds = 3}};
+  const std::string html = training_page(report);
+  EXPECT_EQ(body_fault(html), "");
+  EXPECT_TRUE(contains(html, "<b>96.50 ± 2.12 %</b>"));
+  EXPECT_TRUE(contains(html, "divided into 2 folds"));
+  EXPECT_TRUE(contains(html, "had 50 % of the images"));
+  EXPECT_TRUE(contains(html, "95.00 %"));
+  EXPECT_TRUE(contains(html, "cross-validated accuracy"));
+  const TrainingReport read = parse_training_report(to_json_text(report), "report.json");
+  ASSERT_EQ(read.folds.size(), 2u);
+  EXPECT_EQ(read.folds[1].correct, 588);
+  EXPECT_EQ(read.folds[1].folds, 2);
+  EXPECT_EQ(to_json_text(read), to_json_text(report));
+}
+
 TEST(TrainingPage, IsOneSelfContainedWellFormedFile) {
   const std::string html = training_page(sample_run());
   EXPECT_EQ(body_fault(html), "");
