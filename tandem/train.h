@@ -1,6 +1,7 @@
 // Training, evaluation, prediction. This header lists the public headers of tandem/train.
 #pragma once
 
+#include "tandem/train/class_weights.h"
 #include "tandem/train/classifier.h"
 #include "tandem/train/export/export_onnx.h"
 #include "tandem/train/fit.h"

@@ -120,7 +120,10 @@ TrainOptions to_options(const Flags& flags, const std::string& command, Group& g
     given.pretrained = read_config(folder.config()).pretrained;  // what it meant when the run started
   if (given.pretrained.empty())
     given.pretrained = photographs && !named && has_any_weights(given.model) ? "auto" : "none";
-  DefaultsFor data{.photographs = photographs, .frozen = given.freeze, .keeps_head = given.keep_head};
+  DefaultsFor data{.photographs = photographs,
+                   .frozen = given.freeze,
+                   .keeps_head = given.keep_head,
+                   .fits_head = given.loss == LossKind::cross_entropy};
   if (fresh)
     data.training_images = photographs ? count_training_photos(given.data, given.limit) : given.limit;
   std::string pretrained = given.pretrained;

@@ -87,8 +87,7 @@ std::vector<float> probabilities(const std::vector<float>& outputs, std::int64_t
 }
 
 Tensor probabilities(const Tensor& outputs, LossKind loss) {
-  return loss == LossKind::cross_entropy ? softmax(outputs)
-                                         : divide(outputs, sum(outputs, {1}, {.keep_axes = true}));
+  return loss == LossKind::mse ? divide(outputs, sum(outputs, {1}, {.keep_axes = true})) : softmax(outputs);
 }
 
 }  // namespace tandem

@@ -47,8 +47,8 @@ Tensor compute_features(BackboneModel& model, const Tensor& images, const ImageI
 /// Computes loss, accuracy and predictions of the model on a labeled set, on the model's device.
 Evaluation evaluate(Module& model, const ImageSet& set, LossKind loss, const ImageInput& input = {});
 
-/// Converts outputs (rows × classes, on the host) to probabilities: softmax for cross-entropy; sigmoid
-/// outputs (mse) are divided by their sum.
+/// Converts outputs (rows × classes, on the host) to probabilities: softmax of logits; sigmoid outputs
+/// (mse) are divided by their sum.
 std::vector<float> probabilities(const std::vector<float>& outputs, std::int64_t classes, LossKind loss);
 /// The same for a tensor (rows, classes), on its device.
 Tensor probabilities(const Tensor& outputs, LossKind loss);

@@ -111,7 +111,7 @@ TrainResult run_in_place(Module& model, const Dataset& train, const FitOptions& 
                         .layers = {},
                         .channels = images.channels,
                         .classes = std::ssize(images.classes),
-                        .loss = options.loss};
+                        .loss = options.output_kind()};
   check(!setup.architecture.expects_flat_input(), "[fit] expected a model_name of a model of images, got {}",
         options.model_name);
   setup.input = {.flat = false,

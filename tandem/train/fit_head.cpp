@@ -77,8 +77,9 @@ Evaluation fit_head(BackboneModel& model, const HeadFeatures& features, const Lo
                  features.labels);
 }
 
-Evaluation fit_head(BackboneModel& model, const ImageSet& images, const ImageInput& input) {
-  return fit_head(model, head_features(model, images, input));
+Evaluation fit_head(BackboneModel& model, const ImageSet& images, const ImageInput& input,
+                    const LogisticOptions& options) {
+  return fit_head(model, head_features(model, images, input), options);
 }
 
 }  // namespace tandem

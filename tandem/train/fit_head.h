@@ -14,7 +14,8 @@ namespace tandem {
 // Replaces the values of model.head_layer(). The features are computed in evaluation mode, on the model's
 // device. Returns the evaluation of the fitted model on the images. Throws Error for fewer than two classes,
 // for features that are not finite, and when they do not fit into memory.
-Evaluation fit_head(BackboneModel& model, const ImageSet& images, const ImageInput& input);
+Evaluation fit_head(BackboneModel& model, const ImageSet& images, const ImageInput& input,
+                    const LogisticOptions& options = {});
 
 // The same in two steps: the features of images, which can be fitted more than once.
 struct HeadFeatures {

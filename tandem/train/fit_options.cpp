@@ -54,7 +54,12 @@ void check_fit_options(const FitOptions& options, const char* op) {
         options.shards);
   check_schedule(options.schedule_options());
   check(options.loss == LossKind::cross_entropy || options.label_smoothing == 0,
-        "[{}] label_smoothing requires loss cross-entropy, got mse", op);
+        "[{}] label_smoothing requires loss cross-entropy, got {}", op, name_of(options.loss));
+  check(options.class_weights.empty() || (options.loss != LossKind::mse && !options.loss_function),
+        "[{}] class_weights require loss cross-entropy or focal, got {}", op,
+        options.loss_function ? "a loss_function" : name_of(options.loss));
+  check(options.loss != LossKind::focal || options.mix_recipe().empty(),
+        "[{}] mixup and cutmix require loss cross-entropy, got focal", op);
   check(!options.fit_head || (options.loss == LossKind::cross_entropy && !options.loss_function),
         "[{}] fit_head requires loss cross-entropy, got another", op);
   const OptimizerRow& optimizer = optimizers().get(options.optimizer);

@@ -20,6 +20,7 @@
 #include "tandem/optim/optimizer.h"
 #include "tandem/optim/optimizer_options.h"
 #include "tandem/optim/schedule.h"
+#include "tandem/train/class_weights.h"
 
 namespace tandem {
 
@@ -61,6 +62,8 @@ struct FitOptions {
   double warmup_epochs = 0;  ///< added to warmup_steps
   LossKind loss = LossKind::cross_entropy;
   double label_smoothing = 0;
+  double focal_gamma = 2;           ///< of LossKind::focal: how little rows count that are classified well
+  ClassWeights class_weights = {};  ///< of the training loss; that of the validation set has none
   /// The first epoch fits the last layer to the features of the training images, not augmented, by logistic
   /// regression; the others train as usual. Requires a BackboneModel.
   bool fit_head = false;
@@ -106,7 +109,7 @@ struct FitOptions {
   std::string command = {};            ///< shown in the report and stored in the model file
   std::string data_name = "data";      ///< shown in the report and stored in the model file
 
-  LossFunction loss_function = {};  ///< instead of `loss` and `label_smoothing`
+  LossFunction loss_function = {};  ///< instead of `loss` and its options
   OptimizerFactory make_optimizer =
       {};                             ///< instead of `optimizer` and its options; the schedule sets its rate
   std::vector<Metric> metrics = {};   ///< with distinct names
@@ -116,6 +119,8 @@ struct FitOptions {
   OptimizerOptions update_options() const;
   /// `validation_transform`, or what stands for it.
   Transform evaluation_transform() const;
+  /// What the outputs of the model are, as model files say it: logits, or sigmoids for mse.
+  LossKind output_kind() const { return loss == LossKind::mse ? loss : LossKind::cross_entropy; }
   /// Whether any epoch has gradient steps: not if the only one fits the last layer.
   bool has_steps() const { return epochs > 1 || !fit_head; }
   MixRecipe mix_recipe() const { return {.mixup = mixup, .cutmix = cutmix}; }

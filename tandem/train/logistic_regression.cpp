@@ -88,26 +88,33 @@ class StepHistory {
 namespace detail {
 
 LogisticLoss::LogisticLoss(const FeatureRows& x, std::span<const std::int32_t> labels, std::int64_t classes,
-                           double penalty)
+                           double penalty, const std::vector<double>& class_weights)
     : x_(with_ones(x)), labels_(labels.begin(), labels.end()), classes_(classes), penalty_(penalty) {
   expect(x.count > 0 && x.width > 0 && x.count == std::ssize(labels) && classes > 1 && penalty >= 0);
-  for (const std::int32_t label : labels) expect(label >= 0 && label < classes);
+  expect(class_weights.empty() || std::ssize(class_weights) == classes);
+  double total = 0;
+  for (const std::int32_t label : labels) {
+    expect(label >= 0 && label < classes);
+    shares_.push_back(class_weights.empty() ? 1 : class_weights[static_cast<std::size_t>(label)]);
+    total += shares_.back();
+  }
+  for (double& share : shares_) share /= total;
 }
 
 double LogisticLoss::operator()(const std::vector<double>& weights, std::vector<double>& gradient) {
   compute_logits(x_, weights, classes_, logits_);
-  const auto count = static_cast<double>(x_.count);
   double loss = 0;
   // The logits become the gradient of the loss in the logits.
   for (std::int64_t i = 0; i < x_.count; ++i) {
     const std::span<double> row(logits_.data() + i * classes_, static_cast<std::size_t>(classes_));
+    const double share = shares_[static_cast<std::size_t>(i)];
     double& own = row[static_cast<std::size_t>(labels_[static_cast<std::size_t>(i)])];
     const double max = *std::ranges::max_element(row), own_logit = own - max;
     double sum = 0;
     for (double& value : row) sum += value = std::exp(value - max);
-    loss += (std::log(sum) - own_logit) / count;
-    for (double& value : row) value /= sum * count;
-    own -= 1 / count;
+    loss += (std::log(sum) - own_logit) * share;
+    for (double& value : row) value *= share / sum;
+    own -= share;
   }
   gradient.resize(weights.size());
   gemm<double>({.size = {.m = classes_, .n = x_.width, .k = x_.count},
@@ -128,7 +135,7 @@ double LogisticLoss::operator()(const std::vector<double>& weights, std::vector<
 LogisticModel fit_logistic(const FeatureRows& x, std::span<const std::int32_t> labels, std::int64_t classes,
                            const LogisticOptions& options) {
   constexpr double sufficient_decrease = 1e-4, rounding = 1e-14, min_step = 1e-10;
-  detail::LogisticLoss loss_of(x, labels, classes, options.penalty);
+  detail::LogisticLoss loss_of(x, labels, classes, options.penalty, options.class_weights);
   LogisticModel model{.classes = classes, .weights = Vector(loss_of.size())};
   Vector gradient, next_gradient;
   StepHistory history;

@@ -16,6 +16,7 @@ struct LogisticOptions {
   double penalty = 3e-5;       // of half the sum of the squared weights, per image; not of the biases
   double tolerance = 1e-6;     // the fit ends when no component of the gradient is larger
   int max_iterations = 10000;  // a bound for data that are no features
+  std::vector<double> class_weights = {};  // of the rows of each class in the mean; empty: 1 each
 };
 
 struct LogisticModel {
@@ -32,8 +33,8 @@ struct LogisticModel {
   std::vector<double> probabilities(const FeatureRows& x) const;
 };
 
-// Minimizes the mean cross-entropy of the rows + penalty / 2 · Σ weight² from zero weights by L-BFGS (Liu and
-// Nocedal 1989). Labels are from 0 to classes − 1.
+// Minimizes the weighted mean cross-entropy of the rows + penalty / 2 · Σ weight² from zero weights by L-BFGS
+// (Liu and Nocedal 1989). Labels are from 0 to classes − 1.
 LogisticModel fit_logistic(const FeatureRows& x, std::span<const std::int32_t> labels, std::int64_t classes,
                            const LogisticOptions& options = {});
 
@@ -43,7 +44,7 @@ namespace detail {
 class LogisticLoss {
  public:
   LogisticLoss(const FeatureRows& x, std::span<const std::int32_t> labels, std::int64_t classes,
-               double penalty);
+               double penalty, const std::vector<double>& class_weights = {});
 
   std::size_t size() const { return static_cast<std::size_t>(classes_ * x_.width); }
   // The value at these weights; writes the gradient.
@@ -52,6 +53,7 @@ class LogisticLoss {
  private:
   FeatureRows x_;  // with a column of ones
   std::vector<std::int32_t> labels_;
+  std::vector<double> shares_;  // of each row in the mean
   std::int64_t classes_;
   double penalty_;
   std::vector<double> logits_;

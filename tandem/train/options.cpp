@@ -261,6 +261,18 @@ TrainField augmentation() {
           true};
 }
 
+TrainField class_weights() {
+  return {"class_weights",
+          TrainField::Kind::text,
+          "WEIGHTS",
+          "Of classes in the loss: none, balanced (by their number of images), or cat=2,dog=0.5",
+          [](const TrainOptions& options) { return TomlValue(options.class_weights.to_string()); },
+          [](TrainOptions& options, const TomlValue& value) {
+            options.class_weights = ClassWeights::parse(text_in(value));
+          },
+          true};
+}
+
 TrainField validation() {
   return {"validation",
           TrainField::Kind::text,
@@ -298,9 +310,14 @@ std::vector<TrainField> make_fields() {
       choice("activation", &O::activation, names_of(activations(), &ActivationRow::activation),
              choices_of(activations())),
       real("dropout", &O::dropout, 0, false, 1, "Probability of dropping a hidden value in training"),
-      choice("loss", &O::loss,
-             Names<LossKind>{{"cross-entropy", LossKind::cross_entropy}, {"mse", LossKind::mse}},
-             "cross-entropy, or mse on sigmoid outputs"),
+      choice(
+          "loss", &O::loss,
+          Names<LossKind>{
+              {"cross-entropy", LossKind::cross_entropy}, {"mse", LossKind::mse}, {"focal", LossKind::focal}},
+          "cross-entropy, focal, or mse on sigmoid outputs"),
+      real("focal_gamma", &O::focal_gamma, 0, false, infinity,
+           "Of loss focal: 0 is cross-entropy, more counts images less that are classified well"),
+      class_weights(),
       real("label_smoothing", &O::label_smoothing, 0, false, 1, "Probability spread over all classes"),
       integer("epochs", &O::epochs, 1, 1 << 24, "Passes over the data"),
       integer("batch_size", &O::batch_size, 1, 1 << 20, "Batch size"),

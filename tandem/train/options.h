@@ -90,6 +90,7 @@ struct DefaultsFor {
   bool pretrained = false;           // whether the run starts from pretrained weights
   bool frozen = false;               // whether only the last layer is trained
   bool keeps_head = false;           // whether it starts with the last layer of those weights
+  bool fits_head = true;             // whether the loss is one by which the last layer can be fitted
 };
 
 // The defaults for a model. Photographs are augmented. Few photographs get small batches, so that an epoch

@@ -60,8 +60,9 @@ TrainOptions default_options(const std::string& model, const DefaultsFor& data) 
   options.freeze_bn = data.pretrained && !row.flat_input && data.training_images > 0 &&
                       data.training_images < min_images_for_statistics;
   if (data.photographs && data.training_images > 0 && !row.flat_input) suit_few_images(options, data);
-  options.fit_head = data.photographs && data.pretrained && !data.keeps_head && data.training_images > 0 &&
-                     data.training_images <= max_images_for_fit && has_backbone_weights(model);
+  options.fit_head = data.photographs && data.pretrained && !data.keeps_head && data.fits_head &&
+                     data.training_images > 0 && data.training_images <= max_images_for_fit &&
+                     has_backbone_weights(model);
   if (options.fit_head && (data.frozen || data.training_images < min_images_for_tuning)) options.epochs = 1;
   return options;
 }
@@ -101,7 +102,7 @@ void check_options(const TrainOptions& options) {
         "[train] expected keep_head or fit_head, which replaces the last layer, got both");
   check(!options.keep_head || options.pretrained != "none",
         "[train] expected pretrained weights whose last layer keep_head keeps, got none");
-  check(is_flat || (options.loss == LossKind::cross_entropy && options.dropout == 0),
+  check(is_flat || (options.loss != LossKind::mse && options.dropout == 0),
         "[train] loss mse and dropout require model mlp, got {}", options.model);
   check(!is_flat || options.mix_recipe().empty(),
         "[train] mixup and cutmix require a model of images, got {}", options.model);

@@ -65,6 +65,12 @@ std::string ranks_text(const ReportedRun& run) {
                      exchange_share(run.result.epochs));
 }
 
+std::string loss_text(const FitOptions& options, const std::string& name) {
+  if (options.loss_function) return "a function of the caller";
+  if (options.loss != LossKind::focal) return name;
+  return fmt::format("{}, gamma {}; validation by cross-entropy", name, options.focal_gamma);
+}
+
 std::vector<Fact> facts(const ReportedRun& run) {
   TrainOptions options;  // for the texts of its fields
   static_cast<FitOptions&>(options) = run.options;
@@ -76,7 +82,7 @@ std::vector<Fact> facts(const ReportedRun& run) {
        fmt::format("{}: {} training, {} {} images", run.data.name, format_count(run.data.train.count()),
                    format_count(run.data.test.count()), run.data.tested_on)},
       {"model", fmt::format("{}, {} parameters", run.architecture.to_string(), format_count(weights))},
-      {"loss", options.loss_function ? "a function of the caller" : value("loss")},
+      {"loss", loss_text(options, value("loss"))},
       {"seed", value("seed")},
       {"device", value("device")},
       {"engine", run.engine},

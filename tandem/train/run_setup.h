@@ -23,7 +23,7 @@ struct RunSetup {
   TrainingData data;
   Architecture architecture;  // stored in the model file
   ImageInput input;
-  std::vector<Fact> facts;  // about the initial weights, for the report
+  std::vector<Fact> facts;  // about the initial weights and the steps, for the report
   // The configuration of the run, saved with it, given the options as chosen.
   std::function<TomlTable(const FitOptions&)> config;
   Group* group = nullptr;  // the ranks of the run; null: this process alone

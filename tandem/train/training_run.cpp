@@ -15,6 +15,7 @@
 #include "tandem/files/safetensors.h"
 #include "tandem/text/format_number.h"
 #include "tandem/train/fit_head.h"
+#include "tandem/train/option_facts.h"
 #include "tandem/train/rank_data.h"
 #include "tandem/train/rank_device.h"
 #include "tandem/train/ranks.h"
@@ -69,6 +70,8 @@ void TrainingRun::prepare() {
         "[train] expected a model with a backbone and a last layer, such as resnet18, for fit_head, got {}",
         options_.model_name);
   Timeline* const timeline = setup_.timeline.get();
+  if (!options_.class_weights.empty())
+    class_weights_ = options_.class_weights.values(data_.train.classes, count_classes(*data_.train.dataset));
   choose_device();
   const Device device = *options_.device;
   state_.emplace(model_, options_, data_.train, setup_.input, device,
@@ -95,6 +98,9 @@ void TrainingRun::prepare() {
     log(fmt::format(
         "Augmentation: {}; {}{}", options_.transform.to_string(), state_->task().source.description(),
         options_.transform.cpu_only() && device.is_cuda() ? ": it has an operation of your own" : ""));
+  const std::vector<Fact> facts = option_facts(options_, data_.train.classes, class_weights_);
+  for (const std::string& line : fact_lines(facts)) log(line);
+  setup_.facts.insert(setup_.facts.begin(), facts.begin(), facts.end());
   log("Run folder: " + folder_.path.string());
   data_.validation = data_.validation.to(device);
   evaluator_.emplace(model_, data_.validation, options_.loss, setup_.input, options_.loss_function,
@@ -213,7 +219,8 @@ TrainResult TrainingRun::run_epochs() {
   if (!setup_.fold_of.empty()) {
     compute_head_features();
     setup_.cross_validation =
-        cross_validate_head(*head_features_, setup_.fold_of, {}, is_first() ? callbacks_.on_fold : OnFold());
+        cross_validate_head(*head_features_, setup_.fold_of, {.class_weights = class_weights_},
+                            is_first() ? callbacks_.on_fold : OnFold());
   }
   while (position_.epoch < options_.epochs && !should_stop_early()) {
     if (options_.fit_head && position_.epoch == 0)
@@ -260,7 +267,8 @@ void TrainingRun::run_head_epoch() {
     const Evaluation fitted = traced_evaluation([&] {
       if (!head_features_) compute_head_features();
       watch = {};
-      return fit_head(dynamic_cast<BackboneModel&>(model_), *head_features_);
+      return fit_head(dynamic_cast<BackboneModel&>(model_), *head_features_,
+                      {.class_weights = class_weights_});
     });
     const std::int64_t count = head_features_->rows.count;
     head_features_.reset();
@@ -505,7 +513,7 @@ TrainResult TrainingRun::finish() {
   }
   if (kept_epoch())
     warn(result_warnings(data_, position_.records, *kept_epoch(),
-                         options_.loss == LossKind::cross_entropy && !options_.loss_function));
+                         options_.loss != LossKind::mse && !options_.loss_function));
   TrainResult result = make_result(0);
   if (position_.epoch > 0 && session_seconds_ == 0) result.seconds = position_.total_seconds;
   const Evaluation tested = evaluate_best();

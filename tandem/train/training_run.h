@@ -87,7 +87,8 @@ class TrainingRun {
   ClockOffset clock_offset_;  // for the trace
   Device first_device_;       // of the first rank, as the configuration has it
   RunFolder folder_;
-  std::optional<FolderLock> lock_;  // on the folder, for the whole run
+  std::optional<FolderLock> lock_;     // on the folder, for the whole run
+  std::vector<double> class_weights_;  // empty without
   DataList data_list_;
   std::string data_digest_;
   RunPosition position_;

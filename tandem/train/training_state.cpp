@@ -78,6 +78,13 @@ std::unique_ptr<BatchSource> source_of(const FitOptions& options, const Training
   return std::make_unique<TracedSource>(std::move(source), *timeline, on_device);
 }
 
+Tensor class_weights_of(const FitOptions& options, const TrainingImages& images, Device device) {
+  if (options.class_weights.empty()) return {};
+  const std::vector<double> values =
+      options.class_weights.values(images.classes, count_classes(*images.dataset));
+  return Tensor::from(std::vector<float>(values.begin(), values.end()), {std::ssize(values)}, device);
+}
+
 }  // namespace
 
 Architecture architecture_of(const TrainOptions& options, const TrainingImages& images) {
@@ -86,7 +93,7 @@ Architecture architecture_of(const TrainOptions& options, const TrainingImages& 
           .channels = images.channels,
           .classes = std::ssize(images.classes),
           .activation = options.activation,
-          .loss = options.loss,
+          .loss = options.output_kind(),
           .dropout = options.dropout};
 }
 
@@ -130,6 +137,8 @@ TrainingState::TrainingState(Module& model, const FitOptions& options, const Tra
             .learning_rate = options.learning_rate,
             .loss = options.loss,
             .label_smoothing = options.label_smoothing,
+            .focal_gamma = options.loss == LossKind::focal ? options.focal_gamma : 0,
+            .class_weights = class_weights_of(options, images, device),
             .precision = precision_for(options, model_, device),
             .input = input,
             .mix = options.mix_recipe(),

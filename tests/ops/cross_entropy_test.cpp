@@ -5,6 +5,8 @@
 #include <limits>
 
 #include "tandem/core/parallel.h"
+#include "tandem/ops/arithmetic.h"
+#include "tandem/ops/fill.h"
 #include "tandem/tensor/tape.h"
 #include "tests/ops/golden_op.h"
 
@@ -125,6 +127,31 @@ TEST_P(CrossEntropyGradient, MatchesCentralDifferences) {
     }
 }
 
+// Rows of both block sizes, a class of weight 0, and gammas on both sides of 1.
+TEST_P(CrossEntropyGradient, WithClassWeightsAndFocalGamma_MatchesCentralDifferences) {
+  for (const auto& [rows, classes] : {std::array{1, 2}, {4, 3}, {3, 33}, {2, 300}}) {
+    const Tensor labels = random_tensor({rows}, DType::i64, GetParam(), 5, 0, classes);
+    Tensor weights = random_tensor({classes}, DType::f64, GetParam(), 6, 0.5, 2);
+    if (classes == 3) weights = tensor_of({0, 1, 2}, {3}, DType::f64, GetParam());
+    const Tensor x = random_tensor({rows, classes}, DType::f64, GetParam(), 3);
+    for (const double smoothing : {0.0, 0.2})
+      expect_gradients(
+          [&](const auto& in) {
+            return cross_entropy(in[0], labels, {.label_smoothing = smoothing, .class_weights = weights});
+          },
+          {x});
+    for (const double gamma : {0.5, 1.0, 2.0, 5.0}) {
+      expect_gradients([&](const auto& in) { return cross_entropy(in[0], labels, {.focal_gamma = gamma}); },
+                       {x});
+      expect_gradients(
+          [&](const auto& in) {
+            return cross_entropy(in[0], labels, {.class_weights = weights, .focal_gamma = gamma});
+          },
+          {x});
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, CrossEntropyGradient, testing::ValuesIn(test_devices()), device_name);
 
 TEST_P(CrossEntropyTest, MatchesPyTorch) {
@@ -155,6 +182,64 @@ TEST_P(CrossEntropyTest, LabelSmoothing_MatchesPyTorch) {
           Tensor::from(one.array("labels").values<std::int64_t>(), {in[0].size(0)}, device());
       return cross_entropy(in[0], labels, one.params.at("smoothing"));
     });
+}
+
+// The loss of a mixture is the mixture of the losses, divided by the rows and not by the weights.
+TEST_P(CrossEntropyTest, MixedLabelsWithClassWeights_MatchPyTorch) {
+  const auto cases = golden_cases("mixed", "steps");
+  EXPECT_EQ(cases.size(), 4U);
+  for (const golden::Case& one : cases)
+    expect_golden(one, {"x"}, dtype(), device(), tolerance(), [&](const std::vector<Tensor>& in) {
+      const std::int64_t rows = in[0].size(0);
+      const auto labels = [&](const char* key) {
+        return Tensor::from(one.array(key).values<std::int64_t>(), {rows}, device());
+      };
+      const auto weights = one.array("class_weights").values<double>();
+      const CrossEntropyOptions options{
+          .label_smoothing = one.params.at("label_smoothing"),
+          .class_weights = tensor_of(weights, {std::ssize(weights)}, DType::f64, device()),
+          .total_weight = tensor_of({static_cast<double>(rows)}, {}, DType::f64, device())};
+      const double share = one.params.at("share");
+      return add(multiply(cross_entropy(in[0], labels("first"), options), share),
+                 multiply(cross_entropy(in[0], labels("second"), options), 1 - share));
+    });
+}
+
+TEST_P(CrossEntropyTest, ExtremeRows_GiveFiniteFocalLoss) {
+  Tensor x = tensor_of({200, 0, 0, 200}, {2, 2}, dtype(), device()).set_requires_grad();
+  const Tensor labels = tensor_of({0, 0}, {2}, DType::i64, device());  // certain and right, certain and wrong
+  const Tensor loss = cross_entropy(x, labels, {.focal_gamma = 0.5});
+  expect_values(loss, {100}, tolerance());
+  backward(loss);
+  expect_values(x.grad(), {0, 0, -0.5, 0.5}, tolerance());
+}
+
+TEST_P(CrossEntropyTest, TotalWeightOfZero_GivesZero) {
+  Tensor x = tensor_of({1, 2, 3, 4}, {2, 2}, dtype(), device()).set_requires_grad();
+  const Tensor loss = cross_entropy(x, tensor_of({0, 0}, {2}, DType::i32, device()),
+                                    {.class_weights = tensor_of({0, 1}, {2}, DType::f32, device())});
+  backward(loss);
+  expect_values(loss, {0}, 0);
+  expect_values(x.grad(), {0, 0, 0, 0}, 0);
+}
+
+TEST(CrossEntropy, BadOptions_AreErrors) {
+  const Tensor x = random_tensor({2, 3}, DType::f32, cpu_device, 1), labels = zeros({2}, DType::i64);
+  const auto error = [&](const CrossEntropyOptions& options) {
+    return error_text([&] { cross_entropy(x, labels, options); });
+  };
+  const Tensor weights = full({3}, 1, DType::f32);
+  EXPECT_EQ(error({.focal_gamma = -1}), "[cross_entropy] expected a finite focal gamma of 0 or more, got -1");
+  EXPECT_EQ(error({.label_smoothing = 0.1, .focal_gamma = 2}),
+            "[cross_entropy] expected label smoothing or a focal gamma, got 0.1 and 2");
+  EXPECT_EQ(error({.class_weights = full({2}, 1, DType::f32)}),
+            "[cross_entropy] expected 3 class weights of a floating dtype, got f32 [2]");
+  EXPECT_EQ(error({.class_weights = zeros({3}, DType::i64)}),
+            "[cross_entropy] expected 3 class weights of a floating dtype, got i64 [3]");
+  EXPECT_EQ(error({.total_weight = full({}, 1, DType::f32)}),
+            "[cross_entropy] expected class weights with a total weight, got none");
+  EXPECT_EQ(error({.class_weights = weights, .total_weight = weights}),
+            "[cross_entropy] expected a total weight of one element and a floating dtype, got f32 [3]");
 }
 
 TEST(CrossEntropy, AnyThreadCount_GivesSameBits) {

@@ -62,6 +62,18 @@ TEST(LogisticRegression, Gradient_EqualsDifferences) {
   }
 }
 
+// A class of weight 2 is a class whose rows are there twice.
+TEST(LogisticRegression, ClassWeights_AreNumbersOfRows) {
+  const FeatureRows once{.count = 3, .width = 2, .values = {1, 0, 0.5, 1, -1, 0.25}};
+  const FeatureRows twice{.count = 4, .width = 2, .values = {1, 0, 0.5, 1, 0.5, 1, -1, 0.25}};
+  detail::LogisticLoss weighted(once, std::vector<std::int32_t>{0, 1, 0}, 2, 0.1, {1, 2});
+  detail::LogisticLoss repeated(twice, std::vector<std::int32_t>{0, 1, 1, 0}, 2, 0.1);
+  std::vector<double> gradient, expected;
+  const std::vector<double> weights{0.1, 0.2, 0.3, -0.4, 0.5, 0.6};
+  EXPECT_NEAR(weighted(weights, gradient), repeated(weights, expected), 1e-12);
+  for (std::size_t i = 0; i < weights.size(); ++i) EXPECT_NEAR(gradient[i], expected[i], 1e-12);
+}
+
 TEST(LogisticRegression, DefaultOptions_ConvergeOnFewImagesOfManyFeatures) {
   const FeatureRows x = random_rows(40, 300, 3);
   std::vector<std::int32_t> labels;

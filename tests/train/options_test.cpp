@@ -109,6 +109,9 @@ TEST(TrainOptions, BadFieldValues_AreErrors) {
   EXPECT_EQ(field_error("activation", "swish"), "expected one of " + activations().list() + ", got 'swish'");
   EXPECT_EQ(field_error("layers", "784,,10"),
             "expected two or more sizes from 1 to 16777216, such as 784,200,10, got '784,,10'");
+  EXPECT_EQ(field_error("focal_gamma", "nan"), "expected a number of 0 or more, got 'nan'");
+  EXPECT_EQ(field_error("class_weights", "cat=-1"),
+            "expected a finite weight of 0 or more for 'cat', got -1");
   EXPECT_EQ(field_error("lr", "0"), "expected a number above 0, got '0.0'");
   EXPECT_EQ(field_error("lr", "nan"), "expected a number above 0, got 'nan'");
   EXPECT_EQ(field_error("dropout", "1"), "expected a number of 0 or more and below 1, got '1.0'");
@@ -142,6 +145,14 @@ TEST(TrainOptions, IncompatibleValues_AreErrors) {
   };
   EXPECT_EQ(error([](TrainOptions& o) { o.loss = LossKind::mse, o.label_smoothing = 0.1; }),
             "[train] label_smoothing requires loss cross-entropy, got mse");
+  EXPECT_EQ(error([](TrainOptions& o) { o.loss = LossKind::focal, o.label_smoothing = 0.1; }),
+            "[train] label_smoothing requires loss cross-entropy, got focal");
+  EXPECT_EQ(error([](TrainOptions& o) { o.loss = LossKind::focal, o.mixup = 0.1, o.model = "cnn"; }),
+            "[train] mixup and cutmix require loss cross-entropy, got focal");
+  EXPECT_EQ(error([](TrainOptions& o) { o.loss = LossKind::mse, o.class_weights.balanced = true; }),
+            "[train] class_weights require loss cross-entropy or focal, got mse");
+  EXPECT_EQ(error([](TrainOptions& o) { o.focal_gamma = -1; }),
+            "[train] focal_gamma: expected a number of 0 or more, got '-1.0'");
   EXPECT_EQ(error([](TrainOptions& o) { o.optimizer = "adam", o.momentum = 0.9; }),
             "[train] expected no momentum with optimizer adam, which has none, got 0.9");
   EXPECT_EQ(error([](TrainOptions& o) { o.nesterov = true; }),

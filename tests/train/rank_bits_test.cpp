@@ -71,6 +71,11 @@ std::vector<RankCase> rank_cases() {
       {"mobile", true, [](TrainOptions& o) { o.model = "mobilenet_v3_small"; }},
       {"mixup", true, [](TrainOptions& o) { o.mixup = 0.4; }},
       {"frozen", true, [](TrainOptions& o) { o.freeze = true; }},
+      {"class_weights", true,
+       [](TrainOptions& o) {
+         o.class_weights.balanced = true;
+         o.label_smoothing = 0.1;
+       }},
       {"fitted_head", true,
        [](TrainOptions& o) {
          o.fit_head = true;

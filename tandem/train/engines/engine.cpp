@@ -11,8 +11,14 @@
 
 namespace tandem {
 
-Tensor TrainingTask::compute_loss(const Tensor& outputs, const Tensor& labels) const {
-  if (!loss_function) return tandem::compute_loss(loss, outputs, labels, label_smoothing);
+Tensor TrainingTask::compute_loss(const Tensor& outputs, const Tensor& labels,
+                                  const Tensor& total_weight) const {
+  if (!loss_function)
+    return tandem::compute_loss(loss, outputs, labels,
+                                {.label_smoothing = label_smoothing,
+                                 .class_weights = class_weights,
+                                 .focal_gamma = focal_gamma,
+                                 .total_weight = total_weight});
   const Tensor value = loss_function(outputs, cast(labels, DType::i64));
   check(value.defined() && value.numel() == 1 && is_floating(value.dtype()),
         "[fit] expected a loss_function that returns a scalar, got {}",
@@ -20,9 +26,13 @@ Tensor TrainingTask::compute_loss(const Tensor& outputs, const Tensor& labels) c
   return value.rank() == 0 ? value : value.reshape({});
 }
 
+bool TrainingTask::needs_module_engine() const {
+  const bool sharded_gpu = shards() > 1 && source.device().is_cuda();
+  return loss_function || loss == LossKind::focal || class_weights.defined() || sharded_gpu;
+}
+
 std::unique_ptr<Engine> make_engine(const TrainingTask& task) {
-  const bool sharded_gpu = task.shards() > 1 && task.source.device().is_cuda();
-  if (task.loss_function || sharded_gpu) return std::make_unique<ModuleEngine>(task);
+  if (task.needs_module_engine()) return std::make_unique<ModuleEngine>(task);
   auto fast =
       on_backend(task.source.device(), "train", [&]<Backend B>() { return make_mlp_engine<B>(task); });
   return fast ? std::move(fast) : std::make_unique<ModuleEngine>(task);

@@ -31,10 +31,12 @@ struct TrainingTask {
   double learning_rate = 0.1;  // base rate of the schedule
   LossKind loss = LossKind::cross_entropy;
   double label_smoothing = 0;
+  double focal_gamma = 0;     // of LossKind::focal
+  Tensor class_weights = {};  // (classes) in f32; undefined: none
   MatmulPrecision precision = MatmulPrecision::fp32;
   ImageInput input = {};
   MixRecipe mix = {};
-  LossFunction loss_function = {};  // instead of `loss` and `label_smoothing`, if there is one
+  LossFunction loss_function = {};  // instead of `loss` and its options, if there is one
   bool capture_graphs = true;       // on a GPU
   // Of a batch that is cut into shards: source.plan().part says into how many, and which of them are here.
   ShardNorm batch_norm = ShardNorm::batch;
@@ -44,8 +46,11 @@ struct TrainingTask {
   // On the CPU, exactly this number of threads, for measurements of it; 0: the fastest up to thread_count().
   int threads = 0;
 
-  // The mean loss of a batch; labels are i32.
-  Tensor compute_loss(const Tensor& outputs, const Tensor& labels) const;
+  // The mean loss of a batch; labels are i32. With class weights the sum over the rows is divided by
+  // `total_weight`.
+  Tensor compute_loss(const Tensor& outputs, const Tensor& labels, const Tensor& total_weight = {}) const;
+  // Whether a step does something that only ModuleEngine can.
+  bool needs_module_engine() const;
   const BatchPlan& batches() const { return source.plan(); }
   std::int64_t shards() const { return batches().part.shards; }
 };

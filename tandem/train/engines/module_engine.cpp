@@ -16,7 +16,9 @@
 #include "tandem/ops/backward.h"
 #include "tandem/ops/cast.h"
 #include "tandem/ops/compare.h"
+#include "tandem/ops/concat.h"
 #include "tandem/ops/fill.h"
+#include "tandem/ops/gather.h"
 #include "tandem/ops/gather_kernel.h"
 #include "tandem/ops/reduce.h"
 #include "tandem/optim/fused_optimizer.h"
@@ -265,9 +267,28 @@ void ModuleEngine::compute_features(std::int64_t rows) {
 
 void ModuleEngine::compute_step(std::int64_t rows) {
   not_finite_.begin_step();
+  total_weight_ = total_weight(rows);
   for (std::int64_t pass = 0; pass < task_.accumulate; ++pass) compute_pass(begin_pass(pass, rows));
+  total_weight_ = Tensor();  // it may be in the memory of a graph
   if (exchange_) count_finite_step();
   update();
+}
+
+// The weights of the labels of all shards; with mixtures of labels the number of rows, as PyTorch has it for
+// targets that are probabilities.
+Tensor ModuleEngine::total_weight(std::int64_t rows) const {
+  const Tensor& weights = task_.class_weights;
+  if (!weights.defined()) return {};
+  const NoGrad no_grad;
+  if (!task_.mix.empty()) return full({}, static_cast<double>(rows), DType::f32, weights.device());
+  const BatchPart& part = task_.batches().part;
+  const ShardPart batch{.shards = part.shards, .own = part.own, .rows = rows, .gather = gather_};
+  const Tensor& labels = frozen_ ? step_.labels : labels_;
+  std::vector<Tensor> sums;
+  for (const auto [begin, end] : detail::shard_ranges(batch, own_rows(rows), "train"))
+    sums.push_back(begin < end ? sum(gather_rows(weights, labels.slice(0, begin, end))).reshape({1})
+                               : zeros({1}, DType::f32, weights.device()));
+  return sum(detail::gather_shards(batch, concat(sums, 0), "train"));
 }
 
 // On the device, as the loss is.
@@ -308,9 +329,9 @@ ModuleEngine::StepRows ModuleEngine::StepRows::slice(std::int64_t begin, std::in
 }
 
 Tensor ModuleEngine::loss_of(const StepRows& step) const {
-  const Tensor loss = task_.compute_loss(step.outputs, step.labels);
+  const Tensor loss = task_.compute_loss(step.outputs, step.labels, total_weight_);
   if (!step.mixed_labels.defined()) return loss;
-  const Tensor other = task_.compute_loss(step.outputs, step.mixed_labels);
+  const Tensor other = task_.compute_loss(step.outputs, step.mixed_labels, total_weight_);
   return add(other, multiply(subtract(loss, other), label_weight_));
 }
 
@@ -323,8 +344,11 @@ Tensor ModuleEngine::loss_sum(const StepRows& step, const Tensor& loss, const Sh
   if (!is_sharded()) return sum_of(loss, part.rows);
   const detail::WithoutShards plain;
   Tensor total = zeros({}, DType::f64, loss_.device());
-  for (const auto [begin, end] : detail::shard_ranges(part, step.labels.size(0), "train"))
-    if (begin < end) total = add(total, order_free(sum_of(loss_of(step.slice(begin, end)), end - begin)));
+  for (const auto [begin, end] : detail::shard_ranges(part, step.labels.size(0), "train")) {
+    // A weighted loss is divided by the weight of the whole batch, any other by the rows that are given.
+    const std::int64_t rows = total_weight_.defined() ? part.rows : end - begin;
+    if (begin < end) total = add(total, order_free(sum_of(loss_of(step.slice(begin, end)), rows)));
+  }
   return total;
 }
 

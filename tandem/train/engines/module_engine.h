@@ -56,6 +56,9 @@ class ModuleEngine : public Engine {
   void compute_features(std::int64_t rows);
   void compute_step(std::int64_t rows);
   void compute_pass(const ShardPart& part);
+  // What the weighted loss of a batch of `rows` rows is divided by, on the device; undefined without class
+  // weights.
+  Tensor total_weight(std::int64_t rows) const;
   void count_finite_step();
   // The rows of one step.
   struct StepRows {
@@ -81,6 +84,7 @@ class ModuleEngine : public Engine {
     Tensor features, labels, mixed_labels;
   } step_;               // the rows of one step, if the backbone is frozen
   Tensor label_weight_;  // f32: weight of labels_; mixed_labels_ have the rest
+  Tensor total_weight_;  // of the current step
   Tensor loss_;          // f64, summed over samples, continued from call to call
   Tensor correct_;       // i64
   Tensor finite_steps_;  // i64, of several ranks: steps with a finite loss

@@ -1,0 +1,43 @@
+#include "tandem/train/option_facts.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "tandem/text/utf8.h"
+
+namespace tandem {
+namespace {
+
+std::string weights_text(const FitOptions& options, const std::vector<std::string>& classes,
+                         const std::vector<double>& weights) {
+  constexpr std::size_t max_classes = 12;
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < std::min(weights.size(), max_classes); ++i)
+    parts.push_back(fmt::format("{} {:.4g}", one_line(classes[i]), weights[i]));
+  return fmt::format("{}{}{}", options.class_weights.balanced ? "balanced: " : "", fmt::join(parts, ", "),
+                     weights.size() > max_classes ? ", …" : "");
+}
+
+}  // namespace
+
+std::vector<Fact> option_facts(const FitOptions& options, const std::vector<std::string>& classes,
+                               const std::vector<double>& class_weights) {
+  std::vector<Fact> facts;
+  if (!class_weights.empty())
+    facts.push_back({"class weights", weights_text(options, classes, class_weights)});
+  return facts;
+}
+
+std::vector<std::string> fact_lines(const std::vector<Fact>& facts) {
+  std::vector<std::string> lines;
+  for (const auto& [name, value] : facts) {
+    std::string line = fmt::format("{}: {}", name, value);
+    line[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(line[0])));
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+}  // namespace tandem
