@@ -1,6 +1,7 @@
 // Optimizers and learning-rate schedules. This header lists the public headers of tandem/optim.
 #pragma once
 
+#include "tandem/optim/clip_gradients.h"
 #include "tandem/optim/fused_optimizer.h"
 #include "tandem/optim/lars.h"
 #include "tandem/optim/optimizer.h"

@@ -1,9 +1,12 @@
 #include "tandem/optim/fused_optimizer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "tandem/core/check.h"
+#include "tandem/core/on_dtype.h"
+#include "tandem/device/driver.h"
 #include "tandem/device/on_backend.h"
 #include "tandem/ops/fill.h"
 #include "tandem/optim/fused_update.h"
@@ -66,12 +69,40 @@ void FusedOptimizer::step() {
   apply();
 }
 
+void FusedOptimizer::set_rate_factors(std::vector<double> factors) {
+  check(fused() == this, "[optimizer] expected an optimizer whose rates can differ, got another");
+  check(factors.empty() || factors.size() == parameters().size(),
+        "[optimizer] expected {} rate factors, one per parameter, got {}", parameters().size(),
+        factors.size());
+  for (const double factor : factors)
+    check(std::isfinite(factor) && factor >= 0,
+          "[optimizer] expected finite rate factors of 0 or more, got {}", factor);
+  rate_factors_ = std::move(factors);
+  const auto sets = static_cast<std::int64_t>(std::max<std::size_t>(rate_factors_.size(), 1));
+  hyperparameters_ = Tensor::empty({sets * detail::step_hyperparameter_count}, hyperparameters_.dtype(),
+                                   hyperparameters_.device());
+}
+
 void FusedOptimizer::prepare_step() {
   count_step();
   const Device device = hyperparameters_.device();
+  if (!rate_factors_.empty()) return prepare_rates();
   on_backend(device, "optimizer", [&]<Backend B>() {
     detail::write_hyperparameters_kernel<B>(options_, hyperparameters_.dtype(), learning_rate(), step_count(),
                                             hyperparameters_.bytes(), current_stream(device));
+  });
+}
+
+void FusedOptimizer::prepare_rates() {
+  const Device device = hyperparameters_.device();
+  on_dtype(TypeList<float, double>{}, hyperparameters_.dtype(), "optimizer", [&]<class T>() {
+    std::vector<detail::StepHyperparameters<T>> values;
+    for (const double factor : rate_factors_)
+      values.push_back(detail::step_hyperparameters<T>(options_, learning_rate() * factor, step_count()));
+    on_backend(device, "optimizer", [&]<Backend B>() {
+      copy_bytes<B>(hyperparameters_.bytes(), values.data(), values.size() * sizeof(values[0]),
+                    current_stream(device));
+    });
   });
 }
 
@@ -90,7 +121,8 @@ void FusedOptimizer::update_parameters(std::span<const std::byte* const> gradien
   const Device device = hyperparameters.device();
   on_backend(device, "optimizer", [&]<Backend B>() {
     detail::fused_update_kernel<B>(options_, hyperparameters.dtype(), *table_, gradients,
-                                   hyperparameters.bytes(), current_stream(device));
+                                   hyperparameters.bytes(), rate_factors_.empty() ? 0 : 1,
+                                   current_stream(device));
   });
 }
 

@@ -37,6 +37,10 @@ class FusedOptimizer : public Optimizer {
   /// Throws Error if SGD was constructed without momentum and `momentum` is not 0, or the other way round.
   void set_momentum(double momentum);
   const OptimizerOptions& options() const { return options_; }
+  /// Multiplies the learning rate by a factor for each parameter, from the next prepare_step() on: one finite
+  /// factor of 0 or more per parameter, or none for all 1. Throws Error for others, and if fused() is null.
+  void set_rate_factors(std::vector<double> factors);
+  const std::vector<double>& rate_factors() const { return rate_factors_; }
 
   FusedOptimizer* fused() override { return this; }
 
@@ -48,8 +52,11 @@ class FusedOptimizer : public Optimizer {
   virtual void update_parameters(std::span<const std::byte* const> gradients, const Tensor& hyperparameters);
 
  private:
+  void prepare_rates();
+
   OptimizerOptions options_;
-  Tensor hyperparameters_;  // detail::StepHyperparameters on the device
+  std::vector<double> rate_factors_;  // empty: all 1
+  Tensor hyperparameters_;  // detail::StepHyperparameters on the device; with factors, one per parameter
   std::unique_ptr<detail::UpdateTable> table_;
   std::vector<const std::byte*> gradient_addresses_;
 };

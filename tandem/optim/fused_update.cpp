@@ -87,8 +87,11 @@ void write_hyperparameters_kernel<Backend::cpu>(const OptimizerOptions& options,
 template <>
 void fused_update_kernel<Backend::cpu>(const OptimizerOptions& options, DType dtype, const UpdateTable& table,
                                        std::span<const std::byte* const> gradients,
-                                       const std::byte* hyperparameters, StreamView) {
-  on_update_rule(options, [&](auto rule) { update_all(rule, dtype, table, gradients, hyperparameters, 0); });
+                                       const std::byte* hyperparameters, int hyperparameter_step,
+                                       StreamView) {
+  on_update_rule(options, [&](auto rule) {
+    update_all(rule, dtype, table, gradients, hyperparameters, static_cast<std::size_t>(hyperparameter_step));
+  });
 }
 
 template <>

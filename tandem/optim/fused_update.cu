@@ -92,9 +92,11 @@ void write_hyperparameters_kernel<Backend::cuda>(const OptimizerOptions& options
 template <>
 void fused_update_kernel<Backend::cuda>(const OptimizerOptions& options, DType dtype,
                                         const UpdateTable& table, std::span<const std::byte* const> gradients,
-                                        const std::byte* hyperparameters, StreamView stream) {
-  on_update_rule(options,
-                 [&](auto rule) { update_all(rule, dtype, table, gradients, hyperparameters, 0, stream); });
+                                        const std::byte* hyperparameters, int hyperparameter_step,
+                                        StreamView stream) {
+  on_update_rule(options, [&](auto rule) {
+    update_all(rule, dtype, table, gradients, hyperparameters, hyperparameter_step, stream);
+  });
 }
 
 template <>

@@ -50,14 +50,15 @@ enum class OtherRule {
   adaptive_momentum,  // the same with momentum, and with the learning rate in the velocity
   average,            // moves the weight towards its source, by the fraction `rate`
   copy,               // the weight becomes its source
+  scale,              // the weight becomes `rate` times its source
 };
 
 // `gradients` holds the address of a contiguous gradient for each slot; a null one leaves its slot unchanged.
-// f32 and f64.
+// Slot i has the hyperparameters number i · hyperparameter_step. f32 and f64.
 template <Backend B>
 void fused_update_kernel(const OptimizerOptions& options, DType dtype, const UpdateTable& table,
                          std::span<const std::byte* const> gradients, const std::byte* hyperparameters,
-                         StreamView stream);
+                         int hyperparameter_step, StreamView stream);
 template <Backend B>
 void fused_update_kernel(OtherRule rule, DType dtype, const UpdateTable& table,
                          std::span<const std::byte* const> gradients, const std::byte* hyperparameters,
@@ -89,6 +90,15 @@ struct CopyRule {
   }
 };
 
+struct ScaleRule {
+  static constexpr int states = 0;
+  template <class V, class T>
+  [[gnu::always_inline]] constexpr void operator()(V& w, V source, V&, V&,
+                                                   const StepHyperparameters<T>& n) const {
+    w = n.rate * source;
+  }
+};
+
 // Calls f with the rule and the number of hyperparameter sets from one slot to the next.
 template <class F>
 constexpr void on_other_rule(OtherRule rule, F&& f) {
@@ -101,6 +111,8 @@ constexpr void on_other_rule(OtherRule rule, F&& f) {
       return f(AverageRule{}, 0);
     case OtherRule::copy:
       return f(CopyRule{}, 0);
+    case OtherRule::scale:
+      return f(ScaleRule{}, 0);
   }
 }
 

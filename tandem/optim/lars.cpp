@@ -1,6 +1,5 @@
 #include "tandem/optim/lars.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <utility>
@@ -9,45 +8,23 @@
 #include "tandem/core/check.h"
 #include "tandem/core/on_dtype.h"
 #include "tandem/core/parallel.h"
-#include "tandem/core/simd.h"
 #include "tandem/device/on_backend.h"
 #include "tandem/ops/fill.h"
-#include "tandem/ops/row_kernel.h"
 #include "tandem/optim/lars_kernel.h"
+#include "tandem/optim/sum_of_squares.h"
 
 namespace tandem::detail {
 namespace {
-
-using namespace row_ops;
-
-template <class T>
-[[gnu::always_inline]] inline double sum_of_squares(const T* values, std::int64_t count) {
-  double squares[block_size], sum = 0;
-  for_each_block(
-      count, [&](std::int64_t begin, std::int64_t size) __attribute__((always_inline)) {
-        for (std::int64_t i = 0; i < size; ++i) {
-          const auto value = static_cast<double>(values[begin + i]);
-          squares[i] = value * value;
-        }
-        sum += reduce_block(squares, size, 0.0, Sum{});
-      });
-  return sum;
-}
 
 // Sums the squares of one chunk, `index` of all, if its slot is adapted and has a gradient.
 template <class T>
 void sum_chunk(const UpdateTable& table, const LarsWorkspace& workspace,
                std::span<const std::byte* const> gradients, std::int64_t index) {
-  const auto after = std::ranges::upper_bound(table.first_chunk, index);
-  const auto slot = static_cast<std::size_t>(after - table.first_chunk.begin()) - 1;
+  const auto [slot, begin, count] = chunk_at(table, index);
   if (!gradients[slot] || !workspace.is_adapted.data<std::uint8_t>()[slot]) return;
-  const std::int64_t begin = (index - table.first_chunk[slot]) * update_chunk;
-  const std::int64_t count = std::min(update_chunk, table.slots[slot].count - begin);
   double* const sums = workspace.square_sums.data<double>() + 2 * index;
-  with_simd([&]<std::size_t>() __attribute__((always_inline)) {
-    sums[0] = sum_of_squares(reinterpret_cast<const T*>(table.slots[slot].weight) + begin, count);
-    sums[1] = sum_of_squares(reinterpret_cast<const T*>(gradients[slot]) + begin, count);
-  });
+  sums[0] = sum_of_squares(reinterpret_cast<const T*>(table.slots[slot].weight) + begin, count);
+  sums[1] = sum_of_squares(reinterpret_cast<const T*>(gradients[slot]) + begin, count);
 }
 
 template <class T>

@@ -110,6 +110,16 @@ void WeightAverage::update() {
       copy_into(buffers_[i].tensor, buffers[i].tensor);
 }
 
+void WeightAverage::restart() {
+  load_state(joined(module_.parameters(), module_.buffers()));
+}
+
+void WeightAverage::swap(Module& module) {
+  const NamedTensors own = clones(joined(module.parameters(), module.buffers()));
+  copy_to(module);
+  load_state(own);
+}
+
 void WeightAverage::copy_to(Module& module) const {
   copy_named("weight_average", joined(module.parameters(), module.buffers()), state());
   module.invalidate_caches();

@@ -30,6 +30,13 @@ class WeightAverage {
   /// been moved to another device or has other parameters than before.
   void update();
 
+  /// Starts again with a copy of the module.
+  void restart();
+
+  /// Exchanges averages and buffers with those of the module, for example to evaluate it with the averages: a
+  /// second call exchanges them back. Throws as copy_to().
+  void swap(Module& module);
+
   /// Copies averages and buffers into the module, which may be on another device, and discards what it has
   /// derived from its weights. Throws Error and changes nothing unless it has the same names, shapes and
   /// dtypes.

@@ -5,6 +5,7 @@
 #include "tandem/core/parallel.h"
 #include "tandem/device/buffer.h"
 #include "tandem/ops/fill.h"
+#include "tandem/optim/lars.h"
 #include "tandem/tensor/copy.h"
 #include "tests/ops/op_test.h"
 
@@ -263,6 +264,52 @@ TEST(Optimizer, StateOfAnotherOptimizer_ThrowsAndChangesNothing) {
   EXPECT_EQ(values_of(sgd.state()[0].tensor), (std::vector<double>{0, 0}));
   one[0].tensor.set_grad(ones({3}));
   EXPECT_EQ(error_text([&] { sgd.step(); }), "[optimizer] expected a gradient of shape [2] for 'w', got [3]");
+}
+
+// Each parameter as with an optimizer of its own rate.
+TEST(RateFactors, EqualOptimizersOfOtherRates) {
+  for (const Device device : test_devices())
+    for (const OptimizerKind kind : {OptimizerKind::sgd, OptimizerKind::adam, OptimizerKind::adamw}) {
+      const OptimizerOptions options{
+          .kind = kind, .momentum = kind == OptimizerKind::sgd ? 0.9 : 0, .weight_decay = 0.1};
+      const std::vector<double> factors{1, 0.5, 0};
+      NamedTensors together, alone;
+      for (const char* const name : {"a", "b", "c"})
+        for (NamedTensors* const list : {&together, &alone})
+          list->push_back({name, random_tensor({1500}, DType::f32, device, 3, -1, 1).set_requires_grad()});
+      FusedOptimizer all(together, options, 0.1);
+      all.set_rate_factors(factors);
+      for (std::size_t i = 0; i < 3; ++i) {
+        FusedOptimizer one({alone[i]}, options, 0.1 * factors[i]);
+        for (std::uint32_t step = 0; step < 3; ++step) {
+          alone[i].tensor.set_grad(random_tensor({1500}, DType::f32, device, step, -1, 1));
+          one.step();
+        }
+      }
+      for (std::uint32_t step = 0; step < 3; ++step) {
+        for (const auto& [name, tensor] : together)
+          tensor.set_grad(random_tensor({1500}, DType::f32, device, step, -1, 1));
+        all.step();
+      }
+      for (std::size_t i = 0; i < 3; ++i)
+        EXPECT_EQ(values_of(together[i].tensor), values_of(alone[i].tensor)) << i;
+    }
+}
+
+TEST(RateFactors, BadOnes_AreErrors) {
+  const NamedTensors parameters{{"a", zeros({2})}, {"b", zeros({2})}};
+  FusedOptimizer sgd(parameters, {.kind = OptimizerKind::sgd}, 0.1);
+  EXPECT_EQ(error_text([&] { sgd.set_rate_factors({1}); }),
+            "[optimizer] expected 2 rate factors, one per parameter, got 1");
+  EXPECT_EQ(error_text([&] {
+              sgd.set_rate_factors({1, -1});
+            }),
+            "[optimizer] expected finite rate factors of 0 or more, got -1");
+  Lars lars(parameters);
+  EXPECT_EQ(error_text([&] {
+              lars.set_rate_factors({1, 1});
+            }),
+            "[optimizer] expected an optimizer whose rates can differ, got another");
 }
 
 }  // namespace

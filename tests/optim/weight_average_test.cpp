@@ -130,6 +130,23 @@ TEST_P(WeightAverageTest, SteadyState_AllocatesNothing) {
   EXPECT_EQ(after.bytes_in_use, before.bytes_in_use);
 }
 
+TEST_P(WeightAverageTest, SwapTwice_ExchangesAndRestores) {
+  Net net(dtype());
+  net.to(device());
+  change(net, 1);
+  const std::vector<double> averages = all_values(net.state_dict());
+  WeightAverage average(net, 0.5);
+  change(net, 50);
+  const std::vector<double> own = all_values(net.state_dict());
+  average.swap(net);
+  EXPECT_EQ(all_values(net.state_dict()), averages);
+  EXPECT_EQ(all_values(average.state()), own);
+  average.swap(net);
+  EXPECT_EQ(all_values(net.state_dict()), own);
+  average.restart();
+  EXPECT_EQ(all_values(average.state()), own);
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, WeightAverageTest, testing::ValuesIn(op_cases({DType::f32, DType::f64})),
                          op_case_name);
 
