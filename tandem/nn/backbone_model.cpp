@@ -1,5 +1,6 @@
 #include "tandem/nn/backbone_model.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "tandem/core/check.h"
@@ -41,9 +42,25 @@ bool BackboneModel::is_head(const std::string& parameter_name) const {
   return false;
 }
 
-void BackboneModel::freeze_backbone() {
+std::int64_t BackboneModel::stage_of(const std::string& parameter_name) const {
+  const std::vector<std::vector<std::string>> all = stages();
+  if (is_head(parameter_name)) return std::ssize(all);
+  const auto found = std::ranges::find_if(all, [&](const std::vector<std::string>& children) {
+    return std::ranges::any_of(
+        children, [&](const std::string& child) { return parameter_name.starts_with(child + "."); });
+  });
+  return std::min<std::int64_t>(found - all.begin(), std::ssize(all) - 1);
+}
+
+void BackboneModel::freeze_stages(std::int64_t count) {
+  check(count >= 0 && count <= stage_count(),
+        "[freeze] expected 0 to {} stages, as many as the model has, got {}", stage_count(), count);
   for (NamedTensor& parameter : parameters())
-    if (!is_head(parameter.tensor)) parameter.tensor.set_requires_grad(false);
+    if (stage_of(parameter.name) < count) parameter.tensor.set_requires_grad(false);
+}
+
+void BackboneModel::freeze_backbone() {
+  freeze_stages(stage_count());
 }
 
 bool BackboneModel::is_backbone_frozen() const {

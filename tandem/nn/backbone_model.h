@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "tandem/nn/dropout.h"
 #include "tandem/nn/linear.h"
@@ -34,6 +35,15 @@ class BackboneModel : public Module {
   /// It is moved to the device of the model. Construct optimizers afterwards: they hold the old head. Throws
   /// Error unless the layer takes feature_count() inputs in f32.
   void set_head(Linear head);
+
+  /// The children of each stage, from the input to the head, which belongs to none. Those that no stage names
+  /// belong to the last one. By default one stage with everything.
+  virtual std::vector<std::vector<std::string>> stages() const { return {std::vector<std::string>()}; }
+  std::int64_t stage_count() const { return std::ssize(stages()); }
+  /// The stage of a name of parameters(), from 0; stage_count() for one of the head.
+  std::int64_t stage_of(const std::string& parameter_name) const;
+  /// Freezes the parameters of the first `count` stages. Throws Error unless there are so many.
+  void freeze_stages(std::int64_t count);
 
   /// Freezes all parameters but those of the head. Batch norms still update their running statistics in
   /// training unless freeze_statistics() is called too.

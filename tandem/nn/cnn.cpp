@@ -11,14 +11,14 @@
 namespace tandem {
 namespace {
 
-constexpr int stages = 3, layers_in_stage = 2;
+constexpr int stage_total = 3, layers_in_stage = 2;
 
 }  // namespace
 
 Cnn::Cnn(const CnnOptions& options)
-    : BackboneModel(options.width << (stages - 1), options.classes, options.seed), options_(options) {
+    : BackboneModel(options.width << (stage_total - 1), options.classes, options.seed), options_(options) {
   std::int64_t in = options.channels;
-  for (int i = 0; i < stages * layers_in_stage; ++i) {
+  for (int i = 0; i < stage_total * layers_in_stage; ++i) {
     const std::int64_t out = options.width << (i / layers_in_stage);
     layers_.push_back(std::make_unique<ConvNorm>(
         in, out,
@@ -43,16 +43,26 @@ Tensor Cnn::stage(int index, const Tensor& x) {
 
 Tensor Cnn::features(const Tensor& x) {
   Tensor y = x;
-  for (int i = 0; i < stages; ++i) y = stage(i, y);
+  for (int i = 0; i < stage_total; ++i) y = stage(i, y);
   return image_mean(y);
 }
 
 Tensor Cnn::stage_features(const Tensor& x) {
-  static_assert(stages == 3);
+  static_assert(stage_total == 3);
   std::vector<Tensor> means;
   Tensor y = x;
-  for (int i = 0; i < stages; ++i) means.push_back(image_mean(y = stage(i, y)));
+  for (int i = 0; i < stage_total; ++i) means.push_back(image_mean(y = stage(i, y)));
   return concat(means, 1);
+}
+
+std::vector<std::vector<std::string>> Cnn::stages() const {
+  std::vector<std::vector<std::string>> all(static_cast<std::size_t>(stage_total));
+  for (int i = 0; i < stage_total * layers_in_stage; ++i) {
+    const std::string number = std::to_string(i + 1);
+    for (const char* const layer : {"conv", "bn"})
+      all[static_cast<std::size_t>(i / layers_in_stage)].push_back(layer + number);
+  }
+  return all;
 }
 
 void Cnn::freeze_statistics() {

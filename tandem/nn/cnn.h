@@ -26,6 +26,7 @@ class Cnn : public BackboneModel {
   Tensor features(const Tensor& x) override;
   Tensor stage_features(const Tensor& x) override;
   void freeze_statistics() override;
+  std::vector<std::vector<std::string>> stages() const override;  ///< three
   /// As given to the constructor.
   const CnnOptions& options() const { return options_; }
 

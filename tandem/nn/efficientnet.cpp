@@ -115,6 +115,13 @@ Tensor EfficientNet::stage_features(const Tensor& x) {
   return concat(means, 1);
 }
 
+std::vector<std::vector<std::string>> EfficientNet::stages() const {
+  std::vector<std::vector<std::string>> all;
+  for (std::size_t i = 0; i < stages_.size(); ++i) all.push_back({fmt::format("features.{}", i + 1)});
+  all.front().push_back("features.0");
+  return all;
+}
+
 void EfficientNet::freeze_statistics() {
   stem_->freeze_statistics();
   for (const auto& block : blocks_) block->freeze_statistics();

@@ -34,6 +34,8 @@ class EfficientNet : public BackboneModel {
   /// The means of the last blocks at strides 8 and 16, and features().
   Tensor stage_features(const Tensor& x) override;
   void freeze_statistics() override;
+  /// Seven, the first and the last with the convolutions before and after them.
+  std::vector<std::vector<std::string>> stages() const override;
 
   /// As given to the constructor.
   const EfficientNetOptions& options() const { return options_; }

@@ -24,6 +24,10 @@ class LeNet : public BackboneModel {
 
   Tensor features(const Tensor& x) override;
   void freeze_statistics() override {}  // there are none
+  /// Three: each convolution, and the linear layers.
+  std::vector<std::vector<std::string>> stages() const override {
+    return {{"conv1"}, {"conv2"}, {"fc1", "fc2"}};
+  }
 
  private:
   LeNetOptions options_;

@@ -145,6 +145,16 @@ Tensor MobileNetV3::stage_features(const Tensor& x) {
   return concat(means, 1);
 }
 
+std::vector<std::vector<std::string>> MobileNetV3::stages() const {
+  std::vector<std::vector<std::string>> all{{"features.0"}};
+  int number = 1;
+  for (const BlockRow& row : blocks_of(options_.large)) {
+    if (row.stride == 2) all.emplace_back();
+    all.back().push_back(fmt::format("features.{}", number++));
+  }
+  return all;
+}
+
 void MobileNetV3::freeze_statistics() {
   stem_->freeze_statistics();
   for (const auto& block : blocks_) block->freeze_statistics();

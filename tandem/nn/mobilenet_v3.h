@@ -35,6 +35,8 @@ class MobileNetV3 : public BackboneModel {
   /// The means of the last blocks at strides 8 and 16, and features().
   Tensor stage_features(const Tensor& x) override;
   void freeze_statistics() override;
+  /// One for each size of the images within the network.
+  std::vector<std::vector<std::string>> stages() const override;
 
   /// As given to the constructor.
   const MobileNetV3Options& options() const { return options_; }

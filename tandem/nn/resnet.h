@@ -30,6 +30,10 @@ class ResNet : public BackboneModel {
   Tensor features(const Tensor& x) override;
   Tensor stage_features(const Tensor& x) override;
   void freeze_statistics() override;
+  /// Four, the first with the convolution before it.
+  std::vector<std::vector<std::string>> stages() const override {
+    return {{"conv1", "bn1", "layer1"}, {"layer2"}, {"layer3"}, {"layer4"}};
+  }
 
   /// As given to the constructor.
   const ResNetOptions& options() const { return options_; }
