@@ -99,8 +99,9 @@ void detail::augment_kernel<Backend::cpu>(const AugmentBatch& batch, StreamView)
       for (std::int64_t i = begin; i < end; ++i) {
         const std::int32_t sample = batch.samples[i];
         if (i + 1 < batch.count) prefetch_image(batch.images + batch.samples[i + 1] * bytes, batch.size);
-        const RandomKey key{
-            .seed = batch.seed, .epoch = batch.epoch, .sample = static_cast<std::uint32_t>(sample)};
+        const RandomKey key{.seed = batch.seed,
+                            .epoch = batch.epoch,
+                            .sample = static_cast<std::uint32_t>(batch.keys ? batch.keys[i] : sample)};
         augment_image(batch.recipe, batch.size, key, batch.images + sample * bytes, batch.out + i * bytes,
                       scratch);
       }
@@ -109,8 +110,12 @@ void detail::augment_kernel<Backend::cpu>(const AugmentBatch& batch, StreamView)
 }
 
 void augment_batch(const Recipe& recipe, std::uint64_t seed, std::int64_t epoch, const Tensor& images,
-                   const Tensor& samples, Tensor out) {
+                   const Tensor& samples, Tensor out, const Tensor& keys) {
   const Device device = common_device("augment", {&images, &samples, &out});
+  check(!keys.defined() || (keys.dtype() == DType::i32 && keys.shape() == samples.shape() &&
+                            keys.is_contiguous() && keys.device() == device),
+        "[augment] expected keys like the samples, {} of i32, got {} of {}", samples.shape().to_string(),
+        keys.shape().to_string(), keys.defined() ? name_of(keys.dtype()) : "");
   check(epoch >= 0 && epoch <= std::numeric_limits<std::uint32_t>::max(),
         "[augment] expected an epoch from 0 to 4294967295, got {}", epoch);
   check_images("images", images);
@@ -148,6 +153,7 @@ void augment_batch(const Recipe& recipe, std::uint64_t seed, std::int64_t epoch,
                                    .images = images.data<std::uint8_t>(),
                                    .image_count = static_cast<std::int32_t>(images.size(0)),
                                    .samples = samples.data<std::int32_t>(),
+                                   .keys = keys.defined() ? keys.data<std::int32_t>() : nullptr,
                                    .out = out.data<std::uint8_t>(),
                                    .count = samples.numel()};
   on_backend(device, "augment",

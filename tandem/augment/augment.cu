@@ -306,6 +306,7 @@ void augment_kernel<Backend::cuda>(const AugmentBatch& batch, StreamView stream)
     params.seed = batch.seed;
     params.epoch = batch.epoch;
     params.samples = batch.samples + first;
+    params.keys = batch.keys ? batch.keys + first : params.samples;
     params.in = batch.images;
     params.image_count = batch.image_count;
     params.count = std::min(chunk, batch.count - first);

@@ -44,8 +44,9 @@ void augment_image(const Recipe& recipe, std::span<const detail::SampledStep> st
 // out[i] = image samples[i] of `images`, augmented with the arguments of (seed, epoch, samples[i]). images
 // and out are u8 (count, height, width, channels), samples is i32 (count), all on one device; out may not
 // overlap images. A sample index out of range is an Error on the CPU. On CUDA, where checking would need a
-// synchronization, image 0 is used.
+// synchronization, image 0 is used. With `keys`, like samples, the arguments are those of (seed, epoch,
+// keys[i]).
 void augment_batch(const Recipe& recipe, std::uint64_t seed, std::int64_t epoch, const Tensor& images,
-                   const Tensor& samples, Tensor out);
+                   const Tensor& samples, Tensor out, const Tensor& keys = {});
 
 }  // namespace tandem

@@ -17,6 +17,7 @@ struct AugmentBatch {
   const std::uint8_t* images = nullptr;
   std::int32_t image_count = 0;
   const std::int32_t* samples = nullptr;
+  const std::int32_t* keys = nullptr;  // RandomKey::sample of each image; null: its sample
   std::uint8_t* out = nullptr;
   std::int64_t count = 0;
 };

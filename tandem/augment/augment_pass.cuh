@@ -15,6 +15,7 @@ struct CudaPassParams {
   std::uint64_t seed = 0;
   std::uint32_t epoch = 0;
   const std::int32_t* samples = nullptr;
+  const std::int32_t* keys = nullptr;  // RandomKey::sample of each image
   const std::uint8_t* in = nullptr;
   std::int32_t image_count = 0;  // in the data set
   bool gathered = false;         // `in` holds the images of the batch, not those of the data set
@@ -23,7 +24,7 @@ struct CudaPassParams {
   const float* coefficients = nullptr;  // of a cubic interpolation, one image after another
 
   __device__ RandomKey key(std::int64_t image) const {
-    return {.seed = seed, .epoch = epoch, .sample = static_cast<std::uint32_t>(samples[image])};
+    return {.seed = seed, .epoch = epoch, .sample = static_cast<std::uint32_t>(keys[image])};
   }
   __device__ const std::uint8_t* source(std::int64_t image) const {
     if (gathered) return in + image * size.bytes();

@@ -160,8 +160,9 @@ void detail::photo_kernel<Backend::cpu>(const PhotoBatch& batch, StreamView) {
         std::memset(out, 0, static_cast<std::size_t>(bytes));
         return;
       }
-      const RandomKey key{
-          .seed = batch.seed, .epoch = batch.epoch, .sample = static_cast<std::uint32_t>(sample)};
+      const RandomKey key{.seed = batch.seed,
+                          .epoch = batch.epoch,
+                          .sample = static_cast<std::uint32_t>(batch.keys ? batch.keys[i] : sample)};
       transform_photo(recipe, key,
                       ImageView(batch.pixels + photo.offset, photo.height, photo.width, 3, 3 * photo.width),
                       out, scratch);

@@ -31,7 +31,9 @@ __global__ void sample_photos(PhotoBatch batch, PhotoArguments* arguments) {
   const std::int32_t sample = batch.samples[i];
   const bool exists = sample >= 0 && sample < batch.photo_count && batch.locations[sample].height > 0;
   const PhotoLocation photo = exists ? batch.locations[sample] : PhotoLocation{};
-  const RandomKey key{.seed = batch.seed, .epoch = batch.epoch, .sample = static_cast<std::uint32_t>(sample)};
+  const RandomKey key{.seed = batch.seed,
+                      .epoch = batch.epoch,
+                      .sample = static_cast<std::uint32_t>(batch.keys ? batch.keys[i] : sample)};
   arguments[i] = exists ? sample_photo(batch.recipe, photo.height, photo.width, key) : PhotoArguments{};
 }
 
@@ -327,6 +329,7 @@ void photo_kernel<Backend::cuda>(const PhotoBatch& batch, StreamView stream) {
   for (std::int64_t first = 0; first < batch.count; first += chunk) {
     PhotoBatch part = batch;
     part.samples += first;
+    if (part.keys) part.keys += first;
     part.out += first * bytes;
     part.count = std::min(chunk, batch.count - first);
     const auto count = static_cast<unsigned>(part.count);

@@ -17,6 +17,7 @@ struct PhotoBatch {
   const PhotoLocation* locations = nullptr;
   std::int64_t photo_count = 0;
   const std::int32_t* samples = nullptr;
+  const std::int32_t* keys = nullptr;  // RandomKey::sample of each photograph; null: its sample
   std::uint8_t* out = nullptr;
   std::int64_t count = 0;
 };

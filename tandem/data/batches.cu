@@ -9,7 +9,7 @@ __global__ void fill(SampleOrder order, std::int64_t first, std::int32_t* out, s
   if (i >= count) return;
   std::int64_t pass = 0;
   Shuffle shuffle = order.shuffle(0);
-  out[i] = order.at_local(first + i, shuffle, pass);
+  out[i] = order.draw_local(first + i, shuffle, pass).sample;
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <vector>
 
 #include "tandem/core/index_range.h"
 #include "tandem/tensor/tensor.h"
@@ -23,6 +25,31 @@ struct BatchPart {
   friend constexpr bool operator==(const BatchPart&, const BatchPart&) = default;
 };
 
+/// The samples of every class that has some, for balanced sampling. It lives as long as its ClassLists.
+struct ClassTable {
+  const std::int32_t* samples = nullptr;  ///< class after class
+  const std::int64_t* begin = nullptr;    ///< where each class begins in `samples`, and the end
+  std::uint32_t classes = 0;              ///< 0: sampling is not balanced
+};
+
+/// The memory of a ClassTable.
+class ClassLists {
+ public:
+  ClassLists() = default;  ///< without classes
+  /// Of samples 0 … count − 1, whose labels are 0 or more.
+  ClassLists(std::int64_t count, const std::function<std::int32_t(std::int64_t)>& label);
+
+  ClassTable table() const {
+    return begin_.empty()
+               ? ClassTable()
+               : ClassTable{samples_.data(), begin_.data(), static_cast<std::uint32_t>(begin_.size() - 1)};
+  }
+
+ private:
+  std::vector<std::int32_t> samples_;
+  std::vector<std::int64_t> begin_;
+};
+
 /// How a data set is divided into batches, and which part of every batch is loaded. Steps, rows and positions
 /// are those of whole batches; those of the part are called local.
 struct BatchPlan {
@@ -33,6 +60,10 @@ struct BatchPlan {
   std::int64_t batches_per_epoch = 0;
   std::uint64_t seed = 1;
   bool shuffle = true;  ///< another order in each epoch; false: always the stored order
+  /// With classes, every group of as many consecutive positions as there are classes has one sample of each,
+  /// in random order, and a class's samples are all used before one is used again. An epoch has as many
+  /// positions as without.
+  ClassTable balanced = {};
   /// What stands for an image that cannot be read: the next one of the pass, as for training, or a black
   /// image with the label −1, as for evaluation.
   bool replace_unreadable = true;
@@ -91,5 +122,9 @@ void check_batch_plan(const BatchPlan& plan);
 /// of an epoch. Each further pass over the data within an epoch has another order. Gives the same samples on
 /// every device.
 void fill_order(const BatchPlan& plan, std::int64_t epoch, std::int64_t first, const Tensor& out);
+
+/// Fills `out` in the same way with what the random arguments of transforms depend on besides the seed and
+/// the epoch: the sample, and in balanced sampling how often it was drawn before in the epoch.
+void fill_keys(const BatchPlan& plan, std::int64_t epoch, std::int64_t first, const Tensor& out);
 
 }  // namespace tandem

@@ -43,6 +43,78 @@ TEST(Batches, NotShuffled_EveryEpochHasTheStoredOrderAndTheRemainder) {
   EXPECT_EQ(order(plan, 2, 100, 3), (std::vector<std::int32_t>{100, 101, 102}));
 }
 
+// 100 samples of classes 0, 2, 3 and 7 with 90, 1, 6 and 3 samples.
+std::int32_t uneven_label(std::int64_t sample) {
+  return sample < 90 ? 0 : sample < 91 ? 2 : sample < 97 ? 3 : 7;
+}
+
+TEST(Batches, Balanced_EveryGroupHasOneSampleOfEachClass) {
+  const ClassLists classes(100, uneven_label);
+  const BatchPlan plan{.samples = 100, .batch_size = 10, .balanced = classes.table()};
+  EXPECT_EQ(plan.steps(), 10);
+  std::vector<int> first_classes(8);
+  for (const std::int64_t epoch : {0, 1, 2, 3, 4, 5, 6, 7}) {
+    const auto all = order(plan, epoch, 0, 100);
+    std::vector<std::vector<std::int32_t>> of_class(8);
+    for (std::size_t group = 0; group < 25; ++group) {
+      std::vector<std::int32_t> labels;
+      for (std::size_t i = 4 * group; i < 4 * group + 4; ++i) {
+        labels.push_back(uneven_label(all[i]));
+        of_class[static_cast<std::size_t>(labels.back())].push_back(all[i]);
+      }
+      ++first_classes[static_cast<std::size_t>(labels.front())];
+      std::ranges::sort(labels);
+      ASSERT_EQ(labels, (std::vector<std::int32_t>{0, 2, 3, 7}));
+    }
+    // A class's samples are all used before one is used again.
+    for (const auto& [label, count] : {std::pair{0, 25}, {2, 1}, {3, 6}, {7, 3}})
+      for (int begin = 0; begin + count <= 25; begin += count) {
+        const auto from = of_class[static_cast<std::size_t>(label)].begin() + begin;
+        std::vector<std::int32_t> pass(from, from + count);
+        std::ranges::sort(pass);
+        EXPECT_EQ(std::ranges::adjacent_find(pass), pass.end()) << label;
+      }
+  }
+  for (const int label : {0, 2, 3, 7}) EXPECT_GT(first_classes[static_cast<std::size_t>(label)], 25) << label;
+}
+
+TEST(Batches, Balanced_DependsOnSeedAndEpochOnly) {
+  const ClassLists classes(100, uneven_label);
+  BatchPlan plan{.samples = 100, .batch_size = 10, .balanced = classes.table()};
+  const auto all = order(plan, 2, 0, 100), part = order(plan, 2, 37, 50);
+  EXPECT_TRUE(std::equal(part.begin(), part.end(), all.begin() + 37));
+  EXPECT_NE(order(plan, 3, 0, 100), all);
+  for (const Device device : test_devices()) EXPECT_EQ(order(plan, 2, 0, 100, device), all);
+  plan.part = {.shards = 3, .own = {1, 3}};
+  std::vector<std::int32_t> own;
+  for (std::int64_t i = 0; i < plan.local_positions(); ++i)
+    own.push_back(all[static_cast<std::size_t>(plan.global_position(i))]);
+  EXPECT_EQ(order(plan, 2, 0, plan.local_positions()), own);
+  plan.part = {};
+  plan.seed = 9;
+  EXPECT_NE(order(plan, 2, 0, 100), all);
+  plan.shuffle = false;
+  EXPECT_EQ(error_text([&] { check_batch_plan(plan); }),
+            "[batches] expected shuffled samples with balanced classes, got the stored order");
+}
+
+TEST(Batches, Keys_AreSamplesAndDifferWhenOneIsDrawnAgain) {
+  const ClassLists classes(100, uneven_label);
+  const auto keys_of = [](const BatchPlan& plan) {
+    const Tensor out = Tensor::empty({plan.positions()}, DType::i32);
+    fill_keys(plan, 1, 0, out);
+    return out.to_vector<std::int32_t>();
+  };
+  const BatchPlan plain{.samples = 100, .batch_size = 10};
+  EXPECT_EQ(keys_of(plain), order(plain, 1, 0, 100));
+  const BatchPlan plan{.samples = 100, .batch_size = 10, .balanced = classes.table()};
+  std::vector<std::int32_t> keys = keys_of(plan);
+  const std::vector<std::int32_t> samples = order(plan, 1, 0, 100);
+  for (std::size_t i = 0; i < keys.size(); ++i) EXPECT_EQ(keys[i] % 100, samples[i]);
+  std::ranges::sort(keys);
+  EXPECT_EQ(std::ranges::adjacent_find(keys), keys.end());
+}
+
 TEST(Batches, FillOrder_FromAnyPosition_GivesTheSameOrder) {
   const BatchPlan plan{.samples = 60000, .batch_size = 16, .seed = 9};
   const auto all = order(plan, 2, 0, 60000), part = order(plan, 2, 12345, 777);

@@ -67,19 +67,22 @@ inline std::vector<Loaded> load_epoch(Loader& loader, const ImageSet& set, const
 // The same, computed from the definitions without a loader.
 inline std::vector<Loaded> expected_epoch(const ImageSet& set, const BatchPlan& plan, const Recipe& recipe,
                                           std::int64_t epoch) {
-  const Tensor order = Tensor::empty({plan.positions()}, DType::i32);
+  const Tensor order = Tensor::empty({plan.positions()}, DType::i32),
+               keys = Tensor::empty(order.shape(), DType::i32);
   fill_order(plan, epoch, 0, order);
+  fill_keys(plan, epoch, 0, keys);
   const ImageSize size{static_cast<int>(set.images.size(1)), static_cast<int>(set.images.size(2)),
                        static_cast<int>(set.images.size(3))};
   AugmentScratch scratch;
   std::vector<Loaded> all;
-  for (const std::int32_t sample : order.to_vector<std::int32_t>()) {
+  for (std::int64_t i = 0; i < plan.positions(); ++i) {
+    const std::int32_t sample = order.data<std::int32_t>()[i];
     const std::uint8_t* in = set.images.data<std::uint8_t>() + sample * size.bytes();
     Loaded loaded{sample, set.labels.data<std::int32_t>()[sample],
                   std::vector<std::uint8_t>(in, in + size.bytes())};
     const RandomKey key{.seed = plan.seed,
                         .epoch = static_cast<std::uint32_t>(epoch),
-                        .sample = static_cast<std::uint32_t>(sample)};
+                        .sample = static_cast<std::uint32_t>(keys.data<std::int32_t>()[i])};
     if (!recipe.empty()) augment_image(recipe, size, key, in, loaded.pixels.data(), scratch);
     all.push_back(std::move(loaded));
   }

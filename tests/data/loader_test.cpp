@@ -47,6 +47,14 @@ TEST_P(LoaderWith, Epochs_GiveTheExpectedBits) {
   EXPECT_TRUE(statistics.skipped.empty());
 }
 
+TEST_P(LoaderWith, BalancedSampling_GivesTheExpectedBits) {
+  const ImageSet set = small_set(300);
+  const ClassLists classes(300, [&](std::int64_t i) { return set.labels.data<std::int32_t>()[i]; });
+  const BatchPlan plan{.samples = 300, .batch_size = 7, .seed = 5, .balanced = classes.table()};
+  Loader loader(detail::sample_store(set), plan, test_recipe(), options(1));
+  EXPECT_TRUE(load_epoch(loader, set, plan, 0) == expected_epoch(set, plan, test_recipe(), 0));
+}
+
 TEST_P(LoaderWith, EmptyRecipeAndSeveralPasses_GiveTheExpectedBits) {
   const ImageSet set = small_set(300, 4, 5, 3);
   const BatchPlan plan{.samples = 200, .batch_size = 16, .batches_per_epoch = 70, .seed = 2};

@@ -159,6 +159,7 @@ DeviceAugmentedImages::DeviceAugmentedImages(const ImageSet& images, const Batch
   samples_ = Tensor::empty({positions}, DType::i32, device());
   labels_ = Tensor::empty({positions}, DType::i32, device());
   augmented_ = Tensor::empty({positions, shape[1], shape[2], shape[3]}, DType::u8, device());
+  if (plan.balanced.classes > 0) keys_ = Tensor::empty({positions}, DType::i32, device());
   indices_ = Tensor::from(iota_indices(positions), {positions}, device());
 }
 
@@ -174,8 +175,10 @@ SourceBlock DeviceAugmentedImages::next_block(std::int64_t epoch, std::int64_t f
   const TimelineSpan span(device().is_cuda() ? nullptr : timeline_, "augment",
                           {"positions", epoch, first, count});
   fill_block(plan_, epoch, first, images_.labels, samples, labels_.slice(0, 0, count));
+  const Tensor keys = keys_.defined() ? keys_.slice(0, 0, count) : Tensor();
+  if (keys.defined()) fill_keys(plan_, epoch, first, keys);
   augment_batch(recipe_, plan_.transform_seed(), epoch, images_.images, samples,
-                augmented_.slice(0, 0, count));
+                augmented_.slice(0, 0, count), keys);
   return {.count = count,
           .images = augmented_.data<std::uint8_t>(),
           .image_count = count,

@@ -95,6 +95,7 @@ class DeviceAugmentedImages : public BatchSource {
   Recipe recipe_;
   Timeline* timeline_;
   Tensor samples_, labels_, augmented_;
+  Tensor keys_;     // with balanced sampling
   Tensor indices_;  // 0, 1, 2, …
 };
 

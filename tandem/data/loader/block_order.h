@@ -18,7 +18,7 @@ class BlockOrder {
   std::int64_t global_position(std::int64_t local) const { return order_.plan.global_position(local); }
 
   // The sample at a position of the epoch.
-  std::int32_t at(std::int64_t position) { return order_.at(position, shuffle_, pass_); }
+  detail::Draw at(std::int64_t position) { return order_.draw(position, shuffle_, pass_); }
 
   // The position whose sample replaces an unusable one at `position`: the next of the pass, cyclically.
   std::int64_t after(std::int64_t position) const {
@@ -26,12 +26,12 @@ class BlockOrder {
     return pass * samples + (position + 1) % samples;
   }
 
-  // The first usable sample from `position` on; −1 when there is none in the pass.
+  // The first usable sample from `position` on; the sample −1 when there is none in the pass.
   template <class IsUnusable>
-  std::int32_t first_usable(std::int64_t position, IsUnusable&& is_unusable) {
+  detail::Draw first_usable(std::int64_t position, IsUnusable&& is_unusable) {
     for (std::int64_t tried = 0; tried < order_.plan.samples; ++tried, position = after(position))
-      if (const std::int32_t sample = at(position); !is_unusable(sample)) return sample;
-    return -1;
+      if (const detail::Draw draw = at(position); !is_unusable(draw.sample)) return draw;
+    return {};
   }
 
  private:

@@ -35,7 +35,7 @@ void check_memory(std::int64_t count, const ImageSize& size) {
 ReadResult read_one(SampleReader& reader, std::int32_t sample, std::uint8_t* out) try {
   ReadResult result{.label = reader.label(sample)};
   result.is_bad = reader.is_missing(sample) ||
-                  !reader.read({.sample = static_cast<std::uint32_t>(sample)}, out, result.bad);
+                  !reader.read(sample, {.sample = static_cast<std::uint32_t>(sample)}, out, result.bad);
   return result;
 } catch (...) {
   return {.bad = {.sample = sample, .reason = exception_text()}};

@@ -48,6 +48,7 @@ DevicePhotos::DevicePhotos(std::shared_ptr<const PhotoStore> photos, const Batch
   const std::int64_t positions = positions_of(plan, image_size(), device);
   samples_ = Tensor::empty({positions}, DType::i32, device);
   labels_ = Tensor::empty({positions}, DType::i32, device);
+  if (plan.balanced.classes > 0) keys_ = Tensor::empty({positions}, DType::i32, device);
   transformed_ = Tensor::empty({positions, recipe.height, recipe.width, 3}, DType::u8, device);
   indices_ = iota_indices(positions, device);
   if (!device.is_cuda()) return;
@@ -70,15 +71,19 @@ std::vector<SkippedSample> DevicePhotos::skipped() const {
   return all;
 }
 
-// Only the host knows which photographs are bad.
+// Only the host knows which photographs are bad, and which classes they have.
 void DevicePhotos::fill_order_on_host(std::int64_t epoch, std::int64_t first, std::int64_t count) {
   const PhotoTable& table = photos_->table();
   const auto bad = [&](std::int32_t sample) { return table.location(sample).height == 0; };
-  std::vector<std::int32_t> samples(static_cast<std::size_t>(count)), labels(samples.size());
+  std::vector<std::int32_t> samples(static_cast<std::size_t>(count)), labels(samples.size()),
+      keys(samples.size());
   BlockOrder order(plan_, epoch);
   for (std::size_t i = 0; i < samples.size(); ++i) {
     const std::int64_t position = order.global_position(first + static_cast<std::int64_t>(i));
-    samples[i] = plan_.replace_unreadable ? order.first_usable(position, bad) : order.at(position);
+    const detail::Draw draw =
+        plan_.replace_unreadable ? order.first_usable(position, bad) : order.at(position);
+    samples[i] = draw.sample;
+    keys[i] = static_cast<std::int32_t>(draw.key);
     check(samples[i] >= 0, "[photos] expected photographs that can be read, got none among the first {}",
           plan_.samples);
     labels[i] = bad(samples[i]) ? -1 : table.label(samples[i]);
@@ -88,6 +93,7 @@ void DevicePhotos::fill_order_on_host(std::int64_t epoch, std::int64_t first, st
     const std::size_t bytes = 4 * samples.size();
     copy_bytes<B>(samples_.bytes(), samples.data(), bytes, stream);
     copy_bytes<B>(labels_.bytes(), labels.data(), bytes, stream);
+    if (keys_.defined()) copy_bytes<B>(keys_.bytes(), keys.data(), bytes, stream);
   });
 }
 
@@ -96,7 +102,7 @@ SourceBlock DevicePhotos::next_block(std::int64_t epoch, std::int64_t first, std
   expect(first % plan_.local_batch_size() == 0 && count > 0);
   const bool on_gpu = device().is_cuda();
   const TimelineSpan span(on_gpu ? nullptr : timeline_, "augment", {"positions", epoch, first, count});
-  if (on_gpu && photos_->bad().empty())
+  if (on_gpu && photos_->bad().empty() && !keys_.defined())
     fill_block(plan_, epoch, first, all_labels_, samples_.slice(0, 0, count), labels_.slice(0, 0, count));
   else
     fill_order_on_host(epoch, first, count);
@@ -109,6 +115,7 @@ SourceBlock DevicePhotos::next_block(std::int64_t epoch, std::int64_t first, std
       .locations = on_gpu ? reinterpret_cast<const PhotoLocation*>(locations_.bytes()) : table.locations(),
       .photo_count = table.count(),
       .samples = samples_.data<std::int32_t>(),
+      .keys = keys_.defined() ? keys_.data<std::int32_t>() : nullptr,
       .out = transformed_.data<std::uint8_t>(),
       .count = count};
   on_backend(device(), "photos",

@@ -36,6 +36,7 @@ class DevicePhotos : public BatchSource {
   Timeline* timeline_;
   Tensor pixels_, locations_, all_labels_;  // on a GPU; on the CPU the store's own are used
   Tensor samples_, labels_, transformed_;
+  Tensor keys_;     // with balanced sampling
   Tensor indices_;  // 0, 1, 2, …
 };
 

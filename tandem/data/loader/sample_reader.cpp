@@ -58,8 +58,8 @@ class ArrayReader : public SampleReader {
     prefetch_image(images_ + sample * size_.bytes(), size_);
   }
 
-  bool read(const RandomKey& key, std::uint8_t* out, BadSample&) override {
-    const std::uint8_t* in = images_ + static_cast<std::int32_t>(key.sample) * size_.bytes();
+  bool read(std::int32_t sample, const RandomKey& key, std::uint8_t* out, BadSample&) override {
+    const std::uint8_t* in = images_ + sample * size_.bytes();
     if (recipe_.empty())
       std::memcpy(out, in, static_cast<std::size_t>(size_.bytes()));
     else
@@ -83,9 +83,9 @@ class ResizingArrayReader : public SampleReader {
 
   std::int32_t label(std::int32_t sample) const override { return array_.labels[sample]; }
 
-  bool read(const RandomKey& key, std::uint8_t* out, BadSample&) override {
+  bool read(std::int32_t sample, const RandomKey& key, std::uint8_t* out, BadSample&) override {
     const ImageSize& size = array_.size;
-    const std::uint8_t* const in = array_.images + static_cast<std::int32_t>(key.sample) * size.bytes();
+    const std::uint8_t* const in = array_.images + sample * size.bytes();
     transform_(key, {in, size.height, size.width, size.channels, std::int64_t{size.width} * size.channels},
                out);
     return true;
@@ -109,8 +109,8 @@ class DatasetReader : public SampleReader {
     return label;
   }
 
-  bool read(const RandomKey& key, std::uint8_t* out, BadSample&) override {
-    const Image image = dataset_->image(static_cast<std::int64_t>(key.sample));
+  bool read(std::int32_t sample, const RandomKey& key, std::uint8_t* out, BadSample&) override {
+    const Image image = dataset_->image(sample);
     check(image.height >= 0 && image.width >= 0 && image.channels >= 0 &&
               static_cast<std::int64_t>(image.pixels.size()) == image.height * image.row_bytes(),
           "expected {} bytes of pixels for an image of {}, got {}", image.height * image.row_bytes(),
@@ -149,9 +149,8 @@ class PhotoReader : public SampleReader {
     return photos_.decoded() && photos_.location(sample).height == 0;
   }
 
-  bool read(const RandomKey& key, std::uint8_t* out, BadSample& bad) override {
-    const auto sample = static_cast<std::int32_t>(key.sample);
-    if (!transform_.resizes()) return read_same_size(key, out, bad);
+  bool read(std::int32_t sample, const RandomKey& key, std::uint8_t* out, BadSample& bad) override {
+    if (!transform_.resizes()) return read_same_size(sample, key, out, bad);
     if (photos_.decoded()) {
       const ImageView photo = photos_.photo(sample);
       transform_photo(transform_.photo(), key, photo, out, scratch_);
@@ -167,8 +166,7 @@ class PhotoReader : public SampleReader {
   }
 
  private:
-  bool read_same_size(const RandomKey& key, std::uint8_t* out, BadSample& bad) {
-    const auto sample = static_cast<std::int32_t>(key.sample);
+  bool read_same_size(std::int32_t sample, const RandomKey& key, std::uint8_t* out, BadSample& bad) {
     if (photos_.decoded()) {
       same_size_(key, photos_.photo(sample), out);
       return true;

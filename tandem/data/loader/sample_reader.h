@@ -22,8 +22,9 @@ class SampleReader {
   virtual void prefetch(std::int32_t sample) const { static_cast<void>(sample); }
   // Whether the sample is known not to be readable before it is tried.
   virtual bool is_missing(std::int32_t sample) const { return static_cast<void>(sample), false; }
-  // Writes the bytes of one transformed image. False: the photograph cannot be read, and `bad` says why.
-  virtual bool read(const RandomKey& key, std::uint8_t* out, BadSample& bad) = 0;
+  // Writes the bytes of one image, transformed with the arguments that the key gives. False: the photograph
+  // cannot be read, and `bad` says why.
+  virtual bool read(std::int32_t sample, const RandomKey& key, std::uint8_t* out, BadSample& bad) = 0;
 };
 
 // Contiguous images of one size. The arrays must outlive the reader.

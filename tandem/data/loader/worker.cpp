@@ -126,20 +126,23 @@ bool fill_slot(const WorkerTask& task, int slot) {
   std::uint64_t progress = status.progress.load(std::memory_order_relaxed);
   std::uint8_t* out = ring.images(slot);
   std::int32_t *samples = ring.samples(slot), *labels = ring.labels(slot);
-  BlockOrder order(setup.plan, job.epoch);
+  BatchPlan plan = setup.plan;
+  if (task.balanced.classes > 0) plan.balanced = task.balanced;
+  BlockOrder order(plan, job.epoch);
   const SkippedSamples is_skipped(ring, *task.reader);
   BadSample bad;
   std::int64_t next_position = order.global_position(job.first);
-  std::int32_t next = order.at(next_position);
+  detail::Draw next = order.at(next_position);
   for (std::int64_t i = 0; i < job.count; ++i, out += image_bytes) {
     std::int64_t position = next_position;
-    std::int32_t sample = next;
+    detail::Draw draw = next;
     if (i + 1 < job.count) {
       next_position = order.global_position(job.first + i + 1);
-      task.reader->prefetch(next = order.at(next_position));
+      task.reader->prefetch((next = order.at(next_position)).sample);
     }
-    for (std::int64_t tried = 0;; sample = order.at(position = order.after(position))) {
+    for (std::int64_t tried = 0;; draw = order.at(position = order.after(position))) {
       if (ring.stopped()) return false;
+      const std::int32_t sample = draw.sample;
       samples[i] = sample;
       if (!is_skipped(sample)) {
         status.sample.store(sample, std::memory_order_release);
@@ -148,8 +151,8 @@ bool fill_slot(const WorkerTask& task, int slot) {
         labels[i] = task.reader->label(sample);
         const RandomKey key{.seed = setup.plan.transform_seed(),
                             .epoch = static_cast<std::uint32_t>(job.epoch),
-                            .sample = static_cast<std::uint32_t>(sample)};
-        if (task.reader->read(key, out, bad)) break;
+                            .sample = draw.key};
+        if (task.reader->read(sample, key, out, bad)) break;
         report_bad(ring, bad);
       }
       if (!setup.plan.replace_unreadable) {
@@ -224,6 +227,7 @@ int run_worker(const std::vector<std::string>& arguments, const BeforeSample& be
   const RingSetup& setup = ring.setup();
   check(worker < setup.workers, "[worker] expected a worker index below {}, got {}", setup.workers, worker);
   std::unique_ptr<SampleReader> reader;
+  ClassLists classes;
   try {
     const char* const operations = std::getenv(own_operations_variable);
     if (setup.transform.cpu_only()) detail::attach_own_operations(operations ? operations : "");
@@ -232,6 +236,9 @@ int run_worker(const std::vector<std::string>& arguments, const BeforeSample& be
                                     .size = setup.image,
                                     .samples = setup.plan.samples},
                                    data.bytes());
+    if (setup.plan.balanced.classes > 0)
+      classes = ClassLists(setup.plan.samples,
+                           [&](std::int64_t i) { return reader->label(static_cast<std::int32_t>(i)); });
   } catch (...) {  // of a user's factory or plugin, for example: starting the worker again would not help
     report_exception(ring, -1, results);
     return 1;
@@ -241,7 +248,8 @@ int run_worker(const std::vector<std::string>& arguments, const BeforeSample& be
                    .worker = worker,
                    .jobs = jobs.get(),
                    .results = &results,
-                   .before_sample = before_sample});
+                   .before_sample = before_sample,
+                   .balanced = classes.table()});
   return 0;
 } catch (const std::exception& error) {
   print_message("tandem: error: {}\n", error.what());

@@ -25,6 +25,8 @@ struct WorkerTask {
   int jobs = -1;                       // pipe with the indices of posted slots; the worker ends at its end
   const PipeQueue* results = nullptr;  // receives the indices of finished slots
   BeforeSample before_sample = {};
+  // Of a process, to which that of the ring's plan is no memory. Without classes: the plan's.
+  ClassTable balanced = {};
 };
 
 // The text of the exception that is being handled.
