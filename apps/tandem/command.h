@@ -45,6 +45,8 @@ void add_submit_command(CLI::App& app, Action& action, const std::vector<std::st
 // Of `tandem submit`: takes the words of the training out of the command line, which has other flags of the
 // same names. They begin with "train", after "--" if there is one.
 std::vector<std::string> cut_training(std::vector<std::string>& words);
+// Gives every --freeze its value: the number after it, or true. A word that is no number is not taken.
+std::vector<std::string> with_freeze_values(std::vector<std::string> words);
 void add_train_command(CLI::App& app, Action& action, const std::string& command_line);
 void add_verify_determinism_command(CLI::App& app, Action& action);
 

@@ -91,7 +91,8 @@ int main(int argc, char** argv) {
       "Example: tandem train mnist --epochs 15");
   tandem::set_help(app);
   tandem::Action action;
-  std::vector<std::string> words = tandem::with_json_targets({argv + std::min(argc, 1), argv + argc});
+  std::vector<std::string> words =
+      tandem::with_freeze_values(tandem::with_json_targets({argv + std::min(argc, 1), argv + argc}));
   const std::vector<std::string> training = tandem::cut_training(words);
   tandem::add_augment_command(app, action);
   tandem::add_check_command(app, action, command_line(argc, argv));

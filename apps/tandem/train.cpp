@@ -121,7 +121,7 @@ TrainOptions to_options(const Flags& flags, const std::string& command, Group& g
   if (given.pretrained.empty())
     given.pretrained = photographs && !named && has_any_weights(given.model) ? "auto" : "none";
   DefaultsFor data{.photographs = photographs,
-                   .frozen = given.freeze,
+                   .frozen = given.freeze && given.unfreeze_at == 0,
                    .keeps_head = given.keep_head,
                    .fits_head = given.loss == LossKind::cross_entropy};
   if (fresh)
@@ -136,6 +136,9 @@ TrainOptions to_options(const Flags& flags, const std::string& command, Group& g
     defaults.batch_norm = ShardNorm::shard;  // the images come one part after the other
   TrainOptions options = set_options(flags, folder, defaults);
   options.pretrained = pretrained;
+  check(flags.accumulate <= options.batch_size,
+        "[train] expected --accumulate of at most {}, the images of a batch, got {}", options.batch_size,
+        flags.accumulate);
   if (given.shards == 0) options.shards = group.place().size * flags.accumulate;
   options.accept_changed_shards = flags.given.contains("shards");
   options.run_folder = folder.path;
@@ -383,6 +386,8 @@ void add_field(CLI::App& command, const TrainField& field, const std::shared_ptr
   CLI::Option* option = nullptr;
   if (key == "data")
     option = command.add_option_function<std::string>("DATA", store, field.help);
+  else if (key == "freeze")  // a flag that may have a value: with_freeze_values()
+    option = command.add_option_function<std::string>(flag_name(key), store, field.help)->expected(0, 1);
   else if (field.kind == TrainField::Kind::flag)
     option = command.add_flag_function(
         flag_name(key), [store](std::int64_t count) { store(count < 0 ? "false" : "true"); }, field.help);
@@ -406,6 +411,16 @@ std::string model_defaults() {
 }
 
 }  // namespace
+
+std::vector<std::string> with_freeze_values(std::vector<std::string> words) {
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] != "--freeze") continue;
+    const bool is_counted = i + 1 < words.size() && parse_number<std::int64_t>(words[i + 1]).has_value();
+    words[i] += "=" + (is_counted ? words[i + 1] : "true");
+    if (is_counted) words.erase(words.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+  }
+  return words;
+}
 
 void add_train_command(CLI::App& app, Action& action, const std::string& command_line) {
   CLI::App* command = app.add_subcommand("train", "Train an image classifier");

@@ -21,8 +21,8 @@ LossKind parse_loss(std::string_view name);
 using LossFunction = std::function<Tensor(const Tensor& outputs, const Tensor& labels)>;
 
 /// The mean loss of a batch. outputs (n, classes) are logits for cross_entropy and focal, sigmoid outputs for
-/// mse; labels (n) are class indices. focal is the cross-entropy unless the options have a focal gamma. Throws
-/// Error for options with mse.
+/// mse; labels (n) are class indices. focal is the cross-entropy unless the options have a focal gamma.
+/// Throws Error for options with mse.
 Tensor compute_loss(LossKind loss, const Tensor& outputs, const Tensor& labels,
                     const CrossEntropyOptions& options = {});
 

@@ -37,7 +37,8 @@ struct FitCallbacks {
 ///
 /// When fit() returns, the model is on the device that was used, in the mode it had before, without
 /// gradients. It holds the weights of the best epoch, and test_accuracy and test_loss of the result are
-/// theirs, measured on `validation`; if a signal stopped the run, it holds those of the last step.
+/// theirs, measured on `validation`; if a signal stopped the run, it holds those of the last step, which are
+/// not averaged.
 ///
 /// Without options.device the devices are measured with steps of this model, whose values are then restored
 /// bit for bit. A resumed run gives the same bits as one never interrupted, if the data sets, the model and

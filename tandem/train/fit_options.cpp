@@ -49,6 +49,8 @@ void check_fit_options(const FitOptions& options, const char* op) {
         op);
   check(options.shuffle || options.batches_per_epoch == 0,
         "[{}] expected shuffle epoch with batches_per_epoch, which are random batches, got none", op);
+  check(options.shuffle || !options.balanced_sampling,
+        "[{}] expected shuffle epoch with balanced_sampling, whose order is random, got none", op);
   check(options.shards <= options.batch_size,
         "[{}] expected at most {} shards, one per image of a batch, got {}", op, options.batch_size,
         options.shards);
@@ -70,6 +72,11 @@ void check_fit_options(const FitOptions& options, const char* op) {
         optimizer.name);
   check(!options.nesterov || options.momentum > 0, "[{}] expected momentum above 0 with nesterov, got {}", op,
         options.momentum);
+  check(options.stage_lr_decay <= 1, "[{}] expected stage_lr_decay of at most 1, got {}", op,
+        options.stage_lr_decay);
+  check(options.unfreeze_at == 0 || (options.unfreeze_at >= 2 && options.unfreeze_at <= options.epochs),
+        "[{}] expected unfreeze_at from 2 to {}, the last epoch, got {}", op, options.epochs,
+        options.unfreeze_at);
   check_mix_recipe(options.mix_recipe());
   for (auto metric = options.metrics.begin(); metric != options.metrics.end(); ++metric) {
     check(!metric->name.empty() && metric->compute,

@@ -43,6 +43,9 @@ struct FitOptions {
   std::int64_t epochs = 15;
   std::int64_t batch_size = 16;
   bool shuffle = true;  ///< another order in each epoch; false: always the stored order
+  /// Draw every class equally often, with shuffle only: an epoch has as many samples as without, those of
+  /// rare classes several times.
+  bool balanced_sampling = false;
   /// Random batches, with shuffle only. 0: all of the data once, the last batch holding the remainder.
   std::int64_t batches_per_epoch = 0;
   /// Parts of every batch whose gradients are summed in a fixed order. Ranks share them out; the bits of a
@@ -54,6 +57,16 @@ struct FitOptions {
   double momentum = 0;
   bool nesterov = false;
   double weight_decay = 0;
+  double clip_norm = 0;  ///< the largest norm of all gradients together (GradientClip); 0: not clipped
+  /// Decay of the moving average of the weights (WeightAverage), updated after every step. Validation, the
+  /// best model and its file have the averaged weights. 0: none.
+  double ema = 0;
+  /// Of a BackboneModel: the last layer has the learning rate, the stage before it this many times that, and
+  /// so on to the first stage. Above 0, at most 1. Requires optimizer sgd, adam or adamw.
+  double stage_lr_decay = 1;
+  /// From this epoch on, counted from 1, all parameters are trained, with a new optimizer. Requires frozen
+  /// ones. 0: never.
+  std::int64_t unfreeze_at = 0;
   ScheduleKind schedule = ScheduleKind::constant;
   std::int64_t step_size = 7;  ///< epochs between reductions, for ScheduleKind::step
   double gamma = 0.1;          ///< factor of each reduction

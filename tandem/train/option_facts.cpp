@@ -27,6 +27,14 @@ std::vector<Fact> option_facts(const FitOptions& options, const std::vector<std:
   std::vector<Fact> facts;
   if (!class_weights.empty())
     facts.push_back({"class weights", weights_text(options, classes, class_weights)});
+  if (options.stage_lr_decay != 1)
+    facts.push_back({"stage rates", fmt::format("each stage has {} times the learning rate of the next",
+                                                options.stage_lr_decay)});
+  if (options.clip_norm > 0)
+    facts.push_back({"gradients", fmt::format("clipped to a norm of {}", options.clip_norm)});
+  if (options.ema > 0)
+    facts.push_back({"averaged weights", fmt::format("decay {}; validated and kept", options.ema)});
+  if (options.balanced_sampling) facts.push_back({"sampling", "every class equally often"});
   return facts;
 }
 

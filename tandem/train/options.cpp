@@ -261,6 +261,25 @@ TrainField augmentation() {
           true};
 }
 
+// true: all but the last layer; a number: so many stages.
+TrainField frozen_layers() {
+  return {"freeze",
+          TrainField::Kind::flag,
+          "[N]",
+          "Train the last layer only; N: not the first N stages",
+          [](const TrainOptions& options) {
+            return options.freeze_stages > 0 ? TomlValue(options.freeze_stages) : TomlValue(options.freeze);
+          },
+          [](TrainOptions& options, const TomlValue& value) {
+            const auto* given = std::get_if<bool>(&value);
+            const auto* stages = std::get_if<std::int64_t>(&value);
+            check(given || (stages && *stages >= 1),
+                  "expected true, false or a number of stages from 1, got {}", quoted(value));
+            options.freeze = given && *given;
+            options.freeze_stages = stages ? *stages : 0;
+          }};
+}
+
 TrainField class_weights() {
   return {"class_weights",
           TrainField::Kind::text,
@@ -323,6 +342,7 @@ std::vector<TrainField> make_fields() {
       integer("batch_size", &O::batch_size, 1, 1 << 20, "Batch size"),
       choice("shuffle", &O::shuffle, Names<bool>{{"epoch", true}, {"none", false}},
              "epoch: another order in each; none: the stored order, always", "ORDER"),
+      flag("balanced_sampling", &O::balanced_sampling, "Draw every class equally often, whatever its images"),
       integer("batches_per_epoch", &O::batches_per_epoch, 0, std::int64_t{1} << 31,
               "Random batches per epoch; 0: all of the data"),
       integer("shards", &O::shards, 1, 1 << 20,
@@ -335,6 +355,12 @@ std::vector<TrainField> make_fields() {
       real("momentum", &O::momentum, 0, false, 1, "Momentum, of an optimizer that has it"),
       flag("nesterov", &O::nesterov, "Nesterov momentum"),
       real("weight_decay", &O::weight_decay, 0, false, infinity, "Weight decay"),
+      real("clip_norm", &O::clip_norm, 0, false, infinity,
+           "Scale gradients down to this norm of all together; 0: off"),
+      real("ema", &O::ema, 0, false, 1,
+           "Validate and keep a moving average of the weights with this decay, such as 0.999; 0: off"),
+      real("stage_lr_decay", &O::stage_lr_decay, 0, true, infinity,
+           "Each stage of the network has this many times the learning rate of the next; 1: the same"),
       choice("schedule", &O::schedule, names_of(schedules(), &ScheduleRow::kind), choices_of(schedules())),
       integer("step_size", &O::step_size, 1, max_count, "Epochs between reductions, for schedule step"),
       real("gamma", &O::gamma, 0, true, infinity, "Factor of each reduction, for schedule step"),
@@ -372,7 +398,9 @@ std::vector<TrainField> make_fields() {
            "there",
            nonempty_text),
       flag("keep_head", &O::keep_head, "Keep the last layer of the initial weights instead of a new one"),
-      flag("freeze", &O::freeze, "Train the last layer only"),
+      frozen_layers(),
+      integer("unfreeze_at", &O::unfreeze_at, 0, 1 << 24,
+              "After --freeze: train all layers from epoch N on; 0: never"),
       flag("freeze_bn", &O::freeze_bn,
            "Freeze batch-norm statistics: the default for few images and pretrained weights, unless =false"),
       flag("fit_head", &O::fit_head,

@@ -46,6 +46,7 @@ struct TrainOptions : FitOptions {
   std::string pretrained = "none";  // imagenet, scenes, none, a file, or auto: the first that is there
   bool keep_head = false;           // the last layer of the pretrained weights, not a new one
   bool freeze = false;              // all but the last layer
+  std::int64_t freeze_stages = 0;   // stages that are frozen, from the first; not with `freeze`
   bool freeze_bn = false;           // the running statistics of batch norms
 
   // For photographs of image_size, training and evaluation. `transform` must resize, or be the identity,

@@ -39,7 +39,8 @@ TomlValue parse_field_value(const TrainField& field, const std::string& given) {
   };
   switch (field.kind) {
     case TrainField::Kind::flag:
-      return given == "true" ? TomlValue(true) : given == "false" ? TomlValue(false) : TomlValue(given);
+      if (given == "true" || given == "false") return given == "true";
+      return parsed(given, std::int64_t{});
     case TrainField::Kind::integer:
       return parsed(given, std::int64_t{});
     case TrainField::Kind::real:

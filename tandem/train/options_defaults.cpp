@@ -95,8 +95,13 @@ void check_options(const TrainOptions& options) {
         "measured and choose nothing",
         options.folds);
   const bool is_flat = models().get(options.model).flat_input;
-  check(!is_flat || (!options.freeze && !options.freeze_bn && options.pretrained == "none"),
+  check(!is_flat || (!options.freeze && options.freeze_stages == 0 && !options.freeze_bn &&
+                     options.pretrained == "none"),
         "[train] pretrained, freeze and freeze_bn require a model of images, got {}", options.model);
+  check(!is_flat || options.stage_lr_decay == 1, "[train] stage_lr_decay requires a model of images, got {}",
+        options.model);
+  check(options.unfreeze_at == 0 || options.freeze || options.freeze_stages > 0,
+        "[train] unfreeze_at requires freeze: no layer is frozen");
   check(!is_flat || !options.fit_head, "[train] fit_head requires a model of images, got {}", options.model);
   check(!options.keep_head || !options.fit_head,
         "[train] expected keep_head or fit_head, which replaces the last layer, got both");

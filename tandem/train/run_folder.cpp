@@ -1,5 +1,6 @@
-// A checkpoint's tensors are "model.…", "optimizer.…" and the run's position, stored as numbers so that they
-// are restored bit for bit; its metadata are the configuration.
+// A checkpoint's tensors are "model.…", "optimizer.…", "average.…" if the run averages the weights, and the
+// run's position, stored as numbers so that they are restored bit for bit; its metadata are the
+// configuration.
 #include "tandem/train/run_folder.h"
 
 #include <fmt/ranges.h>
@@ -183,6 +184,7 @@ PendingFile start_checkpoint(const RunFolder& folder, const TomlTable& config, c
   if (state.task().shards() > 1) file.tensors.push_back({"exchange", exchange_times(position)});
   add_prefixed(file.tensors, "model.", state.model().state_dict());
   add_prefixed(file.tensors, "optimizer.", state.task().optimizer.state());
+  if (state.task().average) add_prefixed(file.tensors, "average.", state.task().average->state());
   return start_checkpoint_file(folder.checkpoint(), file);
 }
 
@@ -195,6 +197,13 @@ std::optional<TensorFile> read_run_checkpoint(const RunFolder& folder) {
             version->second == format_version,
         "[train] {}: not a checkpoint of a training run", folder.checkpoint().string());
   return file;
+}
+
+std::int64_t finished_epochs(const TensorFile& checkpoint, const RunFolder& folder) {
+  const std::string name = folder.checkpoint().string();
+  const auto counters = tensor_named(checkpoint, "position", DType::i64, name).to_vector<std::int64_t>();
+  check(!counters.empty(), "[train] {}: its position is not valid for this run", name);
+  return counters.front();
 }
 
 std::optional<RunPosition> load_checkpoint(const RunFolder& folder, const TomlTable& config,
@@ -238,6 +247,7 @@ RunPosition restore_checkpoint(const TensorFile& file, const RunFolder& folder, 
   try {
     state.model().load_state_dict(take_prefixed("model.", file.tensors));
     state.optimizer().load_state(take_prefixed("optimizer.", file.tensors));
+    if (state.task().average) state.task().average->load_state(take_prefixed("average.", file.tensors));
   } catch (const Error& error) {
     fail("[train] {}: {}", name, error.what());
   }

@@ -79,6 +79,9 @@ PendingFile start_checkpoint(const RunFolder& folder, const TomlTable& config, c
                              const RunPosition& position, const CheckpointTexts& texts = {});
 
 // The whole checkpoint; nullopt if there is none.
+// The number of epochs that the run of a checkpoint had finished.
+std::int64_t finished_epochs(const TensorFile& checkpoint, const RunFolder& folder);
+
 std::optional<TensorFile> read_run_checkpoint(const RunFolder& folder);
 
 // Restores the state and returns the position. Throws Error, naming the keys that differ, if the checkpoint

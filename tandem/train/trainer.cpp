@@ -43,20 +43,21 @@ void load_starting_weights(Module& model, const TrainOptions& options, const Wei
   if (!file.empty()) load_weights(model, file, options.keep_head);
   if (!on_message) return;
   if (!file.empty())
-    on_message(fmt::format("Weights: {}, with {} last layer{}", describe_weights(options.pretrained),
-                           options.keep_head ? "its" : "a new",
+    on_message(fmt::format("Weights: {}, with {} last layer{}{}", describe_weights(options.pretrained),
+                           options.keep_head ? "its" : "a new", frozen_text(options),
                            options.freeze_bn ? ", batch-norm statistics frozen" : ""));
-  else if (options.freeze)
-    on_message(
-        "Warning: all layers but the last are frozen with random weights, which are features of nothing: "
-        "train all layers, or start from pretrained weights");
+  else if (options.freeze || options.freeze_stages > 0)
+    on_message(fmt::format(
+        "Warning: {} frozen with random weights, which are features of nothing: train all layers, or start "
+        "from pretrained weights",
+        options.freeze ? "all layers but the last are" : "the first stages are"));
 }
 
 std::vector<Fact> weight_facts(const TrainOptions& options) {
-  if (options.pretrained == "none" && !options.freeze) return {};
-  return {{"initial weights", fmt::format("{}{}{}", describe_weights(options.pretrained),
-                                          options.freeze ? ", all but the last layer frozen" : "",
-                                          options.freeze_bn ? ", batch-norm statistics frozen" : "")}};
+  if (options.pretrained == "none" && frozen_text(options).empty()) return {};
+  return {
+      {"initial weights", fmt::format("{}{}{}", describe_weights(options.pretrained), frozen_text(options),
+                                      options.freeze_bn ? ", batch-norm statistics frozen" : "")}};
 }
 
 // The options as asked for, with what was measured.

@@ -33,6 +33,10 @@ std::vector<std::string> names_of(const std::vector<Metric>& metrics) {
   return names;
 }
 
+bool is_frozen(const NamedTensor& parameter) {
+  return !parameter.tensor.requires_grad();
+}
+
 }  // namespace
 
 TrainingRun::TrainingRun(RunSetup setup, Module& model, const FitCallbacks& callbacks)
@@ -72,10 +76,11 @@ void TrainingRun::prepare() {
   Timeline* const timeline = setup_.timeline.get();
   if (!options_.class_weights.empty())
     class_weights_ = options_.class_weights.values(data_.train.classes, count_classes(*data_.train.dataset));
+  check(options_.unfreeze_at == 0 || std::ranges::any_of(model_.parameters(), is_frozen),
+        "[train] unfreeze_at requires frozen parameters, got none");
   choose_device();
   const Device device = *options_.device;
-  state_.emplace(model_, options_, data_.train, setup_.input, device,
-                 is_first() ? callbacks_.on_message : MessageFunction(), timeline, &group_);
+  make_state();
   options_.precision = state_->task().precision;
   FitOptions of_first = options_;  // the same for all ranks
   of_first.device = first_device_;
@@ -112,6 +117,25 @@ void TrainingRun::prepare() {
   warn(data_warnings(data_));
   warn(order_warnings(data_, options_.shuffle));
   run_watch_ = {};
+}
+
+// With an optimizer of the parameters that are trained now.
+void TrainingRun::make_state() {
+  state_.emplace(model_, options_, data_.train, setup_.input, *options_.device,
+                 is_first() ? callbacks_.on_message : MessageFunction(), setup_.timeline.get(), &group_);
+}
+
+// In a new state. The averages and the list of files that could not be read go on.
+void TrainingRun::unfreeze() {
+  NamedTensors averages;
+  if (const WeightAverage* const average = state_->task().average)
+    for (const auto& [name, tensor] : average->state()) averages.push_back({name, tensor.clone()});
+  const std::vector<SkippedSample> skipped = state_->task().source.skipped();
+  data_.bad.insert(data_.bad.end(), skipped.begin(), skipped.end());
+  model_.unfreeze();
+  make_state();
+  if (state_->task().average) state_->task().average->load_state(averages);
+  log(fmt::format("All layers are trained from epoch {} on", options_.unfreeze_at));
 }
 
 void TrainingRun::choose_device() {
@@ -166,6 +190,7 @@ void TrainingRun::resume(const TomlTable& config) {
   file = broadcast_file(group_, std::move(file));
   group_.broadcast(std::as_writable_bytes(std::span(&changed, 1)), 0);
   if (file) {
+    if (options_.unfreeze_at > 0 && finished_epochs(*file, folder_) + 1 >= options_.unfreeze_at) unfreeze();
     position_ = restore_checkpoint(*file, folder_, with_accepted_shards(config, *file), *state_,
                                    names_of(options_.metrics));
     for (EpochRecord& record : position_.records) record.val_count = data_.validation.count();
@@ -219,7 +244,7 @@ TrainResult TrainingRun::run_epochs() {
   if (!setup_.fold_of.empty()) {
     compute_head_features();
     setup_.cross_validation =
-        cross_validate_head(*head_features_, setup_.fold_of, {.class_weights = class_weights_},
+        cross_validate_head(*head_features_, setup_.fold_of, {.class_weights = head_weights()},
                             is_first() ? callbacks_.on_fold : OnFold());
   }
   while (position_.epoch < options_.epochs && !should_stop_early()) {
@@ -259,6 +284,15 @@ void TrainingRun::compute_head_features() {
   head_seconds_ = watch.elapsed_ms() / 1000;
 }
 
+// Of the classes, for the fit of the last layer, which uses every image once: balanced sampling is a weight.
+std::vector<double> TrainingRun::head_weights() const {
+  if (!options_.balanced_sampling) return class_weights_;
+  std::vector<double> weights =
+      ClassWeights{.balanced = true}.values(data_.train.classes, count_classes(*data_.train.dataset));
+  for (std::size_t i = 0; i < class_weights_.size(); ++i) weights[i] *= class_weights_[i];
+  return weights;
+}
+
 // The first rank fits the last layer for all, who then hold the same bits.
 void TrainingRun::run_head_epoch() {
   Stopwatch watch;
@@ -268,7 +302,7 @@ void TrainingRun::run_head_epoch() {
       if (!head_features_) compute_head_features();
       watch = {};
       return fit_head(dynamic_cast<BackboneModel&>(model_), *head_features_,
-                      {.class_weights = class_weights_});
+                      {.class_weights = head_weights()});
     });
     const std::int64_t count = head_features_->rows.count;
     head_features_.reset();
@@ -278,6 +312,7 @@ void TrainingRun::run_head_epoch() {
   }
   group_.broadcast(std::as_writable_bytes(std::span(&sums, 1)), 0);
   broadcast_weights(group_, model_);
+  if (state_->task().average) state_->task().average->restart();
   position_.epoch_seconds = head_seconds_ + watch.elapsed_ms() / 1000;
 }
 
@@ -447,6 +482,7 @@ Evaluation TrainingRun::validate() {
 void TrainingRun::finish_epoch() {
   add_exchange_time();
   store_finite();
+  swap_average();
   const Evaluation validated = validate();
   const EpochRecord record = epoch_record(setup_, position_, validated, learning_rate());
   position_.records.push_back(record);
@@ -460,11 +496,18 @@ void TrainingRun::finish_epoch() {
     if (!data_.held_out) best_evaluation_ = validated;
     if (is_first()) checkpoints_->keep_best(model_, model_info(setup_, record));
   }
+  swap_average();
   list_bad_images();
+  if (position_.epoch + 1 == options_.unfreeze_at) unfreeze();
   if (!is_first()) return;
   run_log_->add_epoch(record);
   if (checkpoints_->is_due_after_epoch()) write_checkpoint();
   if (callbacks_.on_epoch) callbacks_.on_epoch(record);
+}
+
+// The averaged weights are in the model while it is validated and kept.
+void TrainingRun::swap_average() {
+  if (state_->task().average) state_->task().average->swap(model_);
 }
 
 // Lists the files that were not read; says so when there are new ones.

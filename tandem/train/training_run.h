@@ -37,6 +37,8 @@ class TrainingRun {
   bool is_first() const { return group_.place().rank == 0; }
   void prepare();
   void choose_device();
+  void make_state();
+  void unfreeze();
   void open_folder();
   void write_setup(const TomlTable& config);
   void resume(const TomlTable& config);
@@ -47,6 +49,7 @@ class TrainingRun {
   std::string engine_description();
   TrainResult run_epochs();
   void compute_head_features();
+  std::vector<double> head_weights() const;
   void run_head_epoch();
   int run_epoch();
   void run_chunk(std::int64_t steps);
@@ -57,6 +60,7 @@ class TrainingRun {
   void store_finite();
   [[noreturn]] void fail_diverged(const std::string& where);
   void finish_epoch();
+  void swap_average();
   TrainResult finish();
   TrainResult make_result(int signal) const;
   Evaluation validate();

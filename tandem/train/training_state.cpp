@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "tandem/augment/transform.h"
 #include "tandem/core/check.h"
@@ -10,6 +11,7 @@
 #include "tandem/data/loader/traced_source.h"
 #include "tandem/nn/backbone_model.h"
 #include "tandem/nn/model_registry.h"
+#include "tandem/optim/fused_optimizer.h"
 #include "tandem/optim/optimizer_registry.h"
 
 namespace tandem {
@@ -21,7 +23,18 @@ NamedTensors trainable_parameters(const Module& model) {
   return all;
 }
 
-std::unique_ptr<Optimizer> optimizer_for(const Module& model, const FitOptions& options) {
+// By the stage of each parameter, from the last layer, whose factor is 1.
+std::vector<double> rate_factors(const Module& model, const NamedTensors& parameters, double decay) {
+  const auto* const network = dynamic_cast<const BackboneModel*>(&model);
+  check(network != nullptr, "[train] stage_lr_decay requires a model with stages, a BackboneModel");
+  std::vector<double> factors;
+  for (const NamedTensor& parameter : parameters)
+    factors.push_back(
+        std::pow(decay, static_cast<double>(network->stage_count() - network->stage_of(parameter.name))));
+  return factors;
+}
+
+std::unique_ptr<Optimizer> make_optimizer_of(const Module& model, const FitOptions& options) {
   NamedTensors parameters = trainable_parameters(model);
   check(!parameters.empty(), "[fit] expected a model with parameters that require gradients, got none");
   if (!options.make_optimizer)
@@ -29,6 +42,15 @@ std::unique_ptr<Optimizer> optimizer_for(const Module& model, const FitOptions& 
                           options.learning_rate);
   std::unique_ptr<Optimizer> optimizer = options.make_optimizer(std::move(parameters));
   check(optimizer != nullptr, "[fit] expected make_optimizer to return an optimizer, got a null pointer");
+  return optimizer;
+}
+
+std::unique_ptr<Optimizer> optimizer_for(const Module& model, const FitOptions& options) {
+  std::unique_ptr<Optimizer> optimizer = make_optimizer_of(model, options);
+  if (options.stage_lr_decay == 1) return optimizer;
+  check(optimizer->fused() != nullptr, "[train] stage_lr_decay requires optimizer sgd, adam or adamw, got {}",
+        options.make_optimizer ? "one of the caller" : options.optimizer);
+  optimizer->fused()->set_rate_factors(rate_factors(model, optimizer->parameters(), options.stage_lr_decay));
   return optimizer;
 }
 
@@ -48,16 +70,24 @@ BatchPart part_of_rank(const FitOptions& options, const Group* group) {
   return part;
 }
 
-BatchPlan batches_of(const FitOptions& options, const TrainingImages& images, const Group* group) {
+ClassLists class_lists_of(const FitOptions& options, const TrainingImages& images) {
+  if (!options.balanced_sampling) return {};
+  return {images.count(), [&](std::int64_t i) { return images.dataset->label(i); }};
+}
+
+BatchPlan batches_of(const FitOptions& options, const TrainingImages& images, const ClassLists& classes,
+                     const Group* group) {
   return {.samples = images.count(),
           .batch_size = options.batch_size,
           .batches_per_epoch = options.batches_per_epoch,
           .seed = options.seed,
           .shuffle = options.shuffle,
+          .balanced = classes.table(),
           .part = part_of_rank(options, group)};
 }
 
-std::unique_ptr<BatchSource> source_of(const FitOptions& options, const TrainingImages& images, Device device,
+std::unique_ptr<BatchSource> source_of(const FitOptions& options, const TrainingImages& images,
+                                       const ClassLists& classes, Device device,
                                        const MessageFunction& on_message, Timeline* timeline,
                                        const Group* group) {
   LoaderOptions loader;
@@ -68,7 +98,7 @@ std::unique_ptr<BatchSource> source_of(const FitOptions& options, const Training
   loader.epochs = options.epochs;
   loader.on_message = on_message;
   loader.timeline = timeline;
-  auto source = make_source(images.dataset->sample_store(), batches_of(options, images, group),
+  auto source = make_source(images.dataset->sample_store(), batches_of(options, images, classes, group),
                             options.transform, device, loader, options.augment_on != AugmentPlace::cpu);
   if (!timeline) return source;
   const bool is_plain = options.transform.empty();
@@ -107,11 +137,25 @@ ImageInput input_of(const TrainOptions& options, const TrainingImages& images) {
 
 std::unique_ptr<Module> new_model(const TrainOptions& options, const TrainingImages& images) {
   std::unique_ptr<Module> model = make_model(architecture_of(options, images), options.seed);
-  if (auto* const network = dynamic_cast<BackboneModel*>(model.get())) {
-    if (options.freeze) network->freeze_backbone();
-    if (options.freeze_bn) network->freeze_statistics();
-  }
+  auto* const network = dynamic_cast<BackboneModel*>(model.get());
+  check(network || (!options.freeze && options.freeze_stages == 0 && options.stage_lr_decay == 1),
+        "[train] freeze and stage_lr_decay require a model with stages and a last layer, got {}",
+        options.model);
+  if (!network) return model;
+  if (options.freeze) network->freeze_backbone();
+  network->freeze_stages(options.freeze_stages);
+  if (options.freeze_bn) network->freeze_statistics();
   return model;
+}
+
+std::string frozen_text(const TrainOptions& options) {
+  if (!options.freeze && options.freeze_stages == 0) return "";
+  const std::int64_t stages = options.freeze_stages;
+  std::string text = options.freeze ? ", all but the last layer frozen"
+                     : stages == 1  ? ", the first stage frozen"
+                                    : fmt::format(", the first {} stages frozen", stages);
+  if (options.unfreeze_at > 0) text += fmt::format(" before epoch {}", options.unfreeze_at);
+  return text;
 }
 
 bool has_convolutions(const Module& model) {
@@ -129,7 +173,9 @@ TrainingState::TrainingState(Module& model, const FitOptions& options, const Tra
                              Timeline* timeline, Group* group)
     : model_((model.to(device), model)),
       optimizer_(optimizer_for(model_, options)),
-      source_(source_of(options, images, device, on_message, timeline, group)),
+      average_(options.ema > 0 ? std::make_unique<WeightAverage>(model_, options.ema) : nullptr),
+      classes_(class_lists_of(options, images)),
+      source_(source_of(options, images, classes_, device, on_message, timeline, group)),
       task_{.model = model_,
             .optimizer = *optimizer_,
             .source = *source_,
@@ -139,6 +185,8 @@ TrainingState::TrainingState(Module& model, const FitOptions& options, const Tra
             .label_smoothing = options.label_smoothing,
             .focal_gamma = options.loss == LossKind::focal ? options.focal_gamma : 0,
             .class_weights = class_weights_of(options, images, device),
+            .clip_norm = options.clip_norm,
+            .average = average_.get(),
             .precision = precision_for(options, model_, device),
             .input = input,
             .mix = options.mix_recipe(),

@@ -15,6 +15,9 @@ Architecture architecture_of(const TrainOptions& options, const TrainingImages& 
 
 ImageInput input_of(const TrainOptions& options, const TrainingImages& images);
 
+// Of the stages and layers that the options freeze: ", the first 2 stages frozen"; empty if there are none.
+std::string frozen_text(const TrainOptions& options);
+
 // The initial model, on the CPU, frozen according to the options. The options must have passed
 // check_model_fits_data().
 std::unique_ptr<Module> new_model(const TrainOptions& options, const TrainingImages& images);
@@ -49,6 +52,8 @@ class TrainingState {
   std::unique_ptr<Module> own_model_;  // null: the caller's
   Module& model_;
   std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<WeightAverage> average_;  // null: none
+  ClassLists classes_;                      // with balanced sampling
   std::unique_ptr<BatchSource> source_;
   TrainingTask task_;
   std::unique_ptr<Engine> engine_;

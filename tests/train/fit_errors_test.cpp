@@ -31,6 +31,42 @@ TEST_F(FitErrors, BadData_IsAnErrorBeforeTheRunFolderExists) {
   EXPECT_NE(text.find("sample 3: no such bar"), std::string::npos) << text;
 }
 
+TEST_F(FitErrors, OptionsOfTheStepThatDoNotFit_AreErrorsBeforeTheRunFolderExists) {
+  const auto error = [&](const auto& change) {
+    const FitOptions before = options_;
+    change(options_);
+    std::string text = run_error();
+    options_ = before;
+    return text;
+  };
+  EXPECT_EQ(error([](FitOptions& o) { o.class_weights = ClassWeights::parse("vertica=2"); }),
+            "[train] class_weights: the data has no class 'vertica'; did you mean 'vertical'?");
+  EXPECT_EQ(error([](FitOptions& o) { o.class_weights = ClassWeights::parse("vertical=0,horizontal=0"); }),
+            "[train] class_weights: expected a weight above 0 for a class that has training images");
+  EXPECT_EQ(error([](FitOptions& o) {
+              o.class_weights.balanced = true;
+              o.loss_function = [](const Tensor& outputs, const Tensor&) { return outputs; };
+            }),
+            "[fit] class_weights require loss cross-entropy or focal, got a loss_function");
+  EXPECT_EQ(error([](FitOptions& o) { o.clip_norm = -1; }),
+            "[fit] clip_norm: expected a number of 0 or more, got '-1.0'");
+  EXPECT_EQ(error([](FitOptions& o) { o.ema = 1; }),
+            "[fit] ema: expected a number of 0 or more and below 1, got '1.0'");
+  EXPECT_EQ(error([](FitOptions& o) { o.stage_lr_decay = 0.5; }),
+            "[train] stage_lr_decay requires a model with stages, a BackboneModel");
+  EXPECT_EQ(error([](FitOptions& o) {
+              o.stage_lr_decay = 0.5;
+              o.optimizer = "rmsprop";
+            }),
+            "[train] stage_lr_decay requires optimizer sgd, adam or adamw, got rmsprop");
+  EXPECT_EQ(error([](FitOptions& o) { o.unfreeze_at = 2; }),
+            "[train] unfreeze_at requires frozen parameters, got none");
+  EXPECT_EQ(error([](FitOptions& o) { o.accumulate = o.shards = 11; }),
+            "[fit] expected at most 10 shards, one per image of a batch, got 11");
+  EXPECT_EQ(error([](FitOptions& o) { o.accumulate = 3; }),
+            "[train] expected at least 3 shards for 3 passes on each of 1 ranks, got 1");
+}
+
 TEST_F(FitErrors, DatasetThatThrowsInTraining_IsOneError) {
   Bars throwing(60);
   throwing.throws_at = 37;

@@ -109,6 +109,12 @@ TEST(TrainOptions, BadFieldValues_AreErrors) {
   EXPECT_EQ(field_error("activation", "swish"), "expected one of " + activations().list() + ", got 'swish'");
   EXPECT_EQ(field_error("layers", "784,,10"),
             "expected two or more sizes from 1 to 16777216, such as 784,200,10, got '784,,10'");
+  EXPECT_EQ(field_error("clip_norm", "-1"), "expected a number of 0 or more, got '-1.0'");
+  EXPECT_EQ(field_error("ema", "1"), "expected a number of 0 or more and below 1, got '1.0'");
+  EXPECT_EQ(field_error("ema", "-0.1"), "expected a number of 0 or more and below 1, got '-0.1'");
+  EXPECT_EQ(field_error("freeze", "0"), "expected true, false or a number of stages from 1, got '0'");
+  EXPECT_EQ(field_error("freeze", "some"), "expected true, false or a number of stages from 1, got 'some'");
+  EXPECT_EQ(field_error("stage_lr_decay", "0"), "expected a number above 0, got '0.0'");
   EXPECT_EQ(field_error("focal_gamma", "nan"), "expected a number of 0 or more, got 'nan'");
   EXPECT_EQ(field_error("class_weights", "cat=-1"),
             "expected a finite weight of 0 or more for 'cat', got -1");
@@ -159,6 +165,19 @@ TEST(TrainOptions, IncompatibleValues_AreErrors) {
             "[train] expected momentum above 0 with nesterov, got 0");
   EXPECT_EQ(error([](TrainOptions& o) { o.shuffle = false, o.batches_per_epoch = 5; }),
             "[train] expected shuffle epoch with batches_per_epoch, which are random batches, got none");
+  EXPECT_EQ(error([](TrainOptions& o) { o.shuffle = false, o.balanced_sampling = true; }),
+            "[train] expected shuffle epoch with balanced_sampling, whose order is random, got none");
+  EXPECT_EQ(error([](TrainOptions& o) { o.stage_lr_decay = 1.5; }),
+            "[train] expected stage_lr_decay of at most 1, got 1.5");
+  EXPECT_EQ(error([](TrainOptions& o) { o.stage_lr_decay = 0.5; }),
+            "[train] stage_lr_decay requires a model of images, got mlp");
+  EXPECT_EQ(error([](TrainOptions& o) { o.unfreeze_at = 2; }),
+            "[train] unfreeze_at requires freeze: no layer is frozen");
+  for (const std::int64_t epoch : {1, 16})
+    EXPECT_EQ(error([&](TrainOptions& o) { o.unfreeze_at = epoch; }),
+              "[train] expected unfreeze_at from 2 to 15, the last epoch, got " + std::to_string(epoch));
+  EXPECT_EQ(error_text([] { check_options({.freeze_stages = 1}); }),
+            "[train] pretrained, freeze and freeze_bn require a model of images, got mlp");
   EXPECT_EQ(error_text([] { check_options({.freeze = true}); }),
             "[train] pretrained, freeze and freeze_bn require a model of images, got mlp");
   EXPECT_EQ(error_text([] { check_options({.model = "cnn", .dropout = 0.5}); }),

@@ -71,9 +71,15 @@ std::vector<RankCase> rank_cases() {
       {"mobile", true, [](TrainOptions& o) { o.model = "mobilenet_v3_small"; }},
       {"mixup", true, [](TrainOptions& o) { o.mixup = 0.4; }},
       {"frozen", true, [](TrainOptions& o) { o.freeze = true; }},
+      {"clipped_average", true,
+       [](TrainOptions& o) {
+         o.clip_norm = 0.5;
+         o.ema = 0.9;
+       }},
       {"class_weights", true,
        [](TrainOptions& o) {
          o.class_weights.balanced = true;
+         o.balanced_sampling = true;
          o.label_smoothing = 0.1;
        }},
       {"fitted_head", true,

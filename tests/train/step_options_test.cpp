@@ -1,6 +1,8 @@
 // Ten steps with the options of the training step, compared with PyTorch (tests/golden/steps.*): class
-// weights, focal loss and accumulation.
+// weights, focal loss, accumulation, clipped gradients, averaged weights, frozen stages and rates of stages.
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "tandem/nn/backbone_model.h"
 #include "tandem/nn/conv2d.h"
@@ -30,6 +32,7 @@ struct Convolutions : BackboneModel {
   }
   Tensor features(const Tensor& x) override { return image_mean(relu(conv2(relu(conv1(x))))); }
   void freeze_statistics() override {}
+  std::vector<std::vector<std::string>> stages() const override { return {{"conv1"}, {"conv2"}}; }
   Conv2d conv1{1, 4, {.window = {.padding = {1, 1}}}};
   Conv2d conv2{4, 6, {.window = {.stride = {2, 2}, .padding = {1, 1}}}};
 };
@@ -50,6 +53,8 @@ std::unique_ptr<Module> network_of(const golden::Case& one) {
     initial.push_back({name, Tensor::from(array.values<float>(), shape_of(array))});
   }
   network->load_state_dict(initial);
+  if (auto* const backbone = dynamic_cast<BackboneModel*>(network.get()))
+    backbone->freeze_stages(one.params.at("frozen"));
   return network;
 }
 
@@ -72,6 +77,9 @@ FitOptions options_of(const golden::Case& one) {
     options.loss = LossKind::focal;
     options.focal_gamma = params.at("focal_gamma");
   }
+  options.clip_norm = params.at("clip_norm");
+  options.ema = params.at("ema");
+  options.stage_lr_decay = params.at("stage_lr_decay");
   options.accumulate = options.shards = params.at("accumulate");
   options.precision = MatmulPrecision::fp32;
   check_fit_options(options);
@@ -93,18 +101,12 @@ void expect_near(const std::vector<double>& got, const golden::Array& expected, 
         << "value " << i << " after step " << step + 1;
 }
 
-bool is_tested(const golden::Case& one) {
-  const auto& params = one.params;
-  return params.at("op") == "steps" && params.at("clip_norm") == 0 && params.at("ema") == 0 &&
-         params.at("stage_lr_decay") == 1 && params.at("frozen") == 0;
-}
-
 class StepOptions : public testing::TestWithParam<Device> {};
 
 TEST_P(StepOptions, EveryStep_EqualsPyTorch) {
   int count = 0;
   for (const golden::Case& one : golden::load("steps")) {
-    if (!is_tested(one)) continue;
+    if (one.params.at("op") != "steps") continue;
     SCOPED_TRACE(one.name);
     ++count;
     const golden::Array& images = one.array("images");
@@ -118,9 +120,49 @@ TEST_P(StepOptions, EveryStep_EqualsPyTorch) {
       state.engine().run(0, step, 1);
       state.engine().store();
       expect_near(values_of(network->state_dict()), one.array("weights"), step);
+      WeightAverage* const average = state.task().average;
+      if (!average) continue;
+      average->swap(*network);
+      expect_near(values_of(network->state_dict()), one.array("averages"), step);
+      average->swap(*network);
     }
   }
-  EXPECT_GE(count, 10);
+  EXPECT_EQ(count, 25);
+}
+
+// Parts of 8, and parts that are not all of one size, also of a last batch with fewer images than parts.
+TEST_P(StepOptions, AccumulatedBatches_EqualWholeOnes) {
+  const std::vector<golden::Case> cases = golden::load("steps");
+  const golden::Case& one = *std::ranges::find(cases, "steps convolutions accumulated", &golden::Case::name);
+  const golden::Array& images = one.array("images");
+  const ImageSet set{
+      .images = Tensor::from(images.values<std::uint8_t>(), shape_of(images)).slice(0, 0, 66),
+      .labels = Tensor::from(one.array("labels").values<std::int32_t>(), {images.shape[0]}).slice(0, 0, 66),
+      .classes = {"class 0", "class 1", "class 2"}};
+  for (const std::int64_t parts : {4, 5})
+    for (const bool weighted : {false, true}) {
+      SCOPED_TRACE(parts);
+      FitOptions options;
+      options.epochs = 4;
+      options.batch_size = 32;
+      options.momentum = 0.9;
+      options.learning_rate = 0.05;
+      options.precision = MatmulPrecision::fp32;
+      options.class_weights.balanced = weighted;
+      const auto trained = [&](std::int64_t accumulate) {
+        options.accumulate = options.shards = accumulate;
+        const std::unique_ptr<Module> network = network_of(one);
+        TrainingState state(*network, options, set, {.flat = false, .height = 8, .width = 8, .channels = 1},
+                            GetParam());
+        StepSums sums;
+        for (std::int64_t epoch = 0; epoch < 4; ++epoch) sums += state.engine().run(epoch, 0, 3);
+        std::vector<double> values = values_of(network->state_dict());
+        values.push_back(sums.loss / static_cast<double>(sums.samples));
+        return values;
+      };
+      const std::vector<double> whole = trained(1), accumulated = trained(parts);
+      for (std::size_t i = 0; i < whole.size(); ++i) ASSERT_NEAR(accumulated[i], whole[i], 1e-6) << i;
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, StepOptions, testing::ValuesIn(test_devices()), device_name);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -132,6 +133,67 @@ TEST_F(Trainer, StoppedWithoutShuffling_ResumesWithSameBits) {
   EXPECT_EQ(read_config(folder_ / "whole/config.toml", {}).shuffle, false);
   EXPECT_NE(weights_of(read_checkpoint(folder_ / "shuffled/last.ckpt")),
             weights_of(read_checkpoint(folder_ / "whole/last.ckpt")));
+}
+
+TEST_F(Trainer, StoppedWithBalancedSampling_ResumesWithSameBits) {
+  run("all");
+  options_.balanced_sampling = true;
+  options_.class_weights = ClassWeights::parse("3=2,5=0.5");
+  stop_and_compare(options_, folder_);
+  EXPECT_TRUE(read_config(folder_ / "whole/config.toml", {}).balanced_sampling);
+  EXPECT_EQ(read_config(folder_ / "whole/config.toml", {}).class_weights.to_string(), "3=2,5=0.5");
+  EXPECT_NE(weights_of(read_checkpoint(folder_ / "all/last.ckpt")),
+            weights_of(read_checkpoint(folder_ / "whole/last.ckpt")));
+}
+
+// The kept model has the averaged weights, the checkpoint has both.
+TEST_F(Trainer, StoppedWithClippedGradientsAndAverage_ResumesWithSameBits) {
+  options_.clip_norm = 0.5;
+  options_.ema = 0.9;
+  stop_and_compare(options_, folder_);
+  const auto kept = weights_of(read_safetensors(folder_ / "whole/best.safetensors"));
+  std::map<std::string, std::vector<float>> saved;
+  for (const auto& [name, values] : weights_of(read_checkpoint(folder_ / "whole/last.ckpt")))
+    saved[name] = values;
+  for (const auto& [name, values] : kept) {
+    EXPECT_NE(saved.at("model." + name), saved.at("average." + name)) << name;
+    EXPECT_NE(saved.at("model." + name), values) << name;
+  }
+  Model best = load_model(folder_ / "whole/best.safetensors");
+  const TrainingData data = load_training_data(options_, {});
+  EXPECT_EQ(evaluate(*best.module, data.validation, options_.loss, best.info.input()).accuracy,
+            best.info.accuracy);
+}
+
+// Before, in and after the epoch that begins with all layers.
+TEST_F(Trainer, StoppedAroundUnfreezing_ResumesWithSameBits) {
+  TrainOptions options = default_options("cnn", {});
+  options.data = options_.data;
+  options.limit = 40;
+  options.epochs = 4;
+  options.batch_size = 16;
+  options.device = cpu_device;
+  options.unfreeze_at = 3;
+  options.stage_lr_decay = 0.5;
+  options.ema = 0.5;
+  for (const bool all : {false, true}) {
+    options.freeze = all;
+    options.freeze_stages = all ? 0 : 2;
+    const TempFolder folder;
+    stop_and_compare(options, folder);
+    std::map<int, std::vector<float>> first_layer;
+    options.run_folder = folder / "watched";
+    options.resume = false;
+    const auto weights = [&] {
+      for (const auto& [name, values] : weights_of(read_checkpoint(options.run_folder / "last.ckpt")))
+        if (name == "model.conv1.weight") return values;
+      return std::vector<float>();
+    };
+    train(options, {.on_epoch = [&](const EpochRecord& record) { first_layer[record.epoch] = weights(); }});
+    EXPECT_EQ(first_layer[1], first_layer[2]);
+    EXPECT_NE(first_layer[2], first_layer[3]);
+    EXPECT_NE(first_layer[3], first_layer[4]);
+  }
 }
 
 TEST_F(Trainer, StoppedCnn_ResumesWithSameBits) {

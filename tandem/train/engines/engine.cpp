@@ -28,7 +28,10 @@ Tensor TrainingTask::compute_loss(const Tensor& outputs, const Tensor& labels,
 
 bool TrainingTask::needs_module_engine() const {
   const bool sharded_gpu = shards() > 1 && source.device().is_cuda();
-  return loss_function || loss == LossKind::focal || class_weights.defined() || sharded_gpu;
+  const FusedOptimizer* const fused = optimizer.fused();
+  if (fused && !fused->rate_factors().empty()) return true;
+  return loss_function || loss == LossKind::focal || class_weights.defined() || clip_norm > 0 || average ||
+         sharded_gpu;
 }
 
 std::unique_ptr<Engine> make_engine(const TrainingTask& task) {

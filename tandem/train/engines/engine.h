@@ -18,6 +18,7 @@
 #include "tandem/optim/optimizer.h"
 #include "tandem/optim/schedule.h"
 #include "tandem/optim/update_rule.h"
+#include "tandem/optim/weight_average.h"
 #include "tandem/train/image_input.h"
 
 namespace tandem {
@@ -31,8 +32,10 @@ struct TrainingTask {
   double learning_rate = 0.1;  // base rate of the schedule
   LossKind loss = LossKind::cross_entropy;
   double label_smoothing = 0;
-  double focal_gamma = 0;     // of LossKind::focal
-  Tensor class_weights = {};  // (classes) in f32; undefined: none
+  double focal_gamma = 0;            // of LossKind::focal
+  Tensor class_weights = {};         // (classes) in f32; undefined: none
+  double clip_norm = 0;              // 0: gradients are not clipped
+  WeightAverage* average = nullptr;  // updated after every step; null: none
   MatmulPrecision precision = MatmulPrecision::fp32;
   ImageInput input = {};
   MixRecipe mix = {};

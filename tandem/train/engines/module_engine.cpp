@@ -68,6 +68,7 @@ ModuleEngine::ModuleEngine(const TrainingTask& task) : task_(task) {
   if (task_.group) join_ranks(*task_.group);
   if (task_.accumulate > 1)
     accumulation_.emplace(task_.model, task_.shards(), task_.batches().part.own, task_.accumulate, gather_);
+  if (task_.clip_norm > 0) clip_.emplace(task_.optimizer.parameters(), task_.clip_norm);
   if (!device.is_cuda()) return;
   stream_.emplace(device);
   if (task_.optimizer.fused()) return;
@@ -363,12 +364,19 @@ void ModuleEngine::backpropagate(const Tensor& loss) {
 // Waits for the gradients of all ranks and applies them.
 void ModuleEngine::update() {
   if (exchange_) exchange_->finish();
+  if (clip_) clip_->apply();
   if (FusedOptimizer* const fused = task_.optimizer.fused()) {
     fused->apply();
     fused->zero_grad();
+    update_average();
   } else {
     keep_gradients();
   }
+}
+
+void ModuleEngine::update_average() {
+  const NoGrad no_grad;
+  if (task_.average) task_.average->update();
 }
 
 // Copies the gradients out of the memory of a captured graph, which only the graph may use, into buffers that
@@ -388,6 +396,7 @@ void ModuleEngine::step_own_optimizer() {
     if (kept_gradients_[i].used) task_.optimizer.parameters()[i].tensor.set_grad(kept_gradients_[i].buffer);
   task_.optimizer.step();
   task_.optimizer.zero_grad();
+  update_average();
 }
 
 std::string ModuleEngine::description() const {

@@ -12,6 +12,7 @@
 #include "tandem/device/graph_runner.h"
 #include "tandem/device/stream.h"
 #include "tandem/nn/backbone_model.h"
+#include "tandem/optim/clip_gradients.h"
 #include "tandem/train/engines/accumulation.h"
 #include "tandem/train/engines/engine.h"
 #include "tandem/train/engines/gradient_exchange.h"
@@ -70,6 +71,7 @@ class ModuleEngine : public Engine {
   Tensor loss_sum(const StepRows& step, const Tensor& loss, const ShardPart& part) const;
   void backpropagate(const Tensor& loss);
   void update();
+  void update_average();
   // For an optimizer that is not a fused one: the end of compute_step(), and the update after it.
   void keep_gradients();
   void step_own_optimizer();
@@ -98,7 +100,8 @@ class ModuleEngine : public Engine {
   GatherShards gather_;                       // of other ranks
   std::optional<Accumulation> accumulation_;  // with several passes
   std::optional<GradientExchange> exchange_;  // with other ranks
-  std::optional<Stream> stream_;              // CUDA: all steps are ordered on it
+  std::optional<GradientClip> clip_;
+  std::optional<Stream> stream_;  // CUDA: all steps are ordered on it
   GraphRunners feature_runners_, step_runners_;
 };
 
