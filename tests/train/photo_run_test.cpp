@@ -112,9 +112,14 @@ TEST_F(PhotoRun, StoppedAnywhere_ResumesWithSameBits) {
   write_photos(folder_ / "photos", 9);
   options_.transform = Transform::parse("crop, flip, jitter 0.2 0.2 0.2 0.1");
   options_.freeze_bn = true;
-  const TrainResult whole = run("whole");
+  TrainResult whole = run("whole");
   for (const int stop_at : {2, 3}) {
     const std::string name = "stopped" + std::to_string(stop_at);
+    if (stop_at == 3) {
+      std::filesystem::remove_all(folder_ / "whole");
+      options_.balanced_sampling = true;
+      whole = run("whole");
+    }
     int polls = stop_at;
     ASSERT_EQ(run(name, false, {.stop_signal = [&] { return --polls == 0 ? SIGTERM : 0; }}).stopped_by,
               SIGTERM);

@@ -241,14 +241,18 @@ TEST_F(Trainer, WorkerCount_DoesNotChangeBits) {
             std::string::npos);
 }
 
-TEST_F(Trainer, WorkerCountWithoutShuffling_DoesNotChangeBits) {
-  options_.shuffle = false;
+TEST_F(Trainer, WorkerCountInAnotherOrder_DoesNotChangeBits) {
   options_.epochs = 2;
   options_.transform = Transform::parse("digits");
-  for (const int workers : {0, 1, 2}) {
-    options_.workers = workers;
-    run(std::to_string(workers));
-    expect_same_weights(folder_ / "0", folder_ / std::to_string(workers));
+  for (const bool balanced : {false, true}) {
+    options_.shuffle = balanced;
+    options_.balanced_sampling = balanced;
+    const std::string name = balanced ? "balanced" : "stored";
+    for (const int workers : {0, 1, 2}) {
+      options_.workers = workers;
+      run(name + std::to_string(workers));
+      expect_same_weights(folder_ / (name + "0"), folder_ / (name + std::to_string(workers)));
+    }
   }
 }
 
