@@ -109,6 +109,7 @@ TrainOptions to_options(const Flags& flags, const std::string& command, Group& g
   base.model.clear();
   base.pretrained.clear();
   base.shards = 0;
+  base.folds = -1;
   TrainOptions given = set_options(flags, folder, base);
   const bool photographs = is_photo_data(given.data);
   const DatasetRow* const named = datasets().find(given.data);
@@ -124,8 +125,9 @@ TrainOptions to_options(const Flags& flags, const std::string& command, Group& g
                    .frozen = given.freeze && given.unfreeze_at == 0,
                    .keeps_head = given.keep_head,
                    .fits_head = given.loss == LossKind::cross_entropy};
-  if (fresh)
-    data.training_images = photographs ? count_training_photos(given.data, given.limit) : given.limit;
+  PhotoCounts photos;
+  if (fresh && photographs) photos = count_photos(given.data, given.limit);
+  if (fresh) data.training_images = photographs ? photos.training : given.limit;
   std::string pretrained = given.pretrained;
   if (fresh && group.place().rank == 0 && (pretrained != "auto" || has_any_weights(given.model)))
     pretrained = choose_starting_weights(given, data.training_images);
@@ -139,6 +141,8 @@ TrainOptions to_options(const Flags& flags, const std::string& command, Group& g
   check(flags.accumulate <= options.batch_size,
         "[train] expected --accumulate of at most {}, the images of a batch, got {}", options.batch_size,
         flags.accumulate);
+  if (given.folds < 0)
+    options.folds = photos.has_other_parts ? 0 : default_folds(options, photos.smallest_class);
   if (given.shards == 0) options.shards = group.place().size * flags.accumulate;
   options.accept_changed_shards = flags.given.contains("shards");
   options.run_folder = folder.path;
@@ -429,6 +433,7 @@ void add_train_command(CLI::App& app, Action& action, const std::string& command
       "\f"
       "A folder contains idx files or photographs: one folder per class, or train/ with such folders and\n"
       "perhaps val/ and test/. The model is chosen on val/, else on every 6th photograph, held out.\n"
+      "Where only the last layer is fitted, photographs are cross-validated instead, and all of them train.\n"
       "Example: tandem train photos --model resnet18 --freeze --out runs/first");
   auto flags = std::make_shared<Flags>();
   for (const TrainField& field : train_fields())

@@ -415,7 +415,7 @@ std::vector<TrainField> make_fields() {
       validation(),
       integer("folds", &O::folds, 0, 10000,
               "Cross-validate with K folds, then train on all images: each is predicted by a model that did "
-              "not see it; 0: no"),
+              "not see it; 0: no. Default: 10 or 5 where only the last layer is fitted"),
       optional_text<Device>(
           "device", &O::device, "DEVICE", "auto (the faster one, measured), cpu, cuda or cuda:N",
           [](Device device) { return device.to_string(); }, parse_requested_device),

@@ -102,6 +102,11 @@ struct DefaultsFor {
 // the other layers are frozen or the photographs are very few.
 TrainOptions default_options(const std::string& model, const DefaultsFor& data);
 
+// The folds of a cross-validation where it costs no more than a run without: only the last layer is fitted.
+// 10, or 5 with fewer than 20 photographs of a class; 0 with fewer than 10 of `smallest_class`, or if an
+// option is set that needs images held out.
+std::int64_t default_folds(const TrainOptions& options, std::int64_t smallest_class);
+
 // Applies a preset; "best" is the only one.
 void apply_preset(TrainOptions& options, const std::string& name);
 

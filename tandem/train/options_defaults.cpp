@@ -67,6 +67,12 @@ TrainOptions default_options(const std::string& model, const DefaultsFor& data) 
   return options;
 }
 
+std::int64_t default_folds(const TrainOptions& options, std::int64_t smallest_class) {
+  const bool suits =
+      !options.has_steps() && !options.validation && options.early_stopping == 0 && options.limit == 0;
+  return !suits || smallest_class < 10 ? 0 : smallest_class < 20 ? 5 : 10;
+}
+
 void apply_preset(TrainOptions& options, const std::string& name) {
   check(name == "best", "expected best, got '{}'", name);
   options.layers = {784, 1000, 1000, 10};

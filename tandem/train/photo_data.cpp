@@ -242,11 +242,17 @@ bool is_photo_data(const std::string& data) {
   return true;
 }
 
-std::int64_t count_training_photos(const std::string& data, std::int64_t limit) {
-  const DatasetRow* const row = rendered_row(data);
-  if (row) return limit > 0 ? limit : row->default_photos;
-  const std::int64_t count = std::ssize(find_photos(data).train.files);
-  return limit > 0 ? std::min(limit, count) : count;
+PhotoCounts count_photos(const std::string& data, std::int64_t limit) {
+  if (const DatasetRow* const row = rendered_row(data))
+    return {.training = limit > 0 ? limit : row->default_photos, .has_other_parts = true};
+  const FoundPhotos found = find_photos(data);
+  const std::int64_t training = std::ssize(found.train.files);
+  std::vector<std::int64_t> counts(found.classes.size());
+  for (const PhotoFiles* const part : {&found.train, &found.validation})
+    for (const std::int32_t label : part->labels) ++counts[static_cast<std::size_t>(label)];
+  return {.training = limit > 0 ? std::min(limit, training) : training,
+          .smallest_class = std::ranges::min(counts),
+          .has_other_parts = !found.held_out || found.test.has_value()};
 }
 
 TrainingData load_photo_data(const TrainOptions& options, const MessageFunction& on_message) {

@@ -21,8 +21,14 @@ TrainingData load_photo_data(const TrainOptions& options, const MessageFunction&
 // The training images of load_photo_data() alone. Rendered ones are rendered when they are read.
 TrainingImages training_photos(const TrainOptions& options);
 
-// The number of training images that load_photo_data() will find. Throws Error as it does.
-std::int64_t count_training_photos(const std::string& data, std::int64_t limit);
+struct PhotoCounts {
+  std::int64_t training = 0;
+  std::int64_t smallest_class = 0;  // with the photographs that are held out of a training folder
+  bool has_other_parts = false;     // folders or rendered photographs for validation or test
+};
+
+// The photographs that load_photo_data() will find. Throws Error as it does.
+PhotoCounts count_photos(const std::string& data, std::int64_t limit);
 
 // Labeled photographs with the model's transform, labeled by class name, as find_test_photos() finds them.
 // For rendered data the test set, which is never used in training.

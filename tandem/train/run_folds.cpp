@@ -44,10 +44,14 @@ class FoldRuns {
   // Returns the result of a run that a signal stopped; its epochs are empty if all were finished.
   TrainResult run() {
     const NamedTensors start = copy_of(model_);
+    std::vector<bool> is_trained;
+    for (const NamedTensor& each : model_.parameters()) is_trained.push_back(each.tensor.requires_grad());
     for (std::size_t fold = 0; fold < result_.folds.size(); ++fold) {
       TrainResult stopped = run_fold(static_cast<int>(fold));
       if (stopped.stopped_by != 0) return stopped;
       model_.load_state_dict(start);
+      auto trained = is_trained.begin();  // as before unfreeze_at
+      for (NamedTensor& each : model_.parameters()) each.tensor.set_requires_grad(*trained++);
     }
     return {};
   }

@@ -3,6 +3,7 @@
 // the loop, and the first one alone reads and writes files and calls the callbacks.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -49,6 +50,7 @@ class TrainingRun {
   std::string engine_description();
   TrainResult run_epochs();
   void compute_head_features();
+  void cross_validate_head();
   std::vector<double> head_weights() const;
   void run_head_epoch();
   int run_epoch();
@@ -65,8 +67,7 @@ class TrainingRun {
   TrainResult make_result(int signal) const;
   Evaluation validate();
   Evaluation evaluate_best();
-  template <class Compute>
-  Evaluation traced_evaluation(const Compute& compute);
+  Evaluation traced_evaluation(const std::function<Evaluation()>& compute);
   const EpochRecord* kept_epoch() const;
   void write_report(const TrainResult& result, const Evaluation* tested);
   void write_checkpoint();

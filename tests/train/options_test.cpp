@@ -243,6 +243,27 @@ TEST(TrainOptions, FewPhotographsAndPretrainedWeights_KeepTheImageSize) {
   EXPECT_DOUBLE_EQ(default_options("resnet18", data).learning_rate, 1e-3);
 }
 
+TEST(TrainOptions, PhotographsWhoseLastLayerIsFitted_AreCrossValidated) {
+  TrainOptions options = default_options(
+      "resnet18", {.photographs = true, .training_images = 34, .pretrained = true, .frozen = true});
+  EXPECT_EQ(default_folds(options, 9), 0);
+  EXPECT_EQ(default_folds(options, 10), 5);
+  EXPECT_EQ(default_folds(options, 19), 5);
+  EXPECT_EQ(default_folds(options, 20), 10);
+  options.folds = 10;
+  check_options(options);
+  const auto folds_with = [&](const auto& change) {
+    TrainOptions changed = options;
+    change(changed);
+    return default_folds(changed, 20);
+  };
+  EXPECT_EQ(folds_with([](TrainOptions& changed) { changed.epochs = 2; }), 0);
+  EXPECT_EQ(folds_with([](TrainOptions& changed) { changed.fit_head = false; }), 0);
+  EXPECT_EQ(folds_with([](TrainOptions& changed) { changed.validation = 8; }), 0);
+  EXPECT_EQ(folds_with([](TrainOptions& changed) { changed.early_stopping = 1; }), 0);
+  EXPECT_EQ(folds_with([](TrainOptions& changed) { changed.limit = 20; }), 0);
+}
+
 // The thresholds are max_images_for_fit and min_images_for_tuning.
 TEST(TrainOptions, LastLayer_IsFittedForFewPhotographsAndPretrainedWeights) {
   const auto epochs_with_fit = [](const DefaultsFor& data, const char* model = "resnet18") {

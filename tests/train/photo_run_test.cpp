@@ -396,9 +396,11 @@ TEST_F(PhotoRun, PretrainedWeights_AreLoadedOrRejected) {
   save(made);
   std::vector<std::string> messages;
   run("run", false, {.on_message = [&](const std::string& line) { messages.push_back(line); }});
-  EXPECT_NE(std::ranges::find(messages, "Weights: " + options_.pretrained +
-                                            ", with a new last layer, batch-norm statistics frozen"),
-            messages.end());
+  EXPECT_NE(
+      std::ranges::find(messages, "Weights: " + options_.pretrained +
+                                      ", with a new last layer, all but the last layer frozen, batch-norm "
+                                      "statistics frozen"),
+      messages.end());
   const NamedTensors after = load_model(folder_ / "run/best.safetensors").module->state_dict();
   for (const char* const name : {"conv1.weight", "conv6.weight", "bn3.running_var", "bn3.bias"})
     EXPECT_EQ(value(after, name), value(made->state_dict(), name)) << name;  // frozen
