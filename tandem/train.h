@@ -3,6 +3,8 @@
 
 #include "tandem/train/class_weights.h"
 #include "tandem/train/classifier.h"
+#include "tandem/train/explain/class_activation.h"
+#include "tandem/train/explain/explain.h"
 #include "tandem/train/export/export_onnx.h"
 #include "tandem/train/fit.h"
 #include "tandem/train/fit_options.h"

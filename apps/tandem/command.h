@@ -23,6 +23,7 @@ void add_check_command(CLI::App& app, Action& action, const std::string& command
 void add_compare_command(CLI::App& app, Action& action, const std::string& command_line);
 void add_devices_command(CLI::App& app, Action& action);
 void add_eval_command(CLI::App& app, Action& action);
+void add_explain_command(CLI::App& app, Action& action, const std::string& command_line);
 void add_export_command(CLI::App& app, Action& action);
 void add_fetch_command(CLI::App& app, Action& action);
 void add_filter_command(CLI::App& app, Action& action);

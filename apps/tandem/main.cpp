@@ -99,6 +99,7 @@ int main(int argc, char** argv) {
   tandem::add_compare_command(app, action, command_line(argc, argv));
   tandem::add_devices_command(app, action);
   tandem::add_eval_command(app, action);
+  tandem::add_explain_command(app, action, command_line(argc, argv));
   tandem::add_export_command(app, action);
   tandem::add_fetch_command(app, action);
   tandem::add_filter_command(app, action);

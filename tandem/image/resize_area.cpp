@@ -54,4 +54,14 @@ Image resize_area(const Image& image, int64_t height, int64_t width) {
   return out;
 }
 
+Image shrink_to_side(const Image& image, int64_t max_side) {
+  const double ratio =
+      static_cast<double>(max_side) / static_cast<double>(std::max(image.height, image.width));
+  if (ratio >= 1) return image;
+  const auto side = [&](int64_t length) {
+    return std::max<int64_t>(1, std::llround(static_cast<double>(length) * ratio));
+  };
+  return resize_area(image, side(image.height), side(image.width));
+}
+
 }  // namespace tandem

@@ -19,4 +19,7 @@ Image resize_area(const Image& image, int64_t height, int64_t width);
 void resize_area_into(const ImageView& image, int64_t height, int64_t width, uint8_t* out,
                       std::vector<double>& row);
 
+// The image with its aspect ratio kept and no side longer than max_side; a smaller one is copied.
+Image shrink_to_side(const Image& image, int64_t max_side);
+
 }  // namespace tandem

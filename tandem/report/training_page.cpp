@@ -8,6 +8,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/report/confusion_section.h"
+#include "tandem/report/explain_page.h"
 #include "tandem/report/folds_section.h"
 #include "tandem/report/html.h"
 #include "tandem/report/interval.h"
@@ -182,6 +183,8 @@ std::string training_page(const TrainingReport& report) {
   Page page;
   page.title = report.title;
   page.style = training_style + images_style();
+  const bool explained = !report.mistakes.empty() && !report.mistakes.front().map.empty();
+  if (explained) page.style += heat_legend_style();
   if (tested) page.style += confusion_style(report);
   page.lead_html = headline_html(report, all);
   for (const std::string& warning : report.warnings)
@@ -202,7 +205,7 @@ std::string training_page(const TrainingReport& report) {
          .body_html =
              paragraph("Wrong predictions with the highest probability. The figure is the probability "
                        "of the predicted class.") +
-             images_html(report.mistakes)});
+             (explained ? heat_legend_html(false) : "") + images_html(report.mistakes)});
   if (!report.most_confident.empty())
     page.sections.push_back({.title = "Most confident correct predictions",
                              .body_html = paragraph("Correct predictions with the highest probability.") +

@@ -15,6 +15,7 @@ namespace tandem {
 
 struct ClassifiedImage {
   std::string file;   // bytes of a PNG or JPEG file
+  std::string map;    // the same with the class activation map of the predicted class; empty: none
   std::string truth;  // class names
   std::string predicted;
   double probability = not_measured;  // of the predicted class

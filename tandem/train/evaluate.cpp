@@ -10,22 +10,11 @@
 #include "tandem/ops/reduce.h"
 #include "tandem/ops/softmax.h"
 #include "tandem/tensor/tape.h"
+#include "tandem/train/evaluation_mode.h"
 #include "tandem/train/evaluator.h"
 
 namespace tandem {
 namespace {
-
-class EvaluationMode {
- public:
-  explicit EvaluationMode(Module& model) : model_(model), training_(model.is_training()) { model.eval(); }
-  ~EvaluationMode() { model_.train(training_); }
-  EvaluationMode(const EvaluationMode&) = delete;
-  EvaluationMode& operator=(const EvaluationMode&) = delete;
-
- private:
-  Module& model_;
-  bool training_;
-};
 
 Evaluation empty_evaluation() {
   constexpr double nan = std::numeric_limits<double>::quiet_NaN();

@@ -120,7 +120,6 @@ TrainResult run_in_place(Module& model, const Dataset& train, const FitOptions& 
                  .channels = images.channels,
                  .norm = options.norm};
   setup.config = [](const FitOptions& chosen) { return to_table(chosen); };
-  setup.restore_best = true;
   check_outputs(model, setup.data, setup.input);
   if (callbacks.on_message) callbacks.on_message(data_description(setup.data));
   if (warm_up.valid()) warm_up.wait();

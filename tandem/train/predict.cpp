@@ -34,12 +34,6 @@ Tensor idx_images(const ModelInfo& info, const std::string& bytes, const std::st
   return images;
 }
 
-Tensor inverted(const Tensor& images) {
-  std::vector<std::uint8_t> pixels = images.to_vector<std::uint8_t>();
-  for (std::uint8_t& pixel : pixels) pixel = static_cast<std::uint8_t>(255 - pixel);
-  return Tensor::from(pixels, images.shape());
-}
-
 void predict_photos(Model& model, std::span<const std::filesystem::path> files, const PredictOptions& options,
                     std::vector<Prediction>& all) {
   check(!options.invert, "[predict] expected invert = false for a model of photographs, got true");
@@ -75,6 +69,12 @@ void predict_one_by_one(Model& model, std::span<const std::filesystem::path> fil
 
 }  // namespace
 
+Tensor inverted(const Tensor& images) {
+  std::vector<std::uint8_t> pixels = images.to_vector<std::uint8_t>();
+  for (std::uint8_t& pixel : pixels) pixel = static_cast<std::uint8_t>(255 - pixel);
+  return Tensor::from(pixels, images.shape());
+}
+
 std::vector<Prediction> predict_file(Model& model, const std::filesystem::path& path,
                                      const PredictOptions& options) {
   const ModelInfo& info = model.info;
@@ -92,26 +92,30 @@ std::vector<Prediction> predict_file(Model& model, const std::filesystem::path& 
   return all;
 }
 
-std::vector<Prediction> predict_paths(Model& model, const std::vector<std::string>& paths,
-                                      const PredictOptions& options) {
-  std::vector<std::filesystem::path> files;
-  std::vector<SkippedSample> skipped;
+ImageList find_images(const std::vector<std::string>& paths) {
+  ImageList all;
   for (const std::string& path : paths) {
     std::error_code ignored;
     if (!std::filesystem::is_directory(path, ignored)) {
-      files.emplace_back(path);
+      all.files.emplace_back(path);
       continue;
     }
     const ImageList found = list_images(path);
-    files.insert(files.end(), found.files.begin(), found.files.end());
-    skipped.insert(skipped.end(), found.skipped.begin(), found.skipped.end());
+    all.files.insert(all.files.end(), found.files.begin(), found.files.end());
+    all.skipped.insert(all.skipped.end(), found.skipped.begin(), found.skipped.end());
   }
+  return all;
+}
+
+std::vector<Prediction> predict_paths(Model& model, const std::vector<std::string>& paths,
+                                      const PredictOptions& options) {
+  const ImageList found = find_images(paths);
   std::vector<Prediction> all;
   if (model.info.expects_photos())
-    predict_photos(model, files, options, all);
+    predict_photos(model, found.files, options, all);
   else
-    predict_one_by_one(model, files, options, all);
-  for (const SkippedSample& file : skipped)
+    predict_one_by_one(model, found.files, options, all);
+  for (const SkippedSample& file : found.skipped)
     all.push_back({.path = file.name, .error = file.reason, .error_kind = file.kind});
   return all;
 }

@@ -1,5 +1,5 @@
-// The steps of a prediction that predict_file() and Classifier share: from an image to the model's pixels,
-// and from the model's outputs to a prediction.
+// The steps of a prediction that predict_file(), Classifier and explain_image() share: from an image to the
+// model's pixels, and from the model's outputs to a prediction.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tandem/augment/photo.h"
+#include "tandem/data/image_folder.h"
 #include "tandem/image/image.h"
 #include "tandem/train/predict.h"
 
@@ -40,6 +41,12 @@ class ModelPixels {
 
 // u8 (1, height, width, channels).
 Tensor model_pixels(const ModelInfo& info, const Image& image, const char* op = "classifier");
+
+// u8 images with 255 − p for every level p.
+Tensor inverted(const Tensor& images);
+
+// The files of `paths`, which need not exist, and all images of its folders, in their order.
+ImageList find_images(const std::vector<std::string>& paths);
 
 // The model's outputs (n, classes) on any device as probabilities: f32 (n, classes) on the CPU. Throws Error
 // if the model does not have one output per class.

@@ -3,11 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "tandem/core/check.h"
 #include "tandem/core/parallel.h"
-#include "tandem/image/contact_sheet.h"
 #include "tandem/image/decode.h"
 #include "tandem/image/render_text.h"
 #include "tandem/image/resize_area.h"
@@ -18,30 +16,6 @@ namespace {
 
 constexpr std::int64_t cell = 224;
 
-Image shrunk_to_cell(const Image& image) {
-  const double ratio = static_cast<double>(cell) / static_cast<double>(std::max(image.height, image.width));
-  if (ratio >= 1) return image;
-  const auto side = [&](std::int64_t length) {
-    return std::max<std::int64_t>(1, std::llround(static_cast<double>(length) * ratio));
-  };
-  return resize_area(image, side(image.height), side(image.width));
-}
-
-LabeledImage error_cell(const std::string& name, const std::string& reason) {
-  constexpr int scale = 2;
-  constexpr std::int64_t margin = 12;
-  Image background = make_image(cell, cell, 3);
-  fill_rectangle(background, 0, 0, cell, cell, {224, 224, 224});
-  const std::int64_t advance = text_width("mm", scale) - text_width("m", scale);
-  const int letters = static_cast<int>((cell - 2 * margin) / advance);
-  std::int64_t y = margin;
-  for (const std::string& line : wrap(one_line(reason), letters)) {
-    render_text(background, margin, y, line, {96, 32, 32}, scale);
-    y += text_height(scale) + 4;
-  }
-  return {std::move(background), "error\n" + name};
-}
-
 LabeledImage labeled_image(const Prediction& row, const std::vector<std::string>& classes,
                            const PhotoDecodeOptions& decode) {
   const std::string name = one_line(std::filesystem::path(row.path).filename().string());
@@ -51,7 +25,7 @@ LabeledImage labeled_image(const Prediction& row, const std::vector<std::string>
     const std::optional<std::size_t> truth = class_of_folder(row.path, classes);
     const bool wrong = truth && *truth != row.chosen;
     return {
-        shrunk_to_cell(image),
+        shrink_to_side(image, cell),
         fmt::format("{} {:.1f} %\n{}{}", one_line(classes[row.chosen]), 100 * row.probabilities[row.chosen],
                     wrong ? fmt::format("is {}: ", one_line(classes[*truth])) : "", name),
         !truth  ? SheetMark::none
@@ -69,6 +43,21 @@ bool is_image_file(const Prediction& row) {
 }
 
 }  // namespace
+
+LabeledImage error_cell(const std::string& name, const std::string& reason) {
+  constexpr int scale = 2;
+  constexpr std::int64_t margin = 12;
+  Image background = make_image(cell, cell, 3);
+  fill_rectangle(background, 0, 0, cell, cell, {224, 224, 224});
+  const std::int64_t advance = text_width("mm", scale) - text_width("m", scale);
+  const int letters = static_cast<int>((cell - 2 * margin) / advance);
+  std::int64_t y = margin;
+  for (const std::string& line : wrap(one_line(reason), letters)) {
+    render_text(background, margin, y, line, {96, 32, 32}, scale);
+    y += text_height(scale) + 4;
+  }
+  return {std::move(background), "error\n" + name};
+}
 
 std::optional<std::size_t> class_of_folder(const std::string& path, const std::vector<std::string>& classes) {
   const auto found =

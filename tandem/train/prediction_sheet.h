@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tandem/image/image.h"
+#include "tandem/image/contact_sheet.h"
 #include "tandem/train/predict.h"
 
 namespace tandem {
@@ -15,6 +15,9 @@ inline constexpr std::size_t max_sheet_images = 600;
 
 // The index of the class that names the file's folder, as in test/dirty/0001.jpg; nothing if none does.
 std::optional<std::size_t> class_of_folder(const std::string& path, const std::vector<std::string>& classes);
+
+// A gray cell with the reason why a file could not be read.
+LabeledImage error_cell(const std::string& name, const std::string& reason);
 
 // `count` image files, at most max_sheet_images, spread evenly over the predictions, each with class,
 // probability and file name; right and wrong ones are marked where the folder names the class. A file that

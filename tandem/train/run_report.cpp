@@ -7,7 +7,6 @@
 
 #include "tandem/report/provenance.h"
 #include "tandem/text/format_number.h"
-#include "tandem/train/run_report_images.h"
 
 namespace tandem {
 namespace {
@@ -141,7 +140,7 @@ TrainingReport run_report(const ReportedRun& run) {
                         .cells = {},
                         .mistakes = {},
                         .most_confident = {}};
-  if (run.tested) add_test_images(report, run.data, *run.tested, run.options.loss);
+  if (run.tested) add_test_images(report, run.data, *run.tested, run.options.loss, run.model);
   return report;
 }
 

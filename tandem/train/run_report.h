@@ -8,6 +8,7 @@
 #include "tandem/report/training_report.h"
 #include "tandem/tensor/named_tensor.h"
 #include "tandem/train/evaluate.h"
+#include "tandem/train/run_report_images.h"
 #include "tandem/train/train_result.h"
 #include "tandem/train/training_state.h"
 
@@ -23,6 +24,7 @@ struct ReportedRun {
   std::string engine;
   std::string augmentation;  // BatchSource::description()
   NamedTensors parameters;
+  TestedModel model = {};
   std::vector<Place> ranks = {};  // empty or one: this process alone
 };
 

@@ -14,6 +14,8 @@
 #include "tandem/image/resize_area.h"
 #include "tandem/image/save_image.h"
 #include "tandem/report/confusion.h"
+#include "tandem/train/evaluator.h"
+#include "tandem/train/explain/class_activation.h"
 #include "tandem/train/metrics.h"
 
 namespace tandem {
@@ -24,14 +26,18 @@ constexpr std::size_t max_cell_images = 400;  // in all; bounds the time of enco
 constexpr std::int64_t photo_side = 112, max_png_side = 32;
 constexpr int jpeg_quality = 85;
 
-// Image `index` of a set on the host as a file; gray where it is not RGB. A large one becomes a JPEG, which
-// is a quarter of a PNG.
-std::string file_of(const Tensor& images, std::int64_t index) {
+// Image `index` of a set on the host as it is shown; gray where it is not RGB.
+Image shown_image(const Tensor& images, std::int64_t index) {
   const int channels = images.size(3) == 3 ? 3 : 1;
   const Tensor one = images.slice(0, index, index + 1).slice(3, 0, channels);
   Image image = make_image(images.size(1), images.size(2), channels);
   image.pixels = one.to_vector<std::uint8_t>();
   if (std::max(image.height, image.width) > photo_side) image = resize_area(image, photo_side, photo_side);
+  return image;
+}
+
+// A large image becomes a JPEG, which is a quarter of a PNG.
+std::string file_of(const Image& image) {
   const bool small = std::max(image.height, image.width) <= max_png_side;
   const std::vector<std::uint8_t> bytes = small ? encode_png(image) : encode_jpeg(image, jpeg_quality);
   return {bytes.begin(), bytes.end()};
@@ -66,7 +72,8 @@ std::vector<ClassifiedImage> classified_images(const TestedImages& tested,
     return [&](std::int64_t task, std::int64_t) {
       const std::size_t i = chosen[static_cast<std::size_t>(task)];
       images[static_cast<std::size_t>(task)] = {
-          .file = file_of(data.test.images, static_cast<std::int64_t>(i)),
+          .file = file_of(shown_image(data.test.images, static_cast<std::int64_t>(i))),
+          .map = {},
           .truth = data.test.classes[tested.truth(i)],
           .predicted = data.test.classes[tested.predicted(i)],
           .probability = tested.confidence(i),
@@ -74,6 +81,26 @@ std::vector<ClassifiedImage> classified_images(const TestedImages& tested,
     };
   });
   return images;
+}
+
+// Draws the class activation map of the predicted class over each image.
+void add_maps(std::vector<ClassifiedImage>& images, const TestedImages& tested,
+              const std::vector<std::size_t>& chosen, const TestedModel& model) {
+  if (!model.module || model.input.flat) return;
+  const Device device = device_of(*model.module);
+  for (std::size_t k = 0; k < chosen.size(); ++k) {  // one by one: recorded activations take much memory
+    const auto index = static_cast<std::int64_t>(chosen[k]);
+    const std::int64_t predicted = tested.predictions[chosen[k]];
+    const Tensor pixels = tested.data.test.images.slice(0, index, index + 1).to(device);
+    const Tensor map =
+        class_activation_maps(*model.module, network_input(pixels, model.input), {&predicted, 1});
+    if (!map.defined()) return;
+    Image picture = shown_image(tested.data.test.images, index);
+    const std::int64_t side = std::max(picture.height, picture.width);
+    const std::int64_t factor = (photo_side + side - 1) / side;  // a map over a small image needs more pixels
+    picture = resize_area(picture, factor * picture.height, factor * picture.width);
+    images[k].map = file_of(render_heat(picture, scaled_heat(map, picture.height, picture.width)));
+  }
 }
 
 // The first images of `by_confidence` whose predictions are correct, or wrong.
@@ -130,7 +157,7 @@ std::vector<CellImages> cell_images(const TestedImages& tested, const Confusion&
 }  // namespace
 
 void add_test_images(TrainingReport& report, const TrainingData& data, const Evaluation& tested,
-                     LossKind loss) {
+                     LossKind loss, const TestedModel& model) {
   const TestedImages images{.data = data,
                             .predictions = tested.predictions,
                             .labels = data.test.labels.to_vector<std::int32_t>(),
@@ -142,8 +169,10 @@ void add_test_images(TrainingReport& report, const TrainingData& data, const Eva
   std::ranges::stable_sort(by_confidence, std::greater<>(),
                            [&](std::size_t i) { return images.confidence(i); });
   const bool photos = data.train.photographs;
-  report.mistakes =
-      classified_images(images, first_of(images, by_confidence, false, photos ? max_photos : max_mistakes));
+  const std::vector<std::size_t> wrong =
+      first_of(images, by_confidence, false, photos ? max_photos : max_mistakes);
+  report.mistakes = classified_images(images, wrong);
+  add_maps(report.mistakes, images, wrong, model);
   if (photos)
     report.most_confident = classified_images(images, first_of(images, by_confidence, true, max_photos));
   report.cells = cell_images(images, read_confusion(report.confusion), by_confidence);

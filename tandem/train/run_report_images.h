@@ -15,9 +15,16 @@ namespace tandem {
 // The images of the cells stay within both limits; further images are left out.
 inline constexpr std::size_t max_images_per_cell = 12, max_cell_bytes = 384 * 1024;
 
+// The model that was tested, with the weights that were; null: not at hand.
+struct TestedModel {
+  Module* module = nullptr;
+  ImageInput input = {};
+};
+
 // Sets the confusion matrix, the images of its cells, the worst mistakes and, for photographs, the most
-// confident correct predictions. `tested` belongs to the images data.test.
+// confident correct predictions. `tested` belongs to the images data.test. With a model that has
+// convolutions, mistakes have class activation maps.
 void add_test_images(TrainingReport& report, const TrainingData& data, const Evaluation& tested,
-                     LossKind loss);
+                     LossKind loss, const TestedModel& model = {});
 
 }  // namespace tandem

@@ -31,7 +31,6 @@ struct RunSetup {
   // layer. The training images are then the validation and test images too.
   std::optional<CrossValidation> cross_validation = {};
   std::vector<std::int32_t> fold_of = {};
-  bool restore_best = false;           // the model holds the best weights when the run ends
   std::unique_ptr<Timeline> timeline;  // null: no trace
 };
 

@@ -389,6 +389,7 @@ void TrainingRun::write_checkpoint() {
 // Before the end, and after a signal, nothing was tested.
 void TrainingRun::write_report(const TrainResult& result, const Evaluation* tested) {
   const Stopwatch watch;
+  const bool folds = setup_.cross_validation.has_value();  // their mistakes are those of other models
   run_log_->write_report(run_report({.options = options_,
                                      .data = data_,
                                      .architecture = setup_.architecture,
@@ -398,6 +399,7 @@ void TrainingRun::write_report(const TrainResult& result, const Evaluation* test
                                      .engine = engine_description(),
                                      .augmentation = state_->task().source.description(),
                                      .parameters = model_.parameters(),
+                                     .model = {.module = folds ? nullptr : &model_, .input = setup_.input},
                                      .ranks = group_.places()}));
   report_ms_ = watch.elapsed_ms();
   since_report_ = {};
@@ -480,8 +482,8 @@ TrainResult TrainingRun::make_result(int signal) const {
           .seconds = elapsed_seconds() + (setup_.cross_validation ? setup_.cross_validation->seconds : 0)};
 }
 
+// The model then holds the best weights.
 Evaluation TrainingRun::evaluate_best() {
-  if (best_evaluation_ && !setup_.restore_best) return *best_evaluation_;
   if (is_first()) {
     try {
       model_.load_state_dict(with_step_counters(read_safetensors(folder_.best()).tensors, model_));

@@ -65,18 +65,18 @@ std::string png_header(std::uint32_t width, std::uint32_t height) {
 }
 
 TEST_F(BadInput, Commands) {
-  expect_failure(
-      2, {},
-      "expected one of the commands augment, check, compare, devices, eval, export, fetch, filter, grade, "
-      "inspect, "
-      "new, plates, predict, pretrain, probe, split, "
-      "study, submit, train, verify-determinism, got none (see tandem --help)");
-  expect_failure(
-      2, {"bake"},
-      "expected one of the commands augment, check, compare, devices, eval, export, fetch, filter, grade, "
-      "inspect, "
-      "new, plates, predict, pretrain, probe, split, "
-      "study, submit, train, verify-determinism, got 'bake' (see tandem --help)");
+  expect_failure(2, {},
+                 "expected one of the commands augment, check, compare, devices, eval, explain, export, "
+                 "fetch, filter, grade, "
+                 "inspect, "
+                 "new, plates, predict, pretrain, probe, split, "
+                 "study, submit, train, verify-determinism, got none (see tandem --help)");
+  expect_failure(2, {"bake"},
+                 "expected one of the commands augment, check, compare, devices, eval, explain, export, "
+                 "fetch, filter, grade, "
+                 "inspect, "
+                 "new, plates, predict, pretrain, probe, split, "
+                 "study, submit, train, verify-determinism, got 'bake' (see tandem --help)");
   expect_usage("devices", {"extra"}, "unexpected argument 'extra'");
 }
 

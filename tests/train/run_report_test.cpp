@@ -141,6 +141,26 @@ TEST(RunReport, Mistakes_MostConfidentFirst) {
   EXPECT_TRUE(report.most_confident.empty());
 }
 
+TEST(RunReport, Mistakes_HaveMapsOfModelsWithConvolutions) {
+  TrainingData data;
+  data.test = make_digits(40, 5);
+  const Evaluation tested = half_wrong(data.test);
+  const ImageInput input{.flat = false, .height = 28, .width = 28, .channels = 1};
+  for (const bool convolutions : {true, false}) {
+    const auto model = make_model(
+        {.model = convolutions ? "cnn" : "mlp", .layers = {784, 10}, .channels = 1, .classes = 10}, 1);
+    TrainingReport report;
+    report.classes = data.test.classes;
+    ImageInput of_model = input;
+    of_model.flat = !convolutions;
+    add_test_images(report, data, tested, LossKind::cross_entropy,
+                    {.module = model.get(), .input = of_model});
+    ASSERT_EQ(report.mistakes.size(), 20u);
+    for (const ClassifiedImage& image : report.mistakes) EXPECT_EQ(image.map.empty(), !convolutions);
+    EXPECT_EQ(training_page(report).find("how much a region speaks") != std::string::npos, convolutions);
+  }
+}
+
 TEST(RunReport, Photographs_ShowsMistakesAndCorrectOnes) {
   const TempFolder folder;
   write_photos(folder / "photos/train", 2);
