@@ -113,7 +113,7 @@ void add_explain_command(CLI::App& app, Action& action, const std::string& comma
       ->add_option("--size", flags->options.max_side,
                    "Longest side of a picture in pixels; default: its own for one image, 384 for several")
       ->type_name("N")
-      ->check(whole_number_check(64, 8192));
+      ->check(whole_number_check(64, max_explained_side));
   command->add_flag("--invert", flags->options.invert,
                     "Invert the gray values: dark on light becomes light on dark");
   add_json_flag(*command, flags->json, "The maps as JSON, to a file or standard output");

@@ -70,6 +70,7 @@ std::vector<LabeledImage> photo_row(const Image& photo, const std::string& name,
     const PixelBox& box = arguments.box;
     std::string label = fmt::format("{}x{}+{}+{}", box.width, box.height, box.x, box.y);
     if (arguments.flip) label += "\nflipped";
+    if (arguments.vertical_flip) label += "\nupside down";
     if (arguments.op_count > 0)
       label += fmt::format("\n{} change{}", arguments.op_count, arguments.op_count == 1 ? "" : "s");
     row.push_back({shrink_to_cell(std::move(out)), label});

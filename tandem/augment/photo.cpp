@@ -56,6 +56,20 @@ void resize_and_crop(const PhotoRecipe& recipe, const PhotoArguments& arguments,
     std::memcpy(out, from, static_cast<std::size_t>(kept_bytes));
 }
 
+// Resizes completely and then copies the result onto the padding.
+void resize_and_pad(const PhotoRecipe& recipe, const PhotoArguments& arguments, const ImageView& in,
+                    std::uint8_t* out, PhotoScratch& scratch) {
+  const std::int64_t row_bytes = 3 * arguments.resized_width, out_bytes = std::int64_t{3} * recipe.width;
+  scratch.copy.resize(static_cast<std::size_t>(arguments.resized_height * row_bytes));
+  detail::resize_into(in, arguments.resized_height, arguments.resized_width, scratch.copy.data(),
+                      recipe.filter, scratch.resize);
+  std::memset(out, recipe.padding, static_cast<std::size_t>(recipe.height * out_bytes));
+  const std::uint8_t* from = scratch.copy.data();
+  std::uint8_t* to = out - arguments.top * out_bytes - 3 * arguments.left;
+  for (std::int64_t y = 0; y < arguments.resized_height; ++y, from += row_bytes, to += out_bytes)
+    std::memcpy(to, from, static_cast<std::size_t>(row_bytes));
+}
+
 // Computes only the window, with the same bytes: the complete resized image may be too large for memory.
 void resize_window(const PhotoRecipe& recipe, const PhotoArguments& arguments, const ImageView& in,
                    std::uint8_t* out, PhotoScratch& scratch) {
@@ -112,6 +126,13 @@ void flip_rows(int height, int width, std::uint8_t* image, std::vector<std::uint
   }
 }
 
+void reverse_rows(int height, int width, std::uint8_t* image) {
+  const std::ptrdiff_t row_bytes = std::ptrdiff_t{3} * width;
+  for (int y = 0; y < height / 2; ++y)
+    std::swap_ranges(image + y * row_bytes, image + (y + 1) * row_bytes,
+                     image + (height - 1 - y) * row_bytes);
+}
+
 void erase_box(const PhotoRecipe& recipe, const PixelBox& box, std::uint8_t* image) {
   for (std::int64_t y = box.y; y < box.y + box.height; ++y)
     for (std::int64_t x = box.x; x < box.x + box.width; ++x)
@@ -136,12 +157,15 @@ void transform_photo_box(const PhotoRecipe& recipe, const PhotoArguments& argume
   const bool uncropped = arguments.resized_height == recipe.height && arguments.resized_width == recipe.width;
   if (uncropped)
     detail::resize_into(box, recipe.height, recipe.width, out, recipe.filter, scratch.resize, arguments.flip);
+  else if (recipe.fit == PhotoFit::letterbox)
+    resize_and_pad(recipe, arguments, box, out, scratch);
   else if (arguments.resized_height * arguments.resized_width <=
            std::int64_t{4} * recipe.height * recipe.width)
     resize_and_crop(recipe, arguments, box, out, scratch);
   else
     resize_window(recipe, arguments, box, out, scratch);
   if (arguments.flip && !uncropped) flip_rows(recipe.height, recipe.width, out, scratch.copy);
+  if (arguments.vertical_flip) reverse_rows(recipe.height, recipe.width, out);
   for (int i = 0; i < arguments.op_count; ++i)
     detail::apply_photo_op(arguments.ops[i], recipe.height, recipe.width, out, scratch.copy);
   erase_box(recipe, arguments.erase, out);

@@ -1,8 +1,8 @@
 // Photo transforms on CUDA. The first kernel samples the arguments, one thread per image. The second crops,
 // resizes and flips: one block per band of output rows, with the weights and the required input rows,
 // resampled to the output's width, in shared memory, so that one kernel does both passes of the resize. The
-// third applies color jitter, RandAugment and erasing if the recipe has them: one block per image, because
-// some operations need the whole image.
+// third applies the other operations if the recipe has them: one block per image, because some operations
+// need the whole image.
 #include <algorithm>
 #include <cstddef>
 
@@ -71,6 +71,11 @@ struct BandMemory {
   }
 };
 
+// Where the result is padded, the pixel of the resized box that is nearest.
+__device__ std::int64_t nearest(std::int64_t position, std::int64_t size) {
+  return position < 0 ? 0 : position < size ? position : size - 1;
+}
+
 // The pixels of the crop box of a photograph.
 struct BoxPixels {
   const std::uint8_t* first;
@@ -89,9 +94,15 @@ struct Band {
   int begin, end;  // output rows
   std::uint8_t* out;
 
+  __device__ bool is_padded(int y, int x) const {
+    if (recipe.fit != PhotoFit::letterbox) return false;
+    const std::int64_t row = arguments.top + y, column = arguments.left + x;
+    return row < 0 || row >= arguments.resized_height || column < 0 || column >= arguments.resized_width;
+  }
   __device__ std::uint8_t* pixel(int y, int x) const {
-    return out +
-           3 * (static_cast<std::int64_t>(y) * recipe.width + (arguments.flip ? recipe.width - 1 - x : x));
+    const int row = arguments.vertical_flip ? recipe.height - 1 - y : y;
+    const int column = arguments.flip ? recipe.width - 1 - x : x;
+    return out + 3 * (static_cast<std::int64_t>(row) * recipe.width + column);
   }
 };
 
@@ -101,10 +112,10 @@ __device__ void fill_weights(const Band& band, const BandMemory& memory) {
   for (int i = static_cast<int>(threadIdx.x); i < width + rows; i += threads) {
     const bool column = i < width;
     const DeviceTaps taps =
-        column
-            ? DeviceTaps(band.recipe.filter, arguments.box.width, arguments.resized_width, arguments.left + i)
-            : DeviceTaps(band.recipe.filter, arguments.box.height, arguments.resized_height,
-                         arguments.top + band.begin + i - width);
+        column ? DeviceTaps(band.recipe.filter, arguments.box.width, arguments.resized_width,
+                            nearest(arguments.left + i, arguments.resized_width))
+               : DeviceTaps(band.recipe.filter, arguments.box.height, arguments.resized_height,
+                            nearest(arguments.top + band.begin + i - width, arguments.resized_height));
     const int index = column ? i : i - width;
     (column ? memory.column_first : memory.row_first)[index] = static_cast<std::int32_t>(taps.taps.first);
     (column ? memory.column_count : memory.row_count)[index] = static_cast<std::int32_t>(taps.taps.count);
@@ -146,7 +157,9 @@ __device__ void resize_band(const Band& band, const BandMemory& memory) {
       std::int32_t sum = half;
       for (int k = 0; k < memory.row_count[row]; ++k)
         sum += memory.row_weights[row * max_taps + k] * in[k * row_bytes];
-      band.pixel(band.begin + row, byte / 3)[byte % 3] = resized_level(sum);
+      const bool padded = band.is_padded(band.begin + row, byte / 3);
+      band.pixel(band.begin + row, byte / 3)[byte % 3] =
+          padded ? static_cast<std::uint8_t>(band.recipe.padding) : resized_level(sum);
     }
     __syncthreads();
     y = end;
@@ -160,9 +173,9 @@ __device__ void resize_directly(const Band& band) {
   for (int i = static_cast<int>(threadIdx.x); i < (band.end - band.begin) * width; i += threads) {
     const int y = band.begin + i / width, x = i % width;
     const DeviceTaps columns(band.recipe.filter, arguments.box.width, arguments.resized_width,
-                             arguments.left + x);
+                             nearest(arguments.left + x, arguments.resized_width));
     const DeviceTaps rows(band.recipe.filter, arguments.box.height, arguments.resized_height,
-                          arguments.top + y);
+                          nearest(arguments.top + y, arguments.resized_height));
     std::int32_t sum[3] = {half, half, half};
     for (std::int64_t row = 0; row < rows.taps.count; ++row) {
       const std::uint8_t* in = band.pixels.at(rows.taps.first + row, columns.taps.first);
@@ -175,7 +188,8 @@ __device__ void resize_directly(const Band& band) {
       for (int c = 0; c < 3; ++c) sum[c] += weight * resized_level(level[c]);
     }
     std::uint8_t* const out = band.pixel(y, x);
-    for (int c = 0; c < 3; ++c) out[c] = resized_level(sum[c]);
+    for (int c = 0; c < 3; ++c)
+      out[c] = band.is_padded(y, x) ? static_cast<std::uint8_t>(band.recipe.padding) : resized_level(sum[c]);
   }
 }
 
@@ -261,6 +275,8 @@ __device__ std::uint8_t read_other_pixels(const PhotoOp& op, int height, int wid
     if (!source_pixel(op, x, y, height, width, from_x, from_y)) return 0;
     return copy[from_y * row + 3 * from_x + i % 3];
   }
+  if (op.kind == PhotoOpKind::perspective)
+    return perspective_level(op.coefficients, x, y, height, width, copy + i % 3);
   const std::uint8_t* const at = copy + i;
   if (y == 0 || y + 1 == height || x == 0 || x + 1 == width) return *at;
   const std::int32_t around =
@@ -316,7 +332,8 @@ template <>
 void photo_kernel<Backend::cuda>(const PhotoBatch& batch, StreamView stream) {
   const PhotoRecipe& recipe = batch.recipe;
   const std::int64_t bytes = std::int64_t{3} * recipe.height * recipe.width;
-  const bool copies = recipe.rand_augment.count > 0;
+  const bool copies = recipe.rand_augment.count > 0 || recipe.trivial_augment || recipe.rotation > 0 ||
+                      !recipe.perspective.empty();
   const bool finish = copies || !recipe.jitter.empty() || recipe.erase.probability > 0;
   const std::int64_t shared = BandMemory::bytes(recipe.width);
   const bool use_shared = allow_shared(shared);

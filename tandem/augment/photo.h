@@ -1,6 +1,7 @@
-// Transforms photographs to the input size of a network: crop, resize as PIL does, flip, color jitter,
-// RandAugment, erasing. 8-bit RGB in, 8-bit RGB out (normalization is part of the network's input). One at a
-// time (in a loader worker) or a batch of decoded photographs on their device; both give the same bytes.
+// Transforms photographs to the input size of a network: crop, resize as PIL does, flip, rotation,
+// perspective, color jitter, RandAugment, TrivialAugment, erasing. 8-bit RGB in, 8-bit RGB out (normalization
+// is part of the network's input). One at a time (in a loader worker) or a batch of decoded photographs on
+// their device; both give the same bytes.
 #pragma once
 
 #include <cstdint>

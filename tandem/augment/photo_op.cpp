@@ -53,6 +53,13 @@ void move_pixels(const PhotoOp& op, int height, int width, const std::uint8_t* f
     }
 }
 
+void warp(const PhotoOp& op, int height, int width, const std::uint8_t* from, std::uint8_t* image) {
+  for (int y = 0; y < height; ++y)
+    for (int x = 0; x < width; ++x, image += 3)
+      for (int c = 0; c < 3; ++c)
+        image[c] = perspective_level(op.coefficients, x, y, height, width, from + c);
+}
+
 }  // namespace
 
 void apply_photo_op(const PhotoOp& op, int height, int width, std::uint8_t* image,
@@ -69,6 +76,8 @@ void apply_photo_op(const PhotoOp& op, int height, int width, std::uint8_t* imag
   copy.assign(image, image + 3 * pixels);
   if (op.is_geometric())
     move_pixels(op, height, width, copy.data(), image);
+  else if (op.kind == PhotoOpKind::perspective)
+    warp(op, height, width, copy.data(), image);
   else
     sharpen(op.value, height, width, copy.data(), image);
 }

@@ -1,6 +1,7 @@
-// The operations of ColorJitter and RandAugment on pixels, in integers as PIL's ImageEnhance, ImageOps and
-// nearest-neighbor transforms compute them, so that the CPU and the GPU give the same bytes. There are three
-// kinds: a lookup table per channel, a formula per pixel, and operations that read other pixels.
+// The operations of ColorJitter, RandAugment and perspective on pixels, in integers as PIL's ImageEnhance,
+// ImageOps and nearest-neighbor transforms compute them, so that the CPU and the GPU give the same bytes.
+// There are three kinds: a lookup table per channel, a formula per pixel, and operations that read other
+// pixels.
 #pragma once
 
 #include <cmath>

@@ -35,11 +35,11 @@ PhotoRecipe training_photo_recipe(int size) {
   return recipe;
 }
 
-PhotoRecipe evaluation_photo_recipe(int size, bool eval_crop) {
+PhotoRecipe evaluation_photo_recipe(int size, PhotoFit fit) {
   PhotoRecipe recipe;
   recipe.height = recipe.width = size;
-  recipe.fit = eval_crop ? PhotoFit::center : PhotoFit::resize;
-  if (eval_crop) recipe.shorter_side = size * 8 / 7;
+  recipe.fit = fit;
+  if (fit == PhotoFit::center) recipe.shorter_side = size * 8 / 7;
   check_photo_recipe(recipe);
   return recipe;
 }
@@ -52,9 +52,15 @@ void check_photo_recipe(const PhotoRecipe& recipe) {
                                            recipe.shorter_side <= 2 * max_photo_side),
         "[augment] center: expected a shorter side from {} to {}, got {}",
         std::max(recipe.height, recipe.width), 2 * max_photo_side, recipe.shorter_side);
+  check(recipe.padding >= 0 && recipe.padding <= 255,
+        "[augment] letterbox: expected a level from 0 to 255, got {}", recipe.padding);
   check_bounds("crop", recipe.crop_scale, 1e-6, 1);
   check_bounds("crop", recipe.crop_ratio, 1e-3, 1e3);
   check_number("flip", recipe.flip, 1);
+  check_number("vertical_flip", recipe.vertical_flip, 1);
+  check_number("rotation", recipe.rotation, 180);
+  check_number("perspective's distortion", recipe.perspective.distortion, 1);
+  check_number("perspective's probability", recipe.perspective.probability, 1);
   check_number("jitter of brightness", recipe.jitter.brightness, 60);
   check_number("jitter of contrast", recipe.jitter.contrast, 60);
   check_number("jitter of saturation", recipe.jitter.saturation, 60);
@@ -73,12 +79,19 @@ std::string to_string(const PhotoRecipe& recipe) {
     text = fmt::format("crop {} {} {} {}", scale.min, scale.max, ratio.min, ratio.max);
   else if (recipe.fit == PhotoFit::center)
     text = fmt::format("center {}", recipe.shorter_side);
+  else if (recipe.fit == PhotoFit::letterbox)
+    text = recipe.padding == 0 ? "letterbox" : fmt::format("letterbox {}", recipe.padding);
   if (recipe.filter == ResizeFilter::bicubic) text += ", bicubic";
   if (recipe.flip > 0) text += fmt::format(", flip {}", recipe.flip);
+  if (recipe.vertical_flip > 0) text += fmt::format(", vertical_flip {}", recipe.vertical_flip);
+  if (recipe.rotation > 0) text += fmt::format(", rotation {}", recipe.rotation);
+  if (const PhotoPerspective& p = recipe.perspective; !p.empty())
+    text += fmt::format(", perspective {} {}", p.distortion, p.probability);
   if (const PhotoJitter& j = recipe.jitter; !j.empty())
     text += fmt::format(", jitter {} {} {} {}", j.brightness, j.contrast, j.saturation, j.hue);
   if (recipe.rand_augment.count > 0)
     text += fmt::format(", randaugment {} {}", recipe.rand_augment.count, recipe.rand_augment.magnitude);
+  if (recipe.trivial_augment) text += ", trivial_augment";
   if (const PhotoErase& e = recipe.erase; e.probability > 0)
     text += fmt::format(", erase {} {} {} {} {}", e.probability, e.scale.min, e.scale.max, e.ratio.min,
                         e.ratio.max);

@@ -13,9 +13,10 @@ namespace tandem {
 
 /// How a photograph is fitted to the output size.
 enum class PhotoFit : std::uint8_t {
-  crop,    ///< a random box, resized (torchvision's RandomResizedCrop)
-  resize,  ///< the whole photograph, resized without keeping its aspect ratio
-  center   ///< the shorter side resized to PhotoRecipe::shorter_side, then a center crop
+  crop,      ///< a random box, resized (torchvision's RandomResizedCrop)
+  resize,    ///< the whole photograph, resized without keeping its aspect ratio
+  center,    ///< the shorter side resized to PhotoRecipe::shorter_side, then a center crop
+  letterbox  ///< the whole photograph with its aspect ratio kept, centered on gray (Pillow's ImageOps.pad)
 };
 
 /// torchvision's ColorJitter, in random order: factors from 1 − x to 1 + x, at least 0; the hue is rotated by
@@ -41,6 +42,16 @@ struct PhotoErase {
   friend bool operator==(const PhotoErase&, const PhotoErase&) = default;
 };
 
+/// torchvision's RandomPerspective: with the given probability, every corner moves inwards by up to
+/// `distortion` of half the side.
+struct PhotoPerspective {
+  double distortion = 0;
+  double probability = 0.5;
+
+  constexpr bool empty() const { return distortion == 0 || probability == 0; }
+  friend bool operator==(const PhotoPerspective&, const PhotoPerspective&) = default;
+};
+
 /// Limits of RandAugment.
 inline constexpr int max_rand_augment = 4;
 inline constexpr int max_magnitude = 30;
@@ -62,9 +73,15 @@ struct PhotoRecipe {
   Bounds crop_scale = {0.08, 1};           ///< fraction of the area
   Bounds crop_ratio = {3.0 / 4, 4.0 / 3};  ///< width by height
   int shorter_side = 256;                  ///< for PhotoFit::center
+  int padding = 0;                         ///< for PhotoFit::letterbox: the level of the gray
   double flip = 0;                         ///< probability of a horizontal flip
+  double vertical_flip = 0;                ///< probability
+  double rotation = 0;                     ///< degrees, to both sides (torchvision's RandomRotation)
+  PhotoPerspective perspective = {};
   PhotoJitter jitter = {};
   RandAugment rand_augment = {};
+  bool trivial_augment =
+      false;  ///< torchvision's TrivialAugmentWide: one random operation of random strength
   PhotoErase erase = {};
 
   friend bool operator==(const PhotoRecipe&, const PhotoRecipe&) = default;
@@ -72,9 +89,9 @@ struct PhotoRecipe {
 
 /// The usual training transform: random_resized_crop(size) and horizontal_flip(0.5).
 PhotoRecipe training_photo_recipe(int size = 224);
-/// The usual evaluation transform: resized to size × size. With `eval_crop` the shorter side is resized to
-/// 8/7 of size (256 for 224), followed by a center crop.
-PhotoRecipe evaluation_photo_recipe(int size = 224, bool eval_crop = false);
+/// The usual evaluation transform to size × size, without random operations. With PhotoFit::center the
+/// shorter side is resized to 8/7 of size (256 for 224).
+PhotoRecipe evaluation_photo_recipe(int size = 224, PhotoFit fit = PhotoFit::resize);
 
 /// Throws Error for sizes, bounds and probabilities out of range.
 void check_photo_recipe(const PhotoRecipe& recipe);

@@ -142,12 +142,46 @@ bool add_center(Words words, ParsedTransform& to) {
   return true;
 }
 
+bool add_letterbox(Words words, ParsedTransform& to) {
+  const auto n = numbers_of(words, {0, 1});
+  const std::optional<int> level = !n ? std::nullopt : n->empty() ? 0 : whole_number((*n)[0]);
+  if (!level) return false;
+  to.photo.fit = PhotoFit::letterbox;
+  to.photo.padding = *level;
+  return true;
+}
+
 bool add_flip(Words words, ParsedTransform& to) {
   const auto n = numbers_of(words, {0, 1});
   if (!n) return false;
   to.photo.flip = n->empty() ? 0.5 : (*n)[0];
   to.steps.push_back(random_flip(to.photo.flip));
   return true;
+}
+
+bool add_vertical_flip(Words words, ParsedTransform& to) {
+  const auto n = numbers_of(words, {0, 1});
+  if (n) to.photo.vertical_flip = n->empty() ? 0.5 : (*n)[0];
+  return n.has_value();
+}
+
+bool add_rotation(Words words, ParsedTransform& to) {
+  const auto n = numbers_of(words, {1});
+  if (n) to.photo.rotation = (*n)[0];
+  return n.has_value();
+}
+
+bool add_perspective(Words words, ParsedTransform& to) {
+  const auto n = numbers_of(words, {0, 1, 2});
+  if (!n) return false;
+  to.photo.perspective = {.distortion = n->empty() ? 0.5 : (*n)[0],
+                          .probability = n->size() < 2 ? 0.5 : (*n)[1]};
+  return true;
+}
+
+bool add_trivial_augment(Words words, ParsedTransform& to) {
+  to.photo.trivial_augment = true;
+  return words.empty();
 }
 
 bool add_jitter(Words words, ParsedTransform& to) {
@@ -205,10 +239,22 @@ constexpr OperationRow operations[] = {
     {{"flip", "[PROBABILITY]", "horizontal, 0.5 by default", true, true}, add_flip},
     {{"resize", "", "the whole image, resized without keeping its aspect ratio", false, true}, add_resize},
     {{"center", "N", "the shorter side resized to N, then a center crop", false, true}, add_center},
+    {{"letterbox", "[LEVEL]", "the whole image with its aspect ratio kept, centered on gray; 0 by default",
+      false, true},
+     add_letterbox},
+    {{"vertical_flip", "[PROBABILITY]", "0.5 by default", false, true}, add_vertical_flip},
+    {{"rotation", "DEGREES", "by up to DEGREES to either side, what comes in is black", false, true},
+     add_rotation},
+    {{"perspective", "[DISTORTION [PROBABILITY]]",
+      "corners move inwards by up to this share, 0.5 0.5 by default", false, true},
+     add_perspective},
     {{"jitter", "BRIGHTNESS CONTRAST SATURATION HUE", "torchvision's ColorJitter", false, true}, add_jitter},
     {{"randaugment", "[COUNT MAGNITUDE]", "COUNT random operations at MAGNITUDE of 30, 2 9 by default", false,
       true},
      add_rand_augment},
+    {{"trivial_augment", "", "torchvision's TrivialAugmentWide: one random operation of random strength",
+      false, true},
+     add_trivial_augment},
     {{"erase", "PROBABILITY [MIN MAX [MIN_RATIO MAX_RATIO]]", "a box filled with one color", false, true},
      add_erase},
     {{"bilinear", "", "filter for resizing, the default", false, true}, add_bilinear},
@@ -318,8 +364,8 @@ Transform training_transform(int size) {
   return training_photo_recipe(size);
 }
 
-Transform evaluation_transform(int size, bool center_crop) {
-  return evaluation_photo_recipe(size, center_crop);
+Transform evaluation_transform(int size, PhotoFit fit) {
+  return evaluation_photo_recipe(size, fit);
 }
 
 std::vector<TransformOperation> transform_operations() {

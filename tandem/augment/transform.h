@@ -71,9 +71,8 @@ static_assert(std::is_trivially_copyable_v<Transform>);
 /// The usual transform for training on photographs: a random crop resized to size × size, and a horizontal
 /// flip of half of the images. Throws Error for a size outside 1 … 4096.
 Transform training_transform(int size = 224);
-/// The usual transform for evaluation on photographs: resized to size × size. With `center_crop` the shorter
-/// side is resized to 8/7 of size (256 for 224), followed by a center crop.
-Transform evaluation_transform(int size = 224, bool center_crop = false);
+/// The usual transform for evaluation on photographs: fitted to size × size, evaluation_photo_recipe().
+Transform evaluation_transform(int size = 224, PhotoFit fit = PhotoFit::resize);
 
 /// One operation of the grammar.
 struct TransformOperation {

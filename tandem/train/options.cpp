@@ -386,7 +386,12 @@ std::vector<TrainField> make_fields() {
       real("worker_timeout", &O::worker_timeout, 0, true, infinity,
            "Seconds without progress after which a worker is replaced"),
       integer("image_size", &O::image_size, 8, 4096, "Height and width to which photographs are resized"),
-      flag("eval_crop", &O::eval_crop, "Validate on the center crop, after a resize to 8/7 of the size"),
+      choice(
+          "fit", &O::fit,
+          Names<PhotoFit>{
+              {"stretch", PhotoFit::resize}, {"crop", PhotoFit::center}, {"letterbox", PhotoFit::letterbox}},
+          "How validation photographs are fitted: stretch, crop (the center, after a resize to 8/7 of the "
+          "size) or letterbox (padded)"),
       choice("on_bad_image", &O::on_bad_image,
              Names<OnBadImage>{{"skip", OnBadImage::skip}, {"fail", OnBadImage::fail}},
              "skip or fail, if a photograph cannot be read"),

@@ -36,8 +36,8 @@ struct TrainOptions : FitOptions {
   std::int64_t folds = 0;  // of a cross-validation; 0: none
 
   // Photographs.
-  std::int64_t image_size = 224;  // height and width of the network's input
-  bool eval_crop = false;         // validation: center crop after resizing to 8/7 of the size
+  std::int64_t image_size = 224;    // height and width of the network's input
+  PhotoFit fit = PhotoFit::resize;  // of validation images
   OnBadImage on_bad_image = OnBadImage::skip;
   std::int64_t max_pixels = PhotoDecodeOptions{}.max_pixels;
   bool scaled_decode = false;

@@ -13,7 +13,7 @@ Transform TrainOptions::photo_transform() const {
 }
 
 Transform TrainOptions::photo_evaluation_transform() const {
-  return tandem::evaluation_transform(static_cast<int>(image_size), eval_crop);
+  return tandem::evaluation_transform(static_cast<int>(image_size), fit);
 }
 
 TrainOptions resolve_options(TrainOptions options, bool photographs) {

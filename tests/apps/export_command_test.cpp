@@ -35,6 +35,21 @@ class ExportCommand : public testing::Test {
   TempFolder folder_;
 };
 
+TEST_F(ExportCommand, Letterbox_IsStoredPredictedAndExported) {
+  run({"train", "photos", "--model", "cnn", "--image-size", "16", "--epochs", "1", "--fit", "letterbox",
+       "--out", "l", "--device", "cpu", "--batch-size", "4"});
+  const ProgramResult exported = run({"export", "l", "-o", "l.onnx", "--images", "photos", "--count", "6"});
+  EXPECT_NE(exported.out.find("Verified with 6 images: the same class for 6"), std::string::npos)
+      << exported.out;
+  const auto json = nlohmann::json::parse(run({"inspect", "l.onnx", "--json"}).out);
+  EXPECT_EQ(json["metadata"]["tandem.transform"], "letterbox");
+  EXPECT_NE(json["metadata"]["tandem.preprocessing"].get<std::string>().find(
+                "with the aspect ratio kept, centered on gray 0"),
+            std::string::npos);
+  expect_failure(2, {"train", "photos", "--fit", "pad"},
+                 "--fit: expected one of stretch, crop, letterbox, got 'pad' (see tandem train --help)");
+}
+
 TEST_F(ExportCommand, Model_IsVerifiedAndInspected) {
   const ProgramResult exported = run({"export", "r", "-o", "m.onnx", "--images", "photos", "--count", "5"});
   EXPECT_TRUE(exported.out.starts_with("m.onnx: ONNX, opset 18, ")) << exported.out;

@@ -9,6 +9,7 @@
 #include <set>
 #include <vector>
 
+#include "tandem/augment/transform.h"
 #include "tests/golden/golden.h"
 
 namespace tandem::detail {
@@ -157,6 +158,55 @@ TEST(PhotoArguments, RandAugment_SamplesOperationsUniformly) {
   }
   EXPECT_EQ(kinds.size(), 14U);
   for (const auto& [kind, count] : kinds) EXPECT_NEAR(count, 2000, 220);
+}
+
+TEST(PhotoArguments, TrivialAugment_SamplesOperationsAndMagnitudesUniformly) {
+  const PhotoRecipe recipe = Transform::parse("resize, trivial_augment", 64).photo();
+  std::map<PhotoOpKind, int> kinds;
+  std::map<std::int32_t, int> factors;  // of brightness
+  for (std::uint32_t sample = 0; sample < 62'000; ++sample) {
+    const PhotoArguments arguments = sample_photo(recipe, 9, 9, {.seed = 4, .sample = sample});
+    ASSERT_EQ(arguments.op_count, 1);
+    ++kinds[arguments.ops[0].kind];
+    if (arguments.ops[0].kind == PhotoOpKind::brightness) ++factors[arguments.ops[0].value];
+  }
+  EXPECT_EQ(kinds.size(), 14U);
+  for (const auto& [kind, count] : kinds) EXPECT_NEAR(count, 62'000 / 14, 330);
+  EXPECT_EQ(factors.size(), 61U);  // 30 to each side, and none
+  EXPECT_EQ(factors.begin()->first, to_fixed(0.01));
+  EXPECT_EQ(factors.rbegin()->first, to_fixed(1.99));
+}
+
+TEST(PhotoArguments, RotationAndPerspective_StayWithinTheirBounds) {
+  const PhotoRecipe recipe =
+      Transform::parse("resize, vertical_flip 0.2, rotation 25, perspective 0.5 0.4", 100).photo();
+  int flips = 0, warped = 0;
+  double most = 0, least = 0;  // sines
+  for (std::uint32_t sample = 0; sample < 20'000; ++sample) {
+    const PhotoArguments arguments = sample_photo(recipe, 90, 80, {.seed = 4, .sample = sample});
+    flips += arguments.vertical_flip;
+    ASSERT_TRUE(arguments.op_count == 1 || arguments.op_count == 2);
+    ASSERT_EQ(arguments.ops[0].kind, PhotoOpKind::rotate);
+    most = std::max(most, arguments.ops[0].map[1] / 65536.0);
+    least = std::min(least, arguments.ops[0].map[1] / 65536.0);
+    if (arguments.op_count == 1) continue;
+    ++warped;
+    // The corner (0, 0) moves to a pixel at most 25 pixels inwards.
+    const auto& c = arguments.ops[1].coefficients;
+    const auto reaches = [&](double x, double y) {
+      const double w = c[6] * x + c[7] * y + 1;
+      return std::abs((c[0] * x + c[1] * y + c[2]) / w) < 1e-6 &&
+             std::abs((c[3] * x + c[4] * y + c[5]) / w) < 1e-6;
+    };
+    bool found = false;
+    for (int y = 0; y <= 25 && !found; ++y)
+      for (int x = 0; x <= 25 && !found; ++x) found = reaches(x, y);
+    ASSERT_TRUE(found);
+  }
+  EXPECT_NEAR(flips, 4000, 300);
+  EXPECT_NEAR(warped, 8000, 350);
+  EXPECT_NEAR(most, std::sin(25 * 3.14159265 / 180), 1e-3);
+  EXPECT_NEAR(least, -most, 1e-3);
 }
 
 TEST(PhotoArguments, FlipAndErase_HaveTheirProbabilities) {

@@ -48,10 +48,17 @@ inline const std::vector<std::string> photo_recipes = {
     "photo",
     "resize",
     "center 40",
+    "letterbox",
+    "letterbox 114, bicubic, flip 0.5, jitter 0.4 0 0 0",
     "crop 0.3 1, bicubic, flip 0.3",
     "crop, flip, jitter 0.4 0.4 0.4 0.1",
     "crop, erase 0.7",
     "resize, randaugment 2 9",
+    "resize, trivial_augment",
+    "crop, vertical_flip, rotation 30",
+    "letterbox, flip, vertical_flip 0.5, perspective 0.6 0.8",
+    "crop, rotation 180, perspective 1 1, jitter 0.4 0.4 0.4 0.1, randaugment 4 15, trivial_augment, erase "
+    "0.5",
     "crop, flip, jitter 2 3 1.5 0.5, randaugment 4 30, erase 0.5 0.1 0.8 0.2 4"};
 
 }  // namespace tandem

@@ -65,7 +65,7 @@ TEST_F(PhotoCuda, OtherOutputSizes_EqualCpu) {
 
 TEST_F(PhotoCuda, LargeReductions_EqualCpu) {
   const PackedPhotos photos = pack_photos({{900, 700}, {4, 1500}, {2, 2}, {1000, 1000}});
-  for (const char* text : {"photo", "resize", "center 16", "crop, bicubic"})
+  for (const char* text : {"photo", "resize", "center 16", "letterbox 9", "crop, bicubic"})
     expect_equal(photos, Transform::parse(text, 14).photo(), 40);
 }
 

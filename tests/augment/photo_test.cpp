@@ -2,6 +2,7 @@
 #include "tandem/augment/photo.h"
 #include "tandem/augment/transform.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,7 +28,7 @@ PhotoOpKind kind_of(const std::string& name) {
       {"saturation", PhotoOpKind::saturation},   {"contrast", PhotoOpKind::contrast},
       {"sharpness", PhotoOpKind::sharpness},     {"posterize", PhotoOpKind::posterize},
       {"solarize", PhotoOpKind::solarize},       {"auto_contrast", PhotoOpKind::auto_contrast},
-      {"equalize", PhotoOpKind::equalize}};
+      {"equalize", PhotoOpKind::equalize},       {"identity", PhotoOpKind::identity}};
   return kinds.at(name);
 }
 
@@ -40,15 +41,26 @@ int max_difference(const Levels& a, const Levels& b) {
   return max;
 }
 
+PhotoOp perspective_of(const std::vector<std::vector<double>>& corners, int height, int width) {
+  detail::Point points[4];
+  for (std::size_t i = 0; i < 4; ++i) points[i] = {corners.at(i).at(0), corners.at(i).at(1)};
+  return detail::perspective_op(points, height, width);
+}
+
 Levels result_of(const golden::Case& one) {
   const golden::Array& input = one.array("image");
   const int height = static_cast<int>(input.shape[0]), width = static_cast<int>(input.shape[1]);
   Levels image = input.values<std::uint8_t>();
   const auto& params = one.params;
   const std::string op = params.at("op");
-  if (op == "center" || op == "flip") {
-    PhotoRecipe recipe = evaluation_photo_recipe(params.at("size"));
+  if (op == "center" || op == "flip" || op == "vertical_flip") {
+    PhotoRecipe recipe = evaluation_photo_recipe(params.value("size", 224));
     if (op == "flip") recipe.flip = 1;
+    if (op == "vertical_flip") {  // in the size of the photograph
+      recipe.vertical_flip = 1;
+      recipe.height = height;
+      recipe.width = width;
+    }
     if (op == "center") {
       recipe.fit = PhotoFit::center;
       recipe.shorter_side = params.at("side");
@@ -63,28 +75,75 @@ Levels result_of(const golden::Case& one) {
   PhotoOp photo_op;
   if (op == "hue")
     photo_op = {.kind = PhotoOpKind::hue, .value = params.at("turn").get<int>() & 255};
+  else if (op == "rotation")
+    photo_op = detail::rotation_op(params.at("degrees"), height, width);
+  else if (op == "perspective")
+    photo_op = perspective_of(params.at("corners"), height, width);
   else if (op == "factor")
     photo_op = {.kind = kind_of(params.at("kind")), .value = detail::to_fixed(params.at("factor"))};
   else
-    photo_op = detail::rand_augment_op(kind_of(params.at("kind")), params.at("magnitude").get<int>() / 30.0,
-                                       params.at("negative"), height, width);
+    photo_op = detail::augment_op(
+        kind_of(params.at("kind")), params.at("magnitude").get<int>() / 30.0, params.at("negative"),
+        op == "rand_augment" ? detail::rand_augment_ranges(height, width) : detail::trivial_augment_ranges,
+        height, width);
   std::vector<std::uint8_t> copy;
   detail::apply_photo_op(photo_op, height, width, image.data(), copy);
   return image;
 }
 
 // One level of tolerance where PIL blends in floats and truncates.
-TEST(Photo, EqualsPil) {
-  int count = 0;
-  for (const golden::Case& one : golden::load("photo")) {
-    const std::string op = one.params.at("op"), kind = one.params.value("kind", "");
-    const bool blends = kind == "brightness" || kind == "contrast" || kind == "saturation" ||
-                        kind == "sharpness" || kind == "auto_contrast";
-    EXPECT_LE(max_difference(result_of(one), one.array("expected").values<std::uint8_t>()), blends ? 1 : 0)
-        << one.name;
-    ++count;
+TEST(Photo, EqualsPilAndTorchvision) {
+  for (const char* golden : {"photo", "torchvision"}) {
+    int count = 0;
+    for (const golden::Case& one : golden::load(golden)) {
+      const std::string op = one.params.at("op"), kind = one.params.value("kind", "");
+      const bool blends = kind == "brightness" || kind == "contrast" || kind == "saturation" ||
+                          kind == "sharpness" || kind == "auto_contrast" || op == "perspective";
+      EXPECT_LE(max_difference(result_of(one), one.array("expected").values<std::uint8_t>()), blends ? 1 : 0)
+          << one.name;
+      ++count;
+    }
+    EXPECT_GE(count, 300);
   }
-  EXPECT_GE(count, 300);
+}
+
+TEST(Photo, PerspectiveWithoutAMap_ChangesNothing) {
+  for (const auto& [height, width] : {std::pair{1, 1}, {1, 9}, {9, 1}}) {
+    const Image photo = noise_photo(height, width, 3);
+    PhotoRecipe recipe = Transform::parse("resize, perspective 1 1").photo();
+    recipe.height = height, recipe.width = width;
+    PhotoScratch scratch;
+    Levels out(photo.pixels.size());
+    transform_photo(recipe, RandomKey{.seed = 4}, photo, out.data(), scratch);
+    EXPECT_EQ(out, photo.pixels);
+  }
+}
+
+TEST(Photo, Letterbox_EqualsImageOpsPad) {
+  PhotoScratch scratch;
+  for (const golden::Case& one : golden::load("letterbox")) {
+    PhotoRecipe recipe =
+        Transform::parse(fmt::format("letterbox {}", one.params.at("level").get<int>())).photo();
+    recipe.height = one.params.at("height");
+    recipe.width = one.params.at("width");
+    if (one.params.at("filter") == "bicubic") recipe.filter = ResizeFilter::bicubic;
+    const golden::Array& input = one.array("image");
+    const Levels image = input.values<std::uint8_t>(),
+                 expected = one.array("expected").values<std::uint8_t>();
+    const ImageView photo(image.data(), input.shape[0], input.shape[1], 3, 3 * input.shape[1]);
+    Levels out(expected.size());
+    transform_photo(recipe, RandomKey{}, photo, out.data(), scratch);
+    EXPECT_EQ(out, expected) << one.name;
+    recipe.flip = 1;
+    transform_photo(recipe, RandomKey{}, photo, out.data(), scratch);
+    for (int y = 0; y < recipe.height; ++y)
+      for (int x = 0; x < 3 * recipe.width; ++x) {
+        const int mirrored = 3 * (recipe.width - 1 - x / 3) + x % 3;
+        ASSERT_EQ(out[static_cast<std::size_t>(3 * recipe.width * y + x)],
+                  expected[static_cast<std::size_t>(3 * recipe.width * y + mirrored)])
+            << one.name;
+      }
+  }
 }
 
 TEST(Photo, CropAndErase_UseTheSampledBoxes) {
@@ -113,12 +172,16 @@ TEST(Photo, ExtremeAspectRatios_AreFitted) {
   PhotoScratch scratch;
   for (const auto& [height, width] :
        std::vector<std::pair<std::int64_t, std::int64_t>>{{1, 1}, {1, 5000}, {5000, 1}})
-    for (const char* text :
-         {"photo", "resize", "center 256", "crop, bicubic, randaugment 4 30, jitter 1 1 1 0.5"}) {
+    for (const char* text : {"photo", "resize", "center 256", "letterbox",
+                             "crop, bicubic, randaugment 4 30, jitter 1 1 1 0.5"}) {
       const PhotoRecipe recipe = Transform::parse(text).photo();
       const Image photo = noise_photo(height, width, 5);
       Levels out(3 * 224 * 224);
       transform_photo(recipe, RandomKey{.seed = 1}, photo, out.data(), scratch);
+      if (recipe.fit == PhotoFit::letterbox && height != width) {
+        EXPECT_EQ(out.front(), 0);  // a line of one pixel in the middle
+        EXPECT_GT(std::ranges::count_if(out, [](std::uint8_t level) { return level > 0; }), 224);
+      }
       if (height * width == 1 && recipe.fit != PhotoFit::crop) {
         EXPECT_TRUE(std::equal(photo.pixels.begin(), photo.pixels.end(), out.end() - 3));
       }

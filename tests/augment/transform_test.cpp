@@ -81,7 +81,7 @@ TEST(Transform, Parse_OperationsThatResize) {
   EXPECT_EQ(photo.output_size({5, 7, 1}), (ImageSize{64, 64, 3}));
   EXPECT_EQ(photo.to_string(), "crop 0.08 1 0.75 1.3333333333333333, flip 0.5");
   EXPECT_EQ(Transform::parse("resize", 64), evaluation_transform(64));
-  EXPECT_EQ(Transform::parse("center 256"), evaluation_transform(224, true));
+  EXPECT_EQ(Transform::parse("center 256"), evaluation_transform(224, PhotoFit::center));
   EXPECT_NE(Transform::parse("flip", 32), Transform::parse("flip", 33));
   const PhotoRecipe all =
       Transform::parse("crop 0.2 0.9 0.5 2, flip 0.25, jitter 0.4 0.3 0.2 0.1, erase 0.25, randaugment 2 9")
@@ -92,6 +92,30 @@ TEST(Transform, Parse_OperationsThatResize) {
   EXPECT_EQ(all.jitter, (PhotoJitter{0.4, 0.3, 0.2, 0.1}));
   EXPECT_EQ(all.erase.probability, 0.25);
   EXPECT_EQ(all.rand_augment, (RandAugment{2, 9}));
+}
+
+TEST(Transform, Photographs_CanBePaddedTurnedAndWarped) {
+  EXPECT_EQ(Transform::parse("letterbox", 64), evaluation_transform(64, PhotoFit::letterbox));
+  const char* const text =
+      "letterbox 114, vertical_flip 0.25, rotation 30, perspective 0.4 0.5, trivial_augment";
+  const PhotoRecipe all = Transform::parse(text).photo();
+  EXPECT_EQ(all.fit, PhotoFit::letterbox);
+  EXPECT_EQ(all.padding, 114);
+  EXPECT_EQ(all.vertical_flip, 0.25);
+  EXPECT_EQ(all.rotation, 30);
+  EXPECT_EQ(all.perspective, (PhotoPerspective{0.4, 0.5}));
+  EXPECT_TRUE(all.trivial_augment);
+  EXPECT_EQ(to_string(all), text);
+  EXPECT_EQ(to_string(Transform::parse("resize, perspective, vertical_flip").photo()),
+            "resize, vertical_flip 0.5, perspective 0.5 0.5");
+  EXPECT_EQ(error_of("letterbox 256"), "[augment] letterbox: expected a level from 0 to 255, got 256");
+  EXPECT_EQ(error_of("letterbox 1.5"), "[augment] expected 'letterbox [LEVEL]', got 'letterbox 1.5'");
+  EXPECT_EQ(error_of("rotation 181"), "[augment] rotation: expected a number from 0 to 180, got 181");
+  EXPECT_EQ(error_of("rotation"), "[augment] expected 'rotation DEGREES', got 'rotation'");
+  EXPECT_EQ(error_of("perspective 1.5"),
+            "[augment] perspective's distortion: expected a number from 0 to 1, got 1.5");
+  EXPECT_EQ(error_of("vertical_flip 2"), "[augment] vertical_flip: expected a number from 0 to 1, got 2");
+  EXPECT_EQ(error_of("trivial_augment 9"), "[augment] expected 'trivial_augment', got 'trivial_augment 9'");
 }
 
 TEST(Transform, CropsAndFlips_BelongToTheFamilyOfTheOthers) {
@@ -129,7 +153,9 @@ TEST(Transform, OnlyCropsAndFlips_HaveBothMeanings) {
 TEST(Transform, UnknownWord_ThrowsWithTheKnownOperations) {
   const std::string known =
       "[augment] expected none, digits, photo, or operations: rotate, shift, skew, noise, zoom, blur, crop, "
-      "flip, or crop, flip, resize, center, jitter, randaugment, erase, bilinear, bicubic; got '";
+      "flip, or crop, flip, resize, center, letterbox, vertical_flip, rotation, perspective, jitter, "
+      "randaugment, "
+      "trivial_augment, erase, bilinear, bicubic; got '";
   EXPECT_EQ(error_of("rotates 1 2"), known + "rotates 1 2'; did you mean 'rotate'?");
   EXPECT_EQ(error_of("digit"), known + "digit'; did you mean 'digits'?");
   for (const char* text : {"turn 1 2", "", "photo 3", "photo, flip"})
@@ -169,7 +195,9 @@ TEST(Transform, OperationsOfBothFamilies_Throw) {
   EXPECT_EQ(
       error_of("rotate -5 5, flip, resize"),
       "[augment] expected operations for images of one size (rotate, shift, skew, noise, zoom, blur, crop, "
-      "flip) or operations that resize (crop, flip, resize, center, jitter, randaugment, erase, bilinear, "
+      "flip) or operations that resize (crop, flip, resize, center, letterbox, vertical_flip, rotation, "
+      "perspective, "
+      "jitter, randaugment, trivial_augment, erase, bilinear, "
       "bicubic), got both: rotate and resize");
   EXPECT_NE(error_of("flip, resize, noise 0 1"), "");
 }
@@ -182,7 +210,7 @@ TEST(Transform, Help_HasEveryOperationOnce) {
     EXPECT_FALSE(operation.help.empty());
     EXPECT_NE(help.find(operation.help), std::string::npos);
   }
-  EXPECT_EQ(names.size(), 15U);
+  EXPECT_EQ(names.size(), 20U);
   EXPECT_EQ(help.find("rotate MIN MAX [nearest|linear|cubic]: "), 0U);
 }
 

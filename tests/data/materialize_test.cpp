@@ -28,7 +28,7 @@ TEST(Materialize, OwnDataset_HasItsImagesInOrder) {
 
 TEST(Materialize, UnreadablePhotographs_AreLeftOutOrThrow) {
   const PhotoFolder folder(8, {0, 3});
-  const Transform transform = evaluation_transform(5, true);
+  const Transform transform = evaluation_transform(5, PhotoFit::center);
   for (const bool decoded : {true, false}) {
     const PhotoSet set = materialize_named(PhotoDataset(folder.store(decoded), {"x", "y", "z"}), transform);
     ASSERT_EQ(set.images.count(), 6);

@@ -79,7 +79,7 @@ TEST_P(PhotoLoaderWith, StoredOrder_NextPhotoReplacesABadOne) {
 TEST_P(PhotoLoaderWith, NotReplaced_BadPhotosAreBlackWithoutLabel) {
   const PhotoFolder folder(25, {0, 9, 24});
   const BatchPlan plan{.samples = 25, .batch_size = 4, .shuffle = false, .replace_unreadable = false};
-  const PhotoRecipe evaluation = evaluation_photo_recipe(14, true);
+  const PhotoRecipe evaluation = evaluation_photo_recipe(14, PhotoFit::center);
   Loader loader(detail::sample_store(folder.store(decoded())), plan, evaluation, options(1));
   const auto all = load_photo_epoch(loader, plan, evaluation, 0);
   EXPECT_TRUE(all == folder.expected_epoch(plan, evaluation, 0));

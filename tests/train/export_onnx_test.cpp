@@ -129,7 +129,8 @@ TEST_F(ExportOnnx, SmallModels_Agree) {
 // The pixels that the graph computes, times 255: equal to the byte.
 TEST(OnnxPreprocessing, Pixels_EqualTandemsToTheByte) {
   std::vector<ModelInfo> infos;
-  for (const char* transform : {"resize", "center 40", "resize, bicubic", "center 50, bicubic"}) {
+  for (const char* transform : {"resize", "center 40", "resize, bicubic", "center 50, bicubic", "letterbox",
+                                "letterbox 114, bicubic"}) {
     infos.push_back(photo_info("cnn", 37, transform));
     infos.back().norm = {.mean = {0, 0, 0}, .stddev = {1, 1, 1, 1}};
   }

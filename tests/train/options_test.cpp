@@ -326,8 +326,11 @@ TEST(TrainOptions, Augment_AcceptsBothKindsOfRecipe) {
   EXPECT_EQ(options.photo_transform().photo().flip, 0.5);
   set("none");
   options.image_size = 32;
-  options.eval_crop = true;
-  EXPECT_EQ(options.photo_transform(), evaluation_transform(32, true));
+  options.fit = PhotoFit::center;
+  EXPECT_EQ(options.photo_transform(), evaluation_transform(32, PhotoFit::center));
+  train_field("fit").set(options, TomlValue(std::string("letterbox")));
+  EXPECT_EQ(options.photo_transform().to_string(), "letterbox");
+  EXPECT_EQ(field_error("fit", "pad"), "expected one of stretch, crop, letterbox, got 'pad'");
   set("digits");
   EXPECT_EQ(error_text([&] { options.photo_transform(); }),
             "[train] expected a recipe for photographs, such as photo or 'crop, flip 0.5', got '" +

@@ -48,7 +48,7 @@ TEST(PredictPhotos, Paths_GivePredictionsAndErrors) {
 
   // The same as a single image with the model's transform.
   const std::filesystem::path file = rows[4].path;
-  const DecodedImages made = load_photos({&file, 1}, evaluation_photo_recipe(16, true));
+  const DecodedImages made = load_photos({&file, 1}, evaluation_photo_recipe(16, PhotoFit::center));
   const std::vector<float> expected =
       probabilities(compute_outputs(*model.module, made.images, model.info.input()).to_vector<float>(), 2,
                     LossKind::cross_entropy);
@@ -108,7 +108,7 @@ TEST(PredictPhotos, ModelFile_ContainsTransform) {
   save_model(folder / "m.safetensors", *model.module, model.info);
   const Model loaded = load_model(folder / "m.safetensors");
   EXPECT_EQ(loaded.info.transform, "center 18");
-  EXPECT_EQ(loaded.info.photo_recipe(), evaluation_photo_recipe(16, true));
+  EXPECT_EQ(loaded.info.photo_recipe(), evaluation_photo_recipe(16, PhotoFit::center));
   EXPECT_EQ(loaded.info.norm, imagenet_norm);
   ModelInfo bad = model.info;
   bad.transform = "twist 3";

@@ -221,6 +221,10 @@ OnnxTensors absolute(const OnnxCall& call) {
 OnnxTensors sign(const OnnxCall& call) {
   return floating(call, [](auto x) { return (x > 0) - (x < 0); });
 }
+OnnxTensors round_half_even(const OnnxCall& call) {
+  return floating(call, [](auto x) { return std::nearbyint(x); });
+}
+
 OnnxTensors floor(const OnnxCall& call) {
   return floating(call, [](auto x) { return std::floor(x); });
 }
@@ -339,6 +343,7 @@ const std::vector<OnnxOperator>& onnx_math_operators() {
                                              {"ReduceMax", reduce_max},
                                              {"ReduceSum", reduce_sum},
                                              {"Relu", relu},
+                                             {"Round", round_half_even},
                                              {"Sigmoid", sigmoid},
                                              {"Sign", sign},
                                              {"Softmax", softmax},

@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <limits>
 #include <span>
 #include <utility>
 
@@ -123,7 +122,7 @@ ExplainedImages explain_paths(Model& model, const std::vector<std::string>& path
   const std::size_t count = std::min(options.count, files.size());
   const std::int64_t max_side = options.max_side > 0 ? options.max_side
                                 : count > 1          ? side_of_several
-                                                     : std::numeric_limits<std::int64_t>::max();
+                                                     : max_explained_side;
   for (std::size_t i = 0; i < count; ++i) {  // evenly: sorted files show one class first
     all.images.push_back(explain_file(model, files[i * files.size() / count], options, max_side));
     if (options.on_progress) options.on_progress(i + 1, count);

@@ -16,8 +16,9 @@
 
 namespace tandem {
 
-/// Images on one sheet or page, at most.
+/// Images on one sheet or page, at most, and the longest side of their pictures.
 inline constexpr std::size_t max_explained_images = 200;
+inline constexpr std::int64_t max_explained_side = 8192;
 
 struct ExplainOptions {
   ActivationMethod method = ActivationMethod::grad_cam;
@@ -25,8 +26,8 @@ struct ExplainOptions {
   bool invert = false;          ///< as for predict_file()
   LoadOptions load = {};        ///< how files are read
   std::size_t count = 24;       ///< images of explain_paths(), evenly chosen
-  /// Of explain_paths(): longer sides of the pictures are reduced to this; 0: one image keeps its size, and
-  /// several are reduced to 384 pixels.
+  /// Of explain_paths(): longer sides of the pictures are reduced to this; 0: one image keeps its size, up to
+  /// max_explained_side, and several are reduced to 384 pixels.
   std::int64_t max_side = 0;
   /// Called after every image, if set.
   std::function<void(std::size_t done, std::size_t images)> on_progress = {};

@@ -59,6 +59,14 @@ struct Side {
   std::string resized;  // i64
   std::string first;    // i64, of the kept part
   std::int64_t out = 0;
+  bool padded = false;  // whether the kept part may extend beyond the resized side
+
+  // 0, 1, …, out − 1 from the first kept one on: i64 (out).
+  std::string positions(Nodes& nodes) const {
+    std::vector<std::int64_t> indices;
+    for (std::int64_t i = 0; i < out; ++i) indices.push_back(i);
+    return nodes.add(nodes.builder().integers(indices), first);
+  }
 };
 
 // 0, 1, …, out − 1 as a column.
@@ -91,8 +99,10 @@ std::string fixed_weights(Nodes& nodes, ResizeFilter filter, const Side& side) {
   const std::string scale = nodes.divide(in, nodes.cast(side.resized, f64));
   const std::string filter_scale = nodes.max(scale, one);
   const std::string support = nodes.multiply(filter_scale, nodes.real(detail::resize_support(filter)));
-  const std::string position =
-      nodes.add(nodes.add(column(nodes, side.out), nodes.cast(side.first, f64)), half);
+  std::string index = side.positions(nodes);
+  if (side.padded)
+    index = nodes.min(nodes.max(index, nodes.whole(0)), nodes.subtract(side.resized, nodes.whole(1)));
+  const std::string position = nodes.add(nodes.cast(nodes.reshape(index, {side.out, 1}), f64), half);
   const std::string center = nodes.multiply(position, scale);
   const std::string begin = nodes.floor(nodes.max(nodes.add(nodes.subtract(center, support), half), zero));
   const std::string end = nodes.min(nodes.floor(nodes.add(nodes.add(center, support), half)), in);
@@ -165,16 +175,46 @@ std::string middle(Nodes& nodes, const std::string& margin) {
   return nodes.add(nodes.divide(margin, nodes.whole(2)), nodes.divide(remainder, nodes.whole(3)));
 }
 
+// fit_letterbox(): one side is resized to the output's, the other is shorter and centered.
+void fit_letterbox(Nodes& nodes, Side& rows, Side& columns) {
+  OnnxBuilder& builder = nodes.builder();
+  const std::string height = nodes.cast(rows.in, f64), width = nodes.cast(columns.in, f64);
+  const std::string ratio = nodes.divide(width, height);
+  const auto out_height = static_cast<double>(rows.out), out_width = static_cast<double>(columns.out);
+  const std::string out_ratio = nodes.real(out_width / out_height);
+  const auto rounded = [&](const std::string& quotient, double side) {
+    const std::string length = builder.add("Round", {nodes.multiply(quotient, nodes.real(side))});
+    return nodes.max(nodes.cast(length, i64), nodes.whole(1));
+  };
+  rows.resized = builder.add("Where", {builder.add("Less", {out_ratio, ratio}),
+                                       rounded(nodes.divide(height, width), out_width), rows.resized});
+  columns.resized = builder.add(
+      "Where", {builder.add("Less", {ratio, out_ratio}), rounded(ratio, out_height), columns.resized});
+  for (Side* const side : {&rows, &columns}) {
+    side->first =
+        nodes.subtract(nodes.whole(0), middle(nodes, nodes.subtract(nodes.whole(side->out), side->resized)));
+    side->padded = true;
+  }
+}
+
+// Whether a position of a padded side is in the padding: (out).
+std::string is_padding(Nodes& nodes, const Side& side) {
+  const std::string index = side.positions(nodes);
+  OnnxBuilder& builder = nodes.builder();
+  return builder.add("Or", {builder.add("Less", {index, nodes.whole(0)}),
+                            builder.add("GreaterOrEqual", {index, side.resized})});
+}
+
 // u8 [height, width, 3] of any size → u8 [out height, 3, out width], as transform_photo() does.
 std::string fit_photo(Nodes& nodes, const PhotoRecipe& recipe, const std::string& image) {
   PhotoRecipe known{.height = recipe.height,
                     .width = recipe.width,
                     .filter = recipe.filter,
                     .fit = recipe.fit,
-                    .shorter_side = recipe.shorter_side};
-  check((recipe.fit == PhotoFit::resize || recipe.fit == PhotoFit::center) &&
-            to_string(known) == to_string(recipe),
-        "[export] expected a transform that resizes or crops the center, got '{}'", to_string(recipe));
+                    .shorter_side = recipe.shorter_side,
+                    .padding = recipe.padding};
+  check(recipe.fit != PhotoFit::crop && known == recipe,
+        "[export] expected a transform that resizes, crops the center or pads, got '{}'", to_string(recipe));
   Side rows{.in = nodes.size(image, 0), .first = nodes.whole(0), .out = recipe.height};
   Side columns{.in = nodes.size(image, 1), .first = nodes.whole(0), .out = recipe.width};
   rows.resized = nodes.whole(recipe.height);
@@ -186,6 +226,7 @@ std::string fit_photo(Nodes& nodes, const PhotoRecipe& recipe, const std::string
     rows.first = middle(nodes, nodes.subtract(rows.resized, nodes.whole(recipe.height)));
     columns.first = middle(nodes, nodes.subtract(columns.resized, nodes.whole(recipe.width)));
   }
+  if (recipe.fit == PhotoFit::letterbox) fit_letterbox(nodes, rows, columns);
   // (height, width, 3) → (height · 3, width) → (height · 3, out width) → (height, 3 · out width)
   OnnxBuilder& builder = nodes.builder();
   const std::string width = builder.add("Unsqueeze", {columns.in, builder.integers({0})});
@@ -194,7 +235,11 @@ std::string fit_photo(Nodes& nodes, const PhotoRecipe& recipe, const std::string
   const std::string narrow = resample(nodes, recipe.filter, columns, lines, true);
   const std::string fitted =
       resample(nodes, recipe.filter, rows, nodes.reshape(narrow, {-1, 3 * columns.out}), false);
-  return nodes.reshape(fitted, {rows.out, 3, columns.out});
+  const std::string image_rows = nodes.reshape(fitted, {rows.out, 3, columns.out});
+  if (recipe.fit != PhotoFit::letterbox) return image_rows;
+  const std::string padding = builder.add(
+      "Or", {nodes.reshape(is_padding(nodes, rows), {rows.out, 1, 1}), is_padding(nodes, columns)});
+  return builder.add("Where", {padding, nodes.cast(nodes.whole(recipe.padding), OnnxType::u8), image_rows});
 }
 
 // The shares of the input pixels in every output pixel of resize_area(): f64 (out, in).
@@ -273,11 +318,14 @@ std::string describe_preprocessing(const ModelInfo& info) {
   if (info.expects_photos()) {
     const PhotoRecipe recipe = info.photo_recipe();
     const char* const filter = recipe.filter == ResizeFilter::bicubic ? "bicubic" : "bilinear";
+    const std::string resized =
+        fmt::format("resized to {}x{} ({}, antialiased, as Pillow)", recipe.width, recipe.height, filter);
     text = recipe.fit == PhotoFit::center
                ? fmt::format("shorter side resized to {} ({}, antialiased, as Pillow), center crop {}x{}",
                              recipe.shorter_side, filter, recipe.width, recipe.height)
-               : fmt::format("resized to {}x{} ({}, antialiased, as Pillow)", recipe.width, recipe.height,
-                             filter);
+           : recipe.fit == PhotoFit::letterbox
+               ? fmt::format("{} with the aspect ratio kept, centered on gray {}", resized, recipe.padding)
+               : resized;
   } else {
     text = fmt::format("{}, resized to {}x{} by area", info.channels == 1 ? "gray" : "RGB", info.width,
                        info.height);
