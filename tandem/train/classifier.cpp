@@ -121,7 +121,7 @@ struct Classifier::State {
         device(device_of(used)),
         precision(products),
         pixels(info) {
-    if (device.is_cuda())
+    if (device.is_cuda() && own_module)  // the caller's may do what cannot be captured
       captured.emplace(device, pixels.shape(1), static_cast<std::int64_t>(info.classes.size()),
                        [this](const Tensor& input) { return forward(input); });
     prepare();
@@ -135,7 +135,7 @@ struct Classifier::State {
       const NoGrad no_grad;
       class_probabilities(info, forward(black.to(device)));
     }
-    for (int i = 0; device.is_cuda() && i < 3; ++i) probabilities(black);
+    for (int i = 0; captured && i < 3; ++i) probabilities(black);
   }
 
   // f32 outputs of u8 pixels on the device.

@@ -36,8 +36,8 @@ class Classifier {
   explicit Classifier(const std::filesystem::path& file, const ClassifierOptions& options = {});
   Classifier(const std::filesystem::path& file, Device device);
   /// For a model whose name is not registered: loads the weights into `module`, which stays on its device, is
-  /// put into evaluation mode, must outlive the classifier and is not to be used meanwhile. Throws Error if
-  /// they are not its weights.
+  /// put into evaluation mode, must outlive the classifier and is not to be used meanwhile. Its calls are not
+  /// captured. Throws Error if they are not its weights.
   Classifier(const std::filesystem::path& file, Module& module);
   ~Classifier();
   Classifier(Classifier&&) noexcept;

@@ -158,7 +158,7 @@ TEST(Classifier, EightThreads_ShareOneModel) {
     for (std::size_t t = 0; t < 8; ++t)
       threads.emplace_back([&, t] {
         std::vector<Prediction> answers(8);
-        for (std::size_t i = 0; i < 20; ++i) {
+        for (std::size_t i = 0; i < 8; ++i) {
           const std::size_t at = (t + i) % 8;
           wrong += classifier(images[at]).probabilities != expected[at].probabilities;
           classifier.classify(views, answers);

@@ -261,7 +261,8 @@ struct Convolution {
     for (int element = 0; element < tile_elements; ++element)
       for (std::int64_t panel = first_panel; panel < last_panel; ++panel)
         for (std::int64_t row = 0; row < count; row += Tile::rows) {
-          const auto multiply = [&]<class Rows>(Rows tile) __attribute__((always_inline)) {
+          const auto multiply = [&]<class Rows>() __attribute__((always_inline)) {
+            Rows tile;
             tile.add_group(
                 inputs + element * input_stride + row / row_group * row_group * layout.inner, row % row_group,
                 weight + element * layout.matrix_stride + panel * layout.inner * Tile::columns, layout.inner);
@@ -269,9 +270,9 @@ struct Convolution {
                        columns);
           };
           if (count - row <= half_rows)  // one image of 7×7 has four tiles
-            multiply(ProductTile<float, bytes, 2, half_rows>());
+            multiply.template operator()<ProductTile<float, bytes, 2, half_rows>>();
           else
-            multiply(Tile());
+            multiply.template operator()<Tile>();
         }
     for (std::int64_t t = 0; t < count; ++t)
       transform_outputs<bytes>(first + t, sums + t * columns, sum_stride, first_panel * Tile::columns,
