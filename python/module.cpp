@@ -1,4 +1,4 @@
-// The extension tandem._tandem: Classifier for NumPy arrays, PIL images and files.
+// The extension tandem._tandem: Classifier for NumPy arrays, PIL images and files; tensors.
 #include <fmt/format.h>
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "python/tensor.h"
 #include "tandem/core/check.h"
 #include "tandem/image/decode.h"
 #include "tandem/train/classifier.h"
@@ -121,6 +122,7 @@ Classifier open(const py::object& file, const std::string& device, const std::st
 PYBIND11_MODULE(_tandem, m) {
   using namespace tandem;
   py::register_exception<Error>(m, "Error", PyExc_RuntimeError);
+  add_tensor(m);
   py::class_<Prediction>(m, "Prediction", "The prediction for one image.")
       .def_readonly("index", &Prediction::chosen, "The index of the predicted class.")
       .def_readonly("class_name", &Prediction::class_name, "Its name.")

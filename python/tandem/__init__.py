@@ -5,8 +5,8 @@
 >>> answer = model("cat.jpg")                                       # or an array of uint8 (height, width, 3)
 >>> answer.class_name, answer.probability
 """
-from ._tandem import Classifier, Error, Prediction
+from ._tandem import Classifier, Error, Prediction, Tensor, from_dlpack, from_numpy
 from ._train import Run, program, train
 from ._version import __version__
 
-__all__ = ["Classifier", "Error", "Prediction", "Run", "program", "train", "__version__"]
+__all__ = ["Classifier", "Error", "Prediction", "Run", "Tensor", "from_dlpack", "from_numpy", "program", "train", "__version__"]

@@ -136,19 +136,24 @@ Buffer::Buffer(std::size_t bytes, StreamView stream) : size_(bytes), stream_(str
   if (bytes > 0) data_ = static_cast<std::byte*>(pool_of(stream.device).allocate(bytes, stream));
 }
 
+Buffer::Buffer(std::byte* data, std::size_t bytes, Device device, std::shared_ptr<void> owner)
+    : data_(data), size_(bytes), stream_(current_stream(device)), owner_(std::move(owner)) {}
+
 Buffer::~Buffer() {
-  if (data_) pool_of(stream_.device).free(data_, size_, stream_);
+  if (data_ && !owner_) pool_of(stream_.device).free(data_, size_, stream_);
 }
 
 Buffer::Buffer(Buffer&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)),
       size_(std::exchange(other.size_, 0)),
-      stream_(other.stream_) {}
+      stream_(other.stream_),
+      owner_(std::move(other.owner_)) {}
 
 Buffer& Buffer::operator=(Buffer&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
   std::swap(stream_, other.stream_);
+  std::swap(owner_, other.owner_);
   return *this;
 }
 

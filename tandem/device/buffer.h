@@ -6,19 +6,23 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "tandem/device/device.h"
 #include "tandem/device/stream.h"
 
 namespace tandem {
 
-/// Owns a block of memory on a device. Different threads may create and destroy buffers concurrently.
+/// Owns a block of memory on a device, or keeps another owner's. Different threads may create and destroy
+/// buffers concurrently.
 class Buffer {
  public:
   Buffer() = default;
   /// Allocates uninitialized memory from the pool of the stream. Throws Error, with the requested and the
   /// free size, when there is not enough.
   Buffer(std::size_t bytes, StreamView stream);
+  /// Memory of somebody else, kept by `owner` until this buffer is destroyed.
+  Buffer(std::byte* data, std::size_t bytes, Device device, std::shared_ptr<void> owner);
   ~Buffer();
   Buffer(Buffer&& other) noexcept;
   Buffer& operator=(Buffer&& other) noexcept;
@@ -31,6 +35,7 @@ class Buffer {
   std::byte* data_ = nullptr;
   std::size_t size_ = 0;
   StreamView stream_;
+  std::shared_ptr<void> owner_;  // null: the pool
 };
 
 /// Counters of a device's memory pool.

@@ -2,7 +2,9 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "tandem/core/check.h"
 #include "tandem/core/convert.h"
@@ -89,6 +91,22 @@ Tensor Tensor::empty(const Shape& shape, DType dtype, Device device) {
   tensor.dtype_ = dtype;
   tensor.buffer_ = std::allocate_shared<Buffer>(detail::RecyclingAllocator<Buffer>(), bytes_of(shape, dtype),
                                                 current_stream(device));
+  return tensor;
+}
+
+Tensor Tensor::borrow(void* data, const Shape& shape, const Dims& strides, DType dtype, Device device,
+                      std::shared_ptr<void> owner) {
+  require_available(device);
+  check(data != nullptr || shape.numel() == 0, "[tensor] expected elements, got a null pointer");
+  check(strides.rank() == shape.rank() &&
+            std::ranges::all_of(strides, [](std::int64_t stride) { return stride >= 0; }),
+        "[tensor] expected a stride of 0 or more for each axis of {}, got {}", shape, strides);
+  Tensor tensor;
+  tensor.shape_ = shape;
+  tensor.strides_ = strides;
+  tensor.dtype_ = dtype;
+  const std::size_t bytes = static_cast<std::size_t>(extent(shape, strides)) * size_of(dtype);
+  tensor.buffer_ = std::make_shared<Buffer>(static_cast<std::byte*>(data), bytes, device, std::move(owner));
   return tensor;
 }
 

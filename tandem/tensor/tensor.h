@@ -49,6 +49,11 @@ class Tensor {
   static Tensor from(const std::vector<T>& values, const Shape& shape, Device device = cpu_device) {
     return from(std::span<const T>(values), shape, device);
   }
+  /// A tensor of memory that is owned elsewhere, such as an array of another library. Nothing is copied;
+  /// `owner` is kept until the last handle is gone. Throws Error for a null pointer to elements and for
+  /// strides, in elements, that are negative or not one per axis.
+  static Tensor borrow(void* data, const Shape& shape, const Dims& strides, DType dtype, Device device,
+                       std::shared_ptr<void> owner);
 
   bool defined() const { return buffer_ != nullptr; }
   const Shape& shape() const { return shape_; }
@@ -71,9 +76,8 @@ class Tensor {
   /// The same, untyped. Null when there are no elements.
   std::byte* bytes() const;
 
-  /// A tensor of the given sizes, one of which may be −1 to be inferred; of a tensor without rows (0, …) as if
-  /// it had one. Shares memory when this tensor is
-  /// contiguous, otherwise copies. Differentiable.
+  /// A tensor of the given sizes, one of which may be −1 to be inferred; of a tensor without rows (0, …) as
+  /// if it had one. Shares memory when this tensor is contiguous, otherwise copies. Differentiable.
   Tensor reshape(const Dims& sizes) const;
   /// A view with reordered axes. Differentiable.
   Tensor permute(const Dims& axes) const;
