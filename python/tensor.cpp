@@ -5,6 +5,7 @@
 #include <pybind11/stl.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -69,6 +70,8 @@ PythonTensor from_numpy(const py::array& array) {
   const py::dtype dtype = array.dtype();
   for (const TypeRow& row : types) {
     if (row.numpy == nullptr || !dtype.equal(py::dtype(row.numpy))) continue;
+    if (reinterpret_cast<std::uintptr_t>(array.data()) % static_cast<std::uintptr_t>(array.itemsize()) != 0)
+      throw py::value_error("expected aligned elements: numpy.require(array, requirements='A') makes a copy");
     const Shape shape(dims_of(array.shape(), array.ndim(), 1));
     const Dims strides = shape.numel() == 0 ? contiguous_strides(shape)
                                             : dims_of(array.strides(), array.ndim(), array.itemsize());

@@ -69,7 +69,8 @@ class Tensors(unittest.TestCase):
             with self.assertRaises(TypeError):
                 tandem.from_numpy(bad)
         record = np.zeros(4, dtype=[("a", np.uint8), ("b", np.float32)])
-        for bad in (array[::-1], array[:, ::-1], record["b"], np.zeros((1,) * 9, np.float32)):
+        unaligned = np.frombuffer(bytes(17), np.float32, offset=1)
+        for bad in (array[::-1], array[:, ::-1], record["b"], unaligned, np.zeros((1,) * 9, np.float32)):
             with self.assertRaises(ValueError):
                 tandem.from_numpy(bad)
         for bad in ([1.0, 2.0], None, 7):

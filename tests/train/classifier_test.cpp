@@ -49,7 +49,7 @@ TEST_P(ClassifierOf, ImagesInMemory_GiveTheBitsOfPredict) {
       const Prediction one = classifier(images[i]);
       if (device.is_cuda()) {  // whose libraries choose other algorithms for other batch sizes
         for (std::size_t c = 0; c < 3; ++c)
-          EXPECT_NEAR(one.probabilities[c], expected[i].probabilities[c], 1e-5);
+          EXPECT_NEAR(one.probabilities[c], expected[i].probabilities[c], 1e-3);
         continue;
       }
       EXPECT_EQ(batch[i].probabilities, expected[i].probabilities);
@@ -70,7 +70,7 @@ TEST(Classifier, Captured_FollowsItsInput) {
   const TempFolder folder;
   save_random_model(folder / "m", "resnet18");
   const Classifier exact(folder / "m");
-  for (const auto& [precision, tolerance] : {std::pair{MatmulPrecision::fp32, 1e-5},
+  for (const auto& [precision, tolerance] : {std::pair{MatmulPrecision::fp32, 1e-4},
                                              {MatmulPrecision::tf32, 1e-2},
                                              {MatmulPrecision::bf16, 5e-2}}) {
     const Classifier classifier(folder / "m", {.device = cuda_device(), .precision = precision});
