@@ -128,12 +128,12 @@ TEST_F(BadInput, Augment) {
   expect_usage("augment", {"photo.png"}, "--output is required");
   expect_usage("augment", {"photo.png", "-o", "out.png", "--count", "0"},
                "--count: expected a whole number from 1 to 1024, got '0'");
-  expect_usage(
-      "augment", {"photo.png", "-o", "out.png", "--augment", "turn 1 2"},
-      "--augment: expected none, digits, photo, or operations: rotate, shift, skew, noise, zoom, "
-      "blur, crop, flip, or crop, flip, "
-      "resize, center, jitter, randaugment, erase, bilinear, bicubic; got 'turn 1 2' (--with FILE adds "
-      "one of your own)");
+  expect_usage("augment", {"photo.png", "-o", "out.png", "--augment", "turn 1 2"},
+               "--augment: expected none, digits, photo, or operations: rotate, shift, skew, noise, zoom, "
+               "blur, crop, flip, or crop, flip, "
+               "resize, center, letterbox, vertical_flip, rotation, perspective, jitter, randaugment, "
+               "trivial_augment, erase, bilinear, bicubic; got 'turn 1 2' (--with FILE adds "
+               "one of your own)");
   expect_usage("augment", {"photo.png", "-o", "out.png", "--augment", "rotate 5 -5"},
                "--augment: rotate: expected the lower bound first, got 5 to -5");
   put_bytes(folder_ / "text.png", "no picture");

@@ -179,12 +179,12 @@ TEST_F(TrainCommand, BadInput) {
                "--augment: rotate: expected the lower bound first, got 12 to -12");
   expect_usage({"train", "--augment", "rotate nan 3"},
                "--augment: rotate: expected degrees from -36000 to 36000, got nan to 3");
-  expect_usage(
-      {"train", "--augment", "spin 1 2"},
-      "--augment: expected none, digits, photo, or operations: rotate, shift, skew, noise, zoom, "
-      "blur, crop, flip, or crop, flip, "
-      "resize, center, jitter, randaugment, erase, bilinear, bicubic; got 'spin 1 2' (--with FILE adds "
-      "one of your own)");
+  expect_usage({"train", "--augment", "spin 1 2"},
+               "--augment: expected none, digits, photo, or operations: rotate, shift, skew, noise, zoom, "
+               "blur, crop, flip, or crop, flip, "
+               "resize, center, letterbox, vertical_flip, rotation, perspective, jitter, randaugment, "
+               "trivial_augment, erase, bilinear, bicubic; got 'spin 1 2' (--with FILE adds "
+               "one of your own)");
   expect_failure(1, {"train", "--resume", "none"}, "[train] none: no run to resume: it has no config.toml");
   expect_failure(1, {"train", "data", "--resume"}, "[train] expected the folder of the run: --resume RUNDIR");
   expect_failure(1, with({"--layers", "100,10"}),

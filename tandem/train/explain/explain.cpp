@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <span>
-#include <utility>
 
 #include "tandem/augment/photo_arguments.h"
 #include "tandem/core/check.h"
@@ -94,8 +93,8 @@ Explanation explain_image(Model& model, const Image& image, const ExplainOptions
   Tensor pixels = model_pixels(info, image, "explain");
   if (options.invert) pixels = inverted(pixels);
   Explanation explanation;
-  explanation.prediction = make_prediction(
-      "", std::move(predict_probabilities(*model.module, info, pixels).front()), info.classes);
+  explanation.prediction =
+      make_prediction("", predict_probabilities(*model.module, info, pixels).front(), info);
   explanation.explained =
       options.class_name.empty() ? explanation.prediction.chosen : class_index(info, options.class_name);
   const auto target = static_cast<std::int64_t>(explanation.explained);
