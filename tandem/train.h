@@ -3,6 +3,7 @@
 
 #include "tandem/train/class_weights.h"
 #include "tandem/train/classifier.h"
+#include "tandem/train/decision.h"
 #include "tandem/train/explain/class_activation.h"
 #include "tandem/train/explain/explain.h"
 #include "tandem/train/export/export_onnx.h"

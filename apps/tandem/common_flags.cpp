@@ -1,9 +1,12 @@
 #include "apps/tandem/common_flags.h"
 
+#include <string>
+
 #include "apps/tandem/command.h"
 #include "apps/tandem/flag_table.h"
 #include "tandem/core/parallel.h"
 #include "tandem/text/message.h"
+#include "tandem/train/views.h"
 
 namespace tandem {
 
@@ -25,6 +28,16 @@ void add_common_flags(CLI::App& app) {
           ->trigger_on_parse()  // before plugins are compiled
           ->group(rare_group);
   }
+}
+
+void add_views_flag(CLI::App& command, int& views) {
+  command
+      .add_option_function<std::string>(
+          "--tta", [&views](const std::string& text) { views = parse_views(text); },
+          "Average the probabilities of several views: flip (the image and its mirror image), or 2 to 12")
+      ->type_name("flip|N")
+      ->default_str("none")
+      ->check(usage_check([](const std::string& text) { parse_views(text); }));
 }
 
 }  // namespace tandem

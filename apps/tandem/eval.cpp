@@ -5,6 +5,7 @@
 #include <string>
 
 #include "apps/tandem/command.h"
+#include "apps/tandem/common_flags.h"
 #include "apps/tandem/output.h"
 #include "apps/tandem/terminal.h"
 #include "apps/tandem/with_plugins.h"
@@ -19,13 +20,14 @@ namespace tandem {
 namespace {
 
 struct Flags {
-  std::string model, data, from, json, device = "auto";
+  std::string model, data, from, json, html, device = "auto";
+  int views = 1;
 };
 
 int run(const Flags& flags) {
   // One pass over a test set does not justify timing the devices: auto means the CPU.
   const Device device = flags.device == "auto" ? cpu_device : parse_device(flags.device);
-  check_output(flags.json, "eval");
+  for (const std::string& path : {flags.json, flags.html}) check_output(path, "eval");
   Model model = load_model(flags.model);
   model.module->to(device);
   Progress progress;
@@ -34,12 +36,14 @@ int run(const Flags& flags) {
     progress.update({.phase = "Evaluating", .position = done, .total = images});
   });
   const RenderObserver rendering = observe_rendering(progress);
-  const EvaluationReport report = evaluate_model(model, flags.data, flags.from);
+  const EvaluationReport report = evaluate_model(
+      model, flags.data, {.from = flags.from, .pictures = !flags.html.empty(), .views = flags.views});
   progress.clear();
   print_message("{} images in {}, reading included\n", format_count(report.images),
                 format_number(watch.elapsed_ms(), Unit::milliseconds));
   if (!is_stdout(flags.json)) fmt::print("{}", evaluation_text(report, terminal_style(stdout)));
   if (!flags.json.empty()) write_output(flags.json, evaluation_json(report), "eval");
+  if (!flags.html.empty()) write_output(flags.html, evaluation_page(report), "eval");
   return 0;
 }
 
@@ -65,6 +69,9 @@ void add_eval_command(CLI::App& app, Action& action) {
   add_with_flag(*command, "The plugin of a model of your own: FILE.so or .cpp");
   add_device_flag(*command, flags->device, "the CPU");
   add_json_flag(*command, flags->json, "JSON to a file, or instead of the tables");
+  add_views_flag(*command, flags->views);
+  command->add_option("--html", flags->html, "A page with the confusion matrix, pictures and curves")
+      ->type_name("FILE");
   command->callback([flags, &action] { action = [flags] { return run(*flags); }; });
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "apps/tandem/command.h"
+#include "apps/tandem/common_flags.h"
 #include "apps/tandem/output.h"
 #include "apps/tandem/with_plugins.h"
 #include "tandem/core/clock.h"
@@ -131,6 +132,7 @@ void add_predict_command(CLI::App& app, Action& action) {
   command->add_option("--max-pixels", flags->options.decode.max_pixels, "Treat larger images as unreadable")
       ->type_name("N")
       ->check(whole_number_check(1, std::int64_t{1} << 40));
+  add_views_flag(*command, flags->options.views);
   command->add_flag("--scaled-decode", flags->options.decode.scaled,
                     "Decode JPEGs at reduced size where sufficient: faster, not exact");
   add_with_flag(*command, "The plugin of a model of your own: FILE.so or .cpp");

@@ -138,7 +138,7 @@ TrainOptions to_options(const Flags& flags, const std::string& command, Group& g
     defaults.batch_norm = ShardNorm::shard;  // the images come one part after the other
   TrainOptions options = set_options(flags, folder, defaults);
   options.pretrained = pretrained;
-  check(flags.accumulate <= options.batch_size,
+  check(options.batch_size == 0 || flags.accumulate <= options.batch_size,
         "[train] expected --accumulate of at most {}, the images of a batch, got {}", options.batch_size,
         flags.accumulate);
   if (given.folds < 0)
@@ -222,6 +222,15 @@ std::string accuracy_text(const TrainResult& result) {
                      format_summary(summarize(result.folds)), result.folds.size());
 }
 
+// The temperature and the threshold that the kept model has.
+std::string decision_text(const Decision& decision) {
+  std::string text;
+  if (decision.temperature != 1) text += fmt::format("Temperature: {:.4g}\n", decision.temperature);
+  if (decision.threshold)
+    text += fmt::format("Threshold: {:.4g}, of the second class\n", *decision.threshold);
+  return text;
+}
+
 // A local rank may start a moment after the time; it was checked when the ranks were started.
 void check_until(const std::string& text) {
   const SystemTime now = std::chrono::system_clock::now();
@@ -281,8 +290,9 @@ int train_here(const Flags& flags, const std::string& command, Group& group) {
                   is_late ? "Time is up: stopped" : "Stopped", folder);
     return 128 + result.stopped_by;
   }
-  const std::string summary = fmt::format("Time: {:.1f} s\n{}Kept model: {}\n", result.seconds,
-                                          accuracy_text(result), kept_text(result));
+  const std::string summary =
+      fmt::format("Time: {:.1f} s\n{}{}Kept model: {}\n", result.seconds, accuracy_text(result),
+                  decision_text(result.decision), kept_text(result));
   if (is_stdout(flags.json))
     print_message("{}", summary);
   else

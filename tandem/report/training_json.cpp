@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "tandem/core/check.h"
+#include "tandem/report/decision_sections.h"
 #include "tandem/report/facts_json.h"
 #include "tandem/text/utf8.h"
 
@@ -143,6 +144,12 @@ std::string to_json_text(const TrainingReport& report) {
   object["epochs"] = Json::array();
   for (const EpochRecord& record : report.epochs) object["epochs"].push_back(epoch_json(record));
   if (!report.folds.empty()) object["cross_validation"] = folds_json(report.folds);
+  if (report.range_test)
+    object["range_test"] = {{"chosen", report.range_test->chosen},
+                            {"rates", report.range_test->rates},
+                            {"losses", report.range_test->losses}};
+  if (report.curves) object["curves"] = curves_json(*report.curves);
+  if (report.calibration) object["calibration"] = calibration_json(*report.calibration);
   return object.dump(-1, ' ', false, Json::error_handler_t::replace) +
          '\n';  // on one line: a matrix has many counts
 }

@@ -2,8 +2,10 @@
 //   {"title", "command", "facts": {name: value, …}, "provenance": {…}, "val_name", "test_name", "chosen_on",
 //   "kept_epoch", "test_accuracy", "test_loss", "test_images", "total_seconds", "warnings": […],
 //   "classes": […], "confusion": [[…], …], "epochs": [{"epoch", "train_loss", …, "metrics": {…}}, …],
-//   "cross_validation": {"mean_accuracy", "accuracy_deviation", "folds": [{"fold", "accuracy", …}, …]}}
-// Figures that were not measured are left out; pictures are only in report.html.
+//   "cross_validation": {"mean_accuracy", "accuracy_deviation", "folds": [{"fold", "accuracy", …}, …]},
+//   "range_test": {"chosen", "rates", "losses"}, "curves", "calibration": decision_sections.h}
+// Figures that were not measured are left out; pictures are only in report.html. Curves and calibration are
+// not read again.
 #pragma once
 
 #include <string>

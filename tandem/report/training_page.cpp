@@ -8,6 +8,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/report/confusion_section.h"
+#include "tandem/report/decision_sections.h"
 #include "tandem/report/explain_page.h"
 #include "tandem/report/folds_section.h"
 #include "tandem/report/html.h"
@@ -173,6 +174,27 @@ std::string curves_sentence(const TrainingReport& report) {
   return text + ".";
 }
 
+PageSection range_section(const RangeTest& test) {
+  Plot plot{.title = "Loss while the learning rate rises",
+            .x_label = "learning rate",
+            .y_label = "loss",
+            .log_x = true};
+  plot.series = {{.name = "smoothed loss", .x = test.rates, .y = test.losses, .color = 1},
+                 {.name = fmt::format("chosen: {:.3g}", test.chosen),
+                  .x = {test.chosen, test.chosen},
+                  .y = {*std::ranges::min_element(test.losses), *std::ranges::max_element(test.losses)},
+                  .dashed = true,
+                  .color = 2}};
+  return {.title = "Range test",
+          .body_html = paragraph(fmt::format("Before training, a copy of the model was trained for {} steps "
+                                             "of two batches with a learning rate "
+                                             "that rises until the loss diverges. The run has a learning "
+                                             "rate of {:.3g}: a tenth of that with "
+                                             "the lowest loss.",
+                                             test.rates.size(), test.chosen)) +
+                       plots_html({plot})};
+}
+
 }  // namespace
 
 std::string training_page(const TrainingReport& report) {
@@ -198,7 +220,12 @@ std::string training_page(const TrainingReport& report) {
     page.sections.push_back(
         {.title = "Training",
          .body_html = paragraph(curves_sentence(report)) + plots_html(curves(report)) + epoch_table(report)});
+  if (report.range_test && !report.range_test->losses.empty())
+    page.sections.push_back(range_section(*report.range_test));
   if (tested) page.sections.push_back(confusion_section(report, all));
+  if (report.curves && report.curves->has_both_classes())
+    page.sections.push_back(curves_section(*report.curves, report.test_name));
+  if (report.calibration) page.sections.push_back(calibration_section(*report.calibration, report.test_name));
   if (!report.mistakes.empty())
     page.sections.push_back(
         {.title = "Worst mistakes",

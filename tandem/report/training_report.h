@@ -4,12 +4,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "tandem/report/binary_curves.h"
+#include "tandem/report/calibration.h"
 #include "tandem/report/epoch_record.h"
 #include "tandem/report/fact.h"
 #include "tandem/report/fold_record.h"
+#include "tandem/report/range_test.h"
 
 namespace tandem {
 
@@ -46,6 +50,9 @@ struct TrainingReport {
   std::string test_name = "test";       // name of the test data
   // Of a cross-validation, whose predictions are then the test figures; empty: there was none.
   std::vector<FoldRecord> folds;
+  std::optional<RangeTest> range_test;          // that has found the learning rate
+  std::optional<BinaryCurves> curves;           // of two classes
+  std::optional<Calibration> calibration;       // of a model with a temperature
   std::vector<CellImages> cells;                // at most one per cell; a cell may have none
   std::vector<ClassifiedImage> mistakes;        // most confident first
   std::vector<ClassifiedImage> most_confident;  // correct predictions, most confident first

@@ -11,7 +11,7 @@
 #include "tandem/core/parallel.h"
 #include "tandem/data/loader/loader.h"
 #include "tandem/text/format_number.h"
-#include "tandem/train/evaluator.h"
+#include "tandem/train/model_snapshot.h"
 #include "tandem/train/training_state.h"
 
 namespace tandem {
@@ -89,28 +89,6 @@ std::vector<Candidate> candidates_for(const FitOptions& options) {
   return candidates;
 }
 
-// Restores a model that was trained for measuring.
-class ModelSnapshot {
- public:
-  explicit ModelSnapshot(Module& model)
-      : model_(model), device_(device_of(model)), is_training_(model.is_training()) {
-    for (const NamedTensor& each : model.state_dict())
-      values_.push_back({each.name, each.tensor.clone().to(cpu_device)});
-  }
-  void restore() {
-    model_.zero_grad();
-    model_.to(device_);
-    model_.load_state_dict(values_);
-    model_.train(is_training_);
-  }
-
- private:
-  Module& model_;
-  Device device_;
-  bool is_training_;
-  NamedTensors values_;
-};
-
 double measure(FitOptions options, const TrainingImages& images, const ImageInput& input, Module& model,
                const Candidate& candidate) {
   options.augment_on = candidate.augment_on;
@@ -118,12 +96,17 @@ double measure(FitOptions options, const TrainingImages& images, const ImageInpu
   // Processes prepare images as fast as threads, but take seconds to start, which is not their rate.
   options.worker_kind = WorkerKind::thread;
   options.epochs = std::max<std::int64_t>(options.epochs, 2);
-  TrainingState state(model, options, images, input, candidate.device);
-  samples_per_second(state.engine(), state.task().batches(), warm_up_ms);
-  return samples_per_second(state.engine(), state.task().batches(), measured_ms);
+  return training_rate(options, images, input, model, candidate.device);
 }
 
 }  // namespace
+
+double training_rate(const FitOptions& options, const TrainingImages& images, const ImageInput& input,
+                     Module& model, Device device) {
+  TrainingState state(model, options, images, input, device);
+  samples_per_second(state.engine(), state.task().batches(), warm_up_ms);
+  return samples_per_second(state.engine(), state.task().batches(), measured_ms);
+}
 
 std::string format_rate(double rate) {
   if (!(rate > 0 && rate < 1e15)) return "–";

@@ -24,6 +24,10 @@ struct DeviceChoice {
 // device: augmented on the GPU when training there, by workers on the CPU.
 DeviceChoice choose_device(const FitOptions& options, const TrainingImages& images, const ImageInput& input,
                            Module& model);
+// The samples per second of a few training steps, which change the model.
+double training_rate(const FitOptions& options, const TrainingImages& images, const ImageInput& input,
+                     Module& model, Device device);
+
 // Three digits, with thousands separators: "212,000", "18.4".
 std::string format_rate(double samples_per_second);
 

@@ -4,16 +4,22 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <span>
 
 #include "tandem/core/check.h"
+#include "tandem/report/decision_sections.h"
 #include "tandem/report/interval.h"
+#include "tandem/report/training_page.h"
 #include "tandem/text/format_number.h"
 #include "tandem/text/utf8.h"
 #include "tandem/train/evaluate.h"
+#include "tandem/train/fit_decision.h"
 #include "tandem/train/photo_data.h"
+#include "tandem/train/run_report_images.h"
 #include "tandem/train/training_data.h"
+#include "tandem/train/views.h"
 
 namespace tandem {
 namespace {
@@ -73,6 +79,23 @@ std::string skipped_text(std::span<const SkippedSample> skipped) {
   return text;
 }
 
+// What the model file says about probabilities, and what curves and probabilities give.
+std::string decision_text(const EvaluationReport& report) {
+  std::string text;
+  if (report.views > 1) text += fmt::format("Views: {}, probabilities are their mean\n", report.views);
+  if (const std::optional<BinaryCurves>& curves = report.page.curves; curves && curves->has_both_classes())
+    text += fmt::format("ROC AUC: {:.4f}, average precision of '{}': {:.4f}\n", curves->auc,
+                        one_line(curves->positive), curves->average_precision);
+  if (report.decision.threshold)
+    text += fmt::format("Threshold: '{}' from a probability of {:.4g} on\n", one_line(report.classes[1]),
+                        *report.decision.threshold);
+  if (const std::optional<Calibration>& calibration = report.page.calibration)
+    text += fmt::format("Temperature: {:.4g}; expected calibration error {}, {} without it\n",
+                        calibration->temperature, percent(calibration->after.ece),
+                        percent(calibration->before.ece));
+  return text;
+}
+
 nlohmann::json finite_or_null(double value) {
   return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json();
 }
@@ -83,19 +106,43 @@ nlohmann::json interval_json(double share, std::int64_t count) {
   return {finite_or_null(interval.low), finite_or_null(interval.high)};
 }
 
+// The mean of the probabilities of several views, as an evaluation: its outputs give those probabilities.
+Evaluation evaluate_views(Model& model, const ImageSet& test, int views) {
+  const ModelInfo& info = model.info;
+  const LossKind loss = info.architecture.loss;
+  const std::vector<std::int32_t> labels = test.labels.to_vector<std::int32_t>();
+  Evaluation evaluation{.classes = std::ssize(info.classes),
+                        .predictions = std::vector<std::int32_t>(labels.size()),
+                        .outputs = mean_probabilities(*model.module, info, test.images, views)};
+  const double mean_loss = reliability(evaluation.outputs, labels, evaluation.classes).loss;
+  if (loss != LossKind::mse)
+    for (float& value : evaluation.outputs)
+      value = std::log(std::max(value, std::numeric_limits<float>::min()));
+  const auto classes = static_cast<std::size_t>(evaluation.classes);
+  const std::vector<float> shares = probabilities(evaluation.outputs, evaluation.classes, loss);
+  for (std::size_t i = 0; i < labels.size(); ++i)
+    evaluation.predictions[i] =
+        static_cast<std::int32_t>(info.decision.choose(std::span(shares).subspan(i * classes, classes)));
+  evaluation.accuracy = accuracy(labels, evaluation.predictions);
+  evaluation.loss = mean_loss;
+  return evaluation;
+}
+
 }  // namespace
 
-EvaluationReport evaluate_model(Model& model, const std::string& data, const std::string& from) {
+EvaluationReport evaluate_model(Model& model, const std::string& data, const EvaluateOptions& options) {
   const ModelInfo& info = model.info;
   const std::string& source = data.empty() ? info.data : data;
   std::vector<SkippedSample> skipped;
+  std::vector<std::string> names;
   DataSplit split;
   if (info.expects_photos()) {
     PhotoSet photos = load_test_photos(source, info, data.empty());
     skipped = std::move(photos.bad);
+    names = std::move(photos.names);
     split = {.name = source, .train = {}, .test = std::move(photos.images)};
   } else {
-    split = load_split(source, from, {}, 10);
+    split = load_split(source, options.from, {}, 10);
   }
   const ImageSet& test = split.test;
   check_image_set(test, split.name);
@@ -106,8 +153,12 @@ EvaluationReport evaluate_model(Model& model, const std::string& data, const std
   check(test.classes.size() == info.classes.size(),
         "[eval] expected {} classes, as the model's, got {} in {}", info.classes.size(), test.classes.size(),
         split.name);
-  const Evaluation evaluation = evaluate(*model.module, test, info.architecture.loss, info.input());
+  const LossKind loss = info.architecture.loss;
   const std::vector<std::int32_t> labels = test.labels.to_vector<std::int32_t>();
+  Evaluation raw;
+  if (options.views == 1) raw = evaluate(*model.module, test, loss, info.input());
+  const Evaluation evaluation = options.views == 1 ? apply_decision(raw, labels, info.decision, loss)
+                                                   : evaluate_views(model, test, options.views);
   EvaluationReport report{.model = info.architecture.to_string(),
                           .data = split.name,
                           .images = test.count(),
@@ -117,10 +168,29 @@ EvaluationReport evaluate_model(Model& model, const std::string& data, const std
                           .top = {},
                           .classes = test.classes,
                           .metrics = {},
-                          .confusion = confusion_matrix(labels, evaluation.predictions, evaluation.classes)};
+                          .confusion = confusion_matrix(labels, evaluation.predictions, evaluation.classes),
+                          .decision = info.decision,
+                          .views = options.views,
+                          .page = {}};
   for (const int k : {2, 3, 5})
     if (k < evaluation.classes) report.top.push_back({k, top_k_accuracy(evaluation.outputs, labels, k)});
   report.metrics = class_metrics(report.confusion);
+  TrainingData tested;
+  tested.train.photographs = info.expects_photos();
+  tested.test = test;
+  tested.test_names = std::move(names);
+  report.page = {.title = fmt::format("{} on {}", info.architecture.model, split.name),
+                 .facts = {{"model", report.model},
+                           {"data", source},
+                           {"views", fmt::format("{}", options.views)},
+                           {"trained by", info.command}},
+                 .test_accuracy = report.accuracy,
+                 .test_loss = report.loss,
+                 .classes = test.classes};
+  if (options.pictures) add_test_images(report.page, tested, evaluation, loss);
+  add_curves(report.page, tested, evaluation, loss, info.decision);
+  if (info.decision.temperature != 1 && options.views == 1)
+    report.page.calibration = measure_calibration(raw, labels, info.decision);
   return report;
 }
 
@@ -131,7 +201,8 @@ std::string evaluation_text(const EvaluationReport& report, const TextStyle& sty
   text += skipped_text(report.skipped);
   for (const TopK& top : report.top)
     text += fmt::format("Top-{}: {}\n", top.k, format_accuracy(top.accuracy, report.images));
-  text += fmt::format("Loss: {:.4f}\n\n{}", report.loss, format_table(class_table(report), style));
+  text += fmt::format("Loss: {:.4f}\n{}\n{}", report.loss, decision_text(report),
+                      format_table(class_table(report), style));
   if (report.classes.size() <= max_columns)
     text += "\nConfusion matrix (rows: truth, columns: prediction):\n" +
             format_table(confusion_table(report), style);
@@ -164,7 +235,14 @@ std::string evaluation_json(const EvaluationReport& report) {
     const auto row = report.confusion.begin() + static_cast<std::ptrdiff_t>(i * count);
     json["confusion"].push_back(std::vector<std::int64_t>(row, row + static_cast<std::ptrdiff_t>(count)));
   }
+  if (report.views > 1) json["views"] = report.views;
+  if (report.page.curves) json["curves"] = curves_json(*report.page.curves);
+  if (report.page.calibration) json["calibration"] = calibration_json(*report.page.calibration);
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+std::string evaluation_page(const EvaluationReport& report) {
+  return training_page(report.page);
 }
 
 }  // namespace tandem

@@ -51,7 +51,7 @@ void check_fit_options(const FitOptions& options, const char* op) {
         "[{}] expected shuffle epoch with batches_per_epoch, which are random batches, got none", op);
   check(options.shuffle || !options.balanced_sampling,
         "[{}] expected shuffle epoch with balanced_sampling, whose order is random, got none", op);
-  check(options.shards <= options.batch_size,
+  check(options.batch_size == 0 || options.shards <= options.batch_size,
         "[{}] expected at most {} shards, one per image of a batch, got {}", op, options.batch_size,
         options.shards);
   check_schedule(options.schedule_options());
@@ -62,6 +62,8 @@ void check_fit_options(const FitOptions& options, const char* op) {
         options.loss_function ? "a loss_function" : name_of(options.loss));
   check(options.loss != LossKind::focal || options.mix_recipe().empty(),
         "[{}] mixup and cutmix require loss cross-entropy, got focal", op);
+  check(!options.calibrate || options.loss != LossKind::mse,
+        "[{}] calibrate requires a loss of logits, got mse", op);
   check(!options.fit_head || (options.loss == LossKind::cross_entropy && !options.loss_function),
         "[{}] fit_head requires loss cross-entropy, got another", op);
   const OptimizerRow& optimizer = optimizers().get(options.optimizer);

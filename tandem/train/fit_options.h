@@ -21,6 +21,7 @@
 #include "tandem/optim/optimizer_options.h"
 #include "tandem/optim/schedule.h"
 #include "tandem/train/class_weights.h"
+#include "tandem/train/decision.h"
 
 namespace tandem {
 
@@ -41,8 +42,8 @@ using OptimizerFactory = std::function<std::unique_ptr<Optimizer>(NamedTensors p
 /// Options of fit(). fit() throws Error for values out of range, as a configuration file does.
 struct FitOptions {
   std::int64_t epochs = 15;
-  std::int64_t batch_size = 16;
-  bool shuffle = true;  ///< another order in each epoch; false: always the stored order
+  std::int64_t batch_size = 16;  ///< 0: the one with the highest throughput, measured (find_batch_size())
+  bool shuffle = true;           ///< another order in each epoch; false: always the stored order
   /// Draw every class equally often, with shuffle only: an epoch has as many samples as without, those of
   /// rare classes several times.
   bool balanced_sampling = false;
@@ -52,8 +53,8 @@ struct FitOptions {
   /// run depend on the number of shards, not on the ranks. At most one per image of a batch.
   std::int64_t shards = 1;
   ShardNorm batch_norm = ShardNorm::batch;  ///< what batch norms normalize by, with several shards
-  double learning_rate = 0.1;
-  std::string optimizer = "sgd";  ///< one of optimizers()
+  double learning_rate = 0.1;               ///< 0: found by a range test (find_learning_rate())
+  std::string optimizer = "sgd";            ///< one of optimizers()
   double momentum = 0;
   bool nesterov = false;
   double weight_decay = 0;
@@ -80,6 +81,11 @@ struct FitOptions {
   /// The first epoch fits the last layer to the features of the training images, not augmented, by logistic
   /// regression; the others train as usual. Requires a BackboneModel.
   bool fit_head = false;
+  /// After training, a temperature is fitted to the validation images (temperature.h), so that probabilities
+  /// tell how often the model is right. Not for LossKind::mse.
+  bool calibrate = false;
+  /// The decision threshold of two classes: given, or chosen on the validation images after training.
+  ThresholdRequest threshold = {};
   std::int64_t early_stopping = 0;  ///< stop after this many epochs without a better accuracy; 0: never
 
   Transform transform = {};  ///< of the training images; one that resizes takes images of any size

@@ -95,6 +95,17 @@ void read_transform(const Metadata& metadata, ModelInfo& info) {
   }
 }
 
+void read_decision(const Metadata& metadata, ModelInfo& info) {
+  if (metadata.has("temperature"))
+    info.decision.temperature = metadata.number<double>("temperature", 1e-6, 1e6);
+  metadata.need(info.decision.temperature == 1 || info.architecture.loss != LossKind::mse,
+                "expected no tandem.temperature beside loss mse");
+  if (!metadata.has("threshold")) return;
+  info.decision.threshold = metadata.number<double>("threshold", 0, 1);
+  metadata.need(info.classes.size() == 2, "expected two classes beside tandem.threshold, got {}",
+                info.classes.size());
+}
+
 ModelInfo read_info(const Metadata& metadata) {
   metadata.need(metadata.text("format") == format_version, "expected format {}, got '{}'", format_version,
                 metadata.text("format"));
@@ -144,6 +155,7 @@ ModelInfo read_info(const Metadata& metadata) {
   info.command = metadata.text("command");
   info.epoch = metadata.number<std::int64_t>("epoch", 0, std::int64_t{1} << 40);
   info.accuracy = metadata.number<double>("accuracy", 0, 1);
+  read_decision(metadata, info);
   return info;
 }
 
@@ -241,6 +253,9 @@ std::map<std::string, std::string> model_metadata(const ModelInfo& info) {
     metadata["tandem.std"] = fmt::format("{}", fmt::join(info.norm.stddev, info.norm.stddev + channels, ","));
   }
   if (info.expects_photos()) metadata["tandem.transform"] = info.transform;
+  if (info.decision.temperature != 1)
+    metadata["tandem.temperature"] = fmt::format("{}", info.decision.temperature);
+  if (info.decision.threshold) metadata["tandem.threshold"] = fmt::format("{}", *info.decision.threshold);
   return metadata;
 }
 

@@ -12,6 +12,7 @@
 #include "tandem/augment/transform.h"
 #include "tandem/nn/model_registry.h"
 #include "tandem/nn/module.h"
+#include "tandem/train/decision.h"
 #include "tandem/train/image_input.h"
 
 namespace tandem {
@@ -29,6 +30,7 @@ struct ModelInfo {
   std::string command;                // the command that trained it
   std::int64_t epoch = 0;             // whose weights these are
   double accuracy = 0;                // on the validation set, from 0 to 1
+  Decision decision = {};             // temperature and threshold
 
   ImageInput input() const;
   bool expects_photos() const { return !transform.empty(); }

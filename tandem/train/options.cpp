@@ -72,6 +72,22 @@ TrainField real(const char* key, double O::*member, double min, bool open, doubl
       is_of_fit<O>};
 }
 
+// A number that can also be measured: "auto" in texts, 0 in the options.
+template <class T>
+TrainField or_auto(TrainField field, T FitOptions::*member) {
+  field.get = [member, number = field.get](const TrainOptions& options) {
+    return options.*member == 0 ? TomlValue(std::string("auto")) : number(options);
+  };
+  field.set = [member, set = field.set](TrainOptions& options, const TomlValue& value) {
+    const auto* const text = std::get_if<std::string>(&value);
+    if (text && *text == "auto")
+      options.*member = 0;
+    else
+      set(options, value);
+  };
+  return field;
+}
+
 template <class O>
 TrainField flag(const char* key, bool O::*member, const char* help) {
   return {key,
@@ -292,6 +308,21 @@ TrainField class_weights() {
           true};
 }
 
+TrainField threshold() {
+  return {
+      "threshold",
+      TrainField::Kind::text,
+      "auto|X",
+      "Of two classes, predict the second from this probability on; auto: chosen on the validation images "
+      "(Youden's J)",
+      [](const TrainOptions& options) { return TomlValue(options.threshold.to_string()); },
+      [](TrainOptions& options, const TomlValue& value) {
+        const auto* const number = std::get_if<double>(&value);
+        options.threshold = ThresholdRequest::parse(number ? fmt::format("{}", *number) : text_in(value));
+      },
+      true};
+}
+
 TrainField validation() {
   return {"validation",
           TrainField::Kind::text,
@@ -339,7 +370,8 @@ std::vector<TrainField> make_fields() {
       class_weights(),
       real("label_smoothing", &O::label_smoothing, 0, false, 1, "Probability spread over all classes"),
       integer("epochs", &O::epochs, 1, 1 << 24, "Passes over the data"),
-      integer("batch_size", &O::batch_size, 1, 1 << 20, "Batch size"),
+      or_auto(integer("batch_size", &O::batch_size, 1, 1 << 20, "Batch size, or auto: the fastest"),
+              &O::batch_size),
       choice("shuffle", &O::shuffle, Names<bool>{{"epoch", true}, {"none", false}},
              "epoch: another order in each; none: the stored order, always", "ORDER"),
       flag("balanced_sampling", &O::balanced_sampling, "Draw every class equally often, whatever its images"),
@@ -350,7 +382,8 @@ std::vector<TrainField> make_fields() {
       choice("batch_norm", &O::batch_norm,
              Names<ShardNorm>{{"batch", ShardNorm::batch}, {"shard", ShardNorm::shard}},
              "With shards, batch norms use the statistics of the whole batch or of each shard", "PART"),
-      real("lr", &O::learning_rate, 0, true, infinity, "Learning rate"),
+      or_auto(real("lr", &O::learning_rate, 0, true, infinity, "Learning rate, or auto: by a range test"),
+              &O::learning_rate),
       registered("optimizer", &O::optimizer, optimizers()),
       real("momentum", &O::momentum, 0, false, 1, "Momentum, of an optimizer that has it"),
       flag("nesterov", &O::nesterov, "Nesterov momentum"),
@@ -370,6 +403,10 @@ std::vector<TrainField> make_fields() {
       real("warmup_epochs", &O::warmup_epochs, 0, false, 1 << 24, "The same in epochs, such as 5 or 0.5"),
       integer("early_stopping", &O::early_stopping, 0, max_count,
               "Stop after N epochs without a better accuracy; 0: never"),
+      flag("calibrate", &O::calibrate,
+           "Fit a temperature to the validation images: probabilities then tell how often the model is "
+           "right"),
+      threshold(),
       augmentation(),
       choice("augment_on", &O::augment_on,
              Names<AugmentPlace>{

@@ -42,7 +42,7 @@ void predict_photos(Model& model, std::span<const std::filesystem::path> files, 
   for (std::size_t begin = 0; begin < files.size(); begin += batch) {
     const auto part = files.subspan(begin, std::min(batch, files.size() - begin));
     const DecodedImages made = load_photos(part, recipe, options.decode);
-    const auto rows = predict_probabilities(*model.module, model.info, made.images);
+    const auto rows = predict_probabilities(*model.module, model.info, made.images, options.views);
     for (std::size_t i = 0; i < part.size(); ++i)
       all.push_back(made.bad[i].reason.empty() ? make_prediction(part[i].string(), rows[i], model.info)
                                                : Prediction{.path = part[i].string(),
@@ -87,7 +87,7 @@ std::vector<Prediction> predict_file(Model& model, const std::filesystem::path& 
           : model_pixels(info, decode_image(raw, name, {.max_pixels = options.decode.max_pixels}), "predict");
   if (options.invert) images = inverted(images);
   std::vector<Prediction> all;
-  for (const std::vector<float>& row : predict_probabilities(*model.module, info, images))
+  for (const std::vector<float>& row : predict_probabilities(*model.module, info, images, options.views))
     all.push_back(make_prediction(is_idx_file ? fmt::format("{}#{}", name, all.size()) : name, row, info));
   return all;
 }

@@ -16,6 +16,7 @@ namespace tandem {
 /// Options of predict_file() and predict_paths().
 struct PredictOptions {
   bool invert = false;             ///< dark on light becomes light on dark; not for models of photographs
+  int views = 1;                   ///< whose probabilities are averaged (views.h)
   PhotoDecodeOptions decode = {};  ///< how photographs are decoded
   /// Called after every few files, if set.
   std::function<void(std::size_t done, std::size_t files)> on_progress = {};

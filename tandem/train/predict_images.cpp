@@ -8,8 +8,10 @@
 #include "tandem/core/check.h"
 #include "tandem/image/channels.h"
 #include "tandem/image/resize_area.h"
+#include "tandem/ops/arithmetic.h"
 #include "tandem/ops/cast.h"
 #include "tandem/train/evaluate.h"
+#include "tandem/train/views.h"
 
 namespace tandem {
 
@@ -44,19 +46,22 @@ Tensor class_probabilities(const ModelInfo& info, const Tensor& outputs) {
   check(outputs.rank() == 2 && outputs.size(1) == classes,
         "[predict] expected a model with {} outputs for its classes, got outputs of shape {}", classes,
         outputs.shape());
-  return probabilities(cast(outputs.detach(), DType::f32).cpu(), info.architecture.loss);
+  const Tensor values = cast(outputs.detach(), DType::f32).cpu();
+  const double temperature = info.decision.temperature;
+  return probabilities(temperature == 1 ? values : divide(values, temperature), info.architecture.loss);
 }
 
 std::vector<std::vector<float>> predict_probabilities(Module& module, const ModelInfo& info,
-                                                      const Tensor& images) {
-  const Tensor all = class_probabilities(info, compute_outputs(module, images, info.input()));
+                                                      const Tensor& images, int views) {
+  const std::vector<float> all = mean_probabilities(module, info, images, views);
+  const std::ptrdiff_t classes = std::ssize(info.classes);
   std::vector<std::vector<float>> rows;
-  for (std::int64_t i = 0; i < all.size(0); ++i) rows.push_back(all[i].to_vector<float>());
+  for (auto row = all.begin(); row != all.end(); row += classes) rows.emplace_back(row, row + classes);
   return rows;
 }
 
 void set_prediction(Prediction& prediction, std::span<const float> row, const ModelInfo& info) {
-  const auto chosen = static_cast<std::size_t>(std::ranges::max_element(row) - row.begin());
+  const std::size_t chosen = info.decision.choose(row);
   prediction.chosen = chosen;
   prediction.class_name = info.classes[chosen];
   prediction.probability = row[chosen];

@@ -52,9 +52,9 @@ ImageList find_images(const std::vector<std::string>& paths);
 // if the model does not have one output per class.
 Tensor class_probabilities(const ModelInfo& info, const Tensor& outputs);
 
-// One row of probabilities per image of u8 (n, …).
+// One row of probabilities per image of u8 (n, …), the mean of several views (views.h).
 std::vector<std::vector<float>> predict_probabilities(Module& module, const ModelInfo& info,
-                                                      const Tensor& images);
+                                                      const Tensor& images, int views = 1);
 
 // Sets all of the prediction but its path, reusing its memory.
 void set_prediction(Prediction& prediction, std::span<const float> row, const ModelInfo& info);

@@ -86,6 +86,8 @@ class FoldRuns {
     one.options.run_folder = folder_.path / fmt::format("fold-{}", fold + 1);
     one.options.trace.clear();
     one.options.accept_changed_data = false;  // other images would be in other folds
+    one.options.calibrate = false;            // the images of a fold are only measured
+    one.options.threshold = {};
     const std::vector<std::int32_t> labels = one.data.validation.labels.to_vector<std::int32_t>();
     FitCallbacks callbacks = callbacks_;
     callbacks.on_epoch = {};
@@ -105,6 +107,8 @@ class FoldRuns {
     setup_.options.device = run.options().device;  // measured once
     setup_.options.augment_on = run.options().augment_on;
     setup_.options.workers = run.options().workers;
+    setup_.options.learning_rate = run.options().learning_rate;
+    setup_.options.batch_size = run.options().batch_size;
     const FoldRecord& record =
         result_.add_fold(run.tested(), labels, std::max(result.seconds, watch.elapsed_ms() / 1000));
     result_.seconds += record.seconds;
@@ -166,6 +170,7 @@ void add_folds(RunSetup& setup, const Transform& evaluation, std::int64_t folds,
 
 TrainResult run_folds(RunSetup setup, Module& model, const FitCallbacks& callbacks) {
   if (!setup.options.has_steps()) return TrainingRun(std::move(setup), model, callbacks).run();
+  check_threshold(setup.options.threshold, setup.data);
   const std::unique_ptr<Group> alone = setup.group ? nullptr : solo_group();
   Group& group = setup.group ? *setup.group : *alone;
   const bool is_first = group.place().rank == 0;

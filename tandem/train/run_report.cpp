@@ -140,7 +140,15 @@ TrainingReport run_report(const ReportedRun& run) {
                         .cells = {},
                         .mistakes = {},
                         .most_confident = {}};
+  report.range_test = run.range_test;
+  report.calibration = run.calibration;
   if (run.tested) add_test_images(report, run.data, *run.tested, run.options.loss, run.model);
+  if (run.tested) add_curves(report, run.data, *run.tested, run.options.loss, run.result.decision);
+  if (report.curves && run.options.threshold.automatic)
+    report.curves->note = fmt::format(
+        "The threshold has the largest difference of both rates (Youden’s J) on {}.",
+        run.data.held_out ? fmt::format("{} validation images", format_count(run.data.validation.count()))
+                          : "these images: expect a little less on new ones");
   return report;
 }
 

@@ -1,10 +1,12 @@
 // Builds the report of a run, finished or not.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tandem/dist/place.h"
+#include "tandem/report/calibration.h"
 #include "tandem/report/training_report.h"
 #include "tandem/tensor/named_tensor.h"
 #include "tandem/train/evaluate.h"
@@ -26,6 +28,8 @@ struct ReportedRun {
   NamedTensors parameters;
   TestedModel model = {};
   std::vector<Place> ranks = {};  // empty or one: this process alone
+  std::optional<RangeTest> range_test = {};
+  std::optional<Calibration> calibration = {};
 };
 
 TrainingReport run_report(const ReportedRun& run);

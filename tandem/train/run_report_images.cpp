@@ -16,6 +16,7 @@
 #include "tandem/report/confusion.h"
 #include "tandem/train/evaluator.h"
 #include "tandem/train/explain/class_activation.h"
+#include "tandem/train/fit_decision.h"
 #include "tandem/train/metrics.h"
 
 namespace tandem {
@@ -176,6 +177,15 @@ void add_test_images(TrainingReport& report, const TrainingData& data, const Eva
   if (photos)
     report.most_confident = classified_images(images, first_of(images, by_confidence, true, max_photos));
   report.cells = cell_images(images, read_confusion(report.confusion), by_confidence);
+}
+
+void add_curves(TrainingReport& report, const TrainingData& data, const Evaluation& tested, LossKind loss,
+                const Decision& decision) {
+  if (tested.classes != 2) return;
+  report.curves = evaluated_curves(tested, data.test.labels.to_vector<std::int32_t>(), loss);
+  report.curves->negative = data.test.classes[0];
+  report.curves->positive = data.test.classes[1];
+  if (decision.threshold) report.curves->threshold = *decision.threshold;
 }
 
 }  // namespace tandem

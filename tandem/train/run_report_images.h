@@ -7,6 +7,7 @@
 
 #include "tandem/nn/loss.h"
 #include "tandem/report/training_report.h"
+#include "tandem/train/decision.h"
 #include "tandem/train/evaluate.h"
 #include "tandem/train/training_data.h"
 
@@ -26,5 +27,9 @@ struct TestedModel {
 // convolutions, mistakes have class activation maps.
 void add_test_images(TrainingReport& report, const TrainingData& data, const Evaluation& tested,
                      LossKind loss, const TestedModel& model = {});
+
+// Sets the curves of two classes; of others nothing.
+void add_curves(TrainingReport& report, const TrainingData& data, const Evaluation& tested, LossKind loss,
+                const Decision& decision);
 
 }  // namespace tandem

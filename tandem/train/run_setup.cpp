@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "tandem/core/check.h"
 #include "tandem/core/write_file.h"
 #include "tandem/ops/cast.h"
 
@@ -20,6 +21,17 @@ std::unique_ptr<Timeline> start_timeline(const FitOptions& options, const Place&
   if (options.run_folder.empty() || options.trace.lexically_normal() != inside)
     check_writable("train", options.trace);
   return timeline;
+}
+
+void check_threshold(const ThresholdRequest& threshold, const TrainingData& data) {
+  if (threshold.empty()) return;
+  const std::size_t classes = data.train.classes.size();
+  check(classes == 2, "[train] expected two classes for a threshold, got {}", classes);
+  const std::vector<std::int32_t> labels = data.validation.labels.to_vector<std::int32_t>();
+  const auto second = std::ranges::count(labels, 1);
+  check(!threshold.automatic || (second > 0 && second < std::ssize(labels)),
+        "[train] expected validation images of both classes to choose a threshold, got {} and {}",
+        std::ssize(labels) - second, second);
 }
 
 EpochRecord epoch_record(const RunSetup& setup, const RunPosition& position, const Evaluation& validated,
@@ -63,7 +75,8 @@ ModelInfo model_info(const RunSetup& setup, const EpochRecord& record) {
           .data = setup.data.source,
           .command = setup.options.command,
           .epoch = record.epoch,
-          .accuracy = record.val_accuracy};
+          .accuracy = record.val_accuracy,
+          .decision = setup.decision};
 }
 
 std::vector<SkippedSample> files_not_read(const TrainingData& data, const BatchSource& source) {

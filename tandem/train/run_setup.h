@@ -31,12 +31,17 @@ struct RunSetup {
   // layer. The training images are then the validation and test images too.
   std::optional<CrossValidation> cross_validation = {};
   std::vector<std::int32_t> fold_of = {};
+  Decision decision = {};              // of the kept model, when it was fitted
   std::unique_ptr<Timeline> timeline;  // null: no trace
 };
 
 // Starts the timeline of a run with options.trace; else null. All ranks have one, and the first checks that
 // the file can be written.
 std::unique_ptr<Timeline> start_timeline(const FitOptions& options, const Place& place = {});
+
+// Throws Error for a threshold without two classes, and for one that is chosen without validation images of
+// both.
+void check_threshold(const ThresholdRequest& threshold, const TrainingData& data);
 
 // The epoch that `position` has finished, and its validation.
 EpochRecord epoch_record(const RunSetup& setup, const RunPosition& position, const Evaluation& validated,

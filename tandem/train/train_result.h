@@ -8,6 +8,7 @@
 
 #include "tandem/report/epoch_record.h"
 #include "tandem/report/fold_record.h"
+#include "tandem/train/decision.h"
 
 namespace tandem {
 
@@ -21,6 +22,7 @@ struct TrainResult {
   double test_loss = not_measured;      ///< mean over the test images
   /// Of a cross-validation: the test figures are those of its predictions; empty: there was none.
   std::vector<FoldRecord> folds = {};
+  Decision decision = {};       ///< the kept model's temperature and threshold
   std::int64_t test_count = 0;  ///< number of test images
   /// What chose the model of best_epoch: "validation", or empty if the last one was kept.
   std::string chosen_on = "validation";

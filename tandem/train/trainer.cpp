@@ -66,6 +66,8 @@ TomlTable config_of(TrainOptions options, const FitOptions& chosen) {
   options.augment_on = chosen.augment_on;
   options.workers = chosen.workers;
   options.precision = chosen.precision;
+  options.learning_rate = chosen.learning_rate;
+  options.batch_size = chosen.batch_size;
   return to_table(options);
 }
 

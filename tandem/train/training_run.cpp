@@ -71,12 +71,13 @@ void TrainingRun::prepare() {
   check(!options_.fit_head || dynamic_cast<BackboneModel*>(&model_) != nullptr,
         "[train] expected a model with a backbone and a last layer, such as resnet18, for fit_head, got {}",
         options_.model_name);
+  check_threshold(options_.threshold, data_);
   Timeline* const timeline = setup_.timeline.get();
   if (!options_.class_weights.empty())
     class_weights_ = options_.class_weights.values(data_.train.classes, count_classes(*data_.train.dataset));
   check(options_.unfreeze_at == 0 || std::ranges::any_of(model_.parameters(), is_frozen),
         "[train] unfreeze_at requires frozen parameters, got none");
-  choose_device();
+  measure_options();
   const Device device = *options_.device;
   make_state();
   options_.precision = state_->task().precision;
@@ -400,7 +401,9 @@ void TrainingRun::write_report(const TrainResult& result, const Evaluation* test
                                      .augmentation = state_->task().source.description(),
                                      .parameters = model_.parameters(),
                                      .model = {.module = folds ? nullptr : &model_, .input = setup_.input},
-                                     .ranks = group_.places()}));
+                                     .ranks = group_.places(),
+                                     .range_test = range_test_,
+                                     .calibration = calibration_}));
   report_ms_ = watch.elapsed_ms();
   since_report_ = {};
 }
@@ -475,6 +478,7 @@ TrainResult TrainingRun::make_result(int signal) const {
           .epochs = position_.records,
           .best_epoch = kept_epoch() ? kept_epoch()->epoch : 0,
           .folds = setup_.cross_validation ? setup_.cross_validation->folds : std::vector<FoldRecord>(),
+          .decision = setup_.decision,
           .test_count = data_.test.count(),
           .chosen_on = data_.chooses_model ? data_.validated_on : "",
           .warnings = warnings_,
@@ -509,8 +513,10 @@ TrainResult TrainingRun::finish() {
                          options_.loss != LossKind::mse && !options_.loss_function));
   TrainResult result = make_result(0);
   if (position_.epoch > 0 && session_seconds_ == 0) result.seconds = position_.total_seconds;
-  const Evaluation tested = evaluate_best();
+  Evaluation tested = evaluate_best();
   best_evaluation_ = tested;
+  if (options_.calibrate || !options_.threshold.empty()) tested = fit_decision(tested);
+  result.decision = setup_.decision;
   result.test_accuracy = tested.accuracy;
   result.test_loss = tested.loss;
   if (is_first()) write_report(result, &tested);

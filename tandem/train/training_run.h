@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tandem/core/clock.h"
+#include "tandem/report/calibration.h"
 #include "tandem/train/checkpoint_policy.h"
 #include "tandem/train/data_list.h"
 #include "tandem/train/evaluator.h"
@@ -37,6 +38,7 @@ class TrainingRun {
  private:
   bool is_first() const { return group_.place().rank == 0; }
   void prepare();
+  void measure_options();
   void choose_device();
   void make_state();
   void unfreeze();
@@ -67,6 +69,7 @@ class TrainingRun {
   TrainResult make_result(int signal) const;
   Evaluation validate();
   Evaluation evaluate_best();
+  Evaluation fit_decision(const Evaluation& tested);
   Evaluation traced_evaluation(const std::function<Evaluation()>& compute);
   const EpochRecord* kept_epoch() const;
   void write_report(const TrainResult& result, const Evaluation* tested);
@@ -113,6 +116,8 @@ class TrainingRun {
   double own_exchange_seconds_ = 0;  // of this rank, since add_exchange_time()
   double seconds_before_ = 0;        // duration of the run before it was resumed
   Stopwatch run_watch_;              // since the start or resume
+  std::optional<RangeTest> range_test_;
+  std::optional<Calibration> calibration_;
   std::vector<std::string> warnings_;
   Stopwatch since_report_;
   double report_ms_ = -1;  // duration of the last writing of report.html

@@ -109,6 +109,14 @@ TEST_F(BadInput, MisspelledNames_GetASuggestion) {
                  "[train] expected one of " + datasets().list() +
                      " or a folder with idx files or photographs, got 'fasion-mnist'; did you mean "
                      "'fashion-mnist'?");
+  expect_usage("train", {"digits", "--threshold", "high"},
+               "--threshold: expected none, auto or a number from 0 to 1, got 'high'");
+  expect_failure(1, {"train", "digits", "--limit", "50", "--loss", "mse", "--calibrate"},
+                 "[train] calibrate requires a loss of logits, got mse");
+  expect_usage("predict", {"model", "photo.png", "--tta", "13"},
+               "--tta: expected none, flip or a number from 2 to 12, got '13'");
+  expect_usage("eval", {"model", "--tta", "mirror"},
+               "--tta: expected none, flip or a number from 2 to 12, got 'mirror'");
   expect_usage("train", {"digits", "--folds", "many"},
                "--folds: expected a whole number from 0 to 10000, got 'many'");
   expect_failure(1, {"train", "digits", "--folds", "1"},

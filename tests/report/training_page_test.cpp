@@ -84,6 +84,37 @@ TEST(TrainingPage, CrossValidation_HasASectionAndIsReadAgain) {
   EXPECT_EQ(to_json_text(read), to_json_text(report));
 }
 
+TEST(TrainingPage, CurvesCalibrationAndRangeTest_HaveSections) {
+  TrainingReport report = sample_run();
+  report.curves = binary_curves(std::vector{0.1, 0.4, 0.35, 0.8}, std::vector<std::uint8_t>{0, 0, 1, 1});
+  report.curves->positive = "bad <b>";
+  report.curves->negative = "good";
+  report.curves->threshold = 0.375;
+  report.calibration = Calibration{
+      .temperature = 1.5, .fitted_on = "validation", .fitted_count = 4, .same_images = true, .images = 4};
+  report.calibration->before = report.calibration->after =
+      reliability(std::vector{0.9f, 0.1f, 0.6f, 0.4f}, std::vector{0, 1}, 2);
+  report.range_test = RangeTest{.rates = {1e-4, 1e-3, 1e-2}, .losses = {1, 0.5, 3}, .chosen = 1e-4};
+  const std::string html = training_page(report);
+  EXPECT_EQ(body_fault(html), "");
+  EXPECT_TRUE(contains(html, "ROC curve: area 0.7500"));
+  EXPECT_TRUE(contains(html, "average precision 0.8333"));
+  EXPECT_TRUE(contains(html, "bad &lt;b&gt;"));
+  EXPECT_TRUE(contains(html, "temperature of 1.5, which was fitted to 4 validation images"));
+  EXPECT_TRUE(contains(html, "on the images that the temperature was fitted to"));
+  EXPECT_TRUE(contains(html, "The run has a learning rate of 0.0001"));
+  report.calibration->same_images = false;
+  EXPECT_TRUE(contains(training_page(report), "which the temperature was not fitted to"));
+  report.calibration->same_images.reset();
+  EXPECT_TRUE(contains(training_page(report), "If the temperature was fitted to them"));
+  const std::string json = to_json_text(report);
+  EXPECT_TRUE(contains(json, "\"auc\":0.75"));
+  EXPECT_TRUE(contains(json, "\"same_images\":null"));
+  EXPECT_TRUE(contains(json, "\"chosen\":0.0001"));
+  report.curves = binary_curves(std::vector{0.1, 0.4}, std::vector<std::uint8_t>{1, 1});
+  EXPECT_FALSE(contains(training_page(report), "ROC curve"));
+}
+
 TEST(TrainingPage, IsOneSelfContainedWellFormedFile) {
   const std::string html = training_page(sample_run());
   EXPECT_EQ(body_fault(html), "");

@@ -65,7 +65,10 @@ void add_probabilities(OnnxBuilder& builder, const ModelInfo& info, ExportInput 
   const std::string rows = single ? builder.add("Reshape", {outputs, builder.integers({-1})}) : outputs;
   const std::int64_t axis = single ? 0 : 1;
   if (info.architecture.loss == LossKind::cross_entropy) {
-    builder.add_named("Softmax", {rows}, output_name, {onnx_attribute("axis", std::int64_t{-1})});
+    const double temperature = info.decision.temperature;
+    const std::string logits =
+        temperature == 1 ? rows : builder.add("Div", {rows, builder.number(temperature, OnnxType::f32)});
+    builder.add_named("Softmax", {logits}, output_name, {onnx_attribute("axis", std::int64_t{-1})});
   } else {
     const std::string sum =
         builder.add("ReduceSum", {rows, builder.integers({axis})}, {onnx_attribute("keepdims", one)});

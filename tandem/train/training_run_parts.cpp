@@ -1,0 +1,78 @@
+// The parts of a run beside its epochs: options that are measured before the first, and what is fitted to the
+// validation images after the last.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "tandem/files/read_file.h"
+#include "tandem/files/safetensors.h"
+#include "tandem/files/toml.h"
+#include "tandem/train/fit_decision.h"
+#include "tandem/train/measured_options.h"
+#include "tandem/train/training_run.h"
+
+namespace tandem {
+namespace {
+
+// The options of the run in a folder, if it has a configuration with all of them as numbers.
+void use_stored(FitOptions& options, const std::filesystem::path& file) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(file, ignored)) return;
+  const TomlTable config = parse_toml(read_file("train", file, 1 << 20), file.string());
+  const TomlEntry* const rate = config.find("lr");
+  const TomlEntry* const size = config.find("batch_size");
+  if (options.learning_rate == 0 && rate && std::holds_alternative<double>(rate->value))
+    options.learning_rate = std::get<double>(rate->value);
+  if (options.batch_size == 0 && size && std::holds_alternative<std::int64_t>(size->value))
+    options.batch_size = std::get<std::int64_t>(size->value);
+}
+
+}  // namespace
+
+// The device, and the learning rate and the batch size where they are not given: those of the run that is
+// resumed, or what the first rank measures.
+void TrainingRun::measure_options() {
+  if (options_.resume) use_stored(options_, RunFolder{options_.run_folder}.config());
+  const bool has_rate = options_.learning_rate > 0, has_size = options_.batch_size > 0;
+  if (!has_rate) options_.learning_rate = FitOptions().learning_rate;
+  if (!has_size) options_.batch_size = std::max(FitOptions().batch_size, options_.shards);
+  choose_device();
+  if (!options_.has_steps()) return;
+  if (!has_size) {
+    BatchSizeTest test;
+    if (is_first()) test = find_batch_size(options_, data_.train, setup_.input, model_);
+    group_.broadcast(std::as_writable_bytes(std::span(&test.chosen, 1)), 0);
+    options_.batch_size = test.chosen;
+    log(fmt::format("Batch size: {} ({})", test.chosen, test.reason));
+  }
+  if (has_rate) return;
+  RangeTest test;
+  if (is_first()) test = find_learning_rate(options_, data_.train, setup_.input, model_);
+  group_.broadcast(std::as_writable_bytes(std::span(&test.chosen, 1)), 0);
+  options_.learning_rate = test.chosen;
+  range_test_ = std::move(test);
+  log(fmt::format("Learning rate: {:.3g}, a tenth of that with the lowest loss of a range test",
+                  options_.learning_rate));
+}
+
+// Fits temperature and threshold of the kept model to the validation images, and adds them to its file.
+Evaluation TrainingRun::fit_decision(const Evaluation& tested) {
+  const Evaluation validated = data_.held_out ? evaluator_->run() : tested;
+  const std::vector<std::int32_t> fitted_to = data_.validation.labels.to_vector<std::int32_t>();
+  const std::vector<std::int32_t> labels = data_.test.labels.to_vector<std::int32_t>();
+  setup_.decision =
+      tandem::fit_decision(validated, fitted_to, options_.calibrate, options_.threshold, options_.loss);
+  if (options_.calibrate) {
+    calibration_ = measure_calibration(tested, labels, setup_.decision);
+    calibration_->fitted_on = data_.validated_on;
+    calibration_->fitted_count = std::ssize(fitted_to);
+    calibration_->same_images = !data_.held_out;
+  }
+  if (is_first())
+    save_model(folder_.best(), read_safetensors(folder_.best()).tensors, model_info(setup_, *kept_epoch()));
+  return apply_decision(tested, labels, setup_.decision, options_.loss);
+}
+
+}  // namespace tandem
