@@ -270,6 +270,22 @@ TEST(CrossValidate, OwnModule_EndsTrainedOnAllImages) {
       }
 }
 
+TEST(CrossValidate, LayersThatAreUnfrozen_AreFrozenAgainInEveryFold) {
+  const TempFolder folder;
+  const Bars bars(40);
+  FitOptions options{.epochs = 2, .batch_size = 8, .device = cpu_device, .run_folder = folder / "run"};
+  options.unfreeze_at = 2;
+  options.ema = 0.5;
+  TinyNet net, alone;
+  net.first.freeze();
+  alone.first.freeze();
+  EXPECT_EQ(cross_validate(net, bars, 3, options).folds.size(), 3u);
+  options.run_folder = folder / "plain";
+  fit(alone, bars, bars, options);
+  EXPECT_EQ(weights_of(read_checkpoint(folder / "run/last.ckpt")),
+            weights_of(read_checkpoint(folder / "plain/last.ckpt")));
+}
+
 TEST(CrossValidate, BadInput_Throws) {
   TinyNet net;
   const Bars bars(10);
