@@ -187,7 +187,9 @@ EvaluationReport evaluate_model(Model& model, const std::string& data, const Eva
                  .test_accuracy = report.accuracy,
                  .test_loss = report.loss,
                  .classes = test.classes};
-  if (options.pictures) add_test_images(report.page, tested, evaluation, loss);
+  if (options.pictures)
+    add_test_images(report.page, tested, evaluation, loss,
+                    {.module = model.module.get(), .input = info.input()});
   add_curves(report.page, tested, evaluation, loss, info.decision);
   if (info.decision.temperature != 1 && options.views == 1)
     report.page.calibration = measure_calibration(raw, labels, info.decision);

@@ -93,7 +93,7 @@ Model small_model(const Decision& decision = {}) {
                        .data = "photos",
                        .decision = decision},
               .module = nullptr};
-  model.info.transform = evaluation_transform(16, false).to_string();
+  model.info.transform = evaluation_transform(16).to_string();
   model.module = make_model(model.info.architecture, 3);
   model.module->eval();
   return model;
