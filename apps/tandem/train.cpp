@@ -442,8 +442,8 @@ void add_train_command(CLI::App& app, Action& action, const std::string& command
       model_defaults() +
       "\f"
       "A folder contains idx files or photographs: one folder per class, or train/ with such folders and\n"
-      "perhaps val/ and test/. The model is chosen on val/, else on every 6th photograph, held out.\n"
-      "Where only the last layer is fitted, photographs are cross-validated instead, and all of them train.\n"
+      "perhaps val/ and test/. The model is chosen on val/, else on every 6th photograph; if only the\n"
+      "last layer is fitted, it is cross-validated.\n"
       "Example: tandem train photos --model resnet18 --freeze --out runs/first");
   auto flags = std::make_shared<Flags>();
   for (const TrainField& field : train_fields())

@@ -171,7 +171,7 @@ TEST_F(Trainer, StoppedAroundUnfreezing_ResumesWithSameBits) {
   TrainOptions options = default_options("cnn", {});
   options.data = options_.data;
   options.limit = 40;
-  options.epochs = 4;
+  options.epochs = 5;  // each asks for a signal at least once, and the last stop is at the fifth time
   options.batch_size = 16;
   options.device = cpu_device;
   options.unfreeze_at = 3;
