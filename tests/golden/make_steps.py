@@ -2,7 +2,7 @@
 convolutional network without batch norm, and losses of mixed labels with class weights.
 
 params["op"] is "steps" or "mixed". A case of steps holds "images" (u8, n × 8 × 8 × 1; the network gets pixel / 255), "labels",
-"initial.NAME" of every parameter, and "weights", a row a step: all parameters after that step in the order of
+"initial.NAME" of every parameter, and "weights", one row per step: all parameters after that step in the order of
 params["parameters"]; with an average also "averages". Batches are consecutive images.
 
     python3 tests/golden/make_steps.py

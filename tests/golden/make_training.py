@@ -2,7 +2,7 @@
 
 params["op"] is "cross_entropy", "mse_loss" or "trajectory". A trajectory holds the initial weights of each linear layer
 ("w0", "b0", "w1", …), the batches of all steps one after another ("x", "labels", with params["batches"] their sizes) and
-"weights", a row a step: all parameters after that step, flattened in the order w0, b0, w1, … Learning rates follow a schedule
+"weights", one row per step: all parameters after that step, flattened in the order w0, b0, w1, … Learning rates follow a schedule
 that is stepped after every batch or every epoch, as PyTorch's are; "rates" and "momenta" hold what each step used. Every input
 is exact in f32, so that a test in f32 starts from the same numbers and sees only its own rounding.
 
