@@ -234,7 +234,10 @@ struct AugmentRanges {
 constexpr AugmentRanges rand_augment_ranges(int height, int width) {
   return {0.3, 150.0 / 331 * width, 150.0 / 331 * height, 30, 0.9, 4};
 }
-inline constexpr AugmentRanges trivial_augment_ranges{0.99, 32, 32, 135, 0.99, 6};
+// A function, because a reference to a constant of the host cannot be read on the GPU.
+constexpr AugmentRanges trivial_augment_ranges() {
+  return {0.99, 32, 32, 135, 0.99, 6};
+}
 
 // An operation at `strength` (magnitude / 30) of its range, in the opposite direction if `negative`.
 constexpr PhotoOp augment_op(PhotoOpKind kind, double strength, bool negative, const AugmentRanges& ranges,
@@ -345,7 +348,7 @@ constexpr void sample_trivial_augment(const PhotoRecipe& recipe, RandomKey key, 
   const auto kind = static_cast<PhotoOpKind>(to_below(words.word[0], augment_kinds));
   const double strength = to_below(words.word[1], max_magnitude + 1) / static_cast<double>(max_magnitude);
   arguments.ops[arguments.op_count++] = augment_op(kind, strength, words.word[2] >> 31 != 0,
-                                                   trivial_augment_ranges, recipe.height, recipe.width);
+                                                   trivial_augment_ranges(), recipe.height, recipe.width);
 }
 
 // The value rounded as Python's round() does: halves to even. Only compared with sums that are exact, because

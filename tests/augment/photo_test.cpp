@@ -84,7 +84,7 @@ Levels result_of(const golden::Case& one) {
   else
     photo_op = detail::augment_op(
         kind_of(params.at("kind")), params.at("magnitude").get<int>() / 30.0, params.at("negative"),
-        op == "rand_augment" ? detail::rand_augment_ranges(height, width) : detail::trivial_augment_ranges,
+        op == "rand_augment" ? detail::rand_augment_ranges(height, width) : detail::trivial_augment_ranges(),
         height, width);
   std::vector<std::uint8_t> copy;
   detail::apply_photo_op(photo_op, height, width, image.data(), copy);
