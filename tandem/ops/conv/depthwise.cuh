@@ -1,6 +1,6 @@
-// Depthwise convolution on CUDA, in f32 and bf16 with sums in f32, for the windows of mobile networks. These
-// kernels are limited by memory: a thread loads packs of adjacent channels and computes a tile of pixels, so
-// that most values are read from DRAM once.
+// Depthwise convolution on CUDA, in f32 and bf16 with sums in f32, for the windows of mobile networks. Memory
+// is their limit: a thread has two adjacent channels of a strip of columns and goes down its rows, so that
+// most values are read from DRAM once and only a few are kept.
 #pragma once
 
 #include "tandem/ops/conv/conv2d_kernel.h"
