@@ -29,6 +29,8 @@ foreach(profile perceptron-and-kernels augmentation-and-correlation)
   string(REPLACE - _ constant profile_${profile})
   embed(${constant} tandem/study/grade/profiles/${profile}.toml)
 endforeach()
+embed(serve_page tandem/serve/page.html)
+embed(openapi tandem/serve/openapi.json)
 
 string(APPEND embedded_text "}  // namespace tandem\n")
 file(WRITE ${embedded_source}.new "${embedded_text}")

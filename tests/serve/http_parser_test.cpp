@@ -222,7 +222,7 @@ TEST(HttpParser, RandomDamage_NeverBreaksIt) {
   constexpr int inputs = 200'000;
   for (int i = 0; i < inputs; ++i) {
     std::string text = good_requests[random() % good_requests.size()];
-    for (unsigned n = random() % 4; n > 0; --n) {
+    for (auto n = random() % 4; n > 0; --n) {
       const std::size_t at = random() % (text.size() + 1);
       switch (random() % 4) {
         case 0:

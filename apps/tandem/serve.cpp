@@ -1,0 +1,205 @@
+// tandem serve: answers over HTTP with trained models.
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "apps/tandem/command.h"
+#include "apps/tandem/with_plugins.h"
+#include "tandem/serve/http_server.h"
+#include "tandem/serve/prediction_service.h"
+#include "tandem/serve/site.h"
+#include "tandem/text/message.h"
+
+namespace tandem {
+namespace {
+
+struct Flags {
+  std::vector<std::string> models, hosts;
+  std::string listen = "127.0.0.1:8080", token_file, device = "auto";
+  std::int64_t max_body_mib = 32, body_seconds = 60, reload_seconds = 2;
+  std::int64_t max_delay_ms = 2;
+  ServiceOptions service;
+  HttpServerOptions http;
+};
+
+// Signals that end the server become readable; the threads that follow inherit that they are blocked.
+Descriptor block_stop_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  Descriptor readable(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!readable) fail("[serve] cannot wait for signals: {}", errno_message(errno));
+  return readable;
+}
+
+// As many descriptors as this user may have: one per connection.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// Looks at the model files at intervals until it is destroyed.
+class ModelWatch {
+ public:
+  ModelWatch(PredictionService& service, std::chrono::seconds interval)
+      : thread_([this, &service, interval] {
+          std::unique_lock lock(mutex_);
+          while (!changed_.wait_for(lock, interval, [this] { return is_ending_; }))
+            for (const std::string& line : service.poll_models()) print_message("{}\n", line);
+        }) {}
+  ~ModelWatch() {
+    {
+      const std::lock_guard lock(mutex_);
+      is_ending_ = true;
+    }
+    changed_.notify_all();
+    thread_.join();
+  }
+  ModelWatch(const ModelWatch&) = delete;
+  ModelWatch& operator=(const ModelWatch&) = delete;
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_ending_ = false;
+  std::thread thread_;
+};
+
+std::string page_address(const ListenAddress& address) {
+  return address.is_unix() ? address.to_string() : fmt::format("http://{}/", address.to_string());
+}
+
+int run(Flags flags) {
+  const ListenAddress address = parse_listen_address(flags.listen);
+  check(
+      address.is_local() || !flags.token_file.empty(),
+      "[serve] expected --token-file FILE to listen on {}, which other machines can reach: requests must "
+      "then "
+      "carry its token. The token is not encrypted: put a proxy with TLS (nginx, Caddy) in front, and let it "
+      "pass requests to 127.0.0.1",
+      address.to_string());
+  const std::string token = flags.token_file.empty() ? "" : read_token_file(flags.token_file);
+  std::vector<ModelChoice> models;
+  for (const std::string& text : flags.models) models.push_back(parse_model_choice(text));
+  flags.service.device = flags.device == "auto" ? default_device() : parse_device(flags.device);
+  flags.service.batch.max_delay_us = 1000 * flags.max_delay_ms;
+  flags.http.limits.max_body = flags.max_body_mib << 20;
+  flags.http.max_buffered = std::max(flags.http.max_buffered, 4 * flags.http.limits.max_body);
+  flags.http.body_timeout_ms = 1000 * flags.body_seconds;
+
+  const Descriptor signals = block_stop_signals();
+  raise_descriptor_limit();
+  ListenSocket socket(address);  // before the models, which take longer: a port in use is told at once
+  PredictionService service(models, flags.service);
+  const Site site(service.routes(), site_rules(address, flags.hosts, token));
+  HttpServer server(std::move(socket),
+                    {.check = [&](const HttpRequest& request) { return site.check(request); },
+                     .handle = [&](HttpRequest request,
+                                   HttpReply reply) { site.handle(std::move(request), std::move(reply)); },
+                     .observe = [&](std::string_view path, int status,
+                                    std::int64_t elapsed_ns) { service.observe(path, status, elapsed_ns); }},
+                    flags.http);
+  service.set_connection_count([&] { return server.connection_count(); });
+  server.stop_on(signals.get());
+  for (const auto& model : service.models())
+    print_message("Model {}: {}, on {}\n", model->name(),
+                  model->current()->model.info.architecture.to_string(), flags.service.device.to_string());
+  print_message("Listening on {}\n", page_address(server.address()));
+  {
+    const ModelWatch watch(service, std::chrono::seconds(flags.reload_seconds));
+    server.run();
+  }
+  print_message("Stopped\n");
+  return 0;
+}
+
+}  // namespace
+
+void add_serve_command(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand("serve", "Answer over HTTP with trained models");
+  command->footer(
+      "POST /v1/predict takes an image, a form with several files, or JSON with base64, and answers as "
+      "tandem\n"
+      "predict does, to the bit; ?model=NAME chooses one of several models, ?top=N the most probable "
+      "classes.\n"
+      "POST /v1/explain gives the class activation map as a PNG. GET / is a page to drop a picture on;\n"
+      "/v1/models, /healthz, /metrics (Prometheus) and /openapi.json describe the server.\n"
+      "A model file that changes is loaded again. Ctrl-C and SIGTERM answer what has begun, then end.\n"
+      "Example: tandem serve runs/plates-resnet18-1\n"
+      "         curl --data-binary @photo.jpg -H 'Content-Type: image/jpeg' localhost:8080/v1/predict");
+  auto flags = std::make_shared<Flags>();
+  command
+      ->add_option("MODEL", flags->models,
+                   "Model files or run folders, also as NAME=PATH; the first is the default")
+      ->required()
+      ->type_name("");
+  command
+      ->add_option("--listen", flags->listen,
+                   "ADDRESS:PORT or unix:PATH; an address that other machines reach needs --token-file")
+      ->type_name("ADDRESS")
+      ->capture_default_str()
+      ->check(usage_check([](const std::string& text) { parse_listen_address(text); }));
+  command->add_option("--token-file", flags->token_file, "Requests must carry the token in this file")
+      ->type_name("FILE");
+  command->add_option("--allow-host", flags->hosts, "A further name of this server, as a proxy passes it on")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
+  command->add_option("--max-batch", flags->service.batch.max_batch, "Images that are computed together")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(whole_number_check(1, 1024));
+  command->add_option("--max-delay", flags->max_delay_ms, "Milliseconds that an image waits for others")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(whole_number_check(0, 10'000));
+  command->add_option("--max-queue", flags->service.max_waiting, "Requests at once; more get status 503")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(whole_number_check(1, 1'000'000));
+  command->add_option("--max-body", flags->max_body_mib, "Size of a request in MiB")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(whole_number_check(1, 4096));
+  command->add_option("--max-pixels", flags->service.max_pixels, "Refuse larger images")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(whole_number_check(1, 179'000'000));
+  command
+      ->add_option("--max-connections", flags->http.max_connections,
+                   "Connections at once; more get status 503")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(whole_number_check(1, 1'000'000));
+  command->add_option("--body-seconds", flags->body_seconds, "Time for a client to send a request's body")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(whole_number_check(1, 86'400));
+  command->add_option("--reload-seconds", flags->reload_seconds, "How often model files are looked at")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(whole_number_check(1, 86'400));
+  command
+      ->add_option("--decode-threads", flags->service.decode_threads,
+                   "Threads that decode images; 0: one per CPU")
+      ->type_name("N")
+      ->capture_default_str()
+      ->check(whole_number_check(0, 1024));
+  add_with_flag(*command, "The plugin of a model of your own: FILE.so or .cpp");
+  add_device_flag(*command, flags->device, "a GPU if there is one");
+  command->callback([flags, &action] { action = [flags] { return run(*flags); }; });
+}
+
+}  // namespace tandem
