@@ -56,6 +56,12 @@ std::int64_t min_free_bytes(const std::filesystem::path& root, std::filesystem::
 
 }  // namespace
 
+std::int64_t resident_bytes() {
+  std::int64_t all = 0, resident = 0;  // in pages
+  std::ifstream file("/proc/self/statm");
+  return file >> all >> resident ? resident * ::sysconf(_SC_PAGESIZE) : 0;
+}
+
 std::int64_t available_host_bytes() {
   std::ifstream meminfo("/proc/meminfo");
   std::string name;

@@ -16,6 +16,9 @@ std::int64_t cgroup_free_bytes();
 // The same for a given text of /proc/self/cgroup and a given root in place of /sys/fs/cgroup, for tests.
 std::int64_t cgroup_free_bytes(const std::string& membership, const std::filesystem::path& root);
 
+// Resident memory of this process; 0 if it is not known.
+std::int64_t resident_bytes();
+
 // The minimum of the two: how much this process can still allocate. Of processes that do the same at the same
 // time, share_host_memory() tells how many they are: then it is one part of it.
 std::int64_t free_host_bytes();

@@ -3,11 +3,13 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <fstream>
+#include <sstream>
 #include <system_error>
 #include <utility>
 
@@ -37,6 +39,33 @@ std::string host_name() {
 void write_holder(int file) {
   const std::string text = fmt::format("{} {}\n", ::getpid(), host_name());
   if (::ftruncate(file, 0) == 0) (void)!::pwrite(file, text.data(), text.size(), 0);
+}
+
+// Of the machine, in seconds since 1970; 0 if it is not known.
+double boot_time() {
+  std::ifstream file("/proc/stat");
+  double seconds = 0;
+  for (std::string name, rest; file >> name; std::getline(file, rest))
+    if (name == "btime") return file >> seconds ? seconds : 0;
+  return 0;
+}
+
+// Of a process, in seconds since 1970; nullopt if there is none, or only what is left of one that ended.
+std::optional<double> start_time(long process) {
+  std::ifstream file(fmt::format("/proc/{}/stat", process));
+  std::string text;
+  std::getline(file, text);
+  const std::size_t name_end = text.rfind(')');  // the name may contain anything
+  if (name_end == std::string::npos) return std::nullopt;
+  std::istringstream fields(text.substr(name_end + 1));
+  std::string state, skipped;
+  fields >> state;
+  if (state == "Z" || state == "X") return std::nullopt;
+  for (int field = 4; field < 22; ++field) fields >> skipped;
+  double ticks = 0;
+  if (!(fields >> ticks)) return std::nullopt;
+  static const double booted_at = boot_time();
+  return booted_at + ticks / static_cast<double>(::sysconf(_SC_CLK_TCK));
 }
 
 }  // namespace
@@ -69,12 +98,32 @@ FolderLock& FolderLock::operator=(FolderLock&& other) noexcept {
   return *this;
 }
 
+std::optional<LockHolder> last_lock_holder(const std::filesystem::path& folder) {
+  LockHolder holder;
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(lock_path(folder), ignored)) return std::nullopt;
+  std::array<char, 300> text{};  // a number and a name of at most 255 characters
+  std::ifstream file(lock_path(folder));
+  file.read(text.data(), text.size() - 1);
+  if (!(std::istringstream(text.data()) >> holder.process >> holder.host) || holder.process <= 0)
+    return std::nullopt;
+  holder.is_here = holder.host == host_name();
+  return holder;
+}
+
+bool is_alive(const LockHolder& holder, const std::filesystem::path& folder) {
+  const std::optional<double> started = start_time(holder.process);
+  struct stat facts {};
+  if (!started || ::stat(lock_path(folder).c_str(), &facts) != 0) return false;
+  constexpr double clock_error_s = 60;  // file servers have clocks of their own
+  return *started <= static_cast<double>(facts.st_mtime) + clock_error_s;
+}
+
 std::string last_locked_by(const std::filesystem::path& folder) {
-  long process = 0;
-  std::string host;
-  if (!(std::ifstream(lock_path(folder)) >> process >> host) || process <= 0) return "another process";
-  return host == host_name() ? fmt::format("process {}", process)
-                             : fmt::format("process {} on {}", process, host);
+  const std::optional<LockHolder> holder = last_lock_holder(folder);
+  if (!holder) return "another process";
+  return holder->is_here ? fmt::format("process {}", holder->process)
+                         : fmt::format("process {} on {}", holder->process, holder->host);
 }
 
 }  // namespace tandem

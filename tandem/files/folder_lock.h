@@ -26,6 +26,19 @@ class FolderLock {
   int file_ = -1;
 };
 
+// The process that locked a folder last. It may have ended.
+struct LockHolder {
+  long process = 0;
+  std::string host;
+  bool is_here = false;  // on this host
+};
+
+// Nullopt if the folder was never locked, or that is not known. Takes no lock.
+std::optional<LockHolder> last_lock_holder(const std::filesystem::path& folder);
+
+// Whether the process exists and has not started after the folder was locked. Only for one on this host.
+bool is_alive(const LockHolder& holder, const std::filesystem::path& folder);
+
 // Who locked the folder last: "process 4711", with its host if it is another one; "another process" if that
 // is not known.
 std::string last_locked_by(const std::filesystem::path& folder);

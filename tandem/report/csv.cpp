@@ -36,6 +36,22 @@ std::string csv_field(std::string_view text) {
   return field + '"';
 }
 
+std::vector<std::string> csv_fields(std::string_view line) {
+  std::vector<std::string> fields(1);
+  bool quoted = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (quoted && line[i] == '"' && i + 1 < line.size() && line[i + 1] == '"')
+      fields.back() += line[++i];
+    else if (line[i] == '"')
+      quoted = !quoted;
+    else if (line[i] == ',' && !quoted)
+      fields.emplace_back();
+    else
+      fields.back() += line[i];
+  }
+  return fields;
+}
+
 std::string to_csv_text(std::span<const StudyReport> reports) {
   std::vector<StudyField> fields;
   std::ranges::copy_if(study_fields, std::back_inserter(fields), &StudyField::in_csv);

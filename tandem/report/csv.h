@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tandem/report/study_report.h"
 #include "tandem/report/training_report.h"
@@ -14,6 +15,9 @@ namespace tandem {
 
 // Quotes the text only when it contains a comma, a quote or a line end, or begins or ends with a space.
 std::string csv_field(std::string_view text);
+
+// The fields of one line, without quotes; a quote that does not end goes on to the end of the line.
+std::vector<std::string> csv_fields(std::string_view line);
 
 std::string to_csv_text(std::span<const StudyReport> reports);
 

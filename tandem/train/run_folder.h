@@ -30,6 +30,7 @@ struct RunFolder {
   std::filesystem::path best() const { return path / "best.safetensors"; }
   std::filesystem::path checkpoint() const { return path / "last.ckpt"; }
   std::filesystem::path data() const { return path / "data.json"; }  // what it trains on (data_list.h)
+  std::filesystem::path status() const { return path / "status.json"; }
   std::filesystem::path bad_images() const { return path / "bad-images.csv"; }
   std::filesystem::path predictions() const { return path / "predictions.csv"; }  // of a cross-validation
   std::filesystem::path report() const { return path / "report.html"; }

@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <cmath>
+#include <cstddef>
 #include <fstream>
 #include <utility>
 
@@ -17,9 +20,10 @@ namespace tandem {
 
 namespace {
 
-constexpr const char* steps_header = "step,epoch,loss,learning_rate,samples_per_second,waited_share\n";
+constexpr const char* steps_header =
+    "step,epoch,loss,learning_rate,samples_per_second,waited_share,memory_mb,device_memory_mb\n";
 
-// The rows of steps.csv up to that step.
+// The rows of steps.csv up to that step. Those of older versions have fewer columns.
 std::string kept_steps(const std::filesystem::path& path, std::int64_t last_step) {
   std::string text = steps_header, line;
   std::ifstream file(path);
@@ -28,9 +32,14 @@ std::string kept_steps(const std::filesystem::path& path, std::int64_t last_step
     std::int64_t step = 0;
     const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), step);
     if (error != std::errc{} || step > last_step) break;
-    text += line + "\n";
+    const std::ptrdiff_t missing = 7 - std::ranges::count(line, ',');
+    text += line + std::string(static_cast<std::size_t>(std::max<std::ptrdiff_t>(missing, 0)), ',') + "\n";
   }
   return text;
+}
+
+std::string megabytes(double value) {
+  return std::isfinite(value) ? fmt::format("{:.1f}", value) : std::string();
 }
 
 double seconds_since_1970() {
@@ -81,8 +90,9 @@ void RunLog::add_steps(const StepRecord& record) {
   add("step/samples_per_second", record.samples_per_second);
   add("step/waited_share", record.waited_share);
   append_file("train", folder_.steps(),
-              fmt::format("{},{},{},{},{:.1f},{:.4f}\n", record.step, record.epoch, record.loss,
-                          record.learning_rate, record.samples_per_second, record.waited_share));
+              fmt::format("{},{},{},{},{:.1f},{:.4f},{},{}\n", record.step, record.epoch, record.loss,
+                          record.learning_rate, record.samples_per_second, record.waited_share,
+                          megabytes(record.memory_mb), megabytes(record.device_memory_mb)));
 }
 
 bool RunLog::write_bad_images(std::span<const SkippedSample> bad) {
@@ -92,6 +102,10 @@ bool RunLog::write_bad_images(std::span<const SkippedSample> bad) {
   write_file("train", folder_.bad_images(), text);
   bad_images_text_ = text;
   return true;
+}
+
+void RunLog::write_status(const RunStatus& status) const {
+  write_file("train", folder_.status(), to_json_text(status));
 }
 
 void RunLog::write_report(const TrainingReport& report) const {

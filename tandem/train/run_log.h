@@ -1,5 +1,5 @@
-// What a run writes for people and their tools: log.csv, steps.csv, TensorBoard events, bad-images.csv,
-// report.html and report.json.
+// What a run writes for people and their tools: log.csv, steps.csv, status.json, TensorBoard events,
+// bad-images.csv, report.html and report.json.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 #include "tandem/report/training_report.h"
 #include "tandem/train/event_file.h"
 #include "tandem/train/run_folder.h"
+#include "tandem/train/run_status.h"
 
 namespace tandem {
 
@@ -21,7 +22,9 @@ struct StepRecord {
   double loss = 0;        // mean over their samples
   double learning_rate = 0;
   double samples_per_second = 0;
-  double waited_share = 0;  // of their time, waiting for images
+  double waited_share = 0;                 // of their time, waiting for images
+  double memory_mb = not_measured;         // resident memory of the process
+  double device_memory_mb = not_measured;  // that the process has taken on its GPU
 };
 
 class RunLog {
@@ -37,6 +40,8 @@ class RunLog {
 
   // Writes the list of files that were not read, unless it is the one written before. Returns whether it was.
   bool write_bad_images(std::span<const SkippedSample> bad);
+
+  void write_status(const RunStatus& status) const;
 
   void write_report(const TrainingReport& report) const;
 

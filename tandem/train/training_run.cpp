@@ -4,13 +4,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
 #include <numeric>
 #include <span>
 #include <utility>
 
 #include "tandem/core/check.h"
+#include "tandem/core/host_memory.h"
 #include "tandem/core/simd.h"
 #include "tandem/core/write_file.h"
+#include "tandem/device/buffer.h"
 #include "tandem/files/safetensors.h"
 #include "tandem/text/format_number.h"
 #include "tandem/train/option_facts.h"
@@ -29,6 +32,13 @@ std::vector<std::string> names_of(const std::vector<Metric>& metrics) {
   std::vector<std::string> names;
   for (const Metric& metric : metrics) names.push_back(metric.name);
   return names;
+}
+
+// What the pool of a GPU has taken.
+double device_memory_mb(Device device) {
+  if (!device.is_cuda()) return not_measured;
+  const PoolStatistics pool = pool_statistics(device);
+  return static_cast<double>(pool.bytes_in_use + pool.bytes_cached) / 1e6;
 }
 
 bool is_frozen(const NamedTensor& parameter) {
@@ -50,11 +60,17 @@ TrainingRun::TrainingRun(RunSetup setup, Module& model, const FitCallbacks& call
                             : *alone_) {}
 
 TrainResult TrainingRun::run() {
-  prepare();
-  const TrainResult result = run_epochs();
-  write_trace();
-  group_.barrier();  // a launcher that sees a rank end with a status may kill the first, which writes files
-  return result;
+  try {
+    prepare();
+    const TrainResult result = run_epochs();
+    write_trace();
+    write_status(result.stopped_by != 0 ? RunState::stopped : RunState::finished, &result);
+    group_.barrier();  // a launcher that sees a rank end with a status may kill the first, which writes files
+    return result;
+  } catch (const std::exception& error) {
+    write_failure(error.what());
+    throw;
+  }
 }
 
 void TrainingRun::log(const std::string& line) const {
@@ -115,6 +131,7 @@ void TrainingRun::prepare() {
   seconds_before_ = position_.total_seconds;
   warn(data_warnings(data_));
   warn(order_warnings(data_, options_.shuffle));
+  write_status(RunState::running);
   run_watch_ = {};
 }
 
@@ -336,7 +353,9 @@ void TrainingRun::log_steps() {
                        .loss = sums.loss / samples,
                        .learning_rate = learning_rate(),
                        .samples_per_second = samples / seconds,
-                       .waited_share = unlogged_.waited_seconds / seconds});
+                       .waited_share = unlogged_.waited_seconds / seconds,
+                       .memory_mb = static_cast<double>(resident_bytes()) / 1e6,
+                       .device_memory_mb = device_memory_mb(*options_.device)});
   unlogged_ = {};
   if (!is_end) unlogged_.sums_before = position_.sums;
 }
@@ -411,6 +430,7 @@ void TrainingRun::write_report(const TrainResult& result, const Evaluation* test
 void TrainingRun::warn(const std::vector<std::string>& warnings) {
   for (const std::string& warning : warnings) log("Warning: " + warning);
   warnings_.insert(warnings_.end(), warnings.begin(), warnings.end());
+  if (!warnings.empty()) write_status(RunState::running);
 }
 
 // With the model's metadata a checkpoint is also a model file.
@@ -466,8 +486,10 @@ void TrainingRun::swap_average() {
 // Lists the files that were not read; says so when there are new ones.
 void TrainingRun::list_bad_images() {
   const std::vector<SkippedSample> bad = gather_skipped(group_, files_not_read(data_, state_->task().source));
-  if (is_first() && run_log_->write_bad_images(bad))
-    log(fmt::format("Not read: {}; listed in {}", count_skipped(bad), folder_.bad_images().string()));
+  if (!is_first() || !run_log_->write_bad_images(bad)) return;
+  not_read_ = fmt::format("Not read: {}; listed in {}", count_skipped(bad), folder_.bad_images().string());
+  log(not_read_);
+  write_status(RunState::running);
 }
 
 // ---- after the last epoch

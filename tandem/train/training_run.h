@@ -74,6 +74,8 @@ class TrainingRun {
   const EpochRecord* kept_epoch() const;
   void write_report(const TrainResult& result, const Evaluation* tested);
   void write_checkpoint();
+  void write_status(RunState state, const TrainResult* result = nullptr, const std::string& message = {});
+  void write_failure(const std::string& message) noexcept;
   void warn(const std::vector<std::string>& warnings);
   void list_bad_images();
   bool should_stop_early() const;
@@ -119,6 +121,7 @@ class TrainingRun {
   std::optional<RangeTest> range_test_;
   std::optional<Calibration> calibration_;
   std::vector<std::string> warnings_;
+  std::string not_read_;  // how many files were not read, and where they are listed
   Stopwatch since_report_;
   double report_ms_ = -1;  // duration of the last writing of report.html
   // The kept epoch's evaluation, if the validation set is also the test set; it saves evaluating again. Empty

@@ -1,8 +1,9 @@
-// The parts of a run beside its epochs: options that are measured before the first, and what is fitted to the
-// validation images after the last.
+// The parts of a run beside its epochs: options that are measured before the first, what is fitted to the
+// validation images after the last, and what the run says to those who watch it.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <span>
 #include <utility>
 
@@ -73,6 +74,32 @@ Evaluation TrainingRun::fit_decision(const Evaluation& tested) {
   if (is_first())
     save_model(folder_.best(), read_safetensors(folder_.best()).tensors, model_info(setup_, *kept_epoch()));
   return apply_decision(tested, labels, setup_.decision, options_.loss);
+}
+
+void TrainingRun::write_status(RunState state, const TrainResult* result, const std::string& message) {
+  if (!run_log_) return;
+  RunStatus status{.state = state,
+                   .message = message,
+                   .device = options_.device->to_string(),
+                   .engine = engine_description(),
+                   .validated_on = data_.validated_on,
+                   .epochs = options_.epochs,
+                   .steps_per_epoch = batches().steps(),
+                   .samples_per_epoch = batches().positions(),
+                   .test_accuracy = {},
+                   .tested_on = data_.tested_on,
+                   .warnings = warnings_};
+  if (result && std::isfinite(result->test_accuracy)) status.test_accuracy = result->test_accuracy;
+  if (!not_read_.empty()) status.warnings.push_back(not_read_);
+  run_log_->write_status(status);
+}
+
+// A second failure, such as a full disk, does not hide the first.
+void TrainingRun::write_failure(const std::string& message) noexcept {
+  try {
+    if (state_) write_status(RunState::failed, nullptr, message);
+  } catch (...) {
+  }
 }
 
 }  // namespace tandem

@@ -5,6 +5,8 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <chrono>
+
 #include "tests/files/test_files.h"
 
 namespace tandem {
@@ -25,6 +27,22 @@ TEST(FolderLock, Held_ExcludesOthers) {
   EXPECT_TRUE(is_free());
   EXPECT_EQ(error_text([&] { FolderLock(folder / "none"); }),
             "[folder_lock] cannot write to " + (folder / "none").string() + ": No such file or directory");
+}
+
+TEST(FolderLock, Holder_IsAliveIfItStartedBefore) {
+  const TempFolder folder;
+  EXPECT_FALSE(last_lock_holder(folder.path()));
+  const FolderLock lock(folder.path());
+  LockHolder holder = last_lock_holder(folder.path()).value();
+  EXPECT_EQ(holder.process, getpid());
+  EXPECT_TRUE(holder.is_here);
+  EXPECT_TRUE(is_alive(holder, folder.path()));
+  // The number of a process that ended was given to this one.
+  std::filesystem::last_write_time(
+      folder / ".lock", std::filesystem::file_time_type::clock::now() - std::chrono::hours(24 * 365 * 10));
+  EXPECT_FALSE(is_alive(holder, folder.path()));
+  holder.process = 0x7FFFFFFE;
+  EXPECT_FALSE(is_alive(holder, folder.path()));
 }
 
 TEST(FolderLock, TryLock_OfHeldFolder_NamesTheProcess) {

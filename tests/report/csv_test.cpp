@@ -18,6 +18,15 @@ TEST(Csv, CsvField_QuotesOnlyWhereRequired) {
   EXPECT_EQ(csv_field(" x"), "\" x\"");
 }
 
+TEST(Csv, CsvFields_UndoCsvField) {
+  const std::vector<std::string> texts{"a", "", "b,c", "\"quoted\"", " x "};
+  std::string line;
+  for (const std::string& text : texts) line += (line.empty() ? "" : ",") + csv_field(text);
+  EXPECT_EQ(csv_fields(line), texts);
+  EXPECT_EQ(csv_fields(""), (std::vector<std::string>{""}));
+  EXPECT_EQ(csv_fields("a,\"b,c"), (std::vector<std::string>{"a", "b,c"}));
+}
+
 TEST(Csv, OneLinePerRow_AbsentFiguresEmpty) {
   StudyReport report = sample_report();
   report.rows.resize(2);

@@ -5,6 +5,7 @@
 
 #include "tandem/data/dataset_registry.h"
 #include "tandem/files/read_file.h"
+#include "tandem/train/run_status.h"
 #include "tests/train/trainer_case.h"
 
 namespace tandem {
@@ -76,6 +77,9 @@ TEST_F(TrainerErrors, NonFiniteLoss_KeepsLastGoodCheckpoint) {
                       path("run/last.ckpt") + ")"),
             std::string::npos)
       << text;
+  const RunStatus status = parse_run_status(get_bytes(folder_ / "run/status.json")).value();
+  EXPECT_EQ(status.state, RunState::failed);
+  EXPECT_EQ(status.message, text);
   options_.epochs = 2;
   run("good");
   expect_same_weights(folder_ / "good", folder_ / "run");

@@ -11,6 +11,7 @@
 #include "tandem/report/csv.h"
 #include "tandem/train/evaluate.h"
 #include "tandem/train/model_file.h"
+#include "tandem/train/run_status.h"
 
 namespace tandem {
 namespace {
@@ -363,7 +364,7 @@ TEST_F(Trainer, ReportAndStepLog_AreWrittenBeforeTheEnd) {
   const auto rows = [&] {
     const std::string text = get_bytes(folder_ / "run/steps.csv");
     EXPECT_EQ(text.substr(0, text.find('\n')),
-              "step,epoch,loss,learning_rate,samples_per_second,waited_share");
+              "step,epoch,loss,learning_rate,samples_per_second,waited_share,memory_mb,device_memory_mb");
     return std::count(text.begin(), text.end(), '\n') - 1;
   };
   EXPECT_GE(rows(), 2);
@@ -380,6 +381,49 @@ TEST_F(Trainer, ReportAndStepLog_AreWrittenBeforeTheEnd) {
   if (rows() == 4) {
     EXPECT_NE(last.find(fmt::format(",{},", result.epochs.back().train_loss)), std::string::npos) << last;
   }
+}
+
+TEST_F(Trainer, Status_SaysHowTheRunGoes) {
+  const auto status = [&] { return parse_run_status(get_bytes(folder_ / "run/status.json")).value(); };
+  int signal = 0;
+  const auto stop = [&](const EpochRecord&) {
+    EXPECT_EQ(status().state, RunState::running);
+    signal = SIGTERM;
+  };
+  run("run", false, {.on_epoch = stop, .stop_signal = [&] { return signal; }});
+  EXPECT_EQ(status().state, RunState::stopped);
+  EXPECT_FALSE(status().test_accuracy);
+  const TrainResult result = run("run", true);
+  const RunStatus last = status();
+  EXPECT_EQ(last.test_accuracy, result.test_accuracy);
+  EXPECT_EQ(last.tested_on, "test");
+  EXPECT_EQ(last.state, RunState::finished);
+  EXPECT_EQ(last.device, "cpu");
+  EXPECT_NE(last.engine, "");
+  EXPECT_EQ(last.validated_on, "validation");
+  EXPECT_EQ(last.epochs, 4);
+  EXPECT_EQ(last.steps_per_epoch, 39);
+  EXPECT_EQ(last.samples_per_epoch, 270);
+  ASSERT_FALSE(last.warnings.empty());
+  EXPECT_EQ(last.warnings[0].substr(0, 25), "only 30 validation images");
+  // The process's memory is in every row.
+  const std::string rows = get_bytes(folder_ / "run/steps.csv");
+  const std::string row = rows.substr(rows.rfind('\n', rows.size() - 2) + 1);
+  EXPECT_EQ(std::ranges::count(row, ','), 7);
+  EXPECT_TRUE(row.ends_with(",\n")) << row;  // no GPU
+  EXPECT_GT(std::stod(row.substr(row.rfind(',', row.size() - 3) + 1)), 1) << row;
+}
+
+TEST_F(Trainer, StepLogOfAnOlderVersion_GetsTheNewColumns) {
+  options_.epochs = 1;
+  options_.schedule = ScheduleKind::constant;
+  run("run");
+  put_bytes(folder_ / "run/steps.csv",
+            "step,epoch,loss,learning_rate,samples_per_second,waited_share\n39,1,2,0.2,100.0,0.0000\n");
+  options_.epochs = 2;
+  run("run", true);
+  const std::string text = get_bytes(folder_ / "run/steps.csv");
+  EXPECT_NE(text.find("\n39,1,2,0.2,100.0,0.0000,,\n"), std::string::npos) << text;
 }
 
 TEST_F(Trainer, EarlyStopping_StopsAfterEpochsWithoutProgress) {
