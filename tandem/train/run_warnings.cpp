@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tandem/core/check.h"
 #include "tandem/report/interval.h"
 #include "tandem/text/format_number.h"
 #include "tandem/text/utf8.h"
@@ -46,6 +47,20 @@ std::vector<std::string> data_warnings(const TrainingData& data) {
   return warnings;
 }
 
+std::vector<std::string> threshold_warnings(const TrainingData& data) {
+  constexpr double max_width = 0.2;
+  const std::vector<std::int64_t> counts = images_per_class(data);
+  expect(counts.size() == 2);
+  const std::int64_t fewer = std::min(counts[0], counts[1]);
+  const Interval half = wilson_interval(0.5, fewer);
+  if (half.high - half.low <= max_width) return {};
+  return {
+      fmt::format("too few {} images to choose a threshold by, {} of '{}' and {} of '{}': a rate of 50 % on "
+                  "{} could be anything from {:.0f} to {:.0f} %",
+                  data.validated_on, counts[0], one_line(data.train.classes[0]), counts[1],
+                  one_line(data.train.classes[1]), fewer, 100 * half.low, 100 * half.high)};
+}
+
 std::vector<std::string> order_warnings(const TrainingData& data, bool shuffle) {
   const std::int64_t count = data.train.count(), classes = std::ssize(data.train.classes);
   if (shuffle || count <= classes || classes < 2) return {};
@@ -59,7 +74,7 @@ std::vector<std::string> order_warnings(const TrainingData& data, bool shuffle) 
 }
 
 std::vector<std::string> result_warnings(const TrainingData& data, const std::vector<EpochRecord>& epochs,
-                                         const EpochRecord& kept, bool has_chance_loss) {
+                                         const EpochRecord& kept, bool has_chance_loss, bool calibrated) {
   std::vector<std::string> warnings;
   const auto classes = static_cast<double>(data.train.classes.size());
   const double chance = std::log(classes);
@@ -72,10 +87,10 @@ std::vector<std::string> result_warnings(const TrainingData& data, const std::ve
         fmt::format("the training loss ends at {:.3f}, no better than {}: the network has not "
                     "learned; a lower learning rate may help",
                     final_loss, compared));
-  else if (has_chance_loss && kept.val_loss > chance)
+  else if (has_chance_loss && kept.val_loss > chance && !calibrated)
     warnings.push_back(
         fmt::format("the {} loss of the kept model is {:.3f}, above {}: its probabilities are "
-                    "too certain, or the labels do not fit",
+                    "too certain (the option calibrate corrects that), or the labels do not fit",
                     data.validated_on, kept.val_loss, compared));
   const std::vector<std::int64_t> counts = images_per_class(data);
   const auto largest = std::ranges::max_element(counts);

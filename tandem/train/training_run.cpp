@@ -130,6 +130,7 @@ void TrainingRun::prepare() {
   unlogged_.sums_before = position_.sums;
   seconds_before_ = position_.total_seconds;
   warn(data_warnings(data_));
+  if (options_.threshold.automatic) warn(threshold_warnings(data_));
   warn(order_warnings(data_, options_.shuffle));
   write_status(RunState::running);
   run_watch_ = {};
@@ -532,7 +533,7 @@ TrainResult TrainingRun::finish() {
   }
   if (kept_epoch())
     warn(result_warnings(data_, position_.records, *kept_epoch(),
-                         options_.loss != LossKind::mse && !options_.loss_function));
+                         options_.loss != LossKind::mse && !options_.loss_function, options_.calibrate));
   TrainResult result = make_result(0);
   if (position_.epoch > 0 && session_seconds_ == 0) result.seconds = position_.total_seconds;
   Evaluation tested = evaluate_best();
