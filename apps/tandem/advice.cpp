@@ -17,6 +17,7 @@ constexpr Advice all_advice[] = {
     {"the data changed since the run was saved",
      "--accept-changed-data goes on with it, another --out starts a new run"},
     {"belongs to another configuration", "give these options as they were, or start a new run with --out"},
+    {"its folds fitted the last layer only", "another --out starts a new run"},
     {" for validation, got ", "--validation 0 holds none out"},
     {"early_stopping requires images held out", "--validation N holds out N images"},
     {"the loss is not finite", "--lr sets the learning rate"},

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <functional>
 #include <set>
 #include <string>
 #include <utility>
@@ -12,6 +14,7 @@
 #include "tandem/core/clock.h"
 #include "tandem/data/folds.h"
 #include "tandem/data/loader/materialize.h"
+#include "tandem/nn/backbone_model.h"
 #include "tandem/text/format_number.h"
 #include "tandem/train/ranks.h"
 #include "tandem/train/training_run.h"
@@ -26,12 +29,35 @@ NamedTensors copy_of(const Module& model) {
   return values;
 }
 
+std::filesystem::path fold_folder(const RunFolder& folder, int fold) {
+  return folder.path / fmt::format("fold-{}", fold + 1);
+}
+
 template <class T>
 std::vector<T> select(const std::vector<T>& all, const std::vector<std::int64_t>& rows) {
   std::vector<T> chosen;
   if (all.empty()) return chosen;
   for (const std::int64_t row : rows) chosen.push_back(all[static_cast<std::size_t>(row)]);
   return chosen;
+}
+
+// Whether only the last layer of a model with a backbone is trained, from the first to the last epoch.
+bool is_backbone_frozen(Module& model, const FitOptions& options) {
+  auto* const backbone = dynamic_cast<BackboneModel*>(&model);
+  if (!backbone || options.unfreeze_at > 0) return false;
+  const auto trained = [](const Module& part) {
+    return std::ranges::count_if(part.parameters(),
+                                 [](const NamedTensor& each) { return each.tensor.requires_grad(); });
+  };
+  return trained(model) == trained(backbone->head_layer());
+}
+
+std::string cost_of_folds(Module& model, const FitOptions& options, std::size_t folds) {
+  return fmt::format("Cross-validation: {} runs of {} epoch{}, then one on all images{}", folds,
+                     options.epochs, options.epochs == 1 ? "" : "s",
+                     is_backbone_frozen(model, options)
+                         ? "; fit_head and one epoch would compute the features of the frozen layers once"
+                         : "");
 }
 
 // The folds of runs with gradient steps, in order.
@@ -42,12 +68,13 @@ class FoldRuns {
       : setup_(setup), model_(model), result_(result), folder_(folder), callbacks_(callbacks) {}
 
   // Returns the result of a run that a signal stopped; its epochs are empty if all were finished.
-  TrainResult run() {
+  TrainResult run(const std::function<void()>& after_first) {
     const NamedTensors start = copy_of(model_);
     std::vector<bool> is_trained;
     for (const NamedTensor& each : model_.parameters()) is_trained.push_back(each.tensor.requires_grad());
     for (std::size_t fold = 0; fold < result_.folds.size(); ++fold) {
       TrainResult stopped = run_fold(static_cast<int>(fold));
+      if (fold == 0) after_first();
       if (stopped.stopped_by != 0) return stopped;
       model_.load_state_dict(start);
       auto trained = is_trained.begin();  // as before unfreeze_at
@@ -83,7 +110,7 @@ class FoldRuns {
                  .config = [this](const FitOptions& chosen) { return config_of(chosen); },
                  .group = setup_.group,
                  .timeline = nullptr};
-    one.options.run_folder = folder_.path / fmt::format("fold-{}", fold + 1);
+    one.options.run_folder = fold_folder(folder_, fold);
     one.options.trace.clear();
     one.options.accept_changed_data = false;  // other images would be in other folds
     one.options.calibrate = false;            // the images of a fold are only measured
@@ -176,18 +203,29 @@ TrainResult run_folds(RunSetup setup, Module& model, const FitCallbacks& callbac
   const bool is_first = group.place().rank == 0;
   RunFolder folder{setup.options.run_folder};
   std::optional<FolderLock> lock;
+  bool has_config = false;
   if (is_first) {
     folder = make_run_folder(folder.path, setup.options.data_name, setup.options.model_name);
     lock = lock_run_folder(folder, setup.options.resume);
-    write_file("train", folder.config(), to_toml(setup.config(setup.options)));
+    check(!std::filesystem::exists(folder.checkpoint()) || std::filesystem::exists(fold_folder(folder, 0)),
+          "[train] {}: its folds fitted the last layer only: expected one epoch to resume it, got {}",
+          folder.path.string(), setup.options.epochs);
+    has_config = std::filesystem::exists(folder.config());
+    if (!has_config) write_file("train", folder.config(), to_toml(setup.config(setup.options)));
   }
   folder.path = broadcast_text(group, folder.path.string());
   setup.options.run_folder = folder.path;
   CrossValidation result(std::exchange(setup.fold_of, {}), std::ssize(setup.data.train.classes));
-  const TrainResult stopped = FoldRuns(setup, model, result, folder, callbacks).run();
+  if (is_first && callbacks.on_message)
+    callbacks.on_message(cost_of_folds(model, setup.options, result.folds.size()));
+  // A configuration that the first fold refuses does not replace the one that is there.
+  const auto write_config = [&] {
+    if (has_config) write_file("train", folder.config(), to_toml(setup.config(setup.options)));
+  };
+  const TrainResult stopped = FoldRuns(setup, model, result, folder, callbacks).run(write_config);
   if (stopped.stopped_by != 0) return stopped;
   lock.reset();  // the last run locks it
-  if (callbacks.on_message)
+  if (is_first && callbacks.on_message)
     callbacks.on_message(fmt::format("Training on all {} images", format_count(std::ssize(result.fold_of))));
   setup.cross_validation = std::move(result);
   return TrainingRun(std::move(setup), model, callbacks).run();

@@ -17,7 +17,7 @@ void add_folds(RunSetup& setup, const Transform& evaluation, std::int64_t folds,
 // Trains with the folds of add_folds(). If only the last layer is fitted, they share the features of one run;
 // otherwise each fold is a run in RUN_FOLDER/fold-N, from the model's values at the start, and measured after
 // its last epoch: its images choose nothing. A resumed run skips the folds that are finished. Throws Error as
-// the runs do.
+// the runs do, and for steps in a run to resume whose folds have fitted the last layer only.
 TrainResult run_folds(RunSetup setup, Module& model, const FitCallbacks& callbacks);
 
 }  // namespace tandem

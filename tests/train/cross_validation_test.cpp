@@ -159,6 +159,44 @@ TEST_F(PhotoFolds, FittedLastLayer_PredictsEveryPhotographOnceAndKeepsAModelOfAl
   EXPECT_EQ(read_predictions(options_.run_folder), rows);
 }
 
+// The folds have no runs that could go on, and the kept layer has seen all photographs.
+TEST_F(PhotoFolds, FittedLastLayer_IsNotResumedWithSteps) {
+  options_.schedule = ScheduleKind::constant;
+  train(options_);
+  const std::string config = get_bytes(folder_ / "run/config.toml");
+  const auto saved = std::filesystem::last_write_time(folder_ / "run/last.ckpt");
+  options_.resume = true;
+  options_.epochs = 2;
+  EXPECT_EQ(run_error(),
+            "[train] " + options_.run_folder.string() +
+                ": its folds fitted the last layer only: expected one epoch to resume it, got 2");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "run/fold-1"));
+  EXPECT_EQ(get_bytes(folder_ / "run/config.toml"), config);
+  EXPECT_EQ(std::filesystem::last_write_time(folder_ / "run/last.ckpt"), saved);
+  options_.epochs = 1;
+  EXPECT_EQ(train(options_).folds.size(), 3u);
+}
+
+TEST_F(PhotoFolds, RunsOfFolds_AreCountedBeforeTheyStart) {
+  const auto first_message = [&](const std::string& folder) {
+    std::string first;
+    options_.run_folder = folder_ / folder;
+    train(options_, {.on_message = [&](const std::string& line) {
+            if (line.starts_with("Cross-validation: ")) first = line;
+          }});
+    return first;
+  };
+  EXPECT_EQ(first_message("fitted"), "");
+  options_.fit_head = false;
+  EXPECT_EQ(first_message("steps"), "Cross-validation: 3 runs of 1 epoch, then one on all images");
+  options_.freeze = true;
+  options_.epochs = 2;
+  EXPECT_EQ(
+      first_message("frozen"),
+      "Cross-validation: 3 runs of 2 epochs, then one on all images; fit_head and one epoch would compute "
+      "the features of the frozen layers once");
+}
+
 TEST_F(PhotoFolds, GradientSteps_TrainEveryFoldInAFolderOfItsOwn) {
   options_.fit_head = false;
   options_.epochs = 2;
@@ -300,6 +338,11 @@ TEST_F(Folds, OtherNumberOfFolds_IsRefusedOnResume) {
   run("run");
   options_.folds = 4;
   EXPECT_NE(run_error("run", true).find("the data changed since the run was saved"), std::string::npos);
+  EXPECT_EQ(read_config(folder_ / "run/config.toml").folds, 3);  // not that of the run that was refused
+  options_.folds = 3;
+  options_.epochs = 3;  // the schedule is constant
+  EXPECT_EQ(run("run", true).epochs.size(), 3u);
+  EXPECT_EQ(read_config(folder_ / "run/config.toml").epochs, 3);
 }
 
 }  // namespace
