@@ -22,6 +22,7 @@
 #include "tandem/core/simd.h"
 #include "tandem/data/loader/worker.h"
 #include "tandem/dist/launch.h"
+#include "tandem/serve/decode_host.h"
 #include "tandem/study/cluster_rank.h"
 #include "tandem/study/plugin/plugin_host.h"
 #include "tandem/text/message.h"
@@ -80,6 +81,7 @@ std::string command_line(int argc, char** argv) {
 int main(int argc, char** argv) {
   tandem::open_closed_streams();
   if (const auto status = tandem::run_plugin_if_asked(argc, argv)) return *status;
+  if (const auto status = tandem::run_decoder_if_asked(argc, argv)) return *status;
   if (argc > 1 && std::string_view(argv[1]) == "worker") return tandem::run_worker({argv + 1, argv + argc});
   if (argc > 1 && std::string_view(argv[1]) == "cluster-rank")
     return tandem::run_cluster_rank({argv + 1, argv + argc});

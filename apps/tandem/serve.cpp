@@ -191,9 +191,7 @@ void add_serve_command(CLI::App& app, Action& action) {
       ->type_name("N")
       ->capture_default_str()
       ->check(whole_number_check(1, 86'400));
-  command
-      ->add_option("--decode-threads", flags->service.decode_threads,
-                   "Threads that decode images; 0: one per CPU")
+  command->add_option("--decoders", flags->service.decoders, "Processes that decode images; 0: one per CPU")
       ->type_name("N")
       ->capture_default_str()
       ->check(whole_number_check(0, 1024));

@@ -21,7 +21,6 @@
 namespace tandem {
 namespace {
 
-constexpr std::size_t max_readers = 8;  // per thread: formats whose buffers are kept
 constexpr std::int64_t max_explained_pixels = 25'000'000, explained_side = 1024;
 
 HttpResponse bad_request(const std::exception& error, int status = 400) {
@@ -70,7 +69,7 @@ struct PredictionService::Answering {
 };
 
 PredictionService::PredictionService(const std::vector<ModelChoice>& models, const ServiceOptions& options)
-    : options_(options), pool_(options.decode_threads > 0 ? options.decode_threads : usable_cpus()) {
+    : options_(options), pool_(options.decoders > 0 ? options.decoders : usable_cpus()) {
   check(!models.empty(), "[serve] expected a model, got none");
   for (const ModelChoice& choice : models) {
     for (const auto& other : models_)
@@ -79,8 +78,11 @@ PredictionService::PredictionService(const std::vector<ModelChoice>& models, con
             choice.name);
     models_.push_back(std::make_unique<ServedModel>(choice, options.device));
   }
-  readers_.resize(
-      static_cast<std::size_t>(options.decode_threads > 0 ? options.decode_threads : usable_cpus()));
+  for (int i = 0; i < pool_.thread_count(); ++i) {
+    decoders_.push_back(std::make_unique<DecodeProcess>(
+        DecodeProcessOptions{.program = options.decoder_program, .max_pixels = options.max_pixels}));
+    decoders_.back()->start();
+  }
   const auto compute = std::make_shared<std::mutex>();
   for (const auto& model : models_)
     runners_.push_back(std::make_unique<ModelRunner>(
@@ -202,15 +204,6 @@ std::shared_ptr<PredictionService::Answering> PredictionService::admit(HttpReque
   return answering;
 }
 
-InputReader& PredictionService::reader(int thread, const InputFormat& format) {
-  auto& mine = readers_[static_cast<std::size_t>(thread)];
-  const auto found = std::ranges::find_if(mine, [&](const auto& each) { return each->format() == format; });
-  if (found != mine.end()) return **found;
-  if (mine.size() == max_readers) mine.erase(mine.begin());
-  mine.push_back(std::make_unique<InputReader>(format));
-  return *mine.back();
-}
-
 void PredictionService::predict(HttpRequest request, HttpReply reply) {
   const std::shared_ptr<Answering> answering = admit(std::move(request), std::move(reply));
   if (!answering) return;
@@ -242,7 +235,8 @@ void PredictionService::decode(const std::shared_ptr<Answering>& answering, std:
   try {
     const InputFormat& format = answering->model->format;
     std::vector<std::uint8_t> input(format.bytes());
-    reader(thread, format).read(answering->images.images[index].bytes, options_.max_pixels, input.data());
+    decoders_[static_cast<std::size_t>(thread)]->read_input(answering->images.images[index].bytes, format,
+                                                            input.data());
     runner.submit({answering->model, std::move(input), [answering, index](Prediction prediction) {
                      answering->answers[index] = std::move(prediction);
                      answering->finish_one();
@@ -263,16 +257,16 @@ void PredictionService::decode(const std::shared_ptr<Answering>& answering, std:
 void PredictionService::explain(HttpRequest request, HttpReply reply) {
   const std::shared_ptr<Answering> answering = admit(std::move(request), std::move(reply));
   if (!answering) return;
-  pool_.post([this, answering](int) { explain_picture(answering); });
+  pool_.post([this, answering](int thread) { explain_picture(answering, thread); });
 }
 
-void PredictionService::explain_picture(const std::shared_ptr<Answering>& answering) {
+void PredictionService::explain_picture(const std::shared_ptr<Answering>& answering, int thread) {
   try {
     answering->images = request_images(answering->request);
     check(answering->images.images.size() == 1, "[serve] expected one image to explain, got {}",
           answering->images.images.size());
-    answering->picture =
-        read_picture(answering->images.images[0].bytes, std::min(options_.max_pixels, max_explained_pixels));
+    answering->picture = decoders_[static_cast<std::size_t>(thread)]->read_picture(
+        answering->images.images[0].bytes, max_explained_pixels);
   } catch (const DecodeError& error) {
     metrics_.count_unreadable(1);
     answering->reply.send(error_response(status_of(error.kind()), image_error(error)));

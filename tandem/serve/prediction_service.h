@@ -1,5 +1,6 @@
-// PredictionService: what `tandem serve` answers. Requests are parsed and their images decoded in a pool of
-// threads, one thread per model computes batches, and the answers go back to the event loop.
+// PredictionService: what `tandem serve` answers. Requests are parsed in a pool of threads, each with a
+// process that decodes images, one thread per model computes batches, and the answers go back to the event
+// loop.
 #pragma once
 
 #include <atomic>
@@ -12,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "tandem/serve/decode_process.h"
 #include "tandem/serve/metrics.h"
 #include "tandem/serve/model_runner.h"
 #include "tandem/serve/served_model.h"
@@ -22,7 +24,8 @@ namespace tandem {
 
 struct ServiceOptions {
   BatchOptions batch = {};
-  int decode_threads = 0;                // 0: one per CPU
+  int decoders = 0;                      // processes that decode; 0: one per CPU
+  std::string decoder_program = {};      // DecodeProcessOptions::program
   std::size_t max_waiting = 256;         // requests that are being answered; more get 503
   std::int64_t max_pixels = 50'000'000;  // of an image, from its header
   Device device = cpu_device;
@@ -60,10 +63,9 @@ class PredictionService {
   void read_request(const std::shared_ptr<Answering>& answering, int thread);
   void decode(const std::shared_ptr<Answering>& answering, std::size_t index, int thread);
   void explain(HttpRequest request, HttpReply reply);
-  void explain_picture(const std::shared_ptr<Answering>& answering);
+  void explain_picture(const std::shared_ptr<Answering>& answering, int thread);
   std::shared_ptr<Answering> admit(HttpRequest request, HttpReply reply);
   HttpResponse models_response() const;
-  InputReader& reader(int thread, const InputFormat& format);
 
   ServiceOptions options_;
   std::vector<std::unique_ptr<ServedModel>> models_;
@@ -71,8 +73,8 @@ class PredictionService {
   std::function<std::size_t()> connection_count_;
   std::atomic<std::size_t> waiting_{0};
   std::vector<std::string> paths_;
-  std::vector<std::vector<std::unique_ptr<InputReader>>> readers_;  // per thread
-  std::vector<std::unique_ptr<ModelRunner>> runners_;               // per model
+  std::vector<std::unique_ptr<DecodeProcess>> decoders_;  // per thread of the pool
+  std::vector<std::unique_ptr<ModelRunner>> runners_;     // per model
   WorkPool pool_;
 };
 

@@ -19,6 +19,7 @@ class WorkPool {
   WorkPool(const WorkPool&) = delete;
   WorkPool& operator=(const WorkPool&) = delete;
 
+  int thread_count() const { return static_cast<int>(threads_.size()); }
   // From any thread. Work is given the number of its thread, from 0; an exception ends it alone.
   using Work = std::function<void(int thread)>;
   void post(Work work);

@@ -2,7 +2,9 @@
 #include "tandem/serve/prediction_service.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 
+#include <fstream>
 #include <set>
 
 #include "tandem/serve/page.h"
@@ -79,7 +81,7 @@ TEST_F(ServiceTest, SeveralImages_AreAnsweredInTheirOrder) {
 
 TEST_F(ServiceTest, ManyClientsAtOnce_GetTheirOwnAnswers) {
   const std::string model = add_model("photos", "cnn");
-  start({model}, {.batch = {.max_batch = 5, .max_delay_us = 500}, .decode_threads = 3});
+  start({model}, {.batch = {.max_batch = 5, .max_delay_us = 500}, .decoders = 3});
   std::vector<std::string> files;
   std::vector<Prediction> expected;
   for (std::uint32_t i = 0; i < 6; ++i) {
@@ -105,6 +107,35 @@ TEST_F(ServiceTest, ManyClientsAtOnce_GetTheirOwnAnswers) {
   EXPECT_NE(metrics.find("tandem_requests_total{path=\"/v1/predict\",status=\"200\"} 120\n"),
             std::string::npos);
   EXPECT_NE(metrics.find("tandem_request_seconds_count{path=\"/v1/predict\"} 120\n"), std::string::npos);
+}
+
+// The processes that the threads of this one have started.
+std::vector<pid_t> child_processes() {
+  std::vector<pid_t> all;
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream file(thread.path() / "children");
+    for (pid_t child = 0; file >> child;) all.push_back(child);
+  }
+  return all;
+}
+
+TEST_F(ServiceTest, KilledDecoders_CostNoAnswer) {
+  const std::string model = add_model("photos", "cnn");
+  start({model}, {.decoders = 2});
+  const std::string file = png(noise_image(50, 60, 3, 5));
+  const Prediction expected = predicted(model, file);
+  for (int i = 0; i < 10; ++i) {
+    const std::vector<pid_t> decoders = child_processes();
+    EXPECT_EQ(decoders.size(), 2u);
+    for (const pid_t decoder : decoders) kill(decoder, SIGKILL);
+    for (int n = 0; n < 4; ++n) {
+      const ClientResponse response = post("/v1/predict", file);
+      ASSERT_EQ(response.status, 200) << response.body;
+      expect_equal(json::parse(response.body).at("predictions").at(0), expected,
+                   random_model_info("cnn").classes);
+    }
+    EXPECT_EQ(post("/v1/explain", file).status, 200);
+  }
 }
 
 TEST_F(ServiceTest, Top_GivesTheMostProbableClasses) {
@@ -174,7 +205,7 @@ TEST_F(ServiceTest, ModelsAreNames_NeverPaths) {
 }
 
 TEST_F(ServiceTest, TooManyRequests_AreToldToRetry) {
-  start({add_model("photos", "cnn")}, {.decode_threads = 1, .max_waiting = 1});
+  start({add_model("photos", "cnn")}, {.decoders = 1, .max_waiting = 1});
   const std::string asked =
       post_request("/v1/predict", png(noise_image(400, 400, 3, 9)), "Content-Type: image/png\r\n");
   bool busy = false, answered = false;

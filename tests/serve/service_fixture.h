@@ -32,10 +32,11 @@ class ServiceTest : public testing::Test {
     save_random_model(path, kind, seed);
     return path;
   }
-  void start(const std::vector<std::string>& models, const ServiceOptions& options = {},
+  void start(const std::vector<std::string>& models, ServiceOptions options = {},
              const std::string& token = "") {
     std::vector<ModelChoice> choices;
     for (const std::string& model : models) choices.push_back(parse_model_choice(model));
+    options.decoder_program = TANDEM_PROGRAM;
     service_ = std::make_unique<PredictionService>(choices, options);
     ListenSocket socket(parse_listen_address("127.0.0.1:0"));
     site_ = std::make_unique<Site>(service_->routes(), site_rules(socket.address(), {}, token));

@@ -1,0 +1,131 @@
+#include "tandem/serve/decode_host.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "tandem/core/check.h"
+#include "tandem/core/parallel.h"
+#include "tandem/image/decode.h"
+#include "tandem/process/sandbox.h"
+#include "tandem/serve/decode_protocol.h"
+#include "tandem/serve/input_reader.h"
+#include "tandem/text/message.h"
+#include "tandem/text/parse_number.h"
+
+namespace tandem {
+namespace {
+
+// False at the end of the stream.
+bool read_all(int fd, void* to, std::size_t bytes) {
+  auto* next = static_cast<char*>(to);
+  while (bytes > 0) {
+    const ssize_t count = ::read(fd, next, bytes);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    next += count;
+    bytes -= static_cast<std::size_t>(count);
+  }
+  return true;
+}
+
+bool write_all(int fd, const void* from, std::size_t bytes) {
+  const auto* next = static_cast<const char*>(from);
+  while (bytes > 0) {
+    const ssize_t count = ::send(fd, next, bytes, MSG_NOSIGNAL);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    next += count;
+    bytes -= static_cast<std::size_t>(count);
+  }
+  return true;
+}
+
+class DecodeHost {
+ public:
+  explicit DecodeHost(int fd) : fd_(fd) {}
+
+  void run() {
+    detail::DecodeRequest request{};
+    while (read_all(fd_, &request, sizeof request)) {
+      if (request.transform_bytes > detail::max_transform_bytes) return;
+      std::string transform(request.transform_bytes, '\0');
+      image_.resize(request.image_bytes);
+      if (!read_all(fd_, transform.data(), transform.size()) || !read_all(fd_, image_.data(), image_.size()))
+        return;
+      if (!answer(request, transform)) return;
+    }
+  }
+
+ private:
+  bool answer(const detail::DecodeRequest& request, const std::string& transform) {
+    detail::DecodeReply reply{};
+    try {
+      return request.task == detail::DecodeTask::input ? answer_input(request, transform)
+                                                       : answer_picture(request);
+    } catch (const Error& error) {
+      reply.error_kind = static_cast<std::uint32_t>(skip_kind(error));
+      return answer_error(reply, image_error(error));
+    } catch (const std::exception&) {  // no memory within the limit
+      reply.error_kind = static_cast<std::uint32_t>(SkipKind::too_large);
+      return answer_error(reply, "needs more memory than is allowed");
+    }
+  }
+
+  bool answer_input(const detail::DecodeRequest& request, const std::string& transform) {
+    const InputFormat format{request.height, request.width, request.channels, transform};
+    if (!reader_ || reader_->format() != format) reader_.emplace(format);
+    pixels_.resize(format.bytes());
+    reader_->read(image_, request.max_pixels, pixels_.data());
+    const detail::DecodeReply reply{.bytes = pixels_.size()};
+    return write_all(fd_, &reply, sizeof reply) && write_all(fd_, pixels_.data(), pixels_.size());
+  }
+
+  bool answer_picture(const detail::DecodeRequest& request) {
+    const Image picture = read_picture(image_, request.max_pixels);
+    const detail::DecodeReply reply{.height = picture.height,
+                                    .width = picture.width,
+                                    .channels = picture.channels,
+                                    .bytes = picture.pixels.size()};
+    return write_all(fd_, &reply, sizeof reply) &&
+           write_all(fd_, picture.pixels.data(), picture.pixels.size());
+  }
+
+  bool answer_error(detail::DecodeReply& reply, std::string text) {
+    text.resize(std::min<std::size_t>(text.size(), detail::max_error_bytes));
+    reply.is_error = 1;
+    reply.bytes = text.size();
+    return write_all(fd_, &reply, sizeof reply) && write_all(fd_, text.data(), text.size());
+  }
+
+  int fd_;
+  std::string image_;
+  std::vector<std::uint8_t> pixels_;
+  std::optional<InputReader> reader_;
+};
+
+}  // namespace
+
+std::optional<int> run_decoder_if_asked(int argc, char** argv) {
+  if (argc < 3 || std::string_view(argv[1]) != "decode-images") return std::nullopt;
+  try {
+    const auto fd = parse_number<int>(argv[2]);
+    check(fd && *fd > 2, "[decode-images] expected a descriptor, got '{}'", argv[2]);
+    for (const char* const format : {"WebP", "TIFF", "HEIC"}) can_decode(format);  // opens their libraries
+    enter_sandbox(SandboxOptions::parse({argv + 3, argv + argc}));
+    const ThreadLimit one(1);
+    DecodeHost(*fd).run();
+    return 0;
+  } catch (const std::exception& error) {
+    print_message("tandem: error: {}\n", error.what());
+    return 1;
+  }
+}
+
+}  // namespace tandem

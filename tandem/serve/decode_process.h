@@ -1,0 +1,53 @@
+// DecodeProcess: a process that decodes images of strangers. Decoders are large C libraries that read hostile
+// bytes; in a process of their own, without files, network and rights and with limited memory and time, a
+// crash costs one image.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tandem/process/child_process.h"
+#include "tandem/serve/decode_protocol.h"
+#include "tandem/serve/input_reader.h"
+
+namespace tandem {
+
+struct DecodeProcessOptions {
+  std::string program;                   // that calls run_decoder_if_asked(); empty: this one
+  std::int64_t max_pixels = 50'000'000;  // of an image, from its header
+  std::int64_t timeout_ms = 20'000;      // for one image
+};
+
+// For one thread at a time. The process is started when it is first needed and after its end.
+class DecodeProcess {
+ public:
+  explicit DecodeProcess(DecodeProcessOptions options);
+
+  // As InputReader::read(). Throws DecodeError, also for an image that ends the process twice or takes too
+  // long.
+  void read_input(std::string_view bytes, const InputFormat& format, std::uint8_t* out);
+  // As the function of this name, with at most `max_pixels` pixels or those of the options.
+  Image read_picture(std::string_view bytes, std::int64_t max_pixels);
+  // Starts the process; throws Error if it cannot be started.
+  void start();
+  pid_t pid() const { return process_.pid(); }
+
+ private:
+  enum class Transfer { done, ended, late };
+  // The answer is in reply_ and payload_.
+  Transfer ask(detail::DecodeRequest request, std::string_view transform, std::string_view image);
+  void ask_twice(const detail::DecodeRequest& request, std::string_view transform, std::string_view image);
+  Transfer send(const void* bytes, std::size_t count, std::int64_t end_ns) const;
+  Transfer receive(void* bytes, std::size_t count, std::int64_t end_ns) const;
+  void end();
+
+  DecodeProcessOptions options_;
+  ChildProcess process_;
+  Descriptor socket_;
+  detail::DecodeReply reply_{};
+  std::vector<std::uint8_t> payload_;
+};
+
+}  // namespace tandem

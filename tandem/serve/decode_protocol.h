@@ -1,0 +1,34 @@
+// What a server and its decoder processes tell each other over a socket: a header, then bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tandem::detail {
+
+enum class DecodeTask : std::uint32_t {
+  input,   // the input of a model
+  picture  // the image as it is
+};
+
+// Followed by the transform's text and the bytes of the image file.
+struct DecodeRequest {
+  DecodeTask task;
+  std::uint32_t transform_bytes;
+  std::int64_t height, width, channels;  // of the input
+  std::int64_t max_pixels;
+  std::uint64_t image_bytes;
+};
+
+// Followed by the pixels, or by the text of an error.
+struct DecodeReply {
+  std::uint32_t is_error;
+  std::uint32_t error_kind;              // SkipKind
+  std::int64_t height, width, channels;  // of a picture
+  std::uint64_t bytes;
+};
+
+inline constexpr std::uint32_t max_transform_bytes = 64 << 10;
+inline constexpr std::uint64_t max_error_bytes = 4 << 10;
+
+}  // namespace tandem::detail
