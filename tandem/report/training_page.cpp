@@ -185,14 +185,14 @@ PageSection range_section(const RangeTest& test) {
                   .y = {*std::ranges::min_element(test.losses), *std::ranges::max_element(test.losses)},
                   .dashed = true,
                   .color = 2}};
-  return {.title = "Range test",
-          .body_html = paragraph(fmt::format("Before training, a copy of the model was trained for {} steps "
-                                             "of two batches with a learning rate "
-                                             "that rises until the loss diverges. The run has a learning "
-                                             "rate of {:.3g}: a tenth of that with "
-                                             "the lowest loss.",
-                                             test.rates.size(), test.chosen)) +
-                       plots_html({plot})};
+  return {
+      .title = "Range test",
+      .body_html = paragraph(fmt::format("Before training, a copy of the model was trained for a few batches "
+                                         "with each of {} learning rates, which rise until the loss "
+                                         "diverges. The run has a learning rate of {:.3g}: a sixth of that "
+                                         "with the lowest loss.",
+                                         test.rates.size(), test.chosen)) +
+                   plots_html({plot})};
 }
 
 }  // namespace

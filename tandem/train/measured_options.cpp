@@ -34,10 +34,18 @@ double two_digits(double value) {
 
 }  // namespace
 
+double choose_learning_rate(const std::vector<double>& rates, const std::vector<double>& losses) {
+  expect(!losses.empty() && rates.size() == losses.size());
+  const auto lowest = std::ranges::min_element(losses) - losses.begin();
+  return two_digits(rates[static_cast<std::size_t>(lowest)] / 6);
+}
+
 RangeTest find_learning_rate(const FitOptions& options, const TrainingImages& images, const ImageInput& input,
                              Module& model) {
   constexpr double lowest = 1e-6, highest = 10, smoothing = 0.8, divergence = 4;
-  constexpr std::int64_t rates = 60, steps_per_rate = 2;
+  constexpr std::int64_t rates = 60, min_steps = 5, max_steps = 10;
+  const std::int64_t epoch = images.count() / options.batch_size;
+  const std::int64_t steps_per_rate = std::clamp(epoch / rates, min_steps, max_steps);
   FitOptions probe = measuring(options);
   probe.learning_rate = lowest;
   probe.schedule = ScheduleKind::step;  // one rate per "epoch" of a few random batches
@@ -63,10 +71,7 @@ RangeTest find_learning_rate(const FitOptions& options, const TrainingImages& im
       const double rate = lowest * std::pow(probe.gamma, static_cast<double>(i));
       test.rates.push_back(rate);
       test.losses.push_back(loss);
-      if (loss < best) {
-        best = loss;
-        test.chosen = two_digits(rate / 10);
-      }
+      best = std::min(best, loss);
       if (loss > divergence * best) break;
     }
   } catch (...) {
@@ -76,6 +81,7 @@ RangeTest find_learning_rate(const FitOptions& options, const TrainingImages& im
   snapshot.restore();
   check(!test.rates.empty(), "[train] the loss is not finite with a learning rate of {}: none can be found",
         lowest);
+  test.chosen = choose_learning_rate(test.rates, test.losses);
   return test;
 }
 

@@ -54,7 +54,7 @@ void TrainingRun::measure_options() {
   group_.broadcast(std::as_writable_bytes(std::span(&test.chosen, 1)), 0);
   options_.learning_rate = test.chosen;
   range_test_ = std::move(test);
-  log(fmt::format("Learning rate: {:.3g}, a tenth of that with the lowest loss of a range test",
+  log(fmt::format("Learning rate: {:.3g}, a sixth of that with the lowest loss of a range test",
                   options_.learning_rate));
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <nlohmann/json.hpp>
 
@@ -34,10 +35,24 @@ TEST_P(MeasuredOptions, RangeTest_FindsARateAndRestoresTheModel) {
   EXPECT_TRUE(std::ranges::is_sorted(test.rates));
   EXPECT_EQ(test.rates.front(), 1e-6);
   const auto lowest = std::ranges::min_element(test.losses) - test.losses.begin();
-  EXPECT_NEAR(10 * test.chosen / test.rates[static_cast<std::size_t>(lowest)], 1, 0.05);
+  EXPECT_NEAR(6 * test.chosen / test.rates[static_cast<std::size_t>(lowest)], 1, 0.05);
   EXPECT_GT(test.chosen, 1e-4);
   EXPECT_LT(test.losses[static_cast<std::size_t>(lowest)], test.losses.front());
   EXPECT_EQ(find_learning_rate(options, bars(), input, net).chosen, test.chosen);
+}
+
+// The loss is (log₁₀ rate − log₁₀ lowest)² + 1, whose minimum is known.
+TEST(LearningRate, SyntheticCurve_GivesASixthOfItsMinimum) {
+  for (const double lowest : {1e-3, 0.06, 0.3}) {
+    std::vector<double> rates, losses;
+    for (int i = 0; i <= 700; ++i) {
+      rates.push_back(std::pow(10, -6 + i / 100.0));
+      losses.push_back(std::pow(std::log10(rates.back() / lowest), 2) + 1);
+    }
+    EXPECT_NEAR(choose_learning_rate(rates, losses) / (lowest / 6), 1, 0.03);  // two digits
+  }
+  EXPECT_NEAR(choose_learning_rate({1e-6, 0.6, 10}, {3, 1, 2}), 0.1, 1e-12);
+  EXPECT_NEAR(choose_learning_rate({1e-6}, {3}), 1.7e-7, 1e-12);
 }
 
 TEST_P(MeasuredOptions, BatchSize_KeepsFourStepsAndRestoresTheModel) {
