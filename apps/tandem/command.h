@@ -51,6 +51,7 @@ std::vector<std::string> cut_training(std::vector<std::string>& words);
 std::vector<std::string> with_freeze_values(std::vector<std::string> words);
 void add_train_command(CLI::App& app, Action& action, const std::string& command_line);
 void add_verify_determinism_command(CLI::App& app, Action& action);
+void add_watch_command(CLI::App& app, Action& action);
 
 // The text of an Error without its "[op] " prefix, because the flag name is put in front.
 inline std::string usage_text(const Error& error) {

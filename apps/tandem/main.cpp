@@ -118,6 +118,7 @@ int main(int argc, char** argv) {
   tandem::add_submit_command(app, action, training);
   tandem::add_train_command(app, action, command_line(argc, argv));
   tandem::add_verify_determinism_command(app, action);
+  tandem::add_watch_command(app, action);
   tandem::add_generate_command(app, action);
   tandem::add_common_flags(app);
   if (!words.empty() && words[0] == "help") {  // `tandem help train` is `tandem train --help`
