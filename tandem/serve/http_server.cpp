@@ -371,6 +371,7 @@ void HttpServer::on_written(Connection& connection) {
   }
   connection.parser.reset();
   connection.head_checked = false;
+  connection.is_head = false;
   connection.path.clear();
   set_state(connection, State::reading);
   set_deadline(connection, options_.idle_timeout_ms);

@@ -57,6 +57,14 @@ void ModelRunner::post(std::function<void()> work) {
   changed_.notify_all();
 }
 
+void ModelRunner::discard() {
+  std::deque<Job> jobs;  // destroyed after the lock
+  std::deque<std::function<void()>> work;
+  const std::lock_guard lock(mutex_);
+  jobs.swap(queue_);
+  work.swap(other_work_);
+}
+
 void ModelRunner::run() {
   std::unique_lock lock(mutex_);
   while (true) {
@@ -86,6 +94,7 @@ std::vector<ModelRunner::Job> ModelRunner::take_batch(std::unique_lock<std::mute
   changed_.wait_for(lock, std::chrono::microseconds(options_.max_delay_us),
                     [&] { return queue_.size() >= options_.max_batch || announced_ == 0 || is_ending_; });
   std::vector<Job> jobs;
+  if (queue_.empty()) return jobs;                                  // discarded meanwhile
   const std::shared_ptr<LoadedModel> model = queue_.front().model;  // versions are not mixed
   while (!queue_.empty() && jobs.size() < options_.max_batch && queue_.front().model == model) {
     jobs.push_back(std::move(queue_.front()));
@@ -95,6 +104,7 @@ std::vector<ModelRunner::Job> ModelRunner::take_batch(std::unique_lock<std::mute
 }
 
 void ModelRunner::compute(std::vector<Job> jobs) {
+  if (jobs.empty()) return;
   LoadedModel& loaded = *jobs.front().model;
   const InputFormat& format = loaded.format;
   std::vector<Prediction> answers(jobs.size());
@@ -107,7 +117,10 @@ void ModelRunner::compute(std::vector<Job> jobs) {
     const auto rows = predict_probabilities(*loaded.model.module, loaded.model.info, inputs);
     for (std::size_t i = 0; i < jobs.size(); ++i) set_prediction(answers[i], rows[i], loaded.model.info);
   } catch (const std::exception& error) {
-    for (Prediction& answer : answers) answer.error = error.what();
+    for (Prediction& answer : answers) {
+      answer.error = error.what();
+      answer.error_kind = SkipKind::unreadable;
+    }
   }
   if (on_batch_) on_batch_(jobs.size());
   for (std::size_t i = 0; i < jobs.size(); ++i) try {

@@ -46,6 +46,8 @@ class ModelRunner {
   void submit(Job job);
   // Runs other work with the model's module in the runner's thread. An exception ends it alone.
   void post(std::function<void()> work);
+  // Drops what is queued, without an answer.
+  void discard();
 
  private:
   void run();

@@ -40,6 +40,8 @@ int status_of(SkipKind kind) {
       return 413;
     case SkipKind::no_decoder:
       return 415;
+    case SkipKind::unreadable:
+      return 500;
     default:
       return 422;
   }

@@ -18,7 +18,7 @@ HttpResponse predictions_response(const std::string& model, const ModelInfo& inf
                                   const std::vector<RequestImage>& images,
                                   const std::vector<Prediction>& answers, std::size_t top);
 
-// The status for an image that cannot be read.
+// The status for an image without a prediction; unreadable: not because of the image.
 int status_of(SkipKind kind);
 
 struct NamedModel {

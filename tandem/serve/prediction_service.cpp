@@ -29,6 +29,10 @@ HttpResponse bad_request(const std::exception& error, int status = 400) {
   return error_response(status, end == std::string::npos ? text : text.substr(end + 2));
 }
 
+HttpResponse busy_response() {
+  return error_response(503, "too many requests at once", {{"Retry-After", "1"}});
+}
+
 }  // namespace
 
 struct PredictionService::Asked {
@@ -43,8 +47,19 @@ struct PredictionService::Answering {
     service.waiting_.fetch_add(1);
   }
   ~Answering() {
+    service.reserved_.fetch_sub(reserved);
     service.waiting_.fetch_sub(1);
     service.waiting_.notify_all();
+  }
+
+  // Counts memory for decoded images. False: there is none left, which the client has been told.
+  bool reserve(std::int64_t bytes) {
+    reserved = bytes;
+    if (service.reserved_.fetch_add(bytes) + bytes <= service.options_.max_decoded_bytes ||
+        service.waiting_.load() == 1)
+      return true;
+    reply.send(busy_response());
+    return false;
   }
 
   void finish_one() {
@@ -62,6 +77,7 @@ struct PredictionService::Answering {
   Asked asked;
   std::shared_ptr<LoadedModel> model;  // the version that was current when the request came
   RequestImages images;
+  std::int64_t reserved = 0;
   std::vector<Prediction> answers;
   std::atomic<std::size_t> left{0};
   Image picture;            // of explain
@@ -91,6 +107,8 @@ PredictionService::PredictionService(const std::vector<ModelChoice>& models, con
 }
 
 PredictionService::~PredictionService() {
+  is_ending_ = true;
+  for (const auto& runner : runners_) runner->discard();
   for (std::size_t left = waiting_.load(); left > 0; left = waiting_.load()) waiting_.wait(left);
 }
 
@@ -166,14 +184,14 @@ PredictionService::Asked PredictionService::parse_query_of(const HttpRequest& re
         fail("[serve] expected the name of a model of /v1/models{}", did_you_mean(value, names));
       }
       asked.model = static_cast<std::size_t>(found - models_.begin());
-    } else if (name == "top") {
+    } else if (name == "top" && request.path == "/v1/predict") {
       const auto top = parse_number<std::size_t>(value);
       check(top && *top >= 1, "[serve] expected top as a number from 1");
       asked.top = *top;
     } else if (name == "class" && request.path == "/v1/explain") {
       asked.class_name = value;
     } else {
-      fail("[serve] expected only model, top and, to explain, class in the query");
+      fail("[serve] expected only model and top, or model and class to explain, in the query");
     }
   }
   return asked;
@@ -195,7 +213,7 @@ std::optional<HttpResponse> PredictionService::check_images(const HttpRequest& r
 // Null: there are too many requests, which the client has been told.
 std::shared_ptr<PredictionService::Answering> PredictionService::admit(HttpRequest request, HttpReply reply) {
   if (waiting_.load() >= options_.max_waiting) {
-    reply.send(error_response(503, "too many requests at once", {{"Retry-After", "1"}}));
+    reply.send(busy_response());
     return nullptr;
   }
   auto answering = std::make_shared<Answering>(*this, std::move(request), std::move(reply));
@@ -221,6 +239,10 @@ void PredictionService::read_request(const std::shared_ptr<Answering>& answering
     return;
   }
   const std::size_t count = answering->images.images.size();
+  if (!answering->reserve(static_cast<std::int64_t>(count * answering->model->format.bytes()))) {
+    runner.withdraw(1);
+    return;
+  }
   answering->answers.resize(count);
   answering->left = count;
   if (count > 1) runner.announce(count - 1);
@@ -233,6 +255,7 @@ void PredictionService::decode(const std::shared_ptr<Answering>& answering, std:
   ModelRunner& runner = *runners_[answering->asked.model];
   Prediction& answer = answering->answers[index];
   try {
+    check(!is_ending_, "[serve] the server ends");
     const InputFormat& format = answering->model->format;
     std::vector<std::uint8_t> input(format.bytes());
     decoders_[static_cast<std::size_t>(thread)]->read_input(answering->images.images[index].bytes, format,
@@ -247,6 +270,7 @@ void PredictionService::decode(const std::shared_ptr<Answering>& answering, std:
     answer.error_kind = skip_kind(error);
   } catch (const std::exception& error) {  // out of memory
     answer.error = error.what();
+    answer.error_kind = SkipKind::unreadable;
   }
   runner.withdraw(1);
   answering->finish_one();
@@ -265,6 +289,7 @@ void PredictionService::explain_picture(const std::shared_ptr<Answering>& answer
     answering->images = request_images(answering->request);
     check(answering->images.images.size() == 1, "[serve] expected one image to explain, got {}",
           answering->images.images.size());
+    if (!answering->reserve(6 * max_explained_pixels)) return;  // with its map
     answering->picture = decoders_[static_cast<std::size_t>(thread)]->read_picture(
         answering->images.images[0].bytes, max_explained_pixels);
   } catch (const DecodeError& error) {

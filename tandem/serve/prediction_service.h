@@ -24,10 +24,11 @@ namespace tandem {
 
 struct ServiceOptions {
   BatchOptions batch = {};
-  int decoders = 0;                      // processes that decode; 0: one per CPU
-  std::string decoder_program = {};      // DecodeProcessOptions::program
-  std::size_t max_waiting = 256;         // requests that are being answered; more get 503
-  std::int64_t max_pixels = 50'000'000;  // of an image, from its header
+  int decoders = 0;                                        // processes that decode; 0: one per CPU
+  std::string decoder_program = {};                        // DecodeProcessOptions::program
+  std::size_t max_waiting = 256;                           // requests that are being answered; more get 503
+  std::int64_t max_pixels = 50'000'000;                    // of an image, from its header
+  std::int64_t max_decoded_bytes = std::int64_t{1} << 29;  // images that wait; more get 503
   Device device = cpu_device;
 };
 
@@ -35,7 +36,7 @@ class PredictionService {
  public:
   // Loads the models; the first is the default. Throws Error as load_model() does, and for equal names.
   PredictionService(const std::vector<ModelChoice>& models, const ServiceOptions& options);
-  // Answers what has begun.
+  // Nobody waits for answers any more: what has begun is dropped.
   ~PredictionService();
   PredictionService(const PredictionService&) = delete;
   PredictionService& operator=(const PredictionService&) = delete;
@@ -72,6 +73,8 @@ class PredictionService {
   ServeMetrics metrics_;
   std::function<std::size_t()> connection_count_;
   std::atomic<std::size_t> waiting_{0};
+  std::atomic<std::int64_t> reserved_{0};  // bytes of decoded images
+  std::atomic<bool> is_ending_{false};
   std::vector<std::string> paths_;
   std::vector<std::unique_ptr<DecodeProcess>> decoders_;  // per thread of the pool
   std::vector<std::unique_ptr<ModelRunner>> runners_;     // per model

@@ -222,6 +222,42 @@ TEST_F(ServiceTest, TooManyRequests_AreToldToRetry) {
   }
 }
 
+TEST_F(ServiceTest, DecodedImagesTogether_AreLimited) {
+  start({add_model("photos", "cnn")}, {.decoders = 1, .max_decoded_bytes = 32 * 32 * 3 * 4});
+  std::string form;
+  const std::string file = png(noise_image(4, 4, 3, 9));
+  for (int i = 0; i < 64; ++i)
+    form += "--b\r\nContent-Disposition: form-data; name=a; filename=b\r\n\r\n" + file + "\r\n";
+  form += "--b--\r\n";
+  const std::string asked =
+      post_request("/v1/predict", form, "Content-Type: multipart/form-data; boundary=b\r\n");
+  EXPECT_EQ(client().ask(asked).status, 200);  // alone
+  bool busy = false, answered = false;
+  while (!busy || !answered) {
+    std::vector<HttpClient> all;
+    for (int i = 0; i < 8; ++i) all.push_back(client());
+    for (const HttpClient& each : all) each.write(asked);
+    for (HttpClient& each : all) {
+      const int status = each.read().status;
+      EXPECT_TRUE(status == 200 || status == 503) << status;
+      busy = busy || status == 503;
+      answered = answered || status == 200;
+    }
+  }
+}
+
+TEST_F(ServiceTest, End_DoesNotWaitForWhatNobodyWaitsFor) {
+  start({add_model("photos", "cnn")}, {.decoders = 1});
+  const std::string asked =
+      post_request("/v1/predict", png(noise_image(600, 600, 3, 9)), "Content-Type: image/png\r\n");
+  std::vector<HttpClient> all;
+  for (int i = 0; i < 100; ++i) all.push_back(client());
+  for (const HttpClient& each : all) each.write(asked);
+  EXPECT_EQ(all[0].read().status, 200);
+  stop();
+  service_.reset();
+}
+
 TEST_F(ServiceTest, EveryRoute_HasAnAccessRule) {
   start({add_model("photos", "cnn")}, {}, "0123456789abcdef");
   const std::set<std::string> open{"/", "/healthz"};
