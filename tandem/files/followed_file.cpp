@@ -42,7 +42,7 @@ FollowedFile::Poll FollowedFile::poll(const std::function<void()>& on_restart,
   const Descriptor file(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0 || ::fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) return {};
   Poll result{.exists = true};
-  if (facts.st_size < offset_ || !continues(file.get())) {
+  if (!continues(file.get())) {  // also if it became shorter
     restart();
     on_restart();
     result.changed = true;

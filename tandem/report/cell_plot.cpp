@@ -92,7 +92,7 @@ Axis y_axis(const Range& range, bool log, int ticks) {
   Axis axis = log ? log_axis(range.low, range.high, ticks) : linear_axis(range.low, range.high, ticks);
   if (range.low == range.high) return axis;
   if (log) {
-    const double margin = std::pow(range.high / range.low, 0.03);
+    const double margin = std::min(std::pow(range.high / range.low, 0.03), 2.0);
     axis.low = range.low / margin;
     axis.high = range.high * margin;
   } else {
@@ -109,7 +109,9 @@ Axis y_axis(const Range& range, bool log, int ticks) {
 std::vector<std::string> tick_labels(const Axis& axis, Unit unit, int rows) {
   std::vector<std::string> labels(static_cast<std::size_t>(rows));
   for (const double tick : axis.ticks) {
-    const int row = rows - 1 - static_cast<int>(axis.position(tick) * rows);
+    const double share = std::clamp(axis.position(tick), 0.0, 1.0);
+    if (!(share >= 0)) continue;
+    const int row = rows - 1 - static_cast<int>(share * rows);
     labels[static_cast<std::size_t>(std::clamp(row, 0, rows - 1))] = format_tick(tick, unit);
   }
   return labels;
@@ -189,13 +191,14 @@ std::vector<StyledLine> draw_cell_plot(const CellPlot& plot, int width, int heig
 
   Canvas canvas(columns, rows, utf8);
   std::vector<int> ends;
+  const auto dot = [](double share, int dots) {  // one that is not a number comes of extreme ranges
+    return share > 0 ? static_cast<int>(std::lround(std::min(share, 1.0) * (dots - 1))) : 0;
+  };
   const auto place_x = [&](double x) {
-    const double share = (x - plot.x_low) / (plot.x_high - plot.x_low);
-    return static_cast<int>(std::lround(share * (canvas.width() - 1)));
+    return dot((x - plot.x_low) / (plot.x_high - plot.x_low), canvas.width());
   };
   const auto place = [&](const CurvePoint& point) {
-    return std::pair(place_x(point.x),
-                     static_cast<int>(std::lround((1 - axis.position(point.y)) * (canvas.height() - 1))));
+    return std::pair(place_x(point.x), dot(1 - axis.position(point.y), canvas.height()));
   };
   for (std::size_t c = 0; c < points.size(); ++c) {
     const Ink ink = plot.curves[c].ink;

@@ -52,5 +52,14 @@ TEST(Curve, ManyPoints_AreBoundedAndKeepPeaks) {
     }
 }
 
+// Later points are not shown in more detail than earlier ones.
+TEST(Curve, ManyPoints_AreSpreadEvenly) {
+  Curve curve(64);
+  for (int i = 1; i <= 100'000; ++i) curve.add(i, i);  // of each bucket the first and the last point
+  const auto points = curve.points();
+  ASSERT_GE(points.size(), 64U);
+  for (std::size_t i = 0; i + 2 < points.size(); i += 2) EXPECT_EQ(points[i + 1].x - points[i].x, 2047) << i;
+}
+
 }  // namespace
 }  // namespace tandem

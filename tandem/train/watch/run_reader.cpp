@@ -69,10 +69,13 @@ std::int64_t WatchedRun::steps_per_epoch() const {
 
 double WatchedRun::done_share() const {
   if (phase == RunPhase::finished) return 1;
-  const std::int64_t steps = total_steps > 0 ? total_steps : status.epochs * steps_per_epoch();
+  const auto per_epoch = static_cast<double>(steps_per_epoch());
+  const double steps =
+      total_steps > 0 ? static_cast<double>(total_steps) : static_cast<double>(status.epochs) * per_epoch;
   if (steps == 0) return not_measured;
-  const std::int64_t done = std::max(last_step.step, epochs_done * steps_per_epoch());
-  return std::clamp(static_cast<double>(done) / static_cast<double>(steps), 0.0, 1.0);
+  const double done =
+      std::max(static_cast<double>(last_step.step), static_cast<double>(epochs_done) * per_epoch);
+  return std::clamp(done / steps, 0.0, 1.0);
 }
 
 double WatchedRun::seconds_left() const {

@@ -40,7 +40,7 @@ std::string loss_text(double loss) {
 }
 
 std::string percent_text(double share) {
-  return std::isfinite(share) ? fmt::format("{:.2f} %", 100 * share) : "–";
+  return std::abs(share) < 1e4 ? fmt::format("{:.2f} %", 100 * share) : "–";
 }
 
 std::string memory_text(double mb) {
