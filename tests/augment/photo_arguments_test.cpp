@@ -209,18 +209,56 @@ TEST(PhotoArguments, RotationAndPerspective_StayWithinTheirBounds) {
   EXPECT_NEAR(least, -most, 1e-3);
 }
 
-TEST(PhotoArguments, FlipAndErase_HaveTheirProbabilities) {
+// Where the corners of the image come to lie, by the inverse of the map: each at most half of the way to the
+// center, and over many samples anywhere between.
+TEST(PhotoArguments, Perspective_MovesEveryCornerInwards) {
+  PhotoRecipe recipe = Transform::parse("resize, perspective 0.5 1", 60).photo();
+  recipe.width = 100;
+  const double right = 99, bottom = 59;
+  const double from[4][2] = {{0, 0}, {right, 0}, {right, bottom}, {0, bottom}};
+  double min_dx[4] = {99, 99, 99, 99}, min_dy[4] = {99, 99, 99, 99}, max_dx[4] = {}, max_dy[4] = {};
+  for (std::uint32_t sample = 0; sample < 2000; ++sample) {
+    const PhotoArguments arguments = sample_photo(recipe, 90, 80, {.seed = 4, .sample = sample});
+    ASSERT_EQ(arguments.op_count, 1);
+    const auto& c = arguments.ops[0].coefficients;
+    for (int i = 0; i < 4; ++i) {
+      const double x = from[i][0], y = from[i][1];
+      const double w =
+          (c[3] * c[7] - c[4] * c[6]) * x + (c[1] * c[6] - c[0] * c[7]) * y + c[0] * c[4] - c[1] * c[3];
+      const double to_x =
+          ((c[4] - c[5] * c[7]) * x + (c[2] * c[7] - c[1]) * y + c[1] * c[5] - c[2] * c[4]) / w;
+      const double to_y =
+          ((c[5] * c[6] - c[3]) * x + (c[0] - c[2] * c[6]) * y + c[2] * c[3] - c[0] * c[5]) / w;
+      const double dx = x > 0 ? right - to_x : to_x, dy = y > 0 ? bottom - to_y : to_y;
+      min_dx[i] = std::min(min_dx[i], dx);
+      max_dx[i] = std::max(max_dx[i], dx);
+      min_dy[i] = std::min(min_dy[i], dy);
+      max_dy[i] = std::max(max_dy[i], dy);
+    }
+  }
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_NEAR(min_dx[i], 0, 1e-6) << i;
+    EXPECT_NEAR(max_dx[i], 25, 1e-6) << i;
+    EXPECT_NEAR(min_dy[i], 0, 1e-6) << i;
+    EXPECT_NEAR(max_dy[i], 15, 1e-6) << i;
+  }
+}
+
+TEST(PhotoArguments, FlipsAndErase_HaveTheirProbabilitiesIndependently) {
   PhotoRecipe recipe = training_photo_recipe(64);
   recipe.flip = 0.3;
+  recipe.vertical_flip = 0.4;
   recipe.erase.probability = 0.25;
-  int flips = 0, erased = 0, both = 0;
+  int flips = 0, turned = 0, erased = 0, both = 0;
   for (std::uint32_t sample = 0; sample < 20'000; ++sample) {
     const PhotoArguments arguments = sample_photo(recipe, 90, 80, {.seed = 4, .sample = sample});
     flips += arguments.flip;
+    turned += arguments.flip && arguments.vertical_flip;
     erased += arguments.erase.width > 0;
     both += arguments.flip && arguments.erase.width > 0;
   }
   EXPECT_NEAR(flips, 6000, 330);
+  EXPECT_NEAR(turned, 2400, 230);
   EXPECT_NEAR(erased, 5000, 310);
   EXPECT_NEAR(both, 1500, 190);
 }

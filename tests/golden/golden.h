@@ -110,4 +110,11 @@ inline std::vector<Case> load(const std::string& name) {
   return cases;
 }
 
+// Those whose "kind" is this one.
+inline std::vector<Case> load(const std::string& name, const std::string& kind) {
+  std::vector<Case> cases = load(name);
+  std::erase_if(cases, [&](const Case& one) { return one.params.at("kind") != kind; });
+  return cases;
+}
+
 }  // namespace tandem::golden

@@ -12,7 +12,7 @@
 #include "tandem/train/cross_validation.h"
 #include "tandem/train/logistic_regression.h"
 #include "tests/train/fit_case.h"
-#include "tests/train/photo_folder.h"
+#include "tests/train/photo_run.h"
 #include "tests/train/trainer_case.h"
 
 namespace tandem {
@@ -94,27 +94,12 @@ std::map<std::string, std::vector<std::string>> read_predictions(const std::file
   return rows;
 }
 
-class PhotoFolds : public testing::Test {
+class PhotoFolds : public PhotoRunCase {
  protected:
-  PhotoFolds() {
-    write_photos(folder_ / "photos", 9);
-    options_ = default_options("cnn", {.photographs = true});
-    options_.data = (folder_ / "photos").string();
-    options_.image_size = 16;
-    options_.batch_size = 4;
-    options_.workers = 0;
-    options_.device = cpu_device;
-    options_.folds = 3;
-    options_.epochs = 1;
-    options_.fit_head = true;
-    options_.run_folder = folder_ / "run";
-  }
+  PhotoFolds() { options_.folds = 3; }
   std::string run_error() {
     return error_text([&] { train(options_); });
   }
-
-  TempFolder folder_;
-  TrainOptions options_;
 };
 
 TEST_F(PhotoFolds, FittedLastLayer_PredictsEveryPhotographOnceAndKeepsAModelOfAll) {

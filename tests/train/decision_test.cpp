@@ -7,26 +7,25 @@
 #include <nlohmann/json.hpp>
 
 #include "tandem/data/photo_set.h"
+#include "tandem/image/resize.h"
 #include "tandem/train/classifier.h"
 #include "tandem/train/evaluation_report.h"
 #include "tandem/train/export/export_onnx.h"
 #include "tandem/train/fit_decision.h"
 #include "tandem/train/predict.h"
 #include "tandem/train/temperature.h"
-#include "tandem/train/trainer.h"
 #include "tandem/train/views.h"
 #include "tests/golden/golden.h"
-#include "tests/train/photo_folder.h"
+#include "tests/train/photo_run.h"
 #include "tests/train/small_run.h"
 
 namespace tandem {
 namespace {
 
 TEST(Temperature, EqualsStoredMinima) {
-  int compared = 0;
-  for (const golden::Case& one : golden::load("metrics")) {
-    if (one.params["kind"] != "calibration") continue;
-    ++compared;
+  const std::vector<golden::Case> cases = golden::load("metrics", "calibration");
+  EXPECT_EQ(cases.size(), 3u);
+  for (const golden::Case& one : cases) {
     const std::vector<float> logits = one.array("logits").values<float>();
     const std::vector<std::int32_t> labels = one.array("labels").values<std::int32_t>();
     const std::int64_t classes = std::ssize(logits) / std::ssize(labels);
@@ -37,7 +36,6 @@ TEST(Temperature, EqualsStoredMinima) {
     const Evaluation calibrated = apply_decision(raw, labels, {.temperature = temperature});
     EXPECT_NEAR(calibrated.loss, one.array("calibrated_nll").values<double>()[0], 1e-6) << one.name;
   }
-  EXPECT_EQ(compared, 3);
 }
 
 TEST(Temperature, WithoutAMinimum_IsABound) {
@@ -60,6 +58,8 @@ TEST(Decision, Threshold_IsThatOfTheSecondOfTwoClasses) {
   const std::vector<float> row{0.7f, 0.3f}, three{0.2f, 0.5f, 0.3f};
   EXPECT_EQ(Decision{}.choose(row), 0u);
   EXPECT_EQ(Decision{.threshold = 0.25}.choose(row), 1u);
+  EXPECT_EQ(Decision{.threshold = 0.5}.choose(row), 0u);
+  EXPECT_EQ(Decision{.threshold = 0.25}.choose(std::vector<float>{0.75f, 0.25f}), 1u);  // from it on
   EXPECT_EQ(Decision{.threshold = 0.75}.choose(std::vector<float>{0.3f, 0.7f}), 0u);
   EXPECT_EQ(Decision{.threshold = 0.9}.choose(three), 1u);
 }
@@ -70,6 +70,18 @@ TEST(ThresholdRequest, Text_IsReadAndWritten) {
   for (const char* const text : {"", "Auto", "1.5", "-0.1", "nan", "0.5x"})
     EXPECT_EQ(error_text([&] { ThresholdRequest::parse(text); }),
               std::string("expected none, auto or a number from 0 to 1, got '") + text + "'");
+}
+
+// Eight images with two different logits of the second class; the first one's is 0.
+TEST(FitDecision, Threshold_IsThatOfCalibratedProbabilities) {
+  const std::vector<std::int32_t> labels{1, 1, 1, 0, 0, 0, 1, 0};
+  Evaluation raw{.classes = 2, .predictions = std::vector<std::int32_t>(8), .outputs = {}};
+  for (const float logit : {6.0f, 6.0f, 6.0f, 6.0f, 1.0f, 1.0f, 1.0f, 1.0f})
+    raw.outputs.insert(raw.outputs.end(), {0.0f, logit});
+  const Decision decision = fit_decision(raw, labels, true, {.automatic = true});
+  EXPECT_GT(decision.temperature, 2);
+  const auto share = [&](double logit) { return 1 / (1 + std::exp(-logit / decision.temperature)); };
+  EXPECT_NEAR(decision.threshold.value(), (share(6) + share(1)) / 2, 1e-6);
 }
 
 TEST(FitDecision, BadInput_Throws) {
@@ -99,15 +111,14 @@ Model small_model(const Decision& decision = {}) {
   return model;
 }
 
-class StoredDecision : public testing::Test {
+class StoredDecision : public PhotoRunCase {
  protected:
-  StoredDecision() { write_photos(folder_ / "photos", 6); }
+  StoredDecision() : PhotoRunCase(6) {}
   Model stored(const Decision& decision) {
     const Model made = small_model(decision);
     save_model(folder_ / "model.safetensors", *made.module, made.info);
     return load_model(folder_ / "model.safetensors");
   }
-  TempFolder folder_;
 };
 
 TEST_F(StoredDecision, ModelFile_KeepsIt) {
@@ -192,9 +203,20 @@ TEST(Views, Definitions) {
     for (int before = 0; before < view; ++before)
       EXPECT_NE(all.back(), all[static_cast<std::size_t>(before)]) << view;
   }
-  // The corners of the crops are the corners of the image.
-  EXPECT_EQ(all[4].front(), pixels.front());
-  EXPECT_EQ(all[10][255], pixels[255]);
+  // 14 of 16 rows and columns at the center and in the corners, each followed by its mirror image.
+  constexpr std::pair<std::int64_t, std::int64_t> places[] = {{1, 1}, {0, 0}, {0, 2}, {2, 0}, {2, 2}};
+  for (std::size_t place = 0; place < 5; ++place) {
+    const auto [top, left] = places[place];
+    Image crop = make_image(14, 14, 1);
+    for (std::int64_t y = 0; y < 14; ++y)
+      for (std::int64_t x = 0; x < 14; ++x)
+        crop.at(y, x) = pixels[static_cast<std::size_t>(16 * (top + y) + left + x)];
+    const Image expected = resize(crop, 16, 16);
+    for (std::size_t i = 0; i < 256; ++i) {
+      EXPECT_EQ(all[2 * place + 2][i], expected.pixels[i]) << place;
+      EXPECT_EQ(all[2 * place + 3][i], expected.pixels[i / 16 * 16 + 15 - i % 16]) << place;
+    }
+  }
 }
 
 TEST(Views, Text_IsRead) {
@@ -225,25 +247,44 @@ TEST_F(StoredDecision, Views_AreAveraged) {
         std::log(static_cast<double>(row.probabilities[row.path.find("/red/") == std::string::npos ? 0 : 1]));
   EXPECT_NEAR(report.loss, loss / static_cast<double>(two.size()), 1e-5);
   EXPECT_EQ(evaluation_json(report), evaluation_json(evaluate_model(model, photos, {.views = 2})));
+
+  // A threshold is compared with the mean.
+  float highest = 0;
+  for (const Prediction& row : two) highest = std::max(highest, row.probabilities[1]);
+  Model decided = stored({.temperature = 0.5, .threshold = static_cast<double>(highest) - 1e-6});
+  EXPECT_EQ(evaluate_model(decided, photos, {.views = 2}).metrics[1].predicted, 1);
+}
+
+TEST(Views, GrayImages_AreAveraged) {
+  const TempFolder folder;
+  Model model{.info = {.architecture = {.model = "mlp", .layers = {64, 4, 2}},
+                       .classes = {"a", "b"},
+                       .height = 8,
+                       .width = 8,
+                       .channels = 1},
+              .module = nullptr};
+  model.module = make_model(model.info.architecture, 1);
+  Image image = make_image(8, 8, 1), mirror = image;
+  for (std::int64_t i = 0; i < 64; ++i) {
+    image.at(i / 8, i % 8) = static_cast<std::uint8_t>(i * 37 % 251);
+    mirror.at(i / 8, 7 - i % 8) = image.at(i / 8, i % 8);
+  }
+  save_png(folder / "image.png", image);
+  save_png(folder / "mirror.png", mirror);
+  const auto share = [&](const char* name, int views) {
+    return predict_file(model, folder / name, {.views = views}).front().probabilities[0];
+  };
+  EXPECT_GT(std::abs(share("image.png", 1) - share("mirror.png", 1)), 1e-4f);
+  EXPECT_NEAR(share("image.png", 2), (share("image.png", 1) + share("mirror.png", 1)) / 2, 1e-6);
 }
 
 class DecisionRun : public StoredDecision {
  protected:
   DecisionRun() {
-    options_ = default_options("cnn", {.photographs = true});
-    options_.data = (folder_ / "photos").string();
-    options_.image_size = 16;
-    options_.batch_size = 4;
-    options_.workers = 0;
-    options_.device = cpu_device;
-    options_.epochs = 1;
-    options_.fit_head = true;
     options_.calibrate = true;
     options_.threshold.automatic = true;
-    options_.run_folder = folder_ / "run";
   }
   nlohmann::json report() const { return nlohmann::json::parse(get_bytes(folder_ / "run/report.json")); }
-  TrainOptions options_;
 };
 
 TEST_F(DecisionRun, ValidationImages_FitTheKeptModelAndThePageSaysSo) {
@@ -255,7 +296,7 @@ TEST_F(DecisionRun, ValidationImages_FitTheKeptModelAndThePageSaysSo) {
   EXPECT_EQ(report()["calibration"]["fitted_on"], "validation");
   EXPECT_EQ(report()["curves"]["auc"], 1);
   EXPECT_EQ(report()["test_accuracy"], 1);
-  EXPECT_LE(report()["calibration"]["loss"], report()["calibration"]["loss_before"]);
+  EXPECT_LT(report()["calibration"]["loss"], report()["calibration"]["loss_before"]);
   const std::string page = get_bytes(folder_ / "run/report.html");
   EXPECT_NE(page.find("measured on the images that the temperature was fitted to"), std::string::npos);
   EXPECT_NE(page.find("on these images: expect a little less on new ones"), std::string::npos);
@@ -274,6 +315,16 @@ TEST_F(DecisionRun, TestImages_AreOnlyMeasured) {
   const EvaluationReport evaluated = evaluate_model(model, options_.data);
   EXPECT_NEAR(evaluated.loss, result.test_loss, 1e-6);
   EXPECT_EQ(evaluated.accuracy, result.test_accuracy);
+}
+
+// Fitted to them, the temperature would be the highest.
+TEST_F(DecisionRun, TestImagesWithWrongLabels_ChangeNothing) {
+  std::filesystem::rename(folder_ / "photos", folder_ / "train");
+  write_photos(folder_ / "photos/test", 5, 40, "red", "blue");
+  std::filesystem::rename(folder_ / "train", folder_ / "photos/train");
+  const TrainResult result = train(options_);
+  EXPECT_EQ(result.test_accuracy, 0);
+  EXPECT_LT(result.decision.temperature, 1);
 }
 
 TEST_F(DecisionRun, CrossValidation_FitsToTheFolds) {

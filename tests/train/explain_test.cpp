@@ -89,6 +89,31 @@ struct RedNet : Module {
   }
 };
 
+// Without a pool the gradient differs from pixel to pixel. The convolution copies both channels, and the
+// output is 1·a₀ + 3·a₁ − b₀ + 5·b₁ of the pixels 0 and 1.
+struct TwoPixelNet : Module {
+  Conv2d conv{2, 2, {.kernel = {1, 1}, .bias = false}};
+  Linear head{4, 1, {}};
+  TwoPixelNet() {
+    add_children({{"conv", conv}, {"head", head}});
+    load_state_dict({{"conv.weight", Tensor::from(std::vector<float>{1, 0, 0, 1}, {2, 2, 1, 1})},
+                     {"head.weight", Tensor({{1., -1., 3., 5.}})},
+                     {"head.bias", Tensor({0.})}});
+  }
+  Tensor forward(const Tensor& x) override { return head(conv(x).reshape({x.size(0), 4})); }
+};
+
+TEST(Explain, GradientsThatDiffer_AreAveragedByGradCamOnly) {
+  TwoPixelNet net;
+  const Tensor x = Tensor::from(std::vector<float>{10, 1, 20, 2}, {1, 1, 2, 2});
+  const std::int64_t target = 0;
+  // The mean gradients of the channels are (1 + 3) / 2 and (-1 + 5) / 2.
+  EXPECT_EQ(values_of(class_activation_maps(net, x, {&target, 1}, ActivationMethod::grad_cam)),
+            (std::vector<double>{10 * 2 + 1 * 2, 20 * 2 + 2 * 2}));
+  EXPECT_EQ(values_of(class_activation_maps(net, x, {&target, 1}, ActivationMethod::layer_cam)),
+            (std::vector<double>{10 * 1 + 1 * 0, 20 * 3 + 2 * 5}));
+}
+
 ModelInfo red_info(const std::string& transform) {
   return {.architecture = {.model = "cnn", .channels = 3, .classes = 2},
           .classes = {"red", "blue"},
@@ -141,6 +166,12 @@ TEST(Explain, CenterCrop_CoversItsPartOfThePhotograph) {
   EXPECT_DOUBLE_EQ(heat.y, 10);
   EXPECT_DOUBLE_EQ(heat.covered_width, 80);
   EXPECT_DOUBLE_EQ(heat.covered_height, 80);
+  // 101 rows become 20, and 200 columns 39: the scales differ.
+  const HeatMap odd = explain_image(model, red_square(101, 200, 100, 40)).heat;
+  EXPECT_DOUBLE_EQ(odd.x, 12 * 200 / 39.0);
+  EXPECT_DOUBLE_EQ(odd.y, 2 * 101 / 20.0);
+  EXPECT_DOUBLE_EQ(odd.covered_width, 16 * 200 / 39.0);
+  EXPECT_DOUBLE_EQ(odd.covered_height, 16 * 101 / 20.0);
 }
 
 TEST(Explain, Letterbox_CoversMoreThanThePhotograph) {

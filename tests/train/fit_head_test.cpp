@@ -12,9 +12,8 @@
 #include "tandem/train/fit_head.h"
 #include "tandem/train/logistic_regression.h"
 #include "tandem/train/ranks.h"
-#include "tandem/train/trainer.h"
 #include "tests/device/device_cases.h"
-#include "tests/train/photo_folder.h"
+#include "tests/train/photo_run.h"
 #include "tests/train/small_run.h"
 
 namespace tandem {
@@ -111,19 +110,8 @@ TEST(FitHeadErrors, FeaturesThatAreNotFinite_Throw) {
               }).starts_with("[train] expected finite features of the training images, got "));
 }
 
-class FitHeadRun : public testing::Test {
+class FitHeadRun : public PhotoRunCase {
  protected:
-  FitHeadRun() {
-    write_photos(folder_ / "photos", 9);
-    options_ = default_options("cnn", {.photographs = true});
-    options_.data = (folder_ / "photos").string();
-    options_.image_size = 16;
-    options_.batch_size = 4;
-    options_.workers = 0;
-    options_.device = cpu_device;
-    options_.fit_head = true;
-  }
-
   TrainResult run(const std::string& name, std::int64_t epochs, bool resume = false,
                   const FitCallbacks& callbacks = {}) {
     options_.epochs = epochs;
@@ -131,10 +119,16 @@ class FitHeadRun : public testing::Test {
     options_.resume = resume;
     return train(options_, callbacks);
   }
-
-  TempFolder folder_;
-  TrainOptions options_;
 };
+
+// They start again with the fitted layer, not with the random one.
+TEST_F(FitHeadRun, AveragedWeights_AreThoseOfTheFittedLayer) {
+  run("plain", 1);
+  options_.ema = 0.9;
+  run("averaged", 1);
+  EXPECT_EQ(weights_of(read_safetensors(folder_ / "averaged/best.safetensors")),
+            weights_of(read_safetensors(folder_ / "plain/best.safetensors")));
+}
 
 TEST_F(FitHeadRun, FirstEpoch_ChangesTheLastLayerOnly) {
   const TrainResult result = run("run", 1);

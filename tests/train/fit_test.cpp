@@ -57,6 +57,20 @@ TEST_F(Fit, OwnModuleAndData_LearnsInPlaceAndWritesRunFolder) {
   EXPECT_GT(std::filesystem::file_size(folder.events()), 100u);
 }
 
+// The validation of the best epoch is also the result; only the worst mistakes are shown to the model again.
+TEST_F(Fit, BestEpoch_IsNotEvaluatedTwice) {
+  struct CountingNet : TinyNet {
+    Tensor forward(const Tensor& x) override {
+      if (!is_training()) evaluated += x.size(0);
+      return TinyNet::forward(x);
+    }
+    std::int64_t evaluated = 0;
+  } model;
+  run(model, "run");
+  EXPECT_GE(model.evaluated, options_.epochs * validation_.size());
+  EXPECT_LT(model.evaluated, (options_.epochs + 1) * validation_.size());
+}
+
 TEST_F(Fit, StoppedAnywhere_ResumesWithSameBits) {
   options_.metrics = {
       {"sum", [](const Tensor& outputs, const Tensor&) { return sum(outputs).item<float>(); }}};
