@@ -18,8 +18,7 @@ __global__ void __launch_bounds__(update_threads)
                GradientAddresses gradients, double* __restrict__ square_sums) {
   const UpdateChunk chunk = chunks[blockIdx.x];
   const T* g = reinterpret_cast<const T*>(gradients.of_slot[chunk.slot - first_slot]);
-  const std::int64_t count = g ? slots[chunk.slot].count : 0, begin = chunk.index * update_chunk;
-  const std::int64_t end = begin + update_chunk < count ? begin + update_chunk : count;
+  const auto [begin, end] = range_of(chunk, g ? slots[chunk.slot].count : 0);
   double sum = 0;
 #pragma unroll 4
   for (std::int64_t i = begin + threadIdx.x; i < end; i += update_threads) {
@@ -52,8 +51,7 @@ void clip_factor_kernel<Backend::cuda>(DType dtype, const ClipWorkspace& workspa
   on_dtype(TypeList<float, double>{}, dtype, "clip_gradients", [&]<class T>() {
     for_each_launch(table, workspace.gradients, [&](const UpdateLaunch& launch) {
       sum_chunks<T><<<launch.blocks, update_threads, 0, cuda_stream(stream)>>>(
-          reinterpret_cast<const UpdateSlot*>(table.device_slots.bytes()), launch.chunks, launch.first_slot,
-          launch.gradients, square_sums + launch.first_chunk);
+          launch.slots, launch.chunks, launch.first_slot, launch.gradients, square_sums + launch.first_chunk);
     });
     write_factor<T><<<1, update_threads, 0, cuda_stream(stream)>>>(
         square_sums, table.first_chunk.back(), max_norm, workspace.norm.data<double>(),

@@ -34,8 +34,7 @@ __global__ void __launch_bounds__(update_threads)
   T* first = reinterpret_cast<T*>(slot.states[0]);
   T* second = reinterpret_cast<T*>(slot.states[1]);
   const StepHyperparameters<T> n = hyperparameters[chunk.slot * hyperparameter_step];
-  const std::int64_t begin = chunk.index * update_chunk;
-  const std::int64_t end = begin + update_chunk < slot.count ? begin + update_chunk : slot.count;
+  const auto [begin, end] = range_of(chunk, slot.count);
   const Rule rule;
   std::int64_t done = begin;
   if (is_aligned(w, width) && is_aligned(g, width) && is_aligned(first, width) && is_aligned(second, width)) {
@@ -67,9 +66,8 @@ void update_all(Rule, DType dtype, const UpdateTable& table, std::span<const std
   for_each_launch(table, gradients, [&](const UpdateLaunch& launch) {
     on_dtype(TypeList<float, double>{}, dtype, "optimizer", [&]<class T>() {
       update_chunks<Rule, T><<<launch.blocks, update_threads, 0, cuda_stream(stream)>>>(
-          reinterpret_cast<const UpdateSlot*>(table.device_slots.bytes()), launch.chunks,
-          reinterpret_cast<const StepHyperparameters<T>*>(hyperparameters), hyperparameter_step,
-          launch.first_slot, launch.gradients);
+          launch.slots, launch.chunks, reinterpret_cast<const StepHyperparameters<T>*>(hyperparameters),
+          hyperparameter_step, launch.first_slot, launch.gradients);
     });
     check_launch("optimizer kernel");
   });

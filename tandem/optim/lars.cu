@@ -23,8 +23,7 @@ __global__ void __launch_bounds__(update_threads)
   if (!g || !is_adapted[chunk.slot]) return;
   const UpdateSlot slot = slots[chunk.slot];
   const T* w = reinterpret_cast<const T*>(slot.weight);
-  const std::int64_t begin = chunk.index * update_chunk;
-  const std::int64_t end = begin + update_chunk < slot.count ? begin + update_chunk : slot.count;
+  const auto [begin, end] = range_of(chunk, slot.count);
   double weights = 0, gradient = 0;
 #pragma unroll 4
   for (std::int64_t i = begin + threadIdx.x; i < end; i += update_threads) {
@@ -72,8 +71,8 @@ void lars_rates_kernel<Backend::cuda>(DType dtype, const UpdateTable& table, con
   on_dtype(TypeList<float, double>{}, dtype, "lars", [&]<class T>() {
     for_each_launch(table, gradients, [&](const UpdateLaunch& launch) {
       sum_chunks<T><<<launch.blocks, update_threads, 0, cuda_stream(stream)>>>(
-          reinterpret_cast<const UpdateSlot*>(table.device_slots.bytes()), launch.chunks, is_adapted,
-          launch.first_slot, launch.gradients, square_sums + launch.first_chunk);
+          launch.slots, launch.chunks, is_adapted, launch.first_slot, launch.gradients,
+          square_sums + launch.first_chunk);
     });
     adapt_slots<T><<<static_cast<unsigned>(table.slots.size()), update_threads, 0, cuda_stream(stream)>>>(
         is_adapted, workspace.first_chunk.data<std::int64_t>(), square_sums, workspace.trust_coefficient,

@@ -12,6 +12,15 @@
 namespace tandem::detail {
 
 inline constexpr int update_threads = 256;
+// The elements of a slot that belong to a chunk.
+struct ChunkRange {
+  std::int64_t begin, end;
+};
+__device__ inline ChunkRange range_of(const UpdateChunk& chunk, std::int64_t count) {
+  const std::int64_t begin = chunk.index * update_chunk, end = begin + update_chunk;
+  return {begin, end < count ? end : count};
+}
+
 inline constexpr int max_update_slots = 256;  // per launch
 
 struct GradientAddresses {
@@ -20,7 +29,8 @@ struct GradientAddresses {
 
 struct UpdateLaunch {
   unsigned blocks;            // one per chunk
-  const UpdateChunk* chunks;  // in device memory
+  const UpdateSlot* slots;    // all of them, in device memory
+  const UpdateChunk* chunks;  // of this launch, in device memory
   std::int64_t first_chunk;   // of all chunks of the table
   int first_slot;             // whose address is the first of `gradients`
   GradientAddresses gradients;
@@ -36,6 +46,7 @@ void for_each_launch(const UpdateTable& table, std::span<const std::byte* const>
     if (blocks == 0) continue;
     UpdateLaunch launch{
         .blocks = static_cast<unsigned>(blocks),
+        .slots = reinterpret_cast<const UpdateSlot*>(table.device_slots.bytes()),
         .chunks = reinterpret_cast<const UpdateChunk*>(table.device_chunks.bytes()) + first_chunk,
         .first_chunk = first_chunk,
         .first_slot = first,

@@ -5,35 +5,12 @@
 #include <nlohmann/json.hpp>
 
 #include "tandem/image/decode.h"
-#include "tests/apps/program.h"
-#include "tests/train/photo_folder.h"
+#include "tests/apps/photo_program_case.h"
 
 namespace tandem {
 namespace {
 
-using Words = std::vector<std::string>;
-
-class ExplainCommand : public testing::Test {
- protected:
-  ExplainCommand() {
-    write_photos(folder_ / "photos", 7);
-    run({"train", "photos", "--model", "cnn", "--image-size", "16", "--epochs", "1", "--out", "r", "--device",
-         "cpu", "--batch-size", "4"});
-  }
-
-  ProgramResult run(const Words& words) {
-    ProgramResult result = run_program(words, folder_.path());
-    EXPECT_EQ(result.status, 0) << result.err;
-    return result;
-  }
-  void expect_failure(int status, const Words& words, const std::string& error) {
-    const ProgramResult result = run_program(words, folder_.path());
-    EXPECT_EQ(result.status, status);
-    EXPECT_EQ(result.err, "tandem: error: " + error + "\n");
-  }
-
-  TempFolder folder_;
-};
+using ExplainCommand = PhotoProgramCase;
 
 TEST_F(ExplainCommand, SheetPageAndJson_AreWritten) {
   const ProgramResult sheet = run({"explain", "r", "photos", "-o", "s.png", "--count", "5"});

@@ -4,36 +4,14 @@
 #include <nlohmann/json.hpp>
 
 #include "tandem/files/onnx/protobuf.h"
-#include "tests/apps/program.h"
-#include "tests/train/photo_folder.h"
+#include "tests/apps/photo_program_case.h"
 
 namespace tandem {
 namespace {
 
 namespace fs = std::filesystem;
-using Words = std::vector<std::string>;
 
-class ExportCommand : public testing::Test {
- protected:
-  ExportCommand() {
-    write_photos(folder_ / "photos", 7);
-    run({"train", "photos", "--model", "cnn", "--image-size", "16", "--epochs", "1", "--out", "r", "--device",
-         "cpu", "--batch-size", "4"});
-  }
-
-  ProgramResult run(const Words& words) {
-    ProgramResult result = run_program(words, folder_.path());
-    EXPECT_EQ(result.status, 0) << result.err;
-    return result;
-  }
-  void expect_failure(int status, const Words& words, const std::string& error) {
-    const ProgramResult result = run_program(words, folder_.path());
-    EXPECT_EQ(result.status, status);
-    EXPECT_EQ(result.err, "tandem: error: " + error + "\n");
-  }
-
-  TempFolder folder_;
-};
+using ExportCommand = PhotoProgramCase;
 
 TEST_F(ExportCommand, Letterbox_IsStoredPredictedAndExported) {
   run({"train", "photos", "--model", "cnn", "--image-size", "16", "--epochs", "1", "--fit", "letterbox",

@@ -10,13 +10,12 @@ import sys
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 import torchvision
 from torch import nn
-from torchvision.ops.misc import Conv2dNormActivation, SqueezeExcitation
+from torchvision.ops.misc import Conv2dNormActivation
 
 from store import Store
-from torch_resnet import hashed_state, images, labels, sample_places
+from torch_resnet import hashed_state, images, nudge_bias, one_step, summaries
 
 CLASSES = 10
 PARAMETERS = {"mobilenet_v3_small": 2542856, "mobilenet_v3_large": 5483032, "efficientnet_b0": 5288548}
@@ -58,19 +57,7 @@ def nudge_biases(model, x, margin=1e-4):
         if norm is None:
             assert distance(pre, kinks) >= limit / 10, f"an argument of {activation} is near a kink: take another salt"
             return None
-        old, moved = norm.bias.data.clone(), pre.clone()
-        count = np.zeros(len(old), np.uint8)
-        for channel in range(len(old)):
-            base = old[channel].item()
-            for k in range(256):
-                bias = float(np.float32(base + k / 128.0))
-                moved[:, channel] = pre[:, channel] + (bias - base)
-                if distance(moved[:, channel], kinks) >= limit:
-                    break
-            else:
-                raise SystemExit("no bias keeps away from the kinks")
-            count[channel], norm.bias.data[channel] = k, bias
-        steps[id(norm)] = count
+        moved, steps[id(norm)] = nudge_bias(norm, pre, lambda values: distance(values, kinks) >= limit)
         return (moved,)
 
     hooks = [m.register_forward_pre_hook(before) for m in model.modules() if type(m) in KINKS]
@@ -85,21 +72,6 @@ def nudge_biases(model, x, margin=1e-4):
                            for m in model.modules() if isinstance(m, nn.BatchNorm2d)])
 
 
-def summaries(prefix, tensors):
-    """Norms and samples of named tensors."""
-    arrays = {name: np.asarray(t.detach().numpy(), np.float64).reshape(-1) for name, t in tensors.items()}
-    return {prefix + "_norms": np.array([np.linalg.norm(a) for a in arrays.values()]),
-            prefix + "_samples": np.stack([a[sample_places(a.size)] for a in arrays.values()]).astype(np.float32)}
-
-
-def one_step(model, x):
-    model.train()
-    logits = model(x)
-    loss = F.cross_entropy(logits, labels(len(x), CLASSES))
-    loss.backward()
-    return logits, loss
-
-
 def add_step(name, salt, shape):
     model = make(name, CLASSES)
     model.load_state_dict(hashed_state(model, salt))
@@ -109,8 +81,8 @@ def add_step(name, salt, shape):
         evaluated = model.eval()(x)
     single = make(name, CLASSES)
     single.load_state_dict({k: v.float() if v.is_floating_point() else v for k, v in model.state_dict().items()})
-    logits, loss = one_step(model, x)
-    one_step(single, x.float())
+    logits, loss = one_step(model, x, CLASSES)
+    one_step(single, x.float(), CLASSES)
     grads = {key: p.grad for key, p in model.named_parameters()}
     max_norm = max(g.norm() for g in grads.values())
     zeros = [key for key, g in grads.items() if g.norm() < 1e-12 * max_norm]

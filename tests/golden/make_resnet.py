@@ -23,7 +23,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from store import Store
-from torch_resnet import BLOCKS, Cnn, ResNet, hashed_state, images, labels, sample_places
+from torch_resnet import BLOCKS, Cnn, ResNet, hashed_state, images, labels, nudge_bias, one_step, summaries
 
 CLASSES = 10
 store = Store("resnet")
@@ -81,19 +81,7 @@ def nudge_biases(model, x, margin=1e-4):
     def before_relu(_, inputs):
         norm, pre = queue.pop(0), inputs[0]
         limit = margin * pre.pow(2).mean().sqrt().item()
-        old, moved = norm.bias.data.clone(), pre.clone()
-        count = np.zeros(len(old), np.uint8)
-        for channel in range(len(old)):
-            base = old[channel].item()
-            for k in range(256):
-                bias = float(np.float32(base + k / 128.0))
-                moved[:, channel] = pre[:, channel] + (bias - base)
-                if moved[:, channel].abs().min().item() >= limit:
-                    break
-            else:
-                raise SystemExit("no bias keeps away from the kink")
-            count[channel], norm.bias.data[channel] = k, bias
-        steps[id(norm)] = count
+        moved, steps[id(norm)] = nudge_bias(norm, pre, lambda values: values.abs().min().item() >= limit)
         return (moved,)
 
     hooks = [module.register_forward_pre_hook(before_relu) for module in model.modules() if isinstance(module, nn.ReLU)]
@@ -107,13 +95,6 @@ def nudge_biases(model, x, margin=1e-4):
     assert not queue
     return np.concatenate([steps[id(m)] if id(m) in steps else np.zeros(m.num_features, np.uint8)
                            for m in model.modules() if isinstance(m, nn.BatchNorm2d)])
-
-
-def summaries(prefix, tensors):
-    """Norms and samples of named tensors."""
-    arrays = {name: np.asarray(t.detach().numpy(), np.float64).reshape(-1) for name, t in tensors.items()}
-    return {prefix + "_norms": np.array([np.linalg.norm(a) for a in arrays.values()]),
-            prefix + "_samples": np.stack([a[sample_places(a.size)] for a in arrays.values()]).astype(np.float32)}
 
 
 def statistics(model):
@@ -133,22 +114,14 @@ def start(kind, salt, shape, nudge=True):
     return model, x, nudge_biases(model, x) if nudge else None
 
 
-def one_step(model, x):
-    model.train()
-    logits = model(x)
-    loss = F.cross_entropy(logits, labels(len(x), CLASSES))
-    loss.backward()
-    return logits, loss
-
-
 def add_step(kind, salt, shape):
     model, x, nudges = start(kind, salt, shape)
     with torch.no_grad():
         evaluated = model.eval()(x)
     single = make(kind)
     single.load_state_dict({k: v.float() if v.is_floating_point() else v for k, v in model.state_dict().items()})
-    logits, loss = one_step(model, x)
-    one_step(single, x.float())
+    logits, loss = one_step(model, x, CLASSES)
+    one_step(single, x.float(), CLASSES)
     grads = {name: p.grad for name, p in model.named_parameters()}
     errors = [((p.grad.double() - grads[n]).abs().max() / grads[n].abs().max()).item() for n, p in single.named_parameters()]
     arrays = {"nudges": nudges, "evaluated": evaluated.numpy(), "logits": logits.detach().numpy(), "loss": loss.detach().numpy()}

@@ -176,3 +176,36 @@ def hashed_value(salt, name, tensor):
 
 def hashed_state(model, salt):
     return {name: hashed_value(salt, name, tensor) for name, tensor in model.state_dict().items()}
+
+
+def nudge_bias(norm, pre, is_far):
+    """Raises the bias of each channel of a batch norm in steps of 1/128 until is_far(its values in `pre`). Returns the values
+    with the new biases, and the steps."""
+    old, moved = norm.bias.data.clone(), pre.clone()
+    steps = np.zeros(len(old), np.uint8)
+    for channel in range(len(old)):
+        base = old[channel].item()
+        for k in range(256):
+            bias = float(np.float32(base + k / 128.0))
+            moved[:, channel] = pre[:, channel] + (bias - base)
+            if is_far(moved[:, channel]):
+                break
+        else:
+            raise SystemExit("no bias keeps away from the kinks")
+        steps[channel], norm.bias.data[channel] = k, bias
+    return moved, steps
+
+
+def summaries(prefix, tensors):
+    """Norms and samples of named tensors."""
+    arrays = {name: np.asarray(t.detach().numpy(), np.float64).reshape(-1) for name, t in tensors.items()}
+    return {prefix + "_norms": np.array([np.linalg.norm(a) for a in arrays.values()]),
+            prefix + "_samples": np.stack([a[sample_places(a.size)] for a in arrays.values()]).astype(np.float32)}
+
+
+def one_step(model, x, classes):
+    model.train()
+    logits = model(x)
+    loss = nn.functional.cross_entropy(logits, labels(len(x), classes))
+    loss.backward()
+    return logits, loss
