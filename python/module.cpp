@@ -96,6 +96,7 @@ py::object classify(const Classifier& model, const py::object& images) {
   else
     held.push_back(hold(images));
   std::vector<ImageView> views;
+  views.reserve(held.size());
   for (const HeldImage& each : held) views.push_back(each.view ? *each.view : ImageView(each.decoded));
   std::vector<Prediction> answers(views.size());
   {

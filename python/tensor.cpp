@@ -147,7 +147,7 @@ py::capsule to_dlpack(const PythonTensor& self, const py::object&) {
     left->deleter(left);
   });
   if (capsule == nullptr) throw py::error_already_set();
-  out.release();
+  static_cast<void>(out.release());  // the capsule owns it
   return py::reinterpret_steal<py::capsule>(capsule);
 }
 

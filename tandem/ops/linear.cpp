@@ -15,7 +15,7 @@ namespace {
 Tensor multiply_rows(const Tensor& x, const Tensor& factor) {
   const ShardPart* const part = detail::vendor_part(x.device());
   if (!part) return matmul(x, factor);
-  const Tensor out = Tensor::empty({x.size(0), factor.size(1)}, x.dtype(), x.device());
+  Tensor out = Tensor::empty({x.size(0), factor.size(1)}, x.dtype(), x.device());
   for (const IndexRange rows : detail::shard_ranges(*part, x.size(0), "linear"))
     if (rows.count() > 0)
       detail::write_aligned(out.slice(0, rows.begin, rows.end), [&](const Tensor& to) {

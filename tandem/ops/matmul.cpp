@@ -132,7 +132,7 @@ Dims batch_strides(const Tensor& x, const Shape& batches) {
 Tensor compute(const Tensor& a, const Tensor& b, MatmulPrecision precision) {
   const Shape batches = broadcast_shapes(batch_shape(a), batch_shape(b), "matmul");
   const Shape shape = joined({batches.begin(), batches.end()}, {a.size(-2), b.size(-1)});
-  const Tensor out = Tensor::empty(shape, a.dtype(), a.device());
+  Tensor out = Tensor::empty(shape, a.dtype(), a.device());
   detail::multiply_into(out, a, b, precision);
   return out;
 }

@@ -24,6 +24,7 @@ std::vector<double> balanced_values(const std::vector<std::int64_t>& counts) {
   const auto images = static_cast<double>(std::reduce(counts.begin(), counts.end()));
   const auto classes = static_cast<double>(std::ranges::count_if(counts, [](auto n) { return n > 0; }));
   std::vector<double> values;
+  values.reserve(counts.size());
   for (const std::int64_t count : counts)
     values.push_back(count > 0 ? images / (classes * static_cast<double>(count)) : 1);
   return values;

@@ -165,7 +165,7 @@ struct Classifier::State {
   }
 
   Tensor make_pixels(std::span<const ImageView> images) {
-    const Tensor all = Tensor::empty(pixels.shape(std::ssize(images)), DType::u8);
+    Tensor all = Tensor::empty(pixels.shape(std::ssize(images)), DType::u8);
     const std::int64_t image_bytes = all.numel() / std::ssize(images);
     std::unique_ptr<Scratch> scratch = take_scratch();
     scratch->threads.resize(

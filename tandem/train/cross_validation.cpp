@@ -35,6 +35,7 @@ Evaluation evaluation_of(const std::vector<double>& logits, std::span<const std:
 
 std::vector<std::int32_t> select(std::span<const std::int32_t> all, const std::vector<std::int64_t>& rows) {
   std::vector<std::int32_t> chosen;
+  chosen.reserve(rows.size());
   for (const std::int64_t row : rows) chosen.push_back(all[static_cast<std::size_t>(row)]);
   return chosen;
 }

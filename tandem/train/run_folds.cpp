@@ -222,7 +222,7 @@ TrainResult run_folds(RunSetup setup, Module& model, const FitCallbacks& callbac
   const auto write_config = [&] {
     if (has_config) write_file("train", folder.config(), to_toml(setup.config(setup.options)));
   };
-  const TrainResult stopped = FoldRuns(setup, model, result, folder, callbacks).run(write_config);
+  TrainResult stopped = FoldRuns(setup, model, result, folder, callbacks).run(write_config);
   if (stopped.stopped_by != 0) return stopped;
   lock.reset();  // the last run locks it
   if (is_first && callbacks.on_message)

@@ -79,7 +79,7 @@ struct OnnxAttribute {
   std::vector<float> numbers = {};
   std::vector<std::int64_t> integers = {};
   std::vector<OnnxTensor> tensors = {};
-  std::vector<OnnxGraph> graphs = {};
+  std::vector<OnnxGraph> graphs;  // without = {}, for which Clang needs the whole type
 };
 
 struct OnnxNode {

@@ -145,7 +145,7 @@ void check_parameter(const char* name, const Tensor& x, const Tensor& parameter)
 }
 
 Tensor compute_forward(const Conv2dPlan& plan, const Tensor& x, const Tensor& weight, const Tensor& bias) {
-  const Tensor y = Tensor::empty(output_shape(plan), plan.dtype, x.device());
+  Tensor y = Tensor::empty(output_shape(plan), plan.dtype, x.device());
   for_each_vendor_shard(plan, y, {&x},
                         [&](const Conv2dPlan& shard, const Tensor& to, std::span<const Tensor> from) {
                           on_backend(to.device(), "conv2d", [&]<Backend B>() {
@@ -157,7 +157,7 @@ Tensor compute_forward(const Conv2dPlan& plan, const Tensor& x, const Tensor& we
 }
 
 Tensor input_gradient(const Conv2dPlan& plan, const Tensor& g, const Tensor& weight) {
-  const Tensor dx = Tensor::empty({plan.images, plan.in.y, plan.in.x, plan.channels}, plan.dtype, g.device());
+  Tensor dx = Tensor::empty({plan.images, plan.in.y, plan.in.x, plan.channels}, plan.dtype, g.device());
   for_each_vendor_shard(plan, dx, {&g},
                         [&](const Conv2dPlan& shard, const Tensor& to, std::span<const Tensor> from) {
                           on_backend(to.device(), "conv2d", [&]<Backend B>() {
@@ -180,7 +180,7 @@ Tensor weight_gradient(const Conv2dPlan& plan, const Tensor& g, const Tensor& x)
   const DType dtype = plan.dtype == DType::bf16 ? DType::f32 : plan.dtype;
   const ShardPart* const part = shard_part();
   if (!part) {
-    const Tensor dweight = Tensor::empty(shape, dtype, g.device());
+    Tensor dweight = Tensor::empty(shape, dtype, g.device());
     write_weight_gradient(plan, dweight, g, x);
     return dweight;
   }

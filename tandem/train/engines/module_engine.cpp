@@ -330,7 +330,7 @@ ModuleEngine::StepRows ModuleEngine::StepRows::slice(std::int64_t begin, std::in
 }
 
 Tensor ModuleEngine::loss_of(const StepRows& step) const {
-  const Tensor loss = task_.compute_loss(step.outputs, step.labels, total_weight_);
+  Tensor loss = task_.compute_loss(step.outputs, step.labels, total_weight_);
   if (!step.mixed_labels.defined()) return loss;
   const Tensor other = task_.compute_loss(step.outputs, step.mixed_labels, total_weight_);
   return add(other, multiply(subtract(loss, other), label_weight_));
