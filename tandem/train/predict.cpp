@@ -20,9 +20,11 @@ namespace {
 
 constexpr std::uint64_t max_bytes = std::uint64_t{1} << 31;
 
-// idx files begin with two zero bytes, gzip files with their magic number; no image format does.
+// idx files begin with two zero bytes, gzip files with their magic number. Of the image formats only HEIC
+// begins with zeros, the length of its box "ftyp".
 bool is_idx(std::string_view bytes) {
-  return bytes.starts_with(std::string_view("\0\0", 2)) || bytes.starts_with("\x1f\x8b");
+  const bool is_heic = bytes.size() >= 8 && bytes.substr(4, 4) == "ftyp";
+  return (bytes.starts_with(std::string_view("\0\0", 2)) && !is_heic) || bytes.starts_with("\x1f\x8b");
 }
 
 Tensor idx_images(const ModelInfo& info, const std::string& bytes, const std::string& name) {

@@ -77,10 +77,10 @@ TEST(RequestImages, Json_IsDecoded) {
             (Images{{"", "hello"}, {"", std::string("\0\1\2", 3)}}));
   for (const std::string& bad :
        {std::string(), std::string("[]"), std::string(R"({"images": "aGVsbG8="})"),
-        std::string(R"({"images": [1]})"), std::string(R"({"images": [["aGVsbG8="]]})"),
-        std::string(R"({"path": ["aGVsbG8="]})"), std::string(R"({"images": [], "images": []})"),
-        std::string(R"({"images": ["aGVsbG8="])"), std::string(R"({"images": ["aGVsbG8="]} x)"),
-        std::string(1 << 20, '[')}) {
+        std::string(R"("aGVsbG8=")"), std::string(R"({"images": [1]})"),
+        std::string(R"({"images": [["aGVsbG8="]]})"), std::string(R"({"path": ["aGVsbG8="]})"),
+        std::string(R"({"images": [], "images": []})"), std::string(R"({"images": ["aGVsbG8="])"),
+        std::string(R"({"images": ["aGVsbG8="]} x)"), std::string(1 << 20, '[')}) {
     const HttpRequest asked = request("application/json", bad);
     EXPECT_EQ(error_text([&] { request_images(asked); }),
               "[serve] expected JSON as {\"images\": [\"base64\", ...]}")
