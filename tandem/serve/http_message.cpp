@@ -97,7 +97,6 @@ std::string serialize(const HttpResponse& response, bool keep_alive, bool with_b
       "HTTP/1.1 {} {}\r\n"
       "Date: {}\r\n"
       "Content-Type: {}\r\n"
-      "Content-Length: {}\r\n"
       "Connection: {}\r\n"
       "Cache-Control: no-store\r\n"
       "X-Content-Type-Options: nosniff\r\n"
@@ -105,7 +104,8 @@ std::string serialize(const HttpResponse& response, bool keep_alive, bool with_b
       "Referrer-Policy: no-referrer\r\n"
       "Cross-Origin-Resource-Policy: same-origin\r\n",
       response.status, reason_phrase(response.status), http_date(unix_seconds), response.content_type,
-      response.body.size(), keep_alive ? "keep-alive" : "close");
+      keep_alive && !response.is_stream ? "keep-alive" : "close");
+  if (!response.is_stream) text += fmt::format("Content-Length: {}\r\n", response.body.size());
   if (!has_field(response, "Content-Security-Policy"))
     text += "Content-Security-Policy: default-src 'none'; frame-ancestors 'none'\r\n";
   for (const HttpField& field : response.fields) text += fmt::format("{}: {}\r\n", field.name, field.value);

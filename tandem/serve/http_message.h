@@ -34,8 +34,9 @@ struct HttpRequest {
 struct HttpResponse {
   int status = 200;
   std::string content_type = "application/json";
-  std::string body;
+  std::string body = {};
   std::vector<HttpField> fields = {};  // further ones
+  bool is_stream = false;              // the body has no length: it ends when the connection is closed
 };
 
 // {"error": text}, with further fields such as Retry-After.

@@ -47,7 +47,8 @@ struct HttpServer::Connection {
   bool is_head = false;
   bool keep_alive = true;
   bool head_checked = false;
-  std::int64_t reserved = 0;  // bytes of the body
+  std::int64_t reserved = 0;                       // bytes of the body
+  std::shared_ptr<std::atomic<bool>> stream_open;  // of a response in parts, until its end
   std::int64_t discarded = 0;
   std::int64_t begin_ns = 0;
   std::int64_t deadline_ns = 0;
@@ -134,6 +135,10 @@ void HttpServer::on_event(std::uint64_t id, std::uint32_t events) {
     case State::writing:
       write_to(connection);
       return advance(connection);
+    case State::streaming:
+      if ((events & EPOLLIN) != 0) discard_from(connection);
+      if ((events & EPOLLOUT) != 0 && connection.socket) write_to(connection);
+      return;
     case State::lingering:
       return discard_from(connection);
     case State::handling:
@@ -146,7 +151,7 @@ void HttpServer::begin_drain() {
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, socket_.fd(), nullptr);
   socket_.close();
   for (auto& [id, connection] : connections_)
-    if (connection->state == State::lingering ||
+    if (connection->state == State::lingering || connection->state == State::streaming ||
         (connection->state == State::reading && !connection->parser.has_begun()))
       close(*connection);
   for (const std::uint64_t id : std::exchange(closed_, {})) connections_.erase(id);
@@ -193,6 +198,7 @@ void HttpServer::refuse_connection(Descriptor socket) {
 
 void HttpServer::close(Connection& connection) {
   if (!connection.socket) return;
+  if (connection.stream_open) connection.stream_open->store(false);
   connection.socket.reset();
   closed_.push_back(connection.id);
   connection_count_.fetch_sub(1);
@@ -209,12 +215,17 @@ void HttpServer::set_deadline(Connection& connection, std::int64_t timeout_ms) {
 void HttpServer::set_state(Connection& connection, State state) {
   if (connection.state == state) return;
   connection.state = state;
-  std::uint32_t events = EPOLLIN;
-  if (state == State::writing) events = EPOLLOUT;
-  if (state == State::handling) events = 0;
-  watch(connection.socket.get(), connection.id, events, false);
+  await_events(connection);
   if (state == State::handling)  // the handler answers in time of its own
     deadlines_.erase({connection.deadline_ns, connection.id});
+}
+
+void HttpServer::await_events(Connection& connection) {
+  std::uint32_t events = EPOLLIN;
+  if (connection.state == State::writing) events = EPOLLOUT;
+  if (connection.state == State::handling) events = 0;
+  if (connection.state == State::streaming && !connection.output.empty()) events |= EPOLLOUT;
+  watch(connection.socket.get(), connection.id, events, false);
 }
 
 void HttpServer::end_expired() {
@@ -323,9 +334,44 @@ void HttpServer::take_replies() {
     const auto found = connections_.find(entry.connection);
     if (found == connections_.end() || !found->second->socket) continue;
     Connection& connection = *found->second;
-    respond(connection, entry.response);
-    advance(connection);
+    switch (entry.kind) {
+      case ReplyQueue::Kind::whole:
+        respond(connection, entry.response);
+        advance(connection);
+        break;
+      case ReplyQueue::Kind::begin:
+        begin_stream(connection, entry);
+        break;
+      case ReplyQueue::Kind::part:
+        add_part(connection, entry.response.body);
+        break;
+      case ReplyQueue::Kind::end:
+        end_stream(connection);
+        break;
+    }
   }
+}
+
+// ---- streams ----
+
+void HttpServer::begin_stream(Connection& connection, const ReplyQueue::Entry& entry) {
+  connection.stream_open = entry.is_open;
+  connection.keep_alive = false;
+  respond(connection, entry.response);
+}
+
+void HttpServer::add_part(Connection& connection, std::string_view part) {
+  if (!connection.stream_open || connection.is_head) return;
+  if (connection.output.size() - connection.written + part.size() > options_.max_stream_buffer)
+    return close(connection);
+  connection.output.erase(0, std::exchange(connection.written, 0));
+  connection.output += part;
+  if (connection.state == State::streaming) write_to(connection);
+}
+
+void HttpServer::end_stream(Connection& connection) {
+  connection.stream_open.reset();
+  if (connection.state == State::streaming) write_to(connection);
 }
 
 // A response after which the rest of the request is not read.
@@ -352,7 +398,14 @@ void HttpServer::write_to(Connection& connection) {
     const std::string_view rest = std::string_view(connection.output).substr(connection.written);
     const ssize_t count = ::send(connection.socket.get(), rest.data(), rest.size(), MSG_NOSIGNAL);
     if (count < 0 && errno == EINTR) continue;
-    if (count < 0 && errno == EAGAIN) return;
+    if (count < 0 && errno == EAGAIN) {
+      if (connection.state == State::streaming) {
+        if (!deadlines_.contains({connection.deadline_ns, connection.id}))
+          set_deadline(connection, options_.write_timeout_ms);
+        await_events(connection);
+      }
+      return;
+    }
     if (count <= 0) return close(connection);
     connection.written += static_cast<std::size_t>(count);
     set_deadline(connection, options_.write_timeout_ms);
@@ -362,6 +415,12 @@ void HttpServer::write_to(Connection& connection) {
 
 void HttpServer::on_written(Connection& connection) {
   connection.output = {};
+  connection.written = 0;
+  if (connection.stream_open && !connection.is_head && !drain_end_ns_) {
+    connection.state = State::streaming;
+    deadlines_.erase({connection.deadline_ns, connection.id});  // parts come when they come
+    return await_events(connection);
+  }
   if (!connection.keep_alive) {
     // Closing with unread bytes would reset the connection and take the response away from the client.
     ::shutdown(connection.socket.get(), SHUT_WR);

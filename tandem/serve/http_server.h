@@ -31,8 +31,10 @@ struct HttpServerOptions {
   std::int64_t body_timeout_ms = 60'000;    // for the body
   std::int64_t idle_timeout_ms = 60'000;    // between requests
   std::int64_t write_timeout_ms = 30'000;   // without a byte of the response being taken
-  std::int64_t linger_timeout_ms = 2'000;   // after a refusal, for the client to read it
-  std::int64_t drain_timeout_ms = 30'000;   // of stop()
+  std::size_t max_stream_buffer =
+      8 << 20;  // bytes of a stream that its client has not taken; then it is closed
+  std::int64_t linger_timeout_ms = 2'000;  // after a refusal, for the client to read it
+  std::int64_t drain_timeout_ms = 30'000;  // of stop()
   std::function<std::int64_t()> clock_ns = monotonic_ns;
 };
 
@@ -66,7 +68,7 @@ class HttpServer {
 
  private:
   struct Connection;
-  enum class State { reading, handling, writing, lingering };
+  enum class State { reading, handling, writing, streaming, lingering };
 
   void watch(int fd, std::uint64_t id, std::uint32_t events, bool is_new);
   int wait_ms() const;
@@ -80,8 +82,12 @@ class HttpServer {
   bool reserve_body(Connection& connection);
   void take_replies();
   void respond(Connection& connection, const HttpResponse& response);
+  void begin_stream(Connection& connection, const ReplyQueue::Entry& entry);
+  void add_part(Connection& connection, std::string_view part);
+  void end_stream(Connection& connection);
   void refuse(Connection& connection, const HttpResponse& response);
   void write_to(Connection& connection);
+  void await_events(Connection& connection);
   void on_written(Connection& connection);
   void end_expired();
   void expire(Connection& connection);

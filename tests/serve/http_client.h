@@ -82,6 +82,16 @@ class HttpClient {
     write(request);
     return read();
   }
+  // Of a response without a length: what comes until `end`, with it; empty if the connection is closed
+  // before.
+  std::string read_until(std::string_view end) {
+    std::size_t found = 0;
+    while ((found = input_.find(end)) == std::string::npos)
+      if (!read_more()) return {};
+    std::string text = input_.substr(0, found + end.size());
+    input_.erase(0, text.size());
+    return text;
+  }
   // Waits until the server has closed the connection.
   bool is_closed() { return input_.empty() && !read_more(); }
 

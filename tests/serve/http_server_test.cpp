@@ -325,5 +325,81 @@ TEST(ListenAddress, Text_IsParsedOrRefused) {
                   ", got '" + bad + "'");
 }
 
+TEST_F(HttpServerTest, Stream_ComesInPartsAndEndsTheConnection) {
+  start();
+  HttpClient one = client();
+  one.write(get_request("/held"));
+  wait_for_held(1);
+  {
+    HttpStream stream = held_.front().begin({.content_type = "text/event-stream", .body = "first;"});
+    held_.clear();
+    const ClientResponse head = one.read();
+    EXPECT_EQ(head.status, 200);
+    EXPECT_EQ(head.fields.count("content-length"), 0u);
+    EXPECT_EQ(head.fields.at("connection"), "close");
+    EXPECT_EQ(one.read_until(";"), "first;");
+    for (const char* const part : {"second;", "third;"}) {
+      stream.send(part);
+      EXPECT_EQ(one.read_until(";"), part);
+    }
+    pass(3600);  // nothing to send is no reason to close
+    stream.send("later;");
+    EXPECT_EQ(one.read_until(";"), "later;");
+    EXPECT_TRUE(stream.is_open());
+    EXPECT_EQ(server_->connection_count(), 1u);
+  }
+  EXPECT_TRUE(one.is_closed());
+}
+
+TEST_F(HttpServerTest, StreamOfAClientThatHasGone_IsNotOpen) {
+  start();
+  std::optional<HttpStream> stream;
+  {
+    HttpClient one = client();
+    one.write(get_request("/held"));
+    wait_for_held(1);
+    stream.emplace(held_.front().begin({.body = "begin;"}));
+    held_.clear();
+    EXPECT_NE(one.read_until("begin;"), "");
+  }
+  wait_for_connections(0);
+  EXPECT_FALSE(stream->is_open());
+  stream->send("nobody reads this");
+}
+
+TEST_F(HttpServerTest, StreamThatIsNotRead_IsClosedByItsSizeAndByTime) {
+  for (const bool by_size : {true, false}) {
+    SCOPED_TRACE(by_size);
+    start({.max_stream_buffer = by_size ? std::size_t{1} << 20 : std::size_t{1} << 30});
+    HttpClient one = client();
+    one.write(get_request("/held"));
+    wait_for_held(1);
+    HttpStream stream = held_.front().begin({});
+    held_.clear();
+    const std::string part(1 << 20, 'x');
+    while (by_size && stream.is_open()) stream.send(part);  // until the socket takes no more
+    for (int i = 0; !by_size && i < 64; ++i) stream.send(part);
+    while (stream.is_open()) pass(31);
+    wait_for_connections(0);
+    server_->stop();
+    server_->stop();
+    thread_.join();
+  }
+}
+
+TEST_F(HttpServerTest, Stop_EndsStreamsAtOnce) {
+  start();
+  HttpClient one = client();
+  one.write(get_request("/held"));
+  wait_for_held(1);
+  HttpStream stream = held_.front().begin({.body = "begin;"});
+  held_.clear();
+  one.read_until("begin;");
+  server_->stop();
+  EXPECT_TRUE(one.is_closed());
+  thread_.join();
+  EXPECT_FALSE(stream.is_open());
+}
+
 }  // namespace
 }  // namespace tandem
