@@ -31,6 +31,7 @@ foreach(profile perceptron-and-kernels augmentation-and-correlation)
 endforeach()
 embed(serve_page tandem/serve/page.html)
 embed(openapi tandem/serve/openapi.json)
+embed(watch_page tandem/serve/watch.html)
 
 string(APPEND embedded_text "}  // namespace tandem\n")
 file(WRITE ${embedded_source}.new "${embedded_text}")

@@ -1,55 +1,30 @@
 // tandem serve: answers over HTTP with trained models.
-#include <fmt/format.h>
-#include <sys/resource.h>
-#include <sys/signalfd.h>
-
 #include <chrono>
 #include <condition_variable>
-#include <csignal>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "apps/tandem/command.h"
+#include "apps/tandem/http_site.h"
 #include "apps/tandem/with_plugins.h"
-#include "tandem/serve/http_server.h"
 #include "tandem/serve/prediction_service.h"
-#include "tandem/serve/site.h"
 #include "tandem/text/message.h"
 
 namespace tandem {
 namespace {
 
 struct Flags {
-  std::vector<std::string> models, hosts;
-  std::string listen = "127.0.0.1:8080", token_file, device = "auto";
+  std::vector<std::string> models;
+  std::string device = "auto";
   std::int64_t max_body_mib = 32, body_seconds = 60, reload_seconds = 2;
   std::int64_t max_delay_ms = 2;
   ServiceOptions service;
-  HttpServerOptions http;
+  HttpFlags http{.listen = "127.0.0.1:8080"};
 };
-
-// Signals that end the server become readable; the threads that follow inherit that they are blocked.
-Descriptor block_stop_signals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGINT);
-  sigaddset(&signals, SIGTERM);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  Descriptor readable(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (!readable) fail("[serve] cannot wait for signals: {}", errno_message(errno));
-  return readable;
-}
-
-// As many descriptors as this user may have: one per connection.
-void raise_descriptor_limit() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &limit);
-}
 
 // Looks at the model files at intervals until it is destroyed.
 class ModelWatch {
@@ -78,51 +53,32 @@ class ModelWatch {
   std::thread thread_;
 };
 
-std::string page_address(const ListenAddress& address) {
-  return address.is_unix() ? address.to_string() : fmt::format("http://{}/", address.to_string());
-}
-
 int run(Flags flags) {
-  const ListenAddress address = parse_listen_address(flags.listen);
-  check(
-      address.is_local() || !flags.token_file.empty(),
-      "[serve] expected --token-file FILE to listen on {}, which other machines can reach: requests must "
-      "then "
-      "carry its token. The token is not encrypted: put a proxy with TLS (nginx, Caddy) in front, and let it "
-      "pass requests to 127.0.0.1",
-      address.to_string());
-  const std::string token = flags.token_file.empty() ? "" : read_token_file(flags.token_file);
   std::vector<ModelChoice> models;
   for (const std::string& text : flags.models) models.push_back(parse_model_choice(text));
   flags.service.device = flags.device == "auto" ? default_device() : parse_device(flags.device);
   flags.service.batch.max_delay_us = 1000 * flags.max_delay_ms;
-  flags.http.limits.max_body = flags.max_body_mib << 20;
-  flags.http.max_buffered = std::max(flags.http.max_buffered, 4 * flags.http.limits.max_body);
-  flags.http.body_timeout_ms = 1000 * flags.body_seconds;
+  HttpServerOptions& server = flags.http.server;
+  server.limits.max_body = flags.max_body_mib << 20;
+  server.max_buffered = std::max(server.max_buffered, 4 * server.limits.max_body);
+  server.body_timeout_ms = 1000 * flags.body_seconds;
 
-  const Descriptor signals = block_stop_signals();
-  raise_descriptor_limit();
-  ListenSocket socket(address);  // before the models, which take longer: a port in use is told at once
+  HttpSite site(flags.http);  // before the models, which take longer
   PredictionService service(models, flags.service);
-  const Site site(service.routes(), site_rules(address, flags.hosts, token));
-  HttpServer server(std::move(socket),
-                    {.check = [&](const HttpRequest& request) { return site.check(request); },
-                     .handle = [&](HttpRequest request,
-                                   HttpReply reply) { site.handle(std::move(request), std::move(reply)); },
-                     .observe = [&](std::string_view path, int status,
-                                    std::int64_t elapsed_ns) { service.observe(path, status, elapsed_ns); }},
-                    flags.http);
-  service.set_connection_count([&] { return server.connection_count(); });
-  server.stop_on(signals.get());
-  for (const auto& model : service.models())
-    print_message("Model {}: {}, on {}\n", model->name(),
-                  model->current()->model.info.architecture.to_string(), flags.service.device.to_string());
-  print_message("Listening on {}\n", page_address(server.address()));
-  {
-    const ModelWatch watch(service, std::chrono::seconds(flags.reload_seconds));
-    server.run();
-  }
-  print_message("Stopped\n");
+  std::optional<ModelWatch> watch;
+  site.run(
+      service.routes(),
+      [&](HttpServer& started) {
+        service.set_connection_count([&started] { return started.connection_count(); });
+        for (const auto& model : service.models())
+          print_message("Model {}: {}, on {}\n", model->name(),
+                        model->current()->model.info.architecture.to_string(),
+                        flags.service.device.to_string());
+        watch.emplace(service, std::chrono::seconds(flags.reload_seconds));
+      },
+      [&](std::string_view path, int status, std::int64_t elapsed_ns) {
+        service.observe(path, status, elapsed_ns);
+      });
   return 0;
 }
 
@@ -147,16 +103,12 @@ void add_serve_command(CLI::App& app, Action& action) {
       ->required()
       ->type_name("");
   command
-      ->add_option("--listen", flags->listen,
+      ->add_option("--listen", flags->http.listen,
                    "ADDRESS:PORT or unix:PATH; an address that other machines reach needs --token-file")
       ->type_name("ADDRESS")
       ->capture_default_str()
       ->check(usage_check([](const std::string& text) { parse_listen_address(text); }));
-  command->add_option("--token-file", flags->token_file, "Requests must carry the token in this file")
-      ->type_name("FILE");
-  command->add_option("--allow-host", flags->hosts, "A further name of this server, as a proxy passes it on")
-      ->type_name("NAME")
-      ->allow_extra_args(false);
+  add_access_flags(*command, flags->http);
   command->add_option("--max-batch", flags->service.batch.max_batch, "Images that are computed together")
       ->type_name("N")
       ->capture_default_str()
@@ -178,7 +130,7 @@ void add_serve_command(CLI::App& app, Action& action) {
       ->capture_default_str()
       ->check(whole_number_check(1, 179'000'000));
   command
-      ->add_option("--max-connections", flags->http.max_connections,
+      ->add_option("--max-connections", flags->http.server.max_connections,
                    "Connections at once; more get status 503")
       ->type_name("N")
       ->capture_default_str()

@@ -6,7 +6,9 @@
 #include <string_view>
 
 #include "apps/tandem/command.h"
+#include "apps/tandem/http_site.h"
 #include "apps/tandem/terminal.h"
+#include "tandem/serve/run_service.h"
 #include "tandem/train/watch/watch.h"
 
 namespace tandem {
@@ -14,8 +16,21 @@ namespace {
 
 struct Flags {
   WatchOptions options{.paths = {"runs"}};
-  bool plain = false, once = false;
+  bool plain = false, once = false, as_page = false;
+  HttpFlags http{.listen = "127.0.0.1:8081"};
 };
+
+// "8081" is a port of this machine.
+std::string with_host(const std::string& address) {
+  return address.find_first_not_of("0123456789") == std::string::npos ? "127.0.0.1:" + address : address;
+}
+
+int serve_page(const Flags& flags) {
+  HttpSite site(flags.http);
+  RunService service(flags.options.paths);
+  site.run(service.routes(), [&](HttpServer&) { service.start(); });
+  return 0;
+}
 
 // A terminal that can place its cursor.
 bool is_screen() {
@@ -25,6 +40,7 @@ bool is_screen() {
 }
 
 int run(Flags& flags) {
+  if (flags.as_page) return serve_page(flags);
   WatchOptions& options = flags.options;
   options.style = {.color = is_screen() && terminal_style(stdout).color, .utf8 = is_utf8_locale()};
   if (flags.once) {
@@ -50,7 +66,8 @@ void add_watch_command(CLI::App& app, Action& action) {
       "Where the output is not a terminal, a line per epoch until the run ends.\n"
       "Examples: tandem watch                      the newest runs below runs/\n"
       "          tandem watch runs/a runs/b\n"
-      "          tandem watch --plain runs/a | tee progress.txt");
+      "          tandem watch --plain runs/a | tee progress.txt\n"
+      "          tandem watch runs --http          as a page");
   auto flags = std::make_shared<Flags>();
   command
       ->add_option("RUN", flags->options.paths,
@@ -59,7 +76,25 @@ void add_watch_command(CLI::App& app, Action& action) {
       ->default_str("runs");
   CLI::Option* const plain = command->add_flag(
       "--plain", flags->plain, "A line per epoch until the run ends; of a folder with runs, the newest one");
-  command->add_flag("--once", flags->once, "Print the screen once")->excludes(plain);
+  CLI::Option* const once =
+      command->add_flag("--once", flags->once, "Print the screen once")->excludes(plain);
+  CLI::Option* const page = command
+                                ->add_option_function<std::string>(
+                                    "--http",
+                                    [flags](const std::string& text) {
+                                      flags->as_page = true;
+                                      if (!text.empty()) flags->http.listen = with_host(text);
+                                    },
+                                    "Show the runs as a page in a browser: PORT, ADDRESS:PORT or unix:PATH "
+                                    "(default: 127.0.0.1:8081)")
+                                ->type_name("[ADDRESS]")
+                                ->expected(0, 1)
+                                ->check(usage_check([](const std::string& text) {
+                                  if (!text.empty()) parse_listen_address(with_host(text));
+                                }))
+                                ->excludes(plain)
+                                ->excludes(once);
+  add_access_flags(*command, flags->http, page);
   command->callback([flags, &action] { action = [flags] { return run(*flags); }; });
 }
 

@@ -1,5 +1,4 @@
-// The page to drop a picture on, and the description of the interface: files that the program carries with
-// it.
+// The pages and the description of the interface: files that the program carries with it.
 #pragma once
 
 #include <string_view>
@@ -11,6 +10,7 @@ namespace tandem {
 // cmake/TandemEmbed.cmake writes the definitions.
 extern const std::string_view embedded_serve_page;  // tandem/serve/page.html
 extern const std::string_view embedded_openapi;     // tandem/serve/openapi.json
+extern const std::string_view embedded_watch_page;  // tandem/serve/watch.html
 
 // The page with a policy that allows its own script and style, by their hashes, and nothing else.
 HttpResponse drop_page();

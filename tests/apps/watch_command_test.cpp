@@ -146,6 +146,16 @@ TEST_F(WatchCommand, BadInput_IsOneLine) {
   expect_error({"--plain", "--once"}, "--plain excludes --once (see tandem watch --help)", 2);
 }
 
+TEST_F(WatchCommand, BadInputOfThePage_IsOneLine) {
+  expect_error({"none", "--http", "0"}, "[watch] none: expected a folder of runs");
+  EXPECT_EQ(watch({"--http", "0.0.0.0:0"}).status, 1);
+  EXPECT_TRUE(contains(watch({"--http", "0.0.0.0:0"}).err,
+                       "tandem: error: [serve] expected --token-file FILE to listen on 0.0.0.0:0"));
+  EXPECT_EQ(watch({"--http", "nowhere"}).status, 2);
+  EXPECT_EQ(watch({"--http", "--once"}).status, 2);
+  EXPECT_EQ(watch({"--token-file", "token"}).status, 2);
+}
+
 TEST_F(WatchCommand, LogWithAnything_IsShown) {
   start("a");
   put("a/log.csv", std::string(log_header) + "1,nan,inf,,-nan,0.5,1.5,1500,0.1\n2,0.5\n\x1b[2J\n" +

@@ -134,6 +134,9 @@ bool RunReader::poll_config() {
   if (!config_.has_changed() || !config_.exists) return false;
   try {
     const TomlTable table = parse_toml(config_.text(), "config.toml");
+    run_.config.clear();
+    for (const TomlEntry& entry : table.entries)
+      run_.config.emplace_back(clean(entry.key), clean(plain_text(entry.value)));
     run_.data = text_of(table, "data");
     run_.model = text_of(table, "model");
     run_.batch_size = text_of(table, "batch_size");

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tandem/files/followed_file.h"
@@ -48,7 +49,8 @@ struct WatchedRun {
   RunPhase phase = RunPhase::starting;
   double changed_at = 0;  // when it last wrote something, in seconds since 1970; 0: never
   std::string data, model;
-  std::string batch_size;        // as in the configuration; empty: not known
+  std::string batch_size;                                   // as in the configuration; empty: not known
+  std::vector<std::pair<std::string, std::string>> config;  // keys and values, in the order of config.toml
   RunStatus status;              // as the run says; counts are 0 where it says nothing
   std::int64_t total_steps = 0;  // of a pretraining, whose epochs do not count
 

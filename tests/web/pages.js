@@ -1,0 +1,115 @@
+// Tries the pages in Chromium; scripts/check-web starts the servers and passes their addresses as JSON.
+'use strict';
+const fs = require('fs'), path = require('path');
+const given = JSON.parse(process.argv[2]);
+const {chromium} = require(path.join(given.packages, 'playwright-core'));
+const axe = path.join(given.packages, 'axe-core', 'axe.min.js');
+const sizes = [{width: 1280, height: 900}, {width: 400, height: 800}], schemes = ['light', 'dark'];
+let failures = 0;
+
+function expect(condition, text) {
+  if (condition) return;
+  ++failures;
+  console.error('check-web: ' + text);
+}
+
+async function withPage(browser, address, viewport, colorScheme, test) {
+  const context = await browser.newContext({viewport, colorScheme});
+  const page = await context.newPage(), name = viewport.width + ' ' + colorScheme + ' ' + address;
+  page.setDefaultTimeout(60000);
+  page.on('pageerror', (error) => expect(false, name + ': ' + error.message));
+  page.on('console', (message) => expect(message.type() !== 'error', name + ': ' + message.text()));
+  page.on('request', (request) => expect(request.url().startsWith(address) || /^(data|blob):/.test(request.url()), name + ': asks ' + request.url()));
+  await page.goto(address);
+  await test(page, async (picture) => {
+    const scrolls = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
+    expect(!scrolls, name + ': ' + picture + ' is wider than the window');
+    await page.screenshot({path: path.join(given.out, picture + '-' + viewport.width + '-' + colorScheme + '.png'), fullPage: true});
+    // The policy of the page allows no other script, so axe is evaluated outside of it.
+    await page.evaluate(fs.readFileSync(axe, 'utf8') + ';0');
+    const {violations} = await page.evaluate(() => axe.run());
+    for (const {id, nodes} of violations) expect(false, name + ': ' + picture + ': axe ' + id + ': ' + nodes[0].html);
+  });
+  await context.close();
+}
+
+async function uncheckAll(page) {
+  for (const id of await page.$$eval('#runs input:checked', (boxes) => boxes.map((box) => box.id))) await page.uncheck('#' + id);
+}
+const pickOf = (page, run) => page.locator('#runs tr', {has: page.getByRole('rowheader', {name: run})}).locator('input');
+
+async function tryWatch(page, look) {
+  await page.waitForSelector('#runs input:checked');
+  await uncheckAll(page);
+  await pickOf(page, 'training').check();
+  const curve = () => document.querySelector('.line')?.getAttribute('d').split('L').length || 0;
+  await page.waitForSelector('.line');
+  const before = await page.evaluate(curve);
+  await page.waitForFunction((count) => document.querySelector('.line')?.getAttribute('d').split('L').length > count + 1, before);
+  await pickOf(page, 'finished').check();
+  await page.waitForFunction(() => document.querySelectorAll('.chart:first-child .line').length === 4);
+
+  const marked = page.locator('#options tr.differs th');
+  expect((await marked.allTextContents()).some((text) => text.startsWith('lr')), 'the learning rates are not marked as different');
+  const all = await page.locator('#options tr').count();
+  await page.check('#differences');
+  expect(await page.locator('#options tr').count() < all, 'only what differs shows all options');
+
+  const column = page.locator('th[data-key=best_accuracy]');
+  await column.locator('button').click();
+  expect(await column.getAttribute('aria-sort') === 'descending', 'the list is not sorted by accuracy');
+  await column.locator('button').press('Enter');
+  expect(await column.getAttribute('aria-sort') === 'ascending', 'the list is not sorted the other way');
+
+  await page.selectOption('#axis', 'steps');
+  await page.check('#log');
+  await page.locator('#smooth').fill('0.9');
+  await page.waitForSelector('.faint');
+  await page.locator('.chart svg').first().focus();
+  await page.keyboard.press('Home');
+  await page.keyboard.press('ArrowRight');
+  expect((await page.textContent('#live')).includes('step'), 'arrow keys do not read values');
+  await look('watch');
+
+  await uncheckAll(page);
+  await pickOf(page, 'finished').check();
+  await page.getByRole('button', {name: 'Show finished'}).click();
+  const report = page.frameLocator('iframe');
+  await report.locator('h2', {hasText: 'Confusion'}).waitFor();
+  const cell = report.locator('.confusion a, table a[href^="#"]').first();
+  if (await cell.count()) {
+    const target = (await cell.getAttribute('href')).slice(1);
+    await cell.click();
+    await report.locator('[id="' + target + '"]').waitFor();
+    expect(await report.locator('h2', {hasText: 'Confusion'}).count() === 1, 'a cell of the matrix leaves the report');
+  }
+}
+
+async function tryServe(page, look) {
+  await page.waitForSelector('#drop');
+  const bytes = fs.readFileSync(given.picture).toString('base64');
+  const transfer = await page.evaluateHandle((text) => {
+    const data = new DataTransfer();
+    data.items.add(new File([Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0))], 'plate.png', {type: 'image/png'}));
+    return data;
+  }, bytes);
+  await page.dispatchEvent('#drop', 'drop', {dataTransfer: transfer});
+  const card = page.locator('.card');
+  await card.locator('tr.first td').waitFor();
+  expect(/^\d+\.\d\d %$/.test(await card.locator('tr.first td').textContent()), 'no probability is shown');
+  await card.getByRole('button', {name: 'Show where'}).click();
+  await page.waitForFunction(() => document.querySelector('.card img').alt.startsWith('Class activation map'));
+  await look('serve');
+}
+
+(async () => {
+  const browser = await chromium.launch({executablePath: given.chromium, args: ['--no-sandbox']});
+  for (const viewport of sizes)
+    for (const scheme of schemes) {
+      await withPage(browser, given.watch, viewport, scheme, tryWatch);
+      await withPage(browser, given.serve, viewport, scheme, tryServe);
+    }
+  await browser.close();
+  console.log(failures ? 'check-web: ' + failures + ' failures' : 'check-web: both pages work; screenshots in ' + given.out);
+  process.exit(failures ? 1 : 0);
+})().catch((error) => { console.error('check-web: ' + error.message); process.exit(1); });
