@@ -241,6 +241,11 @@ void resize_into(const ImageView& in, int64_t height, int64_t width, uint8_t* ou
   check(in.height > 0 && in.width > 0 && height > 0 && width > 0,
         "[resize] expected sides of at least 1, got {}x{} to {}x{}", in.width, in.height, width, height);
   check(in.channels == 1 || in.channels == 3, "[resize] expected 1 or 3 channels, got {}", in.channels);
+  if (in.height == height && in.width == width && !mirrored) {  // every pixel has its own weight only
+    const int64_t row_bytes = width * in.channels;
+    for (int64_t y = 0; y < height; ++y) std::memcpy(out + y * row_bytes, in.row(y), size_t(row_bytes));
+    return;
+  }
   fill_table(scratch.columns, filter, in.width, width, mirrored);
   fill_table(scratch.rows, filter, in.height, height, false);
   with_simd([&]<size_t widest>() __attribute__((always_inline)) {

@@ -78,6 +78,20 @@ TEST(Resize, RandomShapes_EqualTheDefinition) {
   }
 }
 
+TEST(Resize, SameSize_EqualsTheDefinition) {
+  std::mt19937 random(4);
+  for (const auto& [height, width] :
+       std::vector<std::pair<int64_t, int64_t>>{{1, 1}, {1, 9}, {33, 47}, {64, 16}})
+    for (const int channels : {1, 3})
+      for (const ResizeFilter filter : {ResizeFilter::bilinear, ResizeFilter::bicubic}) {
+        const Image in = noise(height + 2, width + 3, channels, random);
+        const ImageView view = crop(in, {.x = 1, .y = 2, .width = width, .height = height});
+        const Image out = resize(view, height, width, filter);
+        EXPECT_TRUE(out == copy(view) && out == by_definition(copy(view), height, width, filter))
+            << width << "x" << height << ", " << channels << " channels";
+      }
+}
+
 TEST(Resize, View_EqualsItsCopy) {
   std::mt19937 random(4);
   const Image in = noise(61, 83, 3, random);
