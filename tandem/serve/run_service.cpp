@@ -44,8 +44,10 @@ Json rounded(double value) {
 Json points(const Curve& curve) {
   Curve shown(max_shown_buckets);
   for (const CurvePoint& point : curve.points()) shown.add(point.x, point.y);
+  std::vector<CurvePoint> kept = shown.points();
+  if (!kept.empty() && kept.back().x < curve.last()->x) kept.push_back(*curve.last());
   Json list = Json::array();
-  for (const CurvePoint& point : shown.points()) list.push_back({rounded(point.x), rounded(point.y)});
+  for (const CurvePoint& point : kept) list.push_back({rounded(point.x), rounded(point.y)});
   return list;
 }
 
@@ -89,7 +91,10 @@ Json details_json(const WatchedRun& run, Json json, const std::string& report_ad
                     {"val_accuracy", points(run.val_accuracy)},
                     {"step_loss", points(run.step_loss)},
                     {"learning_rate", points(run.learning_rate)},
-                    {"step_samples_per_second", points(run.samples_per_second)}};
+                    {"step_samples_per_second", points(run.samples_per_second)},
+                    {"waited_share", points(run.waited_share)},
+                    {"memory_mb", points(run.memory_mb)},
+                    {"device_memory_mb", points(run.device_memory_mb)}};
   return json;
 }
 

@@ -119,8 +119,12 @@ TEST_F(RunServiceTest, LongCurves_AreThinnedAndKeepTheirPeak) {
   start();
   service_->turn(now);
   const json points = json::parse(ask("/v1/run?id=1").body).at("curves").at("step_loss");
-  EXPECT_LE(points.size(), 1200u);
+  EXPECT_LE(points.size(), 1201u);
   EXPECT_EQ(std::ranges::count(points, json::parse("[12345, 99]")), 1);
+  const json curves = json::parse(ask("/v1/run?id=1").body).at("curves");
+  EXPECT_EQ(curves.at("memory_mb").at(0), json::parse("[1, 10]"));
+  EXPECT_EQ(curves.at("waited_share").back(), json::parse("[20000, 0]"));
+  EXPECT_EQ(curves.at("device_memory_mb").back(), json::parse("[20000, 0]"));
 }
 
 TEST_F(RunServiceTest, OtherIdsThanThoseOfTheList_AreNotFound) {

@@ -202,6 +202,7 @@ void RunReader::clear_epochs() {
 void RunReader::clear_steps() {
   run_.last_step = {};
   run_.step_loss = run_.learning_rate = run_.samples_per_second = Curve();
+  run_.waited_share = run_.memory_mb = run_.device_memory_mb = Curve();
 }
 
 // The log of a pretraining has a row per step in place of epochs.
@@ -260,6 +261,9 @@ bool RunReader::take_step(const Rows& rows, double samples_per_second) {
   run_.step_loss.add(x, run_.last_step.loss);
   run_.learning_rate.add(x, run_.last_step.learning_rate);
   run_.samples_per_second.add(x, samples_per_second);
+  run_.waited_share.add(x, run_.last_step.waited_share);
+  run_.memory_mb.add(x, run_.last_step.memory_mb);
+  run_.device_memory_mb.add(x, run_.last_step.device_memory_mb);
   return true;
 }
 

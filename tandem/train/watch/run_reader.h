@@ -59,6 +59,7 @@ struct WatchedRun {
   Curve train_loss, val_loss, train_accuracy, val_accuracy;  // by epoch
   StepFigures last_step;
   Curve step_loss, learning_rate, samples_per_second;  // by step
+  Curve waited_share, memory_mb, device_memory_mb;     // by step
   std::int64_t unreadable_rows = 0;
 
   bool has_ended() const { return phase != RunPhase::starting && phase != RunPhase::running; }
