@@ -18,7 +18,7 @@ async function withPage(browser, address, viewport, colorScheme, test) {
   const page = await context.newPage(), name = viewport.width + ' ' + colorScheme + ' ' + address;
   page.setDefaultTimeout(60000);
   page.on('pageerror', (error) => expect(false, name + ': ' + error.message));
-  page.on('console', (message) => expect(message.type() !== 'error', name + ': ' + message.text()));
+  page.on('console', (message) => expect(message.type() !== 'error' || (address === given.guarded && message.text().includes('401')), name + ': ' + message.text()));
   page.on('request', (request) => expect(request.url().startsWith(address) || /^(data|blob):/.test(request.url()), name + ': asks ' + request.url()));
   await page.goto(address);
   await test(page, async (picture) => {
@@ -85,6 +85,20 @@ async function tryWatch(page, look) {
   }
 }
 
+async function tryToken(page, look) {
+  await page.waitForSelector('#token');
+  expect(await page.locator('#runs input').count() === 0, 'runs are shown without the token');
+  await page.fill('#token', 'a-wrong-token-of-the-test');
+  await page.press('#token', 'Enter');
+  await page.waitForFunction(() => document.getElementById('error').textContent.includes('token'));
+  await page.fill('#token', given.token);
+  await page.press('#token', 'Enter');
+  await page.waitForSelector('#runs input:checked');
+  await page.waitForFunction(() => document.getElementById('state').textContent === 'live');
+  expect(await page.locator('#token').isHidden(), 'the token is still asked for');
+  await look('token');
+}
+
 async function tryServe(page, look) {
   await page.waitForSelector('#drop');
   const bytes = fs.readFileSync(given.picture).toString('base64');
@@ -107,9 +121,10 @@ async function tryServe(page, look) {
   for (const viewport of sizes)
     for (const scheme of schemes) {
       await withPage(browser, given.watch, viewport, scheme, tryWatch);
+      await withPage(browser, given.guarded, viewport, scheme, tryToken);
       await withPage(browser, given.serve, viewport, scheme, tryServe);
     }
   await browser.close();
-  console.log(failures ? 'check-web: ' + failures + ' failures' : 'check-web: both pages work; screenshots in ' + given.out);
+  console.log(failures ? 'check-web: ' + failures + ' failures' : 'check-web: the pages work; screenshots in ' + given.out);
   process.exit(failures ? 1 : 0);
 })().catch((error) => { console.error('check-web: ' + error.message); process.exit(1); });
