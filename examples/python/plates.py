@@ -4,14 +4,14 @@ import pathlib
 
 import tandem
 
-tandem.program("plates", "plates", "--train", "24", "--test", "8", "--size", "96")
+tandem.program("plates", "pictures", "--train", "20", "--test", "8", "--size", "160")
 
-# %% Training, with the options of `tandem train`
-run = tandem.train("plates", model="cnn", image_size=64, epochs=4, out="plates_run")
+# %% Training, with the options of `tandem train`; these weights ship with Tandem
+run = tandem.train("pictures/train", pretrained="scenes", out="plates_run")
 
 # %% Predictions, of files here; arrays of uint8 and PIL images work too
 model = tandem.Classifier(run.model)
-files = sorted(pathlib.Path("plates/test").rglob("*.png"))
+files = sorted(pathlib.Path("pictures/test").rglob("*.png"))
 answers = model(files)
 for file, answer in zip(files, answers):
     print(f"{file}: {answer.class_name} ({answer.probability:.2f})")
@@ -24,11 +24,9 @@ try:
 except ImportError:
     print("matplotlib is not installed: no plot")
 else:
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3))
-    left.plot([epoch["epoch"] for epoch in run.epochs], [epoch["val_accuracy"] for epoch in run.epochs])
-    left.set(xlabel="epoch", ylabel="validation accuracy")
-    right.barh([f"{i}: {answer.class_name}" for i, answer in enumerate(answers)], [answer.probability for answer in answers])
-    right.set(xlabel="probability")
+    figure, axes = plt.subplots(figsize=(6, 3))
+    axes.barh([f"{file.stem}: {answer.class_name}" for file, answer in zip(files, answers)], [answer.probability for answer in answers])
+    axes.set(xlabel="probability", xlim=(0, 1))
     figure.tight_layout()
     figure.savefig("plates.png")
     print("plates.png")

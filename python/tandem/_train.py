@@ -18,6 +18,7 @@ class Run:
     """A finished training run."""
     folder: str
     epochs: list  # one dict per epoch: train_loss, train_accuracy, val_loss, val_accuracy, learning_rate, seconds, …
+    folds: list = dataclasses.field(default_factory=list)  # of a cross-validation, one dict per fold: images, correct, accuracy, loss, …
 
     @property
     def model(self):
@@ -92,7 +93,7 @@ def train(data="digits", *, out=None, progress=None, on_epoch=None, **options):
         command += _flag(name, value)
     if options.get("resume") not in (None, False):
         command.remove(os.fspath(data))  # the run knows its data
-    display, messages, epochs, interrupted = _Display(progress is not False), [], [], False
+    display, messages, epochs, folds, interrupted = _Display(progress is not False), [], [], [], False
     process = subprocess.Popen(command, env=_environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                text=True, errors="replace", start_new_session=True)  # so that Ctrl-C reaches this process alone
     with process:
@@ -101,8 +102,13 @@ def train(data="digits", *, out=None, progress=None, on_epoch=None, **options):
         while reader.is_alive():
             try:
                 for line in process.stdout:
-                    epochs.append(json.loads(line))
-                    display.epoch(epochs[-1])
+                    row = json.loads(line)
+                    if "fold" in row:
+                        folds.append(row)
+                        display.figures(f"Fold {row['fold']}", row, ("accuracy",))
+                        continue
+                    epochs.append(row)
+                    display.figures(f"Epoch {row['epoch']}", row, ("train_loss", "val_loss", "val_accuracy"))
                     if on_epoch:
                         on_epoch(epochs[-1])
                 reader.join()
@@ -118,7 +124,7 @@ def train(data="digits", *, out=None, progress=None, on_epoch=None, **options):
     if process.returncode:
         raise Error(_message(messages, process.returncode))
     folder = next(line.split(": ", 1)[1] for line in reversed(messages) if line.startswith("Report: "))
-    return Run(os.path.dirname(folder), epochs)
+    return Run(os.path.dirname(folder), epochs, folds)
 
 
 def _flag(name, value):
@@ -163,11 +169,13 @@ class _Display:
             else:
                 print(line, file=sys.stderr, flush=True)
 
-    def epoch(self, epoch):
-        if self.enabled:
-            with self.lock:
-                print(f"Epoch {epoch['epoch']}: train loss {epoch['train_loss']:.4f}, val loss {epoch['val_loss']:.4f}, "
-                      f"accuracy {100 * epoch['val_accuracy']:.2f} %", file=sys.stderr, flush=True)
+    def figures(self, title, row, names):
+        if not self.enabled:
+            return
+        texts = [f"{name.replace('_', ' ')} " + (f"{100 * row[name]:.2f} %" if name.endswith("accuracy") else f"{row[name]:.4f}")
+                 for name in names if row.get(name) is not None]
+        with self.lock:
+            print(f"{title}: {', '.join(texts)}", file=sys.stderr, flush=True)
 
     def close(self):
         if self.handle:

@@ -57,6 +57,14 @@ class Training(Case):
         self.assertIn('shuffle = "none"', config)
         self.assertIn("nesterov = false", config)
 
+    def test_folds_are_no_epochs(self):
+        seen = []
+        run = tandem.train("digits", layers=[784, 8, 10], limit=60, folds=3, epochs=1, out=self.path("folds"), on_epoch=seen.append)
+        self.assertEqual([fold["fold"] for fold in run.folds], [1, 2, 3])
+        self.assertEqual(sum(fold["images"] for fold in run.folds), 60)
+        self.assertEqual(seen, run.epochs)
+        self.assertTrue(all("epoch" in epoch for epoch in run.epochs))
+
     def test_bad_options_raise_the_programs_message(self):
         for options, text in ({"epochs": 0}, "epochs"), ({"colour": 1}, "--colour"), ({"model": "lennet"}, "lenet"):
             with self.assertRaisesRegex(tandem.Error, text):
