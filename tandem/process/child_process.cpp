@@ -43,10 +43,6 @@ ChildProcess& ChildProcess::operator=(ChildProcess&& other) noexcept {
 }
 
 void ChildProcess::kill() const {
-  if (pid_ > 0) ::kill(pid_, SIGKILL);
-}
-
-void ChildProcess::kill_group() const {
   if (pid_ > 0) ::kill(-pid_, SIGKILL);
 }
 
@@ -66,9 +62,13 @@ void ChildProcess::resume() const {
 
 std::optional<int> ChildProcess::ended_with() {
   if (pid_ < 0) return -1;
+  siginfo_t info{};
+  const int error = ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT);
+  if (error == 0 ? info.si_pid == 0 : errno == EINTR) return std::nullopt;
+  // Before it is reaped: afterwards the number of its group may be another's.
+  if (error == 0) kill();
   int status = 0;
   const pid_t found = ::waitpid(pid_, &status, WNOHANG);
-  if (found == 0 || (found < 0 && errno == EINTR)) return std::nullopt;
   pid_ = -1;  // reaped here, or (ECHILD) by the kernel because this process ignores SIGCHLD
   end_.reset();
   return found > 0 ? status : -1;

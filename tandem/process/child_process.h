@@ -1,4 +1,4 @@
-// ChildProcess: a running program that is killed and reaped with its owner.
+// ChildProcess: a running program that is killed and reaped with its owner. What it has started ends with it.
 #pragma once
 
 #include <sys/types.h>
@@ -27,15 +27,15 @@ class ChildProcess {
   // Becomes readable when the process ends. −1 where the kernel has no pidfd, or none was left: then ended()
   // must be called from time to time.
   int end_fd() const { return end_.get(); }
+  // Kills the process and what it has started, unless that has left its process group.
   void kill() const;
-  // Also kills what the process has started, unless that has left its process group.
-  void kill_group() const;
   // Stops the process and what it has started; returns when none of its threads runs any more. False: it has
   // ended.
   bool stop() const;
   // Lets a stopped process run.
   void resume() const;
-  // How the process ended ("was ended by signal 9"), once it has; does not wait.
+  // How the process ended ("was ended by signal 9"), once it has; does not wait. What it has left behind in
+  // its process group is killed.
   std::optional<std::string> ended();
   // The same as waitpid() gives it; −1 when the kernel has not kept it.
   std::optional<int> ended_with();

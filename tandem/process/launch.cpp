@@ -8,9 +8,19 @@
 
 #include <csignal>
 
+#include "tandem/core/check.h"
 #include "tandem/core/error.h"
 
 namespace tandem {
+
+std::string this_program() {
+  char path[4096];
+  const ssize_t length = ::readlink("/proc/self/exe", path, sizeof path);
+  if (length <= 0 || static_cast<std::size_t>(length) == sizeof path)
+    fail("[launch] cannot find this program");
+  return {path, static_cast<std::size_t>(length)};
+}
+
 namespace {
 
 class SpawnSettings {

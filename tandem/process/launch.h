@@ -11,6 +11,9 @@
 
 namespace tandem {
 
+// The path of the program that runs. Throws Error if it is not known.
+std::string this_program();
+
 struct LaunchOptions {
   bool search_path = false;      // look the program up in PATH
   std::filesystem::path folder;  // working directory; empty: this process's

@@ -124,7 +124,7 @@ class LocalRanks {
 
   void kill_all() {
     for (Rank& rank : ranks_)
-      if (!rank.status) rank.process.kill_group();
+      if (!rank.status) rank.process.kill();
   }
 
   // A rank says which other one was lost, unless none could.

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "tests/core/error_text.h"
+#include "tests/process/orphans.h"
 
 namespace tandem {
 namespace {
@@ -58,6 +59,32 @@ TEST(ChildProcess, Destructor_KillsAndReaps) {
   }
   EXPECT_EQ(kill(pid, 0), -1);
   EXPECT_EQ(errno, ESRCH);
+}
+
+TEST(ChildProcess, Descendants_EndWithIt) {
+  const std::string starts_another = "sleep 1000 & ", loses_another = "(sleep 1000 & ); ";
+  const Orphans orphans;
+  for (const std::string& other : {starts_another, loses_another}) {
+    ChildProcess exits = shell(other + "exit 3");
+    EXPECT_EQ(wait_for_end(exits), "ended with status 3");
+    EXPECT_EQ(orphans.count(), 0) << other << "after its end was noticed";
+    {
+      const ChildProcess ended = shell(other + "exit 3");
+      pollfd end{ended.end_fd(), POLLIN, 0};
+      poll(&end, 1, -1);
+    }
+    EXPECT_EQ(orphans.count(), 0) << other << "after its end was not noticed";
+    {
+      int fds[2];
+      ASSERT_EQ(pipe2(fds, O_CLOEXEC), 0);
+      const ChildProcess runs = shell(other + "echo >&" + std::to_string(fds[1]) + "; sleep 1000", {fds[1]});
+      close(fds[1]);
+      char started = 0;
+      EXPECT_EQ(read(fds[0], &started, 1), 1);
+      close(fds[0]);
+    }
+    EXPECT_EQ(orphans.count(), 0) << other << "while it ran";
+  }
 }
 
 TEST(ChildProcess, Start_WithoutAProgram_ThrowsWithItsName) {

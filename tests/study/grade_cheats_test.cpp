@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tests/core/sanitized.h"
+#include "tests/process/orphans.h"
 #include "tests/study/grading.h"
 #include "tests/study/plugin_trial.h"
 
@@ -59,7 +60,9 @@ static void slow(const TandemCall* c) {
 
 double points_of(const std::string& code) {
   const GradeProfile profile = one_part_profile("max", "\"300x1000 i32\"", "300x1000 i32");
+  const Orphans orphans;
   const GradeReport report = grade_text_file("max.c", prelude + code, profile);
+  EXPECT_EQ(orphans.count(), 0);
   EXPECT_EQ(report.parts[0].problem, "") << "the cheat does not compile";
   for (const GradedCase& one : report.parts[0].cases)
     if (!one.problem.empty()) testing::Test::RecordProperty("problem", one.problem);

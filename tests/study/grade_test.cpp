@@ -10,6 +10,7 @@
 #include "tandem/study/grade/source_rules.h"
 #include "tandem/study/grade/task.h"
 #include "tests/core/error_text.h"
+#include "tests/process/orphans.h"
 #include "tests/study/grading.h"
 #include "tests/study/plugin_trial.h"
 
@@ -379,7 +380,9 @@ TEST(GradeQueue, UnlockedWrites_AreFound) {
                "data = data[os.write(self.write_end, data[:100]):]; os.sched_yield()");
   GradeProfile profile = one_part_profile("queue", "\"8 writers\"", "");
   profile.limits.call_seconds = 3;
+  const Orphans orphans;
   EXPECT_NE(grade_text_file("kernels.py", code, profile).parts[0].cases[0].problem, "");
+  EXPECT_EQ(orphans.count(), 0);  // the reader fails and the writers wait
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "tandem/files/scratch_folder.h"
 #include "tandem/process/descriptor.h"
 #include "tests/core/error_text.h"
+#include "tests/process/orphans.h"
 #include "tests/study/plugin_trial.h"
 
 namespace tandem {
@@ -97,6 +98,11 @@ int tandem_forget(const TandemCall* call) {  // leaves a process behind, and say
   if (child == 0) for (;;) pause();
   *(int32_t*)call->outputs[0].data = child;
   return 0;
+}
+int tandem_forget_and_exit(const TandemCall* call) {
+  (void)call;
+  if (fork() == 0) for (;;) pause();
+  exit(3);
 }
 int tandem_fork(const TandemCall* call) { return fork() >= 0 ? 1 : twice(call); }
 static void* late(void* call) { usleep(20000); twice(call); return 0; }
@@ -270,6 +276,12 @@ TEST(KernelProcess, ForkedProcess_IsKilledWithIt) {
   }
   pollfd end{.fd = child.get(), .events = POLLIN, .revents = 0};  // readable when the process has ended
   EXPECT_EQ(::poll(&end, 1, 20000), 1);
+}
+
+TEST(KernelProcess, ProcessThatExits_LeavesNothingBehind) {
+  const Orphans orphans;
+  EXPECT_EQ(failure_of("forget_and_exit"), "ended with status 3");
+  EXPECT_EQ(orphans.count(), 0);
 }
 
 TEST(KernelProcess, Fork_FailsWhereItIsNotAllowed) {

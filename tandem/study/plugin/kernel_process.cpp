@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "tandem/core/check.h"
+#include "tandem/process/launch.h"
 #include "tandem/process/shared_memory.h"
 #include "tandem/study/plugin/array_memory.h"
 #include "tandem/study/plugin/plugin_channel.h"
@@ -16,13 +17,6 @@
 
 namespace tandem {
 namespace {
-
-std::string this_program() {
-  char path[4096];
-  const ssize_t length = ::readlink("/proc/self/exe", path, sizeof path);
-  check(length > 0 && static_cast<std::size_t>(length) < sizeof path, "[plugin] cannot find this program");
-  return {path, static_cast<std::size_t>(length)};
-}
 
 // The command line of the plugin's process; plugin_host.h describes it.
 std::vector<std::string> host_words(const PluginFile& plugin, const KernelProcessOptions& options,

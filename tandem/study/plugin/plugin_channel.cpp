@@ -51,10 +51,6 @@ PluginChannel::PluginChannel() {
   ::fcntl(errors_.read.get(), F_SETFL, O_NONBLOCK);
 }
 
-PluginChannel::~PluginChannel() {
-  process_.kill_group();
-}
-
 void PluginChannel::start(const std::vector<std::string>& words, std::vector<int> fds,
                           std::vector<std::string> environment) {
 #if defined(__SANITIZE_ADDRESS__)
@@ -147,7 +143,7 @@ std::string PluginChannel::last_error_line() const {
 }
 
 void PluginChannel::end(const std::string& reason) {
-  process_.kill_group();
+  process_.kill();
   throw PluginFailure(reason);
 }
 

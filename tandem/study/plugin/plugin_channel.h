@@ -17,7 +17,6 @@ class PluginChannel {
  public:
   // The process has not been started.
   PluginChannel();
-  ~PluginChannel();  // kills the process and what it has started
   PluginChannel(const PluginChannel&) = delete;
   PluginChannel& operator=(const PluginChannel&) = delete;
 
