@@ -11,6 +11,7 @@
 #include "apps/tandem/command.h"
 #include "apps/tandem/http_site.h"
 #include "apps/tandem/with_plugins.h"
+#include "tandem/core/host_memory.h"
 #include "tandem/serve/prediction_service.h"
 #include "tandem/text/message.h"
 
@@ -54,6 +55,7 @@ class ModelWatch {
 };
 
 int run(Flags flags) {
+  return_freed_memory();
   std::vector<ModelChoice> models;
   for (const std::string& text : flags.models) models.push_back(parse_model_choice(text));
   flags.service.device = flags.device == "auto" ? default_device() : parse_device(flags.device);

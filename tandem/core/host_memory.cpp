@@ -1,5 +1,6 @@
 #include "tandem/core/host_memory.h"
 
+#include <malloc.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -60,6 +61,18 @@ std::int64_t resident_bytes() {
   std::int64_t all = 0, resident = 0;  // in pages
   std::ifstream file("/proc/self/statm");
   return file >> all >> resident ? resident * ::sysconf(_SC_PAGESIZE) : 0;
+}
+
+void return_freed_memory() {
+#ifdef M_MMAP_THRESHOLD  // glibc; setting it also stops its growth
+  mallopt(M_MMAP_THRESHOLD, 128 << 10);
+#endif
+}
+
+void clear_freed_memory() {
+#ifdef M_PERTURB
+  mallopt(M_PERTURB, 0x55);
+#endif
 }
 
 std::int64_t available_host_bytes() {

@@ -19,6 +19,14 @@ std::int64_t cgroup_free_bytes(const std::string& membership, const std::filesys
 // Resident memory of this process; 0 if it is not known.
 std::int64_t resident_bytes();
 
+// Lets large blocks go back to the system when they are freed. Without it, malloc keeps more of them the more
+// were freed. For programs that run for months.
+void return_freed_memory();
+
+// Overwrites memory when it is freed: a library that forgets to write some of its result cannot show what was
+// there before.
+void clear_freed_memory();
+
 // The minimum of the two: how much this process can still allocate. Of processes that do the same at the same
 // time, share_host_memory() tells how many they are: then it is one part of it.
 std::int64_t free_host_bytes();

@@ -30,4 +30,7 @@ cublasHandle_t cublas_handle(StreamView stream, int index = 0);
 
 int multiprocessor_count(Device device);
 
+// Whether the device runs the machine code for compute capability 9.0. Others run PTX for 7.5.
+bool is_hopper(Device device);
+
 }  // namespace tandem

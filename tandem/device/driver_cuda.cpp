@@ -116,6 +116,15 @@ int multiprocessor_count(Device device) {
   return count;
 }
 
+bool is_hopper(Device device) {
+  int major = 0, minor = 0;
+  cuda_check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device.index),
+             "cudaDeviceGetAttribute");
+  cuda_check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device.index),
+             "cudaDeviceGetAttribute");
+  return major == 9 && minor == 0;
+}
+
 template <>
 void activate<Backend::cuda>(Device device) {
   thread_local int active = -1;

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdlib>
+#include <memory>
 #include <span>
 
 #include "tandem/device/device.h"
@@ -19,6 +21,25 @@ class PinnedMemory {
  private:
   std::span<std::byte> memory_;
   Device device_;
+};
+
+// Host memory that a device copies from and to, in pages of its own: a page can be pinned once only.
+class PinnedBuffer {
+ public:
+  // Throws Error when there is not enough memory.
+  PinnedBuffer(std::size_t bytes, Device device);
+
+  std::byte* data() const { return memory_.get(); }
+  std::size_t size() const { return size_; }
+
+ private:
+  struct Free {
+    void operator()(std::byte* memory) const { std::free(memory); }
+  };
+
+  std::size_t size_;
+  std::unique_ptr<std::byte, Free> memory_;
+  PinnedMemory pinned_;
 };
 
 }  // namespace tandem

@@ -44,7 +44,9 @@ Tensor ConvNorm::forward(const Tensor& x, FusedActivation activation, const Tens
         Folded{detail::prepack_conv2d(folded.weight, folded.bias, conv_.options(), x.dtype()), x.dtype(),
                conv_.revision(), norm_.revision()});
   }
-  return detail::prepacked_conv2d(folded_->conv, x, residual, activation);
+  const Tensor y = detail::prepacked_conv2d(folded_->conv, x, residual, activation);
+  folded_->conv.settled = true;
+  return y;
 }
 
 }  // namespace tandem

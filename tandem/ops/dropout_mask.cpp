@@ -16,17 +16,16 @@ void dropout_mask_kernel<Backend::cpu>(const DropoutSampler& sampler, DType dtyp
                                        ElementRange elements, std::int64_t* step, StreamView) {
   on_dtype(FloatTypes{}, dtype, "dropout_mask", [&]<class T>() {
     auto* mask = reinterpret_cast<T*>(out);
-    const auto [first, last] = elements;
+    const std::int64_t first = elements.first, last = elements.last;
     const std::int64_t first_block = first / 4;
     const T kept = convert<T>(sampler.kept_value), dropped = convert<T>(0.0f);
-    parallel_for((last + 3) / 4 - first_block, 1 << 10,
-                 [&, first, last](std::int64_t begin, std::int64_t end) {
-                   for (std::int64_t block = first_block + begin; block < first_block + end; ++block) {
-                     const Words4 words = sampler.words(*step, block);
-                     for (std::int64_t i = std::max(4 * block, first); i < std::min(4 * block + 4, last); ++i)
-                       mask[i - first] = words.word[i % 4] < sampler.threshold ? dropped : kept;
-                   }
-                 });
+    parallel_for((last + 3) / 4 - first_block, 1 << 10, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t block = first_block + begin; block < first_block + end; ++block) {
+        const Words4 words = sampler.words(*step, block);
+        for (std::int64_t i = std::max(4 * block, first); i < std::min(4 * block + 4, last); ++i)
+          mask[i - first] = words.word[i % 4] < sampler.threshold ? dropped : kept;
+      }
+    });
   });
   ++*step;
 }

@@ -241,15 +241,6 @@ bool make_tensor_map(const XxtShape& s, const float* x, CUtensorMap& map) {
                 CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
 }
 
-bool is_hopper(Device device) {
-  int major = 0, minor = 0;
-  cuda_check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device.index),
-             "cudaDeviceGetAttribute");
-  cuda_check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device.index),
-             "cudaDeviceGetAttribute");
-  return major == 9 && minor == 0;
-}
-
 void cublas_product(const XxtShape& s, const float* x, float* out, StreamView stream) {
   // To the column-major cuBLAS, X is its transpose (k × n), and the symmetric result is itself.
   const float one = 1, zero = 0;

@@ -35,6 +35,10 @@ class InputReader {
   // Writes format().bytes() bytes. Throws DecodeError for what is not an image that can be read, and for more
   // than `max_pixels` pixels.
   void read(std::string_view bytes, std::int64_t max_pixels, std::uint8_t* out);
+  // Memory of the last image, which is reused for the next.
+  std::size_t kept_bytes() const {
+    return scratch_.photo.box.pixels.capacity() + scratch_.converted.pixels.capacity();
+  }
 
  private:
   InputFormat format_;

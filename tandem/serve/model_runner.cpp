@@ -1,11 +1,15 @@
 #include "tandem/serve/model_runner.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <exception>
 #include <utility>
 
 #include "tandem/core/check.h"
+#include "tandem/core/clock.h"
+#include "tandem/train/evaluation_mode.h"
+#include "tandem/train/evaluator.h"
 #include "tandem/train/predict_images.h"
 
 namespace tandem {
@@ -44,6 +48,7 @@ void ModelRunner::submit(Job job) {
     const std::lock_guard lock(mutex_);
     expect(announced_ > 0 && job.input.size() == job.model->format.bytes());
     --announced_;
+    job.submitted_ns = monotonic_ns();
     queue_.push_back(std::move(job));
   }
   changed_.notify_all();
@@ -66,6 +71,7 @@ void ModelRunner::discard() {
 }
 
 void ModelRunner::run() {
+  const ConstantWeights constant;
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [&] { return !queue_.empty() || !other_work_.empty() || is_ending_; });
@@ -91,8 +97,11 @@ void ModelRunner::run() {
 }
 
 std::vector<ModelRunner::Job> ModelRunner::take_batch(std::unique_lock<std::mutex>& lock) {
-  changed_.wait_for(lock, std::chrono::microseconds(options_.max_delay_us),
-                    [&] { return queue_.size() >= options_.max_batch || announced_ == 0 || is_ending_; });
+  // What came while the batch before was computed has waited already.
+  const std::int64_t left_ns = queue_.front().submitted_ns + 1000 * options_.max_delay_us - monotonic_ns();
+  changed_.wait_for(lock, std::chrono::nanoseconds(left_ns), [&] {
+    return queue_.empty() || queue_.size() >= options_.max_batch || announced_ == 0 || is_ending_;
+  });
   std::vector<Job> jobs;
   if (queue_.empty()) return jobs;                                  // discarded meanwhile
   const std::shared_ptr<LoadedModel> model = queue_.front().model;  // versions are not mixed
@@ -109,10 +118,16 @@ void ModelRunner::compute(std::vector<Job> jobs) {
   const InputFormat& format = loaded.format;
   std::vector<Prediction> answers(jobs.size());
   try {
-    const Tensor inputs = Tensor::empty(
-        {static_cast<std::int64_t>(jobs.size()), format.height, format.width, format.channels}, DType::u8);
+    const std::size_t bytes = jobs.size() * format.bytes();
+    if (!inputs_ || inputs_->size() < bytes)
+      inputs_ = std::make_shared<PinnedBuffer>(std::max(jobs.size(), options_.max_batch) * format.bytes(),
+                                               device_of(*loaded.model.module));
     for (std::size_t i = 0; i < jobs.size(); ++i)
-      std::memcpy(inputs.bytes() + i * format.bytes(), jobs[i].input.data(), format.bytes());
+      std::memcpy(inputs_->data() + i * format.bytes(), jobs[i].input.data(), format.bytes());
+    const std::int64_t row = format.width * format.channels;
+    const Tensor inputs =
+        Tensor::borrow(inputs_->data(), {std::ssize(jobs), format.height, format.width, format.channels},
+                       {format.height * row, row, format.channels, 1}, DType::u8, cpu_device, inputs_);
     const std::lock_guard alone(*compute_);
     const auto rows = predict_probabilities(*loaded.model.module, loaded.model.info, inputs);
     for (std::size_t i = 0; i < jobs.size(); ++i) set_prediction(answers[i], rows[i], loaded.model.info);

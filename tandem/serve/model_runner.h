@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "tandem/device/pinned.h"
 #include "tandem/serve/served_model.h"
 #include "tandem/train/prediction.h"
 
@@ -18,7 +19,7 @@ namespace tandem {
 
 struct BatchOptions {
   std::size_t max_batch = 32;
-  std::int64_t max_delay_us = 2000;  // that the first image of a batch waits for others
+  std::int64_t max_delay_us = 2000;  // that an image waits for others
 };
 
 class ModelRunner {
@@ -28,6 +29,7 @@ class ModelRunner {
     std::vector<std::uint8_t> input;  // model->format.bytes()
     // Called from the runner's thread; prediction.error says why there is none.
     std::function<void(Prediction)> done;
+    std::int64_t submitted_ns = 0;  // set by submit()
   };
   // Called with the size of every batch.
   using OnBatch = std::function<void(std::size_t images)>;
@@ -63,6 +65,7 @@ class ModelRunner {
   std::deque<std::function<void()>> other_work_;
   std::size_t announced_ = 0;
   bool is_ending_ = false;
+  std::shared_ptr<PinnedBuffer> inputs_;  // of a batch; the runner's thread is its only user
   std::thread thread_;
 };
 

@@ -5,14 +5,17 @@
 #include <utility>
 
 #include "tandem/core/check.h"
+#include "tandem/device/buffer.h"
 #include "tandem/device/stream.h"
 #include "tandem/text/utf8.h"
+#include "tandem/train/evaluation_mode.h"
 
 namespace tandem {
 namespace {
 
 // Computes the network once, so that the first request does not wait for its preparation.
 void warm_up(LoadedModel& loaded) {
+  const ConstantWeights constant;
   const InputFormat& format = loaded.format;
   const std::vector<std::uint8_t> black(format.bytes());
   predict_probabilities(*loaded.model.module, loaded.model.info,
@@ -49,13 +52,18 @@ ServedModel::ServedModel(ModelChoice choice, Device device)
     : choice_(std::move(choice)), device_(device), loaded_(file_version()), current_(load()) {}
 
 std::shared_ptr<LoadedModel> ServedModel::load() const {
-  auto loaded = std::make_shared<LoadedModel>();
+  // With a model goes the memory that the pool would keep for its weights.
+  const std::shared_ptr<LoadedModel> loaded(new LoadedModel, [device = device_](LoadedModel* model) {
+    delete model;
+    release_cached_memory(device);
+  });
   loaded->model = load_model(choice_.path);
   loaded->format = input_format(loaded->model.info);
   loaded->model.module->to(device_);
   const InputReader checked(loaded->format);  // a transform that cannot be used is found here
   warm_up(*loaded);
   if (device_.is_cuda()) current_stream(device_).synchronize();
+  release_cached_memory(device_);  // of its preparation
   return loaded;
 }
 

@@ -98,6 +98,7 @@ Tensor Tensor::borrow(void* data, const Shape& shape, const Dims& strides, DType
                       std::shared_ptr<void> owner) {
   require_available(device);
   check(data != nullptr || shape.numel() == 0, "[tensor] expected elements, got a null pointer");
+  check(owner != nullptr, "[tensor] expected an owner of borrowed elements, got none");
   check(strides.rank() == shape.rank() &&
             std::ranges::all_of(strides, [](std::int64_t stride) { return stride >= 0; }),
         "[tensor] expected a stride of 0 or more for each axis of {}, got {}", shape, strides);

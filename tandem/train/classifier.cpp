@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <mutex>
@@ -47,38 +46,25 @@ class CapturedNetwork {
       : device_(device),
         pixels_(Tensor::empty(shape, DType::u8, device)),
         result_(Tensor::empty({1, outputs}, DType::f32)),
-        memory_(page_aligned(input_bytes() + output_bytes())),
-        pinned_({memory_.get(), input_bytes() + output_bytes()}, device),
+        memory_(input_bytes() + output_bytes(), device),
         runner_(device),
         network_(std::move(network)) {}
 
   // The result is valid until the next call.
   const Tensor& operator()(const Tensor& pixels) {
-    std::memcpy(memory_.get(), pixels.bytes(), input_bytes());
+    std::memcpy(memory_.data(), pixels.bytes(), input_bytes());
     runner_.run([this] {
-      copy(pixels_.bytes(), memory_.get(), input_bytes());
+      copy(pixels_.bytes(), memory_.data(), input_bytes());
       const Tensor outputs = network_(pixels_).contiguous();
       expect(outputs.numel() == result_.numel());
-      copy(memory_.get() + input_bytes(), outputs.bytes(), output_bytes());
+      copy(memory_.data() + input_bytes(), outputs.bytes(), output_bytes());
     });
     current_stream(device_).synchronize();
-    std::memcpy(result_.bytes(), memory_.get() + input_bytes(), output_bytes());
+    std::memcpy(result_.bytes(), memory_.data() + input_bytes(), output_bytes());
     return result_;
   }
 
  private:
-  struct Free {
-    void operator()(std::byte* memory) const { std::free(memory); }
-  };
-  using Memory = std::unique_ptr<std::byte, Free>;
-
-  // Pages of its own, because a page can be pinned once only.
-  static Memory page_aligned(std::size_t bytes) {
-    constexpr std::size_t page = 1 << 16;
-    Memory memory(static_cast<std::byte*>(std::aligned_alloc(page, (bytes + page - 1) / page * page)));
-    check(memory != nullptr, "[classifier] expected room for {} bytes, got none", bytes);
-    return memory;
-  }
   std::size_t input_bytes() const { return static_cast<std::size_t>(pixels_.numel()); }
   std::size_t output_bytes() const { return static_cast<std::size_t>(result_.numel()) * sizeof(float); }
   void copy(void* to, const void* from, std::size_t bytes) const {
@@ -88,8 +74,7 @@ class CapturedNetwork {
 
   Device device_;
   Tensor pixels_, result_;
-  Memory memory_;  // the pixels, then the outputs
-  PinnedMemory pinned_;
+  PinnedBuffer memory_;  // the pixels, then the outputs
   GraphRunner runner_;
   std::function<Tensor(const Tensor&)> network_;
 };
@@ -237,9 +222,9 @@ void Classifier::classify(std::span<const ImageView> images, std::span<Predictio
   check(images.size() == answers.size(), "[classifier] expected {} answers, one per image, got {}",
         images.size(), answers.size());
   for (const ImageView& image : images) check_image(image);
-  const auto batch = static_cast<std::size_t>(evaluation_batch_size(info().input()));
-  for (std::size_t begin = 0; begin < images.size(); begin += batch) {
-    const std::size_t count = std::min(batch, images.size() - begin);
+  for (std::size_t begin = 0, count = 0; begin < images.size(); begin += count) {
+    count = static_cast<std::size_t>(next_evaluation_batch(
+        std::ssize(images) - static_cast<std::int64_t>(begin), info().input(), state_->device));
     state_->classify(images.subspan(begin, count), answers.subspan(begin, count));
   }
 }

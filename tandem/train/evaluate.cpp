@@ -44,10 +44,10 @@ Tensor in_batches(Module& model, const Tensor& images, const ImageInput& input, 
   const Device device = device_of(model);
   const std::int64_t count = images.size(0);
   expect(count > 0);
-  const std::int64_t batch = evaluation_batch_size(input);
   std::vector<Tensor> parts;
-  for (std::int64_t begin = 0; begin < count; begin += batch) {
-    const Tensor part = images.slice(0, begin, std::min(begin + batch, count)).to(device);
+  for (std::int64_t begin = 0, batch = 0; begin < count; begin += batch) {
+    batch = next_evaluation_batch(count - begin, input, device);
+    const Tensor part = images.slice(0, begin, begin + batch).to(device);
     parts.push_back(compute(network_input(part, input)));
     if (observer && *observer && begin + batch < count) (*observer)(begin + batch, count);
   }

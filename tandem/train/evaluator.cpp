@@ -1,9 +1,11 @@
 #include "tandem/train/evaluator.h"
 
 #include <algorithm>
+#include <bit>
 #include <span>
 #include <utility>
 
+#include "tandem/core/parallel.h"
 #include "tandem/core/shard_tree.h"
 #include "tandem/ops/cast.h"
 #include "tandem/ops/reduce.h"
@@ -16,10 +18,17 @@ Device device_of(const Module& model) {
   return model.parameters().front().tensor.device();
 }
 
-std::int64_t evaluation_batch_size(const ImageInput& input) {
-  constexpr std::int64_t max_batch = 2048, max_pixels = 128 * 224 * 224;
+std::int64_t evaluation_batch_size(const ImageInput& input, Device device) {
+  constexpr std::int64_t max_batch = 2048, photo_pixels = 224 * 224, max_photos = 128;
   if (input.flat) return max_batch;
-  return std::clamp<std::int64_t>(max_pixels / (input.height * input.width), 1, max_batch);
+  const std::int64_t photos =
+      device.is_cuda() ? max_photos : std::clamp<std::int64_t>(2 * thread_count(), 4, max_photos);
+  return std::clamp<std::int64_t>(photos * photo_pixels / (input.height * input.width), 1, max_batch);
+}
+
+std::int64_t next_evaluation_batch(std::int64_t left, const ImageInput& input, Device device) {
+  const auto size = static_cast<std::uint64_t>(std::min(left, evaluation_batch_size(input, device)));
+  return static_cast<std::int64_t>(device.is_cuda() ? size : std::bit_floor(size));
 }
 
 namespace {
@@ -75,7 +84,8 @@ Evaluator::GraphKey Evaluator::graph_key() const {
 // Images are dealt out in parts of fixed sizes, because the outputs of a GPU can depend on the images beside
 // an image.
 Tensor Evaluator::outputs_of_all_ranks() {
-  const std::int64_t size = device_of(model_).is_cuda() ? evaluation_batch_size(input_) : 16;
+  const std::int64_t size =
+      device_of(model_).is_cuda() ? evaluation_batch_size(input_, device_of(model_)) : 16;
   const std::int64_t parts = (set_.count() + size - 1) / size;
   const auto images_of = [&](int rank) {
     const IndexRange own = part_of(parts, group_->place().size, rank);
@@ -110,7 +120,8 @@ Evaluation Evaluator::run() {
     const NoGrad no_grad;
     return to_host(compare_with_labels(outputs_of_all_ranks(), set_, loss_, loss_function_), labels_);
   }
-  if (!capture_graphs_ || set_.count() > max_captured_batches * evaluation_batch_size(input_))
+  if (!capture_graphs_ ||
+      set_.count() > max_captured_batches * evaluation_batch_size(input_, device_of(model_)))
     return to_host(evaluate_on_device(model_, set_, loss_, input_, loss_function_), labels_);
   if (GraphKey key = graph_key(); key != captured_key_) {
     result_ = {};  // its memory belongs to the old runner's pool

@@ -16,8 +16,12 @@ namespace tandem {
 // Of the parameters.
 Device device_of(const Module& model);
 
-// Large enough to keep a GPU busy, small enough for the memory of any device.
-std::int64_t evaluation_batch_size(const ImageInput& input);
+// Large enough to keep a GPU or all cores busy, small enough for the memory of any device. Results do not
+// depend on it.
+std::int64_t evaluation_batch_size(const ImageInput& input, Device device);
+// How many of `left` images to compute next. On the CPU it is a power of two: the memory pool keeps the
+// blocks of every batch size, and those of all powers of two are together twice those of the largest.
+std::int64_t next_evaluation_batch(std::int64_t left, const ImageInput& input, Device device);
 
 // The results of an evaluation while they are still on the device.
 struct DeviceEvaluation {

@@ -13,6 +13,7 @@
 #include "tandem/files/read_file.h"
 #include "tandem/image/decode.h"
 #include "tandem/report/csv.h"
+#include "tandem/train/evaluation_mode.h"
 #include "tandem/train/predict_images.h"
 
 namespace tandem {
@@ -113,6 +114,7 @@ std::vector<Prediction> predict_paths(Model& model, const std::vector<std::strin
                                       const PredictOptions& options) {
   const ImageList found = find_images(paths);
   std::vector<Prediction> all;
+  const ConstantWeights constant;
   if (model.info.expects_photos())
     predict_photos(model, found.files, options, all);
   else

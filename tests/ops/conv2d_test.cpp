@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "tandem/core/parallel.h"
+#include "tandem/ops/activation.h"
+#include "tandem/ops/arithmetic.h"
 #include "tandem/ops/cast.h"
 #include "tandem/ops/conv/prepacked_conv.h"
 #include "tandem/ops/matmul.h"
@@ -156,6 +158,41 @@ void expect_equals_f64(const Tensor& x_values, const Tensor& weight_values, cons
   const detail::PrepackedConv2d prepacked =
       detail::prepack_conv2d(weight_values, {}, options, x_values.dtype());
   expect_values(detail::prepacked_conv2d(prepacked, x_values), values_of(expected), tolerance);
+}
+
+// One or two images in bf16: a kernel of its own on Hopper, which shares the sums of few pixels in a cluster.
+TEST_P(Conv2dDevice, FewImagesInBf16_WithEpilogue_EqualF64) {
+  struct Case {
+    std::int64_t images, size, channels, filters, kernel, stride, padding, dilation;
+  };
+  for (const auto& [images, size, channels, filters, kernel, stride, padding, dilation] :
+       {Case{1, 7, 512, 512, 3, 1, 1, 1}, Case{1, 14, 256, 512, 3, 2, 1, 1},
+        Case{1, 14, 256, 512, 1, 2, 0, 1}, Case{2, 14, 128, 136, 3, 1, 1, 1}, Case{1, 28, 64, 64, 3, 1, 1, 1},
+        Case{3, 9, 72, 8, 5, 2, 2, 1}, Case{1, 5, 8, 24, 3, 1, 2, 2}, Case{1, 1, 64, 64, 1, 1, 0, 1},
+        Case{2, 6, 24, 200, 2, 3, 0, 1}}) {
+    const Conv2dOptions options{.window = {.stride = {stride, stride},
+                                           .padding = {padding, padding},
+                                           .dilation = {dilation, dilation}}};
+    const auto input = [](const Shape& shape, DType dtype, std::uint32_t seed) {
+      return random_tensor(shape, dtype, GetParam(), seed, -1, 1);
+    };
+    const Tensor x = input({images, size, size, channels}, DType::bf16, 1),
+                 weight = input({filters, kernel, kernel, channels}, DType::bf16, 2),
+                 bias = input({filters}, DType::f32, 3);
+    const Tensor sums =
+        conv2d(cast(x, DType::f64), cast(weight, DType::f64), cast(bias, DType::f64), options);
+    const Tensor residual = input(sums.shape(), DType::bf16, 4);
+    detail::PrepackedConv2d conv = detail::prepack_conv2d(weight, bias, options, DType::bf16);
+    const double tolerance = 3e-3;  // bf16 has 8 bits
+    expect_values(detail::prepacked_conv2d(conv, x), values_of(sums), tolerance);
+    const Tensor expected = relu(add(sums, cast(residual, DType::f64)));
+    for (const bool settled : {false, true}) {
+      conv.settled = settled;
+      const Tensor y = detail::prepacked_conv2d(conv, x, residual, FusedActivation::relu);
+      expect_values(y, values_of(expected), tolerance);
+      EXPECT_EQ(values_of(detail::prepacked_conv2d(conv, x, residual, FusedActivation::relu)), values_of(y));
+    }
+  }
 }
 
 // The first layer of photo networks: too few channels for tensor cores, so space-to-depth is used.

@@ -3,6 +3,8 @@
 #include <limits>
 
 #include "tandem/core/parallel.h"
+#include "tandem/ops/cast.h"
+#include "tandem/ops/reduce.h"
 #include "tandem/tensor/tape.h"
 #include "tests/ops/golden_op.h"
 
@@ -67,6 +69,18 @@ TEST_P(PoolTest, ViewsAndEmptyBatches_AreAccepted) {
   const Tensor y = adaptive_avg_pool2d(none, {2, 2});
   backward(y, Tensor::empty(y.shape(), y.dtype(), y.device()));
   EXPECT_EQ(none.grad().shape(), none.shape());
+}
+
+TEST_P(PoolTest, MeanOfImages_EqualsMeanInF64) {
+  struct Case {
+    std::int64_t images, height, width, channels;
+  };
+  for (const auto& [images, height, width, channels] :
+       {Case{1, 7, 7, 512}, Case{3, 5, 4, 24}, Case{2, 1, 1, 3}, Case{1, 2, 9, 7}, Case{70, 3, 2, 256}}) {
+    const Tensor x = random_tensor({images, height, width, channels}, dtype(), device(), 1);
+    expect_values(adaptive_avg_pool2d(x, {1, 1}), values_of(mean(cast(x, DType::f64), {1, 2})),
+                  dtype() == DType::bf16 ? 3e-3 : 1e-6);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, PoolTest,

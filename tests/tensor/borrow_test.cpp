@@ -43,6 +43,8 @@ TEST(TensorBorrow, Strides_MayTransposeAndRepeat) {
             "[tensor] expected a stride of 0 or more for each axis of [2], got [1, 1]");
   EXPECT_EQ(error_text([&] { Tensor::borrow(nullptr, {2}, {1}, DType::i64, cpu_device, values); }),
             "[tensor] expected elements, got a null pointer");
+  EXPECT_EQ(error_text([&] { Tensor::borrow(values->data(), {2}, {1}, DType::i64, cpu_device, nullptr); }),
+            "[tensor] expected an owner of borrowed elements, got none");
   EXPECT_EQ(Tensor::borrow(nullptr, {0, 3}, {3, 1}, DType::i64, cpu_device, values).numel(), 0);
 }
 

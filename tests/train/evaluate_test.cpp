@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "tandem/data/synthetic/digits.h"
+#include "tandem/device/buffer.h"
 #include "tandem/train/model_file.h"
 #include "tandem/train/predict.h"
 #include "tandem/train/prediction_sheet.h"
@@ -56,6 +57,26 @@ TEST(Evaluate, Observer_SeesEveryBatchButTheLast) {
   evaluate(*model, set, LossKind::cross_entropy);
   EXPECT_EQ(seen, (std::vector<std::int64_t>{2048, 4096}));
   EXPECT_EQ(inner_seen, seen);
+}
+
+// A server computes batches of all sizes.
+TEST(Evaluate, BatchesOfManySizes_KeepBoundedMemory) {
+  const ImageSet set = make_digits(512, 4);
+  const std::unique_ptr<Module> model = make_model({.model = "cnn", .channels = 1, .classes = 10}, 3);
+  const ImageInput input{.flat = false, .height = 28, .width = 28, .channels = 1};
+  const auto compute = [&](std::int64_t images) {
+    const Tensor outputs =
+        compute_outputs(*model, set.images.slice(0, 0, images).reshape({images, 28, 28, 1}), input);
+    EXPECT_EQ(outputs.shape(), (Shape{images, 10}));
+  };
+  const std::int64_t largest = next_evaluation_batch(set.count(), input, cpu_device);
+  EXPECT_EQ(next_evaluation_batch(largest - 1, input, cpu_device), largest / 2);
+  compute(largest);
+  release_cached_memory(cpu_device);
+  compute(largest);
+  const std::int64_t once = pool_statistics(cpu_device).bytes_cached;
+  for (std::int64_t images = 1; images < largest; images += 1 + images / 7) compute(images);
+  EXPECT_LE(pool_statistics(cpu_device).bytes_cached, 5 * once / 2);
 }
 
 TEST(Evaluate, EmptySet_GivesNaN) {

@@ -44,13 +44,13 @@ void clear_for_empty_shards(const ShardedBatchNorm& sharded, const Tensor& value
 
 void normalize_shards(const ShardedBatchNorm& sharded, const BatchNormPlan& plan,
                       const BatchNormForward& args, StreamView stream) {
-  const auto& [part, shards] = sharded;
+  const BatchNormShards& shards = sharded.shards;
   const Tensor moments = make_sums(sharded, plan, stream.device);
   if (plan.rows > 0)
     on_backend(stream.device, "batch_norm", [&]<Backend B>() {
       batch_norm_moments_kernel<B>(plan, shards, moments.data<double>(), args.x, stream);
     });
-  const Tensor all = gather_shards(*part, moments, "batch_norm");
+  const Tensor all = gather_shards(*sharded.part, moments, "batch_norm");
   on_backend(stream.device, "batch_norm", [&]<Backend B>() {
     batch_norm_joined_kernel<B>(plan, shards, all.data<double>(), args, stream);
   });
@@ -58,7 +58,7 @@ void normalize_shards(const ShardedBatchNorm& sharded, const BatchNormPlan& plan
 
 void gradients_of_shards(const ShardedBatchNorm& sharded, const BatchNormPlan& plan,
                          const BatchNormBackward& args, bool x_grad, StreamView stream) {
-  const auto& [part, shards] = sharded;
+  const BatchNormShards& shards = sharded.shards;
   const bool through_batch = plan.options.training && x_grad && !shards.per_shard;
   if (!through_batch) {
     if (plan.rows > 0)
@@ -71,7 +71,7 @@ void gradients_of_shards(const ShardedBatchNorm& sharded, const BatchNormPlan& p
     on_backend(stream.device, "batch_norm", [&]<Backend B>() {
       batch_norm_sums_kernel<B>(plan, shards, sums.data<double>(), args, stream);
     });
-  const Tensor all = gather_shards(*part, sums, "batch_norm");
+  const Tensor all = gather_shards(*sharded.part, sums, "batch_norm");
   if (plan.rows > 0)
     on_backend(stream.device, "batch_norm", [&]<Backend B>() {
       batch_norm_joined_gradient_kernel<B>(plan, shards, all.data<double>(), args, stream);

@@ -15,6 +15,7 @@
 #include "tandem/device/buffer.h"
 #include "tandem/device/cuda.h"
 #include "tandem/device/cuda_dnn.h"
+#include "tandem/ops/conv/small_conv.cuh"
 #include "tandem/ops/conv/space_to_depth.cuh"
 
 namespace tandem::detail {
@@ -424,6 +425,10 @@ bool cudnn_conv2d(const Conv2dPlan& plan, std::byte* y, const std::byte* x, cons
   const Buffer new_weight = allocate(sizes.weight, plan.dtype, stream);
   space_to_depth_images(mapping, new_x.data(), x, stream);
   space_to_depth_weight(mapping, new_weight.data(), weight, stream);
+  if (is_small_conv_profitable(mapping.plan, stream.device)) {
+    small_conv2d(mapping.plan, y, new_x.data(), new_weight.data(), epilogue, false, stream);
+    return true;
+  }
   return run(new_x.data(), new_weight.data());
 }
 

@@ -5,6 +5,7 @@
 #include "tandem/core/on_dtype.h"
 #include "tandem/device/buffer.h"
 #include "tandem/ops/activation.cuh"
+#include "tandem/ops/conv/depthwise_mma.cuh"
 #include "tandem/ops/elementwise.cuh"
 #include "tandem/ops/fused_activation_kernel.h"
 
@@ -429,11 +430,18 @@ void on_window(const Conv2dPlan& plan, F&& f) {
   });
 }
 
-// Calls f.operator()<width>() with the channels of a pack.
-template <class F>
+// Calls f.operator()<width>() with the channels of a pack, `max_width` of them if they are a divisor.
+template <int max_width = 2, class F>
 void on_width(const Conv2dPlan& plan, F&& f) {
-  plan.channels % 2 == 0 ? f.template operator()<2>() : f.template operator()<1>();
+  if (plan.channels % max_width == 0)
+    f.template operator()<max_width>();
+  else
+    plan.channels % 2 == 0 ? f.template operator()<2>() : f.template operator()<1>();
 }
+
+// The gradients of 3×3 kernels leave registers for more channels.
+template <int kernel>
+constexpr int gradient_width = kernel == 3 ? 4 : 2;
 
 dim3 blocks_of(const Sizes& s, const StripGrid& grid) {
   constexpr std::int64_t max_blocks = 65535;
@@ -469,6 +477,8 @@ bool is_depthwise_on_cuda(const Conv2dPlan& plan) {
 
 void depthwise_conv2d(const Conv2dPlan& plan, std::byte* y, const std::byte* x, const std::byte* weight,
                       const Conv2dEpilogue& epilogue, StreamView stream) {
+  if (is_depthwise_on_tensor_cores(plan, stream.device))
+    return depthwise_conv2d_on_tensor_cores(plan, false, y, x, weight, epilogue, stream);
   on_window(plan, [&]<class T, int kernel, int stride>() {
     run_convolve<false, kernel, stride, T>(plan, y, x, weight, epilogue, stream);
   });
@@ -477,11 +487,13 @@ void depthwise_conv2d(const Conv2dPlan& plan, std::byte* y, const std::byte* x, 
 
 void depthwise_input_gradient(const Conv2dPlan& plan, std::byte* dx, const std::byte* dy,
                               const std::byte* weight, StreamView stream) {
+  if (plan.window.stride.y == 1 && is_depthwise_on_tensor_cores(plan, stream.device))
+    return depthwise_conv2d_on_tensor_cores(plan, true, dx, dy, weight, {}, stream);
   on_window(plan, [&]<class T, int kernel, int stride>() {
     if constexpr (stride == 1)
       run_convolve<true, kernel, stride, T>(plan, dx, dy, weight, {}, stream);
     else
-      on_width(plan, [&]<int width>() {
+      on_width<gradient_width<kernel>>(plan, [&]<int width>() {
         const Sizes s = sizes_for(plan, width);
         const StripGrid grid = strip_grid(s, (s.in_y + 1) / 2, s.in_x, GatherStrip<kernel>::columns,
                                           GatherStrip<kernel>::lines, stream.device);
@@ -498,7 +510,7 @@ void depthwise_weight_gradient(const Conv2dPlan& plan, std::byte* dweight, const
   const int channels = static_cast<int>(plan.channels),
             taps = static_cast<int>(plan.kernel.y * plan.kernel.x);
   on_window(plan, [&]<class T, int kernel, int stride>() {
-    on_width(plan, [&]<int width>() {
+    on_width<gradient_width<kernel>>(plan, [&]<int width>() {
       const Sizes s = sizes_for(plan, width);
       const StripGrid strips =
           strip_grid(s, s.out_y, s.out_x, Strip<kernel, stride>::columns, kernel, stream.device);

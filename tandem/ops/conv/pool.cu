@@ -3,6 +3,8 @@
 #include "tandem/ops/conv/pool_kernel.h"
 
 #include <algorithm>
+#include <concepts>
+#include <cstdint>
 
 #include "tandem/core/on_dtype.h"
 #include "tandem/ops/elementwise.cuh"
@@ -195,6 +197,45 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
+// The means of whole images where those are few: 16 threads share the pixels of a pack. In bf16 only, so that
+// the bits of an image in f32 do not depend on the size of its batch.
+constexpr int parts = 16, packs_per_block = threads / parts;
+
+template <int width, class T>
+__global__ void __launch_bounds__(threads)
+    mean_of_few(PoolPlan p, std::int64_t count, T* __restrict__ y, const T* __restrict__ x) {
+  using C = ComputeType<T>;
+  __shared__ C sums[parts][packs_per_block][width];
+  const int part = static_cast<int>(threadIdx.x) / packs_per_block,
+            at = static_cast<int>(threadIdx.x) % packs_per_block;
+  const int i = static_cast<int>(blockIdx.x) * packs_per_block + at,
+            packs = static_cast<int>(p.channels) / width;
+  const int pixels = static_cast<int>(p.in.y * p.in.x);
+  C sum[width] = {};
+  if (i < count) {
+    const T* const from = x + std::int64_t{i / packs} * pixels * p.channels + i % packs * width;
+#pragma unroll 4
+    for (int pixel = part; pixel < pixels; pixel += parts) {
+      const auto values = load_pack<width>(from + pixel * p.channels);
+#pragma unroll
+      for (int j = 0; j < width; ++j) sum[j] += convert<C>(values.value[j]);
+    }
+  }
+#pragma unroll
+  for (int j = 0; j < width; ++j) sums[part][at][j] = sum[j];
+  __syncthreads();
+  if (part != 0 || i >= count) return;
+  Pack<T, width> result;
+#pragma unroll
+  for (int j = 0; j < width; ++j) {
+    C total = sum[j];
+#pragma unroll
+    for (int other = 1; other < parts; ++other) total += sums[other][at][j];
+    result.value[j] = convert<T>(total / static_cast<C>(pixels));
+  }
+  reinterpret_cast<Pack<T, width>*>(y)[i] = result;
+}
+
 template <int width, class T>
 __global__ void __launch_bounds__(threads) avg_pool_gradient(PoolPlan p, bool adaptive, std::int64_t count,
                                                              T* __restrict__ dx, const T* __restrict__ dy) {
@@ -279,9 +320,18 @@ void max_pool2d_gradient_kernel<Backend::cuda>(const PoolPlan& plan, std::byte* 
 template <>
 void avg_pool2d_kernel<Backend::cuda>(const PoolPlan& plan, bool adaptive, std::byte* y, const std::byte* x,
                                       StreamView stream) {
+  constexpr std::int64_t few = 2048;
   on_packs(plan, plan.out, [&]<class T, int width>(std::int64_t count) {
-    avg_pool<width, T><<<blocks_for(count, threads), threads, 0, cuda_stream(stream)>>>(
-        plan, adaptive, count, reinterpret_cast<T*>(y), reinterpret_cast<const T*>(x));
+    auto* const to = reinterpret_cast<T*>(y);
+    const auto* const from = reinterpret_cast<const T*>(x);
+    if constexpr (std::same_as<T, BFloat16>)
+      if (adaptive && plan.out == YX{1, 1} && count < few && plan.in.y * plan.in.x <= INT32_MAX) {
+        mean_of_few<width, T>
+            <<<blocks_for(count, packs_per_block), threads, 0, cuda_stream(stream)>>>(plan, count, to, from);
+        return;
+      }
+    avg_pool<width, T>
+        <<<blocks_for(count, threads), threads, 0, cuda_stream(stream)>>>(plan, adaptive, count, to, from);
   });
 }
 

@@ -66,14 +66,17 @@ PrepackedConv2d prepack_conv2d(const Tensor& weight, const Tensor& bias, const C
         name_of(weight.dtype()));
   check(weight.rank() == 4, "[conv2d] expected weight (out, kernel y, kernel x, channels / groups), got {}",
         weight.shape());
-  PrepackedConv2d conv{.options = options, .weight = cast(weight.detach(), dtype).contiguous()};
+  PrepackedConv2d conv{.options = options,
+                       .weight_shape = weight.shape(),
+                       .dtype = dtype,
+                       .weight = cast(weight.detach(), dtype).contiguous()};
   if (bias.defined()) {
     common_device("conv2d", {&weight, &bias});
     check(bias.rank() == 1 && bias.size(0) == weight.size(0), "[conv2d] expected bias ({}), got {}",
           weight.size(0), bias.shape());
     conv.bias = cast(bias.detach(), dtype == DType::f64 ? DType::f64 : DType::f32).contiguous();
   }
-  if (!device.is_cuda()) conv.packed = pack_weight(conv.weight, options);
+  if (!device.is_cuda()) conv.weight = pack_weight(conv.weight, options);
   return conv;
 }
 
@@ -96,7 +99,7 @@ void prepacked_conv2d_kernel<Backend::cpu>(const Conv2dPlan& plan, std::byte* y,
     const RowEpilogue<T> row_epilogue{.bias = reinterpret_cast<const T*>(epilogue.bias),
                                       .residual = reinterpret_cast<const T*>(epilogue.residual),
                                       .activation = epilogue.activation};
-    const T* weight = conv.packed.data<T>();
+    const T* weight = conv.weight.data<T>();
     if (is_depthwise(plan))
       return depthwise_conv2d(plan, reinterpret_cast<T*>(y), reinterpret_cast<const T*>(x), weight,
                               row_epilogue);
@@ -115,8 +118,9 @@ void prepacked_conv2d_kernel<Backend::cpu>(const Conv2dPlan& plan, std::byte* y,
 Tensor prepacked_conv2d(const PrepackedConv2d& conv, const Tensor& x, const Tensor& residual,
                         FusedActivation activation) {
   const Device device = common_device("conv2d", {&x, &conv.weight});
-  common_dtype("conv2d", {&x, &conv.weight});
-  const Conv2dPlan plan = conv2d_plan(x, conv.weight.shape(), conv.options);
+  check(x.dtype() == conv.dtype, "[conv2d] expected images of {}, got {}", name_of(conv.dtype),
+        name_of(x.dtype()));
+  const Conv2dPlan plan = conv2d_plan(x, conv.weight_shape, conv.options);
   const Tensor images = x.detach().contiguous();
   Tensor y = Tensor::empty(output_shape(plan), plan.dtype, device);
   Tensor added;

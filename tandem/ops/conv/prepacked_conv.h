@@ -9,9 +9,12 @@ namespace tandem::detail {
 
 struct PrepackedConv2d {
   Conv2dOptions options;
-  Tensor weight;  // in the dtype of the images
-  Tensor packed;  // the weight as the CPU algorithm needs it; an empty handle on CUDA
+  Shape weight_shape;
+  DType dtype;    // of the images
+  Tensor weight;  // as the algorithm needs it: packed on the CPU
   Tensor bias;    // f32 (f64 for f64), or an empty handle
+  // On CUDA: used before, so that no kernel that may still be running writes the weight.
+  bool settled = false;
 };
 
 // `dtype` is the dtype of the images. weight is as for conv2d(); bias is (out) or an empty handle.

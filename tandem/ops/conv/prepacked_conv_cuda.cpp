@@ -4,6 +4,7 @@
 #include "tandem/ops/conv/depthwise.cuh"
 #include "tandem/ops/conv/naive_conv.cuh"
 #include "tandem/ops/conv/prepacked_conv.h"
+#include "tandem/ops/conv/small_conv.cuh"
 #include "tandem/ops/conv/winograd.cuh"
 #include "tandem/ops/fused_activation_kernel.h"
 
@@ -16,6 +17,8 @@ void prepacked_conv2d_kernel<Backend::cuda>(const Conv2dPlan& plan, std::byte* y
   const std::byte* const weight = conv.weight.bytes();
   if (is_depthwise_on_cuda(plan)) return depthwise_conv2d(plan, y, x, weight, epilogue, stream);
   const bool fusible = !needs_argument(epilogue.activation);
+  if (fusible && is_small_conv_profitable(plan, stream.device))
+    return small_conv2d(plan, y, x, weight, epilogue, conv.settled, stream);
   if (fusible && is_winograd_profitable_on_cuda(plan))
     return winograd_conv2d(plan, y, x, weight, epilogue, stream);
   if (fusible && cudnn_conv2d(plan, y, x, weight, epilogue, stream)) return;

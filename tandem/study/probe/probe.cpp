@@ -11,10 +11,10 @@
 #include "tandem/core/check.h"
 #include "tandem/data/shuffle.h"
 #include "tandem/study/probe/few_shot.h"
-#include "tandem/train/logistic_regression.h"
 #include "tandem/study/probe/nearest_neighbors.h"
 #include "tandem/study/probe/probe_data.h"
 #include "tandem/study/probe/probe_features.h"
+#include "tandem/train/logistic_regression.h"
 
 namespace tandem {
 namespace {
@@ -56,8 +56,8 @@ Experiment make_experiment(const ProbeData& data, const ProbeOptions& options) {
     for (const Indices& images : draws)
       experiment.train.insert(experiment.train.end(), images.begin(), images.end());
   std::ranges::sort(experiment.train);
-  const auto repeated = std::ranges::unique(experiment.train);
-  experiment.train.erase(repeated.begin(), repeated.end());
+  experiment.train.erase(std::unique(experiment.train.begin(), experiment.train.end()),
+                         experiment.train.end());
   for (auto& [per_class, draws] : experiment.draws)
     for (Indices& images : draws)
       for (std::int64_t& image : images)

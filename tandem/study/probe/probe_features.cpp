@@ -103,9 +103,7 @@ Tensor input_batch(const ProbeModel& model, const Dataset& dataset, std::span<co
 }
 
 std::size_t batch_size(const ProbeModel& model) {
-  constexpr std::int64_t max_cpu_batch = 64;  // larger ones only need more memory
-  const std::int64_t size = evaluation_batch_size(model.info.input());
-  return static_cast<std::size_t>(device_of(*model.module).is_cuda() ? size : std::min(size, max_cpu_batch));
+  return static_cast<std::size_t>(evaluation_batch_size(model.info.input(), device_of(*model.module)));
 }
 
 }  // namespace
