@@ -107,4 +107,7 @@ if(TANDEM_SANITIZE)
   target_compile_options(tandem_options INTERFACE
     -fsanitize=${TANDEM_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -O1 -g1)
   target_link_options(tandem_options INTERFACE -fsanitize=${TANDEM_SANITIZE})
+  if(TANDEM_SANITIZE MATCHES address AND CMAKE_CXX_COMPILER_ID MATCHES Clang)  # GCC defines it
+    target_compile_definitions(tandem_options INTERFACE __SANITIZE_ADDRESS__=1)
+  endif()
 endif()

@@ -57,8 +57,8 @@ CommandRow command_row(const CLI::App& command) {
   for (const CLI::Option* option : command.get_options())
     if (!option->get_group().empty()) row.flags.push_back(flag_row(*option));
   // CLI11 has the help flags first.
-  std::ranges::stable_partition(row.flags,
-                                [](const FlagRow& flag) { return !flag.name.starts_with("--help"); });
+  std::stable_partition(row.flags.begin(), row.flags.end(),
+                        [](const FlagRow& flag) { return !flag.name.starts_with("--help"); });
   return row;
 }
 

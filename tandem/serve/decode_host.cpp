@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tandem/core/check.h"
+#include "tandem/core/host_memory.h"
 #include "tandem/core/parallel.h"
 #include "tandem/image/decode.h"
 #include "tandem/process/sandbox.h"
@@ -21,6 +22,9 @@
 
 namespace tandem {
 namespace {
+
+// Memory of a larger image is not kept for the next one.
+constexpr std::size_t max_kept_bytes = 4 << 20;
 
 // False at the end of the stream.
 bool read_all(int fd, void* to, std::size_t bytes) {
@@ -54,12 +58,14 @@ class DecodeHost {
   void run() {
     detail::DecodeRequest request{};
     while (read_all(fd_, &request, sizeof request)) {
-      if (request.transform_bytes > detail::max_transform_bytes) return;
+      if (!detail::is_possible(request)) return;
       std::string transform(request.transform_bytes, '\0');
       image_.resize(request.image_bytes);
       if (!read_all(fd_, transform.data(), transform.size()) || !read_all(fd_, image_.data(), image_.size()))
         return;
       if (!answer(request, transform)) return;
+      if (image_.capacity() > max_kept_bytes) image_ = std::string();
+      if (reader_ && reader_->kept_bytes() > max_kept_bytes) reader_.reset();
     }
   }
 
@@ -112,6 +118,10 @@ class DecodeHost {
 
 }  // namespace
 
+void answer_decode_requests(int fd) {
+  DecodeHost(fd).run();
+}
+
 std::optional<int> run_decoder_if_asked(int argc, char** argv) {
   if (argc < 3 || std::string_view(argv[1]) != "decode-images") return std::nullopt;
   try {
@@ -120,7 +130,9 @@ std::optional<int> run_decoder_if_asked(int argc, char** argv) {
     for (const char* const format : {"WebP", "TIFF", "HEIC"}) can_decode(format);  // opens their libraries
     enter_sandbox(SandboxOptions::parse({argv + 3, argv + argc}));
     const ThreadLimit one(1);
-    DecodeHost(*fd).run();
+    return_freed_memory();
+    clear_freed_memory();  // images of others
+    answer_decode_requests(*fd);
     return 0;
   } catch (const std::exception& error) {
     print_message("tandem: error: {}\n", error.what());

@@ -12,18 +12,12 @@
 
 #include "tandem/core/check.h"
 #include "tandem/core/clock.h"
+#include "tandem/process/launch.h"
 #include "tandem/process/sandbox.h"
 #include "tandem/text/utf8.h"
 
 namespace tandem {
 namespace {
-
-std::string this_program() {
-  char path[4096];
-  const ssize_t length = ::readlink("/proc/self/exe", path, sizeof path);
-  check(length > 0 && static_cast<std::size_t>(length) < sizeof path, "[serve] cannot find this program");
-  return {path, static_cast<std::size_t>(length)};
-}
 
 // Files of the system only, and memory for the copies that decoders make of an image.
 SandboxOptions decoder_sandbox(int fd, std::int64_t max_pixels) {
@@ -117,13 +111,7 @@ DecodeProcess::Transfer DecodeProcess::ask(detail::DecodeRequest request, std::s
   if (done == Transfer::done) done = send(image.data(), image.size(), end_ns);
   if (done == Transfer::done) done = receive(&reply_, sizeof reply_, end_ns);
   if (done != Transfer::done) return done;
-  // The process may have been taken over: nothing it says is believed unchecked.
-  const std::uint64_t max_bytes =
-      reply_.is_error != 0 ? detail::max_error_bytes
-      : request.task == detail::DecodeTask::input
-          ? static_cast<std::uint64_t>(request.height * request.width * request.channels)
-          : 3 * static_cast<std::uint64_t>(request.max_pixels);
-  if (reply_.bytes > max_bytes) return Transfer::ended;
+  if (!detail::is_possible(reply_, request)) return Transfer::ended;
   payload_.resize(reply_.bytes);
   return receive(payload_.data(), payload_.size(), end_ns);
 }
@@ -136,9 +124,8 @@ void DecodeProcess::ask_twice(const detail::DecodeRequest& request, std::string_
     const Transfer done = ask(request, transform, image);
     if (done == Transfer::done) {
       if (reply_.is_error == 0) return;
-      const auto kind = static_cast<SkipKind>(
-          std::min(reply_.error_kind, static_cast<std::uint32_t>(SkipKind::unreadable)));
-      fail_decoding(kind, one_line({reinterpret_cast<const char*>(payload_.data()), payload_.size()}));
+      fail_decoding(static_cast<SkipKind>(reply_.error_kind),
+                    one_line({reinterpret_cast<const char*>(payload_.data()), payload_.size()}));
     }
     end();
     if (done == Transfer::late) fail_decoding(SkipKind::damaged, "takes too long to decode");
@@ -153,24 +140,12 @@ void DecodeProcess::read_input(std::string_view bytes, const InputFormat& format
              .channels = format.channels,
              .max_pixels = options_.max_pixels},
             format.transform, bytes);
-  if (payload_.size() != format.bytes()) {
-    end();
-    fail_decoding(SkipKind::damaged, "its decoder gave a wrong answer");
-  }
   std::memcpy(out, payload_.data(), payload_.size());
 }
 
 Image DecodeProcess::read_picture(std::string_view bytes, std::int64_t max_pixels) {
   const std::int64_t limit = std::min(max_pixels, options_.max_pixels);
   ask_twice({.task = detail::DecodeTask::picture, .max_pixels = limit}, "", bytes);
-  const bool is_valid =
-      (reply_.channels == 1 || reply_.channels == 3) && reply_.height > 0 && reply_.width > 0 &&
-      reply_.height <= limit / reply_.width &&
-      static_cast<std::uint64_t>(reply_.height * reply_.width * reply_.channels) == payload_.size();
-  if (!is_valid) {
-    end();
-    fail_decoding(SkipKind::damaged, "its decoder gave a wrong answer");
-  }
   return {reply_.height, reply_.width, static_cast<int>(reply_.channels), std::exchange(payload_, {})};
 }
 

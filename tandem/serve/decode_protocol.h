@@ -31,4 +31,11 @@ struct DecodeReply {
 inline constexpr std::uint32_t max_transform_bytes = 64 << 10;
 inline constexpr std::uint64_t max_error_bytes = 4 << 10;
 
+// Whether a decoder can do what it is asked: sizes of which it can compute the bytes.
+bool is_possible(const DecodeRequest& request);
+
+// Whether this can be the answer to a possible request. A decoder may have been taken over by an image:
+// nothing it says is believed unchecked, and no memory is taken for more than was asked for.
+bool is_possible(const DecodeReply& reply, const DecodeRequest& request);
+
 }  // namespace tandem::detail

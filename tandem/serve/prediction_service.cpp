@@ -176,8 +176,8 @@ PredictionService::Asked PredictionService::parse_query_of(const HttpRequest& re
   Asked asked;
   for (const auto& [name, value] : *query) {
     if (name == "model") {
-      const auto found =
-          std::ranges::find_if(models_, [&](const auto& model) { return model->name() == value; });
+      const auto found = std::ranges::find_if(
+          models_, [&value = value](const auto& model) { return model->name() == value; });
       if (found == models_.end()) {
         std::vector<std::string> names;
         for (const auto& model : models_) names.push_back(model->name());

@@ -4,10 +4,13 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <fstream>
 
+#include "tandem/image/decode.h"
 #include "tandem/image/encode_png.h"
+#include "tests/core/sanitized.h"
 #include "tests/image/test_files.h"
 #include "tests/train/classifier_models.h"
 
@@ -106,6 +109,46 @@ TEST_F(DecodeProcessTest, ProgramThatEndsAtOnce_IsACrash) {
             "[decode] image: its decoder crashed");
   DecodeProcess missing({.program = "/no/such/program"});
   EXPECT_NE(error_text([&] { missing.start(); }), "");
+}
+
+TEST_F(DecodeProcessTest, LargeImage_LeavesNoMemoryBehind) {
+  if (address_sanitized || thread_sanitized) GTEST_SKIP() << "sanitizers keep freed memory";
+  DecodeProcess process({.program = TANDEM_PROGRAM, .max_pixels = 20'000'000});
+  const auto resident_mib = [&] {
+    std::ifstream statm("/proc/" + std::to_string(process.pid()) + "/statm");
+    std::int64_t all = 0, resident = 0;
+    statm >> all >> resident;
+    return resident * sysconf(_SC_PAGESIZE) >> 20;
+  };
+  const std::string small = png(noise_image(400, 400, 3, 1)), large = png(make_image(4000, 4000, 3));
+  std::vector<std::uint8_t> pixels(photo_.bytes()), other(small_.bytes());
+  const auto read_all = [&](const std::string& file) {
+    process.read_picture(file, 20'000'000);
+    process.read_input(file, small_, other.data());
+    process.read_input(file, photo_, pixels.data());
+  };
+  read_all(small);
+  const std::int64_t before = resident_mib();
+  read_all(large);
+  EXPECT_THROW(process.read_picture("", 1), DecodeError);  // answered after the memory was given back
+  EXPECT_LE(resident_mib(), before + 8);
+}
+
+// libde265 leaves parts of the pixels of this file as it finds them in memory.
+TEST_F(DecodeProcessTest, DamagedImage_ShowsNothingOfOthers) {
+  if (!can_decode("HEIC")) GTEST_SKIP() << "no decoder for HEIC";
+  const auto file = [](const std::filesystem::path& path) {
+    const std::vector<std::uint8_t> bytes = read_bytes(path);
+    return std::string(bytes.begin(), bytes.end());
+  };
+  const std::filesystem::path source = TANDEM_SOURCE_DIR;
+  const std::string damaged = file(source / "fuzz/seeds/image_heif/uninitialized_pixels.heic");
+  const Image first = process_.read_picture(damaged, 1'000'000);
+  for (int i = 0; i < 4; ++i)
+    for (const char* const other : {"heic_lossy.heic", "heic_rgb.heic", "jpeg_420.jpg"}) {
+      process_.read_picture(file(golden_folder() / other), 1'000'000);
+      EXPECT_EQ(process_.read_picture(damaged, 1'000'000), first);
+    }
 }
 
 TEST_F(DecodeProcessTest, Process_IsConfined) {

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <set>
 
+#include "tandem/device/buffer.h"
 #include "tandem/serve/page.h"
 #include "tests/serve/service_fixture.h"
 
@@ -314,6 +315,23 @@ TEST_F(ServiceTest, ChangedModelFile_IsLoadedAgain) {
   service_->poll_models();
   service_->poll_models();
   EXPECT_EQ(probability(), before);
+}
+
+TEST_F(ServiceTest, LoadedAgainModel_GivesBackTheMemoryOfTheOldOne) {
+  const std::string path = add_model("photos", "resnet18");
+  start({path});
+  const std::string file = png(noise_image(40, 40, 3, 9));
+  const auto used_after_reload = [&](std::uint64_t seed) {
+    save_random_model(path, "resnet18", seed);
+    service_->poll_models();
+    EXPECT_EQ(service_->poll_models().size(), 1u);
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(post("/v1/predict", file).status, 200);
+    const PoolStatistics pool = pool_statistics(cpu_device);
+    EXPECT_LT(pool.bytes_cached, pool.bytes_in_use / 20);  // the activations of a small image
+    return pool.bytes_in_use;
+  };
+  const std::int64_t first = used_after_reload(4);
+  for (std::uint64_t seed = 5; seed < 8; ++seed) EXPECT_EQ(used_after_reload(seed), first);
 }
 
 TEST_F(ServiceTest, Page_AllowsItsOwnScriptOnly) {

@@ -94,7 +94,8 @@ bool EpochRange::Iterator::at_end() const {
 
 void EpochRange::Iterator::load() {
   if (at_end()) return;
-  batch_.images = batch_.labels = {};  // before the next batch is made, so that it can have their memory
+  batch_.images = batch_.labels =
+      Tensor();  // before the next batch is made, so that it can have their memory
   batch_ = state_->load(batch_.epoch, batch_.step);
 }
 

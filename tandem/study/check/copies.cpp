@@ -178,8 +178,7 @@ class CopyFinder {
             complete = index.find(hash, max_near_hashes, near) && complete;
           cut += complete ? 0 : 1;
           std::ranges::sort(near);
-          const auto repeated = std::ranges::unique(near);
-          near.erase(repeated.begin(), repeated.end());
+          near.erase(std::unique(near.begin(), near.end()), near.end());
           for (const std::uint32_t group : near)
             if (group != group_of_[file])
               for (const std::uint32_t other : groups_[group]) found.emplace_back(std::minmax(file, other));
@@ -191,8 +190,7 @@ class CopyFinder {
     });
     partly_compared_ += limited;
     std::ranges::sort(pairs);
-    const auto repeated = std::ranges::unique(pairs);
-    pairs.erase(repeated.begin(), repeated.end());
+    pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
     compare(pairs);
   }
 
@@ -226,8 +224,7 @@ class CopyFinder {
     std::vector<std::uint32_t> needed;
     for (const auto& [a, b] : pairs) needed.push_back(a), needed.push_back(b);
     std::ranges::sort(needed);
-    const auto repeated = std::ranges::unique(needed);
-    needed.erase(repeated.begin(), repeated.end());
+    needed.erase(std::unique(needed.begin(), needed.end()), needed.end());
     std::vector<Image> pictures(needed.size());
     parallel_tasks(std::ssize(needed), 1, [&] {
       return [&](std::int64_t i, std::int64_t) { pictures[as_size(i)] = picture_of(needed[as_size(i)]); };

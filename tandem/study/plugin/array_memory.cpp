@@ -134,7 +134,7 @@ void ArrayMemory::fetch_outputs(std::span<const int> sets) {
   if (!is_remote()) return;
   std::vector<int> distinct(sets.begin(), sets.end());
   std::ranges::sort(distinct);
-  distinct.erase(std::ranges::unique(distinct).begin(), distinct.end());
+  distinct.erase(std::unique(distinct.begin(), distinct.end()), distinct.end());
   for (const int set : distinct)
     for (int i = 0; i < output_count(); ++i) {
       const std::size_t offset = output_offset(set, i) - guard_bytes;

@@ -1,0 +1,85 @@
+// The protocol of decoder processes, on both sides: requests to a decoder, also impossible ones, and replies
+// of a decoder that may say anything. The input is a sequence of requests; each header is also read as a
+// reply to the request before.
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <string>
+#include <thread>
+
+#include "fuzz/fuzz.h"
+#include "tandem/process/descriptor.h"
+#include "tandem/serve/decode_host.h"
+#include "tandem/serve/decode_protocol.h"
+
+namespace tandem {
+namespace {
+
+using detail::DecodeReply;
+using detail::DecodeRequest;
+
+void check_reply(const DecodeReply& reply, const DecodeRequest& request) {
+  if (!is_possible(request) || !is_possible(reply, request)) return;
+  if (reply.is_error != 0)
+    require(reply.bytes <= detail::max_error_bytes);
+  else if (request.task == detail::DecodeTask::picture)
+    require(reply.bytes <= 3 * static_cast<std::uint64_t>(request.max_pixels) && reply.bytes > 0);
+  else
+    require(reply.bytes == static_cast<std::uint64_t>(request.height * request.width * request.channels));
+}
+
+// The server tells the truth about lengths, and models have small inputs.
+void keep_small(DecodeRequest& request, std::size_t left) {
+  request.image_bytes %= left + 1;
+  request.max_pixels %= 1 << 16;
+  if (!is_possible(request)) return;
+  request.transform_bytes %= 129;
+  request.height %= 65;
+  request.width %= 65;
+}
+
+std::string as_stream(std::string_view input) {
+  std::string stream;
+  DecodeRequest request{}, before{};
+  while (input.size() >= sizeof request) {
+    DecodeReply reply{};
+    std::memcpy(&reply, input.data(), sizeof reply);
+    std::memcpy(&request, input.data(), sizeof request);
+    input.remove_prefix(sizeof request);
+    check_reply(reply, before);
+    before = request;
+    keep_small(request, input.size());
+    const std::size_t bytes =
+        std::min<std::size_t>(request.transform_bytes + request.image_bytes, input.size());
+    stream.append(reinterpret_cast<const char*>(&request), sizeof request);
+    stream.append(input.substr(0, bytes));
+    input.remove_prefix(bytes);
+  }
+  return stream.append(input);
+}
+
+}  // namespace
+}  // namespace tandem
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace tandem;
+  constexpr std::size_t max_size = 1 << 16;  // fits into the buffer of the socket
+  if (size > max_size) return 0;
+  const std::string stream = as_stream(text_of(data, size));
+  int fds[2] = {-1, -1};
+  require(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) == 0);
+  const Descriptor ours(fds[0]);
+  Descriptor theirs(fds[1]);
+  std::thread server([&] {
+    char buffer[1 << 16];
+    require(::send(ours.get(), stream.data(), stream.size(), MSG_NOSIGNAL) ==
+            static_cast<ssize_t>(stream.size()));
+    ::shutdown(ours.get(), SHUT_WR);
+    while (::recv(ours.get(), buffer, sizeof buffer, 0) > 0) continue;
+  });
+  answer_decode_requests(theirs.get());
+  theirs.reset();
+  server.join();
+  return 0;
+}
