@@ -2,6 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
+#include "tandem/data/dataset_registry.h"
+#include "tandem/text/message.h"
+
 namespace tandem {
 namespace {
 
@@ -49,6 +54,12 @@ std::string with_advice(std::string_view error) {
     if (error.find(advice.words) != error.npos && !(is_misspelled && advice.about_names))
       return fmt::format("{} ({})", error, advice.text);
   return std::string(error);
+}
+
+void tell_named_data(const std::string& data) {
+  std::error_code ignored;
+  if (datasets().find(data) && std::filesystem::is_directory(data, ignored))
+    print_message("Using the data set {0}, not the folder {0}: ./{0} is the folder\n", data);
 }
 
 }  // namespace tandem

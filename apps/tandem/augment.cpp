@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/tandem/advice.h"
 #include "apps/tandem/command.h"
 #include "apps/tandem/output.h"
 #include "apps/tandem/with_plugins.h"
@@ -38,7 +39,6 @@ bool is_data(const std::vector<std::string>& inputs) {
 }
 
 Image training_batch(const Flags& flags) {
-  constexpr std::int64_t default_count = 36;
   TrainOptions options;
   options.data = flags.inputs[0];
   options.from = flags.from;
@@ -50,7 +50,8 @@ Image training_batch(const Flags& flags) {
       is_photo_data(options.data)
           ? training_photos(options)
           : load_training_data(options, [](const std::string& line) { print_message("{}\n", line); }).train;
-  return batch_sheet(train, options, flags.count == 0 ? default_count : flags.count);
+  return batch_sheet(train, options,
+                     flags.count == 0 ? BatchSheetOptions() : BatchSheetOptions{.count = flags.count});
 }
 
 Image variants(const Flags& flags) {
@@ -68,6 +69,7 @@ int run(const Flags& flags) {
   check_writable("augment", flags.output);
   check(is_image_name(flags.output), "[augment] {}: expected a name that ends in one of {}", flags.output,
         image_endings());
+  if (is_data(flags.inputs)) tell_named_data(flags.inputs[0]);
   const Image sheet = is_data(flags.inputs) ? training_batch(flags) : variants(flags);
   save_image(flags.output, sheet);
   if (!is_stdout(flags.json))

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "apps/tandem/advice.h"
 #include "apps/tandem/command.h"
 #include "apps/tandem/common_flags.h"
 #include "apps/tandem/output.h"
@@ -28,6 +29,7 @@ int run(const Flags& flags) {
   // One pass over a test set does not justify timing the devices: auto means the CPU.
   const Device device = flags.device == "auto" ? cpu_device : parse_device(flags.device);
   for (const std::string& path : {flags.json, flags.html}) check_output(path, "eval");
+  tell_named_data(flags.data);
   Model model = load_model(flags.model);
   model.module->to(device);
   Progress progress;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "apps/tandem/advice.h"
 #include "apps/tandem/command.h"
 #include "apps/tandem/flag_table.h"
 #include "tandem/nn/model_registry.h"
@@ -36,6 +37,7 @@ PretrainOptions options_of(const Flags& flags, const std::string& command) {
 
 int run(const Flags& flags, const std::string& command) {
   const PretrainOptions options = options_of(flags, command);
+  if (options.data == "scenes") tell_named_data(options.data);  // other names are folders
   SignalWatch signals;
   Progress progress;
   const PretrainResult result =

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "apps/tandem/advice.h"
 #include "apps/tandem/command.h"
 #include "apps/tandem/flag_table.h"
 #include "apps/tandem/output.h"
@@ -38,6 +39,7 @@ int run(const Flags& flags) {
   options.on_progress = [&](const std::string&, std::int64_t done, std::int64_t images) {
     progress.update({.phase = "Features", .position = done, .total = images});
   };
+  tell_named_data(options.data);
   const ProbeReport report = probe(options);
   progress.clear();
   print_message("{} on {}\n", format_duration(watch.elapsed_ms() / 1000), options.device.to_string());

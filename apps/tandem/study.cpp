@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "apps/tandem/advice.h"
 #include "apps/tandem/command.h"
 #include "apps/tandem/flag_table.h"
 #include "apps/tandem/output.h"
@@ -110,6 +111,7 @@ StudyReport run_study(const Study& study, StudyOptions options, const std::strin
 
 int run(const Flags& flags, const std::string& command_line) {
   const StudyOptions options = to_options(flags);
+  tell_named_data(flags.data);
   for (const std::string& path : {flags.json, flags.html}) check_output(path, "study");
   const bool print_tables = !is_stdout(flags.json) && !is_stdout(flags.html);
   const TextStyle style = terminal_style(stdout);

@@ -111,6 +111,7 @@ TrainOptions to_options(const Flags& flags, const std::string& command, Group& g
   base.shards = 0;
   base.folds = -1;
   TrainOptions given = set_options(flags, folder, base);
+  tell_named_data(given.data);
   const bool photographs = is_photo_data(given.data);
   const DatasetRow* const named = datasets().find(given.data);
   if (given.model.empty()) given.model = named ? named->default_model : photographs ? "resnet18" : "mlp";

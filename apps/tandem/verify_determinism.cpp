@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "apps/tandem/advice.h"
 #include "apps/tandem/command.h"
 #include "apps/tandem/output.h"
 #include "apps/tandem/status_line.h"
@@ -67,6 +68,7 @@ RankRunOptions rank_options(const Flags& flags, const TrainingData& data) {
 
 int run(const Flags& flags) {
   check_output(flags.json, "verify-determinism");
+  tell_named_data(flags.train.data);
   DeterminismOptions options = flags.options;
   options.on_message = [](const std::string& line) { print_message("{}\n", line); };
   TrainOptions train = with_recipe(flags.train, flags.recipe);

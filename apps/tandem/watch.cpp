@@ -47,7 +47,7 @@ int run(Flags& flags) {
     watch_once(options);
   } else if (flags.plain || !is_screen()) {
     options.max_runs = 1;
-    watch_as_lines(options);
+    return watch_as_lines(options) ? 0 : 1;
   } else if (const int signal = watch_on_terminal(options); signal != 0) {
     return 128 + signal;
   }
@@ -63,7 +63,9 @@ void add_watch_command(CLI::App& app, Action& action) {
       "epoch\n"
       "and the last warnings, of runs that go on and of runs that have ended. Reads the folders and writes\n"
       "nothing: works over ssh, and as often as wanted. Keys: q quits, tab shows the next run, ? explains.\n"
-      "Where the output is not a terminal, a line per epoch until the run ends.\n"
+      "Where the output is not a terminal, a line per epoch until the run ends; the exit status is 1 unless "
+      "it\n"
+      "has finished.\n"
       "Examples: tandem watch                      the newest runs below runs/\n"
       "          tandem watch runs/a runs/b\n"
       "          tandem watch --plain runs/a | tee progress.txt\n"

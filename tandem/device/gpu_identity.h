@@ -15,5 +15,6 @@ struct GpuIdentity {
 };
 
 GpuIdentity gpu_identity(Device device);
+std::string gpu_uuid(Device device);
 
 }  // namespace tandem

@@ -29,6 +29,12 @@ std::string cublas_version() {
 
 }  // namespace
 
+std::string gpu_uuid(Device device) {
+  cudaDeviceProp properties{};
+  cuda_check(cudaGetDeviceProperties(&properties, device.index), "cudaGetDeviceProperties");
+  return uuid_text(properties.uuid);
+}
+
 GpuIdentity gpu_identity(Device device) {
   cudaDeviceProp properties{};
   cuda_check(cudaGetDeviceProperties(&properties, device.index), "cudaGetDeviceProperties");

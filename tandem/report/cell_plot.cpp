@@ -14,6 +14,24 @@ namespace {
 
 constexpr int min_columns = 8, min_rows = 3, label_columns = 6;
 
+// What a dot is without Unicode.
+char32_t letter_of(Ink ink) {
+  switch (ink) {
+    case Ink::second:
+      return U'o';
+    case Ink::third:
+      return U'x';
+    case Ink::fourth:
+      return U'+';
+    case Ink::fifth:
+      return U'*';
+    case Ink::sixth:
+      return U'#';
+    default:
+      return U'.';
+  }
+}
+
 // A grid of cells, each with dots and the ink of the dot that was drawn last.
 class Canvas {
  public:
@@ -50,7 +68,7 @@ class Canvas {
     StyledLine line;
     for (int x = 0; x < columns_; ++x) {
       const Cell& cell = cells_[static_cast<std::size_t>(y * columns_ + x)];
-      const char32_t one = cell.ink == Ink::second ? U'o' : U'.';
+      const char32_t one = letter_of(cell.ink);
       std::string text;
       append_utf8(text, cell.bits == 0 ? U' ' : dots_y_ == 1 ? one : char32_t{0x2800} + cell.bits);
       line.add(text, cell.bits == 0 ? Ink::plain : cell.ink);

@@ -113,6 +113,13 @@ std::string provenance_html(const std::vector<Fact>& facts) {
   return fmt::format("<h2>How this page was made</h2>\n<dl class=\"made\">\n{}</dl>\n", items);
 }
 
+// JSON that no text in it can end: "<" is only within its strings.
+std::string script_text(std::string_view json) {
+  std::string text;
+  for (const char c : json) text += c == '<' ? std::string("\\u003c") : std::string(1, c);
+  return text;
+}
+
 // A plot of many bars takes a third of a printed sheet. It is not printed: the table has the same figures.
 bool is_long(const Plot& plot) {
   constexpr std::size_t max_bars = 16;
@@ -149,9 +156,9 @@ std::string html_page(const Page& page) {
   const std::string title = escape_html(page.title);
   std::string html = fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>{}</title>\n"
+      "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>{}</title>\n{}"
       "<style>{}{}{}</style>\n</head>\n<body>\n<header>\n<h1>{}</h1>\n",
-      title, page_style, plot_style(), page.style, title);
+      title, page.head_html, page_style, plot_style(), page.style, title);
   if (!page.summary.empty()) {
     const std::string mark = page.verdict == Verdict::none  ? ""
                              : page.verdict == Verdict::bad ? R"(<span class="mark bad">✗ wrong</span>)"
@@ -159,14 +166,19 @@ std::string html_page(const Page& page) {
     html += fmt::format("<p class=\"summary\">{}{}</p>\n", mark, escape_html(page.summary));
   }
   html += page.lead_html + facts_html(page.facts);
-  if (page.sections.size() > 1) html += contents_html(page.sections);
+  if (page.has_contents && page.sections.size() > 1) html += contents_html(page.sections);
   html += "</header>\n<main>\n";
   for (std::size_t i = 0; i < page.sections.size(); ++i)
-    html += fmt::format("<section id=\"section-{}\">\n<h2>{}</h2>\n{}</section>\n", i + 1,
+    html += fmt::format("<section id=\"section-{}\"{}>\n<h2>{}</h2>\n{}</section>\n", i + 1,
+                        page.sections[i].hidden ? " class=\"hidden\"" : "",
                         escape_html(page.sections[i].title), page.sections[i].body_html);
   html += "</main>\n";
   if (!page.footer_html.empty() || !page.provenance.empty())
     html += fmt::format("<footer>{}{}</footer>\n", page.footer_html, provenance_html(page.provenance));
+  if (!page.data.empty())
+    html +=
+        fmt::format("<script type=\"application/json\" id=\"data\">{}</script>\n", script_text(page.data));
+  if (!page.script.empty()) html += fmt::format("<script>\n{}</script>\n", page.script);
   return html + "</body>\n</html>\n";
 }
 

@@ -17,6 +17,7 @@ struct PageSection {
   std::string title;
   std::string body_html;
   Verdict verdict = Verdict::none;  // shown as a mark in the table of contents
+  bool hidden = false;              // until the script of the page shows it
 };
 
 struct Page {
@@ -29,6 +30,10 @@ struct Page {
   std::string footer_html;
   std::vector<Fact> provenance;  // provenance(), provenance.h; shown at the end of the page
   std::string style;             // page-specific CSS, added after the common style
+  std::string head_html = {};
+  std::string data = {};     // JSON for the script, in an element with the id "data"
+  std::string script = {};   // JavaScript, at the end of the page
+  bool has_contents = true;  // a table of contents, if there are several sections
 };
 
 std::string html_page(const Page& page);

@@ -184,7 +184,7 @@ std::string comparison_page(Runs runs, const std::vector<Fact>& made) {
                                         comparison_table_html("Results", with_letters("result", runs.size()),
                                                               result_rows(runs))});
   std::vector<ComparisonRow> options = option_rows(runs);
-  std::ranges::stable_partition(options, [](const ComparisonRow& row) { return row.marked; });
+  std::stable_partition(options.begin(), options.end(), [](const ComparisonRow& row) { return row.marked; });
   for (ComparisonRow& row : options) row.cells[0] += row.marked ? " ≠" : "";
   page.sections.push_back(
       {.title = "Options",

@@ -15,6 +15,7 @@
 #include "tandem/report/interval.h"
 #include "tandem/report/page.h"
 #include "tandem/report/pictures.h"
+#include "tandem/report/run_page.h"
 #include "tandem/text/format_number.h"
 
 namespace tandem {
@@ -26,8 +27,7 @@ constexpr const char* training_style = R"(
 .headline .first b{font-size:56px;color:var(--accent);letter-spacing:-.03em}.headline span{color:var(--soft);font-size:14px}
 .command{display:block;white-space:pre-wrap;overflow-wrap:anywhere;background:var(--card);border:1px solid var(--line);border-radius:10px;
 padding:10px 16px;margin:0 0 22px;font:14px/1.5 ui-monospace,SFMono-Regular,Menlo,Consolas,monospace}
-.warning{border-left:4px solid #c2410c;padding:2px 0 2px 12px;margin:0 0 12px}
-tr.best td{font-weight:650}.on-paper{display:none}
+tr.best td{font-weight:650}.options th{font-weight:500}.on-paper{display:none}
 @media print{.headline{gap:2px 24px;margin-bottom:6px}.headline b{font-size:13pt}.headline .first b{font-size:22pt}.headline span{font-size:7pt}
 .command{padding:2px 6px;margin-bottom:5px;font-size:7pt;border-radius:4px}.warning{margin-bottom:4px}
 .tall table{font-size:5.9pt}.tall th,.tall td{padding-left:2px;padding-right:2px}.tall thead th{white-space:normal;font-size:5.6pt}tr.left-out{display:none}.on-paper{display:block}}
@@ -67,11 +67,8 @@ std::vector<Plot> curves(const TrainingReport& report) {
     std::erase_if(plot.series, [](const Series& series) { return series.y.empty(); });
     if (!plot.series.empty()) plots.push_back(std::move(plot));
   }
-  // A constant learning rate needs no curve.
-  if (!plots.empty() && plots.back().title == learning_rate.title) {
-    const std::vector<double>& y = plots.back().series[0].y;
-    if (std::all_of(y.begin(), y.end(), [&](double value) { return value == y.front(); })) plots.pop_back();
-  }
+  if (!plots.empty() && plots.back().title == learning_rate.title && !has_several_learning_rates(report))
+    plots.pop_back();
   return plots;
 }
 
@@ -195,6 +192,28 @@ PageSection range_section(const RangeTest& test) {
                    plots_html({plot})};
 }
 
+PageSection batch_section(const TrainingReport& report) {
+  return {
+      .title = "What the network saw",
+      .body_html = paragraph("The first training images of the first epoch, augmented, with their "
+                             "classes. " +
+                             report.batch_note) +
+                   fmt::format("<img class=\"sheet\" alt=\"The first training images, each with its class "
+                               "below\" src=\"data:image/jpeg;base64,{}\"/>\n",
+                               base64(report.batch_sheet))};
+}
+
+std::string options_html(const TrainingReport& report) {
+  if (report.options.empty()) return {};
+  std::string rows;
+  for (const Fact& option : report.options)
+    rows += fmt::format("<tr><th scope=\"row\">{}</th><td>{}</td></tr>\n", escape_html(option.name),
+                        escape_html(option.value));
+  return "<details class=\"note\"><summary>All options</summary>\n" +
+         scroll_box("Options", fmt::format("<table class=\"options\">\n<tbody>\n{}</tbody></table>", rows)) +
+         "</details>\n";
+}
+
 }  // namespace
 
 std::string training_page(const TrainingReport& report) {
@@ -204,7 +223,11 @@ std::string training_page(const TrainingReport& report) {
   const Confusion all = tested ? read_confusion(report.confusion) : Confusion{};
   Page page;
   page.title = report.title;
-  page.style = training_style + images_style();
+  page.style = std::string(embedded_run_style) + training_style + images_style();
+  if (!report.epochs.empty()) {
+    page.data = run_data(report);
+    page.script = report_script();
+  }
   const bool explained = !report.mistakes.empty() && !report.mistakes.front().map.empty();
   if (explained) page.style += heat_legend_style();
   if (tested) page.style += confusion_style(report);
@@ -217,11 +240,14 @@ std::string training_page(const TrainingReport& report) {
   page.provenance = report.provenance;
   if (!report.folds.empty()) page.sections.push_back(folds_section(report));
   if (!report.epochs.empty())
-    page.sections.push_back(
-        {.title = "Training",
-         .body_html = paragraph(curves_sentence(report)) + plots_html(curves(report)) + epoch_table(report)});
+    page.sections.push_back({.title = "Training",
+                             .body_html = paragraph(curves_sentence(report)) +
+                                          curves_html(plots_html(curves(report))) + epoch_table(report)});
   if (report.range_test && !report.range_test->losses.empty())
     page.sections.push_back(range_section(*report.range_test));
+  if (!report.batch_sheet.empty()) page.sections.push_back(batch_section(report));
+  if (!report.timeline.empty() && !report.epochs.empty())
+    page.sections.push_back({.title = "Timeline", .body_html = timeline_html()});
   if (tested) page.sections.push_back(confusion_section(report, all));
   if (report.curves && report.curves->has_both_classes())
     page.sections.push_back(curves_section(*report.curves, report.test_name));
@@ -237,7 +263,8 @@ std::string training_page(const TrainingReport& report) {
     page.sections.push_back({.title = "Most confident correct predictions",
                              .body_html = paragraph("Correct predictions with the highest probability.") +
                                           images_html(report.most_confident)});
-  page.footer_html = "<p>Made by Tandem. Every figure was measured in the run that made this file.</p>";
+  page.footer_html = options_html(report) +
+                     "<p>Made by Tandem. Every figure was measured in the run that made this file.</p>";
   return html_page(page);
 }
 

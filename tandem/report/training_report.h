@@ -14,6 +14,7 @@
 #include "tandem/report/fact.h"
 #include "tandem/report/fold_record.h"
 #include "tandem/report/range_test.h"
+#include "tandem/report/step_record.h"
 
 namespace tandem {
 
@@ -37,7 +38,12 @@ struct TrainingReport {
   std::string command;
   std::vector<Fact> facts;
   std::vector<Fact> provenance;  // provenance(), provenance.h
+  std::vector<Fact> options;     // all of the configuration; empty: not known
   std::vector<EpochRecord> epochs;
+  StepCurves steps;                      // empty: there were no steps
+  std::string batch_sheet;               // bytes of a JPEG file: the first training images; empty: none
+  std::string batch_note;                // what else is done to them
+  std::string timeline;                  // trace_view(), trace_view.h; empty: there was no trace
   std::string val_name = "validation";   // name of the data the val figures were measured on
   int best_epoch = 0;                    // the epoch whose weights were kept; 0: unknown
   std::string chosen_on = "validation";  // name of the data that chose that epoch; empty: the last was kept
@@ -57,6 +63,13 @@ struct TrainingReport {
   std::vector<ClassifiedImage> mistakes;        // most confident first
   std::vector<ClassifiedImage> most_confident;  // correct predictions, most confident first
 };
+
+// Whether the learning rate of an epoch differs from that of another: a constant needs no curve.
+inline bool has_several_learning_rates(const TrainingReport& report) {
+  for (const EpochRecord& record : report.epochs)
+    if (record.learning_rate != report.epochs.front().learning_rate) return true;
+  return false;
+}
 
 // The epoch whose weights were kept; null if it is unknown.
 inline const EpochRecord* kept_epoch(const TrainingReport& report) {

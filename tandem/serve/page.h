@@ -8,9 +8,11 @@
 namespace tandem {
 
 // cmake/TandemEmbed.cmake writes the definitions.
-extern const std::string_view embedded_serve_page;  // tandem/serve/page.html
-extern const std::string_view embedded_openapi;     // tandem/serve/openapi.json
-extern const std::string_view embedded_watch_page;  // tandem/serve/watch.html
+extern const std::string_view embedded_serve_page;    // tandem/serve/page.html
+extern const std::string_view embedded_openapi;       // tandem/serve/openapi.json
+extern const std::string_view embedded_watch_list;    // tandem/serve/watch.html
+extern const std::string_view embedded_watch_style;   // tandem/serve/watch.css
+extern const std::string_view embedded_watch_script;  // tandem/serve/watch.js
 
 // The page with a policy that allows its own script and style, by their hashes, and nothing else.
 HttpResponse drop_page();

@@ -14,6 +14,9 @@
 
 #include "tandem/core/check.h"
 #include "tandem/process/descriptor.h"
+#include "tandem/report/curve_json.h"
+#include "tandem/report/page.h"
+#include "tandem/report/run_page.h"
 #include "tandem/serve/page.h"
 #include "tandem/text/parse_number.h"
 #include "tandem/text/utf8.h"
@@ -25,8 +28,6 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 using Query = std::vector<std::pair<std::string, std::string>>;
 
-constexpr std::size_t max_shown_buckets = 600;  // of a curve: about one per pixel
-
 std::string dump(const Json& json) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
@@ -36,23 +37,8 @@ Json number(double value) {
   return std::isfinite(value) ? Json(value) : Json(nullptr);
 }
 
-// With six digits, which is more than a screen shows.
-Json rounded(double value) {
-  return std::isfinite(value) ? Json(std::stod(fmt::format("{:.6g}", value))) : Json(nullptr);
-}
-
-Json points(const Curve& curve) {
-  Curve shown(max_shown_buckets);
-  for (const CurvePoint& point : curve.points()) shown.add(point.x, point.y);
-  std::vector<CurvePoint> kept = shown.points();
-  if (!kept.empty() && kept.back().x < curve.last()->x) kept.push_back(*curve.last());
-  Json list = Json::array();
-  for (const CurvePoint& point : kept) list.push_back({rounded(point.x), rounded(point.y)});
-  return list;
-}
-
 Json summary_json(const WatchedRun& run, int id, const std::string& name, std::int64_t version) {
-  const StepFigures& step = run.last_step;
+  const StepRecord& step = run.last_step;
   const double epoch_rate = run.last_epoch.samples_per_second;
   return {{"id", id},
           {"version", version},
@@ -69,14 +55,17 @@ Json summary_json(const WatchedRun& run, int id, const std::string& name, std::i
           {"samples_per_second",
            number(std::isfinite(step.samples_per_second) ? step.samples_per_second : epoch_rate)},
           {"waited_share", number(step.waited_share)},
+          {"cpu_cores", number(step.cpu_cores)},
           {"memory_mb", number(step.memory_mb)},
           {"device_memory_mb", number(step.device_memory_mb)},
+          {"gpu_share", number(step.gpu_share)},
+          {"gpu_memory_mb", number(step.gpu_memory_mb)},
           {"done_share", number(run.done_share())},
           {"seconds_left", number(run.seconds_left())},
           {"changed_at", run.changed_at}};
 }
 
-Json details_json(const WatchedRun& run, Json json, const std::string& report_address) {
+Json details_json(const WatchedRun& run, Json json) {
   json["validated_on"] = run.status.validated_on;
   json["test_accuracy"] = number(run.status.test_accuracy.value_or(not_measured));
   json["tested_on"] = run.status.tested_on;
@@ -84,22 +73,16 @@ Json details_json(const WatchedRun& run, Json json, const std::string& report_ad
   json["warnings"] = run.status.warnings;
   json["config"] = Json::array();
   for (const auto& [key, value] : run.config) json["config"].push_back({key, value});
-  json["report"] = report_address.empty() ? Json(nullptr) : Json(report_address);
-  json["curves"] = {{"train_loss", points(run.train_loss)},
-                    {"val_loss", points(run.val_loss)},
-                    {"train_accuracy", points(run.train_accuracy)},
-                    {"val_accuracy", points(run.val_accuracy)},
-                    {"step_loss", points(run.step_loss)},
-                    {"learning_rate", points(run.learning_rate)},
-                    {"step_samples_per_second", points(run.samples_per_second)},
-                    {"waited_share", points(run.waited_share)},
-                    {"memory_mb", points(run.memory_mb)},
-                    {"device_memory_mb", points(run.device_memory_mb)}};
+  json["curves"] = {{"train_loss", curve_json(run.train_loss)},
+                    {"val_loss", curve_json(run.val_loss)},
+                    {"train_accuracy", curve_json(run.train_accuracy)},
+                    {"val_accuracy", curve_json(run.val_accuracy)}};
+  json["steps"] = step_curves_json(run.steps);
   return json;
 }
 
 // The whole of a regular file that is not a link; nullopt: it cannot be read, or has more bytes.
-std::optional<std::string> read_report(const fs::path& path, std::int64_t max_bytes) {
+std::optional<std::string> read_whole(const fs::path& path, std::int64_t max_bytes) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat facts {};
   if (!file || ::fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode) || facts.st_size > max_bytes)
@@ -125,6 +108,10 @@ std::optional<int> id_of(const Query& query) {
 Query query_of(const HttpRequest& request) {
   return parse_query(request.query).value_or(Query{});
 }
+
+// The page around a report has these parts too, and live.
+constexpr const char* frame_style =
+    "<style>nav,.curves,section:has(.sheet),section:has(#timeline){display:none}</style>\n";
 
 // 128 random bits.
 std::string random_key() {
@@ -203,18 +190,28 @@ void RunService::find_new_runs() {
     }
 }
 
+bool RunService::SeenFile::has_changed(const fs::path& path) {
+  std::error_code error;
+  const fs::file_time_type now = fs::last_write_time(path, error);
+  const bool changed = exists == static_cast<bool>(error) || (exists && time != now);
+  exists = !error;
+  time = exists ? now : fs::file_time_type{};
+  return changed;
+}
+
+std::string RunService::SeenFile::version() const {
+  return exists ? std::to_string(time.time_since_epoch().count()) : std::string();
+}
+
 bool RunService::poll_run(Run& run, double now) {
   bool changed = run.version == 0;
   do {
     changed |= run.reader->poll(now);
   } while (run.reader->has_more());
-  std::error_code error;
-  const fs::path report = RunFolder{run.reader->folder()}.report();
-  const fs::file_time_type time = fs::last_write_time(report, error);
-  const bool has_report = !error;
-  changed |= has_report != run.has_report || (has_report && time != run.report_time);
-  run.has_report = has_report;
-  run.report_time = has_report ? time : fs::file_time_type{};
+  const RunFolder folder{run.reader->folder()};
+  changed |= run.report.has_changed(folder.report());
+  changed |= run.batch_sheet.has_changed(folder.batch_sheet());
+  changed |= run.timeline.has_changed(folder.timeline());
   run.version += changed ? 1 : 0;
   return changed;
 }
@@ -229,12 +226,16 @@ void RunService::publish(bool changed) {
       Json summary = summary_json(run.reader->run(), run.id, run.name, run.version);
       list["runs"].push_back(summary);
       if (std::exchange(run.details_version, run.version) != run.version) {
-        std::string report;
-        if (run.has_report)
-          report = fmt::format("/v1/report?id={}&key={}&time={}", run.id, report_key_,
-                               run.report_time.time_since_epoch().count());
-        run.details = std::make_shared<const std::string>(
-            dump(details_json(run.reader->run(), std::move(summary), report)));
+        const auto address = [&run = run](const char* route, const SeenFile& file,
+                                          const std::string& key = {}) {
+          return file.exists ? Json(fmt::format("/v1/{}?id={}{}&time={}", route, run.id, key, file.version()))
+                             : Json(nullptr);
+        };
+        Json details = details_json(run.reader->run(), std::move(summary));
+        details["report"] = address("report", run.report, "&key=" + report_key_);
+        details["batch_sheet"] = address("batch", run.batch_sheet);
+        details["timeline_address"] = address("timeline", run.timeline);
+        run.details = std::make_shared<const std::string>(dump(details));
       }
       made->details[run.id] = run.details;
     }
@@ -269,25 +270,49 @@ void RunService::answer_report(const HttpRequest& request, HttpReply reply) {
   if (!id || key == query.end() || !equal_in_constant_time(report_key_, key->second) ||
       !snapshot()->details.contains(*id))
     return reply.send(no_such_run());
+  later([this, id = *id](HttpReply kept) { send_report(id, std::move(kept)); }, std::move(reply));
+}
+
+void RunService::answer_file(const HttpRequest& request, fs::path (RunFolder::*file)() const,
+                             const char* type, HttpReply reply) {
+  const std::optional<int> id = id_of(query_of(request));
+  if (!id || !snapshot()->details.contains(*id)) return reply.send(no_such_run());
+  later([this, id = *id, file, type](HttpReply kept) { send_file(id, file, type, std::move(kept)); },
+        std::move(reply));
+}
+
+// Done by the thread that reads.
+void RunService::later(std::function<void(HttpReply)> job, HttpReply reply) {
   const auto kept = std::make_shared<HttpReply>(std::move(reply));
   {
     const std::lock_guard lock(mutex_);
-    jobs_.emplace_back([this, id = *id, kept] { send_report(id, std::move(*kept)); });
+    jobs_.emplace_back([job = std::move(job), kept] { job(std::move(*kept)); });
   }
   changed_.notify_all();
+}
+
+void RunService::send_file(int id, fs::path (RunFolder::*file)() const, const char* type, HttpReply reply) {
+  for (const auto& [path, run] : runs_) {
+    if (run.id != id) continue;
+    std::optional<std::string> bytes = read_whole((RunFolder{path}.*file)(), options_.max_file_bytes);
+    if (bytes) return reply.send({.content_type = type, .body = std::move(*bytes)});
+  }
+  reply.send(error_response(404, "the run has no such file"));
 }
 
 void RunService::send_report(int id, HttpReply reply) {
   for (const auto& [path, run] : runs_) {
     if (run.id != id) continue;
-    std::optional<std::string> text = read_report(RunFolder{path}.report(), options_.max_report_bytes);
+    std::optional<std::string> text = read_whole(RunFolder{path}.report(), options_.max_report_bytes);
     if (!text) break;
+    text->insert(std::min(text->find("</head>"), text->size()), frame_style);
     // A folder may come from elsewhere: whatever its report has, no script of it runs.
-    return reply.send({.content_type = "text/html; charset=utf-8",
-                       .body = std::move(*text),
-                       .fields = {{"Content-Security-Policy",
-                                   "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
-                                   "base-uri 'none'; form-action 'none'; frame-ancestors 'self'"}}});
+    return reply.send(
+        {.content_type = "text/html; charset=utf-8",
+         .body = std::move(*text),
+         .fields = {{"Content-Security-Policy",
+                     "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data: blob:; "
+                     "base-uri 'none'; form-action 'none'; frame-ancestors 'self'"}}});
   }
   reply.send(error_response(404, "the run has no report yet"));
 }
@@ -320,20 +345,53 @@ std::vector<Route> RunService::routes() {
        .access = Access::token,
        .handle = [this](const HttpRequest& request,
                         HttpReply reply) { answer_report(request, std::move(reply)); }},
+      {.path = "/v1/batch",
+       .access = Access::token,
+       .handle =
+           [this](const HttpRequest& request, HttpReply reply) {
+             answer_file(request, &RunFolder::batch_sheet, "image/jpeg", std::move(reply));
+           }},
+      {.path = "/v1/timeline",
+       .access = Access::token,
+       .handle =
+           [this](const HttpRequest& request, HttpReply reply) {
+             answer_file(request, &RunFolder::timeline, "application/json", std::move(reply));
+           }},
       {.path = "/v1/events", .access = Access::token, .handle = [this](const HttpRequest&, HttpReply reply) {
          open_stream(std::move(reply));
        }}};
 }
 
 HttpResponse watch_page() {
+  Page page{.title = "Tandem runs", .lead_html = std::string(embedded_watch_list)};
+  page.head_html = "<link rel=\"icon\" href=\"data:,\">\n";
+  page.style = std::string(embedded_run_style) + std::string(embedded_watch_style);
+  page.script =
+      std::string(embedded_charts) + std::string(embedded_timeline) + std::string(embedded_watch_script);
+  page.has_contents = false;
+  const auto add = [&](const char* title, std::string body_html) {
+    page.sections.push_back({.title = title, .body_html = std::move(body_html), .hidden = true});
+  };
+  add("Curves", curves_html(""));
+  add("What the network saw", "<div id=\"batches\"></div>\n");
+  add("Timeline", timeline_html());
+  add("Warnings", "<div id=\"warnings\"></div>\n");
+  add("Options",
+      "<div class=\"bar\" id=\"differences-bar\"><span><input id=\"differences\" type=\"checkbox\"> <label "
+      "for=\"differences\">Only what differs</label></span></div>\n" +
+          scroll_box("Options",
+                     "<table><thead><tr id=\"option-columns\"></tr></thead><tbody "
+                     "id=\"options\"></tbody></table>"));
+  add("Report: confusion matrix and pictures", "<div id=\"reports\"></div>\n");
+  std::string html = html_page(page);
+  const std::string policy = fmt::format(
+      "default-src 'none'; script-src {}; style-src {}; connect-src 'self'; frame-src 'self'; img-src data: "
+      "blob:; "
+      "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+      policy_hash(html, "script"), policy_hash(html, "style"));
   return {.content_type = "text/html; charset=utf-8",
-          .body = std::string(embedded_watch_page),
-          .fields = {
-              {"Content-Security-Policy",
-               fmt::format(
-                   "default-src 'none'; script-src {}; style-src {}; connect-src 'self'; frame-src "
-                   "'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-                   policy_hash(embedded_watch_page, "script"), policy_hash(embedded_watch_page, "style"))}}};
+          .body = std::move(html),
+          .fields = {{"Content-Security-Policy", policy}}};
 }
 
 }  // namespace tandem

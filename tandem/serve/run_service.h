@@ -26,7 +26,8 @@ struct RunServiceOptions {
   std::size_t max_runs = 200;    // of a folder: the newest
   std::size_t max_streams = 64;  // of events at a time; more get status 503
   std::int64_t max_report_bytes = std::int64_t{256} << 20;
-  std::chrono::milliseconds interval{500};  // between two looks at the folders
+  std::int64_t max_file_bytes = std::int64_t{16} << 20;  // of the first training images, and of the timeline
+  std::chrono::milliseconds interval{500};               // between two looks at the folders
 };
 
 // All files are read by one thread of its own, so that a slow disk does not stop the event loop.
@@ -47,13 +48,20 @@ class RunService {
   void turn(double now);
 
  private:
+  // A file of a run that is sent as it is.
+  struct SeenFile {
+    bool exists = false;
+    std::filesystem::file_time_type time{};
+
+    bool has_changed(const std::filesystem::path& path);
+    std::string version() const;  // empty if it does not exist
+  };
   struct Run {
     int id;
     std::string name;          // as in the list
     std::int64_t version = 0;  // counts changes
     std::unique_ptr<RunReader> reader;
-    std::filesystem::file_time_type report_time{};
-    bool has_report = false;
+    SeenFile report{}, batch_sheet{}, timeline{};
     std::shared_ptr<const std::string> details{};  // JSON of `details_version`
     std::int64_t details_version = 0;
   };
@@ -69,8 +77,12 @@ class RunService {
   void publish(bool changed);
   std::shared_ptr<const Snapshot> snapshot() const;
   void send_report(int id, HttpReply reply);
+  void send_file(int id, std::filesystem::path (RunFolder::*file)() const, const char* type, HttpReply reply);
+  void later(std::function<void(HttpReply)> job, HttpReply reply);
   void answer_run(const HttpRequest& request, HttpReply reply);
   void answer_report(const HttpRequest& request, HttpReply reply);
+  void answer_file(const HttpRequest& request, std::filesystem::path (RunFolder::*file)() const,
+                   const char* type, HttpReply reply);
   void open_stream(HttpReply reply);
 
   std::vector<std::string> paths_;

@@ -25,6 +25,14 @@ const char* code_of(Ink ink) {
       return "\x1b[36m";
     case Ink::second:
       return "\x1b[33m";
+    case Ink::third:
+      return "\x1b[35m";
+    case Ink::fourth:
+      return "\x1b[32m";
+    case Ink::fifth:
+      return "\x1b[94m";
+    case Ink::sixth:
+      return "\x1b[91m";
     case Ink::reverse:
       return "\x1b[7m";
   }

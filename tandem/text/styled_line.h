@@ -7,8 +7,22 @@
 
 namespace tandem {
 
-// `first` and `second` are the colors of two curves.
-enum class Ink { plain, strong, faint, good, warning, bad, first, second, reverse };
+// `first` to `sixth` are the colors of curves.
+enum class Ink {
+  plain,
+  strong,
+  faint,
+  good,
+  warning,
+  bad,
+  first,
+  second,
+  third,
+  fourth,
+  fifth,
+  sixth,
+  reverse
+};
 
 struct CellStyle {
   bool color = true;

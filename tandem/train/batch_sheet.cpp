@@ -33,24 +33,32 @@ TrainOptions with_recipe(TrainOptions options, const std::string& recipe) {
   return resolve_options(std::move(options), photographs);
 }
 
-Image batch_sheet(const TrainingImages& train, const TrainOptions& options, std::int64_t count) {
+Image batch_sheet(const TrainingImages& train, const FitOptions& options, const BatchSheetOptions& sheet) {
+  const std::int64_t count = sheet.count;
   check(count >= 1 && count <= max_batch_sheet_images, "[augment] expected 1 to {} images on a sheet, got {}",
         max_batch_sheet_images, count);
   check(train.channels == 1 || train.channels == 3, "[augment] expected gray or RGB images, got {} channels",
         train.channels);
-  const DataLoader loader(
-      train.dataset,
-      {.batch_size = std::min(count, train.count()), .transform = options.transform, .seed = options.seed});
+  const DataLoader loader(train.dataset, {.batch_size = std::min(count, train.count()),
+                                          .transform = options.transform,
+                                          .shuffle = options.shuffle,
+                                          .seed = options.seed,
+                                          .workers = options.workers.value_or(0) > 0 ? 1 : 0,
+                                          .worker_kind = options.worker_kind});
   std::vector<LabeledImage> images;
   const EpochRange::Iterator first = loader.epoch(0).begin();
   const Batch& batch = *first;
   const std::vector<std::int64_t> labels = batch.labels.to_vector<std::int64_t>();
   for (std::size_t i = 0; i < labels.size(); ++i)
-    images.push_back({image_of(batch, static_cast<std::int64_t>(i)),
-                      one_line(train.classes[static_cast<std::size_t>(labels[i])])});
+    if (labels[i] >= 0)
+      images.push_back({image_of(batch, static_cast<std::int64_t>(i)),
+                        one_line(train.classes[static_cast<std::size_t>(labels[i])])});
   const bool small = std::max(train.height, train.width) <= 56;
-  const std::int64_t cell = small ? 112 : 224;
-  return contact_sheet(images, {.cell_width = cell, .cell_height = cell, .integer_scale = small});
+  const std::int64_t cell = small ? 112 : sheet.photo_cell;
+  return contact_sheet(images, {.columns = std::min(sheet.columns, std::ssize(images)),
+                                .cell_width = cell,
+                                .cell_height = cell,
+                                .integer_scale = small});
 }
 
 }  // namespace tandem

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tandem/report/trace.h"
+#include "tandem/report/trace_view.h"
 #include "tandem/train/ranks.h"
 
 namespace tandem {
@@ -67,9 +68,14 @@ RankTrace gather_trace(Group& group, const Timeline& timeline, const ClockOffset
     trace.bars += static_cast<std::size_t>(one.bars);
     trace.stopped |= one.stopped != 0;
   }
-  const std::string mine = timeline.lines(process_of(group.place(), offset), first_ns - offset.ns);
-  const std::vector<std::string> all = collect_texts(group, mine);
-  if (group.place().rank == 0) trace.text = trace_file(all);
+  const TraceProcess process = process_of(group.place(), offset);
+  const std::vector<TraceEvent> events = timeline.events(first_ns - offset.ns);
+  const std::vector<std::string> lines = collect_texts(group, trace_lines(process, events));
+  const std::vector<std::string> lanes =
+      collect_texts(group, trace_lanes(process.name, events, max_view_spans / group.places().size()));
+  if (group.place().rank != 0) return trace;
+  trace.text = trace_file(lines);
+  trace.view = trace_view(lanes, !trace.stopped);
   return trace;
 }
 

@@ -22,6 +22,7 @@ ClockOffset measure_clock_offset(Group& group, const std::function<std::int64_t(
 
 struct RankTrace {
   std::string text;      // Chrome's trace format; of rank 0 only
+  std::string view;      // trace_view(), trace_view.h; of rank 0 only
   std::size_t bars = 0;  // of all ranks
   bool stopped = false;  // a timeline was full and bars were dropped
 };

@@ -33,6 +33,8 @@ struct RunFolder {
   std::filesystem::path status() const { return path / "status.json"; }
   std::filesystem::path bad_images() const { return path / "bad-images.csv"; }
   std::filesystem::path predictions() const { return path / "predictions.csv"; }  // of a cross-validation
+  std::filesystem::path batch_sheet() const { return path / "batch.jpg"; }        // the first training images
+  std::filesystem::path timeline() const { return path / "timeline.json"; }       // of a run with a trace
   std::filesystem::path report() const { return path / "report.html"; }
   std::filesystem::path report_json() const { return path / "report.json"; }
 };

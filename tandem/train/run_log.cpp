@@ -2,16 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <charconv>
 #include <chrono>
-#include <cmath>
-#include <cstddef>
 #include <fstream>
 #include <utility>
 
 #include "tandem/core/check.h"
 #include "tandem/core/write_file.h"
+#include "tandem/files/read_file.h"
+#include "tandem/files/toml.h"
 #include "tandem/report/csv.h"
 #include "tandem/report/training_json.h"
 #include "tandem/report/training_page.h"
@@ -20,30 +18,47 @@ namespace tandem {
 
 namespace {
 
-constexpr const char* steps_header =
-    "step,epoch,loss,learning_rate,samples_per_second,waited_share,memory_mb,device_memory_mb\n";
-
-// The rows of steps.csv up to that step. Those of older versions have fewer columns.
-std::string kept_steps(const std::filesystem::path& path, std::int64_t last_step) {
-  std::string text = steps_header, line;
+// The lines of steps.csv up to that step, whose figures are added to `curves`. Those of older versions have
+// fewer columns.
+std::string kept_steps(const std::filesystem::path& path, std::int64_t last_step, StepCurves& curves) {
+  std::string text = steps_csv_header(), line;
   std::ifstream file(path);
-  std::getline(file, line);
-  while (std::getline(file, line)) {
-    std::int64_t step = 0;
-    const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), step);
-    if (error != std::errc{} || step > last_step) break;
-    const std::ptrdiff_t missing = 7 - std::ranges::count(line, ',');
-    text += line + std::string(static_cast<std::size_t>(std::max<std::ptrdiff_t>(missing, 0)), ',') + "\n";
+  NumberRows rows;
+  if (std::getline(file, line)) rows.set(line);
+  while (std::getline(file, line) && rows.set(line)) {
+    const StepRecord record = step_record(rows);
+    if (record.step == 0 || record.step > last_step) break;
+    text += steps_csv_row(record);
+    curves.add(record);
   }
   return text;
 }
 
-std::string megabytes(double value) {
-  return std::isfinite(value) ? fmt::format("{:.1f}", value) : std::string();
-}
-
 double seconds_since_1970() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+// Empty if there is no such file.
+std::string bytes_of(const std::filesystem::path& path) {
+  constexpr std::uint64_t max_bytes = 16 << 20;
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) return {};
+  try {
+    return read_file("train", path, max_bytes);
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+// Empty for a file that is not a configuration.
+std::vector<Fact> options_of(const std::filesystem::path& path) {
+  std::vector<Fact> options;
+  try {
+    for (const TomlEntry& entry : parse_toml(bytes_of(path), path.string()).entries)
+      options.push_back({entry.key, plain_text(entry.value)});
+  } catch (const Error&) {
+  }
+  return options;
 }
 
 const std::filesystem::path& with_parent(const std::filesystem::path& path) {
@@ -61,8 +76,9 @@ RunLog::RunLog(const RunFolder& folder, std::string validated_on, const std::vec
       validated_on_(std::move(validated_on)),
       has_shards_(has_shards),
       events_(folder.events(), std::ssize(finished)),
-      step_events_(with_parent(folder.step_events()), finished_steps) {
-  write_file("train", folder_.steps(), kept_steps(folder_.steps(), finished_steps));
+      step_events_(with_parent(folder.step_events()), finished_steps),
+      step_curves_(max_page_buckets) {
+  write_file("train", folder_.steps(), kept_steps(folder_.steps(), finished_steps, step_curves_));
   std::string text = epoch_csv_header(metrics, has_shards_);
   for (const EpochRecord& record : finished) text += epoch_csv_row(record, has_shards_);
   write_file("train", folder_.log(), text);
@@ -89,10 +105,8 @@ void RunLog::add_steps(const StepRecord& record) {
   add("step/learning_rate", record.learning_rate);
   add("step/samples_per_second", record.samples_per_second);
   add("step/waited_share", record.waited_share);
-  append_file("train", folder_.steps(),
-              fmt::format("{},{},{},{},{:.1f},{:.4f},{},{}\n", record.step, record.epoch, record.loss,
-                          record.learning_rate, record.samples_per_second, record.waited_share,
-                          megabytes(record.memory_mb), megabytes(record.device_memory_mb)));
+  append_file("train", folder_.steps(), steps_csv_row(record));
+  step_curves_.add(record);
 }
 
 bool RunLog::write_bad_images(std::span<const SkippedSample> bad) {
@@ -108,7 +122,11 @@ void RunLog::write_status(const RunStatus& status) const {
   write_file("train", folder_.status(), to_json_text(status));
 }
 
-void RunLog::write_report(const TrainingReport& report) const {
+void RunLog::write_report(TrainingReport report) const {
+  report.steps = step_curves_;
+  report.batch_sheet = bytes_of(folder_.batch_sheet());
+  report.timeline = bytes_of(folder_.timeline());
+  report.options = options_of(folder_.config());
   write_file("train", folder_.report(), training_page(report));
   write_file("train", folder_.report_json(), to_json_text(report));
 }

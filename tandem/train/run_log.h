@@ -8,24 +8,13 @@
 #include <vector>
 
 #include "tandem/data/skipped_sample.h"
+#include "tandem/report/step_record.h"
 #include "tandem/report/training_report.h"
 #include "tandem/train/event_file.h"
 #include "tandem/train/run_folder.h"
 #include "tandem/train/run_status.h"
 
 namespace tandem {
-
-// The steps that ran in about a second.
-struct StepRecord {
-  std::int64_t step = 0;  // the last of them, counted from 1 over all epochs
-  int epoch = 0;          // from 1
-  double loss = 0;        // mean over their samples
-  double learning_rate = 0;
-  double samples_per_second = 0;
-  double waited_share = 0;                 // of their time, waiting for images
-  double memory_mb = not_measured;         // resident memory of the process
-  double device_memory_mb = not_measured;  // that the process has taken on its GPU
-};
 
 class RunLog {
  public:
@@ -43,13 +32,15 @@ class RunLog {
 
   void write_status(const RunStatus& status) const;
 
-  void write_report(const TrainingReport& report) const;
+  // With the curves of the steps, and the options, the first training images and the timeline of the folder.
+  void write_report(TrainingReport report) const;
 
  private:
   RunFolder folder_;
   std::string validated_on_;
   bool has_shards_;
   EventFile events_, step_events_;
+  StepCurves step_curves_;
   std::string bad_images_text_;  // last written content of bad-images.csv
 };
 

@@ -141,6 +141,8 @@ TrainingReport run_report(const ReportedRun& run) {
                         .mistakes = {},
                         .most_confident = {}};
   report.range_test = run.range_test;
+  if (run.options.mixup > 0 || run.options.cutmix > 0)
+    report.batch_note = "Mixing two images (mixup, cutmix) comes after.";
   report.calibration = run.calibration;
   if (run.tested) add_test_images(report, run.data, *run.tested, run.options.loss, run.model);
   if (run.tested) add_curves(report, run.data, *run.tested, run.options.loss, run.result.decision);

@@ -10,10 +10,8 @@
 #include <utility>
 
 #include "tandem/core/check.h"
-#include "tandem/core/host_memory.h"
 #include "tandem/core/simd.h"
 #include "tandem/core/write_file.h"
-#include "tandem/device/buffer.h"
 #include "tandem/files/safetensors.h"
 #include "tandem/text/format_number.h"
 #include "tandem/train/option_facts.h"
@@ -32,13 +30,6 @@ std::vector<std::string> names_of(const std::vector<Metric>& metrics) {
   std::vector<std::string> names;
   for (const Metric& metric : metrics) names.push_back(metric.name);
   return names;
-}
-
-// What the pool of a GPU has taken.
-double device_memory_mb(Device device) {
-  if (!device.is_cuda()) return not_measured;
-  const PoolStatistics pool = pool_statistics(device);
-  return static_cast<double>(pool.bytes_in_use + pool.bytes_cached) / 1e6;
 }
 
 bool is_frozen(const NamedTensor& parameter) {
@@ -63,7 +54,6 @@ TrainResult TrainingRun::run() {
   try {
     prepare();
     const TrainResult result = run_epochs();
-    write_trace();
     write_status(result.stopped_by != 0 ? RunState::stopped : RunState::finished, &result);
     group_.barrier();  // a launcher that sees a rank end with a status may kill the first, which writes files
     return result;
@@ -181,6 +171,8 @@ void TrainingRun::write_setup(const TomlTable& config) {
   write_file("train", folder_.data(), data_list_.to_text());
   run_log_.emplace(folder_, data_.validated_on, names_of(options_.metrics), options_.shards > 1,
                    position_.records, position_.epoch * batches().steps() + position_.step);
+  system_monitor_.emplace(*options_.device);
+  write_batch_sheet();
 }
 
 // With the precision of the products where the device has several, the shards and the ranks.
@@ -264,6 +256,7 @@ TrainResult TrainingRun::run_epochs() {
       run_head_epoch();
     else if (const int signal = run_epoch(); signal != 0) {
       const TrainResult result = make_result(signal);
+      write_trace();
       if (!result.epochs.empty() && is_first()) write_report(result, nullptr);
       return result;
     }
@@ -349,14 +342,14 @@ void TrainingRun::log_steps() {
   const auto samples = static_cast<double>(sums.samples);
   const double seconds = std::max(unlogged_.seconds, 1e-9);
   if (!run_log_) return;
-  run_log_->add_steps({.step = position_.epoch * batches().steps() + position_.step,
-                       .epoch = static_cast<int>(position_.epoch) + 1,
-                       .loss = sums.loss / samples,
-                       .learning_rate = learning_rate(),
-                       .samples_per_second = samples / seconds,
-                       .waited_share = unlogged_.waited_seconds / seconds,
-                       .memory_mb = static_cast<double>(resident_bytes()) / 1e6,
-                       .device_memory_mb = device_memory_mb(*options_.device)});
+  StepRecord record{.step = position_.epoch * batches().steps() + position_.step,
+                    .epoch = position_.epoch + 1,
+                    .loss = sums.loss / samples,
+                    .learning_rate = learning_rate(),
+                    .samples_per_second = samples / seconds,
+                    .waited_share = unlogged_.waited_seconds / seconds};
+  system_monitor_->measure(record);
+  run_log_->add_steps(record);
   unlogged_ = {};
   if (!is_end) unlogged_.sums_before = position_.sums;
 }
@@ -542,6 +535,7 @@ TrainResult TrainingRun::finish() {
   result.decision = setup_.decision;
   result.test_accuracy = tested.accuracy;
   result.test_loss = tested.loss;
+  write_trace();
   if (is_first()) write_report(result, &tested);
   if (is_first() && setup_.cross_validation)
     write_file("train", folder_.predictions(),
@@ -566,20 +560,6 @@ void TrainingRun::end_span() {
   if (!setup_.timeline) return;
   setup_.timeline->end();
   setup_.timeline->collect();
-}
-
-void TrainingRun::write_trace() {
-  if (!setup_.timeline) return;
-  const Timeline& timeline = *setup_.timeline;
-  const RankTrace trace =
-      timed_ ? gather_trace(*setup_.group, timeline, clock_offset_)
-             : RankTrace{.text = timeline.to_text(), .bars = timeline.size(), .stopped = timeline.stopped()};
-  if (!is_first()) return;
-  write_file("train", options_.trace, trace.text);
-  log(fmt::format("Trace: {}, {} spans{}{}; open it in chrome://tracing or ui.perfetto.dev",
-                  options_.trace.string(), format_count(static_cast<std::int64_t>(trace.bars)),
-                  timed_ ? fmt::format(" of {} ranks", group_.place().size) : "",
-                  trace.stopped ? " (later ones were dropped)" : ""));
 }
 
 }  // namespace tandem

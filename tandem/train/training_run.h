@@ -19,6 +19,7 @@
 #include "tandem/train/run_folder.h"
 #include "tandem/train/run_log.h"
 #include "tandem/train/run_setup.h"
+#include "tandem/train/system_monitor.h"
 #include "tandem/train/timed_group.h"
 #include "tandem/train/training_state.h"
 
@@ -44,6 +45,7 @@ class TrainingRun {
   void unfreeze();
   void open_folder();
   void write_setup(const TomlTable& config);
+  void write_batch_sheet() noexcept;
   void resume(const TomlTable& config);
   TomlTable with_accepted_shards(TomlTable config, const TensorFile& checkpoint);
   bool is_data_changed(const TensorFile& checkpoint) const;
@@ -105,9 +107,10 @@ class TrainingRun {
   std::optional<TrainingState> state_;
   std::optional<Evaluator> evaluator_;  // on the validation set
   std::optional<CheckpointPolicy> checkpoints_;
-  std::optional<HeadFeatures> head_features_;  // of the training images
-  double head_seconds_ = 0;                    // that they took
-  std::optional<RunLog> run_log_;              // of the first rank
+  std::optional<HeadFeatures> head_features_;    // of the training images
+  double head_seconds_ = 0;                      // that they took
+  std::optional<RunLog> run_log_;                // of the first rank
+  std::optional<SystemMonitor> system_monitor_;  // with the log
   std::int64_t chunk_steps_ = 1;
   std::int64_t session_samples_ = 0;  // since the start or resume
   double session_seconds_ = 0;        // training time since then

@@ -1,5 +1,5 @@
 // The parts of a run beside its epochs: options that are measured before the first, what is fitted to the
-// validation images after the last, and what the run says to those who watch it.
+// validation images after the last, and what the run writes for those who watch it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,9 +7,14 @@
 #include <span>
 #include <utility>
 
+#include "tandem/core/write_file.h"
 #include "tandem/files/read_file.h"
 #include "tandem/files/safetensors.h"
 #include "tandem/files/toml.h"
+#include "tandem/image/save_image.h"
+#include "tandem/report/trace_view.h"
+#include "tandem/text/format_number.h"
+#include "tandem/train/batch_sheet.h"
 #include "tandem/train/fit_decision.h"
 #include "tandem/train/measured_options.h"
 #include "tandem/train/training_run.h"
@@ -28,6 +33,14 @@ void use_stored(FitOptions& options, const std::filesystem::path& file) {
     options.learning_rate = std::get<double>(rate->value);
   if (options.batch_size == 0 && size && std::holds_alternative<std::int64_t>(size->value))
     options.batch_size = std::get<std::int64_t>(size->value);
+}
+
+RankTrace own_trace(const Timeline& timeline) {
+  const std::string lanes = trace_lanes("", timeline.events(timeline.start_ns()));
+  return {.text = timeline.to_text(),
+          .view = trace_view({&lanes, 1}, !timeline.stopped()),
+          .bars = timeline.size(),
+          .stopped = timeline.stopped()};
 }
 
 }  // namespace
@@ -74,6 +87,36 @@ Evaluation TrainingRun::fit_decision(const Evaluation& tested) {
   if (is_first())
     save_model(folder_.best(), read_safetensors(folder_.best()).tensors, model_info(setup_, *kept_epoch()));
   return apply_decision(tested, labels, setup_.decision, options_.loss);
+}
+
+// For people only: no room on the disk, or images that cannot be read, do not end the run. A run that is
+// resumed has it. Balanced classes come in an order that a sheet does not know.
+void TrainingRun::write_batch_sheet() noexcept {
+  constexpr int quality = 90;
+  try {
+    if (!options_.has_steps() || options_.balanced_sampling ||
+        std::filesystem::is_regular_file(folder_.batch_sheet()))
+      return;
+    const Image sheet = batch_sheet(
+        data_.train, options_,
+        {.count = std::min<std::int64_t>(24, options_.batch_size), .columns = 8, .photo_cell = 128});
+    const std::vector<std::uint8_t> bytes = encode_jpeg(sheet, quality);
+    write_file("train", folder_.batch_sheet(), std::string(bytes.begin(), bytes.end()));
+  } catch (...) {
+  }
+}
+
+void TrainingRun::write_trace() {
+  if (!setup_.timeline) return;
+  const Timeline& timeline = *setup_.timeline;
+  const RankTrace trace = timed_ ? gather_trace(*setup_.group, timeline, clock_offset_) : own_trace(timeline);
+  if (!is_first()) return;
+  write_file("train", options_.trace, trace.text);
+  write_file("train", folder_.timeline(), trace.view);
+  log(fmt::format("Trace: {}, {} spans{}{}; open it in chrome://tracing or ui.perfetto.dev",
+                  options_.trace.string(), format_count(static_cast<std::int64_t>(trace.bars)),
+                  timed_ ? fmt::format(" of {} ranks", group_.place().size) : "",
+                  trace.stopped ? " (later ones were dropped)" : ""));
 }
 
 void TrainingRun::write_status(RunState state, const TrainResult* result, const std::string& message) {

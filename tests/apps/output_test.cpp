@@ -249,5 +249,41 @@ TEST_F(Output, ResumeAuto_StartsThenContinues) {
   EXPECT_EQ(run_program({"train", "data", "--resume", "auto"}, folder_.path()).status, 2);
 }
 
+TEST_F(Output, DataSetWithTheNameOfAFolder_IsSaid) {
+  const std::string of_digits = "Using the data set digits, not the folder digits: ./digits is the folder\n",
+                    of_scenes = "Using the data set scenes, not the folder scenes: ./scenes is the folder\n";
+  const Words train{"train", "digits",   "--limit", "20",        "--epochs", "1",    "--seed",
+                    "1",     "--device", "cpu",     "--augment", "none",     "--out"};
+  const auto train_to = [&](const std::string& out, const std::string& data) {
+    Words words = train;
+    words[1] = data;
+    words.push_back(out);
+    return run_program(words, folder_.path());
+  };
+  EXPECT_EQ(train_to("before", "digits").err.find("Using the data set"), std::string::npos);
+  for (const char* name : {"digits", "scenes"}) std::filesystem::create_directory(folder_ / name);
+  const ProgramResult trained = train_to("run", "digits");
+  EXPECT_EQ(trained.status, 0) << trained.err;
+  EXPECT_NE(trained.err.find(of_digits), std::string::npos) << trained.err;
+  const ProgramResult of_folder = train_to("other", "./digits");
+  EXPECT_EQ(of_folder.status, 1);
+  EXPECT_EQ(of_folder.err.find("Using the data set"), std::string::npos) << of_folder.err;
+
+  const std::vector<std::pair<Words, std::string>> commands{
+      {{"eval", "run", "digits"}, of_digits},
+      {{"probe", "run", "digits", "--limit", "10", "--draws", "1", "--per-class", "1"}, of_digits},
+      {{"augment", "scenes", "--count", "1", "-o", "a.png"}, of_scenes},
+      {{"verify-determinism", "digits", "--limit", "20", "--workers", "1"}, of_digits},
+      {{"study", "workers", "--data", "digits", "--json", "missing/a.json"}, of_digits},
+      {{"pretrain", "scenes", "--model", "cnn", "--steps", "1", "--batch-size", "2", "--image-size", "16",
+        "--device", "cpu", "--out", "pretrained"},
+       of_scenes}};
+  for (const auto& [words, line] : commands) {
+    const ProgramResult result = run_program(words, folder_.path());
+    EXPECT_NE(result.err.find(line), std::string::npos) << words[0] << ": " << result.err;
+    EXPECT_EQ(result.out.find("Using the data set"), std::string::npos) << words[0];
+  }
+}
+
 }  // namespace
 }  // namespace tandem

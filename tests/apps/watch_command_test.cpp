@@ -108,7 +108,7 @@ TEST_F(WatchCommand, RunThatGoesOn_LinesComeUntilItEnds) {
   epoch("a", 2);
   wait_for("epoch 2/5: ");
   status("a", "stopped");
-  EXPECT_EQ(program.wait(), 0);
+  EXPECT_EQ(program.wait(), 1);
   EXPECT_TRUE(contains(program.out(), "\nstopped: best validation accuracy 70.00 % in epoch 2\n"))
       << program.out();
 }
@@ -118,8 +118,22 @@ TEST_F(WatchCommand, FolderThatDisappears_EndsTheLines) {
   RunningProgram program({"watch", "a", "--plain"}, folder_.path());
   while (!contains(program.out(), "epoch 1/5")) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   fs::remove_all(folder_ / "a");
-  EXPECT_EQ(program.wait(), 0);
+  EXPECT_EQ(program.wait(), 1);
   EXPECT_TRUE(contains(program.out(), "gone: ")) << program.out();
+}
+
+TEST_F(WatchCommand, FailedRun_GivesStatus1) {
+  start("runs/a");
+  start("runs/b");
+  status("runs/a", "failed");
+  status("runs/b", "finished");
+  const ProgramResult failed = watch({"--plain", "runs/a"});
+  EXPECT_EQ(failed.status, 1) << failed.err;
+  EXPECT_EQ(failed.err, "");
+  EXPECT_TRUE(contains(failed.out, "\nfailed: best validation accuracy 60.00 % in epoch 1")) << failed.out;
+  EXPECT_EQ(watch({"--plain", "runs/b", "runs/a"}).status, 1);
+  EXPECT_EQ(watch({"--plain", "runs/b"}).status, 0);
+  EXPECT_EQ(watch({"--once", "runs/a"}).status, 0);
 }
 
 TEST_F(WatchCommand, Once_PrintsOneScreenAndWritesNothing) {

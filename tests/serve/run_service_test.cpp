@@ -118,10 +118,10 @@ TEST_F(RunServiceTest, LongCurves_AreThinnedAndKeepTheirPeak) {
   append("one", "steps.csv", rows);
   start();
   service_->turn(now);
-  const json points = json::parse(ask("/v1/run?id=1").body).at("curves").at("step_loss");
+  const json points = json::parse(ask("/v1/run?id=1").body).at("steps").at("loss");
   EXPECT_LE(points.size(), 1201u);
   EXPECT_EQ(std::ranges::count(points, json::parse("[12345, 99]")), 1);
-  const json curves = json::parse(ask("/v1/run?id=1").body).at("curves");
+  const json curves = json::parse(ask("/v1/run?id=1").body).at("steps");
   EXPECT_EQ(curves.at("memory_mb").at(0), json::parse("[1, 10]"));
   EXPECT_EQ(curves.at("waited_share").back(), json::parse("[20000, 0]"));
   EXPECT_EQ(curves.at("device_memory_mb").back(), json::parse("[20000, 0]"));
@@ -134,7 +134,7 @@ TEST_F(RunServiceTest, OtherIdsThanThoseOfTheList_AreNotFound) {
   for (const char* const query :
        {"", "?id=", "?id=0", "?id=2", "?id=-1", "?id=1.5", "?id=99999999999", "?id=../one", "?id=..%2Fone",
         "?id=%2Fetc%2Fpasswd", "?id=1&id=1", "?path=one", "?id=1%00"})
-    for (const char* const path : {"/v1/run", "/v1/report"})
+    for (const char* const path : {"/v1/run", "/v1/report", "/v1/batch", "/v1/timeline"})
       EXPECT_EQ(ask(std::string(path) + query).status, 404) << path << query;
   for (const char* const path :
        {"/v1/runs/one", "/v1/../../etc/passwd", "/runs/one/config.toml", "/report.html"})
@@ -186,7 +186,7 @@ TEST_F(RunServiceTest, Report_IsServedWithoutScripts) {
   put_bytes(runs_ / "one" / "report.html", "<h1>Report</h1>");
   service_->turn(now);
   const ClientResponse report = ask_and_turn(report_of(1));
-  EXPECT_EQ(report.body, "<h1>Report</h1>");
+  EXPECT_TRUE(report.body.starts_with("<h1>Report</h1><style>nav,.curves,")) << report.body;
   const std::string policy = report.fields.at("content-security-policy");
   EXPECT_EQ(policy.substr(0, 28), "sandbox; default-src 'none';");
   EXPECT_EQ(policy.find("script-src"), std::string::npos);
@@ -222,6 +222,43 @@ TEST_F(RunServiceTest, ReportThatIsALinkOrTooLarge_IsNotServed) {
   }
 }
 
+TEST_F(RunServiceTest, FirstImagesAndTimeline_AreServedWhenTheyAreThere) {
+  add_run("one");
+  start();
+  service_->turn(now);
+  const auto details = [&] { return json::parse(ask("/v1/run?id=1").body); };
+  EXPECT_EQ(details().at("batch_sheet"), nullptr);
+  EXPECT_EQ(details().at("timeline_address"), nullptr);
+  EXPECT_EQ(ask_and_turn("/v1/batch?id=1").status, 404);
+  put_bytes(runs_ / "one" / "batch.jpg", "picture");
+  put_bytes(runs_ / "one" / "timeline.json", "{\"lanes\": []}");
+  service_->turn(now);
+  const ClientResponse picture = ask_and_turn(details().at("batch_sheet"));
+  EXPECT_EQ(picture.body, "picture");
+  EXPECT_EQ(picture.fields.at("content-type"), "image/jpeg");
+  EXPECT_EQ(picture.fields.at("x-content-type-options"), "nosniff");
+  const ClientResponse timeline = ask_and_turn(details().at("timeline_address"));
+  EXPECT_EQ(timeline.body, "{\"lanes\": []}");
+  EXPECT_EQ(timeline.fields.at("content-type"), "application/json");
+  fs::remove(runs_ / "one" / "batch.jpg");
+  service_->turn(now);
+  EXPECT_EQ(details().at("batch_sheet"), nullptr);
+}
+
+TEST_F(RunServiceTest, FilesThatAreLinksOrTooLarge_AreNotServed) {
+  put_bytes(folder_ / "secret", "secret");
+  add_run("one");
+  fs::create_symlink(folder_ / "secret", runs_ / "one" / "batch.jpg");
+  put_bytes(runs_ / "one" / "timeline.json", std::string(2000, ' '));
+  start({.max_file_bytes = 1000});
+  service_->turn(now);
+  for (const char* const path : {"/v1/batch?id=1", "/v1/timeline?id=1"}) {
+    const ClientResponse answer = ask_and_turn(path);
+    EXPECT_EQ(answer.status, 404) << path;
+    EXPECT_EQ(answer.body.find("secret"), std::string::npos);
+  }
+}
+
 TEST_F(RunServiceTest, FolderThatDisappears_IsSaid) {
   add_run("one");
   start();
@@ -242,7 +279,7 @@ TEST_F(RunServiceTest, RoutesOfRuns_NeedTheTokenOrAKey) {
 TEST_F(RunServiceTest, Page_AllowsItsOwnScriptOnly) {
   start();
   const ClientResponse page = ask("/");
-  EXPECT_NE(page.body.find("<h1>Runs</h1>"), std::string::npos);
+  EXPECT_NE(page.body.find("<h1>Tandem runs</h1>"), std::string::npos);
   EXPECT_EQ(page.body.find("http://"), page.body.find("http://www.w3.org/2000/svg"));
   EXPECT_EQ(page.body.find("https://"), std::string::npos);
   EXPECT_NE(page.fields.at("content-security-policy").find("script-src 'sha256-"), std::string::npos);

@@ -79,7 +79,7 @@ TEST_F(RunReaderTest, GrowingRun_IsFollowed) {
   EXPECT_EQ(run.best_epoch.epoch, 2);
   EXPECT_EQ(run.last_epoch.val_accuracy, 0.7);
   EXPECT_EQ(run.val_loss.points().size(), 3U);
-  EXPECT_EQ(run.step_loss.points().size(), 2U);
+  EXPECT_EQ(run.steps.of(&StepRecord::loss).points().size(), 2U);
   EXPECT_FALSE(reader_.poll(long_after));
 }
 
@@ -174,7 +174,7 @@ TEST_F(RunReaderTest, ResumedRun_IsReadAnew) {
   EXPECT_EQ(run.best_epoch.epoch, 1);
   EXPECT_EQ(run.epochs_done, 1);
   EXPECT_EQ(run.last_step.step, 100);
-  EXPECT_EQ(run.step_loss.points().size(), 1U);
+  EXPECT_EQ(run.steps.of(&StepRecord::loss).points().size(), 1U);
 }
 
 TEST_F(RunReaderTest, OwnMetrics_AreRead) {

@@ -67,6 +67,25 @@ TEST_F(RunTrace, Run_HasEveryStepAndBlockOnce) {
   EXPECT_TRUE(messages.back().starts_with("Trace: " + (folder_ / "trace.json").string())) << messages.back();
 }
 
+TEST_F(RunTrace, Timeline_IsInTheFolderAndInTheReport) {
+  run("trace.json");
+  const nlohmann::json view = nlohmann::json::parse(get_bytes(folder_ / "run/timeline.json"));
+  EXPECT_EQ(view.at("complete"), true);
+  const ReadTrace trace = read_trace(folder_ / "trace.json");
+  ASSERT_EQ(view.at("lanes").size(), trace.tracks.size());
+  const nlohmann::json& trainer = view.at("lanes")[0];
+  EXPECT_EQ(trainer.at("name"), "trainer");
+  const auto spans_named = [&](const std::string& name) {
+    return std::ranges::count_if(trainer.at("spans"), [&](const nlohmann::json& span) {
+      return trainer.at("names")[span[0].get<std::size_t>()] == name;
+    });
+  };
+  for (const char* const name : {"steps", "evaluate", "save checkpoint"})
+    EXPECT_EQ(spans_named(name), std::ssize(bars_named(trace, "trainer", name))) << name;
+  EXPECT_NE(get_bytes(folder_ / "run/report.html").find("\"timeline\":{\"lanes\":[{\"name\":\"trainer\""),
+            std::string::npos);
+}
+
 TEST_F(RunTrace, NoWorkers_TrainerAugments) {
   options_.workers = 0;
   run("trace.json");

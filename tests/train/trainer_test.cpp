@@ -8,7 +8,9 @@
 #include <fmt/format.h>
 
 #include "tandem/files/read_file.h"
+#include "tandem/image/decode.h"
 #include "tandem/report/csv.h"
+#include "tandem/report/pictures.h"
 #include "tandem/train/evaluate.h"
 #include "tandem/train/model_file.h"
 #include "tandem/train/run_status.h"
@@ -364,7 +366,8 @@ TEST_F(Trainer, ReportAndStepLog_AreWrittenBeforeTheEnd) {
   const auto rows = [&] {
     const std::string text = get_bytes(folder_ / "run/steps.csv");
     EXPECT_EQ(text.substr(0, text.find('\n')),
-              "step,epoch,loss,learning_rate,samples_per_second,waited_share,memory_mb,device_memory_mb");
+              "step,epoch,loss,learning_rate,samples_per_second,waited_share,memory_mb,device_memory_mb,"
+              "cpu_cores,gpu_share,gpu_memory_mb");
     return std::count(text.begin(), text.end(), '\n') - 1;
   };
   EXPECT_GE(rows(), 2);
@@ -409,9 +412,54 @@ TEST_F(Trainer, Status_SaysHowTheRunGoes) {
   // The process's memory is in every row.
   const std::string rows = get_bytes(folder_ / "run/steps.csv");
   const std::string row = rows.substr(rows.rfind('\n', rows.size() - 2) + 1);
-  EXPECT_EQ(std::ranges::count(row, ','), 7);
-  EXPECT_TRUE(row.ends_with(",\n")) << row;  // no GPU
-  EXPECT_GT(std::stod(row.substr(row.rfind(',', row.size() - 3) + 1)), 1) << row;
+  NumberRows figures;
+  figures.set(rows.substr(0, rows.find('\n')));
+  ASSERT_TRUE(figures.set(row.substr(0, row.size() - 1))) << row;
+  EXPECT_GT(figures.at("memory_mb"), 1);
+  EXPECT_TRUE(std::isnan(figures.at("device_memory_mb"))) << row;  // no GPU
+  EXPECT_TRUE(std::isnan(figures.at("gpu_share"))) << row;
+}
+
+TEST_F(Trainer, FirstImages_AreAPictureOfTheRunAndItsReport) {
+  options_.transform = Transform::parse("digits");
+  run("run");
+  const std::string sheet = get_bytes(folder_ / "run/batch.jpg");
+  const Image image = load_image(folder_ / "run/batch.jpg");
+  EXPECT_GT(image.width, 3 * 112);  // 7 images in columns
+  const std::string page = get_bytes(folder_ / "run/report.html");
+  EXPECT_NE(page.find("src=\"data:image/jpeg;base64," + base64(sheet)), std::string::npos);
+  EXPECT_NE(page.find("<th scope=\"row\">momentum</th><td>0.9</td>"), std::string::npos);
+  // Another recipe gives other pixels.
+  options_.transform = Transform::parse("none");
+  run("plain");
+  EXPECT_NE(get_bytes(folder_ / "plain/batch.jpg"), sheet);
+  options_.balanced_sampling = true;  // other images would come first
+  run("balanced");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "balanced/batch.jpg"));
+}
+
+TEST_F(Trainer, FirstImagesThatCannotBeWritten_DoNotEndTheRunOrChangeIt) {
+  options_.transform = Transform::parse("digits");
+  const auto fill_disk = [&](const std::string& line) {
+    if (line.starts_with("Run folder: "))
+      std::filesystem::create_symlink("/dev/full", folder_ / "run/batch.jpg");
+  };
+  run("run", false, {.on_message = fill_disk});
+  EXPECT_FALSE(std::filesystem::is_regular_file(folder_ / "run/batch.jpg"));
+  EXPECT_EQ(get_bytes(folder_ / "run/report.html").find("What the network saw"), std::string::npos);
+  run("whole");
+  EXPECT_TRUE(std::filesystem::is_regular_file(folder_ / "whole/batch.jpg"));
+  expect_same_weights(folder_ / "run", folder_ / "whole");
+}
+
+TEST_F(Trainer, FirstImages_StayWhenTheRunIsResumed) {
+  options_.schedule = ScheduleKind::constant;
+  options_.epochs = 1;
+  run("run");
+  put_bytes(folder_ / "run/batch.jpg", "the first session's");
+  options_.epochs = 2;
+  run("run", true);
+  EXPECT_EQ(get_bytes(folder_ / "run/batch.jpg"), "the first session's");
 }
 
 TEST_F(Trainer, StepLogOfAnOlderVersion_GetsTheNewColumns) {
@@ -423,7 +471,7 @@ TEST_F(Trainer, StepLogOfAnOlderVersion_GetsTheNewColumns) {
   options_.epochs = 2;
   run("run", true);
   const std::string text = get_bytes(folder_ / "run/steps.csv");
-  EXPECT_NE(text.find("\n39,1,2,0.2,100.0,0.0000,,\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("\n39,1,2,0.2,100.0,0.0000,,,,,\n"), std::string::npos) << text;
 }
 
 TEST_F(Trainer, EarlyStopping_StopsAfterEpochsWithoutProgress) {

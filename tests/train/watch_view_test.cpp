@@ -40,11 +40,10 @@ WatchedRun make_run(const std::string& name, int step = 1040) {
                      .learning_rate = 0.5 * (1 - i / 1500.0),
                      .samples_per_second = 26'000.0 + 100 * ((i * 31) % 17),
                      .waited_share = 0.034,
+                     .cpu_cores = 1.84,
                      .memory_mb = 512.25,
                      .device_memory_mb = not_measured};
-    run.step_loss.add(i, loss);
-    run.learning_rate.add(i, run.last_step.learning_rate);
-    run.samples_per_second.add(i, run.last_step.samples_per_second);
+    run.steps.add(run.last_step);
   }
   for (int epoch = 1; epoch <= step / 100; ++epoch) {
     EpochRecord record{
@@ -140,6 +139,59 @@ TEST(WatchView, SeveralRuns_AreAListAsStored) {
   EXPECT_EQ(join(watch_frame(all, view)), last);
 }
 
+TEST(WatchView, OverlaidRuns_AreOnePlotAsStored) {
+  std::vector<WatchedRun> runs;
+  for (int i = 1; i <= 9; ++i) runs.push_back(make_run("runs/digits-mlp-" + std::to_string(i), 150 * i));
+  std::vector<const WatchedRun*> all;
+  for (const WatchedRun& run : runs) all.push_back(&run);
+  WatchView view = view_of(80, 24);
+  view.overlay = true;
+  view.selected = 4;
+  expect_stored("80x24-overlay", join(watch_frame(all, view)));
+  view.style = {.color = false, .utf8 = false};
+  expect_stored("80x24-overlay-ascii", join(watch_frame(all, view)));
+  view = {.width = 200, .height = 60, .selected = 0, .by_epoch = true, .overlay = true, .now = 1001};
+  expect_stored("200x60-overlay-color", join(watch_frame(all, view)));
+}
+
+TEST(WatchView, Machine_IsALineOfItsOwn) {
+  WatchedRun run = make_run("runs/digits-mlp-1");
+  EXPECT_TRUE(contains(frame(run, view_of(80, 24)), "\nCPU 1.8 cores  memory 512 MB\n"));
+  run.last_step.gpu_share = 0.87;
+  run.last_step.device_memory_mb = 2000;
+  run.last_step.gpu_memory_mb = 12'500;
+  EXPECT_TRUE(
+      contains(frame(run, view_of(100, 30)),
+               "\nCPU 1.8 cores  memory 512 MB  GPU 87 %  GPU memory 2000 MB  of all processes 12.5 GB\n"));
+  run.last_step = {.step = 1040, .loss = 0.5};
+  EXPECT_FALSE(contains(frame(run, view_of(80, 24)), "CPU 1.8 cores"));
+}
+
+TEST(WatchView, OverlayOfOneRun_IsThatRun) {
+  const WatchedRun run = make_run("runs/digits-mlp-1");
+  WatchView view = view_of(80, 24);
+  const std::string alone = frame(run, view);
+  view.overlay = true;
+  EXPECT_EQ(frame(run, view), alone);
+}
+
+TEST(WatchView, OverlayOfRunsWithoutStepsOrEpochs_IsShown) {
+  WatchedRun empty, pretraining;
+  empty.name = "empty";
+  pretraining.name = "pretraining";
+  pretraining.total_steps = 100;
+  for (int i = 1; i <= 50; ++i) {
+    pretraining.last_step = {.step = i, .loss = 1.0 / i};
+    pretraining.steps.add(pretraining.last_step);
+  }
+  WatchView view = view_of(80, 24);
+  view.overlay = true;
+  const WatchedRun run = make_run("runs/digits-mlp-1");
+  const std::vector<const WatchedRun*> steps{&pretraining, &run}, none{&empty, &empty};
+  EXPECT_TRUE(contains(join(watch_frame(steps, view)), "Training loss"));
+  EXPECT_TRUE(contains(join(watch_frame(none, view)), "nothing measured yet"));
+}
+
 // Whatever the size: as many lines as rows, and none too wide.
 TEST(WatchView, AnySize_IsNeverExceeded) {
   WatchedRun run = make_run("runs/日本-mlp-1");
@@ -157,6 +209,7 @@ TEST(WatchView, AnySize_IsNeverExceeded) {
           view.selected = selected;
           view.help = width % 3 == 0;
           view.by_epoch = width % 2 == 0;
+          view.overlay = (width + height) % 5 < 2;
           view.zoom = height % (max_zoom + 1);
           const auto lines = watch_frame(runs, view);
           ASSERT_EQ(lines.size(), static_cast<std::size_t>(height));
@@ -193,8 +246,8 @@ TEST(WatchView, ConstantCurve_IsDrawn) {
   run.name = "r";
   run.status.epochs = 2;
   for (int i = 1; i <= 5; ++i) {
-    run.step_loss.add(i, 0);
-    run.last_step.step = i;
+    run.last_step = {.step = i, .loss = 0};
+    run.steps.add(run.last_step);
   }
   WatchView view = view_of(80, 24);
   EXPECT_TRUE(contains(frame(run, view), "train")) << frame(run, view);

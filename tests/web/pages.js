@@ -13,12 +13,12 @@ function expect(condition, text) {
   console.error('check-web: ' + text);
 }
 
-async function withPage(browser, address, viewport, colorScheme, test) {
-  const context = await browser.newContext({viewport, colorScheme});
+async function withPage(browser, address, viewport, colorScheme, test, more = {}) {
+  const context = await browser.newContext({viewport, colorScheme, ...more});
   const page = await context.newPage(), name = viewport.width + ' ' + colorScheme + ' ' + address;
   page.setDefaultTimeout(60000);
   page.on('pageerror', (error) => expect(false, name + ': ' + error.message));
-  page.on('console', (message) => expect(message.type() !== 'error' || (address === given.guarded && message.text().includes('401')), name + ': ' + message.text()));
+  page.on('console', (message) => expect(message.type() !== 'error' || (address === given.guarded && message.text().includes('401')) || /^Blocked script execution in '\S+\/v1\/report\?/.test(message.text()), name + ': ' + message.text()));
   page.on('request', (request) => expect(request.url().startsWith(address) || /^(data|blob):/.test(request.url()), name + ': asks ' + request.url()));
   await page.goto(address);
   await test(page, async (picture) => {
@@ -38,14 +38,36 @@ async function uncheckAll(page) {
 }
 const pickOf = (page, run) => page.locator('#runs tr', {has: page.getByRole('rowheader', {name: run})}).locator('input');
 
+async function trySheetAndTimeline(page) {
+  await page.waitForFunction(() => document.querySelector('img.sheet')?.naturalWidth > 0);
+  expect((await page.getAttribute('img.sheet', 'alt')).includes('training images'), 'the first training images have no text');
+  const bars = page.locator('#timeline rect'), zoomed = page.locator('#timeline');
+  await bars.first().waitFor();
+  const all = await zoomed.getAttribute('aria-label');
+  for (const lane of ['trainer', 'worker 0', 'worker 1']) expect((await zoomed.textContent()).includes(lane), 'the timeline has no lane ' + lane);
+  expect(await page.locator('#timeline-out').isDisabled(), 'a timeline that shows all can be zoomed out');
+  await page.click('#timeline-in');
+  const half = await zoomed.getAttribute('aria-label');
+  expect(half !== all, 'the button does not zoom the timeline');
+  await zoomed.focus();
+  await page.keyboard.press('+');
+  await page.keyboard.press('ArrowRight');
+  expect(await zoomed.getAttribute('aria-label') !== half, 'keys do not zoom the timeline');
+  await page.keyboard.press('Home');
+  expect(await zoomed.getAttribute('aria-label') === all, 'Home does not show the whole timeline');
+  await bars.first().hover();
+  expect(/\d (µs|ms|s)/.test(await page.textContent('#timeline-value')), 'a bar does not tell its time');
+  await page.locator('summary', {hasText: 'as a table'}).click();
+  expect((await page.locator('#timeline-rows tr').allTextContents()).some((row) => /worker 0.*%/.test(row)), 'the table of the timeline has no worker');
+}
+
 async function tryWatch(page, look) {
   await page.waitForSelector('#runs input:checked');
   await uncheckAll(page);
   await pickOf(page, 'training').check();
-  const curve = () => document.querySelector('.line')?.getAttribute('d').split('L').length || 0;
   await page.waitForSelector('.line');
-  const before = await page.evaluate(curve);
-  await page.waitForFunction((count) => document.querySelector('.line')?.getAttribute('d').split('L').length > count + 1, before);
+  const before = await page.getAttribute('.line', 'd');
+  await page.waitForFunction((path) => ![path, null, undefined].includes(document.querySelector('.line')?.getAttribute('d')), before);
   await pickOf(page, 'finished').check();
   await page.waitForFunction(() => document.querySelectorAll('.chart:first-child .line').length === 4);
 
@@ -69,20 +91,50 @@ async function tryWatch(page, look) {
   await page.keyboard.press('Home');
   await page.keyboard.press('ArrowRight');
   expect((await page.textContent('#live')).includes('step'), 'arrow keys do not read values');
+  await page.waitForFunction(() => [...document.querySelectorAll('.chart h3')].some((title) => title.textContent === 'CPU cores in use'));
   await look('watch');
 
   await uncheckAll(page);
   await pickOf(page, 'finished').check();
+  await trySheetAndTimeline(page);
   await page.getByRole('button', {name: 'Show finished'}).click();
   const report = page.frameLocator('iframe');
   await report.locator('h2', {hasText: 'Confusion'}).waitFor();
-  const cell = report.locator('.confusion a, table a[href^="#"]').first();
-  if (await cell.count()) {
-    const target = (await cell.getAttribute('href')).slice(1);
-    await cell.click();
-    await report.locator('[id="' + target + '"]').waitFor();
-    expect(await report.locator('h2', {hasText: 'Confusion'}).count() === 1, 'a cell of the matrix leaves the report');
-  }
+  expect(await report.locator('.curves').isHidden(), 'the report within the page has the curves once more');
+  const cell = report.locator('.confusion td a').first(), target = (await cell.getAttribute('href')).slice(1);
+  await cell.click();
+  expect(await report.locator('[id="' + target + '"]').isVisible(), 'a cell of the matrix shows no pictures');
+}
+
+async function tryReport(page, look) {
+  await page.waitForSelector('#charts .line');
+  expect(await page.locator('.static').first().isHidden(), 'the report shows plots and curves');
+  expect(await page.locator('#charts .chart').count() >= 2, 'the report has no curves by epoch');
+  await page.locator('#charts svg').first().hover();
+  expect((await page.textContent('#charts .values')).includes('epoch'), 'the pointer does not read values of the report');
+  await page.selectOption('#axis', 'steps');
+  await page.check('#log');
+  await page.locator('#smooth').fill('0.5');
+  await page.waitForSelector('.faint');
+  await page.locator('#charts svg').first().focus();
+  await page.keyboard.press('Home');
+  expect((await page.textContent('#live')).includes('step'), 'arrow keys do not read values of the report');
+  await trySheetAndTimeline(page);
+  const cell = page.locator('.confusion td a').first(), target = (await cell.getAttribute('href')).slice(1);
+  await cell.click();
+  expect(await page.locator('[id="' + target + '"]').isVisible(), 'a cell of the matrix of the report shows no pictures');
+  for (const title of ['Training', 'Confusion matrix', 'How this page was made'])
+    expect(await page.locator('h2', {hasText: title}).count() === 1, 'the report has no part "' + title + '"');
+  await look('report');
+}
+
+async function tryReportWithoutScript(page) {
+  expect(await page.locator('.static svg.plot').first().isVisible() || await page.locator('.static svg.plot').nth(1).isVisible(), 'without scripts the report has no plots');
+  expect(await page.locator('#chart-bar').isHidden(), 'without scripts the report has controls');
+  expect(await page.locator('#timeline').isHidden(), 'without scripts the report has an empty timeline');
+  const cell = page.locator('.confusion td a').first(), target = (await cell.getAttribute('href')).slice(1);
+  await cell.click();
+  expect(await page.locator('[id="' + target + '"]').isVisible(), 'without scripts a cell shows no pictures');
 }
 
 async function tryToken(page, look) {
@@ -123,6 +175,8 @@ async function tryServe(page, look) {
       await withPage(browser, given.watch, viewport, scheme, tryWatch);
       await withPage(browser, given.guarded, viewport, scheme, tryToken);
       await withPage(browser, given.serve, viewport, scheme, tryServe);
+      await withPage(browser, given.report, viewport, scheme, tryReport);
+      await withPage(browser, given.report, viewport, scheme, tryReportWithoutScript, {javaScriptEnabled: false});
     }
   await browser.close();
   console.log(failures ? 'check-web: ' + failures + ' failures' : 'check-web: the pages work; screenshots in ' + given.out);

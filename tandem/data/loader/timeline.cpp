@@ -123,11 +123,10 @@ void Timeline::end() {
 }
 
 std::string Timeline::to_text() const {
-  const std::string all = lines({}, start_ns_);
-  return trace_file({&all, 1});
+  return to_trace_text(events(start_ns_));
 }
 
-std::string Timeline::lines(const TraceProcess& process, std::int64_t origin_ns) const {
+std::vector<TraceEvent> Timeline::events(std::int64_t origin_ns) const {
   std::vector<Bar> bars = bars_;
   std::ranges::stable_sort(bars, {}, [](const Bar& bar) { return std::pair(bar.track, bar.begin_ns); });
   std::vector<TraceEvent> events;
@@ -150,7 +149,7 @@ std::string Timeline::lines(const TraceProcess& process, std::int64_t origin_ns)
     add_event(bar, facts_of(bar.range));
     before = &bar;
   }
-  return trace_lines(process, events);
+  return events;
 }
 
 TimelineSpan::TimelineSpan(Timeline* timeline, const char* name, const TimelineRange& range)

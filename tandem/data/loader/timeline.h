@@ -65,8 +65,8 @@ class Timeline {
   // Chrome's trace format; times count from the construction of the timeline. Without marks not yet
   // collected.
   std::string to_text() const;
-  // The same as part of a trace_file() whose times count from `origin_ns`.
-  std::string lines(const TraceProcess& process, std::int64_t origin_ns) const;
+  // The bars of each track in order, with times from `origin_ns` on.
+  std::vector<TraceEvent> events(std::int64_t origin_ns) const;
 
  private:
   struct Bar {

@@ -10,7 +10,6 @@
 #include "tandem/files/folder_lock.h"
 #include "tandem/files/read_file.h"
 #include "tandem/files/toml.h"
-#include "tandem/report/csv.h"
 #include "tandem/text/parse_number.h"
 #include "tandem/text/utf8.h"
 
@@ -30,12 +29,6 @@ std::string clean(std::string_view text) {
 bool is_file(const fs::path& path) {
   std::error_code ignored;
   return fs::is_regular_file(path, ignored);
-}
-
-// A whole number from 1 on; 0 for anything else.
-std::int64_t whole_number(double value) {
-  constexpr double max = 1e15;
-  return value >= 1 && value <= max && value == std::floor(value) ? static_cast<std::int64_t>(value) : 0;
 }
 
 std::string text_of(const TomlTable& table, std::string_view key) {
@@ -70,12 +63,12 @@ std::int64_t WatchedRun::steps_per_epoch() const {
 double WatchedRun::done_share() const {
   if (phase == RunPhase::finished) return 1;
   const auto per_epoch = static_cast<double>(steps_per_epoch());
-  const double steps =
+  const double all =
       total_steps > 0 ? static_cast<double>(total_steps) : static_cast<double>(status.epochs) * per_epoch;
-  if (steps == 0) return not_measured;
+  if (all == 0) return not_measured;
   const double done =
       std::max(static_cast<double>(last_step.step), static_cast<double>(epochs_done) * per_epoch);
-  return std::clamp(done / steps, 0.0, 1.0);
+  return std::clamp(done / all, 0.0, 1.0);
 }
 
 double WatchedRun::seconds_left() const {
@@ -167,32 +160,6 @@ bool RunReader::poll_status() {
 
 // ---- the logs
 
-// Takes the first line as names of columns and others as values. False for a row of another length, as one
-// that was cut off, or of text.
-bool RunReader::Rows::set(std::string_view line) {
-  if (columns.empty()) {
-    columns = csv_fields(line);
-    for (std::string& name : columns) name = clean(name);
-    return false;
-  }
-  values.clear();
-  while (true) {
-    const std::size_t end = line.find(',');
-    const std::string_view field = line.substr(0, end);
-    const std::optional<double> value =
-        field.empty() ? std::optional<double>(not_measured) : parse_number<double>(field);
-    if (!value || values.size() == columns.size()) return false;
-    values.push_back(*value);
-    if (end == std::string_view::npos) return values.size() == columns.size();
-    line.remove_prefix(end + 1);
-  }
-}
-
-double RunReader::Rows::at(std::string_view column) const {
-  const auto found = std::ranges::find(columns, column);
-  return found == columns.end() ? not_measured : values[static_cast<std::size_t>(found - columns.begin())];
-}
-
 void RunReader::clear_epochs() {
   run_.epochs_done = 0;
   run_.last_epoch = run_.best_epoch = {};
@@ -201,8 +168,7 @@ void RunReader::clear_epochs() {
 
 void RunReader::clear_steps() {
   run_.last_step = {};
-  run_.step_loss = run_.learning_rate = run_.samples_per_second = Curve();
-  run_.waited_share = run_.memory_mb = run_.device_memory_mb = Curve();
+  run_.steps = StepCurves();
 }
 
 // The log of a pretraining has a row per step in place of epochs.
@@ -237,7 +203,7 @@ bool RunReader::poll_steps() {
     const bool is_header = step_rows_.columns.empty();
     const bool is_row = step_rows_.set(line);
     if (is_header) return;
-    const bool taken = is_row && take_step(step_rows_, step_rows_.at("samples_per_second"));
+    const bool taken = is_row && take_step(step_rows_, not_measured);
     bad_step_rows_ += taken ? 0 : 1;
   };
   const FollowedFile::Poll poll = steps_.poll(on_restart, on_line);
@@ -246,33 +212,20 @@ bool RunReader::poll_steps() {
 }
 
 // False for a row that does not come after the others.
-bool RunReader::take_step(const Rows& rows, double samples_per_second) {
-  const std::int64_t step = whole_number(rows.at("step"));
-  if (step <= run_.last_step.step) return false;
-  run_.last_step = {.step = step,
-                    .epoch = whole_number(rows.at("epoch")),
-                    .loss = rows.at("loss"),
-                    .learning_rate = rows.at("learning_rate"),
-                    .samples_per_second = samples_per_second,
-                    .waited_share = rows.at("waited_share"),
-                    .memory_mb = rows.at("memory_mb"),
-                    .device_memory_mb = rows.at("device_memory_mb")};
-  const auto x = static_cast<double>(step);
-  run_.step_loss.add(x, run_.last_step.loss);
-  run_.learning_rate.add(x, run_.last_step.learning_rate);
-  run_.samples_per_second.add(x, samples_per_second);
-  run_.waited_share.add(x, run_.last_step.waited_share);
-  run_.memory_mb.add(x, run_.last_step.memory_mb);
-  run_.device_memory_mb.add(x, run_.last_step.device_memory_mb);
+bool RunReader::take_step(const NumberRows& rows, double samples_per_second) {
+  if (rows.whole_at("step") <= run_.last_step.step) return false;
+  run_.last_step = step_record(rows);
+  if (std::isfinite(samples_per_second)) run_.last_step.samples_per_second = samples_per_second;
+  run_.steps.add(run_.last_step);
   return true;
 }
 
-bool RunReader::take_epoch(const Rows& rows, const EpochFunction& on_epoch) {
+bool RunReader::take_epoch(const NumberRows& rows, const EpochFunction& on_epoch) {
   constexpr std::size_t max_metrics = 100;
   constexpr std::array<std::string_view, 10> known{
       "epoch",         "train_loss", "train_accuracy",     "val_loss",       "val_accuracy",
       "learning_rate", "seconds",    "samples_per_second", "waited_seconds", "exchange_seconds"};
-  const std::int64_t epoch = whole_number(rows.at("epoch"));
+  const std::int64_t epoch = rows.whole_at("epoch");
   if (epoch <= run_.epochs_done || epoch > std::numeric_limits<int>::max()) return false;
   EpochRecord record{.epoch = static_cast<int>(epoch),
                      .train_loss = rows.at("train_loss"),

@@ -14,6 +14,8 @@
 #include "tandem/files/followed_file.h"
 #include "tandem/report/curve.h"
 #include "tandem/report/epoch_record.h"
+#include "tandem/report/number_rows.h"
+#include "tandem/report/step_record.h"
 #include "tandem/train/run_folder.h"
 #include "tandem/train/run_status.h"
 
@@ -31,18 +33,6 @@ enum class RunPhase {
 
 std::string_view name_of(RunPhase phase);
 
-// The last row of steps.csv. What is not known is not_measured.
-struct StepFigures {
-  std::int64_t step = 0;  // from 1; 0: no row yet
-  std::int64_t epoch = 0;
-  double loss = not_measured;
-  double learning_rate = not_measured;
-  double samples_per_second = not_measured;
-  double waited_share = not_measured;
-  double memory_mb = not_measured;
-  double device_memory_mb = not_measured;
-};
-
 // What is known about a run. All texts are clean: one line of valid UTF-8 without control characters.
 struct WatchedRun {
   std::string name;
@@ -57,9 +47,8 @@ struct WatchedRun {
   std::int64_t epochs_done = 0;
   EpochRecord last_epoch, best_epoch;                        // .epoch is 0 before the first
   Curve train_loss, val_loss, train_accuracy, val_accuracy;  // by epoch
-  StepFigures last_step;
-  Curve step_loss, learning_rate, samples_per_second;  // by step
-  Curve waited_share, memory_mb, device_memory_mb;     // by step
+  StepRecord last_step;
+  StepCurves steps;
   std::int64_t unreadable_rows = 0;
 
   bool has_ended() const { return phase != RunPhase::starting && phase != RunPhase::running; }
@@ -96,21 +85,12 @@ class RunReader {
     bool has_changed();
     std::string text() const;
   };
-  // The rows of a CSV file with numbers.
-  struct Rows {
-    std::vector<std::string> columns;
-    std::vector<double> values;
-
-    bool set(std::string_view line);
-    double at(std::string_view column) const;
-  };
-
   bool poll_log(const EpochFunction& on_epoch);
   bool poll_steps();
   bool poll_config();
   bool poll_status();
-  bool take_step(const Rows& rows, double samples_per_second);
-  bool take_epoch(const Rows& rows, const EpochFunction& on_epoch);
+  bool take_step(const NumberRows& rows, double samples_per_second);
+  bool take_epoch(const NumberRows& rows, const EpochFunction& on_epoch);
   void clear_epochs();
   void clear_steps();
   RunPhase find_phase(double now) const;
@@ -118,7 +98,7 @@ class RunReader {
   RunFolder folder_;
   FollowedFile log_, steps_;
   WholeFile config_, status_;
-  Rows log_rows_, step_rows_;
+  NumberRows log_rows_, step_rows_;
   bool has_status_ = false;
   std::int64_t bad_log_rows_ = 0, bad_step_rows_ = 0;
   bool has_more_ = false;

@@ -116,6 +116,9 @@ bool apply_key(const ScreenEvent& event, std::size_t runs, WatchView& view) {
     case 's':
       view.by_epoch = !view.by_epoch;
       return false;
+    case 'o':
+      view.overlay = !view.overlay && runs > 1;
+      return false;
     case '?':
     case 'h':
       view.help = !view.help;
@@ -174,7 +177,7 @@ int watch_on_terminal(const WatchOptions& options) {
   }
 }
 
-void watch_as_lines(const WatchOptions& options) {
+bool watch_as_lines(const WatchOptions& options) {
   WatchedRuns runs(options);
   const bool several = runs.readers().size() > 1;
   std::vector<bool> told(runs.readers().size());
@@ -184,7 +187,7 @@ void watch_as_lines(const WatchOptions& options) {
     std::fflush(stdout);
   };
   while (true) {
-    bool all_ended = true, has_more = false;
+    bool has_more = false;
     for (std::size_t i = 0; i < told.size(); ++i) {
       if (told[i]) continue;
       RunReader& reader = *runs.readers()[i];
@@ -200,9 +203,10 @@ void watch_as_lines(const WatchOptions& options) {
         print(run, watch_end_line(run));
         told[i] = true;
       }
-      all_ended = all_ended && told[i];
     }
-    if (all_ended || std::ferror(stdout)) return;
+    if (std::ranges::find(told, false) == told.end() || std::ferror(stdout))
+      return std::ranges::all_of(
+          runs.readers(), [](const auto& reader) { return reader->run().phase == RunPhase::finished; });
     if (!has_more) std::this_thread::sleep_for(std::chrono::milliseconds(poll_ms));
   }
 }

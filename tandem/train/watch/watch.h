@@ -20,8 +20,9 @@ struct WatchOptions {
 // 0.
 int watch_on_terminal(const WatchOptions& options);
 
-// One line per epoch on standard output, until all runs have ended.
-void watch_as_lines(const WatchOptions& options);
+// One line per epoch on standard output, until all runs have ended. Returns whether all have finished, in
+// place of being stopped, failing or disappearing.
+bool watch_as_lines(const WatchOptions& options);
 
 // What watch_on_terminal() shows at first, on standard output.
 void watch_once(const WatchOptions& options);

@@ -148,7 +148,7 @@ StyledLine progress_line(const WatchedRun& run, int width) {
 }
 
 StyledLine speed_line(const WatchedRun& run, int width) {
-  const StepFigures& step = run.last_step;
+  const StepRecord& step = run.last_step;
   Words words(width);
   const double rate =
       std::isfinite(step.samples_per_second) ? step.samples_per_second : run.last_epoch.samples_per_second;
@@ -161,8 +161,19 @@ StyledLine speed_line(const WatchedRun& run, int width) {
               waited > high ? Ink::warning : Ink::plain);
   }
   if (std::isfinite(step.learning_rate)) words.add(fmt::format("learning rate {:.3g}", step.learning_rate));
+  return words.line();
+}
+
+// What the run takes of its machine; empty if that is not known.
+StyledLine machine_line(const WatchedRun& run, int width) {
+  const StepRecord& step = run.last_step;
+  Words words(width);
+  if (std::isfinite(step.cpu_cores)) words.add(fmt::format("CPU {:.1f} cores", step.cpu_cores));
   if (std::isfinite(step.memory_mb)) words.add("memory " + memory_text(step.memory_mb));
+  if (std::isfinite(step.gpu_share)) words.add(fmt::format("GPU {:.0f} %", 100 * step.gpu_share));
   if (std::isfinite(step.device_memory_mb)) words.add("GPU memory " + memory_text(step.device_memory_mb));
+  if (std::isfinite(step.gpu_memory_mb))
+    words.add(fmt::format("of all processes {}", memory_text(step.gpu_memory_mb)));
   return words.line();
 }
 
@@ -216,6 +227,7 @@ StyledLine key_line(std::size_t runs, const WatchView& view) {
   Words words(view.width);
   words.add("q quit", Ink::faint);
   if (runs > 1) words.add("tab next run", Ink::faint);
+  if (runs > 1) words.add(view.overlay ? "o one run" : "o overlay", Ink::faint);
   words.add(view.by_epoch ? "s by step" : "s by epoch", Ink::faint);
   words.add(view.log_axis ? "l linear axis" : "l log axis", Ink::faint);
   words.add(view.zoom > 0 ? fmt::format("+/- zoom {}x", 1 << view.zoom) : "+/- zoom", Ink::faint);
@@ -225,10 +237,32 @@ StyledLine key_line(std::size_t runs, const WatchView& view) {
 
 // ---- the list of runs
 
-// A window of the runs around the selected one.
-Lines run_list(std::span<const WatchedRun* const> runs, const WatchView& view, std::size_t max_rows) {
-  const std::size_t rows = std::min(runs.size(), max_rows);
-  const std::size_t first = std::min(view.selected - std::min(view.selected, rows / 2), runs.size() - rows);
+// The end of the text, which tells runs apart, after an ellipsis where it is too long.
+std::string shorten_front(std::string_view text, int width) {
+  if (display_width(text) <= width) return std::string(text);
+  const auto is_inside = [&] { return !text.empty() && (text.front() & 0xC0) == 0x80; };  // a character
+  do text.remove_prefix(text.empty() ? 0 : 1);
+  while (is_inside() || (!text.empty() && display_width(text) + 1 > width));
+  return "…" + std::string(text);
+}
+
+constexpr std::array curve_inks{Ink::first, Ink::second, Ink::third, Ink::fourth, Ink::fifth, Ink::sixth};
+
+// The runs around the selected one that are shown: [first, first + rows).
+struct Window {
+  std::size_t first, rows;
+};
+
+Window shown_runs(std::size_t runs, const WatchView& view) {
+  std::size_t max_rows = static_cast<std::size_t>(std::max(view.height / 4, 2));
+  if (view.overlay) max_rows = std::min(max_rows, curve_inks.size());
+  const std::size_t rows = std::min(runs, max_rows);
+  return {std::min(view.selected - std::min(view.selected, rows / 2), runs - rows), rows};
+}
+
+// With an overlay, the names have the numbers and colors of their curves.
+Lines run_list(std::span<const WatchedRun* const> runs, const WatchView& view) {
+  const auto [first, rows] = shown_runs(runs.size(), view);
   constexpr std::array<int, 6> columns{10, 11, 9, 9, 10, 11};  // after the name
   int figures = 0;
   std::size_t shown = 0;  // columns that fit
@@ -236,10 +270,11 @@ Lines run_list(std::span<const WatchedRun* const> runs, const WatchView& view, s
   while (shown < columns.size() && figures + columns[shown] + min_name + 2 <= view.width)
     figures += columns[shown++];
   const int name_width = std::max(view.width - figures - 2, 1);
-  const auto line = [&](const std::string& name, const std::array<std::string, 6>& cells, bool selected,
-                        Ink name_ink, Ink phase_ink) {
+  const auto line = [&](const StyledLine& label, const std::string& name,
+                        const std::array<std::string, 6>& cells, bool selected, Ink name_ink, Ink phase_ink) {
     StyledLine text(selected ? "▸ " : "  ", Ink::strong);
-    text.add(shorten(name, name_width), name_ink).pad(name_width + 2);
+    text.add(label);
+    text.add(shorten_front(name, name_width - label.width()), name_ink).pad(name_width + 2);
     for (std::size_t i = 0; i < shown; ++i) {
       const std::string cell = shorten(cells[i], columns[i] - 1);
       if (i == 0)
@@ -252,14 +287,17 @@ Lines run_list(std::span<const WatchedRun* const> runs, const WatchView& view, s
   Lines lines;
   const std::string title =
       rows < runs.size() ? fmt::format("run ({}-{} of {})", first + 1, first + rows, runs.size()) : "run";
-  lines.push_back(
-      line(title, {"state", "epoch", "loss", "accuracy", "best", "images/s"}, false, Ink::faint, Ink::faint));
+  lines.push_back(line(StyledLine(view.overlay ? "  " : ""), title,
+                       {"state", "epoch", "loss", "accuracy", "best", "images/s"}, false, Ink::faint,
+                       Ink::faint));
   for (std::size_t i = first; i < first + rows; ++i) {
     const WatchedRun& run = *runs[i];
     const double loss = std::isfinite(run.last_step.loss) ? run.last_step.loss : run.last_epoch.train_loss;
     const double rate = run.last_step.samples_per_second;
+    StyledLine label;
+    if (view.overlay) label.add(fmt::format("{} ", i - first + 1), curve_inks[i - first]);
     lines.push_back(
-        line(run.name,
+        line(label, run.name,
              {std::string(name_of(run.phase)), epoch_text(run), loss_text(loss),
               percent_text(run.last_epoch.val_accuracy), percent_text(run.best_epoch.val_accuracy),
               std::isfinite(rate) ? format_rounded(rate) : "–"},
@@ -306,7 +344,8 @@ CellPlot loss_plot(const WatchedRun& run, const WatchView& view, bool by_epoch) 
   const double train = by_epoch ? run.last_epoch.train_loss : run.last_step.loss;
   plot.title.add("  train " + loss_text(train), Ink::first);
   plot.title.add("  val " + loss_text(run.last_epoch.val_loss), Ink::second);
-  plot.curves.push_back({"train", Ink::first, by_epoch ? run.train_loss.points() : run.step_loss.points()});
+  plot.curves.push_back(
+      {"train", Ink::first, by_epoch ? run.train_loss.points() : run.steps.of(&StepRecord::loss).points()});
   if (part.steps_per_epoch > 0)
     plot.curves.push_back({"val", Ink::second, scaled(run.val_loss, part.steps_per_epoch)});
   return plot;
@@ -324,10 +363,10 @@ CellPlot accuracy_plot(const WatchedRun& run, const WatchView& view, bool by_epo
   return plot;
 }
 
-CellPlot step_plot(const std::string& name, const Curve& curve, const WatchedRun& run,
+CellPlot step_plot(const std::string& name, double StepRecord::*figure, const WatchedRun& run,
                    const WatchView& view) {
   CellPlot plot = base_plot(name, shown_part(run, view, false), false);
-  plot.curves.push_back({"", Ink::first, curve.points()});
+  plot.curves.push_back({"", Ink::first, run.steps.of(figure).points()});
   return plot;
 }
 
@@ -345,26 +384,58 @@ Lines side_by_side(const std::vector<CellPlot>& plots, const WatchView& view, in
 
 Lines curves(const WatchedRun& run, const WatchView& view, int height) {
   // Without steps, as in runs of the library alone, only epochs can be shown.
-  const bool by_epoch = (view.by_epoch && run.total_steps == 0) || run.step_loss.empty();
+  const bool by_epoch = (view.by_epoch && run.total_steps == 0) || run.steps.of(&StepRecord::loss).empty();
   std::vector<CellPlot> first{loss_plot(run, view, by_epoch)};
   if (view.width >= two_plots_width && run.total_steps == 0)
     first.push_back(accuracy_plot(run, view, by_epoch));
-  if (height < four_plots_height || view.width < two_plots_width || run.step_loss.empty())
+  if (height < four_plots_height || view.width < two_plots_width || run.steps.of(&StepRecord::loss).empty())
     return side_by_side(first, view, height);
   const int below = height / 3;
   Lines lines = side_by_side(first, view, height - below - 1);
   lines.emplace_back();
-  const Lines more = side_by_side({step_plot("Images/s", run.samples_per_second, run, view),
-                                   step_plot("Learning rate", run.learning_rate, run, view)},
+  const Lines more = side_by_side({step_plot("Images/s", &StepRecord::samples_per_second, run, view),
+                                   step_plot("Learning rate", &StepRecord::learning_rate, run, view)},
                                   view, below);
   lines.insert(lines.end(), more.begin(), more.end());
   return lines;
 }
 
+// A curve of each shown run, the selected one over the others. Numbers in the list name them.
+Lines overlay(std::span<const WatchedRun* const> runs, const WatchView& view, int height) {
+  const auto [first, rows] = shown_runs(runs.size(), view);
+  const std::span<const WatchedRun* const> shown = runs.subspan(first, rows);
+  const bool by_epoch = view.by_epoch || std::ranges::any_of(shown, [](const WatchedRun* run) {
+                          return run->steps.of(&StepRecord::loss).empty();
+                        });
+  Part part{by_epoch ? 1.0 : 0.0, 0, 1};
+  for (const WatchedRun* const run : shown)
+    part.high = std::max(part.high, shown_part(*run, {.zoom = 0}, by_epoch).high);
+  part.low = part.high - (part.high - part.low) / std::exp2(view.zoom);
+  CellPlot loss = base_plot(by_epoch ? "Validation loss" : "Training loss", part, by_epoch);
+  loss.log = view.log_axis;
+  CellPlot accuracy = base_plot("Validation accuracy", part, by_epoch);
+  accuracy.unit = Unit::share;
+  const auto add = [&](std::size_t i) {
+    const WatchedRun& run = *shown[i];
+    const std::string label = fmt::format("{}", i + 1);
+    const double factor = by_epoch ? 1 : static_cast<double>(run.steps_per_epoch());
+    loss.curves.push_back(
+        {label, curve_inks[i], by_epoch ? run.val_loss.points() : run.steps.of(&StepRecord::loss).points()});
+    if (factor > 0) accuracy.curves.push_back({label, curve_inks[i], scaled(run.val_accuracy, factor)});
+  };
+  for (std::size_t i = 0; i < shown.size(); ++i)
+    if (first + i != view.selected) add(i);
+  add(view.selected - first);
+  if (height < min_plot_height) return {};
+  return side_by_side(view.width >= two_plots_width ? std::vector{loss, accuracy} : std::vector{loss}, view,
+                      height);
+}
+
 Lines help_lines() {
-  constexpr std::array<std::array<std::string_view, 2>, 8> keys{
+  constexpr std::array<std::array<std::string_view, 2>, 9> keys{
       {{"q", "quit; the run goes on"},
        {"tab, arrows", "another run of the list"},
+       {"o", "curves of several runs in one plot, or of one"},
        {"+ and -", "zoom to the last part of the curves, and back"},
        {"s", "curves by step or by epoch"},
        {"l", "logarithmic or linear axis of the loss"},
@@ -401,13 +472,20 @@ Lines full_frame(std::span<const WatchedRun* const> runs, const WatchView& view)
   Lines lines;
   const auto append = [&](const Lines& more) { lines.insert(lines.end(), more.begin(), more.end()); };
   if (runs.size() > 1) {
-    append(run_list(runs, view, static_cast<std::size_t>(std::max(view.height / 4, 2))));
+    append(run_list(runs, view));
     lines.emplace_back();
+  }
+  if (view.overlay && !view.help) {
+    append(overlay(runs, view, view.height - static_cast<int>(lines.size()) - 1));
+    lines.resize(static_cast<std::size_t>(view.height - 1));
+    lines.push_back(key_line(runs.size(), view));
+    return lines;
   }
   lines.push_back(name_line(run, view));
   lines.push_back(setup_line(run, view.width));
   lines.push_back(progress_line(run, view.width));
   lines.push_back(speed_line(run, view.width));
+  if (StyledLine machine = machine_line(run, view.width); machine.width() > 0) lines.push_back(machine);
   lines.push_back(best_line(run, view.width));
   const Lines last = notes(run, view.width, view.height >= 40 ? 6 : view.height >= 20 ? 3 : 1);
   const int height = view.height - static_cast<int>(lines.size() + last.size()) - 1;
@@ -433,6 +511,7 @@ std::vector<std::string> watch_frame(std::span<const WatchedRun* const> runs, co
     lines.emplace_back("no runs");
   } else {
     view.selected = std::min(view.selected, runs.size() - 1);
+    view.overlay = view.overlay && runs.size() > 1;
     const bool is_small = view.width < min_width || view.height < min_height;
     lines = is_small ? small_frame(*runs[view.selected], view) : full_frame(runs, view);
   }

@@ -18,6 +18,7 @@ struct WatchView {
   bool by_epoch = false;     // curves by epoch, else by step
   bool log_axis = false;     // of the loss
   int zoom = 0;              // shows the last 1 / 2^zoom of the curves
+  bool overlay = false;      // curves of several runs in one plot
   bool help = false;         // keys in place of curves
   double now = 0;            // in seconds since 1970
 };
