@@ -24,9 +24,12 @@ function figure(value) {
   if (value === null || value === undefined) return "–";
   if (value === 0) return "0";
   const size = Math.abs(value);
-  if (size >= 1e5 || size < 1e-4) return value.toExponential(2);
+  if (size >= 1e7 || size < 1e-4) return value.toExponential(2);
   return size >= 1000 ? Math.round(value).toLocaleString("en-US") : String(+value.toPrecision(4));
 }
+
+// Epochs and steps, in full.
+const position = (value) => Number.isInteger(value) ? value.toLocaleString("en-US") : figure(value);
 
 // ---- axes
 
@@ -122,7 +125,7 @@ function show_chart(chart, box) {
   }
   for (const value of ticks(x_low, x_high, Math.max(2, Math.floor(width / 110))))
     if (get("axis").value === "steps" || Number.isInteger(value))
-      svg.append(draw("text", {x: x(value), y: height - 6, "text-anchor": "middle"}, figure(value)));
+      svg.append(draw("text", {x: x(value), y: height - 6, "text-anchor": "middle"}, position(value)));
   const names = [...new Set(list.map(({name}) => name))], both = names.length > 1;
   if (both) title.append(make("span", "quiet legend", "dashed: " + chart.curves[0][1] + ", solid: " + names.filter((name) => name !== chart.curves[0][1]).join(", ")));
   for (const {points, raw, dashed, color} of list) {
@@ -134,10 +137,10 @@ function show_chart(chart, box) {
   svg.append(cursor);
   const several = shown.length > 1, text_of = ({run, name}) => (several ? run.name + " " : "") + (both ? name + " " : "");
   const show_values = (at) => {
-    values.replaceChildren(make("span", "", get("axis").value.slice(0, -1) + " " + figure(at)));
+    values.replaceChildren(make("span", "", get("axis").value.slice(0, -1) + " " + position(at)));
     for (const series of list) {
       const [where, value] = nearest(series.points, at);
-      const span = make("span", "", text_of(series) + label(value) + (where === at ? "" : " (at " + figure(where) + ")"));
+      const span = make("span", "", text_of(series) + label(value) + (where === at ? "" : " (at " + position(where) + ")"));
       span.style.color = series.color;
       values.append(span);
     }
