@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <memory>
 #include <system_error>
@@ -103,6 +104,14 @@ class Curl {
   decltype(&curl_easy_setopt) setopt_ = function<decltype(setopt_)>("curl_easy_setopt");
 };
 
+// A server that sends a byte now and then must not hold the program for days. What has come is kept: the next
+// attempt resumes.
+long timeout_of(const DownloadOptions& options) {
+  constexpr std::uint64_t min_rate = 16'000, start_s = 60, max_s = 24 * 3600;
+  if (options.timeout_s > 0) return options.timeout_s;
+  return static_cast<long>(std::min(start_s + options.max_bytes / min_rate, max_s));
+}
+
 Result transfer_once(const std::string& address, Transfer& transfer) {
   const Curl& library = Curl::get();
   const std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> handle(library.init(), library.cleanup);
@@ -128,6 +137,7 @@ Result transfer_once(const std::string& address, Transfer& transfer) {
   // After a timeout, do not wait for a name server that does not answer.
   library.set(curl, CURLOPT_QUICK_EXIT, 1L);
 #endif
+  library.set(curl, CURLOPT_TIMEOUT, timeout_of(options));
   library.set(curl, CURLOPT_LOW_SPEED_LIMIT, 100L);
   library.set(curl, CURLOPT_LOW_SPEED_TIME, long{options.stall_timeout_s});
   library.set(curl, CURLOPT_RESUME_FROM_LARGE, static_cast<curl_off_t>(transfer.resumed_at));

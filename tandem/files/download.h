@@ -12,6 +12,7 @@ struct DownloadOptions {
   std::uint64_t max_bytes = 0;  // a longer file is an Error
   int connect_timeout_s = 5;
   int stall_timeout_s = 15;  // at less than 100 bytes per second
+  int timeout_s = 0;  // of the whole download; 0: time for `max_bytes` at 16 kB per second, and a minute
   // Called from time to time with the bytes so far and in total (0 if unknown).
   std::function<void(std::uint64_t done, std::uint64_t total)> on_progress;
 };

@@ -31,10 +31,6 @@ std::uint64_t max_size_of(const FetchFile& file) {
   return file.size == 0 ? max_unknown_size : file.size;
 }
 
-bool matches_digest(const std::string& digest, const FetchFile& file) {
-  return file.sha256.size() >= 8 && digest.starts_with(file.sha256);
-}
-
 // Records size and time of a verified file in the stamp, so that it is not hashed again on every start.
 std::string stamp_line(const FetchFile& file, const fs::path& path) {
   std::error_code error;
@@ -130,7 +126,7 @@ class Fetch {
       if (!line.empty() && stamp.find(line) != std::string::npos) continue;
       all_stamped = false;
       if (!line.empty() && (file.size == 0 || fs::file_size(path, ignored) == file.size) &&
-          matches_digest(sha256_of_file(path), file))
+          sha256_of_file(path) == file.sha256)
         continue;
       missing_.push_back(file);
     }
@@ -164,7 +160,7 @@ class Fetch {
     }
     const std::string digest = sha256_hex(bytes);
     const auto found =
-        std::ranges::find_if(missing_, [&](const FetchFile& file) { return matches_digest(digest, file); });
+        std::ranges::find_if(missing_, [&](const FetchFile& file) { return file.sha256 == digest; });
     if (found == missing_.end()) {
       if (expected == nullptr) return false;
       const bool is_cut = bytes.size() < expected->size;
@@ -255,8 +251,8 @@ class Fetch {
     }
     constexpr std::size_t magic_at = 257;
     if (bytes.size() < 512 || bytes.substr(magic_at, 5) != "ustar") return false;
-    check(archive.name.empty() || matches_digest(digest, archive),
-          "[fetch] {}: expected {} with SHA-256 {}, got {}", origin, archive.name, archive.sha256, digest);
+    check(archive.name.empty() || digest == archive.sha256, "[fetch] {}: expected {} with SHA-256 {}, got {}",
+          origin, archive.name, archive.sha256, digest);
     for (const TarEntry& entry : read_tar(bytes, origin))
       if (const FetchFile* expected = missing_file_named(entry.name)) {
         const FetchFile file = *expected;

@@ -1,5 +1,5 @@
-// Downloads data sets and pretrained weights into the cache. A file is accepted only by its SHA-256 or that of
-// its archive, whatever its origin, and appears in the cache complete or not at all.
+// Downloads data sets and pretrained weights into the cache. A file is accepted only by its SHA-256 or that
+// of its archive, whatever its origin, and appears in the cache complete or not at all.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ namespace tandem {
 struct FetchFile {
   std::string name;        ///< "train-images-idx3-ubyte"
   std::uint64_t size = 0;  ///< 0: unknown, at most 512 MiB
-  /// At least its first 8 digits, as in the file names of PyTorch's weights. Empty if only the digest of
-  /// FetchSource::archive is published: then a loose file is accepted by its size.
+  /// All 64 digits. Empty if only the digest of FetchSource::archive is published: then a loose file is
+  /// accepted by its size.
   std::string sha256;
 };
 

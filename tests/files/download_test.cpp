@@ -87,6 +87,15 @@ TEST_F(Download, Errors_LeaveNoFile) {
   EXPECT_EQ(folder_.count(), 0u);
 }
 
+TEST_F(Download, ServerThatDoesNotEnd_KeepsThePartialFile) {
+  server_.set("/f", {.body = body_, .break_after = 1000, .stays_open = true});
+  const std::string error =
+      error_text([&] { download(server_.address("/f"), path_, {.max_bytes = 1 << 20, .timeout_s = 1}); });
+  EXPECT_TRUE(error.starts_with("[download] " + server_.address("/f") + ": Operation timed out after "))
+      << error;
+  EXPECT_EQ(get_bytes(partial_path(path_)), body_.substr(0, 1000));
+}
+
 TEST_F(Download, FullDisk_KeepsThePartialFile) {
   std::string error;
   with_full_disk(4096, [&] { error = error_of("/f"); });

@@ -175,18 +175,18 @@ TEST_F(FetchTest, AllOriginsFail_ErrorListsThem) {
   EXPECT_EQ(server.requests().size(), 1u);
 }
 
-// Weights: one file in a shared folder, of unknown size, with the first digits of its SHA-256.
+// Weights: one file in a shared folder, of unknown size.
 FetchSource small_weights(const std::string& name, const std::string& bytes,
                           const std::string& address = "") {
   return {.name = name,
           .folder = "weights",
-          .files = {{.name = name + ".pth", .sha256 = sha256_hex(bytes).substr(0, 8)}},
+          .files = {{.name = name + ".pth", .sha256 = sha256_hex(bytes)}},
           .address = address,
           .address_suffix = "",
           .otherwise = "go without"};
 }
 
-TEST_F(FetchTest, Weights_AreVerifiedByTheFirstDigits) {
+TEST_F(FetchTest, Weights_AreVerifiedByTheirDigest) {
   HttpServer server({{"/one.pth", {.body = "weights one"}}});
   const FetchSource one = small_weights("one", "weights one", server.address("/"));
   const fs::path folder = fetch_dataset(one, options());
@@ -202,11 +202,20 @@ TEST_F(FetchTest, Weights_AreVerifiedByTheFirstDigits) {
   EXPECT_TRUE(fs::exists(folder / ".verified-two"));
 }
 
+TEST_F(FetchTest, FirstDigitsOfADigest_AreNotEnough) {
+  put_bytes(given_ / "one.pth", "weights one");
+  FetchSource one = small_weights("one", "weights one");
+  one.files[0].sha256.resize(8);
+  EXPECT_EQ(error_text([&] { fetch_dataset(one, options(given_.path())); }),
+            "[fetch] " + (given_ / "one.pth").string() + ": expected the one.pth of one with SHA-256 " +
+                sha256_hex("weights one").substr(0, 8) + ", got " + sha256_hex("weights one"));
+}
+
 TEST_F(FetchTest, WeightsWithAnotherDigest_Throw) {
   put_bytes(given_ / "one.pth", "something else");
   EXPECT_EQ(error_text([&] { fetch_dataset(small_weights("one", "weights one"), options(given_.path())); }),
             "[fetch] " + (given_ / "one.pth").string() + ": expected the one.pth of one with SHA-256 " +
-                sha256_hex("weights one").substr(0, 8) + ", got " + sha256_hex("something else"));
+                sha256_hex("weights one") + ", got " + sha256_hex("something else"));
   EXPECT_FALSE(fs::exists(cache_ / "weights" / "one.pth"));
   EXPECT_EQ(error_text([] { fetch_weights("mnist"); }),
             "[weights] expected one of resnet18, resnet34, resnet50, got 'mnist'");

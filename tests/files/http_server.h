@@ -24,6 +24,7 @@ class HttpServer {
     bool ranges = true;
     std::size_t break_after = std::string::npos;  // the connection breaks after that many bytes of the body
     std::string redirect = {};                    // to another path, instead of a body
+    bool stays_open = false;                      // until the client leaves
   };
 
   explicit HttpServer(std::map<std::string, Page> pages)
@@ -74,6 +75,7 @@ class HttpServer {
       }
       const std::string answer = answer_to(request);
       EXPECT_EQ(send(client, answer.data(), answer.size(), MSG_NOSIGNAL), ssize_t(answer.size()));
+      while (stays_open_ && read(client, piece, sizeof piece) > 0) continue;
       close(client);
     }
   }
@@ -87,7 +89,8 @@ class HttpServer {
     const auto page = pages_.find(path);
     if (page == pages_.end())
       return "HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
-    const auto& [body, ranges, break_after, redirect] = page->second;
+    const auto& [body, ranges, break_after, redirect, stays_open] = page->second;
+    stays_open_ = stays_open;
     if (!redirect.empty())
       return "HTTP/1.1 302 Found\r\nConnection: close\r\nContent-Length: 0\r\nLocation: " + redirect +
              "\r\n\r\n";
@@ -106,6 +109,7 @@ class HttpServer {
   std::map<std::string, Page> pages_;
   std::vector<std::string> requests_;
   std::mutex mutex_;
+  bool stays_open_ = false;  // the page of the request
   int socket_;
   int port_ = 0;
   std::thread thread_;
