@@ -43,6 +43,7 @@ constexpr Advice all_advice[] = {
     {"srun has bound every rank to one core", "srun --cpus-per-task N gives each rank N"},
     {"expected the ImageNet weights of ", "tandem fetch MODEL downloads them"},
     {": not the weights of this model: ", "--model NAME chooses the model"},
+    {"is not read or fetched unasked", "give DATA, or --own-data to use it"},
     {"and cannot be fetched", "--from PATH gives its files"},
 };
 

@@ -73,7 +73,7 @@ int run(const Flags& flags) {
   const Image sheet = is_data(flags.inputs) ? training_batch(flags) : variants(flags);
   save_image(flags.output, sheet);
   if (!is_stdout(flags.json))
-    fmt::print("Wrote {} ({}x{})\n", one_line(flags.output), sheet.width, sheet.height);
+    print_output("Wrote {} ({}x{})\n", one_line(flags.output), sheet.width, sheet.height);
   if (!flags.json.empty())
     write_output(flags.json,
                  result_json({{"path", flags.output}, {"width", sheet.width}, {"height", sheet.height}}),

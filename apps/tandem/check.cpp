@@ -7,6 +7,7 @@
 #include <string>
 
 #include "apps/tandem/command.h"
+#include "apps/tandem/common_flags.h"
 #include "apps/tandem/flag_table.h"
 #include "apps/tandem/output.h"
 #include "apps/tandem/terminal.h"
@@ -23,6 +24,7 @@ namespace {
 struct Flags {
   CheckDataOptions options;
   std::string data, html, json, fix, device = "auto";
+  bool no_sandbox = false;
 };
 
 int run(const Flags& flags, const std::string& command_line) {
@@ -32,6 +34,7 @@ int run(const Flags& flags, const std::string& command_line) {
   options.data = flags.data;
   options.pictures = !flags.html.empty();
   options.device = flags.device == "auto" ? default_device() : parse_device(flags.device);
+  if (!flags.no_sandbox) confine_decoders(options.max_pixels);
   Progress progress;
   options.on_progress = [&](const char* phase, std::int64_t done, std::int64_t total) {
     progress.update({.phase = phase, .position = done, .total = total});
@@ -46,7 +49,7 @@ int run(const Flags& flags, const std::string& command_line) {
   if (!is_stdout(flags.json) && !is_stdout(flags.html) && !is_stdout(flags.fix)) {
     TextStyle style = terminal_style(stdout);
     style.width = 80;
-    fmt::print("{}", check_text(report, style));
+    print_output("{}", check_text(report, style));
   }
   if (!flags.html.empty()) write_output(flags.html, check_page(report), "check");
   if (!flags.json.empty()) write_output(flags.json, check_json(report), "check");
@@ -84,6 +87,10 @@ void add_check_command(CLI::App& app, Action& action, const std::string& command
       ->type_name("N")
       ->group(rare_group)
       ->check(whole_number_check(8, 4096));
+  command
+      ->add_flag("--no-sandbox", flags->no_sandbox,
+                 "Decode images in this process, not in confined ones: for images of your own")
+      ->group(rare_group);
   command->add_option("--max-pixels", flags->options.max_pixels, "Treat larger images as unreadable")
       ->type_name("N")
       ->capture_default_str()

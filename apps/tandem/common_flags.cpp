@@ -1,10 +1,12 @@
 #include "apps/tandem/common_flags.h"
 
+#include <memory>
 #include <string>
 
 #include "apps/tandem/command.h"
 #include "apps/tandem/flag_table.h"
 #include "tandem/core/parallel.h"
+#include "tandem/serve/confined_decoder.h"
 #include "tandem/text/message.h"
 #include "tandem/train/views.h"
 
@@ -38,6 +40,17 @@ void add_views_flag(CLI::App& command, int& views) {
       ->type_name("flip|N")
       ->default_str("none")
       ->check(usage_check([](const std::string& text) { parse_views(text); }));
+}
+
+void add_sandbox_flag(CLI::App& command, bool& sandbox) {
+  command.add_flag("--sandbox", sandbox,
+                   "Decode images in confined processes: a hostile one costs itself alone");
+}
+
+void confine_decoders(std::int64_t max_pixels) {
+  constexpr std::int64_t timeout_ms = 60'000;
+  set_image_decoder(std::make_shared<ConfinedDecoder>(
+      DecodeProcessOptions{.program = {}, .max_pixels = max_pixels, .timeout_ms = timeout_ms}));
 }
 
 }  // namespace tandem

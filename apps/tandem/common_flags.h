@@ -1,5 +1,8 @@
-// Flags of several commands: --threads and --quiet of all, --tta of those that use a model.
+// Flags of several commands: --threads and --quiet of all, --tta of those that use a model, --sandbox of
+// those that read images.
 #pragma once
+
+#include <cstdint>
 
 namespace CLI {
 class App;
@@ -12,5 +15,10 @@ void add_common_flags(CLI::App& app);
 
 // --tta: sets the number of views whose probabilities are averaged.
 void add_views_flag(CLI::App& command, int& views);
+
+// --sandbox.
+void add_sandbox_flag(CLI::App& command, bool& sandbox);
+// From now on images are decoded in confined processes. Throws Error if they cannot be confined.
+void confine_decoders(std::int64_t max_pixels);
 
 }  // namespace tandem

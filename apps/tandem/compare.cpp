@@ -39,7 +39,7 @@ bool is_run(const std::string& path) {
 void write(const Flags& flags, const auto& compared, auto text_of, auto page_of, auto json_of,
            const std::vector<Fact>& made) {
   if (!is_stdout(flags.json) && !is_stdout(flags.html))
-    fmt::print("{}", text_of(compared, terminal_style(stdout)));
+    print_output("{}", text_of(compared, terminal_style(stdout)));
   if (!flags.html.empty()) {
     write_output(flags.html, page_of(compared, made), "compare");
     if (!is_stdout(flags.html)) print_message("Wrote {}\n", flags.html);

@@ -20,7 +20,7 @@ void add_devices_command(CLI::App& app, Action& action) {
     action = [json] {
       check_output(*json, "devices");
       const MachineFacts machine = machine_facts();
-      if (!is_stdout(*json)) fmt::print("{}", devices_text(machine, terminal_style(stdout)));
+      if (!is_stdout(*json)) print_output("{}", devices_text(machine, terminal_style(stdout)));
       if (!json->empty()) write_output(*json, devices_json(machine), "devices");
       return 0;
     };

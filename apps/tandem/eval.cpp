@@ -11,6 +11,7 @@
 #include "apps/tandem/terminal.h"
 #include "apps/tandem/with_plugins.h"
 #include "tandem/core/clock.h"
+#include "tandem/image/decode.h"
 #include "tandem/text/format_number.h"
 #include "tandem/text/message.h"
 #include "tandem/train/evaluate.h"
@@ -23,6 +24,8 @@ namespace {
 struct Flags {
   std::string model, data, from, json, html, device = "auto";
   int views = 1;
+  bool own_data = false;
+  bool sandbox = false;
 };
 
 int run(const Flags& flags) {
@@ -30,6 +33,7 @@ int run(const Flags& flags) {
   const Device device = flags.device == "auto" ? cpu_device : parse_device(flags.device);
   for (const std::string& path : {flags.json, flags.html}) check_output(path, "eval");
   tell_named_data(flags.data);
+  if (flags.sandbox) confine_decoders(LoadOptions().max_pixels);
   Model model = load_model(flags.model);
   model.module->to(device);
   Progress progress;
@@ -38,12 +42,15 @@ int run(const Flags& flags) {
     progress.update({.phase = "Evaluating", .position = done, .total = images});
   });
   const RenderObserver rendering = observe_rendering(progress);
-  const EvaluationReport report = evaluate_model(
-      model, flags.data, {.from = flags.from, .pictures = !flags.html.empty(), .views = flags.views});
+  const EvaluationReport report = evaluate_model(model, flags.data,
+                                                 {.from = flags.from,
+                                                  .pictures = !flags.html.empty(),
+                                                  .views = flags.views,
+                                                  .own_data = flags.own_data});
   progress.clear();
   print_message("{} images in {}, reading included\n", format_count(report.images),
                 format_number(watch.elapsed_ms(), Unit::milliseconds));
-  if (!is_stdout(flags.json)) fmt::print("{}", evaluation_text(report, terminal_style(stdout)));
+  if (!is_stdout(flags.json)) print_output("{}", evaluation_text(report, terminal_style(stdout)));
   if (!flags.json.empty()) write_output(flags.json, evaluation_json(report), "eval");
   if (!flags.html.empty()) write_output(flags.html, evaluation_page(report), "eval");
   return 0;
@@ -63,9 +70,12 @@ void add_eval_command(CLI::App& app, Action& action) {
       ->required()
       ->type_name("");
   command
-      ->add_option("DATA", flags->data,
-                   "Labeled data, as for train; default: the data the model was trained on")
+      ->add_option(
+          "DATA", flags->data,
+          "Labeled data, as for train; default: the data set the model was trained on, if it is at hand")
       ->type_name("");
+  command->add_flag("--own-data", flags->own_data,
+                    "Without DATA: use what the model file names, also a folder or a download");
   command->add_option("--from", flags->from, "Folder or archive that contains the data set")
       ->type_name("PATH");
   add_with_flag(*command, "The plugin of a model of your own: FILE.so or .cpp");
@@ -74,6 +84,7 @@ void add_eval_command(CLI::App& app, Action& action) {
   add_views_flag(*command, flags->views);
   command->add_option("--html", flags->html, "A page with the confusion matrix, pictures and curves")
       ->type_name("FILE");
+  add_sandbox_flag(*command, flags->sandbox);
   command->callback([flags, &action] { action = [flags] { return run(*flags); }; });
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "apps/tandem/command.h"
+#include "apps/tandem/common_flags.h"
 #include "apps/tandem/output.h"
 #include "apps/tandem/with_plugins.h"
 #include "tandem/data/skipped_sample.h"
@@ -24,6 +25,7 @@ struct Flags {
   std::string model, out, json, method = "grad-cam", device = "auto";
   std::vector<std::string> paths;
   ExplainOptions options;
+  bool sandbox = false;
 };
 
 bool is_page(const std::string& path) {
@@ -50,6 +52,7 @@ int run(const Flags& flags, const std::string& command_line) {
   check(is_page(flags.out) || is_image_name(flags.out),
         "[explain] {}: expected a name that ends in .html or one of {}", flags.out, image_endings());
   const std::vector<Fact> facts = provenance(command_line, 0);
+  if (flags.sandbox) confine_decoders(flags.options.load.max_pixels);
   Model model = load_model(flags.model);
   model.module->to(device);
   ExplainOptions options = flags.options;
@@ -122,6 +125,7 @@ void add_explain_command(CLI::App& app, Action& action, const std::string& comma
       ->check(whole_number_check(1, std::int64_t{1} << 40));
   add_with_flag(*command, "The plugin of a model of your own: FILE.so or .cpp");
   add_device_flag(*command, flags->device, "the CPU");
+  add_sandbox_flag(*command, flags->sandbox);
   command->callback([flags, &action, command_line] {
     action = [flags, command_line] { return run(*flags, command_line); };
   });

@@ -58,10 +58,10 @@ int run(const Flags& flags) {
                                            .weights = parse_export_weights(flags.weights),
                                            .images = read_images(flags.images, flags.count)});
   if (!is_stdout(flags.json)) {
-    fmt::print("{}: ONNX, opset {}, {} nodes, {:.1f} MB\n", report.file, report.opset, report.nodes,
-               static_cast<double>(report.bytes) / 1e6);
-    fmt::print("Verified with {} image{}: the same class for {}, probabilities differ by at most {:.1g}\n",
-               report.images, report.images == 1 ? "" : "s", report.same_class, report.max_difference);
+    print_output("{}: ONNX, opset {}, {} nodes, {:.1f} MB\n", report.file, report.opset, report.nodes,
+                 static_cast<double>(report.bytes) / 1e6);
+    print_output("Verified with {} image{}: the same class for {}, probabilities differ by at most {:.1g}\n",
+                 report.images, report.images == 1 ? "" : "s", report.same_class, report.max_difference);
   }
   if (!flags.json.empty()) write_output(flags.json, to_json_text(report), "export");
   return 0;

@@ -29,7 +29,7 @@ int run(const Flags& flags) {
     };
   check_output(flags.json, "fetch");
   const std::string path = fetch_dataset(flags.data_set, options).string();
-  if (!is_stdout(flags.json)) fmt::print("{}\n", path);
+  if (!is_stdout(flags.json)) print_output("{}\n", path);
   if (!flags.json.empty())
     write_output(flags.json, result_json({{"name", flags.data_set}, {"path", path}}), "fetch");
   return 0;

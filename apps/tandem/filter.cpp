@@ -38,7 +38,7 @@ void check_output_name(const Flags& flags) {
 
 // What was written, as text or JSON.
 void report_written(const Flags& flags, std::int64_t width, std::int64_t height) {
-  if (!is_stdout(flags.json)) fmt::print("Wrote {} ({}x{})\n", one_line(flags.output), width, height);
+  if (!is_stdout(flags.json)) print_output("Wrote {} ({}x{})\n", one_line(flags.output), width, height);
   if (!flags.json.empty())
     write_output(flags.json, result_json({{"path", flags.output}, {"width", width}, {"height", height}}),
                  "filter");

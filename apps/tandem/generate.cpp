@@ -8,6 +8,7 @@
 
 #include "apps/tandem/command.h"
 #include "apps/tandem/completion.h"
+#include "apps/tandem/output.h"
 #include "apps/tandem/reference.h"
 
 namespace tandem {
@@ -45,7 +46,7 @@ void add_generate_command(CLI::App& app, Action& action) {
       ->type_name("");
   command->callback([flags, &app, &action] {
     action = [flags, &app] {
-      fmt::print("{}", generated(app, *flags));
+      print_output("{}", generated(app, *flags));
       return 0;
     };
   });

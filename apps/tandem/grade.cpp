@@ -91,7 +91,7 @@ int grade_one(const Flags& flags, const GradeProfile& profile, const std::string
   }
   line.clear();
   if (!is_stdout(flags.json) && !is_stdout(flags.html))
-    fmt::print("{}", grade_text(report, terminal_style(stdout)));
+    print_output("{}", grade_text(report, terminal_style(stdout)));
   write_page(flags, page);
   if (!flags.json.empty()) write_output(flags.json, to_json_text(report), "grade");
   return 0;
@@ -122,13 +122,13 @@ int submit_class(const Flags& flags, const GradeProfile& profile) {
   fs::create_directories(results);
   const fs::path script = results / "grade.sbatch";
   write_file("grade", script, sbatch_text(students, command, profile));
-  fmt::print("Wrote {}: {} submissions\n", script.string(), students.size());
+  print_output("Wrote {}: {} submissions\n", script.string(), students.size());
   const std::string problem = run_program({"sbatch", script.string()}, {});
   if (problem.empty())
-    fmt::print(
+    print_output(
         "Submitted. When the jobs are done, run this command again without --submit: it makes the page.\n");
   else
-    fmt::print("Not submitted: {}. Submit it where SLURM is: sbatch {}\n", problem, script.string());
+    print_output("Not submitted: {}. Submit it where SLURM is: sbatch {}\n", problem, script.string());
   return 0;
 }
 
@@ -163,7 +163,7 @@ int grade_class(const Flags& flags, const GradeProfile& profile, const std::stri
     }
   }
   if (!is_stdout(flags.json) && !is_stdout(flags.html))
-    fmt::print("{}", class_text(reports, terminal_style(stdout)));
+    print_output("{}", class_text(reports, terminal_style(stdout)));
   const std::string title = fmt::format("{}: {}", submission_name(flags.submission), profile.title);
   write_page(flags, class_page(entries, title, options.provenance));
   if (!flags.json.empty()) write_output(flags.json, to_json_text(reports), "grade");
@@ -173,7 +173,7 @@ int grade_class(const Flags& flags, const GradeProfile& profile, const std::stri
 
 int run(const Flags& flags, const std::string& command_line) {
   if (!flags.print_profile.empty()) {
-    fmt::print("{}", shipped_profile(flags.print_profile));
+    print_output("{}", shipped_profile(flags.print_profile));
     return 0;
   }
   const GradeProfile profile = read_profile(flags.profile);

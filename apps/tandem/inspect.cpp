@@ -29,7 +29,7 @@ std::filesystem::path weight_file(const std::filesystem::path& path) {
 
 template <class Facts>
 int show(const Facts& facts, const Flags& flags) {
-  if (!is_stdout(flags.json)) fmt::print("{}", to_text(facts, terminal_style(stdout)));
+  if (!is_stdout(flags.json)) print_output("{}", to_text(facts, terminal_style(stdout)));
   if (!flags.json.empty()) write_output(flags.json, to_json_text(facts), "inspect");
   std::fflush(stdout);  // before the error goes to stderr
   if (!facts.problem.empty()) throw Error(facts.problem);

@@ -7,6 +7,7 @@
 
 #include "apps/tandem/command.h"
 #include "apps/tandem/flag_table.h"
+#include "apps/tandem/output.h"
 #include "tandem/study/plugin/new_project.h"
 #include "tandem/text/message.h"
 
@@ -19,7 +20,7 @@ struct Flags {
 
 int run(const Flags& flags) {
   const ProjectKind& kind = project_kinds().get(flags.kind);
-  for (const auto& path : write_project(kind, flags.name)) fmt::print("{}\n", path.string());
+  for (const auto& path : write_project(kind, flags.name)) print_output("{}\n", path.string());
   print_message("Try it: cd {} && {}\n", flags.name, project_commands(kind, flags.name).front());
   return 0;
 }

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
@@ -11,6 +12,7 @@
 
 #include "tandem/core/write_file.h"
 #include "tandem/data/dataset_registry.h"
+#include "tandem/text/utf8.h"
 
 namespace tandem {
 namespace {
@@ -36,9 +38,16 @@ CLI::Option* add_json_flag(CLI::App& command, std::string& target, const std::st
   return command.add_option("--json", target, help)->type_name("[FILE]");
 }
 
+void print_text(std::string_view text) {
+  if (::isatty(STDOUT_FILENO) != 0)
+    fmt::print("{}", without_controls(text));
+  else
+    fmt::print("{}", text);
+}
+
 void write_output(const std::string& path, std::string_view text, const char* op) {
   if (is_stdout(path))
-    fmt::print("{}", text);
+    print_text(text);
   else
     write_file(op, path, text);
 }

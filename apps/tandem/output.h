@@ -1,9 +1,12 @@
 // Where results go: a file, or standard output for the name "-".
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -19,6 +22,14 @@ CLI::Option* add_json_flag(CLI::App& command, std::string& target, const std::st
 
 inline bool is_stdout(std::string_view path) {
   return path == "-";
+}
+
+// Writes to standard output; on a terminal without control characters, which names from files may contain.
+void print_text(std::string_view text);
+
+template <class... Args>
+void print_output(fmt::format_string<Args...> text, Args&&... args) {
+  print_text(fmt::format(text, std::forward<Args>(args)...));
 }
 
 // Writes a result to a file, atomically, or to standard output. `op` names the command in errors.

@@ -26,8 +26,8 @@ int run(const Flags& flags) {
   write_plates(flags.folder, flags.options);
   progress.clear();
   if (!is_stdout(flags.json))
-    fmt::print("Rendered {} + {} training plates and {} test plates in {}.\n", flags.options.train,
-               flags.options.train, flags.options.test, flags.folder);
+    print_output("Rendered {} + {} training plates and {} test plates in {}.\n", flags.options.train,
+                 flags.options.train, flags.options.test, flags.folder);
   if (!flags.json.empty())
     write_output(flags.json,
                  result_json({{"folder", flags.folder},

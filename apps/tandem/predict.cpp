@@ -27,6 +27,7 @@ struct Flags {
   std::size_t count = max_sheet_images;
   std::vector<std::string> paths;
   PredictOptions options;
+  bool sandbox = false;
 };
 
 // "500 images in 1.93 s (259 images/s); of 500 in folders of their class 497 are right (99.4 %)"
@@ -69,6 +70,7 @@ int run(const Flags& flags) {
     check_output(path, "predict");
   check(flags.sheet.empty() || is_image_name(flags.sheet),
         "[predict] {}: expected a name that ends in one of {}", flags.sheet, image_endings());
+  if (flags.sandbox) confine_decoders(flags.options.decode.max_pixels);
   Model model = load_model(flags.model);
   model.module->to(device);
   const std::vector<std::string>& classes = model.info.classes;
@@ -89,7 +91,7 @@ int run(const Flags& flags) {
         rows.size() == 1 ? "" : fmt::format("none of {} images can be read, the first ", rows.size()),
         all_failed ? first->path : "", all_failed ? first->error : "");
   if (flags.csv.empty() && flags.json.empty() && flags.labels.empty())
-    fmt::print("{}", predictions_csv(rows, classes));
+    print_output("{}", predictions_csv(rows, classes));
   if (errors > 0)
     print_message("Not read: {}; their rows have the reasons\n", count_skipped(unread_files(rows)));
   if (!flags.sheet.empty() && rows.size() > flags.count)
@@ -137,6 +139,7 @@ void add_predict_command(CLI::App& app, Action& action) {
                     "Decode JPEGs at reduced size where sufficient: faster, not exact");
   add_with_flag(*command, "The plugin of a model of your own: FILE.so or .cpp");
   add_device_flag(*command, flags->device, "the CPU");
+  add_sandbox_flag(*command, flags->sandbox);
   command->callback([flags, &action] { action = [flags] { return run(*flags); }; });
 }
 

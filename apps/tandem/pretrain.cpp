@@ -9,6 +9,7 @@
 #include "apps/tandem/advice.h"
 #include "apps/tandem/command.h"
 #include "apps/tandem/flag_table.h"
+#include "apps/tandem/output.h"
 #include "tandem/nn/model_registry.h"
 #include "tandem/text/format_number.h"
 #include "tandem/text/message.h"
@@ -55,8 +56,8 @@ int run(const Flags& flags, const std::string& command) {
     return 128 + result.stopped_by;
   }
   const PretrainRecord& last = result.records.back();
-  fmt::print("Time: {:.1f} s\nLoss: {:.4f}, retrieval accuracy {:.2f} %\nWeights: {}\n", result.seconds,
-             last.loss, 100 * last.retrieval_accuracy, result.weights.string());
+  print_output("Time: {:.1f} s\nLoss: {:.4f}, retrieval accuracy {:.2f} %\nWeights: {}\n", result.seconds,
+               last.loss, 100 * last.retrieval_accuracy, result.weights.string());
   print_message("Report: {}/report.html\nUse them with: tandem train DATA --model {} --pretrained {}\n",
                 folder, options.model, result.weights.string());
   return 0;

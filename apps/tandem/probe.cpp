@@ -43,7 +43,7 @@ int run(const Flags& flags) {
   const ProbeReport report = probe(options);
   progress.clear();
   print_message("{} on {}\n", format_duration(watch.elapsed_ms() / 1000), options.device.to_string());
-  if (!is_stdout(flags.json)) fmt::print("{}", probe_text(report, terminal_style(stdout)));
+  if (!is_stdout(flags.json)) print_output("{}", probe_text(report, terminal_style(stdout)));
   if (!flags.json.empty()) write_output(flags.json, probe_json(report), "probe");
   return 0;
 }

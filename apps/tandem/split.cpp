@@ -25,10 +25,10 @@ int run(const Flags& flags) {
   const SplitCounts counts = split_folder(flags.from, flags.to, flags.options);
   const std::filesystem::path to = flags.to;
   if (!is_stdout(flags.json))
-    fmt::print("{} {} images of {} class{}: {} for training in {}, {} for validation in {}.\n",
-               flags.options.link ? "Linked" : "Copied", counts.train + counts.val, counts.classes,
-               counts.classes == 1 ? "" : "es", counts.train, (to / "train").string(), counts.val,
-               (to / "val").string());
+    print_output("{} {} images of {} class{}: {} for training in {}, {} for validation in {}.\n",
+                 flags.options.link ? "Linked" : "Copied", counts.train + counts.val, counts.classes,
+                 counts.classes == 1 ? "" : "es", counts.train, (to / "train").string(), counts.val,
+                 (to / "val").string());
   if (!counts.skipped.empty())
     print_message("Not copied: {}; listed in {}\n", count_skipped(counts.skipped),
                   (to / "not-copied.csv").string());

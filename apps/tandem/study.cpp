@@ -121,8 +121,8 @@ int run(const Flags& flags, const std::string& command_line) {
     print_message("Running study {}: {} …\n", study.name, study.summary);
     reports.push_back(run_study(study, options, command_line));
     if (!print_tables) continue;
-    if (reports.size() == 1) fmt::print("{}\n", machine_text(reports.front().machine, style));
-    fmt::print("{}\n", study_text(reports.back(), style));
+    if (reports.size() == 1) print_output("{}\n", machine_text(reports.front().machine, style));
+    print_output("{}\n", study_text(reports.back(), style));
     std::fflush(stdout);
   }
   if (!flags.json.empty())

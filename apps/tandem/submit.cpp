@@ -15,6 +15,7 @@
 #include "apps/tandem/common_flags.h"
 #include "apps/tandem/flag_table.h"
 #include "apps/tandem/help.h"
+#include "apps/tandem/output.h"
 #include "apps/tandem/usage.h"
 #include "tandem/core/error.h"
 #include "tandem/core/write_file.h"
@@ -94,7 +95,7 @@ int run(const Flags& flags) {
   const std::string script = slurm_script(flags.job, job_command(flags));
   if (flags.now) return run_sbatch(script);
   if (flags.out.empty()) {
-    fmt::print("{}", script);
+    print_output("{}", script);
     return 0;
   }
   write_file("submit", flags.out, script);

@@ -194,7 +194,7 @@ std::string epoch_json(const EpochRecord& record) {
 
 // One line: for people, or JSON for programs.
 void report_line(const Flags& flags, const std::string& text, const std::string& json) {
-  fmt::print("{}", is_stdout(flags.json) ? json : text);
+  print_output("{}", is_stdout(flags.json) ? json : text);
   std::fflush(stdout);
   if (!flags.json.empty() && !is_stdout(flags.json)) append_file("train", flags.json, json);
 }
@@ -297,7 +297,7 @@ int train_here(const Flags& flags, const std::string& command, Group& group) {
   if (is_stdout(flags.json))
     print_message("{}", summary);
   else
-    fmt::print("{}", summary);
+    print_output("{}", summary);
   print_message("{2} (epoch {1}): {0}/best.safetensors\nReport: {0}/report.html\n", folder, result.best_epoch,
                 result.folds.empty() ? "Best model" : "Model of all images");
   return 0;

@@ -82,12 +82,13 @@ int run(const Flags& flags) {
   if (!flags.ranks.empty()) training = rank_options(flags, data);
   const BatchPlan plan{.samples = data.train.count(), .batch_size = options.batch_size};
   if (!is_stdout(flags.json))
-    fmt::print("{}: {} images, {}; recipe {}; batches of {}, seed {}\n\n", data.name,
-               format_count(data.train.count()), image_description(data.train), train.transform.to_string(),
-               options.batch_size, options.seed);
+    print_output("{}: {} images, {}; recipe {}; batches of {}, seed {}\n\n", data.name,
+                 format_count(data.train.count()), image_description(data.train), train.transform.to_string(),
+                 options.batch_size, options.seed);
   std::fflush(stdout);
   const std::vector<DeterminismRow> rows = verify_determinism(*data.train.dataset, options);
-  if (!is_stdout(flags.json)) fmt::print("{}", determinism_text(rows, plan.steps(), terminal_style(stdout)));
+  if (!is_stdout(flags.json))
+    print_output("{}", determinism_text(rows, plan.steps(), terminal_style(stdout)));
   std::fflush(stdout);
   std::vector<RankRow> rank_rows;
   if (!flags.ranks.empty()) {
@@ -96,10 +97,10 @@ int run(const Flags& flags) {
     rank_rows = verify_ranks(training);
   }
   if (!rank_rows.empty() && !is_stdout(flags.json))
-    fmt::print("\n{}",
-               rank_determinism_text(
-                   rank_rows, fmt::format("batches of {}, {} shards", options.batch_size, training.shards),
-                   terminal_style(stdout)));
+    print_output("\n{}",
+                 rank_determinism_text(
+                     rank_rows, fmt::format("batches of {}, {} shards", options.batch_size, training.shards),
+                     terminal_style(stdout)));
   if (!flags.json.empty())
     write_output(flags.json, determinism_json(rows, plan.steps(), rank_rows), "verify-determinism");
   return is_deterministic(rows) && is_deterministic(rank_rows) ? 0 : 1;

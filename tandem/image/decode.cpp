@@ -9,12 +9,14 @@
 #include <cerrno>
 #include <cstring>
 #include <initializer_list>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "tandem/core/check.h"
 #include "tandem/image/exif.h"
 #include "tandem/image/format.h"
+#include "tandem/image/image_decoder.h"
 
 namespace tandem {
 namespace {
@@ -121,6 +123,12 @@ EncodedImage to_encoded(std::span<const uint8_t> bytes, std::string_view name, c
   return {bytes, name, options.max_pixels, options.rgb};
 }
 
+// Null: this process decodes.
+std::shared_ptr<ImageDecoder>& other_decoder() {
+  static std::shared_ptr<ImageDecoder> decoder;
+  return decoder;
+}
+
 class OpenFile {
  public:
   OpenFile(const std::filesystem::path& path, std::string_view name)
@@ -196,14 +204,20 @@ void blend_over_white(std::vector<uint8_t>& pixels, int channels) {
   pixels.resize(size_t(out - pixels.data()));
 }
 
+void set_image_decoder(std::shared_ptr<ImageDecoder> decoder) {
+  other_decoder() = std::move(decoder);
+}
+
 Image decode_image(std::span<const uint8_t> bytes, std::string_view name, const LoadOptions& options) {
   const Format& format = recognize(bytes, name);
+  if (ImageDecoder* const other = other_decoder().get()) return other->decode_image(bytes, name, options);
   Image image = decoding([&] { return format.decode(to_encoded(bytes, name, options)); });
   return options.rgb && image.channels == 1 ? to_rgb(image) : image;
 }
 
 ImageInfo read_image_info(std::span<const uint8_t> bytes, std::string_view name, const LoadOptions& options) {
   const Format& format = recognize(bytes, name);
+  if (ImageDecoder* const other = other_decoder().get()) return other->read_image_info(bytes, name, options);
   StoredInfo info = decoding([&] { return format.info(to_encoded(bytes, name, options)); });
   if (swaps_axes(info.orientation)) std::swap(info.height, info.width);
   return {info.height, info.width, options.rgb ? 3 : info.channels};
@@ -216,7 +230,10 @@ Image decode_region(std::span<const uint8_t> bytes, std::string_view name, const
 
 Image decode_scaled(std::span<const uint8_t> bytes, std::string_view name, const PixelBox& box,
                     int64_t min_height, int64_t min_width, const LoadOptions& options, Image memory) {
-  if (recognize(bytes, name).decode == decode_jpeg)
+  const Format& format = recognize(bytes, name);
+  if (ImageDecoder* const other = other_decoder().get())
+    return other->decode_scaled(bytes, name, box, min_height, min_width, options);
+  if (format.decode == decode_jpeg)
     return decoding([&] {
       return decode_jpeg_box(to_encoded(bytes, name, options), box, min_height, min_width, std::move(memory));
     });

@@ -73,8 +73,19 @@ class DecodeHost {
   bool answer(const detail::DecodeRequest& request, const std::string& transform) {
     detail::DecodeReply reply{};
     try {
-      return request.task == detail::DecodeTask::input ? answer_input(request, transform)
-                                                       : answer_picture(request);
+      switch (request.task) {
+        case detail::DecodeTask::input:
+          return answer_input(request, transform);
+        case detail::DecodeTask::picture:
+          return answer_picture(decode_image(image_bytes(), image_name, load_options(request)));
+        case detail::DecodeTask::info:
+          return answer_info(read_image_info(image_bytes(), image_name, load_options(request)));
+        case detail::DecodeTask::box:
+          return answer_picture(decode_scaled(image_bytes(), image_name,
+                                              {request.x, request.y, request.width, request.height},
+                                              request.min_height, request.min_width, load_options(request)));
+      }
+      return false;
     } catch (const Error& error) {
       reply.error_kind = static_cast<std::uint32_t>(skip_kind(error));
       return answer_error(reply, image_error(error));
@@ -93,14 +104,25 @@ class DecodeHost {
     return write_all(fd_, &reply, sizeof reply) && write_all(fd_, pixels_.data(), pixels_.size());
   }
 
-  bool answer_picture(const detail::DecodeRequest& request) {
-    const Image picture = read_picture(image_, request.max_pixels);
+  bool answer_picture(const Image& picture) const {
     const detail::DecodeReply reply{.height = picture.height,
                                     .width = picture.width,
                                     .channels = picture.channels,
                                     .bytes = picture.pixels.size()};
     return write_all(fd_, &reply, sizeof reply) &&
            write_all(fd_, picture.pixels.data(), picture.pixels.size());
+  }
+
+  bool answer_info(const ImageInfo& info) const {
+    const detail::DecodeReply reply{.height = info.height, .width = info.width, .channels = info.channels};
+    return write_all(fd_, &reply, sizeof reply);
+  }
+
+  static LoadOptions load_options(const detail::DecodeRequest& request) {
+    return {.max_pixels = request.max_pixels, .rgb = request.rgb != 0};
+  }
+  std::span<const std::uint8_t> image_bytes() const {
+    return {reinterpret_cast<const std::uint8_t*>(image_.data()), image_.size()};
   }
 
   bool answer_error(detail::DecodeReply& reply, std::string text) {

@@ -1,5 +1,6 @@
 #include "tandem/serve/decode_process.h"
 
+#include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -47,13 +48,15 @@ bool is_ready(int fd, short events, std::int64_t end_ns) {
   }
 }
 
-[[noreturn]] void fail_decoding(SkipKind kind, std::string_view reason) {
-  throw DecodeError(kind, "[decode] image: " + std::string(reason));
+[[noreturn]] void fail_decoding(SkipKind kind, std::string_view name, std::string_view reason) {
+  throw DecodeError(kind, fmt::format("[decode] {}: {}", name, reason));
 }
 
 }  // namespace
 
 DecodeProcess::DecodeProcess(DecodeProcessOptions options) : options_(std::move(options)) {
+  constexpr std::int64_t most = std::int64_t{1} << 40;  // more is no limit, and its bytes can be computed
+  options_.max_pixels = std::clamp<std::int64_t>(options_.max_pixels, 0, most);
   if (options_.program.empty()) options_.program = this_program();
 }
 
@@ -118,19 +121,19 @@ DecodeProcess::Transfer DecodeProcess::ask(detail::DecodeRequest request, std::s
 
 // A process that was ended from outside, or by the image before, is replaced without anybody noticing.
 void DecodeProcess::ask_twice(const detail::DecodeRequest& request, std::string_view transform,
-                              std::string_view image) {
+                              std::string_view image, std::string_view name) {
   for (int attempt = 0; attempt < 2; ++attempt) {
     if (!socket_) start();
     const Transfer done = ask(request, transform, image);
     if (done == Transfer::done) {
       if (reply_.is_error == 0) return;
-      fail_decoding(static_cast<SkipKind>(reply_.error_kind),
+      fail_decoding(static_cast<SkipKind>(reply_.error_kind), name,
                     one_line({reinterpret_cast<const char*>(payload_.data()), payload_.size()}));
     }
     end();
-    if (done == Transfer::late) fail_decoding(SkipKind::damaged, "takes too long to decode");
+    if (done == Transfer::late) fail_decoding(SkipKind::damaged, name, "takes too long to decode");
   }
-  fail_decoding(SkipKind::damaged, "its decoder crashed");
+  fail_decoding(SkipKind::damaged, name, "its decoder crashed");
 }
 
 void DecodeProcess::read_input(std::string_view bytes, const InputFormat& format, std::uint8_t* out) {
@@ -139,14 +142,40 @@ void DecodeProcess::read_input(std::string_view bytes, const InputFormat& format
              .width = format.width,
              .channels = format.channels,
              .max_pixels = options_.max_pixels},
-            format.transform, bytes);
+            format.transform, bytes, image_name);
   std::memcpy(out, payload_.data(), payload_.size());
 }
 
-Image DecodeProcess::read_picture(std::string_view bytes, std::int64_t max_pixels) {
-  const std::int64_t limit = std::min(max_pixels, options_.max_pixels);
-  ask_twice({.task = detail::DecodeTask::picture, .max_pixels = limit}, "", bytes);
+detail::DecodeRequest DecodeProcess::request_of(detail::DecodeTask task, const LoadOptions& options) const {
+  return {.task = task,
+          .max_pixels = std::clamp<std::int64_t>(options.max_pixels, 0, options_.max_pixels),
+          .rgb = options.rgb ? 1u : 0u};
+}
+
+Image DecodeProcess::take_image() {
   return {reply_.height, reply_.width, static_cast<int>(reply_.channels), std::exchange(payload_, {})};
+}
+
+Image DecodeProcess::decode_image(std::string_view bytes, std::string_view name, const LoadOptions& options) {
+  ask_twice(request_of(detail::DecodeTask::picture, options), "", bytes, name);
+  return take_image();
+}
+
+ImageInfo DecodeProcess::read_image_info(std::string_view bytes, std::string_view name,
+                                         const LoadOptions& options) {
+  ask_twice(request_of(detail::DecodeTask::info, options), "", bytes, name);
+  return {reply_.height, reply_.width, static_cast<int>(reply_.channels)};
+}
+
+Image DecodeProcess::decode_scaled(std::string_view bytes, std::string_view name, const PixelBox& box,
+                                   std::int64_t min_height, std::int64_t min_width,
+                                   const LoadOptions& options) {
+  detail::DecodeRequest request = request_of(detail::DecodeTask::box, options);
+  request.x = box.x, request.y = box.y;
+  request.height = box.height, request.width = box.width;
+  request.min_height = min_height, request.min_width = min_width;
+  ask_twice(request, "", bytes, name);
+  return take_image();
 }
 
 }  // namespace tandem

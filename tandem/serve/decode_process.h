@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tandem/image/decode.h"
 #include "tandem/process/child_process.h"
 #include "tandem/serve/decode_protocol.h"
 #include "tandem/serve/input_reader.h"
@@ -28,8 +29,11 @@ class DecodeProcess {
   // As InputReader::read(). Throws DecodeError, also for an image that ends the process twice or takes too
   // long.
   void read_input(std::string_view bytes, const InputFormat& format, std::uint8_t* out);
-  // As the function of this name, with at most `max_pixels` pixels or those of the options.
-  Image read_picture(std::string_view bytes, std::int64_t max_pixels);
+  // As the functions of image/decode.h, with at most the pixels of both options.
+  Image decode_image(std::string_view bytes, std::string_view name, const LoadOptions& options);
+  ImageInfo read_image_info(std::string_view bytes, std::string_view name, const LoadOptions& options);
+  Image decode_scaled(std::string_view bytes, std::string_view name, const PixelBox& box,
+                      std::int64_t min_height, std::int64_t min_width, const LoadOptions& options);
   // Starts the process; throws Error if it cannot be started.
   void start();
   pid_t pid() const { return process_.pid(); }
@@ -38,7 +42,10 @@ class DecodeProcess {
   enum class Transfer { done, ended, late };
   // The answer is in reply_ and payload_.
   Transfer ask(detail::DecodeRequest request, std::string_view transform, std::string_view image);
-  void ask_twice(const detail::DecodeRequest& request, std::string_view transform, std::string_view image);
+  void ask_twice(const detail::DecodeRequest& request, std::string_view transform, std::string_view image,
+                 std::string_view name);
+  detail::DecodeRequest request_of(detail::DecodeTask task, const LoadOptions& options) const;
+  Image take_image();
   Transfer send(const void* bytes, std::size_t count, std::int64_t end_ns) const;
   Transfer receive(void* bytes, std::size_t count, std::int64_t end_ns) const;
   void end();

@@ -1,4 +1,4 @@
-// What a server and its decoder processes tell each other over a socket: a header, then bytes.
+// What a program and its decoder processes tell each other over a socket: a header, then bytes.
 #pragma once
 
 #include <cstddef>
@@ -7,24 +7,29 @@
 namespace tandem::detail {
 
 enum class DecodeTask : std::uint32_t {
-  input,   // the input of a model
-  picture  // the image as it is
+  input,    // the input of a model
+  picture,  // the image as it is
+  info,     // its size
+  box       // decode_scaled()
 };
 
 // Followed by the transform's text and the bytes of the image file.
 struct DecodeRequest {
   DecodeTask task;
   std::uint32_t transform_bytes;
-  std::int64_t height, width, channels;  // of the input
+  std::int64_t height, width, channels;  // of the input, or of the box
   std::int64_t max_pixels;
   std::uint64_t image_bytes;
+  std::int64_t x, y;                   // of the box
+  std::int64_t min_height, min_width;  // of its pixels
+  std::uint64_t rgb;                   // 1: always three channels
 };
 
 // Followed by the pixels, or by the text of an error.
 struct DecodeReply {
   std::uint32_t is_error;
   std::uint32_t error_kind;              // SkipKind
-  std::int64_t height, width, channels;  // of a picture
+  std::int64_t height, width, channels;  // of a picture, an image or the pixels of a box
   std::uint64_t bytes;
 };
 

@@ -7,8 +7,6 @@
 namespace tandem {
 namespace {
 
-constexpr std::string_view image_name = "image";  // in errors, where predict has the path
-
 std::span<const std::uint8_t> as_bytes(std::string_view bytes) {
   return {reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()};
 }
@@ -43,10 +41,6 @@ void InputReader::read(std::string_view bytes, std::int64_t max_pixels, std::uin
   scratch.box =
       decode_scaled(as_bytes(bytes), image_name, arguments.box, 0, 0, options, std::move(scratch.box));
   transform_photo_box(*recipe_, arguments, scratch.box, out, scratch);
-}
-
-Image read_picture(std::string_view bytes, std::int64_t max_pixels) {
-  return decode_image(as_bytes(bytes), image_name, {.max_pixels = max_pixels});
 }
 
 std::string image_error(const Error& error) {

@@ -47,10 +47,10 @@ class InputReader {
   PixelScratch scratch_;
 };
 
-// The whole image, for explanations.
-Image read_picture(std::string_view bytes, std::int64_t max_pixels);
+// Of all images in errors, where predict has the path.
+inline constexpr std::string_view image_name = "image";
 
-// "cut short" from the text of an error of both.
+// "cut short" from the text of an error about an image of this name.
 std::string image_error(const Error& error);
 
 }  // namespace tandem

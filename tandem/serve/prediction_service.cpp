@@ -290,8 +290,8 @@ void PredictionService::explain_picture(const std::shared_ptr<Answering>& answer
     check(answering->images.images.size() == 1, "[serve] expected one image to explain, got {}",
           answering->images.images.size());
     if (!answering->reserve(6 * max_explained_pixels)) return;  // with its map
-    answering->picture = decoders_[static_cast<std::size_t>(thread)]->read_picture(
-        answering->images.images[0].bytes, max_explained_pixels);
+    answering->picture = decoders_[static_cast<std::size_t>(thread)]->decode_image(
+        answering->images.images[0].bytes, image_name, {.max_pixels = max_explained_pixels});
   } catch (const DecodeError& error) {
     metrics_.count_unreadable(1);
     answering->reply.send(error_response(status_of(error.kind()), image_error(error)));

@@ -6,16 +6,19 @@
 #include <string_view>
 #include <utility>
 
+#include "tandem/text/utf8.h"
+
 namespace tandem {
 
 // Writes the text to standard error. A full disk, a closed descriptor and a pipe without a reader are
 // ignored; SIGPIPE is not raised. Safe to call from any thread.
 void write_message(std::string_view text) noexcept;
 
+// Without control characters, which names from files may contain.
 template <class... Args>
 void print_message(fmt::format_string<Args...> text, Args&&... args) noexcept {
   try {
-    write_message(fmt::format(text, std::forward<Args>(args)...));
+    write_message(without_controls(fmt::format(text, std::forward<Args>(args)...)));
   } catch (...) {  // out of memory
   }
 }

@@ -36,6 +36,13 @@ bool is_control(char32_t c) {
   return c < 0x20 || (c >= 0x7F && c < 0xA0) || (c >= 0x2028 && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
 }
 
+// Of "\x1b[…m" at the beginning, else 0.
+std::size_t color_code_length(std::string_view text) {
+  if (!text.starts_with("\x1b[")) return 0;
+  const std::size_t end = text.find_first_not_of("0123456789;", 2);
+  return end != text.npos && text[end] == 'm' ? end + 1 : 0;
+}
+
 }  // namespace
 
 char32_t take_code_point(std::string_view& rest) {
@@ -96,6 +103,20 @@ std::string one_line(std::string_view text) {
     append_utf8(line, is_control(c) ? U' ' : c);
   }
   return line;
+}
+
+std::string without_controls(std::string_view text) {
+  std::string clean;
+  clean.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t color = color_code_length(text);
+    clean += text.substr(0, color);
+    text.remove_prefix(color);
+    if (color > 0) continue;
+    const char32_t c = take_code_point(text);
+    append_utf8(clean, is_control(c) && c != '\n' && c != '\t' ? U' ' : c);
+  }
+  return clean;
 }
 
 int display_width(std::string_view text) {

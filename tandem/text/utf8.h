@@ -18,6 +18,9 @@ void append_utf8(std::string& text, char32_t code_point);
 // spaces.
 std::string one_line(std::string_view text);
 
+// The same for text of several lines that goes to a terminal: line ends, tabs and codes for colors stay.
+std::string without_controls(std::string_view text);
+
 // Terminal columns: 0 for combining marks, 2 for East Asian wide characters and emoji, else 1.
 int display_width(std::string_view text);
 

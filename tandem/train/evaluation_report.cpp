@@ -9,6 +9,7 @@
 #include <span>
 
 #include "tandem/core/check.h"
+#include "tandem/data/dataset_registry.h"
 #include "tandem/report/decision_sections.h"
 #include "tandem/report/interval.h"
 #include "tandem/report/training_page.h"
@@ -128,11 +129,27 @@ Evaluation evaluate_views(Model& model, const ImageSet& test, int views) {
   return evaluation;
 }
 
+// Whether the data set is rendered, or in the cache.
+bool is_at_hand(const std::string& data) {
+  const DatasetRow* const row = datasets().find(data);
+  if (row == nullptr) return false;
+  if (!row->source) return true;
+  try {
+    fetch_dataset(data, {.offline = true});
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 }  // namespace
 
 EvaluationReport evaluate_model(Model& model, const std::string& data, const EvaluateOptions& options) {
   const ModelInfo& info = model.info;
   const std::string& source = data.empty() ? info.data : data;
+  check(!data.empty() || options.own_data || is_at_hand(source),
+        "[eval] expected data: what the model file names, '{}', is not read or fetched unasked",
+        one_line(source));
   std::vector<SkippedSample> skipped;
   std::vector<std::string> names;
   DataSplit split;

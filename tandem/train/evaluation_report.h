@@ -18,6 +18,8 @@ struct EvaluateOptions {
   std::string from = {};  // folder or archive with the data set's files, if the cache does not have them
   bool pictures = false;  // for evaluation_page()
   int views = 1;          // whose probabilities are averaged (views.h)
+  // The data that the model file names may be read from its path or fetched. Whoever made the file chose it.
+  bool own_data = false;
 };
 
 struct TopK {
@@ -40,7 +42,8 @@ struct EvaluationReport {
 };
 
 // Evaluates the model, on its device, on the test images of `data`; if `data` is empty, on those of the data
-// set it was trained on. Throws Error if the image size or the number of classes differs from the model's.
+// that the model file names. Throws Error if that would need options.own_data, and if the image size or the
+// number of classes differs from the model's.
 // For models of photographs, load_test_photos() defines which files are used.
 EvaluationReport evaluate_model(Model& model, const std::string& data, const EvaluateOptions& options = {});
 

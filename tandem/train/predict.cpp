@@ -13,6 +13,7 @@
 #include "tandem/files/read_file.h"
 #include "tandem/image/decode.h"
 #include "tandem/report/csv.h"
+#include "tandem/text/utf8.h"
 #include "tandem/train/evaluation_mode.h"
 #include "tandem/train/predict_images.h"
 
@@ -140,12 +141,13 @@ std::string predictions_csv(const std::vector<Prediction>& predictions,
                             const std::vector<std::string>& classes) {
   const bool errors = error_count(predictions) > 0;
   std::string text = "path,class,probability";
-  for (const std::string& name : classes) text += fmt::format(",{}", csv_field(name));
+  for (const std::string& name : classes) text += fmt::format(",{}", csv_field(one_line(name)));
   text += errors ? ",error\n" : "\n";
   for (const Prediction& row : predictions) {
     text += csv_field(row.path);
     if (row.error.empty()) {
-      text += fmt::format(",{},{:.6f}", csv_field(classes[row.chosen]), row.probabilities[row.chosen]);
+      text +=
+          fmt::format(",{},{:.6f}", csv_field(one_line(classes[row.chosen])), row.probabilities[row.chosen]);
       for (const float probability : row.probabilities) text += fmt::format(",{:.6f}", probability);
       text += errors ? ",\n" : "\n";
     } else {
@@ -160,7 +162,7 @@ std::string id_label_csv(const std::vector<Prediction>& predictions,
   std::string text = "id,label\n";
   for (const Prediction& row : predictions)
     text += fmt::format("{},{}\n", csv_field(std::filesystem::path(row.path).stem().string()),
-                        row.error.empty() ? csv_field(classes[row.chosen]) : "");
+                        row.error.empty() ? csv_field(one_line(classes[row.chosen])) : "");
   return text;
 }
 

@@ -56,6 +56,7 @@ TEST_F(CheckCommand, Outputs_AgreeAndNothingIsMoved) {
                            "In several parts of the data: 1 picture", "  = test/red/x .png"})
     EXPECT_TRUE(contains(result.out, part)) << part << "\n" << result.out;
   EXPECT_TRUE(contains(result.err, "Read and compared 17 images")) << result.err;
+  EXPECT_EQ(check({"photos", "--no-sandbox"}).out, check({"photos"}).out);
   const auto json = nlohmann::json::parse(text_of(folder_ / "c.json"));
   EXPECT_EQ(json["copies"][0]["files"][1]["path"], "test/red/x\t.png");
   EXPECT_EQ(json["provenance"]["command"], "tandem check photos --html c.html --json c.json --fix list.csv");

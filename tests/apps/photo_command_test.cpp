@@ -55,6 +55,8 @@ TEST_F(PhotoCommand, Train_Predict_Eval_Work) {
   EXPECT_NE(predicted.err.find("Not read: 1 file: 1 damaged; their rows have the reasons"), std::string::npos)
       << predicted.err;
 
+  EXPECT_EQ(run({"predict", "r/best.safetensors", "photos", "--sandbox"}).out, predicted.out);
+
   const ProgramResult quiet = run({"predict", "r/best.safetensors", "photos/blue", "--csv", "p.csv", "--json",
                                    "p.json", "--sheet", "p.png"});
   EXPECT_EQ(quiet.out, "");
@@ -63,6 +65,7 @@ TEST_F(PhotoCommand, Train_Predict_Eval_Work) {
   EXPECT_GT(load_image(folder_ / "p.png").width, 3 * 224);
 
   const ProgramResult evaluated = run({"eval", "r/best.safetensors", "photos"});
+  EXPECT_EQ(run({"eval", "r/best.safetensors", "photos", "--sandbox"}).out, evaluated.out);
   EXPECT_NE(evaluated.out.find("cnn with 2 classes on 14 test images of photos"), std::string::npos)
       << evaluated.out;
   EXPECT_NE(evaluated.out.find("Not read: 1 file: 1 damaged\n  photos/red/bad.png: not an image"),

@@ -12,7 +12,9 @@
 #include "tandem/device/device.h"
 #include "tandem/device/on_backend.h"
 #include "tandem/image/decode.h"
+#include "tandem/image/encode_png.h"
 #include "tandem/text/utf8.h"
+#include "tandem/train/model_file.h"
 #include "tests/apps/program.h"
 #include "tests/core/sanitized.h"
 
@@ -110,24 +112,44 @@ TEST(Program, Devices_AreListedAsJson) {
   EXPECT_EQ(json["cuda"].contains("problem"), cuda_device_count() == 0);
 }
 
+// What the program writes to a terminal, up to 4096 bytes.
+std::string terminal_output(const Words& words, const std::filesystem::path& folder, bool no_color) {
+  const int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+  EXPECT_TRUE(master >= 0 && grantpt(master) == 0 && unlockpt(master) == 0);
+  const int slave = open(ptsname(master), O_RDWR | O_NOCTTY | O_CLOEXEC);
+  EXPECT_EQ(run_program(words, folder, slave, slave, no_color), 0);
+  char text[4096];
+  const ssize_t got = read(master, text, sizeof text);
+  close(slave);
+  close(master);
+  return {text, static_cast<std::size_t>(std::max<ssize_t>(got, 0))};
+}
+
 TEST(Program, Color_OnlyOnTerminalWithoutNoColor) {
   EXPECT_FALSE(contains(run_program({"devices"}).out, "\x1b["));
-  for (const bool no_color : {false, true}) {
-    const int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
-    ASSERT_GE(master, 0);
-    ASSERT_EQ(grantpt(master), 0);
-    ASSERT_EQ(unlockpt(master), 0);
-    const int slave = open(ptsname(master), O_RDWR | O_NOCTTY | O_CLOEXEC);
-    ASSERT_GE(slave, 0);
-    const TempFolder folder;
-    EXPECT_EQ(run_program({"devices"}, folder.path(), slave, slave, no_color), 0);
-    char text[4096];
-    const ssize_t got = read(master, text, sizeof text);
-    ASSERT_GT(got, 0);
-    EXPECT_EQ(contains(std::string(text, static_cast<std::size_t>(got)), "\x1b["), !no_color);
-    close(slave);
-    close(master);
-  }
+  const TempFolder folder;
+  EXPECT_TRUE(contains(terminal_output({"devices"}, folder.path(), false), "\x1b["));
+  EXPECT_FALSE(contains(terminal_output({"devices"}, folder.path(), true), "\x1b["));
+}
+
+TEST(Program, NamesFromFiles_DoNotControlTheTerminal) {
+  const TempFolder folder;
+  const ModelInfo info{.architecture = {.layers = {6, 4, 2}},
+                       .classes = {"a\x1b]0;title\a", "b\x1b[2J\r"},
+                       .height = 2,
+                       .width = 3,
+                       .channels = 1};
+  save_model(folder / "m.safetensors", *make_model(info.architecture, 3), info);
+  save_png(folder / "p\x1b[2J\u009b2J.png",
+           {.height = 2, .width = 3, .channels = 1, .pixels = {1, 2, 3, 4, 5, 6}});
+  const Words words{"predict", "--quiet", "m.safetensors", "p\x1b[2J\u009b2J.png"};
+  const std::string shown = terminal_output(words, folder.path(), true);
+  EXPECT_TRUE(contains(shown, "path,class,probability,\"a ]0;title \",\"b [2J \"\r\np [2J 2J.png,")) << shown;
+  EXPECT_FALSE(contains(shown, "\x1b")) << shown;
+  EXPECT_FALSE(contains(shown, "\u009b")) << shown;
+  const std::string piped = run_program(words, folder.path()).out;  // a path is for other programs
+  EXPECT_TRUE(contains(piped, "path,class,probability,\"a ]0;title \",\"b [2J \"\np\x1b[2J\u009b2J.png,"))
+      << piped;
 }
 
 TEST(Program, FullDiskForStandardOutput_IsAnError) {

@@ -11,6 +11,7 @@
 
 #include "tandem/image/encode_png.h"
 #include "tandem/ops/activation.h"
+#include "tandem/train/model_file.h"
 #include "tests/apps/program.h"
 #include "tests/train/small_run.h"
 #include "tests/train/trace_reading.h"
@@ -275,7 +276,7 @@ TEST_F(TrainCommand, Signals_SaveAndStop) {
 
 TEST_F(TrainCommand, Eval_ReportsAccuracy) {
   const ProgramResult trained = run(with({"--epochs", "1", "--out", "r"}));
-  const ProgramResult text = run({"eval", "r/best.safetensors"});
+  const ProgramResult text = run({"eval", "r/best.safetensors", "--own-data"});
   std::string accuracy = trained.out.substr(trained.out.find("Test accuracy: ") + 15);
   accuracy.resize(accuracy.find(')') + 1);
   EXPECT_NE(text.out.find("Accuracy: " + accuracy), std::string::npos) << text.out << trained.out;
@@ -306,13 +307,34 @@ TEST_F(TrainCommand, Eval_ReportsAccuracy) {
 
 TEST_F(TrainCommand, RunFolderAndCheckpoint_AreModels) {
   run(with({"--epochs", "1", "--out", "r"}));
-  const std::string best = run({"eval", "r/best.safetensors"}).out;
-  EXPECT_EQ(run({"eval", "r"}).out, best);
-  EXPECT_EQ(run({"eval", "r/last.ckpt"}).out, best);  // the only epoch is the best and the last
+  const std::string best = run({"eval", "r/best.safetensors", "data"}).out;
+  EXPECT_EQ(run({"eval", "r", "data"}).out, best);
+  EXPECT_EQ(run({"eval", "r/last.ckpt", "data"}).out, best);  // the only epoch is the best and the last
   const std::string image = "data/t10k-images-idx3-ubyte";
   EXPECT_EQ(run({"predict", "r/last.ckpt", image}).out, run({"predict", "r", image}).out);
   std::filesystem::remove(folder_ / "r/best.safetensors");
-  EXPECT_EQ(run({"eval", "r"}).out, best);
+  EXPECT_EQ(run({"eval", "r", "data"}).out, best);
+}
+
+// A model file from elsewhere names any path and any download.
+TEST_F(TrainCommand, Eval_UsesWhatTheModelFileNamesOnlyWhenAsked) {
+  run(with({"--epochs", "1", "--out", "r"}));
+  expect_failure(
+      1, {"eval", "r"},
+      "[eval] expected data: what the model file names, 'data', is not read or fetched unasked (give "
+      "DATA, or --own-data to use it)");
+  Model model = load_model(folder_ / "r/best.safetensors");
+  model.info.data = "mnist";
+  save_model(folder_ / "mnist.safetensors", *model.module, model.info);
+  setenv("TANDEM_CACHE", (folder_ / "no-cache").c_str(), 1);
+  expect_failure(
+      1, {"eval", "mnist.safetensors"},
+      "[eval] expected data: what the model file names, 'mnist', is not read or fetched unasked (give "
+      "DATA, or --own-data to use it)");
+  unsetenv("TANDEM_CACHE");
+  model.info.data = "digits";  // rendered
+  save_model(folder_ / "digits.safetensors", *model.module, model.info);
+  EXPECT_NE(run({"eval", "digits.safetensors"}).out.find("Accuracy: "), std::string::npos);
 }
 
 TEST_F(TrainCommand, EqualRunsIntoDifferentFolders_GiveEqualModels) {

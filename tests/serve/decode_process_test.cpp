@@ -30,6 +30,10 @@ class DecodeProcessTest : public testing::Test {
     return pixels;
   }
 
+  Image picture(const std::string& file) {
+    return process_.decode_image(file, "image", {.max_pixels = 1'000'000});
+  }
+
   DecodeProcess process_{{.program = TANDEM_PROGRAM, .max_pixels = 1'000'000}};
   const InputFormat photo_ = input_format(random_model_info("cnn")),
                     small_ = input_format(random_model_info("mlp"));
@@ -54,7 +58,7 @@ TEST_F(DecodeProcessTest, Pixels_AreThoseOfThisProcess) {
         continue;
       }
       EXPECT_EQ(read(file, format), expected) << entry.path();
-      EXPECT_EQ(process_.read_picture(file, 1'000'000), read_picture(file, 1'000'000)) << entry.path();
+      EXPECT_EQ(picture(file), decode_image(bytes, "image", {.max_pixels = 1'000'000})) << entry.path();
     }
   }
 }
@@ -74,7 +78,7 @@ TEST_F(DecodeProcessTest, BadImages_HaveTheErrorsOfDecoding) {
   const pid_t pid = process_.pid();
   EXPECT_EQ(read(png(noise_image(40, 40, 3, 1)), photo_).size(), photo_.bytes());
   EXPECT_EQ(process_.pid(), pid);  // an error does not end it
-  EXPECT_THROW(process_.read_picture(png(noise_image(40, 40, 3, 1)), 1599), DecodeError);
+  EXPECT_THROW(process_.decode_image(png(noise_image(40, 40, 3, 1)), "a", {.max_pixels = 1599}), DecodeError);
 }
 
 TEST_F(DecodeProcessTest, EndedProcess_IsReplaced) {
@@ -123,14 +127,14 @@ TEST_F(DecodeProcessTest, LargeImage_LeavesNoMemoryBehind) {
   const std::string small = png(noise_image(400, 400, 3, 1)), large = png(make_image(4000, 4000, 3));
   std::vector<std::uint8_t> pixels(photo_.bytes()), other(small_.bytes());
   const auto read_all = [&](const std::string& file) {
-    process.read_picture(file, 20'000'000);
+    process.decode_image(file, "a", {.max_pixels = 20'000'000});
     process.read_input(file, small_, other.data());
     process.read_input(file, photo_, pixels.data());
   };
   read_all(small);
   const std::int64_t before = resident_mib();
   read_all(large);
-  EXPECT_THROW(process.read_picture("", 1), DecodeError);  // answered after the memory was given back
+  EXPECT_THROW(process.decode_image("", "a", {}), DecodeError);  // answered after the memory was given back
   EXPECT_LE(resident_mib(), before + 8);
 }
 
@@ -143,11 +147,11 @@ TEST_F(DecodeProcessTest, DamagedImage_ShowsNothingOfOthers) {
   };
   const std::filesystem::path source = TANDEM_SOURCE_DIR;
   const std::string damaged = file(source / "fuzz/seeds/image_heif/uninitialized_pixels.heic");
-  const Image first = process_.read_picture(damaged, 1'000'000);
+  const Image first = picture(damaged);
   for (int i = 0; i < 4; ++i)
     for (const char* const other : {"heic_lossy.heic", "heic_rgb.heic", "jpeg_420.jpg"}) {
-      process_.read_picture(file(golden_folder() / other), 1'000'000);
-      EXPECT_EQ(process_.read_picture(damaged, 1'000'000), first);
+      picture(file(golden_folder() / other));
+      EXPECT_EQ(picture(damaged), first);
     }
 }
 

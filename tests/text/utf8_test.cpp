@@ -34,6 +34,14 @@ TEST(Utf8, ControlCharacters_BecomeSpaces) {
   EXPECT_EQ(one_line("a\u202Eb"), "a b");
 }
 
+TEST(Utf8, WithoutControls_KeepsLinesAndColors) {
+  EXPECT_EQ(without_controls("a\tb\n\x1b[1;31mred\x1b[0m\n"), "a\tb\n\x1b[1;31mred\x1b[0m\n");
+  EXPECT_EQ(without_controls("\x1b[2J\x1b]0;t\a\x1b[31\r\u009b1m\u202E\x7f"), " [2J ]0;t  [31  1m  ");
+  EXPECT_EQ(without_controls("a\xFF"), "a\uFFFD");
+  EXPECT_EQ(without_controls("\x1b"), " ");
+  EXPECT_EQ(without_controls("\x1b["), " [");
+}
+
 TEST(Utf8, Shorten_KeepsTheWidth) {
   EXPECT_EQ(shorten("abcdef", 6), "abcdef");
   EXPECT_EQ(shorten("abcdef", 4), "abc…");

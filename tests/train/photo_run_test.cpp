@@ -64,7 +64,7 @@ TEST_F(PhotoRun, FolderOfClasses_Learns) {
   EXPECT_EQ(model.info.transform, "resize");
   EXPECT_EQ(model.info.photo_recipe(), evaluation_photo_recipe(16));
   EXPECT_EQ(model.info.accuracy, 1);
-  const EvaluationReport validated = evaluate_model(model, "");
+  const EvaluationReport validated = evaluate_model(model, "", {.own_data = true});
   EXPECT_EQ(validated.images, 6);
   EXPECT_EQ(validated.accuracy, 1);
   EXPECT_EQ(evaluate_model(model, options_.data).images, 26);
