@@ -87,6 +87,16 @@ endfunction()
 set(tandem_common_headers algorithm array cmath cstddef cstdint cstring filesystem functional limits map memory optional
     span string string_view utility vector fmt/format.h fmt/ranges.h)
 
+# Names of folders of this machine are in no package: it has the same bytes wherever it was built.
+set(tandem_source_folder ${CMAKE_CURRENT_SOURCE_DIR})
+set(tandem_build_folder ${CMAKE_CURRENT_BINARY_DIR})
+if(TANDEM_PORTABLE)
+  set(prefix_map -ffile-prefix-map=${CMAKE_CURRENT_SOURCE_DIR}=.)
+  add_compile_options($<$<COMPILE_LANGUAGE:C,CXX>:${prefix_map}> $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=${prefix_map}>)
+  set(tandem_source_folder /nonexistent)
+  set(tandem_build_folder /nonexistent)
+endif()
+
 if(TANDEM_WERROR)
   set(werror -Werror)
   set(cuda_werror -Werror=all-warnings)

@@ -11,6 +11,9 @@ if(TANDEM_PORTABLE)  # the licenses of what is linked into the program
               RENAME ${package})
     endif()
   endforeach()
+  install(CODE "execute_process(COMMAND \"${CMAKE_CURRENT_SOURCE_DIR}/scripts/make-sbom\" --version ${PROJECT_VERSION}
+    -o \"${CMAKE_CURRENT_BINARY_DIR}/sbom.spdx.json\" COMMAND_ERROR_IS_FATAL ANY)" COMPONENT program)
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/sbom.spdx.json DESTINATION ${doc_dir} COMPONENT program)
 endif()
 
 string(TOLOWER "${CMAKE_SYSTEM_NAME}-${CMAKE_SYSTEM_PROCESSOR}" platform)
@@ -22,6 +25,7 @@ set(CPACK_PACKAGE_CONTACT "The Tandem authors")
 set(CPACK_PACKAGE_FILE_NAME tandem-${PROJECT_VERSION}-${platform})
 set(CPACK_STRIP_FILES ON)
 set(CPACK_THREADS 0)
+set(CPACK_TANDEM_SOURCE ${CMAKE_CURRENT_SOURCE_DIR})
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME tandem)
 set(CPACK_DEBIAN_PROGRAM_FILE_NAME ${CPACK_PACKAGE_FILE_NAME}.deb)
 # The Python package is a .deb of its own, for the Python it was built with (see TandemCPack.cmake).
