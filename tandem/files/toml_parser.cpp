@@ -1,9 +1,9 @@
 // The rules of tables: a document is read into a tree whose nodes know how they were defined, because that
 // decides whether later lines may add to them.
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -32,7 +32,7 @@ struct Node {
   std::string key = {};
   TomlValue value = {};
   std::vector<std::unique_ptr<Node>> children = {};
-  std::unordered_map<std::string, Node*> index = {};  // of children with a key
+  std::map<std::string, Node*> index = {};  // of children with a key
 
   Node* find(const std::string& name) const {
     const auto found = index.find(name);

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include <unordered_map>
+#include <map>
 #include <utility>
 
 #include "tandem/core/check.h"
@@ -14,7 +14,7 @@
 namespace tandem {
 namespace {
 
-constexpr std::size_t max_values = 4'000'000, max_name_bytes = 512;
+constexpr std::size_t max_values = 4'000'000, max_names = 100'000, max_name_bytes = 512;
 
 using Kind = PickleKind;
 using Id = std::uint32_t;
@@ -79,6 +79,11 @@ class Unpickler : private PickleStack {
     }
     in_.require(stack_.size() == 1 && marks_.empty());
     result_.root = stack_.back();
+    return take();
+  }
+
+  // Also after an error.
+  Pickle take() {
     result_.size = in_.position();
     return std::move(result_);
   }
@@ -366,7 +371,10 @@ class Unpickler : private PickleStack {
           name.size(), max_name_bytes);
     const auto [found, added] =
         name_indices_.try_emplace(name, static_cast<std::uint32_t>(name_indices_.size()));
-    if (added) result_.names.push_back({std::move(name)});
+    if (added) {
+      check(name_indices_.size() <= max_names, "[pickle] {}: more than {} names", name_, max_names);
+      result_.names.push_back({std::move(name)});
+    }
     return found->second;
   }
   void mark_called(std::string name) { result_.names[name_index(std::move(name))].called = true; }
@@ -391,8 +399,9 @@ class Unpickler : private PickleStack {
     push({.kind = Kind::call, .callee = callee, .arguments = arguments});
   }
 
-  std::unordered_map<std::uint64_t, Id> memo_;
-  std::unordered_map<std::string, std::uint32_t> name_indices_;
+  // Not hashed: the file chooses the keys, and could choose ones that collide.
+  std::map<std::uint64_t, Id> memo_;
+  std::map<std::string, std::uint32_t> name_indices_;
 };
 
 }  // namespace
@@ -405,6 +414,15 @@ std::string_view Pickle::name_of(const PickleValue& value) const {
 
 Pickle parse_pickle(std::string_view bytes, const std::string& name) {
   return Unpickler(bytes, name).run();
+}
+
+PartialPickle parse_pickle_partly(std::string_view bytes, const std::string& name) {
+  Unpickler unpickler(bytes, name);
+  try {
+    return {unpickler.run(), {}};
+  } catch (const Error& error) {
+    return {unpickler.take(), error.what()};
+  }
 }
 
 }  // namespace tandem

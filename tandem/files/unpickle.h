@@ -58,8 +58,16 @@ struct Pickle {
 };
 
 // Parses the first pickle in `bytes`, which must outlive the result. Throws Error for invalid or truncated
-// pickles and beyond the limits of 64 MiB, four million values and names of 512 bytes; `name` is the file
-// name in its message. Time and memory are linear in the size.
+// pickles and beyond the limits of 64 MiB, four million values, 100,000 names and names of 512 bytes; `name`
+// is the file name in its message. Time and memory are linear in the size.
 Pickle parse_pickle(std::string_view bytes, const std::string& name);
+
+// What could be parsed before the first error: Python would have imported and called these names too. `root`
+// is valid only without a problem, and `size` is the position of the error.
+struct PartialPickle {
+  Pickle pickle;
+  std::string problem;  // the text of the Error
+};
+PartialPickle parse_pickle_partly(std::string_view bytes, const std::string& name);
 
 }  // namespace tandem

@@ -56,6 +56,7 @@ class ZipReader {
     check_unpacked_size(listed);
     for (DirectoryEntry& one : listed) locate_data(one, directory.begin);
     check_overlaps(listed);
+    for (const DirectoryEntry& one : listed) check_local_header(one);
     std::vector<ZipEntry> entries;
     std::set<std::string_view> names;
     for (const DirectoryEntry& one : listed)
@@ -180,7 +181,7 @@ class ZipReader {
     }
   }
 
-  // Finds the data after the local header, which must agree with the directory.
+  // Finds the data after the local header.
   void locate_data(DirectoryEntry& one, std::uint64_t limit) const {
     check(one.local_at <= limit && local_size <= limit - one.local_at,
           "[zip] {}: '{}' lies outside the file, at byte {}", name_, shown(one), one.local_at);
@@ -190,6 +191,15 @@ class ZipReader {
     check(data_at <= limit && one.packed_size <= limit - data_at,
           "[zip] {}: '{}' has {} bytes at byte {} and exceeds the file", name_, shown(one), one.packed_size,
           data_at);
+    one.entry.packed = archive_.substr(data_at, one.packed_size);
+    one.end = data_at + one.packed_size;
+  }
+
+  // The local header must agree with the directory. Of entries that do not overlap, so that no part of the
+  // archive is read more than once.
+  void check_local_header(const DirectoryEntry& one) const {
+    const Fields local = fields(one.local_at, local_size, "entry");
+    const std::uint64_t name_size = local.u16(26), extra_size = local.u16(28);
     std::uint64_t size = local.u32(22), packed_size = local.u32(18);
     apply_zip64(archive_.substr(one.local_at + local_size + name_size, extra_size), {&size, &packed_size});
     constexpr std::uint16_t has_descriptor = 1 << 3;  // sizes and CRC follow the data
@@ -202,8 +212,6 @@ class ZipReader {
               agrees(size, one.entry.size) && agrees(packed_size, one.packed_size) &&
               agrees(local.u32(14), one.entry.crc),
           "[zip] {}: damaged: the local header of '{}' does not agree with the directory", name_, shown(one));
-    one.entry.packed = archive_.substr(data_at, one.packed_size);
-    one.end = data_at + one.packed_size;
   }
 
   void check_overlaps(const std::vector<DirectoryEntry>& listed) const {

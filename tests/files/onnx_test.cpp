@@ -11,6 +11,7 @@
 #include "tandem/files/onnx/onnx_runner.h"
 #include "tandem/files/onnx/onnx_writer.h"
 #include "tandem/files/onnx/protobuf.h"
+#include "tandem/files/small_floats.h"
 #include "tandem/text/table.h"
 #include "tests/core/error_text.h"
 #include "tests/files/test_files.h"

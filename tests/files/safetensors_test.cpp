@@ -4,10 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "tandem/files/safetensors_header.h"
 #include "tandem/files/sha256.h"
+#include "tandem/files/small_floats.h"
 #include "tests/files/test_files.h"
 
 namespace tandem {
@@ -135,8 +139,9 @@ TEST(Safetensors, InvalidHeaders_Throw) {
   EXPECT_EQ(parse_error(object({u8}).substr(0, 50), "ab"), "the header is not valid JSON");
   EXPECT_EQ(parse_error("{\"x\":3}", ""), "tensor 'x': expected dtype, shape and data_offsets");
   EXPECT_EQ(parse_error(object({u8, u8}), "ab"), "'x' is in the header twice");
-  EXPECT_EQ(parse_error(object({entry("x", "F16", "[1]", 0, 2)}), "ab"),
-            "tensor 'x': expected a dtype of F32, F64, BF16, U8, I32, I64, got F16");
+  EXPECT_EQ(parse_error(object({entry("x", "C64", "[1]", 0, 8)}), "abcdefgh"),
+            "tensor 'x': expected a dtype of F32, F64, BF16, U8, I32, I64, F16, F8_E4M3, F8_E5M2, BOOL, I8, "
+            "I16, U16, U32, U64, got C64");
   EXPECT_EQ(parse_error(object({entry("x", "F32", "[1]", 0, 2)}), "ab"),
             "tensor 'x': shape [1] of F32 does not fill the bytes 0 to 2");
   EXPECT_EQ(parse_error(object({entry("x", "U8", "[-1]", 0, 2)}), "ab"),
@@ -148,6 +153,102 @@ TEST(Safetensors, InvalidHeaders_Throw) {
   EXPECT_EQ(parse_error(object({entry("x", "U8", "[1,1,1,1,1,1,1,1,1]", 0, 1)}), "a"),
             "tensor 'x': expected a shape of at most 8 sizes");
   EXPECT_EQ(parse_error(R"({"__metadata__":{"a":1}})", ""), "expected text as metadata 'a'");
+  EXPECT_EQ(parse_error(R"({"__metadata__":[]})", ""), "expected an object as __metadata__");
+  EXPECT_EQ(parse_error(R"({"__metadata__":{},"__metadata__":{}})", ""),
+            "'__metadata__' is in the header twice");
+  EXPECT_EQ(parse_error(R"({"__metadata__":{"a":"","a":""}})", ""), "'a' is in the header twice");
+  EXPECT_EQ(parse_error(R"({"x":{"dtype":"U8","dtype":"U8"}})", ""), "'dtype' is in the header twice");
+  EXPECT_EQ(parse_error(R"({"x":{"shape":[1],"data_offsets":[0,1]}})", "a"),
+            "tensor 'x': expected dtype, shape and data_offsets");
+  EXPECT_EQ(parse_error(R"({"x":[]})", ""), "tensor 'x': expected dtype, shape and data_offsets");
+  EXPECT_EQ(parse_error(R"({"x":{"dtype":1}})", ""), "tensor 'x': expected dtype, shape and data_offsets");
+  EXPECT_EQ(parse_error(R"({"x":{"shape":3}})", ""), "tensor 'x': expected a shape of at most 8 sizes");
+  EXPECT_EQ(parse_error(R"({"x":{"shape":[[]]}})", ""), "tensor 'x': expected a size or offset, got a list");
+  EXPECT_EQ(parse_error(R"({"x":{"shape":[1.5]}})", ""), "tensor 'x': expected a size or offset, got 1.5");
+  EXPECT_EQ(parse_error(R"({"x":{"data_offsets":[0,1,2]}})", ""), "tensor 'x': expected two data_offsets");
+  EXPECT_EQ(parse_error(R"({"x":{"data_offsets":[18446744073709551615]}})", ""),
+            "tensor 'x': expected a size or offset, got 18446744073709551615");
+  EXPECT_EQ(parse_error(R"({"x\ny":3})", ""), "tensor 'x y': expected dtype, shape and data_offsets");
+  EXPECT_EQ(parse_error(R"({"x":{"a":[[[[[[[[]]]]]]]]}})", ""), "the header is nested too deeply");
+}
+
+TEST(Safetensors, UnknownFieldsOfATensor_AreIgnored) {
+  const TensorFile file = parse_safetensors(
+      with_length(R"({"x":{"a":[1,{"dtype":2}],"dtype":"U8","b":null,"shape":[1],"data_offsets":[0,1]}})",
+                  "!"),
+      "m");
+  EXPECT_EQ(file.tensors[0].tensor.item<std::uint8_t>(), '!');
+}
+
+TEST(Safetensors, Limits_AreEnforced) {
+  const SafetensorsLimits limits{.max_tensors = 2, .max_metadata = 2};
+  const auto parse = [&](const std::string& header) {
+    return parse_safetensors_header(header, 0, "m", limits).tensors.size();
+  };
+  const auto none = [](const char* name) { return entry(name, "U8", "[0]", 0, 0); };
+  EXPECT_EQ(parse(object({none("a"), none("b")})), 2u);
+  EXPECT_EQ(error_text([&] {
+              parse(object({none("a"), none("b"), none("c")}));
+            }),
+            "[safetensors] m: expected at most 2 tensors");
+  EXPECT_EQ(parse(R"({"__metadata__":{"a":"","b":""}})"), 0u);
+  EXPECT_EQ(error_text([&] { parse(R"({"__metadata__":{"a":"","b":"","c":""}})"); }),
+            "[safetensors] m: expected at most 2 entries of metadata");
+}
+
+// The tensor "x" with these bytes.
+Tensor converted(const char* dtype, int count, const std::string& bytes) {
+  const std::string header =
+      object({entry("x", dtype, fmt::format("[{}]", count).c_str(), 0, static_cast<int>(bytes.size()))});
+  return parse_safetensors(with_length(header, bytes), "m").tensors[0].tensor;
+}
+
+TEST(Safetensors, DtypesThatTandemLacks_AreConverted) {
+  using namespace std::string_literals;
+  const auto floats = [](const char* dtype, int count, const std::string& bytes) {
+    return converted(dtype, count, bytes).to_vector<float>();
+  };
+  EXPECT_EQ(floats("F16", 4, "\0\x3C\0\xC0\x01\0\0\x7C"s),
+            (std::vector<float>{1, -2, 0x1p-24f, std::numeric_limits<float>::infinity()}));
+  EXPECT_EQ(floats("F8_E5M2", 4, "\x3C\xC0\x01\x7C"),
+            (std::vector<float>{1, -2, 0x1p-16f, std::numeric_limits<float>::infinity()}));
+  EXPECT_EQ(floats("F8_E4M3", 5, "\x38\xC0\x01\x7E\x08"), (std::vector<float>{1, -2, 0x1p-9f, 448, 0x1p-6f}));
+  EXPECT_TRUE(std::isnan(floats("F8_E4M3", 1, "\xFF")[0]));
+  EXPECT_EQ(converted("BOOL", 3, "\0\1\2"s).to_vector<std::uint8_t>(), (std::vector<std::uint8_t>{0, 1, 1}));
+  EXPECT_EQ(converted("I8", 2, "\x80\x7F").to_vector<std::int32_t>(), (std::vector<std::int32_t>{-128, 127}));
+  EXPECT_EQ(converted("I16", 2, "\0\x80\xFF\x7F"s).to_vector<std::int32_t>(),
+            (std::vector<std::int32_t>{-32768, 32767}));
+  EXPECT_EQ(converted("U16", 1, "\xFF\xFF").to_vector<std::int32_t>(), (std::vector<std::int32_t>{65535}));
+  EXPECT_EQ(converted("U32", 1, "\xFF\xFF\xFF\xFF").to_vector<std::int64_t>(),
+            (std::vector<std::int64_t>{4294967295}));
+  EXPECT_EQ(converted("U64", 1, "\xFF\xFF\xFF\xFF\xFF\xFF\xFF\x7F").item<std::int64_t>(),
+            std::numeric_limits<std::int64_t>::max());
+  EXPECT_EQ(error_text([] { converted("U64", 1, "\0\0\0\0\0\0\0\x80"s); }),
+            "[safetensors] m: tensor 'x': expected U64 values that fit i64");
+  EXPECT_EQ(error_text([] { converted("F16", 2, "abc"); }),
+            "[safetensors] m: tensor 'x': shape [2] of F16 does not fill the bytes 0 to 3");
+}
+
+// By the definition of the format: sign, exponent with a bias, fraction.
+TEST(Safetensors, EveryFloat8_HasItsValue) {
+  for (int bits = 0; bits < 256; ++bits) {
+    const double sign = bits < 128 ? 1 : -1;
+    const auto value = [&](int fraction_bits, int bias) {
+      const int exponent = (bits & 0x7F) >> fraction_bits, fraction = bits & ((1 << fraction_bits) - 1);
+      const double scale = std::ldexp(sign, std::max(exponent, 1) - bias - fraction_bits);
+      return scale * (fraction + (exponent > 0 ? 1 << fraction_bits : 0));
+    };
+    const auto byte = static_cast<std::uint8_t>(bits);
+    if ((bits & 0x7F) < 0x7F) {
+      EXPECT_EQ(from_float8_e4m3(byte), value(3, 7)) << bits;
+    }
+    if ((bits & 0x7F) < 0x7C) {
+      EXPECT_EQ(from_float8_e5m2(byte), value(2, 15)) << bits;
+    }
+    if ((bits & 0x7F) > 0x7C) {
+      EXPECT_TRUE(std::isnan(from_float8_e5m2(byte))) << bits;
+    }
+  }
 }
 
 TEST(Safetensors, InvalidOffsets_Throw) {

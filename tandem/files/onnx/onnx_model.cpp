@@ -104,12 +104,4 @@ std::uint16_t to_half(float value) {
   return static_cast<std::uint16_t>(sign | (bits + 0xfffu + (bits >> 13 & 1u)) >> 13);
 }
 
-float from_half(std::uint16_t bits) {
-  const std::uint32_t sign = (bits & 0x8000u) << 16, rest = bits & 0x7fffu;
-  if (rest >= 0x7c00u) return std::bit_cast<float>(sign | 0x7f800000u | (rest & 0x3ffu) << 13);
-  if (rest < 0x400u)
-    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(static_cast<float>(rest) * 0x1p-24f) | sign);
-  return std::bit_cast<float>(sign | ((rest << 13) + (112u << 23)));
-}
-
 }  // namespace tandem

@@ -121,8 +121,7 @@ struct OnnxModel {
   OnnxGraph graph = {};
 };
 
-// IEEE half precision, which only files have here.
-std::uint16_t to_half(float value);  // to nearest, ties to even; beyond 65504 infinity
-float from_half(std::uint16_t bits);
+// IEEE half precision, to nearest, ties to even; beyond 65504 infinity.
+std::uint16_t to_half(float value);
 
 }  // namespace tandem

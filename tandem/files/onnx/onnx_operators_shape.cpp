@@ -6,6 +6,7 @@
 
 #include "tandem/core/dtype.h"
 #include "tandem/files/onnx/onnx_operators.h"
+#include "tandem/files/small_floats.h"
 
 namespace tandem {
 namespace {
