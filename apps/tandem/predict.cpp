@@ -109,7 +109,7 @@ void add_predict_command(CLI::App& app, Action& action) {
       "read, its row has the reason in a last column, error. The status is 1 only if none can be read.\n"
       "Models for photographs include their transform. For other models, images are converted to gray and\n"
       "resized; models for mnist and digits expect light on dark: use --invert for ink on paper.\n"
-      "Formats: JPEG, PNG, WebP, BMP, PPM, PGM, TIFF, HEIC; an idx file gives one row per image.\n"
+      "Formats: JPEG, PNG, WebP, BMP, PBM, PGM, PPM, TIFF, HEIC; an idx file gives one row per image.\n"
       "Example: tandem predict runs/plates-resnet18-1 photos --sheet sheet.png");
   auto flags = std::make_shared<Flags>();
   command->add_option("MODEL", flags->model, "Model file, checkpoint or run folder")

@@ -19,7 +19,7 @@ struct ImageFolder {
   std::vector<SkippedSample> skipped;        ///< files of unknown type, and those beside the class folders
 };
 
-/// Finds jpg, jpeg, png, ppm, pgm, bmp, webp, tif, tiff, heic and heif files, in any letter case, at any
+/// Finds jpg, jpeg, png, ppm, pgm, pbm, bmp, webp, tif, tiff, heic and heif files, in any letter case, at any
 /// depth below a class folder. Hidden files and folders are ignored; symbolic links are followed, but not in
 /// cycles. Files are not opened. Throws Error when there is no class, a class has no images or a name
 /// that is not UTF-8, or a folder cannot be read.

@@ -31,7 +31,7 @@ namespace {
 
 constexpr std::uint64_t magic_number = 0x50686F746F730001ULL;
 constexpr std::int64_t page = 4096, default_limit = std::int64_t{4} << 30;
-constexpr std::uint64_t max_file_bytes = std::uint64_t{1} << 31;
+constexpr std::uint64_t max_file_bytes = max_image_file_bytes;
 
 constexpr std::int64_t rounded(std::int64_t bytes, std::int64_t unit) {
   return (bytes + unit - 1) / unit * unit;

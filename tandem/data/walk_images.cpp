@@ -19,8 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 11> extensions{".jpg",  ".jpeg", ".png",  ".ppm",  ".pgm", ".bmp",
-                                                      ".webp", ".tif",  ".tiff", ".heic", ".heif"};
+constexpr std::array<std::string_view, 12> extensions{".jpg", ".jpeg", ".png", ".ppm",  ".pgm",  ".pbm",
+                                                      ".bmp", ".webp", ".tif", ".tiff", ".heic", ".heif"};
 
 std::string shown(const fs::path& path) {
   return one_line(path.string());

@@ -41,8 +41,8 @@ bool is_bmp(Bytes bytes) {
 }
 
 bool is_pnm(Bytes bytes) {
-  return bytes.size() >= 3 && bytes[0] == 'P' && std::strchr("2356", bytes[1]) != nullptr && bytes[1] != 0 &&
-         std::strchr(" \t\r\n#", bytes[2]) != nullptr && bytes[2] != 0;
+  return bytes.size() >= 3 && bytes[0] == 'P' && std::strchr("123456", bytes[1]) != nullptr &&
+         bytes[1] != 0 && std::strchr(" \t\r\n#", bytes[2]) != nullptr && bytes[2] != 0;
 }
 
 bool is_tiff(Bytes bytes) {
@@ -103,7 +103,7 @@ const Format& recognize(Bytes bytes, std::string_view name) {
     throw DecodeError(
         SkipKind::damaged,
         fmt::format(
-            "[decode] {}: not an image of a known format (JPEG, PNG, WebP, BMP, PPM, PGM, TIFF, HEIC)",
+            "[decode] {}: not an image of a known format (JPEG, PNG, WebP, BMP, PBM, PGM, PPM, TIFF, HEIC)",
             name));
   if (found->decode == nullptr) fail_no_decoder({bytes, name, 0}, found->name);
   return *found;
@@ -182,6 +182,17 @@ void check_size(const EncodedImage& file, int64_t width, int64_t height) {
                                   file.name, width, height, pixels, limit));
 }
 
+void check_memory(const EncodedImage& file, int64_t bytes) {
+  constexpr int64_t bytes_per_pixel = 5, min_limit = int64_t(64) << 20, megabyte = 1'000'000;
+  const int64_t limit =
+      std::max(std::clamp<int64_t>(file.max_pixels, 0, int64_t(1) << 48) * bytes_per_pixel, min_limit);
+  if (bytes > limit)
+    throw DecodeError(SkipKind::too_large,
+                      fmt::format("[decode] {}: decoding takes {} MB of memory, the limit is {} "
+                                  "(--max-pixels raises it)",
+                                  file.name, bytes / megabyte, limit / megabyte));
+}
+
 void fail_no_decoder(const EncodedImage& file, std::string_view format, std::string_view where) {
   throw DecodeError(SkipKind::no_decoder,
                     fmt::format("[decode] {}: no decoder for {} {}", file.name, format, where));
@@ -194,14 +205,17 @@ bool can_decode(std::string_view format) {
 }
 
 // In place: the write position never passes the read position.
-void blend_over_white(std::vector<uint8_t>& pixels, int channels) {
-  uint8_t* out = pixels.data();
-  for (size_t i = 0; i < pixels.size(); i += size_t(channels) + 1) {
-    const uint8_t* in = pixels.data() + i;
+void blend_over_white(const uint8_t* in, int64_t count, int channels, uint8_t* out) {
+  for (int64_t i = 0; i < count; ++i, in += channels + 1) {
     const uint8_t alpha = in[channels];
     for (int c = 0; c < channels; ++c) *out++ = over_white(in[c], alpha);
   }
-  pixels.resize(size_t(out - pixels.data()));
+}
+
+void blend_over_white(std::vector<uint8_t>& pixels, int channels) {
+  const auto count = int64_t(pixels.size()) / (channels + 1);
+  blend_over_white(pixels.data(), count, channels, pixels.data());
+  pixels.resize(size_t(count * channels));
 }
 
 void set_image_decoder(std::shared_ptr<ImageDecoder> decoder) {
@@ -237,8 +251,9 @@ Image decode_scaled(std::span<const uint8_t> bytes, std::string_view name, const
     return decoding([&] {
       return decode_jpeg_box(to_encoded(bytes, name, options), box, min_height, min_width, std::move(memory));
     });
-  const Image whole = decode_image(bytes, name, options);
-  return copy(crop(whole, box));
+  Image whole = decode_image(bytes, name, options);
+  const bool is_part = box != PixelBox{0, 0, whole.width, whole.height};
+  return is_part ? copy(crop(whole, box)) : std::move(whole);
 }
 
 Image load_image(const std::filesystem::path& path, const LoadOptions& options) {
@@ -246,6 +261,14 @@ Image load_image(const std::filesystem::path& path, const LoadOptions& options) 
   const OpenFile file(path, name);
   const struct stat status = file.status();
   check(!S_ISDIR(status.st_mode), "[decode] {}: expected an image file, got a folder", name);
+  const auto check_length = [&](int64_t size) {
+    if (size > max_image_file_bytes)
+      throw DecodeError(
+          SkipKind::too_large,
+          fmt::format("[decode] {}: expected at most {} bytes in an image file, got {}", name,
+                      max_image_file_bytes, S_ISREG(status.st_mode) ? std::to_string(size) : "more"));
+  };
+  if (S_ISREG(status.st_mode)) check_length(status.st_size);
 
   // The first bytes are checked first, so that a video or an endless device is not read to its end.
   std::vector<uint8_t> bytes;
@@ -255,12 +278,8 @@ Image load_image(const std::filesystem::path& path, const LoadOptions& options) 
   if (S_ISREG(status.st_mode) && status.st_size > int64_t(bytes.size()))
     file.append_to(bytes, size_t(status.st_size) - bytes.size());
   constexpr size_t chunk = size_t(1) << 18;
-  // No format needs more than 24 bytes per pixel (a plain-text PPM).
-  const int64_t max_bytes = std::clamp<int64_t>(options.max_pixels, 0, int64_t(1) << 48) * 24 + (1 << 24);
   for (size_t before = 0; before != bytes.size();) {
-    check(int64_t(bytes.size()) <= max_bytes,
-          "[decode] {}: more than {} bytes, too long for an image of {} pixels", name, max_bytes,
-          options.max_pixels);
+    check_length(int64_t(bytes.size()));
     before = bytes.size();
     file.append_to(bytes, chunk);
   }

@@ -1,4 +1,4 @@
-// Reading image files: JPEG, PNG, BMP, PPM, PGM, and WebP, TIFF and HEIC where their libraries are. The
+// Reading image files: JPEG, PNG, BMP, PBM, PGM, PPM, and WebP, TIFF and HEIC where their libraries are. The
 // format is detected from the content, never from the file name. All functions are thread-safe.
 #pragma once
 
@@ -12,10 +12,16 @@
 
 namespace tandem {
 
+/// The maximum size of an image file, checked before it is read.
+inline constexpr int64_t max_image_file_bytes = int64_t(1) << 29;
+
 /// Options of all decoding functions.
 struct LoadOptions {
-  int64_t max_pixels = 179'000'000;  ///< checked against the header, before memory is allocated
-  bool rgb = false;                  ///< always three channels: a gray file repeats its channel
+  /// Checked against the header, before memory is allocated. The memory that decoding takes at once is
+  /// limited to five bytes for each of them (and never to less than 64 MiB): decoders of progressive JPEG,
+  /// interlaced PNG, lossless WebP, TIFF and HEIC keep more than the pixels of the result.
+  int64_t max_pixels = 179'000'000;
+  bool rgb = false;  ///< always three channels: a gray file repeats its channel
 };
 
 /// Whether images of a format can be decoded here: JPEG, PNG, BMP, PNM, and WebP, TIFF or HEIC if the build
@@ -23,11 +29,11 @@ struct LoadOptions {
 /// Throws Error for other names.
 bool can_decode(std::string_view format);
 
-/// Reads an image file: one channel for a gray file, RGB for any other (WebP and HEIC are always RGB). EXIF
-/// orientation is applied, alpha is blended over white, 16 bits are rounded to 8, CMYK becomes RGB. The first
-/// page of a TIFF and the primary image of a HEIC file are read. Throws a DecodeError if the file is
-/// truncated, damaged, too large, not an image or has no decoder here, and Error if it is missing; one line
-/// that names the file.
+/// Reads an image file: one channel for a gray file, RGB for any other (WebP and HEIC are always RGB). The
+/// orientation in EXIF, or else in XMP, is applied, alpha is blended over white, 16 bits are rounded to 8,
+/// CMYK becomes RGB. The first page of a TIFF and the primary image of a HEIC file are read. Throws a
+/// DecodeError if the file is truncated, damaged, too large, not an image or has no decoder here, and Error
+/// if it is missing; one line that names the file.
 Image load_image(const std::filesystem::path& path, const LoadOptions& options = {});
 
 /// The same for bytes in memory; errors refer to them as `name`.

@@ -8,13 +8,13 @@
 
 namespace tandem {
 
-int exif_orientation(std::span<const uint8_t> block) {
+std::optional<int> find_exif_orientation(std::span<const uint8_t> block) {
   constexpr std::string_view prefix("Exif\0\0", 6);
   if (block.size() >= prefix.size() && std::memcmp(block.data(), prefix.data(), prefix.size()) == 0)
     block = block.subspan(prefix.size());
-  if (block.size() < 8) return 1;
+  if (block.size() < 8) return std::nullopt;
   const bool little = block[0] == 'I' && block[1] == 'I';
-  if (!little && !(block[0] == 'M' && block[1] == 'M')) return 1;
+  if (!little && !(block[0] == 'M' && block[1] == 'M')) return std::nullopt;
 
   const auto u16 = [&](size_t at) {
     return little ? uint32_t(block[at] | block[at + 1] << 8) : uint32_t(block[at] << 8 | block[at + 1]);
@@ -22,20 +22,41 @@ int exif_orientation(std::span<const uint8_t> block) {
   const auto u32 = [&](size_t at) {
     return little ? u16(at) | u16(at + 2) << 16 : u16(at) << 16 | u16(at + 2);
   };
-  if (u16(2) != 42) return 1;
+  if (u16(2) != 42) return std::nullopt;
   const size_t directory = u32(4);
-  if (directory > block.size() - 2) return 1;
+  if (directory > block.size() - 2) return std::nullopt;
   const size_t entries = u16(directory);
   for (size_t i = 0; i < entries; ++i) {
     const size_t entry = directory + 2 + 12 * i;
-    if (entry + 12 > block.size()) return 1;
+    if (entry + 12 > block.size()) return std::nullopt;
     if (u16(entry) != 0x0112) continue;
     constexpr uint32_t type_short = 3, type_long = 4;
     const uint32_t type = u16(entry + 2);
     const uint32_t value = type == type_short ? u16(entry + 8) : type == type_long ? u32(entry + 8) : 1;
     return value >= 1 && value <= 8 ? int(value) : 1;
   }
-  return 1;
+  return std::nullopt;
+}
+
+int exif_orientation(std::span<const uint8_t> block) {
+  return find_exif_orientation(block).value_or(1);
+}
+
+std::optional<int> find_xmp_orientation(std::string_view xmp) {
+  constexpr std::string_view name = "tiff:Orientation";
+  for (size_t at = xmp.find(name); at != std::string_view::npos; at = xmp.find(name, at)) {
+    at += name.size();
+    std::string_view rest = xmp.substr(at, 3);  // ="6 or >6
+    if (rest.starts_with("=\"") || rest.starts_with("='"))
+      rest.remove_prefix(2);
+    else if (rest.starts_with('>'))
+      rest.remove_prefix(1);
+    else
+      continue;
+    const char digit = rest.empty() ? '0' : rest[0];
+    return digit >= '1' && digit <= '8' ? digit - '0' : 1;
+  }
+  return std::nullopt;
 }
 
 namespace {

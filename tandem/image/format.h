@@ -28,6 +28,10 @@ struct StoredInfo {
 // allocates.
 void check_size(const EncodedImage& file, int64_t width, int64_t height);
 
+// Throws Error if decoding takes more bytes at once than LoadOptions::max_pixels allows. Called before they
+// are allocated, with all buffers of the reader and of its library that grow with the image.
+void check_memory(const EncodedImage& file, int64_t bytes);
+
 // Throws the Error for a format without a decoder: "no decoder for HEIC in this build". `where` may say what
 // is missing instead.
 [[noreturn]] void fail_no_decoder(const EncodedImage& file, std::string_view format,
@@ -64,7 +68,9 @@ inline uint8_t over_white(uint32_t value, uint32_t alpha) {
   return uint8_t((value * alpha + 255 * (255 - alpha) + 127) / 255);
 }
 
-// (value, alpha) or (R, G, B, alpha) to (value) or (R, G, B), in place.
+// `count` pixels of (value, alpha) or (R, G, B, alpha) to (value) or (R, G, B); `out` may be `in`.
+void blend_over_white(const uint8_t* in, int64_t count, int channels, uint8_t* out);
+// All pixels of an image, in place.
 void blend_over_white(std::vector<uint8_t>& pixels, int channels);
 
 }  // namespace tandem

@@ -1,8 +1,9 @@
-// BMP, uncompressed: 16, 24 and 32 bits per pixel, and 1, 4 or 8 bits with a palette. Other kinds are rare
-// and not supported.
+// BMP: 16, 24 and 32 bits per pixel, and 1, 4 or 8 bits with a palette, the last two also in run-length
+// encoding. Other kinds are rare and not supported.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <vector>
 
 #include "tandem/core/check.h"
 #include "tandem/image/format.h"
@@ -12,7 +13,7 @@ namespace {
 
 struct Header {
   int64_t pixel_offset = 0, width = 0, height = 0;
-  bool top_down = false;
+  bool top_down = false, run_length = false;
   uint32_t bits = 0;
   bool alpha = false;       // with 32 bits per pixel: the fourth byte is alpha
   uint32_t green_bits = 5;  // with 16 bits per pixel; red and blue have five
@@ -43,8 +44,12 @@ Header parse_header(const EncodedImage& file) {
   const uint32_t colors = u32(46);
   header.palette_colors = header.bits > 8 ? 0 : colors == 0 ? 1 << header.bits : std::min(colors, 256u);
 
-  constexpr uint32_t uncompressed = 0, bit_fields = 3;
+  constexpr uint32_t uncompressed = 0, rle_8 = 1, rle_4 = 2, bit_fields = 3;
   const uint32_t compression = u32(30);
+  header.run_length =
+      (compression == rle_8 && header.bits == 8) || (compression == rle_4 && header.bits == 4);
+  check(!header.run_length || !header.top_down,
+        "[decode] {}: expected run-length encoding from the bottom up", file.name);
   if (compression == bit_fields && header.bits == 32) {
     // Only the usual byte order is supported: blue, green, red, then alpha or padding.
     const uint32_t alpha_mask = header_bytes >= 56 ? u32(66) : 0;
@@ -59,8 +64,8 @@ Header parse_header(const EncodedImage& file) {
           "[decode] {}: BMP with an unusual channel order is not supported", file.name);
     header.green_bits = green == 0x7E0 ? 6 : 5;
   } else {
-    check(compression == uncompressed, "[decode] {}: compressed BMP (method {}) is not supported", file.name,
-          compression);
+    check(compression == uncompressed || header.run_length,
+          "[decode] {}: compressed BMP (method {}) is not supported", file.name, compression);
   }
   return header;
 }
@@ -94,6 +99,60 @@ int channel_count(const Header& header, const Palette& palette) {
   return gray ? 1 : 3;
 }
 
+// The indices of run-length encoded pixels, from the bottom row up, one byte each. Pixels that are skipped
+// have the index 0.
+std::vector<uint8_t> read_runs(const EncodedImage& file, const Header& header) {
+  std::vector<uint8_t> indices(size_t(header.width * header.height));
+  size_t at = size_t(std::min<int64_t>(header.pixel_offset, int64_t(file.bytes.size())));
+  const auto next = [&] {
+    check(at < file.bytes.size(), "[decode] {}: the BMP is truncated at {} bytes", file.name,
+          file.bytes.size());
+    return file.bytes[at++];
+  };
+  const bool nibbles = header.bits == 4;
+  int64_t x = 0, y = 0;
+  const auto put = [&](uint8_t index) {
+    if (x < header.width && y < header.height) indices[size_t(y * header.width + x)] = index;
+    ++x;
+  };
+  const auto half = [](uint8_t byte, int i) { return uint8_t(i % 2 == 0 ? byte >> 4 : byte & 15); };
+  while (true) {
+    const int count = next();
+    const uint8_t value = next();
+    constexpr uint8_t end_of_row = 0, end = 1, move = 2;
+    if (count > 0) {
+      for (int i = 0; i < count; ++i) put(nibbles ? half(value, i) : value);
+    } else if (value == end_of_row) {
+      x = 0, ++y;
+    } else if (value == end) {
+      return indices;
+    } else if (value == move) {
+      x += next(), y += next();
+    } else {  // as many pixels as they are, padded to an even number of bytes
+      const int bytes = nibbles ? (value + 1) / 2 : value;
+      for (int i = 0; i < bytes; ++i) {
+        const uint8_t byte = next();
+        if (!nibbles) put(byte);
+        for (int j = 0; nibbles && j < 2 && 2 * i + j < value; ++j) put(half(byte, j));
+      }
+      if (bytes % 2 != 0) next();
+    }
+  }
+}
+
+Image decode_runs(const EncodedImage& file, const Header& header, const Palette& palette) {
+  const int channels = channel_count(header, palette);
+  check_memory(file, header.width * header.height * (1 + channels));
+  const std::vector<uint8_t> indices = read_runs(file, header);
+  Image image = make_image(header.height, header.width, channels);
+  for (int64_t y = 0; y < image.height; ++y) {
+    uint8_t* out = image.row(image.height - 1 - y);
+    for (int64_t x = 0; x < image.width; ++x)
+      out = std::copy_n(palette[indices[size_t(y * image.width + x)]].begin(), channels, out);
+  }
+  return image;
+}
+
 }  // namespace
 
 StoredInfo read_bmp_info(const EncodedImage& file) {
@@ -103,6 +162,7 @@ StoredInfo read_bmp_info(const EncodedImage& file) {
 
 Image decode_bmp(const EncodedImage& file) {
   const Header header = read_header(file);
+  if (header.run_length) return decode_runs(file, header, read_palette(file, header));
   const uint32_t bits = header.bits;
   const int64_t row_bytes = (header.width * int64_t(bits) + 31) / 32 * 4;
   const int64_t size = int64_t(file.bytes.size());

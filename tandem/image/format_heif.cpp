@@ -106,6 +106,10 @@ class HeifReader {
   Image decode() const {
     const bool alpha = lib_.has_alpha(handle_.get()) != 0;
     const int channels = alpha ? 4 : 3;
+    // The planes as decoded (of up to two bytes), their conversion, and the copy of it.
+    const int64_t stored =
+        int64_t(lib_.stored_width(handle_.get())) * int64_t(lib_.stored_height(handle_.get()));
+    check_memory(file_, stored * channels + 2 * channels * int64_t(width()) * height());
     std::unique_ptr<heif_decoding_options, void (*)(heif_decoding_options*)> options(lib_.options_alloc(),
                                                                                      lib_.options_free);
     expect(options != nullptr);

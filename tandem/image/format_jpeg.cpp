@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
+#include <optional>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -80,12 +82,39 @@ class Decompressor {
   jpeg_progress_mgr progress_{};
 };
 
+// In the first block of EXIF, else in the first one of XMP.
 int orientation_of(const jpeg_decompress_struct& info) {
-  for (auto* marker = info.marker_list; marker != nullptr; marker = marker->next)
-    if (marker->marker == JPEG_APP0 + 1 && marker->data_length >= 6 &&
-        std::memcmp(marker->data, "Exif\0\0", 6) == 0)
-      return exif_orientation({marker->data, marker->data_length});
-  return 1;
+  constexpr std::string_view exif_name("Exif\0\0", 6), xmp_name("http://ns.adobe.com/xap/1.0/\0", 29);
+  const auto find = [&](std::string_view name) -> std::optional<std::string_view> {
+    for (auto* marker = info.marker_list; marker != nullptr; marker = marker->next)
+      if (const std::string_view data(reinterpret_cast<const char*>(marker->data), marker->data_length);
+          marker->marker == JPEG_APP0 + 1 && data.starts_with(name))
+        return data;
+    return std::nullopt;
+  };
+  std::optional<int> orientation;
+  if (const auto exif = find(exif_name))
+    orientation = find_exif_orientation({reinterpret_cast<const uint8_t*>(exif->data()), exif->size()});
+  if (const auto xmp = orientation ? std::nullopt : find(xmp_name)) orientation = find_xmp_orientation(*xmp);
+  return orientation.value_or(1);
+}
+
+// What the library keeps of a file with several scans: all coefficients, of two bytes each.
+int64_t coefficient_bytes(jpeg_decompress_struct& info) {
+  int64_t bytes = 0;
+  for (int i = 0; i < info.num_components && jpeg_has_multiple_scans(&info); ++i)
+    bytes += int64_t(info.comp_info[i].width_in_blocks) * info.comp_info[i].height_in_blocks * DCTSIZE2 *
+             int64_t(sizeof(JCOEF));
+  return bytes;
+}
+
+// `pixels` is the number of those that are decoded.
+void check_decoder_memory(Decompressor& decompressor, const EncodedImage& file, int64_t pixels,
+                          int orientation) {
+  int64_t kept = 0;
+  decompressor.guarded([&] { kept = coefficient_bytes(decompressor.info()); });
+  const int channels = file.rgb || decompressor.info().jpeg_color_space != JCS_GRAYSCALE ? 3 : 1;
+  check_memory(file, kept + pixels * channels * (orientation == 1 ? 1 : 2));
 }
 
 // CMYK as Adobe writes it, where 255 is no ink. PIL and browsers assume this for every CMYK JPEG.
@@ -203,6 +232,7 @@ Image decode_jpeg(const EncodedImage& file) {
   Decompressor decompressor(file);
   const Header header = read_header(decompressor, file);
   jpeg_decompress_struct& info = decompressor.info();
+  check_decoder_memory(decompressor, file, header.width * header.height, header.orientation);
   set_output(info, header, file.rgb, true);
   decompressor.guarded([&] { jpeg_start_decompress(&info); });
   Image image = read_box(decompressor, header, {0, 0, header.width, header.height});
@@ -218,6 +248,7 @@ Image decode_jpeg_box(const EncodedImage& file, const PixelBox& box, int64_t min
   check_box(box, swapped ? header.width : header.height, swapped ? header.height : header.width);
   PixelBox stored = stored_box(box, header.height, header.width, header.orientation);
 
+  check_decoder_memory(decompressor, file, box.width * box.height, header.orientation);
   jpeg_decompress_struct& info = decompressor.info();
   set_output(info, header, file.rgb, min_height <= 0 || min_width <= 0);
   const unsigned scale = scale_for(box.height, box.width, min_height, min_width);

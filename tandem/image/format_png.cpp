@@ -7,11 +7,11 @@
 #include <vector>
 
 #include <png.h>
-#include <zlib.h>
 
 #include "tandem/core/check.h"
 #include "tandem/image/exif.h"
 #include "tandem/image/format.h"
+#include "tandem/image/png_orientation.h"
 
 namespace tandem {
 namespace {
@@ -65,25 +65,6 @@ class PngReader {
   char text_[200] = {};
 };
 
-// The orientation in the eXIf chunk, which may be before or after the pixels. Damaged metadata is ignored.
-int orientation_of(std::span<const uint8_t> bytes) {
-  const auto u32 = [&](size_t at) {
-    return uint32_t(bytes[at]) << 24 | uint32_t(bytes[at + 1]) << 16 | uint32_t(bytes[at + 2]) << 8 |
-           bytes[at + 3];
-  };
-  constexpr size_t signature = 8, frame = 12;  // a chunk: length, name, data, checksum
-  for (size_t at = signature; at + frame <= bytes.size();) {
-    const size_t length = u32(at);
-    if (length > bytes.size() - at - frame) return 1;
-    const uint8_t* name = bytes.data() + at + 4;
-    if (std::memcmp(name, "eXIf", 4) == 0)
-      return crc32(0, name, uInt(length + 4)) == u32(at + 8 + length) ? exif_orientation({name + 4, length})
-                                                                      : 1;
-    at += frame + length;
-  }
-  return 1;
-}
-
 void read_header(PngReader& reader, const EncodedImage& file) {
   png_structp png = reader.png();
   reader.guarded([&] {
@@ -105,7 +86,7 @@ StoredInfo read_png_info(const EncodedImage& file) {
   read_header(reader, file);
   const bool color = (png_get_color_type(reader.png(), reader.info()) & PNG_COLOR_MASK_COLOR) != 0;
   return {png_get_image_height(reader.png(), reader.info()), png_get_image_width(reader.png(), reader.info()),
-          color ? 3 : 1, orientation_of(file.bytes)};
+          color ? 3 : 1, png_orientation(file.bytes)};
 }
 
 Image decode_png(const EncodedImage& file) {
@@ -123,19 +104,29 @@ Image decode_png(const EncodedImage& file) {
   });
   const int stored_channels = png_get_channels(png, info);
   const bool alpha = stored_channels == 2 || stored_channels == 4;
-  Image image{png_get_image_height(png, info), png_get_image_width(png, info), stored_channels - alpha, {}};
-  const int64_t stored_row = image.width * stored_channels;
+  const int64_t height = png_get_image_height(png, info), width = png_get_image_width(png, info);
+  const int channels = stored_channels - alpha;
+  const int64_t stored_row = width * stored_channels;
   expect(png_get_rowbytes(png, info) == size_t(stored_row));
-  image.pixels.resize(size_t(image.height * stored_row));
+  const int orientation = png_orientation(file.bytes);
+  // An interlaced file is read in passes over all rows, any other row by row: alpha is not kept.
+  const bool in_place = passes > 1 || !alpha;
+  check_memory(file, height * ((in_place ? stored_row : width * channels) +
+                               (orientation == 1 ? 0 : width * channels)));
+  Image image{height, width, channels, {}};
+  image.pixels.resize(size_t(height * (in_place ? stored_row : width * channels)));
+  std::vector<uint8_t> row(in_place ? 0 : size_t(stored_row));
 
   reader.guarded([&] {
     for (int pass = 0; pass < passes; ++pass)
-      for (int64_t y = 0; y < image.height; ++y)
-        png_read_row(png, image.pixels.data() + y * stored_row, nullptr);
+      for (int64_t y = 0; y < height; ++y) {
+        png_read_row(png, in_place ? image.pixels.data() + y * stored_row : row.data(), nullptr);
+        if (!in_place) blend_over_white(row.data(), width, channels, image.row(y));
+      }
     png_read_end(png, info);
   });
-  if (alpha) blend_over_white(image.pixels, image.channels);
-  return apply_orientation(std::move(image), orientation_of(file.bytes));
+  if (in_place && alpha) blend_over_white(image.pixels, channels);
+  return apply_orientation(std::move(image), orientation);
 }
 
 }  // namespace tandem

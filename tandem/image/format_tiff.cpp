@@ -199,6 +199,18 @@ void check_supported(const TiffReader& reader, const EncodedImage& file) {
     fail_no_decoder(file, "this kind of TIFF", std::string("(") + reason + ")");
 }
 
+// What libtiff keeps of the file: one decoded strip or tile.
+int64_t block_bytes(const TiffReader& reader, const TiffHeader& header) {
+  constexpr int64_t max_pixel_bytes = 8;  // four channels of 16 bits
+  const bool tiled = reader.lib().is_tiled(reader.tiff()) != 0;
+  if (tiled)
+    return int64_t(reader.field<uint32_t>(TIFFTAG_TILEWIDTH, 1)) *
+           reader.field<uint32_t>(TIFFTAG_TILELENGTH, 1) * max_pixel_bytes;
+  const uint32_t rows = std::min(reader.field<uint32_t>(TIFFTAG_ROWSPERSTRIP, header.height), header.height);
+  const uint64_t row_bytes = reader.lib().scanline_size(reader.tiff());
+  return int64_t(rows) * int64_t(std::min<uint64_t>(row_bytes, uint64_t(1) << 31));
+}
+
 // libtiff's conversion to 8 bits truncates here, where it rounds for colors.
 Image decode_gray_16(const TiffReader& reader, const TiffHeader& header) {
   if (reader.lib().scanline_size(reader.tiff()) != uint64_t(header.width) * 2) reader.fail_damaged();
@@ -251,6 +263,9 @@ Image decode_tiff(const EncodedImage& file) {
   const TiffReader reader(file);
   const TiffHeader header = read_header(reader, file);
   check_supported(reader, file);
+  const int64_t pixels = int64_t(header.width) * header.height, raster = header.gray_16 ? 0 : 4;
+  check_memory(file, pixels * (raster + header.channels * (header.orientation == 1 ? 1 : 2)) +
+                         block_bytes(reader, header));
   Image image = header.gray_16 ? decode_gray_16(reader, header) : decode_rgba(reader, header);
   if (reader.has_lost_pixels()) reader.fail_damaged();
   return apply_orientation(std::move(image), header.orientation);

@@ -20,7 +20,7 @@
 namespace tandem {
 namespace {
 
-constexpr std::uint64_t max_bytes = std::uint64_t{1} << 31;
+constexpr std::uint64_t max_bytes = max_image_file_bytes;
 
 // idx files begin with two zero bytes, gzip files with their magic number. Of the image formats only HEIC
 // begins with zeros, the length of its box "ftyp".

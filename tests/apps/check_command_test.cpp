@@ -64,7 +64,7 @@ TEST_F(CheckCommand, Outputs_AgreeAndNothingIsMoved) {
             "path,to,problem,because\n"
             "train/red/bad.png,.aside/train/red/bad.png,not read,\"not an image of a known format (JPEG, "
             "PNG, WebP, "
-            "BMP, PPM, PGM, TIFF, HEIC)\"\n"
+            "BMP, PBM, PGM, PPM, TIFF, HEIC)\"\n"
             "train/red/photo 101.png,.aside/train/red/photo 101.png,in several parts,test/red/x\t.png\n");
   EXPECT_TRUE(contains(text_of(folder_ / "c.html"), "data:image/jpeg;base64,"));
 }

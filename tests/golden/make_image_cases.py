@@ -14,7 +14,7 @@ import tempfile
 import zlib
 
 import numpy as np
-from PIL import Image, ImageOps
+from PIL import Image, ImageOps, features
 
 FOLDER = pathlib.Path(__file__).parent / "image"
 CASES = []
@@ -215,6 +215,108 @@ def add_heics(rgb, gray, rgba):
     add("heic_lossy.heic", heic(large, "-q", "95", "-p", "chroma=444"), large, 24)
 
 
+def xmp(orientation, as_element=False):
+    inner = f"<tiff:Orientation>{orientation}</tiff:Orientation>" if as_element else ""
+    attribute = "" if as_element else f' tiff:Orientation="{orientation}"'
+    return (f'<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">'
+            f'<rdf:Description xmlns:tiff="http://ns.adobe.com/tiff/1.0/"{attribute}>{inner}</rdf:Description>'
+            f'</rdf:RDF></x:xmpmeta>').encode()
+
+
+def png_with(data, extra, at_end=False):
+    """Inserts chunks after the header, or before the end."""
+    at = len(data) - 12 if at_end else 8 + 25
+    return data[:at] + extra + data[at:]
+
+
+def itxt(text, packed):
+    return chunk(b"iTXt", b"XML:com.adobe.xmp\0" + bytes([packed, 0]) + b"\0\0" + (zlib.compress(text) if packed else text))
+
+
+def raw_profile(block, keyword=b"exif"):
+    digits = block.hex().encode()
+    lines = b"\n".join(digits[i:i + 72] for i in range(0, len(digits), 72))
+    return b"Raw profile type " + keyword + b"\0", b"\nexif\n" + b"%8d\n" % len(block) + lines + b"\n"
+
+
+def with_marker(jpeg, data):
+    return jpeg[:2] + b"\xff\xe1" + struct.pack(">H", len(data) + 2) + data + jpeg[2:]
+
+
+def add_metadata(turned):
+    """The expected pixels are those of the same orientation in EXIF, which PIL applies."""
+    upright = lambda orientation: as_pil_reads(saved(turned, "PNG", exif=exif(orientation)))
+    jpeg, png = saved(turned, "JPEG", quality=90, subsampling=0), saved(turned, "PNG")
+    name = b"http://ns.adobe.com/xap/1.0/\0"
+    for orientation in range(1, 9):
+        turned_jpeg = as_pil_reads(saved(turned, "JPEG", quality=90, subsampling=0, exif=exif(orientation)))
+        add(f"xmp_{orientation}.jpg", with_marker(jpeg, name + xmp(orientation, orientation % 2 == 0)), turned_jpeg,
+            JPEG_TOLERANCE)
+        add(f"xmp_{orientation}.png", png_with(png, itxt(xmp(orientation), orientation % 2 == 0), orientation > 4),
+            upright(orientation))
+    both = with_marker(saved(turned, "JPEG", quality=90, subsampling=0, exif=exif(6)), name + xmp(3))
+    add("xmp_and_exif.jpg", both, as_pil_reads(both), JPEG_TOLERANCE)
+    block = exif(6).tobytes()
+    keyword, text = raw_profile(block)
+    add("text_exif_packed.png", png_with(png, chunk(b"zTXt", keyword + b"\0" + zlib.compress(text))), upright(6))
+    add("text_exif.png", png_with(png, chunk(b"tEXt", keyword + text), True), upright(6))
+    keyword, text = raw_profile(exif(8).tobytes(), b"APP1")
+    add("text_exif_app1.png", png_with(png, chunk(b"zTXt", keyword + b"\0" + zlib.compress(text))), upright(8))
+    add("text_exif_and_xmp.png", png_with(png, chunk(b"tEXt", keyword + text) + itxt(xmp(3), 0)), upright(8))
+    if features.check("webp"):
+        data = saved(turned, "WEBP", lossless=True, xmp=xmp(6))
+        add("xmp_6.webp", data, upright(6))
+
+
+def runs_of(row, nibbles, mixed):
+    """One row in run-length encoding. `mixed`: also five pixels as they are, which PIL misreads with 4 bits."""
+    out, x = b"", 0
+    while x < len(row):
+        if mixed and x % 7 == 3 and x + 5 <= len(row):
+            part = row[x:x + 5]
+            data = bytes(part) if not nibbles else bytes(a << 4 | b for a, b in zip(part[::2], list(part[1::2]) + [0]))
+            out += bytes([0, 5]) + data + bytes(len(data) % 2)
+            x += 5
+            continue
+        if nibbles:  # two alternating indices
+            end = x + 1
+            while end < len(row) and end - x < 255 and row[end] == row[x + (end - x) % 2] or end == x + 1 < len(row):
+                end += 1
+            out += bytes([end - x, row[x] << 4 | (row[x + 1] if x + 1 < len(row) else 0)])
+        else:
+            end = x
+            while end < len(row) and end - x < 255 and row[end] == row[x]:
+                end += 1
+            out += bytes([end - x, row[x]])
+        x = end
+    return out + b"\0\0"
+
+
+def bmp_runs(indices, palette, bits, mixed=False, raster=None):
+    height, width = indices.shape
+    raster = raster or b"".join(runs_of(list(row), bits == 4, mixed) for row in indices[::-1]) + b"\0\1"
+    colors = b"".join(bytes([b, g, r, 0]) for r, g, b in palette)
+    info = struct.pack("<IiiHHIIiiII", 40, width, height, 1, bits, 1 if bits == 8 else 2, len(raster), 0, 0, len(palette), 0)
+    offset = 14 + len(info) + len(colors)
+    return b"BM" + struct.pack("<IHHI", offset + len(raster), 0, 0, offset) + info + colors + raster
+
+
+def add_bitmaps(rgb, gray):
+    for bits, colors in ((8, 200), (4, 16)):
+        quantized = rgb.quantize(colors)
+        indices, palette = np.asarray(quantized), np.reshape(quantized.getpalette()[:3 * colors], (-1, 3))
+        for name, mixed in (("", False), ("_mixed", True)):
+            add(f"bmp_rle{bits}{name}.bmp", bmp_runs(indices, palette, bits, mixed), palette[indices])
+    shades = [(v, v, v) for v in (10, 90, 200)]
+    # 4x3 from the bottom: two pixels and a move to (3, 1), one pixel, end of the row, a run that is too long.
+    skipped = bmp_runs(np.zeros((3, 4), int), shades, 8, raster=b"\2\1\0\2\1\1\1\2\0\0\x09\2\0\1")
+    add("bmp_rle8_skips.bmp", skipped, [[200] * 4, [10, 10, 10, 200], [90, 90, 10, 10]])
+    one_bit = gray.convert("1")
+    add_pil("pnm_bit.pbm", saved(one_bit, "PPM"))
+    rows = "\n".join("".join("0" if v else "1" for v in row) for row in np.asarray(one_bit))
+    add("pnm_bit_plain.pbm", f"P1 # plain\n{one_bit.width} {one_bit.height}\n{rows}\n".encode(), one_bit.convert("L"))
+
+
 def main():
     FOLDER.mkdir(exist_ok=True)
     rgb = Image.fromarray(scene(29, 37, 3, 1))
@@ -291,8 +393,12 @@ def main():
     add_pil("jpeg_long_row.jpg", saved(long_row, "JPEG", quality=90), JPEG_TOLERANCE)
     add_pil("png_long_row.png", saved(long_row, "PNG"))
     add_pil("png_long_column.png", saved(long_row.rotate(90, expand=True), "PNG"))
-    add_tiffs(rgb, gray, rgba, turned, wide, narrow)
-    add_heics(rgb, gray, rgba)
+    add_metadata(turned)
+    add_bitmaps(rgb, gray)
+    if not sys.argv[1:] or any(word.startswith("tiff") for word in sys.argv[1:]):
+        add_tiffs(rgb, gray, rgba, turned, wide, narrow)
+    if not sys.argv[1:] or any(word.startswith("heic") for word in sys.argv[1:]):
+        add_heics(rgb, gray, rgba)
     table = FOLDER / "cases.json"
     written = {case["file"] for case in CASES}
     kept = [case for case in json.loads(table.read_text()) if case["file"] not in written] if sys.argv[1:] else []

@@ -81,9 +81,10 @@ TEST(DecodeErrors, NameTheFileAndTheCause) {
   put_bytes(folder / "empty.png", "");
   EXPECT_EQ(load_error(folder / "empty.png"), "[decode] " + at + "/empty.png: the file is empty");
   put_bytes(folder / "notes.png", "Dear diary, this is not a picture.");
-  EXPECT_EQ(load_error(folder / "notes.png"),
-            "[decode] " + at +
-                "/notes.png: not an image of a known format (JPEG, PNG, WebP, BMP, PPM, PGM, TIFF, HEIC)");
+  EXPECT_EQ(
+      load_error(folder / "notes.png"),
+      "[decode] " + at +
+          "/notes.png: not an image of a known format (JPEG, PNG, WebP, BMP, PBM, PGM, PPM, TIFF, HEIC)");
   EXPECT_EQ(load_error(folder / "notes.png/x.png"),
             "[decode] " + at + "/notes.png/x.png: cannot be opened: Not a directory");
 }
@@ -108,8 +109,9 @@ TEST(DecodeErrors, TextThatBeginsLikeAnImage_Throws) {
 }
 
 TEST(DecodeErrors, EveryTruncationOfEveryFormat_Throws) {
-  for (const std::string name : {"jpeg_420.jpg", "jpeg_progressive.jpg", "jpeg_cmyk.jpg", "png_rgb.png",
-                                 "png_interlaced_rgb.png", "bmp_24.bmp", "bmp_palette.bmp", "pnm_rgb.ppm"}) {
+  for (const std::string name :
+       {"jpeg_420.jpg", "jpeg_progressive.jpg", "jpeg_cmyk.jpg", "png_rgb.png", "png_interlaced_rgb.png",
+        "bmp_24.bmp", "bmp_palette.bmp", "bmp_rle8.bmp", "bmp_rle4.bmp", "pnm_rgb.ppm", "pnm_bit.pbm"}) {
     const std::string whole = golden(name);
     EXPECT_NO_THROW(decode(whole)) << name;
     for (size_t length = 0; length < whole.size(); length += 1 + length / 50)
@@ -202,6 +204,60 @@ TEST(DecodeLimit, HugeHeader_ThrowsWithTheLimit) {
             "(--max-pixels raises it)");
 }
 
+std::string png_chunk(const std::string& name_and_data) {
+  uint32_t crc = 0xFFFFFFFF;
+  for (const char c : name_and_data) {
+    crc ^= uint8_t(c);
+    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (crc & 1 ? 0xEDB88320 : 0);
+  }
+  return big(uint32_t(name_and_data.size() - 4)) + name_and_data + big(~crc);
+}
+
+// A PNG of this size, RGBA with 16 bits, with a valid header and no pixels.
+std::string large_png(uint32_t side, bool interlaced) {
+  return "\x89PNG\r\n\x1a\n" +
+         png_chunk("IHDR" + big(side) + big(side) + "\x10\x06\0\0"s + char(interlaced)) + png_chunk("IDAT");
+}
+std::string png_orientation_6() {
+  return png_chunk("eXIfMM\0\x2a\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0"s);
+}
+
+TEST(DecodeLimit, MemoryOfTheDecoder_IsBounded) {
+  const LoadOptions small{.max_pixels = 16'000'000};
+  // Alpha is blended row by row: three bytes per pixel. With interlacing all four channels are kept, and an
+  // orientation needs a copy.
+  EXPECT_EQ(decode_error(large_png(4000, false) + png_orientation_6(), small),
+            "[decode] x: decoding takes 96 MB of memory, the limit is 80 (--max-pixels raises it)");
+  EXPECT_EQ(decode_error(large_png(4000, true) + png_orientation_6(), small),
+            "[decode] x: decoding takes 112 MB of memory, the limit is 80 (--max-pixels raises it)");
+  EXPECT_EQ(decode_error(large_png(4000, true), small),
+            "[decode] x: the PNG is damaged or truncated: the file ends early");
+  std::string jpeg = golden("jpeg_progressive.jpg");
+  const size_t frame = jpeg.find("\xFF\xC2");
+  jpeg.replace(frame + 5, 4, "\x32\xC8\x32\xC8");  // 13000 x 13000
+  EXPECT_EQ(decode_error(jpeg),
+            "[decode] x: decoding takes 1014 MB of memory, the limit is 895 (--max-pixels raises it)");
+  jpeg.replace(frame + 5, 4, "\x0F\xA0\x0F\xA0");  // 4000 x 4000
+  EXPECT_EQ(decode_error(jpeg, small),
+            "[decode] x: decoding takes 96 MB of memory, the limit is 80 (--max-pixels raises it)");
+  const std::string palette = little(0, 4) + little(0xFFFF, 4);
+  EXPECT_EQ(
+      decode_error(
+          bmp({.width = 5000, .height = 5000, .bits = 8, .compression = 1, .colors = 2, .palette = palette},
+              "\0\1"s),
+          {.max_pixels = 5'000 * 5'000 - 1}),
+      "[decode] x: 5000x5000 is 25000000 pixels, the limit is 24999999 (--max-pixels raises it)");
+}
+
+TEST(DecodeLimit, FileThatIsTooLong_IsNotRead) {
+  const TempFolder folder;
+  put_bytes(folder / "long.jpg", golden("jpeg_420.jpg"));
+  std::filesystem::resize_file(folder / "long.jpg", uintmax_t(20) << 30);  // sparse
+  EXPECT_EQ(error_text([&] { load_image(folder / "long.jpg"); }),
+            "[decode] " + (folder / "long.jpg").string() +
+                ": expected at most 536870912 bytes in an image file, got 21474836480");
+}
+
 // A progressive file may repeat a scan any number of times: each costs a pass over the image but few bytes.
 TEST(DecodeLimit, TooManyScans_Throw) {
   std::string jpeg = golden("jpeg_gray_progressive.jpg");
@@ -264,13 +320,39 @@ TEST(DecodeBmp, FourBitsAndShortPalette) {
 }
 
 TEST(DecodeBmp, UnsupportedKinds_AreNamed) {
-  EXPECT_EQ(decode_error(bmp({.bits = 8, .compression = 1}, "")),
+  EXPECT_EQ(decode_error(bmp({.bits = 4, .compression = 1}, "")),
             "[decode] x: compressed BMP (method 1) is not supported");
+  EXPECT_EQ(decode_error(bmp({.bits = 24, .compression = 4}, "")),
+            "[decode] x: compressed BMP (method 4) is not supported");
   EXPECT_EQ(decode_error(bmp({.bits = 2}, "")),
             "[decode] x: expected a BMP of 1, 4, 8, 16, 24 or 32 bits per pixel, got 2");
   const std::string masks = little(0x1F, 4) + little(0x7E0, 4) + little(0xF800, 4);
   EXPECT_EQ(decode_error(bmp({.bits = 16, .compression = 3, .masks = masks}, std::string(8, 'x'))),
             "[decode] x: BMP with an unusual channel order is not supported");
+}
+
+TEST(DecodeBmp, RunsAreCheckedAgainstTheFile) {
+  const std::string palette = little(0, 4) + little(0xFFFFFF, 4);
+  const auto runs = [&](const std::string& raster, int32_t height = 2) {
+    return bmp({.height = height, .bits = 8, .compression = 1, .colors = 2, .palette = palette}, raster);
+  };
+  EXPECT_EQ(decode(runs("\2\1\0\0\1\1\0\1"s)).pixels, (std::vector<uint8_t>{255, 0, 255, 255}));
+  EXPECT_EQ(decode(runs("\0\1"s)).pixels, (std::vector<uint8_t>{0, 0, 0, 0}));
+  EXPECT_EQ(decode(runs("\0\2\xFF\xFF\5\1\0\0\0\0\3\1\0\1"s)).pixels, (std::vector<uint8_t>{0, 0, 0, 0}))
+      << "moved out of the image";
+  for (const std::string& raster : {""s, "\2"s, "\2\1"s, "\0\4\1\1"s, "\0\2\1"s})
+    EXPECT_NE(decode_error(runs(raster)).find("the BMP is truncated"), std::string::npos);
+  EXPECT_EQ(decode_error(runs("\0\1"s, -2)), "[decode] x: expected run-length encoding from the bottom up");
+}
+
+TEST(DecodePnm, Bitmaps_PlainAndBinary) {
+  EXPECT_EQ(decode("P1 3 2\n1 0 1\n#c\n011").pixels, (std::vector<uint8_t>{0, 255, 0, 255, 0, 0}));
+  EXPECT_EQ(decode("P4 9 2\n\x80\x80\x7F\x00"s).pixels,
+            (std::vector<uint8_t>{0, 255, 255, 255, 255, 255, 255, 255, 0, 255, 0, 0, 0, 0, 0, 0, 0, 255}));
+  EXPECT_EQ(decode("P4 1 1\n\x80").channels, 1);
+  EXPECT_EQ(decode_error("P1 2 1\n12"), "[decode] x: expected 0 or 1 as a pixel");
+  EXPECT_EQ(decode_error("P1 2 1\n1 "), "[decode] x: the file ends before the last pixel");
+  EXPECT_NE(decode_error("P4 9 2\nabc").find("truncated"), std::string::npos);
 }
 
 TEST(DecodePnm, PlainAndBinaryWithComments) {

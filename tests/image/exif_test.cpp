@@ -41,6 +41,26 @@ TEST(Exif, InvalidBlock_IsUpright) {
   EXPECT_EQ(orientation(nine), 1);
 }
 
+TEST(Exif, BlockWithoutOrientation_IsNotUpright) {
+  EXPECT_EQ(find_exif_orientation(bytes_of(big)), 6);
+  EXPECT_EQ(find_exif_orientation(bytes_of("MM\0\x2a\0\0\0\x08\0\x01\x01\x0f\0\x03\0\0\0\x01\0\x06\0\0"sv)),
+            std::nullopt);
+  std::string nine(big);
+  nine[19] = 9;
+  EXPECT_EQ(find_exif_orientation(bytes_of(nine)), 1) << "it says something, if wrong";
+}
+
+TEST(Exif, Xmp_AttributeAndElement) {
+  EXPECT_EQ(find_xmp_orientation(R"(<rdf:Description tiff:Orientation="6">)"), 6);
+  EXPECT_EQ(find_xmp_orientation("<rdf:Description tiff:Orientation='3'>"), 3);
+  EXPECT_EQ(find_xmp_orientation("<tiff:Orientation>8</tiff:Orientation>"), 8);
+  EXPECT_EQ(find_xmp_orientation("tiff:Orientation is a tag; tiff:Orientation=\"2\""), 2);
+  EXPECT_EQ(find_xmp_orientation(R"(tiff:Orientation="9")"), 1);
+  EXPECT_EQ(find_xmp_orientation(R"(tiff:Orientation=")"), 1);
+  EXPECT_EQ(find_xmp_orientation("tiff:Orientation"), std::nullopt);
+  EXPECT_EQ(find_xmp_orientation("<x:xmpmeta/>"), std::nullopt);
+}
+
 TEST(Exif, EveryOrientation_IsApplied) {
   Image image = make_image(2, 3, 1);
   image.pixels = {1, 2, 3,  //

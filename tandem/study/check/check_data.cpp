@@ -42,7 +42,7 @@ CopiedPicture copied_picture(const CopyGroup& group, const CheckedFiles& files,
 std::string small_jpeg(const std::filesystem::path& path, std::int64_t max_pixels) try {
   constexpr std::int64_t side = 180;
   constexpr int quality = 80;
-  const std::string file = read_file("check", path, std::uint64_t{1} << 31);
+  const std::string file = read_file("check", path, max_image_file_bytes);
   const std::span bytes(reinterpret_cast<const std::uint8_t*>(file.data()), file.size());
   const LoadOptions options{.max_pixels = max_pixels, .rgb = true};
   const ImageInfo info = read_image_info(bytes, path.string(), options);

@@ -18,7 +18,7 @@
 namespace tandem {
 namespace {
 
-constexpr std::uint64_t max_file_bytes = std::uint64_t{1} << 31;
+constexpr std::uint64_t max_file_bytes = max_image_file_bytes;
 
 // Each file is compared with at most so many pictures of the same hash, and of so many near hashes.
 constexpr int max_pictures_per_hash = 8;

@@ -15,7 +15,7 @@
 namespace tandem {
 namespace {
 
-constexpr std::uint64_t max_file_bytes = std::uint64_t{1} << 31;
+constexpr std::uint64_t max_file_bytes = max_image_file_bytes;
 constexpr std::int64_t min_side = 48;  // of what is hashed, unless the image is smaller
 
 void add_colors(const Image& rgb, ImageFacts& facts) {
