@@ -49,8 +49,9 @@ void add_inspect_command(CLI::App& app, Action& action) {
       app.add_subcommand("inspect", "Show what a weight or ONNX file holds, executing nothing");
   command->footer(
       "Reads .safetensors, and .pth or .pt as saved by PyTorch. For a pickle it lists every name that\n"
-      "loading it in Python would import or call; a pickle that calls anything except the functions that\n"
-      "rebuild tensors is rejected (status 1). Parameters counts the floating-point values.\n"
+      "loading it in Python would import or call, wherever it stands; a file with any name except those\n"
+      "that weights need is SUSPICIOUS and rejected (status 1). Parameters counts the floating-point "
+      "values.\n"
       "Of an ONNX file it shows inputs, outputs, operators and metadata; operators that Tandem does not "
       "know\n"
       "and files with further data are named, and those files are not opened. A graph with a cycle is\n"

@@ -1,6 +1,7 @@
 #include "tandem/files/inspect.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -9,6 +10,7 @@
 
 #include "tandem/core/check.h"
 #include "tandem/core/on_dtype.h"
+#include "tandem/files/pickle_scan.h"
 #include "tandem/files/read_file.h"
 #include "tandem/files/weights.h"
 #include "tandem/files/zip.h"
@@ -85,15 +87,22 @@ std::string tensor_table(const WeightFacts& facts, const TextStyle& style) {
 std::string name_table(const WeightFacts& facts, const TextStyle& style) {
   Table table{.columns = {{"name in the pickle"}, {"Python would"}, {"Tandem"}}};
   for (const PthName& name : facts.names) {
-    const bool refused = name.called && !name.understood;
-    table.rows.push_back({.cells = {{name.name, refused ? Tone::bad : Tone::plain},
-                                    {name.called ? "call it" : "import it"},
-                                    {refused           ? "refuses it"
-                                     : name.understood ? "understands it"
-                                                       : "ignores it",
-                                     refused ? Tone::bad : Tone::faint}}});
+    const bool refused = !name.understood;
+    table.rows.push_back(
+        {.cells = {{one_line(name.name), refused ? Tone::bad : Tone::plain},
+                   {name.called ? "call it" : "import it"},
+                   {refused ? "refuses it" : "understands it", refused ? Tone::bad : Tone::faint}}});
   }
   return format_table(table, style);
+}
+
+std::string shortened_list(std::vector<std::string> names) {
+  constexpr std::size_t max_names = 5;
+  if (names.size() > max_names) {
+    names.resize(max_names);
+    names.emplace_back("others");
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 std::string metadata_table(const WeightFacts& facts, const TextStyle& style) {
@@ -105,6 +114,13 @@ std::string metadata_table(const WeightFacts& facts, const TextStyle& style) {
 
 }  // namespace
 
+std::vector<std::string> WeightFacts::suspicious() const {
+  std::vector<std::string> all;
+  for (const PthName& name : names)
+    if (!name.understood) all.push_back(one_line(name.name));
+  return all;
+}
+
 std::int64_t WeightFacts::parameters() const {
   std::int64_t sum = 0;
   for (const TensorFacts& tensor : tensors)
@@ -113,22 +129,28 @@ std::int64_t WeightFacts::parameters() const {
 }
 
 WeightFacts inspect_weights(const std::filesystem::path& path) {
-  constexpr std::uint64_t no_limit = std::numeric_limits<std::int64_t>::max();
-  const std::string bytes = read_file("inspect", path, no_limit);
+  const std::string bytes = read_file("inspect", path, max_weight_bytes);
   WeightFacts facts{.file = one_line(path.string()), .format = "safetensors", .bytes = bytes.size()};
   TensorFile file;
-  if (weight_format(bytes) == WeightFormat::safetensors) {
+  const bool is_pickle = weight_format(bytes) == WeightFormat::pth;
+  PickleScan scan = scan_pickles(bytes, path.string(), is_pickle);  // a file can be both
+  facts.names = std::move(scan.names);
+  if (!is_pickle) {
     file = parse_safetensors(bytes, path.string());
   } else {
-    facts.names = pth_names(bytes, path.string());
     try {
       file = parse_pth(bytes, path.string());
       facts.format = file.metadata.extract("format").mapped();
+      facts.problem = std::move(scan.problem);
     } catch (const Error& error) {
+      if (facts.names.empty() && !is_zip(bytes) && !begins_like_pickle(bytes)) throw;
       facts.format = is_zip(bytes) ? "pickle in a zip archive" : "pickle";
       facts.problem = error.what();
     }
   }
+  if (const auto suspicious = facts.suspicious(); facts.problem.empty() && !suspicious.empty())
+    facts.problem = fmt::format("[inspect] {}: expected weights only, got a file that also names {}",
+                                facts.file, shortened_list(suspicious));
   for (const NamedTensor& tensor : file.tensors) facts.tensors.push_back(facts_of(tensor));
   facts.metadata = std::move(file.metadata);
   return facts;
@@ -142,8 +164,11 @@ std::string to_text(const WeightFacts& facts, const TextStyle& style) {
   text += "\n";
   if (!facts.tensors.empty()) text += "\n" + tensor_table(facts, style);
   if (!facts.metadata.empty()) text += "\n" + metadata_table(facts, style);
-  if (!facts.names.empty())
-    text += "\n" + name_table(facts, style) + "Nothing was imported or called to read this file.\n";
+  if (!facts.names.empty()) text += "\n" + name_table(facts, style);
+  if (const auto suspicious = facts.suspicious(); !suspicious.empty())
+    text +=
+        fmt::format("SUSPICIOUS: loading this file in Python could run {}.\n", shortened_list(suspicious));
+  if (!facts.names.empty()) text += "Nothing was imported or called to read this file.\n";
   return text;
 }
 
@@ -163,6 +188,7 @@ std::string to_json_text(const WeightFacts& facts) {
   for (const auto& [key, value] : facts.metadata) json["metadata"][key] = value;
   for (const PthName& name : facts.names)
     json["names"].push_back({{"name", name.name}, {"called", name.called}, {"understood", name.understood}});
+  if (!facts.names.empty()) json["suspicious"] = facts.suspicious();
   if (!facts.problem.empty()) json["problem"] = facts.problem;
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -34,8 +34,10 @@ struct WeightFacts {
   std::vector<TensorFacts> tensors;
   std::map<std::string, std::string> metadata;
   std::vector<PthName> names;
-  std::string problem;  ///< why the tensors of a pickle were not read; `names` is filled all the same
+  std::string problem;  ///< why a pickle is refused; `names` is filled all the same
 
+  /// The names that are not on the closed list of those that weights need.
+  std::vector<std::string> suspicious() const;
   /// Number of floating-point values in all tensors.
   std::int64_t parameters() const;
 };
@@ -47,8 +49,8 @@ WeightFacts inspect_weights(const std::filesystem::path& path);
 std::string to_text(const WeightFacts& facts, const TextStyle& style);
 
 /// JSON: {"file", "format", "bytes", "parameters", "tensors": [{"name", "dtype", "shape", "min", "max",
-/// "mean", "not_finite"}, …], "metadata": {…}, "names": [{"name", "called", "understood"}, …], "problem"};
-/// the last two only for pickles, min, max and mean only for tensors with finite values.
+/// "mean", "not_finite"}, …], "metadata": {…}, "names": [{"name", "called", "understood"}, …], "suspicious":
+/// […], "problem"}; the last three only for pickles, min, max and mean only for tensors with finite values.
 std::string to_json_text(const WeightFacts& facts);
 
 }  // namespace tandem

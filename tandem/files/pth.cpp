@@ -4,13 +4,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <deque>
-#include <limits>
+#include <functional>
 #include <map>
 
 #include "tandem/core/check.h"
+#include "tandem/files/pickle_scan.h"
 #include "tandem/files/pth_state_dict.h"
+#include "tandem/files/pth_stored.h"
 #include "tandem/files/read_file.h"
 #include "tandem/files/zip.h"
 #include "tandem/text/utf8.h"
@@ -42,15 +45,28 @@ std::map<std::string, ZipEntry, std::less<>> archive_entries(std::string_view by
   return entries;
 }
 
-TensorFile parse_zip_format(std::string_view bytes, const std::string& name) {
+// Parses one of several concatenated pickles and removes it from `rest`. Names that are not on the closed
+// list are reported before damage.
+Pickle next_pickle(std::string_view& rest, const std::string& name) {
+  PartialPickle part = parse_pickle_partly(rest, name);
+  check_names(part.pickle, name);
+  if (!part.problem.empty()) throw Error(part.problem);
+  rest.remove_prefix(part.pickle.size);
+  return std::move(part.pickle);
+}
+
+// What is made of the tensors while their storages are in memory.
+using UseStateDict = std::function<void(const StateDict&)>;
+
+void parse_zip_format(std::string_view bytes, const std::string& name, const UseStateDict& use) {
   const auto entries = archive_entries(bytes, name);
   std::string unpacked;
   if (const auto order = entries.find("byteorder"); order != entries.end())
     check(unpack_entry(order->second, unpacked, name) == "little",
           "[pth] {}: expected little-endian numbers, got a file written on a big-endian machine", name);
   std::deque<std::string> buffers(1);  // own the unpacked entries
-  const Pickle pickle = parse_pickle(unpack_entry(entries.at("data.pkl"), buffers[0], name), name);
-  check_calls(pickle, name);
+  std::string_view bytes_of_pickle = unpack_entry(entries.at("data.pkl"), buffers[0], name);
+  const Pickle pickle = next_pickle(bytes_of_pickle, name);
   StateDictReader reader(pickle, bytes.size(), name);
   StorageData storages;
   for (const StorageId& id : reader.storage_ids()) {
@@ -58,40 +74,20 @@ TensorFile parse_zip_format(std::string_view bytes, const std::string& name) {
     if (entry == entries.end()) continue;  // reported with the tensor that needs it
     storages.emplace(id.key, unpack_entry(entry->second, buffers.emplace_back(), name));
   }
-  TensorFile file = reader.read(storages);
-  file.metadata["format"] = "pth zip";
-  return file;
-}
-
-// 0x1950a86a20f9469cfc6c, as written by protocol 2 and later, or in decimal by earlier ones.
-bool is_legacy_magic(const PickleValue& value) {
-  return value.kind == PickleKind::big_integer &&
-         (value.text == std::string_view("\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", 10) ||
-          value.text == "119547037146038801333356");
-}
-
-// Parses one of several concatenated pickles and removes it from `rest`.
-Pickle next_pickle(std::string_view& rest, const std::string& name) {
-  Pickle pickle = parse_pickle(rest, name);
-  rest.remove_prefix(pickle.size);
-  return pickle;
+  use(reader.read(storages));
 }
 
 // Gives a file of another kind a better error than that of an unexpected opcode.
 void check_format(std::string_view bytes, const std::string& name) {
   check(!bytes.empty(), "[pth] {}: the file is empty", name);
-  constexpr std::string_view first_opcodes = "\x80(c]})NIJKLM";  // PROTO, or a value in protocols 0 and 1
-  check(is_zip(bytes) || first_opcodes.find(bytes[0]) != std::string_view::npos,
+  check(is_zip(bytes) || begins_like_pickle(bytes),
         "[pth] {}: expected a safetensors or PyTorch file, got neither", name);
 }
 
-constexpr int legacy_header_pickles = 3;  // magic number, protocol version, system info
-
-TensorFile parse_legacy_format(std::string_view bytes, const std::string& name) {
+void parse_legacy_format(std::string_view bytes, const std::string& name, const UseStateDict& use) {
   std::string_view rest = bytes;
   for (int i = 0; i < legacy_header_pickles; ++i) {
     const Pickle header = next_pickle(rest, name);
-    check_calls(header, name);
     const PickleValue& root = header.at(header.root);
     check(i != 0 || is_legacy_magic(root), "[pth] {}: expected a file of torch.save, got another pickle",
           name);
@@ -101,9 +97,7 @@ TensorFile parse_legacy_format(std::string_view bytes, const std::string& name) 
           "[pth] {}: expected little-endian numbers, got a file written on a big-endian machine", name);
   }
   const Pickle pickle = next_pickle(rest, name);
-  check_calls(pickle, name);
   const Pickle keys = next_pickle(rest, name);
-  check_calls(keys, name);
   StateDictReader reader(pickle, bytes.size(), name);
   std::map<std::string_view, const StorageType*> types;
   for (const StorageId& id : reader.storage_ids()) types.emplace(id.key, id.type);
@@ -122,47 +116,54 @@ TensorFile parse_legacy_format(std::string_view bytes, const std::string& name) 
     storages.emplace(key, rest.substr(0, numel * type->second->element_size));
     rest.remove_prefix(numel * type->second->element_size);
   }
-  TensorFile file = reader.read(storages);
-  file.metadata["format"] = "pth legacy";
-  return file;
+  use(reader.read(storages));
+}
+
+const char* pth_format(std::string_view bytes) {
+  return is_zip(bytes) ? "pth zip" : "pth legacy";
+}
+
+void use_state_dict(std::string_view bytes, const std::string& name, const UseStateDict& use) {
+  check_format(bytes, name);
+  (is_zip(bytes) ? parse_zip_format : parse_legacy_format)(bytes, name, use);
 }
 
 }  // namespace
 
 TensorFile parse_pth(std::string_view bytes, const std::string& name) {
-  check_format(bytes, name);
-  return is_zip(bytes) ? parse_zip_format(bytes, name) : parse_legacy_format(bytes, name);
+  TensorFile file;
+  use_state_dict(bytes, name, [&](const StateDict& found) {
+    constexpr std::string_view data_parallel_prefix = "module.";
+    const bool has_prefix = std::ranges::all_of(
+        found.tensors, [&](const TensorSource& t) { return t.name.starts_with(data_parallel_prefix); });
+    for (const TensorSource& source : found.tensors)
+      file.tensors.push_back({source.name.substr(has_prefix ? data_parallel_prefix.size() : 0),
+                              copy_view(source.view, *source.type, source.data)});
+    if (!found.ignored.empty()) file.metadata["ignored"] = found.ignored;
+  });
+  file.metadata["format"] = pth_format(bytes);
+  return file;
+}
+
+StoredPth parse_pth_stored(std::string_view bytes, const std::string& name) {
+  StoredPth file;
+  use_state_dict(bytes, name, [&](const StateDict& found) {
+    for (const TensorSource& source : found.tensors)
+      file.tensors.push_back({source.name, source.type->safetensors_name, source.view.shape,
+                              view_bytes(source.view, *source.type, source.data)});
+    file.ignored = found.ignored;
+  });
+  return file;
 }
 
 TensorFile read_pth(const std::filesystem::path& path) {
-  constexpr std::uint64_t no_limit = std::numeric_limits<std::int64_t>::max();
-  return parse_pth(read_file("pth", path, no_limit), path.string());
+  return parse_pth(read_file("pth", path, max_weight_bytes), path.string());
 }
 
 std::vector<PthName> pth_names(std::string_view bytes, const std::string& name) {
-  check_format(bytes, name);
-  std::vector<PthName> names;
-  std::map<std::string, std::size_t> indices;
-  const auto add = [&](const Pickle& pickle) {
-    for (const PickleName& used : pickle.names) {
-      const auto [index, added] = indices.try_emplace(used.name, names.size());
-      if (added) names.push_back({.name = used.name, .understood = is_supported_name(used.name)});
-      names[index->second].called |= used.called;
-    }
-  };
-  if (is_zip(bytes)) {
-    std::string unpacked;
-    add(parse_pickle(unpack_entry(archive_entries(bytes, name).at("data.pkl"), unpacked, name), name));
-    return names;
-  }
-  std::string_view rest = bytes;
-  for (int i = 0; i < legacy_header_pickles + 2; ++i) {
-    const Pickle pickle = next_pickle(rest, name);
-    add(pickle);
-    if (i == 0 && !is_legacy_magic(pickle.at(pickle.root)))
-      break;  // not a torch.save: nothing else is known to follow
-  }
-  return names;
+  PickleScan scan = scan_pickles(bytes, name);
+  if (scan.names.empty()) check_format(bytes, name);
+  return std::move(scan.names);
 }
 
 }  // namespace tandem

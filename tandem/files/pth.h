@@ -1,5 +1,5 @@
 // PyTorch weight files (torch.save of a state dict), in the zip format and the legacy format before it.
-// Nothing in the pickle is executed: a closed list of names is interpreted, and a pickle that calls any other
+// Nothing in the pickle is executed: a closed list of names is interpreted, and a pickle that has any other
 // is refused.
 #pragma once
 
@@ -13,7 +13,7 @@
 namespace tandem {
 
 /// The tensors of the state dict in its order, contiguous, on the CPU. Throws Error for an invalid file and
-/// for a pickle that calls anything else.
+/// for a pickle that imports or calls anything else.
 /// - Dtypes that Tandem lacks are widened: half → f32, bool → u8, int8 and int16 → i32.
 /// - If the top dictionary has no tensors, the state dict is searched for under "state_dict",
 /// "model_state_dict",
@@ -34,7 +34,9 @@ struct PthName {
   bool understood = false;  ///< on the closed list
 };
 
-/// The names that the pickles would make Python import or call, in order of appearance.
+/// The names that the file could make Python import or call, in order of appearance, wherever they stand: in
+/// every member of an archive, in pickles one after the other, in damaged ones up to the damage and after it.
+/// Throws Error for a file without names that is no pickle.
 std::vector<PthName> pth_names(std::string_view bytes, const std::string& name);
 
 }  // namespace tandem

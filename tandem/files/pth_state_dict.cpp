@@ -46,23 +46,50 @@ constexpr std::string_view supported_calls[] = {
     "__builtin__.bytearray",
 };
 
+// Values that a pickle may name; they are not called.
+constexpr std::string_view supported_values[] = {
+    "torch.float32",
+    "torch.float64",
+    "torch.float16",
+    "torch.bfloat16",
+    "torch.uint8",
+    "torch.int8",
+    "torch.int16",
+    "torch.int32",
+    "torch.int64",
+    "torch.bool",
+    "torch.complex64",
+    "torch.complex128",
+    "torch.strided",
+    // Storages that are refused with a text of their own.
+    "torch.ComplexFloatStorage",
+    "torch.ComplexDoubleStorage",
+    "torch.QInt8Storage",
+    "torch.QUInt8Storage",
+    "torch.QInt32Storage",
+    "torch.QUInt4x2Storage",
+    "torch.QUInt2x4Storage",
+};
+
 }  // namespace
 
 bool is_supported_name(std::string_view name) {
   return std::ranges::find(supported_calls, name) != std::end(supported_calls) ||
+         std::ranges::find(supported_values, name) != std::end(supported_values) ||
          find_storage_type(name) != nullptr;
 }
 
-void check_calls(const Pickle& pickle, const std::string& name) {
-  std::vector<std::string> refused;
-  for (const PickleName& name_used : pickle.names)
-    if (name_used.called && !is_supported_name(name_used.name)) refused.push_back(name_used.name);
+void check_names(const Pickle& pickle, const std::string& name) {
+  std::vector<std::string> called, imported;
+  for (const PickleName& used : pickle.names)
+    if (!is_supported_name(used.name)) (used.called ? called : imported).push_back(used.name);
+  std::vector<std::string>& refused = called.empty() ? imported : called;
   if (refused.size() > 5) {
     refused.resize(5);
     refused.emplace_back("others");
   }
-  check(refused.empty(), "[pth] {}: expected weights only, got a pickle that calls {}; nothing was executed",
-        name, fmt::join(refused, ", "));
+  check(refused.empty(), "[pth] {}: expected weights only, got a pickle that {} {}; nothing was executed",
+        name, called.empty() ? "imports" : "calls", fmt::join(refused, ", "));
 }
 
 StateDictReader::StateDictReader(const Pickle& pickle, std::uint64_t file_size, const std::string& name)
@@ -81,22 +108,18 @@ std::vector<StorageId> StateDictReader::storage_ids() const {
   return ids;
 }
 
-TensorFile StateDictReader::read(const StorageData& storages) {
-  TensorFile file;
+StateDict StateDictReader::read(const StorageData& storages) {
+  StateDict found;
   std::vector<std::string> ignored;
   const Entries entries = find_state_dict(ignored);
   for (const auto& [key, value] : entries)
     if (is_tensor(value))
-      file.tensors.push_back({key, read_tensor(value, key, storages)});
+      found.tensors.push_back(read_tensor(value, key, storages));
     else
       ignored.push_back(key);
-  check(!file.tensors.empty(), "[pth] {}: expected a state dict, got a pickle without tensors", name_);
-  constexpr std::string_view data_parallel_prefix = "module.";
-  if (std::ranges::all_of(file.tensors,
-                          [&](const NamedTensor& t) { return t.name.starts_with(data_parallel_prefix); }))
-    for (NamedTensor& tensor : file.tensors) tensor.name.erase(0, data_parallel_prefix.size());
-  if (!ignored.empty()) file.metadata["ignored"] = fmt::format("{}", fmt::join(ignored, ", "));
-  return file;
+  check(!found.tensors.empty(), "[pth] {}: expected a state dict, got a pickle without tensors", name_);
+  found.ignored = fmt::format("{}", fmt::join(ignored, ", "));
+  return found;
 }
 
 std::int64_t StateDictReader::read_count(Id id, const char* what) const {
@@ -219,7 +242,7 @@ StorageView StateDictReader::read_view(const PickleValue& arguments, const std::
   return view;
 }
 
-Tensor StateDictReader::read_tensor(Id id, const std::string& tensor, const StorageData& storages) {
+TensorSource StateDictReader::read_tensor(Id id, const std::string& tensor, const StorageData& storages) {
   const PickleValue& arguments = at(at(*rebuild_call(id)).arguments);
   require(arguments.items.size() >= 4 && at(arguments.items[0]).kind == Kind::persistent,
           "a tensor without storage, offset, size and stride");
@@ -236,7 +259,7 @@ Tensor StateDictReader::read_tensor(Id id, const std::string& tensor, const Stor
         "[pth] {}: tensor '{}' of shape {} makes the tensors too large in total for a file of this size",
         name_, tensor, view.shape.to_string());
   budget_ -= numel * size_of(storage.type->dtype);
-  return copy_view(view, *storage.type, found->second);
+  return {tensor, storage.type, view, found->second};
 }
 
 }  // namespace tandem

@@ -1,5 +1,5 @@
-// Reads a state dict from an unpickled torch.save: finds the dictionary of tensors and copies each tensor
-// from its storage.
+// Reads a state dict from an unpickled torch.save: finds the dictionary of tensors and the part of a storage
+// that each tensor is.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "tandem/files/pth_storage.h"
-#include "tandem/files/safetensors.h"
 #include "tandem/files/unpickle.h"
 
 namespace tandem {
@@ -20,14 +19,28 @@ namespace tandem {
 // Whether the name is on the closed list of names that a pickle of weights may call or import.
 bool is_supported_name(std::string_view name);
 
-// Throws an Error that lists the calls of the pickle that are not on the closed list.
-void check_calls(const Pickle& pickle, const std::string& name);
+// Throws an Error that lists the names in the pickle that are not on the closed list: those that Python would
+// call, else those that it would import.
+void check_names(const Pickle& pickle, const std::string& name);
 
 // The persistent id of a storage.
 struct StorageId {
   const StorageType* type = nullptr;
   std::string_view key;
   std::uint64_t bytes = 0;
+};
+
+// A tensor of the state dict: a view of a storage.
+struct TensorSource {
+  std::string name;
+  const StorageType* type = nullptr;
+  StorageView view;
+  std::string_view data;  // of the storage
+};
+
+struct StateDict {
+  std::vector<TensorSource> tensors;
+  std::string ignored;  // names of entries that are not tensors, with commas
 };
 
 using StorageData = std::map<std::string, std::string_view, std::less<>>;  // by key
@@ -39,7 +52,8 @@ class StateDictReader {
 
   // The storages that the pickle refers to, without duplicates.
   std::vector<StorageId> storage_ids() const;
-  TensorFile read(const StorageData& storages);
+  // Checked against the storages, which must outlive the result.
+  StateDict read(const StorageData& storages);
 
  private:
   using Id = std::uint32_t;  // index into Pickle::values
@@ -60,7 +74,7 @@ class StateDictReader {
   StorageId read_storage_id(const PickleValue& persistent) const;
   Dims read_dims(Id id, const std::string& tensor, const char* what) const;
   StorageView read_view(const PickleValue& arguments, const std::string& tensor, std::uint64_t numel) const;
-  Tensor read_tensor(Id id, const std::string& tensor, const StorageData& storages);
+  TensorSource read_tensor(Id id, const std::string& tensor, const StorageData& storages);
 
   const Pickle& pickle_;
   const std::string& name_;

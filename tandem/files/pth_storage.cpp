@@ -5,40 +5,31 @@
 #include <concepts>
 #include <cstring>
 
+#include "tandem/files/small_floats.h"
+
 namespace tandem {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "storages are little-endian and copied unchanged");
 
 constexpr StorageType storage_types[] = {
-    {"torch.FloatStorage", StorageElement::f32, 4, DType::f32},
-    {"torch.DoubleStorage", StorageElement::f64, 8, DType::f64},
-    {"torch.BFloat16Storage", StorageElement::bf16, 2, DType::bf16},
-    {"torch.HalfStorage", StorageElement::f16, 2, DType::f32},
-    {"torch.ByteStorage", StorageElement::u8, 1, DType::u8},
-    {"torch.BoolStorage", StorageElement::u8, 1, DType::u8},
-    {"torch.CharStorage", StorageElement::i8, 1, DType::i32},
-    {"torch.ShortStorage", StorageElement::i16, 2, DType::i32},
-    {"torch.IntStorage", StorageElement::i32, 4, DType::i32},
-    {"torch.LongStorage", StorageElement::i64, 8, DType::i64},
-    {"torch.UntypedStorage", StorageElement::u8, 1, DType::u8},
-    {"torch.storage.UntypedStorage", StorageElement::u8, 1, DType::u8},
+    {"torch.FloatStorage", "F32", StorageElement::same, 4, DType::f32},
+    {"torch.DoubleStorage", "F64", StorageElement::same, 8, DType::f64},
+    {"torch.BFloat16Storage", "BF16", StorageElement::same, 2, DType::bf16},
+    {"torch.HalfStorage", "F16", StorageElement::f16, 2, DType::f32},
+    {"torch.ByteStorage", "U8", StorageElement::same, 1, DType::u8},
+    {"torch.BoolStorage", "BOOL", StorageElement::same, 1, DType::u8},
+    {"torch.CharStorage", "I8", StorageElement::i8, 1, DType::i32},
+    {"torch.ShortStorage", "I16", StorageElement::i16, 2, DType::i32},
+    {"torch.IntStorage", "I32", StorageElement::same, 4, DType::i32},
+    {"torch.LongStorage", "I64", StorageElement::same, 8, DType::i64},
+    {"torch.UntypedStorage", "U8", StorageElement::same, 1, DType::u8},
+    {"torch.storage.UntypedStorage", "U8", StorageElement::same, 1, DType::u8},
 };
-
-float half_to_float(std::uint16_t half) {
-  const std::uint32_t sign = std::uint32_t{half} >> 15 << 31;
-  const std::uint32_t exponent = half >> 10 & 0x1F, fraction = half & 0x3FF;
-  if (exponent == 0) {  // subnormal: a multiple of 2⁻²⁴
-    const float magnitude = static_cast<float>(fraction) * 0x1p-24f;
-    return sign != 0 ? -magnitude : magnitude;
-  }
-  const std::uint32_t wide = exponent == 0x1F ? 0xFF : exponent + 112;
-  return std::bit_cast<float>(sign | wide << 23 | fraction << 13);
-}
 
 // Writes the elements in row-major order.
 template <class From, class To, class Convert>
-void copy_elements(const StorageView& view, std::string_view data, To* to, Convert convert) {
+void copy_elements(const StorageView& view, std::string_view data, std::byte* to, Convert convert) {
   if constexpr (std::same_as<From, To>)
     if (view.strides == contiguous_strides(view.shape) && view.shape.numel() > 0) {
       std::memcpy(to, data.data() + static_cast<std::size_t>(view.offset) * sizeof(From),
@@ -51,7 +42,8 @@ void copy_elements(const StorageView& view, std::string_view data, To* to, Conve
   for (std::int64_t i = 0; i < view.shape.numel(); ++i) {
     From value;
     std::memcpy(&value, data.data() + static_cast<std::size_t>(at) * sizeof(From), sizeof(From));
-    to[i] = convert(value);
+    const To converted = convert(value);
+    std::memcpy(to + static_cast<std::size_t>(i) * sizeof(To), &converted, sizeof(To));
     for (int axis = rank - 1; axis >= 0; --axis) {
       at += view.strides[axis];
       if (++index[axis] < view.shape[axis]) break;
@@ -59,6 +51,19 @@ void copy_elements(const StorageView& view, std::string_view data, To* to, Conve
       index[axis] = 0;
     }
   }
+}
+
+template <class T>
+void copy_same(const StorageView& view, std::string_view data, std::byte* to) {
+  copy_elements<T, T>(view, data, to, [](T value) { return value; });
+}
+
+void copy_bytes_of(const StorageView& view, std::uint64_t element_size, std::string_view data,
+                   std::byte* to) {
+  if (element_size == 1) copy_same<std::uint8_t>(view, data, to);
+  if (element_size == 2) copy_same<std::uint16_t>(view, data, to);
+  if (element_size == 4) copy_same<std::uint32_t>(view, data, to);
+  if (element_size == 8) copy_same<std::uint64_t>(view, data, to);
 }
 
 }  // namespace
@@ -70,40 +75,28 @@ const StorageType* find_storage_type(std::string_view name) {
 
 Tensor copy_view(const StorageView& view, const StorageType& type, std::string_view data) {
   const Tensor tensor = Tensor::empty(view.shape, type.dtype);
-  const auto copy_as = [&]<class T>(T*) {
-    copy_elements<T>(view, data, tensor.data<T>(), [](T value) { return value; });
-  };
   const auto widen = [](auto value) { return std::int32_t{value}; };
   switch (type.element) {
-    case StorageElement::f32:
-      copy_as(static_cast<float*>(nullptr));
-      break;
-    case StorageElement::f64:
-      copy_as(static_cast<double*>(nullptr));
-      break;
-    case StorageElement::bf16:
-      copy_as(static_cast<BFloat16*>(nullptr));
-      break;
-    case StorageElement::u8:
-      copy_as(static_cast<std::uint8_t*>(nullptr));
-      break;
-    case StorageElement::i32:
-      copy_as(static_cast<std::int32_t*>(nullptr));
-      break;
-    case StorageElement::i64:
-      copy_as(static_cast<std::int64_t*>(nullptr));
+    case StorageElement::same:
+      copy_bytes_of(view, type.element_size, data, tensor.bytes());
       break;
     case StorageElement::f16:
-      copy_elements<std::uint16_t>(view, data, tensor.data<float>(), half_to_float);
+      copy_elements<std::uint16_t, float>(view, data, tensor.bytes(), from_half);
       break;
     case StorageElement::i8:
-      copy_elements<std::int8_t>(view, data, tensor.data<std::int32_t>(), widen);
+      copy_elements<std::int8_t, std::int32_t>(view, data, tensor.bytes(), widen);
       break;
     case StorageElement::i16:
-      copy_elements<std::int16_t>(view, data, tensor.data<std::int32_t>(), widen);
+      copy_elements<std::int16_t, std::int32_t>(view, data, tensor.bytes(), widen);
       break;
   }
   return tensor;
+}
+
+std::vector<std::byte> view_bytes(const StorageView& view, const StorageType& type, std::string_view data) {
+  std::vector<std::byte> bytes(static_cast<std::size_t>(view.shape.numel()) * type.element_size);
+  copy_bytes_of(view, type.element_size, data, bytes.data());
+  return bytes;
 }
 
 }  // namespace tandem

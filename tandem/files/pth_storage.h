@@ -1,17 +1,21 @@
 // Storages of PyTorch files: typed flat arrays of which tensors are strided views.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "tandem/tensor/tensor.h"
 
 namespace tandem {
 
-enum class StorageElement { f32, f64, bf16, f16, u8, i8, i16, i32, i64 };
+// How elements become those of a tensor: copied, or converted from this type.
+enum class StorageElement { same, f16, i8, i16 };
 
 struct StorageType {
-  std::string_view name;  // "torch.FloatStorage"
+  std::string_view name;              // "torch.FloatStorage"
+  std::string_view safetensors_name;  // "F32"
   StorageElement element;
   std::uint64_t element_size;
   DType dtype;  // of the tensors read from it
@@ -28,5 +32,7 @@ struct StorageView {
 
 // A contiguous copy of the view, converted to type.dtype. The view must lie within `data`.
 Tensor copy_view(const StorageView& view, const StorageType& type, std::string_view data);
+// The same, not converted.
+std::vector<std::byte> view_bytes(const StorageView& view, const StorageType& type, std::string_view data);
 
 }  // namespace tandem

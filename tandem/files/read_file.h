@@ -11,4 +11,7 @@ namespace tandem {
 // than `max_bytes` bytes.
 std::string read_file(const char* op, const std::filesystem::path& path, std::uint64_t max_bytes);
 
+// The maximum size of a weight file. Reading one takes this much twice: for its bytes and for the tensors.
+inline constexpr std::uint64_t max_weight_bytes = std::uint64_t{2} << 30;
+
 }  // namespace tandem

@@ -26,8 +26,7 @@ TensorFile parse_weights(std::string_view bytes, const std::string& name) {
 }
 
 TensorFile read_weights(const std::filesystem::path& path) {
-  constexpr std::uint64_t no_limit = std::numeric_limits<std::int64_t>::max();
-  return parse_weights(read_file("weights", path, no_limit), path.string());
+  return parse_weights(read_file("weights", path, max_weight_bytes), path.string());
 }
 
 void check_finite(const TensorFile& file, const std::string& name) {
