@@ -24,12 +24,15 @@ namespace {
 struct Compressor {
   jpeg_compress_struct info{};
   JpegErrors errors{};
-  unsigned char* bytes = nullptr;  // allocated by libjpeg
-  unsigned long size = 0;
+  // libjpeg starts with this buffer and frees those that it takes afterwards, but for the last. One of its
+  // own at the start would already be freed when it then runs out of memory.
+  std::vector<unsigned char> first = std::vector<unsigned char>(1 << 16);
+  unsigned char* bytes = first.data();
+  unsigned long size = first.size();
 
   ~Compressor() {
     jpeg_destroy_compress(&info);
-    std::free(bytes);
+    if (bytes != first.data()) std::free(bytes);
   }
 };
 
