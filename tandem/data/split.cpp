@@ -4,8 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
-#include <cstdio>
+#include <fstream>
 #include <system_error>
 #include <vector>
 
@@ -25,44 +26,60 @@ std::string shown(const fs::path& path) {
 }
 
 constexpr const char* not_copied = "not-copied.csv";
+constexpr const char* staging_name = ".tandem-split.tmp";
 
-// The temporary folder that holds the files until all of them are written.
+// The temporary folder that holds the files until all of them are written. One that a killed process left is
+// removed.
 class Staging {
  public:
   explicit Staging(const fs::path& target) : target_(target) {
-    std::error_code error;
+    std::error_code error, ignored;
     created_target_ = fs::create_directories(target, error);
+    fs::remove_all(path(), ignored);
     if (!error) fs::create_directory(path(), error);
+    if (error && created_target_) fs::remove(target_, ignored);
     check(!error, "[split] cannot make the folder {}: {}", shown(target), error.message());
   }
   ~Staging() {
     std::error_code ignored;
+    if (done_) {
+      fs::remove(path(), ignored);  // it is empty
+      return;
+    }
     fs::remove_all(path(), ignored);
-    if (!done_ && created_target_) fs::remove(target_, ignored);
+    for (const char* part : parts) fs::remove_all(target_ / part, ignored);
+    if (created_target_) fs::remove(target_, ignored);
   }
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;
 
-  fs::path path() const { return target_ / ".tandem-split.tmp"; }
+  fs::path path() const { return target_ / staging_name; }
 
   // Syncs to disk, then renames.
   void finish() {
     const int folder = ::open(path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder >= 0) {
-      ::syncfs(folder);
+      const int failed = ::syncfs(folder);
+      const int code = errno;
       ::close(folder);
+      const bool is_lost = failed != 0 && (code == EIO || code == ENOSPC || code == EDQUOT);
+      check(!is_lost, "[split] cannot write {}: {}", shown(target_), std::generic_category().message(code));
     }
     std::error_code ignored;
-    for (const char* part : {not_copied, "train", "val"}) {
+    for (const char* part : parts) {
       if (part == not_copied && !fs::exists(path() / part, ignored)) continue;
       std::error_code error;
       fs::rename(path() / part, target_ / part, error);
       check(!error, "[split] cannot make {}: {}", shown(target_ / part), error.message());
     }
+    sync_path(target_);
     done_ = true;
   }
 
  private:
+  // train comes last: without it the folder is no data set, so that a part is not taken for the whole.
+  static constexpr std::array<const char*, 3> parts{not_copied, "val", "train"};
+
   fs::path target_;
   bool created_target_ = false;
   bool done_ = false;
@@ -77,21 +94,23 @@ void check_paths(const fs::path& from, const fs::path& to) {
   const fs::file_status status = fs::status(to, error);
   check(!fs::exists(status) || fs::is_directory(status), "[split] {}: expected a folder, got a file",
         shown(to));
-  const bool empty = !fs::exists(status) || fs::is_empty(to, error);
+  const auto is_content = [](const fs::directory_entry& entry) {
+    return entry.path().filename() != staging_name;
+  };
+  const fs::directory_iterator entries(to, error);
+  const bool empty = std::none_of(begin(entries), end(entries), is_content);
   check(empty, "[split] {} is not empty: expected a new or empty folder to write to", shown(to));
 }
 
+// All files are synced together, by Staging.
 void copy_bytes(const fs::path& from, const fs::path& to) {
   constexpr std::uint64_t max_image_bytes = std::uint64_t{4} << 30;
   const std::string bytes = read_file("split", from, max_image_bytes);
-  std::FILE* file = std::fopen(to.c_str(), "wbx");
-  bool fine = file != nullptr && std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
-  int code = errno;
-  if (file != nullptr && std::fclose(file) != 0 && fine) {  // a full disk may be reported only here
-    fine = false;
-    code = errno;
-  }
-  check(fine, "[split] cannot copy {}: {}", shown(from), std::generic_category().message(code));
+  std::ofstream file(to, std::ios::binary);
+  file.write(bytes.data(), std::ssize(bytes));
+  file.close();  // a full disk may be reported only here
+  const int code = errno;
+  check(file.good(), "[split] cannot copy {}: {}", shown(from), std::generic_category().message(code));
 }
 
 void copy_or_link(const fs::path& from, const fs::path& to, bool link) {

@@ -105,5 +105,15 @@ TEST_F(SplitTest, FailedCopy_LeavesNothing) {
   EXPECT_TRUE(fs::is_empty(root_ / "to"));
 }
 
+TEST_F(SplitTest, FilesOfAKilledSplit_AreReplaced) {
+  add("c/0.png");
+  add("c/1.png");
+  fs::create_directories(root_ / "to/.tandem-split.tmp/train/c");
+  put_bytes(root_ / "to/.tandem-split.tmp/train/c/9.png", "old");
+  split_folder(root_ / "from", root_ / "to");
+  EXPECT_EQ(below("to"), (Names{"train/c/1.png", "val/c/0.png"}));
+  EXPECT_FALSE(fs::exists(root_ / "to/.tandem-split.tmp"));
+}
+
 }  // namespace
 }  // namespace tandem
