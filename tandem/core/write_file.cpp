@@ -103,11 +103,28 @@ int create_temporary(const fs::path& target, fs::path& temporary) {
   }
 }
 
-// A rename is durable once its directory is synced. Errors are ignored: some file systems cannot do it.
-void sync_directory(const fs::path& directory) {
-  const FileDescriptor handle(
-      ::open(directory.empty() ? "." : directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (handle.number() >= 0) ::fsync(handle.number());
+bool sync(int file) {
+  int failed = 0;
+  while ((failed = ::fsync(file)) != 0 && errno == EINTR) {
+  }
+  return failed == 0;
+}
+
+// Without a thread to run it, the function is called by get().
+template <class Function>
+auto start(std::launch policy, const Function& function) {
+  try {
+    return std::async(policy, function);
+  } catch (const std::system_error&) {
+    return std::async(std::launch::deferred, function);
+  }
+}
+
+// A second name for the file that is about to be replaced. On file systems without hard links there is none.
+void keep_previous(const fs::path& target, const fs::path& previous) {
+  if (previous.empty() || ::access(target.c_str(), F_OK) != 0) return;
+  ::unlink(previous.c_str());
+  (void)::link(target.c_str(), previous.c_str());
 }
 
 std::size_t total_size(const std::vector<std::span<const std::byte>>& pieces) {
@@ -143,14 +160,14 @@ struct PendingFile::State {
     }
     constexpr std::size_t large = std::size_t{1} << 20;
     if (parts.make_header && total_size(parts.body) >= large) policy = std::launch::async;
-    written = std::async(policy, [this] { write(); });
+    written = start(policy, [this] { write(); });
   }
 
   void check_call(bool success) const { ErrnoCheck{op, path}(success); }
 
   void write() {
     const int number = file.number();
-    std::future<std::string> header = std::async(policy, [this] { return header_bytes(); });
+    std::future<std::string> header = start(policy, [this] { return header_bytes(); });
     if (target.in_place) {  // a pipe cannot seek, so the header comes first
       const std::string bytes = header.get();
       check_call(write_all(number, std::as_bytes(std::span(bytes))));
@@ -159,11 +176,11 @@ struct PendingFile::State {
       check_call(::lseek(number, static_cast<off_t>(parts.header_size), SEEK_SET) >= 0);
       write_body();
       // Start writing the body to the disk while the header is computed.
-      if (policy == std::launch::async) check_call(::fdatasync(number) == 0);
+      if (policy == std::launch::async) check_call(sync(number));
       const std::string bytes = header.get();
       check_call(::lseek(number, 0, SEEK_SET) == 0);
       check_call(write_all(number, std::as_bytes(std::span(bytes))));
-      check_call(::fsync(number) == 0);
+      check_call(sync(number));
     }
     check_call(file.close());
   }
@@ -193,15 +210,16 @@ PendingFile::~PendingFile() = default;
 PendingFile::PendingFile(PendingFile&&) noexcept = default;
 PendingFile& PendingFile::operator=(PendingFile&&) noexcept = default;
 
-void PendingFile::finish() {
+void PendingFile::finish(const fs::path& previous) {
   expect(state_ != nullptr);
   const std::unique_ptr<State> state = std::move(state_);
   state->written.get();
   if (state->target.in_place) return;
   const fs::path& target = state->target.path;
+  keep_previous(target, previous);
   state->check_call(::rename(state->temporary_file.path.c_str(), target.c_str()) == 0);
   state->temporary_file.path.clear();
-  sync_directory(target.parent_path());
+  sync_path(target.parent_path());  // a rename is durable once its folder is synced
 }
 
 void write_file(const char* op, const fs::path& path, std::span<const std::byte> bytes) {
@@ -218,6 +236,11 @@ void append_file(const char* op, const fs::path& path, std::string_view text) {
   check_call(file.number() >= 0);
   check_call(write_all(file.number(), std::as_bytes(std::span(text))));
   check_call(file.close());
+}
+
+void sync_path(const fs::path& path) noexcept {
+  const FileDescriptor file(::open(path.empty() ? "." : path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  if (file.number() >= 0) sync(file.number());
 }
 
 void check_writable(const char* op, const fs::path& path) {

@@ -31,7 +31,8 @@ struct FileParts {
 
 // An asynchronous write_file(). A large file is written by background threads, its body while its header is
 // computed; the bytes must not change until finish() returns. finish() waits for the write and renames the
-// file into place. Without finish() the target is not touched and the temporary file is removed.
+// file into place; the file that is replaced stays under the name `previous`, unless that is empty. Without
+// finish() the target is not touched and the temporary file is removed.
 class PendingFile {
  public:
   PendingFile(const char* op, const std::filesystem::path& path, FileParts parts);
@@ -39,7 +40,7 @@ class PendingFile {
   PendingFile(PendingFile&&) noexcept;
   PendingFile& operator=(PendingFile&&) noexcept;
 
-  void finish();
+  void finish(const std::filesystem::path& previous = {});
 
  private:
   struct State;
@@ -48,6 +49,10 @@ class PendingFile {
 
 // Appends to a file and creates it if needed. For logs: the data is not synced to the disk.
 void append_file(const char* op, const std::filesystem::path& path, std::string_view text);
+
+// Syncs a file or folder to the disk: what was appended to the one, the names in the other. Errors are
+// ignored: some file systems cannot do it.
+void sync_path(const std::filesystem::path& path) noexcept;
 
 // Throws the Error that write_file() would throw, as far as it can be known in advance. Call it before long
 // work whose result is to be written.

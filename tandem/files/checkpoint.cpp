@@ -83,6 +83,24 @@ TensorFile read_checkpoint(const std::filesystem::path& path) {
   return parse_checkpoint(read_file("checkpoint", path, no_limit), path.string());
 }
 
+std::optional<NewestCheckpoint> read_newest_checkpoint(const std::filesystem::path& path,
+                                                       const std::filesystem::path& previous) {
+  std::error_code ignored;
+  const bool exists = std::filesystem::exists(path, ignored);
+  const bool has_previous = std::filesystem::exists(previous, ignored);
+  if (!exists && !has_previous) return std::nullopt;
+  try {
+    return NewestCheckpoint{.file = read_checkpoint(path), .problem = {}};
+  } catch (const Error& error) {
+    if (!has_previous) throw;
+    try {
+      return NewestCheckpoint{.file = read_checkpoint(previous), .problem = error.what()};
+    } catch (const Error&) {
+    }
+    throw;
+  }
+}
+
 bool is_checkpoint(const std::filesystem::path& path) {
   std::array<char, magic.size()> begin{};
   std::ifstream file(path, std::ios::binary);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -20,6 +21,17 @@ PendingFile start_checkpoint_file(const std::filesystem::path& path, const Tenso
 // `name` is the file name in its message.
 TensorFile parse_checkpoint(std::string_view bytes, const std::string& name);
 TensorFile read_checkpoint(const std::filesystem::path& path);
+
+// What read_newest_checkpoint() found.
+struct NewestCheckpoint {
+  TensorFile file;
+  std::string problem;  // of the newest, if the previous one was read: "…: the file is damaged"
+};
+
+// The checkpoint, or if it is damaged or missing, the previous one; nullopt if there is none. Throws the
+// Error of the first if both are damaged.
+std::optional<NewestCheckpoint> read_newest_checkpoint(const std::filesystem::path& path,
+                                                       const std::filesystem::path& previous);
 
 // Whether the file begins as a checkpoint does.
 bool is_checkpoint(const std::filesystem::path& path);

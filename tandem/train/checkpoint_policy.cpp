@@ -41,8 +41,8 @@ void CheckpointPolicy::write(const TrainingState& state, const RunPosition& posi
   }
   const TimelineSpan span(timeline_, "save checkpoint", {});
   if (!checkpoint) start();
-  checkpoint->finish();
-  changed_ = false;
+  checkpoint->finish(last_damaged_ ? std::filesystem::path() : folder_.previous());
+  changed_ = last_damaged_ = false;
   since_save_ = {};
   save_ms_ = watch.elapsed_ms();
 }

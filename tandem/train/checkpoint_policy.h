@@ -1,4 +1,5 @@
-// When a run is saved, and what is saved: the checkpoint (last.ckpt) and the best model (best.safetensors).
+// When a run is saved, and what is saved: the checkpoint (last.ckpt; the one before it stays, as
+// previous.ckpt) and the best model (best.safetensors).
 #pragma once
 
 #include <cstdint>
@@ -21,6 +22,9 @@ class CheckpointPolicy {
   bool has_changes() const { return changed_; }
   // The state differs from the last checkpoint, or equals the one that was just loaded.
   void set_changed(bool changed) { changed_ = changed; }
+
+  // The previous checkpoint was loaded: it stays until a new one is written.
+  void set_last_damaged() { last_damaged_ = true; }
 
   // Within an epoch: whether the last save is save_every_seconds ago.
   bool is_due() const { return since_save_.elapsed_ms() >= 1000 * save_every_seconds_; }
@@ -52,6 +56,7 @@ class CheckpointPolicy {
   Stopwatch since_save_;
   double save_ms_ = 0;  // duration of the last save
   bool changed_ = true;
+  bool last_damaged_ = false;
   std::optional<PendingBest> pending_best_;
 };
 

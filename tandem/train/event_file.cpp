@@ -123,12 +123,17 @@ std::optional<std::string> read_record(std::istream& file) {
 struct ValidPrefix {
   std::uint64_t bytes = 0;
   std::uint64_t records = 0;
+  bool is_zero = false;  // the file begins with zeros, which no record does
 };
 
 ValidPrefix find_valid_prefix(const std::filesystem::path& path, std::int64_t last_step) {
   std::ifstream file(path, std::ios::binary);
   check(file.good(), "[events] cannot read {}: {}", path.string(), std::generic_category().message(errno));
   ValidPrefix prefix;
+  std::array<char, 12> head{};
+  prefix.is_zero = file.read(head.data(), head.size()) && head == std::array<char, 12>{};
+  file.clear();
+  file.seekg(0);
   while (const auto message = read_record(file)) {
     if (step_of(*message) > last_step) break;
     prefix.bytes += message->size() + 16;
@@ -171,9 +176,9 @@ EventFile::EventFile(const std::filesystem::path& path, std::int64_t last_step) 
   std::uint64_t records = 0;
   if (std::filesystem::exists(path, error)) {
     const ValidPrefix prefix = find_valid_prefix(path, last_step);
-    // A run killed during its first write leaves less than one record.
+    // A run killed during its first write leaves less than one record, a power failure perhaps zeros.
     const std::uint64_t size = std::filesystem::file_size(path, error);
-    check(prefix.records > 0 || size < event_record(version_event(0)).size(),
+    check(prefix.records > 0 || size < event_record(version_event(0)).size() || prefix.is_zero,
           "[events] expected TensorBoard events in {}, got something else", path.string());
     if (prefix.bytes != size) std::filesystem::resize_file(path, prefix.bytes, error);
     check(!error, "[events] cannot write {}: {}", path.string(), error.message());

@@ -9,7 +9,6 @@
 #include <system_error>
 
 #include "tandem/core/check.h"
-#include "tandem/files/checkpoint.h"
 #include "tandem/ops/finite.h"
 #include "tandem/tensor/prefixed.h"
 
@@ -67,11 +66,16 @@ Tensor tensor_named(const TensorFile& file, const std::string& name, DType dtype
 
 constexpr const char* lock_name = ".lock";
 
-// A run that was killed at its start leaves an unlocked lock and nothing else.
+bool is_temporary(const fs::path& path) {
+  const std::string name = path.filename().string();
+  return name.starts_with(".tandem-") && name.ends_with(".tmp");
+}
+
+// A run that was killed at its start leaves an unlocked lock, perhaps a temporary file, and nothing else.
 void check_unused(const fs::path& path, bool resume) {
   std::error_code ignored;
   const auto is_content = [](const fs::directory_entry& entry) {
-    return entry.path().filename() != lock_name;
+    return entry.path().filename() != lock_name && !is_temporary(entry.path());
   };
   const fs::directory_iterator entries(path, ignored);
   check(resume || std::none_of(begin(entries), end(entries), is_content),
@@ -99,6 +103,7 @@ FolderLock lock_run_folder(const RunFolder& folder, bool resume) {
   std::optional<FolderLock> lock = FolderLock::try_lock(folder.path);
   check(lock.has_value(), "[train] {} is in use by {}", folder.path.string(), last_locked_by(folder.path));
   check_unused(folder.path, resume);
+  remove_temporary_files(folder);
   return std::move(*lock);
 }
 
@@ -117,6 +122,7 @@ RunFolder make_run_folder(const fs::path& path, const std::string& data, const s
   if (!path.empty()) {
     fs::create_directories(path, error);
     check(!error, "[train] cannot create the folder {}: {}", path.string(), error.message());
+    sync_path(path.parent_path());
     return {path};
   }
   fs::create_directories("runs", error);
@@ -126,17 +132,17 @@ RunFolder make_run_folder(const fs::path& path, const std::string& data, const s
     const bool created = fs::create_directory(candidate, error);
     check(!error || error == std::errc::file_exists, "[train] cannot create the folder {}: {}",
           candidate.string(), error.message());
-    if (created) return {candidate};
+    if (!created) continue;
+    sync_path("runs");
+    return {candidate};
   }
 }
 
 void remove_temporary_files(const RunFolder& folder) {
   std::error_code ignored;
   std::vector<fs::path> stale;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder.path, ignored)) {
-    const std::string name = entry.path().filename().string();
-    if (name.starts_with(".tandem-") && name.ends_with(".tmp")) stale.push_back(entry.path());
-  }
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder.path, ignored))
+    if (is_temporary(entry.path())) stale.push_back(entry.path());
   for (const fs::path& path : stale) fs::remove(path, ignored);
 }
 
@@ -188,15 +194,19 @@ PendingFile start_checkpoint(const RunFolder& folder, const TomlTable& config, c
   return start_checkpoint_file(folder.checkpoint(), file);
 }
 
-std::optional<TensorFile> read_run_checkpoint(const RunFolder& folder) {
+bool has_checkpoint(const RunFolder& folder) {
   std::error_code ignored;
-  if (!fs::exists(folder.checkpoint(), ignored)) return std::nullopt;
-  TensorFile file = read_checkpoint(folder.checkpoint());
-  const auto version = file.metadata.find("tandem.checkpoint");
-  check(file.metadata.contains("tandem.config") && version != file.metadata.end() &&
-            version->second == format_version,
+  return fs::exists(folder.checkpoint(), ignored) || fs::exists(folder.previous(), ignored);
+}
+
+std::optional<NewestCheckpoint> read_run_checkpoint(const RunFolder& folder) {
+  std::optional<NewestCheckpoint> found = read_newest_checkpoint(folder.checkpoint(), folder.previous());
+  if (!found) return std::nullopt;
+  const auto& metadata = found->file.metadata;
+  const auto version = metadata.find("tandem.checkpoint");
+  check(metadata.contains("tandem.config") && version != metadata.end() && version->second == format_version,
         "[train] {}: not a checkpoint of a training run", folder.checkpoint().string());
-  return file;
+  return found;
 }
 
 std::int64_t finished_epochs(const TensorFile& checkpoint, const RunFolder& folder) {
@@ -208,9 +218,9 @@ std::int64_t finished_epochs(const TensorFile& checkpoint, const RunFolder& fold
 
 std::optional<RunPosition> load_checkpoint(const RunFolder& folder, const TomlTable& config,
                                            TrainingState& state, const std::vector<std::string>& metrics) {
-  const std::optional<TensorFile> file = read_run_checkpoint(folder);
-  if (!file) return std::nullopt;
-  return restore_checkpoint(*file, folder, config, state, metrics);
+  const std::optional<NewestCheckpoint> found = read_run_checkpoint(folder);
+  if (!found) return std::nullopt;
+  return restore_checkpoint(found->file, folder, config, state, metrics);
 }
 
 RunPosition restore_checkpoint(const TensorFile& file, const RunFolder& folder, const TomlTable& config,

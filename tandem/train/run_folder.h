@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tandem/core/write_file.h"
+#include "tandem/files/checkpoint.h"
 #include "tandem/files/folder_lock.h"
 #include "tandem/files/safetensors.h"
 #include "tandem/report/training_report.h"
@@ -29,6 +30,7 @@ struct RunFolder {
   std::filesystem::path step_events() const { return path / "steps" / "events.out.tfevents.tandem"; }
   std::filesystem::path best() const { return path / "best.safetensors"; }
   std::filesystem::path checkpoint() const { return path / "last.ckpt"; }
+  std::filesystem::path previous() const { return path / "previous.ckpt"; }  // the checkpoint before the last
   std::filesystem::path data() const { return path / "data.json"; }  // what it trains on (data_list.h)
   std::filesystem::path status() const { return path / "status.json"; }
   std::filesystem::path bad_images() const { return path / "bad-images.csv"; }
@@ -46,11 +48,12 @@ void check_run_folder(const std::filesystem::path& path, bool resume);
 RunFolder make_run_folder(const std::filesystem::path& path, const std::string& data,
                           const std::string& model);
 
-// Locks the folder for a run. Throws an Error that names the process if another run holds the lock, and, as
-// check_run_folder() does, if another run has written to it since it was checked.
+// Locks the folder for a run, and removes temporary files that a killed run left behind. Throws an Error that
+// names the process if another run holds the lock, and, as check_run_folder() does, if another run has
+// written to it since it was checked.
 FolderLock lock_run_folder(const RunFolder& folder, bool resume);
 
-// Removes temporary files that a killed run left behind (core/write_file.h).
+// The temporary files of core/write_file.h.
 void remove_temporary_files(const RunFolder& folder);
 
 // How far a run has got.
@@ -81,11 +84,14 @@ void save_checkpoint(const RunFolder& folder, const TomlTable& config, const Tra
 PendingFile start_checkpoint(const RunFolder& folder, const TomlTable& config, const TrainingState& state,
                              const RunPosition& position, const CheckpointTexts& texts = {});
 
-// The whole checkpoint; nullopt if there is none.
+// Whether there is a checkpoint, damaged or not, or a previous one.
+bool has_checkpoint(const RunFolder& folder);
+
 // The number of epochs that the run of a checkpoint had finished.
 std::int64_t finished_epochs(const TensorFile& checkpoint, const RunFolder& folder);
 
-std::optional<TensorFile> read_run_checkpoint(const RunFolder& folder);
+// The whole checkpoint, or the previous one (files/checkpoint.h); nullopt if there is none.
+std::optional<NewestCheckpoint> read_run_checkpoint(const RunFolder& folder);
 
 // Restores the state and returns the position. Throws Error, naming the keys that differ, if the checkpoint
 // has another configuration; options that do not change the result may differ, and `epochs` if the

@@ -207,7 +207,7 @@ TrainResult run_folds(RunSetup setup, Module& model, const FitCallbacks& callbac
   if (is_first) {
     folder = make_run_folder(folder.path, setup.options.data_name, setup.options.model_name);
     lock = lock_run_folder(folder, setup.options.resume);
-    check(!std::filesystem::exists(folder.checkpoint()) || std::filesystem::exists(fold_folder(folder, 0)),
+    check(!has_checkpoint(folder) || std::filesystem::exists(fold_folder(folder, 0)),
           "[train] {}: its folds fitted the last layer only: expected one epoch to resume it, got {}",
           folder.path.string(), setup.options.epochs);
     has_config = std::filesystem::exists(folder.config());

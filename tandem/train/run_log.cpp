@@ -119,6 +119,10 @@ bool RunLog::write_bad_images(std::span<const SkippedSample> bad) {
 }
 
 void RunLog::write_status(const RunStatus& status) const {
+  if (status.state != RunState::running)  // a run that goes on rewrites the logs when it is resumed
+    for (const std::filesystem::path& log :
+         {folder_.log(), folder_.events(), folder_.steps(), folder_.step_events()})
+      sync_path(log);
   write_file("train", folder_.status(), to_json_text(status));
 }
 

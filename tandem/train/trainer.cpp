@@ -21,16 +21,15 @@
 namespace tandem {
 namespace {
 
-bool has_checkpoint(const TrainOptions& options) {
-  std::error_code ignored;
-  return options.resume && std::filesystem::exists(RunFolder{options.run_folder}.checkpoint(), ignored);
+bool continues(const TrainOptions& options) {
+  return options.resume && has_checkpoint(RunFolder{options.run_folder});
 }
 
 // The weights that options.pretrained means, as rank 0 finds them, unless a checkpoint will replace them.
 std::string choose_on_first_rank(const TrainOptions& options, Group& group, const WeightsFetcher& fetch,
                                  std::int64_t images, const MessageFunction& on_message) {
   ChosenWeights chosen{.name = options.pretrained};
-  if (group.place().rank == 0 && !has_checkpoint(options)) chosen = choose_weights(options, fetch);
+  if (group.place().rank == 0 && !continues(options)) chosen = choose_weights(options, fetch);
   if (on_message && !chosen.problem.empty()) on_message(fallback_line(options.model, chosen, images));
   return broadcast_text(group, chosen.name);
 }
@@ -38,7 +37,7 @@ std::string choose_on_first_rank(const TrainOptions& options, Group& group, cons
 // Loads the initial weights, unless a checkpoint will replace them, and says which they are.
 void load_starting_weights(Module& model, const TrainOptions& options, const WeightsFetcher& fetch,
                            const MessageFunction& on_message) {
-  if (has_checkpoint(options)) return;
+  if (continues(options)) return;
   const std::filesystem::path file = find_weights(options, fetch);
   if (!file.empty()) load_weights(model, file, options.keep_head);
   if (!on_message) return;

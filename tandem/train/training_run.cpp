@@ -192,8 +192,13 @@ void TrainingRun::resume(const TomlTable& config) {
   std::optional<TensorFile> file;
   bool changed = false;
   if (is_first()) {
-    remove_temporary_files(folder_);
-    file = read_run_checkpoint(folder_);
+    if (std::optional<NewestCheckpoint> found = read_run_checkpoint(folder_)) {
+      if (!found->problem.empty()) {
+        warn({fmt::format("{}: the run goes on from {}", found->problem, folder_.previous().string())});
+        checkpoints_->set_last_damaged();
+      }
+      file = std::move(found->file);
+    }
     changed = file && is_data_changed(*file);
   }
   file = broadcast_file(group_, std::move(file));

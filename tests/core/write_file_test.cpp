@@ -207,6 +207,19 @@ TEST_P(WriteParts, Finish_WritesOneFile) {
   EXPECT_EQ(files(), 1);
 }
 
+TEST_P(WriteParts, Previous_IsTheFileThatWasReplaced) {
+  const fs::path previous = folder_ / "b";
+  for (const std::string head : {"one.", "two.", "then"})
+    PendingFile("write", path_, parts(head)).finish(previous);
+  EXPECT_EQ(read(path_).substr(0, 4), "then");
+  EXPECT_EQ(read(previous).substr(0, 4), "two.");
+  EXPECT_EQ(files(), 2);
+  // A new file replaces nothing, so that the one of before stays.
+  fs::remove(path_);
+  PendingFile("write", path_, parts("last")).finish(previous);
+  EXPECT_EQ(read(previous).substr(0, 4), "two.");
+}
+
 TEST_P(WriteParts, NotFinished_LeavesNothing) {
   write_file("write", path_, "old");
   {

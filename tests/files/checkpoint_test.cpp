@@ -38,6 +38,30 @@ TEST_F(Checkpoint, Write_ReplacesTheFileAndReadsBack) {
   EXPECT_EQ(folder_.count(), 1u);
 }
 
+TEST_F(Checkpoint, Newest_IsThePreviousIfTheLastIsDamaged) {
+  const std::filesystem::path previous = folder_ / "previous.ckpt";
+  const auto first_value = [](const std::optional<NewestCheckpoint>& found) {
+    return found->file.tensors[0].tensor.to_vector<float>()[0];
+  };
+  start_checkpoint_file(path_, example(2)).finish(previous);
+  EXPECT_EQ(first_value(read_newest_checkpoint(path_, previous)), 2);
+  EXPECT_EQ(read_newest_checkpoint(path_, previous)->problem, "");
+  put_bytes(path_, get_bytes(path_).substr(0, 120));
+  EXPECT_EQ(first_value(read_newest_checkpoint(path_, previous)), 1);
+  const std::string damaged = error_text([&] { read_checkpoint(path_); });
+  EXPECT_EQ(read_newest_checkpoint(path_, previous)->problem, damaged);
+  put_bytes(previous, "also damaged");
+  EXPECT_EQ(error_text([&] { read_newest_checkpoint(path_, previous); }), damaged);
+  std::filesystem::remove(previous);
+  EXPECT_EQ(error_text([&] { read_newest_checkpoint(path_, previous); }), damaged);
+  write_checkpoint(previous, example(3));
+  std::filesystem::remove(path_);
+  EXPECT_EQ(first_value(read_newest_checkpoint(path_, previous)), 3);
+  EXPECT_NE(read_newest_checkpoint(path_, previous)->problem, "");
+  std::filesystem::remove(previous);
+  EXPECT_FALSE(read_newest_checkpoint(path_, previous));
+}
+
 // Large enough to be written while it is hashed, from tensors with other strides.
 TEST_F(Checkpoint, LargeFile_HasTheBytesOfItsSafetensors) {
   std::vector<float> values(600'000);

@@ -193,6 +193,17 @@ TEST_F(EventFileTest, FlippedBit_CutsOffTheRest) {
   EXPECT_EQ(content(), whole);
 }
 
+TEST_F(EventFileTest, ZerosOfAPowerFailure_AreCutOff) {
+  EventFile(path()).scalar("loss", 1, 0.5, 10);
+  const std::string whole = content();
+  put(whole + std::string(50, '\0'));
+  EventFile{path()};
+  EXPECT_EQ(content(), whole);
+  put(std::string(whole.size(), '\0'));
+  EventFile{path()};
+  EXPECT_EQ(messages_of(content()).size(), 1u);
+}
+
 TEST_F(EventFileTest, ForeignFile_IsNotChanged) {
   const std::string foreign = "epoch,train_loss,train_accuracy,val_loss,val_accuracy\n1,2,3,4,5\n";
   put(foreign);

@@ -38,6 +38,17 @@ TEST_F(RunFolderTest, TemporaryFiles_AreRemoved) {
   EXPECT_TRUE(std::filesystem::exists("run/notes.tmp"));
 }
 
+// A run that is killed while it writes its first file.
+TEST_F(RunFolderTest, TemporaryFileOnly_IsAnUnusedFolder) {
+  const RunFolder folder = make_run_folder("run", "", "");
+  put_bytes("run/.lock", "");
+  put_bytes("run/.tandem-17-0.tmp", "x");
+  check_run_folder("run", false);
+  EXPECT_FALSE(std::filesystem::exists("run/.tandem-17-0.tmp"));
+  put_bytes("run/notes", "x");
+  EXPECT_NE(error_text([] { check_run_folder("run", false); }), "");
+}
+
 TEST_F(RunFolderTest, Checkpoint_RoundTripsBitForBit) {
   TrainOptions options{.layers = {784, 5, 10}, .dropout = 0.5};
   options.momentum = 0.9;

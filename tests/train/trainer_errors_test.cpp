@@ -50,8 +50,31 @@ TEST_F(TrainerErrors, CheckpointOfAnotherConfiguration_IsRefused) {
   EXPECT_EQ(get_bytes(folder_ / "run/last.ckpt"), before);
 }
 
+TEST_F(TrainerErrors, DamagedCheckpoint_GoesOnFromThePrevious) {
+  run("whole");
+  run("run");
+  const std::string good = get_bytes(folder_ / "run/last.ckpt");
+  std::vector<std::string> lines;
+  const FitCallbacks callbacks{.on_message = [&](const std::string& line) { lines.push_back(line); }};
+  for (const std::string& damaged : {good.substr(0, good.size() / 2), std::string()}) {
+    put_bytes(folder_ / "run/last.ckpt", damaged);
+    const std::string problem = error_text([&] { read_checkpoint(folder_ / "run/last.ckpt"); });
+    lines.clear();
+    const TrainResult result = run("run", true, callbacks);
+    const std::string announced =
+        "Warning: " + problem + ": the run goes on from " + path("run/previous.ckpt");
+    EXPECT_EQ(std::ranges::count(lines, announced), 1) << announced;
+    EXPECT_EQ(result.warnings.front(), announced.substr(9));
+    EXPECT_EQ(result.epochs.size(), 4u);
+    expect_same_weights(folder_ / "run", folder_ / "whole");
+    // The damaged file has not taken the place of the previous one.
+    EXPECT_FALSE(read_checkpoint(folder_ / "run/previous.ckpt").tensors.empty());
+  }
+}
+
 TEST_F(TrainerErrors, DamagedCheckpoint_IsRefused) {
   run("run");
+  std::filesystem::remove(folder_ / "run/previous.ckpt");
   const std::string good = get_bytes(folder_ / "run/last.ckpt");
   put_bytes(folder_ / "run/last.ckpt", good.substr(0, good.size() / 2));
   EXPECT_NE(run_error("run", true).find("last.ckpt"), std::string::npos);

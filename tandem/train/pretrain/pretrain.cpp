@@ -121,6 +121,7 @@ class PretrainRun {
   std::int64_t step_ = 0;  // the next one
   double seconds_before_ = 0;
   double record_seconds_ = 0;  // at the last record
+  bool last_damaged_ = false;  // the previous checkpoint was loaded
   Stopwatch watch_;
   std::vector<std::string> pictures_;  // PNG files: both views of some images of the first step
 };
@@ -134,7 +135,6 @@ PretrainResult PretrainRun::run() {
   check_memory(options_);
   folder_ = make_run_folder(options_.run_folder, "pretrain-" + short_name(options_.data), options_.model);
   const FolderLock lock = lock_run_folder(folder_, options_.resume);
-  remove_temporary_files(folder_);
   result_.folder = folder_.path;
   config_ = detail::pretrain_config(options_);
   trainer_.emplace(options_, *source_);
@@ -176,10 +176,13 @@ void PretrainRun::run_steps() {
 }
 
 void PretrainRun::restore() {
-  std::error_code ignored;
-  if (!fs::exists(checkpoint(), ignored)) return;
+  const std::optional<NewestCheckpoint> newest = read_newest_checkpoint(checkpoint(), folder_.previous());
+  if (!newest) return;
+  last_damaged_ = !newest->problem.empty();
+  if (last_damaged_)
+    log(fmt::format("Warning: {}: the run goes on from {}", newest->problem, folder_.previous().string()));
   const std::string name = checkpoint().string();
-  const TensorFile file = read_checkpoint(checkpoint());
+  const TensorFile& file = newest->file;
   const auto saved = file.metadata.find(checkpoint_key);
   check(saved != file.metadata.end(), "[pretrain] {}: not a checkpoint of tandem pretrain", name);
   const std::vector<std::string> differing = differing_keys(config_, parse_toml(saved->second, name));
@@ -263,7 +266,8 @@ void PretrainRun::save() {
                   {"seconds", Tensor::from(std::vector<double>{seconds, record_seconds_}, {2})},
                   {"records", Tensor::from(records, {std::ssize(result_.records), record_size})}};
   for (NamedTensor& one : trainer_->state()) file.tensors.push_back(std::move(one));
-  write_checkpoint(checkpoint(), file);
+  start_checkpoint_file(checkpoint(), file).finish(last_damaged_ ? fs::path() : folder_.previous());
+  last_damaged_ = false;
 }
 
 // Matrices and filters in bf16, everything else as it is.
