@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -80,6 +81,7 @@ std::string command_line(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   tandem::open_closed_streams();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file over the limit (ulimit -f) is an error of one line
   if (const auto status = tandem::run_plugin_if_asked(argc, argv)) return *status;
   if (const auto status = tandem::run_decoder_if_asked(argc, argv)) return *status;
   if (argc > 1 && std::string_view(argv[1]) == "worker") return tandem::run_worker({argv + 1, argv + argc});
@@ -129,6 +131,7 @@ int main(int argc, char** argv) {
     app.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // CLI11 takes the words from the end
     tandem::simd_level();  // a wrong TANDEM_SIMD is an error of every command
     const int status = action();
+    if (status > 128) return status;  // stopped by a signal, and said so
     // A full disk is only detected when the buffer is flushed.
     const bool written = std::fflush(stdout) == 0 && !std::ferror(stdout);
     const int reason = errno;

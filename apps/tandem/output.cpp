@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -39,10 +40,9 @@ CLI::Option* add_json_flag(CLI::App& command, std::string& target, const std::st
 }
 
 void print_text(std::string_view text) {
-  if (::isatty(STDOUT_FILENO) != 0)
-    fmt::print("{}", without_controls(text));
-  else
-    fmt::print("{}", text);
+  const std::string clean = ::isatty(STDOUT_FILENO) != 0 ? without_controls(text) : std::string(text);
+  std::fwrite(clean.data(), 1, clean.size(), stdout);
+  std::fflush(stdout);
 }
 
 void write_output(const std::string& path, std::string_view text, const char* op) {

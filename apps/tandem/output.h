@@ -24,7 +24,8 @@ inline bool is_stdout(std::string_view path) {
   return path == "-";
 }
 
-// Writes to standard output; on a terminal without control characters, which names from files may contain.
+// Writes to standard output at once; on a terminal without control characters, which names from files may
+// contain. An error does not end what is being done: main() reports it at the end.
 void print_text(std::string_view text);
 
 template <class... Args>

@@ -117,7 +117,7 @@ TrainOptions to_options(const Flags& flags, const std::string& command, Group& g
   if (given.model.empty()) given.model = named ? named->default_model : photographs ? "resnet18" : "mlp";
   check(flags.preset.empty() || given.model == "mlp", "[train] --preset {} expects --model mlp, got {}",
         flags.preset, given.model);
-  const bool fresh = !flags.resuming || !std::filesystem::exists(folder.checkpoint());
+  const bool fresh = !flags.resuming || !has_checkpoint(folder);
   if (given.pretrained == "auto" && flags.resuming && std::filesystem::exists(folder.config()))
     given.pretrained = read_config(folder.config()).pretrained;  // what it meant when the run started
   if (given.pretrained.empty())
@@ -194,8 +194,7 @@ std::string epoch_json(const EpochRecord& record) {
 
 // One line: for people, or JSON for programs.
 void report_line(const Flags& flags, const std::string& text, const std::string& json) {
-  print_output("{}", is_stdout(flags.json) ? json : text);
-  std::fflush(stdout);
+  print_text(is_stdout(flags.json) ? json : text);
   if (!flags.json.empty() && !is_stdout(flags.json)) append_file("train", flags.json, json);
 }
 
@@ -297,7 +296,7 @@ int train_here(const Flags& flags, const std::string& command, Group& group) {
   if (is_stdout(flags.json))
     print_message("{}", summary);
   else
-    print_output("{}", summary);
+    print_text(summary);
   print_message("{2} (epoch {1}): {0}/best.safetensors\nReport: {0}/report.html\n", folder, result.best_epoch,
                 result.folds.empty() ? "Best model" : "Model of all images");
   return 0;

@@ -24,12 +24,12 @@
 namespace tandem {
 namespace {
 
-// SIGTERM, SIGINT and SIGUSR1 as a descriptor to read from.
+// SIGTERM, SIGINT, SIGHUP and SIGUSR1 as a descriptor to read from.
 class SignalQueue {
  public:
   SignalQueue() {
     ::sigemptyset(&signals_);
-    for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) ::sigaddset(&signals_, signal);
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGUSR1}) ::sigaddset(&signals_, signal);
     ::pthread_sigmask(SIG_BLOCK, &signals_, &before_);
     file_ = Descriptor(::signalfd(-1, &signals_, SFD_CLOEXEC | SFD_NONBLOCK));
     check(static_cast<bool>(file_), "[ranks] cannot wait for signals: {}", errno_message(errno));
@@ -114,7 +114,9 @@ class LocalRanks {
   }
 
   void pass_on(int signal) {
-    if (signal != SIGUSR1 && std::exchange(stopping_, true)) return kill_all();
+    const bool stops = signal != SIGUSR1;
+    // A terminal that is closed may send SIGHUP twice.
+    if (stops && std::exchange(stopping_, true) && signal != SIGHUP) return kill_all();
     for (const Rank& rank : ranks_)
       if (!rank.status) {
         ::kill(rank.process.pid(), signal);

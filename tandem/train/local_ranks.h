@@ -18,10 +18,10 @@ struct LocalRanksOptions {
 };
 
 // Starts the ranks and waits for them. Each gets its share of the CPUs, and rank 0 gets standard output.
-// SIGTERM, SIGINT and SIGUSR1 are passed on to one rank, which tells the others; a second SIGTERM or SIGINT
-// kills all. Says which rank was ended by a signal if no other rank can. Returns the exit status: that of the
-// first rank that failed, lost_rank_status if a signal ended one, or that of rank 0. Error when a rank cannot
-// be started.
+// SIGTERM, SIGINT, SIGHUP and SIGUSR1 are passed on to one rank, which tells the others; a second SIGTERM or
+// SIGINT kills all. Says which rank was ended by a signal if no other rank can. Returns the exit status: that
+// of the first rank that failed, lost_rank_status if a signal ended one, or that of rank 0. Error when a rank
+// cannot be started.
 int run_local_ranks(const LocalRanksOptions& options);
 
 // Called by a rank: it gets SIGTERM when the process that started it ends.

@@ -24,7 +24,8 @@ extern "C" void tandem_on_signal(int signal) {
 
 }  // namespace
 
-SignalWatch::SignalWatch() : caught_{{{SIGINT, {}}, {SIGTERM, {}}, {SIGUSR1, {}}}} {
+SignalWatch::SignalWatch()
+    : caught_{{{SIGINT, {}}, {SIGTERM, {}}, {SIGHUP, {}}, {SIGPIPE, {}}, {SIGUSR1, {}}}} {
   expect(!watching.exchange(true));
   stop.store(0);
   save.store(false);
@@ -35,8 +36,7 @@ SignalWatch::SignalWatch() : caught_{{{SIGINT, {}}, {SIGTERM, {}}, {SIGUSR1, {}}
     // SA_RESETHAND: a second SIGINT has the default action.
     action.sa_flags = caught.signal == SIGINT ? SA_RESTART | SA_RESETHAND : SA_RESTART;
     ::sigaction(caught.signal, &action, &caught.previous);
-    if (caught.signal == SIGINT && caught.previous.sa_handler == SIG_IGN)
-      ::sigaction(SIGINT, &caught.previous, nullptr);
+    if (caught.previous.sa_handler == SIG_IGN) ::sigaction(caught.signal, &caught.previous, nullptr);
   }
 }
 

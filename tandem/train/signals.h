@@ -1,5 +1,6 @@
-// Signals as flags that the training loop polls between steps. SIGINT and SIGTERM request to save and stop,
-// SIGUSR1 to save and continue; a second SIGINT ends the process at once, as if there were no handler.
+// Signals as flags that the training loop polls between steps. SIGINT, SIGTERM, SIGHUP (the terminal was
+// closed) and SIGPIPE (nobody reads the output any more) request to save and stop, SIGUSR1 to save and
+// continue; a second SIGINT ends the process at once, as if there were no handler.
 #pragma once
 
 #include <array>
@@ -8,7 +9,8 @@
 namespace tandem {
 
 // Catches the signals during its lifetime, then restores the previous handlers. At most one per process. If
-// the process was started with SIGINT ignored (in the background of a shell), it stays ignored.
+// the process was started with one of them ignored (in the background of a shell, by nohup), it stays
+// ignored.
 class SignalWatch {
  public:
   SignalWatch();
@@ -16,7 +18,7 @@ class SignalWatch {
   SignalWatch(const SignalWatch&) = delete;
   SignalWatch& operator=(const SignalWatch&) = delete;
 
-  // SIGINT or SIGTERM, whichever was received last, or 0. A program that stops because of it should exit with
+  // The signal to stop that was received last, or 0. A program that stops because of it should exit with
   // status 128 + signal.
   int stop_signal() const;
   bool stop_requested() const { return stop_signal() != 0; }
@@ -29,7 +31,7 @@ class SignalWatch {
     int signal;
     struct sigaction previous;
   };
-  std::array<Caught, 3> caught_{};
+  std::array<Caught, 5> caught_{};
 };
 
 }  // namespace tandem

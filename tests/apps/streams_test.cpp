@@ -1,5 +1,6 @@
 // Standard error that cannot be written to must not end a command.
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include "tests/apps/program.h"
 #include "tests/train/small_run.h"
@@ -33,6 +34,43 @@ TEST(Streams, ErrorStreamFullOrClosed_CommandsGoOn) {
   }
   // What is written with closed streams goes nowhere, not into a file of the run.
   EXPECT_EQ(run_in_shell("inspect run2/best.safetensors", ">&- 2>&-", folder), 1);
+}
+
+TEST(Streams, OutputWithoutReader_SavesAndStops) {
+  const TempFolder folder;
+  write_small_digits(folder / "data");
+  const std::vector<std::string> words{"train",    "data", "--layers", "784,8,10", "--device", "cpu",
+                                       "--epochs", "9",    "--resume", "auto",     "--out"};
+  const auto with_folder = [&](const std::string& name) {
+    std::vector<std::string> all = words;
+    all.push_back(name);
+    return all;
+  };
+  ASSERT_EQ(run_program(with_folder("whole"), folder.path()).status, 0);
+  const sighandler_t before = ::signal(SIGPIPE, SIG_DFL);
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  close(ends[0]);
+  const int err = open((folder / "err").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  EXPECT_EQ(run_program(with_folder("run"), folder.path(), ends[1], err, true), 128 + SIGPIPE);
+  close(ends[1]);
+  close(err);
+  ::signal(SIGPIPE, before);
+  EXPECT_NE(text_of(folder / "err").find("Stopped and saved"), std::string::npos);
+  ASSERT_EQ(run_program(with_folder("run"), folder.path()).status, 0);
+  expect_same_weights(folder / "run", folder / "whole");
+}
+
+TEST(Streams, FileSizeLimit_IsAnErrorOfOneLine) {
+  const TempFolder folder;
+  write_small_digits(folder / "data");
+  const std::string train = " train data --layers 784,8,10 --device cpu --epochs 1 --resume auto --out run";
+  const std::string limited = "cd '" + folder.path().string() + "' && ulimit -f 16 && '" + TANDEM_PROGRAM +
+                              "'" + train + " >out 2>err";
+  const int status = std::system(limited.c_str());
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 1) << status;
+  EXPECT_NE(text_of(folder / "err").find("File too large"), std::string::npos) << text_of(folder / "err");
+  EXPECT_EQ(run_in_shell(train, ">out 2>err", folder), 0) << text_of(folder / "err");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdlib>
 
 #include "tandem/core/error.h"
@@ -14,19 +15,25 @@ void own_handler(int signal) {
   received = signal;
 }
 
-// The test may have been started with SIGINT ignored; begin from the defaults and put back what was there.
+// The test may have been started with signals ignored; begin from the defaults and put back what was there.
 class SignalsTest : public testing::Test {
  protected:
-  SignalsTest() : interrupt_(::signal(SIGINT, SIG_DFL)) {}
-  ~SignalsTest() override { ::signal(SIGINT, interrupt_); }
+  SignalsTest() {
+    for (sighandler_t* before = before_.data(); const int signal : signals)
+      *before++ = ::signal(signal, SIG_DFL);
+  }
+  ~SignalsTest() override {
+    for (const sighandler_t* before = before_.data(); const int signal : signals) ::signal(signal, *before++);
+  }
 
  private:
-  sighandler_t interrupt_;
+  static constexpr std::array<int, 3> signals{SIGINT, SIGHUP, SIGPIPE};
+  std::array<sighandler_t, 3> before_{};
 };
 using SignalsDeathTest = SignalsTest;
 
-TEST_F(SignalsTest, InterruptOrTerm_RequestsStop) {
-  for (const int signal : {SIGINT, SIGTERM}) {
+TEST_F(SignalsTest, SignalsToEnd_RequestStop) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
     SignalWatch watch;
     EXPECT_FALSE(watch.stop_requested());
     ::raise(signal);
@@ -57,7 +64,7 @@ TEST_F(SignalsTest, SeveralTerms_AreOneRequest) {
 }
 
 TEST_F(SignalsTest, PreviousHandlers_AreRestored) {
-  for (const int signal : {SIGINT, SIGTERM, SIGUSR1}) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGUSR1}) {
     const sighandler_t before = ::signal(signal, own_handler);
     received = 0;
     {
@@ -71,16 +78,18 @@ TEST_F(SignalsTest, PreviousHandlers_AreRestored) {
   }
 }
 
-TEST_F(SignalsTest, IgnoredInterrupt_StaysIgnored) {
-  ::signal(SIGINT, SIG_IGN);
-  {
-    const SignalWatch watch;
-    ::raise(SIGINT);
-    EXPECT_FALSE(watch.stop_requested());
-    ::raise(SIGTERM);
-    EXPECT_TRUE(watch.stop_requested());
+TEST_F(SignalsTest, IgnoredSignals_StayIgnored) {  // as in the background of a shell, and with nohup
+  for (const int signal : {SIGINT, SIGHUP}) {
+    const sighandler_t before = ::signal(signal, SIG_IGN);
+    {
+      const SignalWatch watch;
+      ::raise(signal);
+      EXPECT_FALSE(watch.stop_requested());
+      ::raise(SIGTERM);
+      EXPECT_TRUE(watch.stop_requested());
+    }
+    EXPECT_EQ(::signal(signal, before), SIG_IGN);
   }
-  EXPECT_EQ(::signal(SIGINT, SIG_DFL), SIG_IGN);
 }
 
 TEST_F(SignalsTest, TwoWatches_AreAnInternalError) {
