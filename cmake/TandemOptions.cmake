@@ -13,6 +13,7 @@ option(TANDEM_BENCH "Build the benchmarks" OFF)
 option(TANDEM_WERROR "Treat warnings as errors, as ./run-tests does" OFF)
 option(TANDEM_PORTABLE "Link into the program what not every Linux has, for a package" OFF)
 option(TANDEM_PRECOMPILED_HEADERS "Compile the headers that most files use once per target" ON)
+option(TANDEM_FUZZ_COVERAGE "Build the fuzz targets to replay inputs, as scripts/fuzz --coverage does" OFF)
 set(TANDEM_SANITIZE "" CACHE STRING "Sanitizers, as in -fsanitize= (address,undefined or thread)")
 
 # CUDA is used if nvcc is found; -DTANDEM_CUDA=ON|OFF overrides this. With -DTANDEM_CUDA=native only the kernels for the

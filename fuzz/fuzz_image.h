@@ -25,6 +25,7 @@ inline PixelBox box_within(std::int64_t height, std::int64_t width, std::uint64_
   return {.x = x, .y = y, .width = 1 + part(width - x), .height = 1 + part(height - y)};
 }
 
+// The result, or nothing for a DecodeError. Any other exception is a crash.
 template <class F>
 auto decoded_or_none(const F& f) -> std::optional<decltype(f())> {
   try {
@@ -34,7 +35,40 @@ auto decoded_or_none(const F& f) -> std::optional<decltype(f())> {
   }
 }
 
-// A file of a format that has one of these signatures at `offset`; others are left to other targets.
+struct FuzzedImage {
+  std::span<const std::uint8_t> bytes;
+  LoadOptions options;
+  PixelBox box;
+
+  std::optional<Image> whole() const {
+    return decoded_or_none([&] { return decode_image(bytes, "image", options); });
+  }
+  std::optional<Image> region() const {
+    return decoded_or_none([&] { return decode_region(bytes, "image", box, options); });
+  }
+
+  // A part at a lower resolution has at least the size that is asked for, and at most that of the part.
+  void check_scaled() const {
+    const std::int64_t height = box.height / 3, width = box.width / 3;
+    const auto scaled =
+        decoded_or_none([&] { return decode_scaled(bytes, "image", box, height, width, options); });
+    if (!scaled) return;
+    require(scaled->height >= std::max<std::int64_t>(height, 1) && scaled->height <= box.height + 1);
+    require(scaled->width >= std::max<std::int64_t>(width, 1) && scaled->width <= box.width + 1);
+    require(!options.rgb || scaled->channels == 3);
+    require(scaled->pixels.size() == static_cast<std::size_t>(scaled->height * scaled->row_bytes()));
+  }
+
+  // Some decoders do not write all pixels of a damaged file: then even the whole differs from time to time.
+  void check_region(const Image& decoded) const {
+    const auto part = region();
+    require((part && *part == copy(crop(decoded, box))) || whole() != decoded);
+  }
+};
+
+// A file of a format that has one of these signatures at `offset`; others are left to other targets. The
+// bytes choose whether gray or RGB is asked for, and whether a region or a scaled part is decoded, which for
+// most formats decodes the whole again.
 inline int fuzz_image(std::span<const std::uint8_t> bytes, std::initializer_list<std::string_view> signatures,
                       std::size_t offset = 0) {
   const std::string_view text = text_of(bytes.data(), bytes.size());
@@ -42,26 +76,30 @@ inline int fuzz_image(std::span<const std::uint8_t> bytes, std::initializer_list
         return text.substr(std::min(offset, text.size())).starts_with(signature);
       }))
     return 0;
-  constexpr std::string_view name = "image";
-  const LoadOptions gray{.max_pixels = 1 << 16}, rgb{.max_pixels = 1 << 16, .rgb = true};
-  const auto info = decoded_or_none([&] { return read_image_info(bytes, name, gray); });
-  const auto whole = decoded_or_none([&] { return decode_image(bytes, name, gray); });
-  require(info || !whole);
-  if (!info) return 0;
-  require(info->height > 0 && info->width > 0 && info->height <= gray.max_pixels / info->width);
   std::uint64_t selector = 0xcbf29ce484222325;
   for (const std::uint8_t byte : bytes) selector = (selector ^ byte) * 0x100000001b3;
-  const PixelBox box = box_within(info->height, info->width, selector);
-  const auto region = decoded_or_none([&] { return decode_region(bytes, name, box, gray); });
-  const auto scaled =
-      decoded_or_none([&] { return decode_scaled(bytes, name, box, box.height / 3, box.width / 3, rgb); });
-  if (scaled) require(scaled->channels == 3 && scaled->height > 0 && scaled->width > 0);
-  if (!whole) return 0;
-  require((ImageInfo{whole->height, whole->width, whole->channels}) == *info);
-  require(whole->pixels.size() == static_cast<std::size_t>(whole->height * whole->row_bytes()));
-  // Some decoders do not write all pixels of a damaged file: then even the whole differs from time to time.
-  require((region && *region == copy(crop(*whole, box))) ||
-          decoded_or_none([&] { return decode_image(bytes, name, gray); }) != whole);
+  const auto choose = [&] {
+    const bool choice = selector % 2 != 0;
+    selector /= 2;
+    return choice;
+  };
+  FuzzedImage image{.bytes = bytes, .options = {.max_pixels = 1 << 14, .rgb = choose()}};
+  const auto info = decoded_or_none([&] { return read_image_info(bytes, "image", image.options); });
+  const auto whole = image.whole();
+  require(info || !whole);
+  if (!info) return 0;
+  require(info->height > 0 && info->width > 0 && info->height <= image.options.max_pixels / info->width);
+  if (whole) {
+    require((ImageInfo{whole->height, whole->width, whole->channels}) == *info);
+    require(whole->pixels.size() == static_cast<std::size_t>(whole->height * whole->row_bytes()));
+  }
+  image.box = box_within(info->height, info->width, selector >> 8);
+  if (choose())
+    image.check_scaled();
+  else if (whole)
+    image.check_region(*whole);
+  else
+    image.region();
   return 0;
 }
 

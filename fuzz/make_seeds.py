@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+"""make_seeds.py: writes small inputs for the fuzz targets into fuzz/seeds. Needs Pillow (python3-pil) for the images.
+
+Inputs that a fuzzer found, and those of the http_parser, base64, exif, request_images and decode_protocol targets, are written by hand.
+"""
+import gzip
+import hashlib
+import io
+import json
+import os
+import pickle
+import struct
+import tarfile
+import zipfile
+
+from PIL import Image
+
+SEEDS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "seeds")
+
+
+def write(target, name, content):
+    os.makedirs(os.path.join(SEEDS, target), exist_ok=True)
+    with open(os.path.join(SEEDS, target, name), "wb") as file:
+        file.write(content if isinstance(content, bytes) else content.encode())
+
+
+def images():
+    side = 16
+    rgb = Image.frombytes("RGB", (side, side), bytes((7 * i * i + 3 * i) % 256 for i in range(3 * side * side)))
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    for name, image in {"rgb": rgb, "gray": rgb.convert("L"), "rgba": rgb.convert("RGBA"), "palette": rgb.quantize(4), "bits": rgb.convert("1"),
+                        "cmyk": rgb.convert("CMYK"), "odd": rgb.crop((0, 0, 9, 5)), "deep": rgb.convert("L").convert("I").point(lambda x: x * 257)}.items():
+        for target, ending, modes, choices in (
+                ("image_bmp", "bmp", "rgb gray rgba palette bits odd", {"": {}}),
+                ("image_png", "png", "rgb gray rgba palette bits odd deep", {"": {}, "_exif": {"exif": exif}}),
+                ("image_jpeg", "jpg", "rgb gray cmyk odd", {"": {"quality": 40}, "_444": {"quality": 40, "subsampling": 0},
+                                                            "_progressive": {"quality": 40, "progressive": True}, "_exif": {"quality": 30, "exif": exif}}),
+                ("image_pnm", "ppm", "rgb gray bits odd", {"": {}}),
+                ("image_tiff", "tif", "rgb gray rgba palette bits cmyk odd", {"": {}, "_lzw": {"compression": "tiff_lzw"}, "_deflate": {"compression": "tiff_adobe_deflate"},
+                                                                            "_packbits": {"compression": "packbits"}}),
+                ("image_webp", "webp", "rgb rgba odd", {"": {"quality": 30}, "_lossless": {"lossless": True}, "_exif": {"quality": 20, "exif": exif}})):
+            for suffix, options in choices.items():
+                if name not in modes.split():
+                    continue
+                file = io.BytesIO()
+                try:
+                    image.save(file, {"jpg": "JPEG", "tif": "TIFF", "ppm": "PPM"}.get(ending, ending.upper()), **options)
+                except (OSError, ValueError):
+                    continue
+                write(target, f"{name}{suffix}.{ending}", file.getvalue())
+
+
+def safetensors(tensors, metadata=None):
+    header, data = {}, b""
+    if metadata is not None:
+        header["__metadata__"] = metadata
+    for name, dtype, shape, content in tensors:
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [len(data), len(data) + len(content)]}
+        data += content
+    text = json.dumps(header, separators=(",", ":")).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def weights():
+    one = ("w", "F32", [2], struct.pack("<2f", 1, -2))
+    files = {"one": safetensors([one]), "empty": safetensors([]), "metadata": safetensors([one], {"model": "mlp"}),
+             "zero": safetensors([("z", "F32", [0, 3], b""), one]),
+             "digest": safetensors([one], {"tandem.sha256": hashlib.sha256(one[3]).hexdigest()}),
+             "types": safetensors([(name, name, [1, 1], bytes(size)) for name, size in
+                                   (("F64", 8), ("BF16", 2), ("U8", 1), ("I32", 4), ("I64", 8), ("F16", 2), ("BOOL", 1), ("I8", 1), ("I16", 2), ("U16", 2))])}
+    for name, content in files.items():
+        write("safetensors", name, content)
+        write("inspect", name + ".safetensors", content)
+        frame = b"TandemCheckpoint00000001" + f"{len(content):016x}".encode() + hashlib.sha256(content).hexdigest().encode()
+        write("checkpoint", name, frame + content)
+    for protocol in range(6):
+        value = {"a": [1, -7, 2**40, 2**80, 1.5, True, None], "b": ("x", "\u00e9\u4e2d", b"\0\1"), "c": {1, 2}, "d": frozenset([3]), "e": bytearray(b"ab")}
+        write("pickle", f"values{protocol}", pickle.dumps(value, protocol))
+        write("pickle", f"call{protocol}", pickle.dumps(complex(1, 2), protocol))
+    write("pickle", "memo", b"(dp0\nS'a'\np1\n(lp2\nI1\naI2\nasVb\n(tsg1\nF1.5\ns.")
+
+
+def archives():
+    for name, method in (("stored", zipfile.ZIP_STORED), ("deflated", zipfile.ZIP_DEFLATED)):
+        file = io.BytesIO()
+        with zipfile.ZipFile(file, "w", method) as archive:
+            archive.writestr(zipfile.ZipInfo("a/"), b"")
+            archive.writestr(zipfile.ZipInfo("a/one"), b"one" * 9, method)
+            archive.writestr(zipfile.ZipInfo("two"), b"", method)
+        write("zip", name, file.getvalue())
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive, archive.open(zipfile.ZipInfo("big"), "w", force_zip64=True) as entry:
+        entry.write(b"zip64")
+    write("zip", "zip64", file.getvalue())
+    for name, content in {"text": b"text " * 5, "empty": b"", "idx": b"\0\0\x08\1\0\0\0\2ab"}.items():
+        write("gzip", name, gzip.compress(content, mtime=0))
+    write("gzip", "members", gzip.compress(b"one", mtime=0) + gzip.compress(b"two", mtime=0))
+    file = io.BytesIO()
+    with gzip.GzipFile("name", "wb", 9, file, 0) as stream:
+        stream.write(b"with a name")
+    write("gzip", "named", file.getvalue())
+    for name, kind in (("ustar", tarfile.USTAR_FORMAT), ("gnu", tarfile.GNU_FORMAT)):
+        file = io.BytesIO()
+        with tarfile.open(fileobj=file, mode="w", format=kind) as archive:
+            for path, content in (("folder/one", b"1"), ("p" * 90 + "/" + "q" * 90, b"")):
+                info = tarfile.TarInfo(path)
+                info.size = len(content)
+                if kind == tarfile.USTAR_FORMAT or len(path) < 100:
+                    archive.addfile(info, io.BytesIO(content))
+        write("tar", name, file.getvalue()[:1536 if kind == tarfile.USTAR_FORMAT else 1024])
+    for code, size in ((8, 1), (12, 4), (13, 4), (14, 8)):
+        write("idx", f"type{code}", bytes([0, 0, code, 2, 0, 0, 0, 1, 0, 0, 0, 2]) + bytes(range(2 * size)))
+    write("idx", "compressed", gzip.compress(bytes([0, 0, 8, 1, 0, 0, 0, 3, 1, 2, 3]), mtime=0))
+    write("idx", "zero", bytes([0, 0, 8, 1, 0, 0, 0, 0]))
+    write("npy", "matrix", b"\1" + struct.pack("<4f", 1, -2.5, 3e-40, float("nan")))
+
+
+def field(number, content):
+    if isinstance(content, int):
+        return bytes([number << 3]) + varint(content)
+    content = content.encode() if isinstance(content, str) else content
+    return varint(number << 3 | 2) + varint(len(content)) + content
+
+
+def varint(value):
+    value &= (1 << 64) - 1
+    return bytes([value]) if value < 128 else bytes([value % 128 + 128]) + varint(value >> 7)
+
+
+def onnx():
+    tensor = field(1, b"\2") + field(2, 1) + field(8, "w") + field(9, struct.pack("<2f", 1, 2))
+    typed = field(1, b"\2") + field(2, 7) + field(8, "n") + field(7, b"\1\2")
+    floats = field(1, 2) + field(2, 1) + field(8, "f") + field(4, struct.pack("<2f", 3, 4))
+    doubles = field(1, 1) + field(2, 11) + field(8, "d") + field(10, struct.pack("<d", 3))
+    elsewhere = field(1, b"\2") + field(2, 1) + field(8, "x") + field(13, field(1, "location") + field(2, "w.bin")) + field(14, 1)
+    value = lambda name: field(1, name) + field(2, field(1, field(1, 1) + field(2, field(1, field(1, 2)) + field(1, field(2, "n")))))
+    attributes = (field(1, "a") + b"\x15" + struct.pack("<f", 0.5) + field(20, 1), field(1, "i") + field(3, 3) + field(20, 2),
+                  field(1, "t") + field(4, "text") + field(20, 3), field(1, "w") + field(5, tensor) + field(20, 4),
+                  field(1, "fs") + field(7, struct.pack("<2f", 1, 2)) + field(20, 6), field(1, "is") + field(8, b"\1\2") + field(20, 7))
+    inner = field(1, "g") + field(6, field(2, "inner") + field(12, value("y"))) + field(20, 5)
+    node = field(1, "x") + field(1, "w") + field(2, "y") + field(3, "first") + field(4, "Mul")
+    graph = lambda *nodes: field(2, "graph") + b"".join(field(1, n) for n in nodes) + field(5, tensor) + field(11, value("x")) + field(12, value("y"))
+    model = lambda g: field(1, 8) + field(2, "tandem") + field(3, "1") + field(7, g) + field(8, field(1, "") + field(2, 17)) + field(14, field(1, "k") + field(2, "v"))
+    write("onnx", "model", model(graph(node)))
+    for i, attribute in enumerate((*attributes, inner)):
+        write("onnx", f"attribute{i}", model(graph(node + field(5, attribute) + field(7, "domain"))))
+    write("onnx", "constants", model(graph(node) + field(5, typed) + field(5, elsewhere) + field(5, floats) + field(5, doubles)) + field(25, b""))
+    write("onnx", "cycle", model(graph(field(1, "z") + field(2, "y") + field(4, "Relu"), field(1, "y") + field(2, "z") + field(4, "Relu"))))
+
+
+TEXTS = {
+    "toml": ["a = 1\nb = -0x1f\nc = [1, 2.5e3, inf, nan]\n[t]\nx.y = 'l'\n[[u]]\nd = 1979-05-27T07:32:00.5Z\n[[u]]\n", 'e = """m\n\\u00e9 \\\n  x"""\n"q k" = {a = true, b = {}}',
+             "t = 07:32:00\nd = 1979-05-27\no = 0o17\nb = 0b1_0\nl = '''x\ny'''\n", "d = 1979-05-27 07:32:00+01:30 # c\r\nf = +1e-6\n"],
+    "config": ["model = \"mlp\"\nlayers = [784, 32, 10]\nepochs = 3\nlr = 0.1\n", "model = \"resnet18\"\naugment = \"rotate -10 10, shift -2 2\"\nbatch-size = 64\n",
+               "optimizer = \"adam\"\nschedule = \"cosine\"\nseed = 7\n", "dataa = \"x\"\n[t]\nepochs = 1\n"],
+    "recipe": ["none", "digits", "photo", "rotate -10 10 cubic, shift -2 2, skew -0.1 0.1, noise 0 0.1, zoom 0.9 1.1 nearest", "crop 0.08 1, flip 0.5",
+               "crop 0.5 1, jitter 0.4 0.4 0.4 0.1", "blur 0.5 ring", "blur 0.5 1 2 1; 2 4 2; 1 2 1", "1 0 -1; 2 0 -2; 1 0 -1", "gradient 1 -1", "resize, normalize"],
+    "values": ["0", "-12", "3.5e-3", "inf", "1,2,3", "640x480", "cpu", "cuda:1", "f32", "bf16", "127.0.0.1:8080", "[::1]:80", "localhost:0", "unix:/run/x", "8080",
+               "18:30", "2026-11-17T18:30", "2026-11-17T18:30:05Z", "+90"],
+    "text": ["plain words, \"quoted\"", "\u00e9\u4e2d\u6587\U0001f600 e\u0301", "<a href='x'>&amp;</a>", "it's\\ $HOME\n", "\x1b[31mred\x07", "long " * 12],
+    "study_cases": ["5", "3x7", "8x128", "784,200,10 batch 16", "cnn batch 32", "resnet18 224 batch 32", "784x200 batch 16 dW", "1024x1024 f32 3x3", "1000x1000 i32"],
+}
+
+
+def texts():
+    for target, all_texts in TEXTS.items():
+        for i, text in enumerate(all_texts):
+            write(target, f"text{i}", text)
+
+
+images()
+weights()
+archives()
+onnx()
+texts()
