@@ -89,7 +89,7 @@ inline ZipContents unpacked_zip(std::uint8_t* data, std::size_t size) {
 inline std::string packed_zip(const ZipContents& all) {
   std::string archive, directory;
   const auto put = [](std::string& to, std::uint64_t value, std::size_t bytes) {
-    for (std::size_t i = 0; i < bytes; ++i) to += static_cast<char>(value >> (8 * i) & 0xFF);
+    for (; bytes > 0; --bytes, value >>= 8) to += static_cast<char>(value & 0xFF);
   };
   for (const auto& [name, contents] : all) {
     const std::size_t local_at = archive.size();

@@ -19,7 +19,7 @@ void check_value(const Pickle& pickle, const PickleValue& value, std::string_vie
       require(!pickle.name_of(value).empty());
       break;
     case PickleKind::call:
-      require(exists(value.callee) && exists(value.arguments) && value.items.size() % 2 == 0);
+      require(exists(value.callee) && exists(value.arguments));
       break;
     case PickleKind::persistent:
       require(value.items.size() == 1);

@@ -32,11 +32,14 @@ std::optional<std::tm> parts_of(const std::string& text, const char* format) {
   return parts;
 }
 
-// None for a date that does not exist.
+// None for a date that does not exist, and for one that the clock cannot count.
 std::optional<SystemTime> time_of(const std::tm& given, bool is_utc) {
   std::tm parts = given;
   const std::time_t count = is_utc ? ::timegm(&parts) : std::mktime(&parts);
-  if (parts.tm_mday != given.tm_mday || parts.tm_mon != given.tm_mon) return std::nullopt;
+  constexpr std::time_t max_count = std::time_t{60} * max_minutes * 2;
+  if (parts.tm_mday != given.tm_mday || parts.tm_mon != given.tm_mon || count < -max_count ||
+      count > max_count)
+    return std::nullopt;
   return system_clock::from_time_t(count);
 }
 
