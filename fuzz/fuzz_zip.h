@@ -13,7 +13,7 @@ namespace tandem {
 
 // What raw deflate data decompresses to, at most `max_bytes`.
 inline std::string inflated(const std::uint8_t* data, std::size_t size, int window_bits,
-                            std::size_t max_bytes = 1 << 16) {
+                            std::size_t max_bytes = 1 << 13) {
   z_stream stream{};
   std::string result(max_bytes, '\0');
   if (inflateInit2(&stream, window_bits) != Z_OK) return {};

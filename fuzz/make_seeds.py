@@ -163,6 +163,22 @@ TEXTS = {
 }
 
 
+def records():
+    fact = {"cpu": "2 cores"}
+    study = {"study": "max", "machine": fact, "rows": [{"case": "1000x1000 i32", "version": "parallel", "device": "cpu", "median_ms": 0.5, "agrees": True, "threads": 2}]}
+    report = {"title": "t", "command": "c", "facts": fact, "provenance": {}, "val_name": "v", "test_name": "t", "chosen_on": "v", "kept_epoch": 1, "warnings": ["w"],
+              "classes": ["a", "b"], "confusion": [[1, 0], [0, 1]], "epochs": [{"epoch": 1, "train_loss": 0.5}],
+              "cross_validation": {"folds": [{"fold": 1, "training_images": 2, "images": 1, "correct": 1}]}}
+    time = {"student_ms": 1, "reference_ms": 2, "ratio": 0.5, "spread": 0.1, "too_noisy": False, "points": 1, "of": 1}
+    part = {"part": "max", "title": "Max", "task": "max", "points": 1, "of": 2, "not_graded": 0, "cases": [{"case": "4x4 i32", "points": 1, "of": 1, "time": time}]}
+    grade = {"student": "s", "profile": "p", "title": "t", "profile_sha256": "", "submission_sha256": "", "seed": 1, "full_up_to": 1, "zero_from": 4, "elapsed_s": 1,
+             "missing_protections": [], "machine": fact, "provenance": {}, "parts": [part]}
+    data = {"classes": ["a"], "training_count": 1, "validation_count": 0, "labels": "", "training": [[0, "x.jpg"]], "validation": [], "unreadable": []}
+    status = {"state": "finished", "message": "m", "device": "cpu", "epochs": 3, "test_accuracy": 0.5, "warnings": ["w"]}
+    for name, value in (("study", study), ("studies", {"studies": [study]}), ("report", report), ("grade", grade), ("data", data), ("status", status)):
+        write("records", name, json.dumps(value, separators=(",", ":")))
+
+
 def texts():
     for target, all_texts in TEXTS.items():
         for i, text in enumerate(all_texts):
@@ -173,4 +189,5 @@ images()
 weights()
 archives()
 onnx()
+records()
 texts()

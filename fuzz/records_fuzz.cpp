@@ -28,6 +28,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::string written = list->to_text();
     require(parse_data_list(written, "again").to_text() == written);
   }
-  if (const auto status = parse_run_status(text)) require(parse_run_status(to_json_text(*status)) == status);
+  if (const auto status = parse_run_status(text)) {
+    const std::string written = to_json_text(*status);
+    require(to_json_text(parse_run_status(written).value()) == written);
+  }
   return 0;
 }

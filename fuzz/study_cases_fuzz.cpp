@@ -22,6 +22,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     require(linear->inputs >= 1 && linear->outputs >= 1 && linear->batch >= 1);
   if (const auto profile = result_or_none([&] { return parse_profile(text, "file"); }))
     require(!profile->parts.empty() && profile->total() > 0);
-  for (const Study& study : studies()) result_or_none([&] { return check_case(study, text), 0; });
+  for (const Study& study : studies().rows()) result_or_none([&] { return check_case(study, text), 0; });
   return 0;
 }

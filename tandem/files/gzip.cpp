@@ -35,7 +35,7 @@ std::string gunzip(std::string_view bytes, std::size_t max_bytes, const std::str
   check(is_gzip(bytes), "[gunzip] {}: not a gzip file", name);
   Inflater inflater;
   z_stream& stream = inflater.stream();
-  std::vector<unsigned char> buffer(std::size_t{1} << 18);
+  std::vector<unsigned char> buffer(std::size_t{1} << 16);
   std::string result;
   std::string_view rest = bytes;  // not yet passed to zlib
   int status = Z_OK;
