@@ -60,6 +60,12 @@ bool has_statistics(const TensorFacts& tensor) {
   return tensor.shape.numel() > tensor.not_finite;
 }
 
+// For a table: a file may have a text of any length.
+std::string shown(std::string_view text) {
+  constexpr std::size_t max_bytes = 4000;
+  return text.size() <= max_bytes ? one_line(text) : one_line(text.substr(0, max_bytes)) + "…";
+}
+
 std::string tensor_table(const WeightFacts& facts, const TextStyle& style) {
   const bool all_finite = std::ranges::all_of(facts.tensors, [](auto& t) { return t.not_finite == 0; });
   Table table{.columns = {{"tensor"},
@@ -71,7 +77,7 @@ std::string tensor_table(const WeightFacts& facts, const TextStyle& style) {
                           {"mean", Align::right}}};
   if (!all_finite) table.columns.push_back({"not finite", Align::right});
   for (const TensorFacts& tensor : facts.tensors) {
-    TableRow row{.cells = {{one_line(tensor.name)},
+    TableRow row{.cells = {{shown(tensor.name)},
                            {std::string(name_of(tensor.dtype)), Tone::faint},
                            {tensor.shape.to_string()},
                            {format_count(tensor.shape.numel())}}};
@@ -108,7 +114,7 @@ std::string shortened_list(std::vector<std::string> names) {
 std::string metadata_table(const WeightFacts& facts, const TextStyle& style) {
   Table table{.columns = {{"metadata"}, {"value"}}};
   for (const auto& [key, value] : facts.metadata)
-    table.rows.push_back({.cells = {{one_line(key)}, {one_line(value)}}});
+    table.rows.push_back({.cells = {{shown(key)}, {shown(value)}}});
   return format_table(table, style);
 }
 

@@ -226,7 +226,8 @@ Image decode_image(std::span<const uint8_t> bytes, std::string_view name, const 
   const Format& format = recognize(bytes, name);
   if (ImageDecoder* const other = other_decoder().get()) return other->decode_image(bytes, name, options);
   Image image = decoding([&] { return format.decode(to_encoded(bytes, name, options)); });
-  return options.rgb && image.channels == 1 ? to_rgb(image) : image;
+  if (options.rgb && image.channels == 1) return to_rgb(image);
+  return image;  // not as a part of a conditional expression, which would copy it
 }
 
 ImageInfo read_image_info(std::span<const uint8_t> bytes, std::string_view name, const LoadOptions& options) {

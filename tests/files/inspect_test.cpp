@@ -41,6 +41,16 @@ TEST(Inspect, Safetensors_SummarizesTensors) {
   EXPECT_EQ(json["metadata"]["model"], "mlp");
 }
 
+TEST(Inspect, LongTexts_AreCutInTheTable) {
+  const TempFolder folder;
+  const std::string text(100'000, 'x');
+  write_safetensors(folder / "m",
+                    {.metadata = {{"k", text}}, .tensors = {{text, Tensor::empty({0}, DType::f32)}}});
+  const WeightFacts facts = inspect_weights(folder / "m");
+  EXPECT_EQ(facts.metadata.at("k"), text);
+  EXPECT_LT(to_text(facts, {}).size(), 40'000u);
+}
+
 TEST(Inspect, Pickle_ListsNames) {
   const WeightFacts facts = inspect_weights(golden / "checkpoint.pth");
   EXPECT_EQ(facts.format, "pth zip");
