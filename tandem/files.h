@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tandem/files/cache.h"
+#include "tandem/files/convert_weights.h"
 #include "tandem/files/fetch.h"
 #include "tandem/files/idx.h"
 #include "tandem/files/inspect.h"

@@ -21,6 +21,7 @@ void add_augment_command(CLI::App& app, Action& action);
 // `command_line` is what the user typed; reports show it.
 void add_check_command(CLI::App& app, Action& action, const std::string& command_line);
 void add_compare_command(CLI::App& app, Action& action, const std::string& command_line);
+void add_convert_command(CLI::App& app, Action& action);
 void add_devices_command(CLI::App& app, Action& action);
 void add_eval_command(CLI::App& app, Action& action);
 void add_explain_command(CLI::App& app, Action& action, const std::string& command_line);

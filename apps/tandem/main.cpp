@@ -101,6 +101,7 @@ int main(int argc, char** argv) {
   tandem::add_augment_command(app, action);
   tandem::add_check_command(app, action, command_line(argc, argv));
   tandem::add_compare_command(app, action, command_line(argc, argv));
+  tandem::add_convert_command(app, action);
   tandem::add_devices_command(app, action);
   tandem::add_eval_command(app, action);
   tandem::add_explain_command(app, action, command_line(argc, argv));

@@ -66,14 +66,14 @@ std::string png_header(std::uint32_t width, std::uint32_t height) {
 
 TEST_F(BadInput, Commands) {
   expect_failure(2, {},
-                 "expected one of the commands augment, check, compare, devices, eval, explain, export, "
-                 "fetch, filter, grade, "
+                 "expected one of the commands augment, check, compare, convert, devices, eval, explain, "
+                 "export, fetch, filter, grade, "
                  "inspect, "
                  "new, plates, predict, pretrain, probe, serve, split, "
                  "study, submit, train, verify-determinism, watch, got none (see tandem --help)");
   expect_failure(2, {"bake"},
-                 "expected one of the commands augment, check, compare, devices, eval, explain, export, "
-                 "fetch, filter, grade, "
+                 "expected one of the commands augment, check, compare, convert, devices, eval, explain, "
+                 "export, fetch, filter, grade, "
                  "inspect, "
                  "new, plates, predict, pretrain, probe, serve, split, "
                  "study, submit, train, verify-determinism, watch, got 'bake' (see tandem --help)");
@@ -147,7 +147,7 @@ TEST_F(BadInput, Augment) {
   put_bytes(folder_ / "text.png", "no picture");
   expect_failure(
       1, {"augment", "photo.png", "text.png", "-o", "out.png"},
-      "[decode] text.png: not an image of a known format (JPEG, PNG, WebP, BMP, PPM, PGM, TIFF, HEIC)");
+      "[decode] text.png: not an image of a known format (JPEG, PNG, WebP, BMP, PBM, PGM, PPM, TIFF, HEIC)");
   expect_failure(1, {"augment", "none.png", "-o", "out.png"}, "[decode] none.png: no such file");
   expect_failure(1, {"augment", "photo.png", "-o", "photo.png/out.png"},
                  "[augment] cannot write photo.png/out.png: Not a directory");
@@ -260,7 +260,8 @@ TEST_F(BadInput, UnreadablePhotos_AreErrors) {
   put_bytes(folder_ / "empty.png", "");
   expect_bad_photo("empty.png", "the file is empty");
   put_bytes(folder_ / "text.jpg", "This is no photograph.");
-  expect_bad_photo("text.jpg", "not an image of a known format (JPEG, PNG, WebP, BMP, PPM, PGM, TIFF, HEIC)");
+  expect_bad_photo("text.jpg",
+                   "not an image of a known format (JPEG, PNG, WebP, BMP, PBM, PGM, PPM, TIFF, HEIC)");
   put_bytes(folder_ / "huge.png", png_header(100000, 100000));
   expect_bad_photo("huge.png",
                    "100000x100000 is 10000000000 pixels, the limit is 179000000 (--max-pixels raises it)");

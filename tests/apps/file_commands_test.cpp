@@ -1,4 +1,4 @@
-// The commands inspect, split and plates, run as a user would.
+// The commands inspect, convert, split and plates, run as a user would.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -30,6 +30,55 @@ TEST(InspectCommand, Weights_AsTextAndJson) {
   EXPECT_EQ(json.status, 0);
   EXPECT_EQ(json.out.front(), '{');
   EXPECT_EQ(run_program({"inspect", "none"}).err, "tandem: error: [inspect] none: no such file\n");
+}
+
+TEST(InspectCommand, NamesThatAreOnlyImported_AreSuspicious) {
+  const TempFolder folder;
+  put_bytes(folder / "m.bin", "ccollections\ndefaultdict\ncos\nsystem\n\x85R.");
+  const ProgramResult result = run_program({"inspect", "m.bin"}, folder.path());
+  EXPECT_EQ(result.status, 1);
+  EXPECT_NE(result.out.find("SUSPICIOUS: loading this file in Python could run os.system.\n"),
+            std::string::npos)
+      << result.out;
+  EXPECT_EQ(result.err,
+            "tandem: error: [pth] m.bin: expected weights only, got a pickle that imports os.system; "
+            "nothing was executed\n");
+}
+
+TEST(ConvertCommand, PickleBecomesSafetensors) {
+  const TempFolder folder;
+  const ProgramResult text = run_program({"convert", golden + "zip.pth", "m.safetensors"}, folder.path());
+  EXPECT_EQ(text.out, "m.safetensors: 16 tensors of " + golden + "zip.pth (pth zip), 0.0 MB\n");
+  EXPECT_NE(run_program({"inspect", "m.safetensors"}, folder.path()).out.find("16 tensors, 70 parameters"),
+            std::string::npos);
+  const ProgramResult again = run_program({"convert", golden + "zip.pth", "m.safetensors"}, folder.path());
+  EXPECT_EQ(again.status, 1);
+  EXPECT_EQ(again.err, "tandem: error: [convert] m.safetensors: the file exists (--force writes over it)\n");
+  const ProgramResult json = run_program(
+      {"convert", golden + "checkpoint.pth", "m.safetensors", "--force", "--json"}, folder.path());
+  EXPECT_EQ(json.status, 0);
+  EXPECT_NE(json.out.find("\"format\": \"pth zip\""), std::string::npos) << json.out;
+}
+
+TEST(ConvertCommand, BadInput_IsOneLine) {
+  const TempFolder folder;
+  const auto error_of = [&](const std::vector<std::string>& words) {
+    const ProgramResult result = run_program(words, folder.path());
+    EXPECT_EQ(result.status, 1) << result.out;
+    return result.err;
+  };
+  EXPECT_EQ(error_of({"convert", "none.pth", "m.safetensors"}),
+            "tandem: error: [convert] none.pth: no such file\n");
+  EXPECT_EQ(error_of({"convert", golden + "zip.pth", "m.pt"}),
+            "tandem: error: [convert] m.pt: expected a name that ends in .safetensors\n");
+  EXPECT_EQ(error_of({"convert", golden + "evil_eval.pkl", "m.safetensors"}),
+            "tandem: error: [pth] " + golden +
+                "evil_eval.pkl: expected weights only, got a pickle that calls "
+                "builtins.eval; nothing was executed\n");
+  EXPECT_NE(error_of({"convert", golden + "zip.pth", "none/m.safetensors"}).find("none/m.safetensors"),
+            std::string::npos);
+  EXPECT_EQ(run_program({"convert", "x.pth"}, folder.path()).status, 2);
+  EXPECT_EQ(folder.count(), 0u);
 }
 
 TEST(PlatesCommand, Plates_AreRenderedAndSplit) {
