@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <new>
@@ -77,11 +78,26 @@ std::string command_line(int argc, char** argv) {
   return tandem::shell_words(words);
 }
 
-}  // namespace
+// Without memory for the words.
+int report_out_of_memory() {
+  tandem::restore_messages();
+  tandem::write_message("tandem: error: out of memory\n");
+  return 1;
+}
 
-int main(int argc, char** argv) {
-  tandem::open_closed_streams();
-  std::signal(SIGXFSZ, SIG_IGN);  // a file over the limit (ulimit -f) is an error of one line
+// For a failed allocation where no exception may pass, such as in a destructor. Files are written beside
+// their target, so that nothing is lost.
+[[noreturn]] void on_terminate() {
+  try {
+    if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
+  } catch (const std::bad_alloc&) {
+    std::_Exit(report_out_of_memory());
+  } catch (...) {
+  }
+  std::abort();
+}
+
+int run(int argc, char** argv) {
   if (const auto status = tandem::run_plugin_if_asked(argc, argv)) return *status;
   if (const auto status = tandem::run_decoder_if_asked(argc, argv)) return *status;
   if (argc > 1 && std::string_view(argv[1]) == "worker") return tandem::run_worker({argv + 1, argv + argc});
@@ -141,9 +157,24 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
     return report_usage_error(tandem::usage_error(app, error, words));
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  tandem::open_closed_streams();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file over the limit (ulimit -f) is an error of one line
+  std::set_terminate(on_terminate);
+  try {
+    return run(argc, argv);
   } catch (const std::bad_alloc&) {
-    return report_error("out of memory", 1);
+    return report_out_of_memory();
   } catch (const std::exception& error) {
-    return report_error(tandem::with_advice(error.what()), 1);
+    try {
+      return report_error(tandem::with_advice(error.what()), 1);
+    } catch (const std::bad_alloc&) {
+      return report_out_of_memory();
+    }
   }
 }
