@@ -170,7 +170,7 @@ TEST_F(WithPlugin, Model_IsNeededToUseTheRun) {
       << resumed;
   succeed({"train", "--resume", "run", "--epochs", "2", "--with", library});
   expect_same_weights(folder_ / "run", folder_ / "whole");
-  EXPECT_NE(succeed({"eval", "run", "--with", library}).out.find("ccuracy"), std::string::npos);
+  EXPECT_NE(succeed({"eval", "run", "data", "--with", library}).out.find("ccuracy"), std::string::npos);
   const std::string images = "data/t10k-images-idx3-ubyte";
   EXPECT_EQ(succeed({"predict", "run", images, "--with", library}).out.rfind("path,class,probability,", 0),
             0U);

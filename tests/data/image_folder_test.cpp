@@ -109,7 +109,7 @@ TEST_F(ImageFolderTest, Scan_BadFolders_Throw) {
   EXPECT_EQ(
       error_of(),
       "[folder] " + root() +
-          ": class 'line end' has no images (jpg, jpeg, png, ppm, pgm, bmp, webp, tif, tiff, heic, heif)");
+          ": class 'line end' has no images (jpg, jpeg, png, ppm, pgm, pbm, bmp, webp, tif, tiff, heic, heif)");
   EXPECT_EQ(error_text([&] { scan_image_folder(root_ / "none"); }),
             "[folder] " + root() + "/none: cannot be read: No such file or directory");
   EXPECT_EQ(error_text([&] { scan_image_folder(root_ / "loose.png"); }),
@@ -134,7 +134,7 @@ TEST_F(ImageFolderTest, ListImages_OfAFolderOrFile) {
   fs::create_directory(root_ / "empty");
   EXPECT_EQ(error_text([&] { list_images(root_ / "empty"); }),
             "[folder] " + root() +
-                "/empty: has no images (jpg, jpeg, png, ppm, pgm, bmp, webp, tif, tiff, heic, heif)");
+                "/empty: has no images (jpg, jpeg, png, ppm, pgm, pbm, bmp, webp, tif, tiff, heic, heif)");
   EXPECT_EQ(error_text([&] { list_images(root_ / "none"); }),
             "[folder] " + root() + "/none: no such file or folder");
 }
