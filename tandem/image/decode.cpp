@@ -183,7 +183,7 @@ void check_size(const EncodedImage& file, int64_t width, int64_t height) {
 }
 
 void check_memory(const EncodedImage& file, int64_t bytes) {
-  constexpr int64_t bytes_per_pixel = 5, min_limit = int64_t(64) << 20, megabyte = 1'000'000;
+  constexpr int64_t bytes_per_pixel = 5, min_limit = int64_t(512) << 20, megabyte = 1'000'000;
   const int64_t limit =
       std::max(std::clamp<int64_t>(file.max_pixels, 0, int64_t(1) << 48) * bytes_per_pixel, min_limit);
   if (bytes > limit)
