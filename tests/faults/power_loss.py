@@ -4,7 +4,6 @@ Only what was synced is certain: the bytes of a file since its last fsync, and t
 file system may have all, nothing or a part, or the length of a file without its bytes.
 """
 import os
-import shutil
 
 
 class Inode:
@@ -96,8 +95,6 @@ def states(log, root):
 
 
 def write_state(state, folder):
-    shutil.rmtree(folder, ignore_errors=True)
-    os.makedirs(folder)
     for path, data in state.items():
         where = os.path.join(folder, path)
         if data is None:
