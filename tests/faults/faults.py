@@ -109,7 +109,9 @@ class Runner:
 
 def scratch_folder():
     """In memory where possible: what a disk does is simulated, and syncing would take most of the time."""
-    return tempfile.mkdtemp(prefix="tandem-faults-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
+    memory = "/dev/shm"
+    fits = os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 2**30
+    return tempfile.mkdtemp(prefix="tandem-faults-", dir=memory if fits else None)
 
 
 def own_children():

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <exception>
 #include <iterator>
+#include <new>
 #include <string_view>
 
 #include "tandem/augment/own_operation_table.h"
@@ -105,6 +106,8 @@ void die_with_parent(pid_t parent) {
 std::string exception_text() {
   try {
     throw;
+  } catch (const std::bad_alloc&) {
+    return "out of memory";
   } catch (const std::exception& error) {
     return error.what();
   } catch (...) {
@@ -251,8 +254,8 @@ int run_worker(const std::vector<std::string>& arguments, const BeforeSample& be
                    .before_sample = before_sample,
                    .balanced = classes.table()});
   return 0;
-} catch (const std::exception& error) {
-  print_message("tandem: error: {}\n", error.what());
+} catch (...) {
+  print_message("tandem: error: {}\n", exception_text());
   return 1;
 }
 
