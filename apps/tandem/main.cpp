@@ -78,10 +78,16 @@ std::string command_line(int argc, char** argv) {
   return tandem::shell_words(words);
 }
 
-// Without memory for the words.
+// As the first of the ranks, if there are several. The words need no memory.
 int report_out_of_memory() {
+  bool is_quiet = false;
+  try {
+    const tandem::LaunchedRank launched = tandem::detect_launch(tandem::process_environment());
+    is_quiet = tandem::end_with_error(launched, "out of memory").empty();
+  } catch (const std::exception&) {
+  }
   tandem::restore_messages();
-  tandem::write_message("tandem: error: out of memory\n");
+  if (!is_quiet) tandem::write_message("tandem: error: out of memory\n");
   return 1;
 }
 
