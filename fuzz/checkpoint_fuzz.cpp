@@ -1,5 +1,6 @@
 // Checkpoints: read only with the right length and digest, and then as the safetensors file inside.
 #include "fuzz/fuzz_checkpoint.h"
+#include "fuzz/fuzz_file.h"
 #include "fuzz/fuzz_tensors.h"
 #include "tandem/files/checkpoint.h"
 
@@ -14,6 +15,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (file) require_same(*file, *inside);
   }
   if (!file) return 0;
+  require(is_checkpoint(fuzz_file(input)));
+  require_same(*file, read_checkpoint(fuzz_file(input)));
   require_same(*file, parse_checkpoint(as_checkpoint(to_safetensors(*file)), "again"));
   std::string damaged(input);  // any other bit is noticed
   damaged[size * 7919 % 8191 % size] ^= static_cast<char>(1 << size % 8);

@@ -1,6 +1,7 @@
 // Requests of HTTP: the same result whether the bytes come at once or in pieces, and only what the limits
 // allow.
 #include <algorithm>
+#include <string>
 
 #include "fuzz/fuzz.h"
 #include "tandem/serve/http_parser.h"
@@ -46,6 +47,15 @@ void check_request(const HttpRequest& request) {
     for (std::size_t i = 1; i < query->size(); ++i) require((*query)[i].first != (*query)[i - 1].first);
 }
 
+// Whatever an error quotes, the response has one head and the announced body.
+void check_response(int status, std::string_view text) {
+  const HttpResponse response = error_response(status, text);
+  const std::string bytes = serialize(response, true, true, 1'790'000'000);
+  const std::size_t end = bytes.find("\r\n\r\n");
+  require(end != std::string::npos && bytes.substr(end + 4) == response.body);
+  require(bytes.find("Content-Length: " + std::to_string(response.body.size()) + "\r\n") < end);
+}
+
 }  // namespace
 }  // namespace tandem
 
@@ -59,7 +69,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       require(whole.request.path == other->request.path && whole.request.body == other->request.body);
       require(whole.request.fields.size() == other->request.fields.size());
     }
-    if (whole.stage == HttpParser::Stage::failed) require(whole.status >= 400 && whole.status < 600);
+    if (whole.stage == HttpParser::Stage::failed) {
+      require(whole.status >= 400 && whole.status < 600);
+      check_response(whole.status, bytes);
+    }
     if (whole.stage != HttpParser::Stage::complete) break;
     check_request(whole.request);
     bytes.remove_prefix(whole.taken);

@@ -1,4 +1,5 @@
 // Idx files, raw or compressed: a raw one is exactly its header and its elements.
+#include "fuzz/fuzz_file.h"
 #include "fuzz/fuzz_tensors.h"
 #include "tandem/files/gzip.h"
 #include "tandem/files/idx.h"
@@ -27,5 +28,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!tensor) return 0;
   const std::string raw = is_gzip(input) ? gunzip(input, std::size_t{1} << 31, "file") : std::string(input);
   require(written(*tensor, raw[2]) == raw);
+  require(written(read_idx(fuzz_file(input)), raw[2]) == raw);
   return 0;
 }

@@ -17,10 +17,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!facts) return 0;
   require(facts->problem.empty() == file.has_value() && facts->bytes == size);
   require(!file || facts->tensors.size() == file->tensors.size());
+  bool is_finite = true;
   for (const TensorFacts& tensor : facts->tensors) {
+    is_finite = is_finite && tensor.not_finite == 0;
     require(tensor.not_finite >= 0 && tensor.not_finite <= tensor.shape.numel());
     require(tensor.min <= tensor.max && tensor.min == tensor.min && tensor.max == tensor.max);
   }
+  if (file)
+    require(is_finite == result_or_none([&] {
+                           return check_finite(read_weights(fuzz_file(input)), "file"), 0;
+                         }).has_value());
   const auto json = nlohmann::json::parse(to_json_text(*facts));
   require(json.at("tensors").size() == facts->tensors.size());
   const std::string text = to_text(*facts, TextStyle{});

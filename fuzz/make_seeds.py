@@ -151,11 +151,12 @@ def onnx():
 
 TEXTS = {
     "toml": ["a = 1\nb = -0x1f\nc = [1, 2.5e3, inf, nan]\n[t]\nx.y = 'l'\n[[u]]\nd = 1979-05-27T07:32:00.5Z\n[[u]]\n", 'e = """m\n\\u00e9 \\\n  x"""\n"q k" = {a = true, b = {}}',
-             "t = 07:32:00\nd = 1979-05-27\no = 0o17\nb = 0b1_0\nl = '''x\ny'''\n", "d = 1979-05-27 07:32:00+01:30 # c\r\nf = +1e-6\n"],
+             "t = 07:32:00\nd = 1979-05-27\no = 0o17\nb = 0b1_0\nl = '''x\ny'''\n", "d = 1979-05-27 07:32:00+01:30 # c\r\nf = +1e-6\n", 'k = "\\u007f\\b\\t\\n\\f\\r\\"\\\\\\U0001f600"\n'],
     "config": ["model = \"mlp\"\nlayers = [784, 32, 10]\nepochs = 3\nlr = 0.1\n", "model = \"resnet18\"\naugment = \"rotate -10 10, shift -2 2\"\nbatch-size = 64\n",
                "optimizer = \"adam\"\nschedule = \"cosine\"\nseed = 7\n", "dataa = \"x\"\n[t]\nepochs = 1\n"],
     "recipe": ["none", "digits", "photo", "rotate -10 10 cubic, shift -2 2, skew -0.1 0.1, noise 0 0.1, zoom 0.9 1.1 nearest", "crop 0.08 1, flip 0.5",
-               "crop 0.5 1, jitter 0.4 0.4 0.4 0.1", "blur 0.5 ring", "blur 0.5 1 2 1; 2 4 2; 1 2 1", "1 0 -1; 2 0 -2; 1 0 -1", "gradient 1 -1", "resize, normalize"],
+               "crop 0.5 1, jitter 0.4 0.4 0.4 0.1", "blur 0.5 ring", "blur 0.5 1 2 1; 2 4 2; 1 2 1", "1 0 -1; 2 0 -2; 1 0 -1", "gradient 1 -1", "resize, vertical_flip 0.5", "center 256, rotation 10, perspective 0.5 0.5, erase 0.25 0.02 0.3 0.3 3.3",
+               "letterbox 128, jitter 0.4 0.4 0.4 0.1, bicubic", "crop 0.2 1 0.75 1.33, trivial_augment", "resize, randaugment 2 9, bilinear"],
     "values": ["0", "-12", "3.5e-3", "inf", "1,2,3", "640x480", "cpu", "cuda:1", "f32", "bf16", "127.0.0.1:8080", "[::1]:80", "localhost:0", "unix:/run/x", "8080",
                "18:30", "2026-11-17T18:30", "2026-11-17T18:30:05Z", "+90"],
     "text": ["plain words, \"quoted\"", "\u00e9\u4e2d\u6587\U0001f600 e\u0301", "<a href='x'>&amp;</a>", "it's\\ $HOME\n", "\x1b[31mred\x07", "long " * 12],
