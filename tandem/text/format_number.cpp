@@ -20,6 +20,7 @@ double rounded(double value) {
 std::string three_digits(double value) {
   const double shown = rounded(value);
   if (shown == 0) return "0";
+  if (!std::isfinite(shown)) return fmt::format("{:.3g}", value);  // the largest doubles, rounded up
   const int exponent = static_cast<int>(std::floor(std::log10(std::abs(shown)) + 1e-9));
   if (exponent < -4 || exponent > 6) return fmt::format("{:.3g}", shown);
   return fmt::format("{:.{}f}", shown, std::max(0, 2 - exponent));

@@ -24,6 +24,7 @@ TEST(FormatNumber, ThreeSignificantDigits) {
   EXPECT_EQ(format_number(0.00123), "0.00123");
   EXPECT_EQ(format_number(3.1e-7), "3.1e-07");
   EXPECT_EQ(format_number(-12.34), "-12.3");
+  EXPECT_EQ(format_number(-std::numeric_limits<double>::max()), "-1.8e+308");
 }
 
 TEST(FormatNumber, RatiosAndShares) {
