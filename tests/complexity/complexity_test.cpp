@@ -13,6 +13,7 @@
 #include "tandem/core/error.h"
 #include "tandem/files/gzip.h"
 #include "tandem/files/idx.h"
+#include "tandem/files/npz.h"
 #include "tandem/files/onnx/onnx_reader.h"
 #include "tandem/files/onnx/protobuf.h"
 #include "tandem/files/pth.h"
@@ -146,6 +147,18 @@ std::string legacy_state_dict(int tensors) {
   return bytes;
 }
 
+Input zip_of(std::function<ZippedFile(int)> file) {
+  return [=](int parts) {
+    std::vector<ZippedFile> files;
+    for (int i = 0; i < parts; ++i) files.push_back(file(i));
+    return zip(files);
+  };
+}
+
+void search_names(const std::string& bytes) {
+  pth_names(bytes, "m");
+}
+
 const Case pickle_cases[] = {
     {"List", between("](", repeated("K\x01"), "e."), read_as_pickle},
     {"AppendsOneByOne", between("]", repeated("Na"), "."), read_as_pickle},
@@ -161,18 +174,19 @@ const Case pickle_cases[] = {
     {"OneText", between("V", repeated("\\u00fc"), "\n."), read_as_pickle},
     {"ZippedTensors", zipped_state_dict, [](const std::string& bytes) { parse_pth(bytes, "m"); }, 500},
     {"LegacyTensors", legacy_state_dict, [](const std::string& bytes) { parse_pth(bytes, "m"); }, 500},
+    {"NamesAfterDamage", between("\x80\x04\xFF", repeated("cos\nsystem\n"), ""), search_names},
+    {"LinesAfterDamage", between("\x80\x04\xFF", repeated("c\n"), ""), search_names},
+    {"LettersAfterDamage", between("\x80\x04\xFF", repeated("ci"), "\na\n"), search_names},
+    {"TextsAfterDamage", between("\x80\x04\xFF", repeated("\x8c\x02os\x8c\x02xy"), ""), search_names},
+    {"LengthsAfterDamage", between("\x80\x04\xFF", repeated("\x8c"), ""), search_names},
+    {"PicklesOneAfterTheOther", repeated("(NNNNNNt."), search_names},
+    {"PicklesInAnArchive",
+     zip_of([](int i) { return ZippedFile{.name = fmt::format("{}.pkl", i), .contents = "cos\nsystem\n."}; }),
+     search_names},
     {"NamesOfAFile", zipped_state_dict, [](const std::string& bytes) { pth_names(bytes, "m"); }, 500},
 };
 
 // ---- archives and data ----
-
-Input zip_of(std::function<ZippedFile(int)> file) {
-  return [=](int parts) {
-    std::vector<ZippedFile> files;
-    for (int i = 0; i < parts; ++i) files.push_back(file(i));
-    return zip(files);
-  };
-}
 
 void read_as_zip(const std::string& bytes) {
   std::string unpacked;
@@ -209,6 +223,19 @@ const Case archive_cases[] = {
     {"GzipMembers", repeated(gzip("a")), [](const std::string& bytes) { gunzip(bytes, 1 << 30, "g"); }},
     {"Tar", repeated([](int i) { return tar_entry(fmt::format("f{}", i), "text"); }),
      [](const std::string& bytes) { read_tar(bytes, "t"); }, 200},
+    {"Npz", zip_of([](int i) {
+       const std::string header = "{'descr': '|u1', 'fortran_order': False, 'shape': (1,), }\n";
+       return ZippedFile{.name = fmt::format("{}.npy", i),
+                         .contents = "\x93NUMPY\1\0"s + little_endian(header.size(), 2) + header + "a"};
+     }),
+     [](const std::string& bytes) { read_npz(bytes, "n"); }, 500},
+    {"NpyShape",
+     [](int parts) {
+       const std::string header =
+           "{'descr': '|u1', 'fortran_order': False, 'shape': (" + repeated("1,")(parts) + ")}";
+       return "\x93NUMPY\2\0"s + little_endian(header.size(), 4) + header + "a";
+     },
+     [](const std::string& bytes) { parse_npy(bytes, "n"); }},
     {"Idx",
      [](int parts) {
        const auto count = static_cast<std::uint32_t>(parts);
@@ -391,6 +418,22 @@ const Case image_cases[] = {
      [](const std::string& bytes) { exif_orientation(bytes_of(bytes)); }},
     {"PngChunks", png_with(repeated(png_chunk("abCd", ""))), read_as_image},
     {"PngTexts", png_with(repeated(png_chunk("tEXt", "a\0b"s))), read_as_image},
+    {"PngXmp", png_with([](int parts) {
+       return png_chunk("iTXt", "XML:com.adobe.xmp\0\0\0\0\0"s + repeated("tiff:Orientation ")(parts));
+     }),
+     read_as_image},
+    {"PngProfile", png_with([](int parts) {
+       return png_chunk("tEXt", "Raw profile type exif\0\nexif\n 9\n"s + repeated("4d4d\n")(parts));
+     }),
+     read_as_image},
+    {"BmpRuns",
+     [](int parts) {
+       return "BM"s + std::string(8, '\0') + little_endian(62, 4) + little_endian(40, 4) +
+              little_endian(100, 4) + little_endian(100, 4) + little_endian(1, 2) + little_endian(8, 2) +
+              little_endian(1, 4) + std::string(12, '\0') + little_endian(2, 4) + std::string(12, '\0') +
+              repeated("\1\1")(parts) + "\0\1"s;
+     },
+     read_as_image},
     {"PnmComments", between("P5\n", repeated("# comment\n"), "1 1 255\na"), read_as_image},
     {"PlainPnm", [](int parts) { return fmt::format("P2 {} 1 9\n", parts) + repeated("7 ")(parts); },
      read_as_image},

@@ -106,10 +106,9 @@ TEST_F(ImageFolderTest, Scan_BadFolders_Throw) {
             "[folder] " + root() + ": expected a folder for each class in it, got none, only images");
   add("cat/a.png");
   add("line\nend/readme.txt");
-  EXPECT_EQ(
-      error_of(),
-      "[folder] " + root() +
-          ": class 'line end' has no images (jpg, jpeg, png, ppm, pgm, pbm, bmp, webp, tif, tiff, heic, heif)");
+  EXPECT_EQ(error_of(), "[folder] " + root() +
+                            ": class 'line end' has no images (jpg, jpeg, png, ppm, pgm, pbm, bmp, webp, "
+                            "tif, tiff, heic, heif)");
   EXPECT_EQ(error_text([&] { scan_image_folder(root_ / "none"); }),
             "[folder] " + root() + "/none: cannot be read: No such file or directory");
   EXPECT_EQ(error_text([&] { scan_image_folder(root_ / "loose.png"); }),

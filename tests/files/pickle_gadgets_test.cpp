@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
+#include <random>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -281,6 +283,26 @@ TEST(PickleGadgets, SafetensorsThatIsAlsoAPickle_IsSuspicious) {
   EXPECT_EQ(facts.suspicious(), std::vector<std::string>{"os.system"});
   EXPECT_NE(facts.problem.find("expected weights only, got a file that also names os.system"),
             std::string::npos);
+}
+
+// Flipped, cut and joined files: the search ends without an error, whatever they are.
+TEST(PickleGadgets, DamagedFiles_AreSearchedWithoutAnError) {
+  std::vector<std::string> originals{
+      gzip(evil), tar_entry("x", evil) + tar_end(),
+      zip({{.name = "b/x.pth", .contents = zip({{.name = "a", .contents = evil}})}})};
+  const std::filesystem::path golden = std::filesystem::path(TANDEM_SOURCE_DIR) / "tests/golden/pth";
+  for (const auto& entry : std::filesystem::directory_iterator(golden))
+    originals.push_back(get_bytes(entry.path()));
+  std::ranges::sort(originals);
+  std::mt19937 random(8);  // NOLINT: the same damage every time
+  for (int i = 0; i < 3000; ++i) {
+    std::string bytes = originals[random() % originals.size()];
+    for (std::uint64_t flips = random() % 4; flips-- > 0;)
+      bytes[random() % bytes.size()] = static_cast<char>(random());
+    if (random() % 4 == 0) bytes.resize(random() % bytes.size());
+    if (random() % 4 == 0) bytes += originals[random() % originals.size()];
+    EXPECT_NO_THROW(scan_pickles(bytes, "m", random() % 2 == 0));
+  }
 }
 
 TEST(PickleGadgets, AllowedNames_AreNotSuspicious) {
