@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <memory>
+#include <new>
 #include <system_error>
 
 #include "tandem/core/check.h"
@@ -91,7 +92,8 @@ class Curl {
 
   Curl() {
     const auto global_init = function<decltype(&curl_global_init)>("curl_global_init");
-    expect(global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK);
+    const CURLcode code = global_init(CURL_GLOBAL_DEFAULT);
+    check(code == CURLE_OK, "[download] {}: {}", library_name, error_text(code));
   }
 
   template <class Function>
@@ -115,7 +117,7 @@ long timeout_of(const DownloadOptions& options) {
 Result transfer_once(const std::string& address, Transfer& transfer) {
   const Curl& library = Curl::get();
   const std::unique_ptr<CURL, decltype(&curl_easy_cleanup)> handle(library.init(), library.cleanup);
-  expect(handle != nullptr);
+  if (handle == nullptr) throw std::bad_alloc();
   CURL* const curl = handle.get();
   char text[CURL_ERROR_SIZE] = "";
   const DownloadOptions& options = *transfer.options;

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <optional>
 
 #include "tandem/core/check.h"
@@ -23,6 +24,8 @@
 
 namespace tandem {
 namespace {
+
+constexpr const char* parent_name = "TANDEM_RANK_PARENT";
 
 // SIGTERM, SIGINT, SIGHUP and SIGUSR1 as a descriptor to read from.
 class SignalQueue {
@@ -57,7 +60,8 @@ class SignalQueue {
 class LocalRanks {
  public:
   explicit LocalRanks(const LocalRanksOptions& options) : options_(options), segment_(options.ranks) {
-    const Environment environment = process_environment();
+    Environment environment = process_environment();
+    environment.insert_or_assign(parent_name, std::to_string(::getpid()));
     const CpuList cpus = process_cpus();
     for (int rank = 0; rank < options.ranks; ++rank) {
       const CpuScope share(part_of_cpus(cpus, options.ranks, rank));
@@ -163,6 +167,9 @@ class LocalRanks {
 
 void end_with_parent() {
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  // It may have ended before: this rank would then wait for others that were never started.
+  const char* const parent = std::getenv(parent_name);
+  if (parent != nullptr && std::atol(parent) != ::getppid()) ::raise(SIGTERM);
 }
 
 int run_local_ranks(const LocalRanksOptions& options) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <exception>
+#include <new>
 #include <string>
 
 #include "tandem/files/fetch.h"
@@ -10,9 +11,10 @@
 #include "tandem/text/message.h"
 #include "tandem/text/utf8.h"
 
-int main(int argc, char** argv) {
-  if (argc != 3) return 2;
-  const std::string origin = argv[2], images(10000, 'i'), labels(100, 'l');
+namespace {
+
+void fetch_small(const std::string& cache, const std::string& origin) {
+  const std::string images(10000, 'i'), labels(100, 'l');
   const bool is_address = origin.starts_with("http:");
   const tandem::FetchSource source{
       .name = "small",
@@ -20,13 +22,22 @@ int main(int argc, char** argv) {
                 {"b-labels-idx1-ubyte", labels.size(), tandem::sha256_hex(labels)}},
       .address = is_address ? origin : "",
       .address_suffix = ""};
+  tandem::FetchOptions options{.from = is_address ? "" : origin, .cache = cache};
+  options.on_message = [](const std::string& line) { tandem::print_message("{}\n", line); };
+  tandem::fetch_dataset(source, options);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) return 2;
   try {
-    tandem::FetchOptions options{.from = is_address ? "" : origin, .cache = argv[1]};
-    options.on_message = [](const std::string& line) { tandem::print_message("{}\n", line); };
-    tandem::fetch_dataset(source, options);
+    fetch_small(argv[1], argv[2]);
     return 0;
+  } catch (const std::bad_alloc&) {  // as main() of the program does
+    tandem::write_message("tandem: error: out of memory\n");
   } catch (const std::exception& error) {
     tandem::print_message("tandem: error: {}\n", tandem::one_line(error.what()));
-    return 1;
   }
+  return 1;
 }
