@@ -158,7 +158,7 @@ TEXTS = {
                "crop 0.5 1, jitter 0.4 0.4 0.4 0.1", "blur 0.5 ring", "blur 0.5 1 2 1; 2 4 2; 1 2 1", "1 0 -1; 2 0 -2; 1 0 -1", "gradient 1 -1", "resize, vertical_flip 0.5", "center 256, rotation 10, perspective 0.5 0.5, erase 0.25 0.02 0.3 0.3 3.3",
                "letterbox 128, jitter 0.4 0.4 0.4 0.1, bicubic", "crop 0.2 1 0.75 1.33, trivial_augment", "resize, randaugment 2 9, bilinear"],
     "values": ["0", "-12", "3.5e-3", "inf", "1,2,3", "640x480", "cpu", "cuda:1", "f32", "bf16", "127.0.0.1:8080", "[::1]:80", "localhost:0", "unix:/run/x", "8080",
-               "18:30", "2026-11-17T18:30", "2026-11-17T18:30:05Z", "+90"],
+               "18:30", "2026-11-17T18:30", "2026-11-17T18:30:05Z", "+90", "1790003600"],
     "text": ["plain words, \"quoted\"", "\u00e9\u4e2d\u6587\U0001f600 e\u0301", "<a href='x'>&amp;</a>", "it's\\ $HOME\n", "\x1b[31mred\x07", "long " * 12],
     "study_cases": ["5", "3x7", "8x128", "784,200,10 batch 16", "cnn batch 32", "resnet18 224 batch 32", "784x200 batch 16 dW", "1024x1024 f32 3x3", "1000x1000 i32"],
 }

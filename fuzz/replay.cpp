@@ -22,6 +22,7 @@ namespace {
 
 std::mt19937 random_words;  // has the same values everywhere
 int mutation = 0;
+std::vector<std::uint8_t> current;  // the input of that mutation
 
 std::size_t random_below(std::size_t limit) {
   return random_words() % limit;
@@ -29,7 +30,9 @@ std::size_t random_below(std::size_t limit) {
 
 // So that a crash can be repeated.
 void say_where(int signal) {
-  std::fprintf(stderr, "signal %d in mutation %d\n", signal, mutation);
+  std::fprintf(stderr, "signal %d in mutation %d, of the bytes ", signal, mutation);
+  for (const std::uint8_t byte : current) std::fprintf(stderr, "%02x", byte);
+  std::fprintf(stderr, "\n");
   std::signal(signal, SIG_DFL);
   std::raise(signal);
 }
@@ -102,8 +105,10 @@ int main(int count, char** words) {
   }
   if (inputs.empty()) return 1;
   for (const int signal : {SIGABRT, SIGSEGV, SIGFPE, SIGBUS}) std::signal(signal, say_where);
-  for (; mutation < mutations; ++mutation)
-    run(changed(inputs[static_cast<std::size_t>(mutation) % inputs.size()]));
+  for (; mutation < mutations; ++mutation) {
+    current = changed(inputs[static_cast<std::size_t>(mutation) % inputs.size()]);
+    run(current);
+  }
   fmt::print("{} inputs, {} changes\n", inputs.size(), mutations);
   return 0;
 }

@@ -49,6 +49,8 @@ void check_time(const std::string& text) {
   const auto time = result_or_none([&] { return parse_stop_time(text, now); });
   if (time && (text.starts_with('+') || text.size() <= 5)) require(*time > now);
   if (time) require(!format_time(*time).empty());
+  if (const auto stop = job_stop_time({{"SLURM_JOB_END_TIME", text}}, now)) require(*stop > now);
+  result_or_none([&] { return check_stop_time(text, now), 0; });
 }
 
 }  // namespace
