@@ -32,7 +32,7 @@ std::optional<std::tm> parts_of(const std::string& text, const char* format) {
   return parts;
 }
 
-// None for a date that does not exist, and for one that the clock cannot count.
+// None for a date that does not exist, and for one in a far future that the clock may not count.
 std::optional<SystemTime> time_of(const std::tm& given, bool is_utc) {
   std::tm parts = given;
   const std::time_t count = is_utc ? ::timegm(&parts) : std::mktime(&parts);
