@@ -1,6 +1,6 @@
-// Functions that run code, read or write files or open connections when a pickle calls them, and that scanners
-// of pickles have missed or list as dangerous: those of picklescan's published advisories, of fickling's list
-// and of arXiv 2508.19774 as far as they are known by name.
+// Functions that run code, read or write files or open connections when a pickle calls them: those of
+// picklescan's published advisories and of its list of dangerous names. arXiv 2508.19774 describes 133 more
+// ways; which of these names are among them is not known, the paper's list was not at hand.
 #pragma once
 
 #include <string_view>

@@ -1,7 +1,6 @@
-// Pickles that run code when Python loads them: the functions of picklescan's published advisories and of
-// arXiv 2508.19774 as far as they are known by name, in every way in which a pickle can name and call them,
-// in every container, and with the tricks that made scanners miss them. Each is refused by name, both by the
-// reader of weights and by the scan of tandem inspect; nothing is executed.
+// Pickles that run code when Python loads them: the functions of pickle_gadgets.h, in every way in which a
+// pickle can name and call them, in every container, and with the tricks that made scanners miss them. Each
+// is refused by name, both by the reader of weights and by the scan of tandem inspect; nothing is executed.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
