@@ -44,7 +44,8 @@ async function trySheetAndTimeline(page) {
   const bars = page.locator('#timeline rect'), zoomed = page.locator('#timeline');
   await bars.first().waitFor();
   const all = await zoomed.getAttribute('aria-label');
-  for (const lane of ['trainer', 'worker 0', 'worker 1']) expect((await zoomed.textContent()).includes(lane), 'the timeline has no lane ' + lane);
+  // A worker that the other one left nothing to do has no lane.
+  for (const lane of [/trainer/, /worker [01]/]) expect(lane.test(await zoomed.textContent()), 'the timeline has no lane ' + lane);
   expect(await page.locator('#timeline-out').isDisabled(), 'a timeline that shows all can be zoomed out');
   await page.click('#timeline-in');
   const half = await zoomed.getAttribute('aria-label');
