@@ -1,6 +1,7 @@
 // Requests and responses of HTTP as plain values.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
