@@ -10,5 +10,5 @@ extern "C" [[gnu::visibility("default")]] int de265_start_worker_threads(de265_d
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  return tandem::fuzz_image({data, size}, {"ftyp"}, 4);
+  return tandem::fuzz_image({data, size}, {"ftyp"}, 4, tandem::Pixels::arbitrary);
 }
