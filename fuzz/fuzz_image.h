@@ -88,7 +88,7 @@ inline int fuzz_image(std::span<const std::uint8_t> bytes, std::initializer_list
     selector /= 2;
     return choice;
   };
-  FuzzedImage image{.bytes = bytes, .options = {.max_pixels = 1 << 14, .rgb = choose()}};
+  FuzzedImage image{.bytes = bytes, .options = {.max_pixels = 1 << 11, .rgb = choose()}};
   const auto info = decoded_or_none([&] { return read_image_info(bytes, "image", image.options); });
   const auto whole = image.whole();
   require(info || !whole);
