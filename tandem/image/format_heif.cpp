@@ -9,6 +9,7 @@
 #include "tandem/core/check.h"
 #include "tandem/core/shared_library.h"
 #include "tandem/image/format.h"
+#include "tandem/image/heif_references.h"
 
 #if TANDEM_HAS_HEIF
 #include <libheif/heif.h>
@@ -87,6 +88,9 @@ class HeifReader {
   explicit HeifReader(const EncodedImage& file) : file_(file) {
     if (!lib_.found) fail_no_decoder(file, "HEIC", "on this machine: libheif.so.1 is not installed");
     if (!has_heif()) fail_no_decoder(file, "HEIC", "on this machine: libheif has no HEVC decoder");
+    check(heif_references_end(file.bytes),
+          "[decode] {}: the HEIC is damaged: an image in it is made of itself or of too many others",
+          file.name);
     context_.reset(lib_.context_alloc());
     expect(context_ != nullptr);
     lib_.set_threads(context_.get(), 0);  // callers decode several files in parallel

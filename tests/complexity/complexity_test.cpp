@@ -24,6 +24,7 @@
 #include "tandem/files/zip.h"
 #include "tandem/image/decode.h"
 #include "tandem/image/exif.h"
+#include "tandem/image/heif_references.h"
 #include "tandem/serve/http_parser.h"
 #include "tests/complexity/work.h"
 #include "tests/files/archives.h"
@@ -434,6 +435,17 @@ const Case image_cases[] = {
               repeated("\1\1")(parts) + "\0\1"s;
      },
      read_as_image},
+    {"HeifReferences",
+     [](int parts) {
+       const std::string reference =
+           "\0\0\0\x34"
+           "dimg\0\1\0\x14"s +
+           std::string(40, '\2');
+       const std::string all = std::string(4, '\0') + repeated(reference)(parts);
+       const std::string iref = big_endian(static_cast<std::uint32_t>(8 + all.size())) + "iref" + all;
+       return big_endian(static_cast<std::uint32_t>(12 + iref.size())) + "meta" + std::string(4, '\0') + iref;
+     },
+     [](const std::string& bytes) { heif_references_end(bytes_of(bytes)); }},
     {"PnmComments", between("P5\n", repeated("# comment\n"), "1 1 255\na"), read_as_image},
     {"PlainPnm", [](int parts) { return fmt::format("P2 {} 1 9\n", parts) + repeated("7 ")(parts); },
      read_as_image},
