@@ -20,7 +20,7 @@ using detail::DecodeRequest;
 
 void check_reply(const DecodeReply& reply, const DecodeRequest& request) {
   if (!is_possible(request) || !is_possible(reply, request)) return;
-  if (reply.is_error != 0)
+  if (reply.status != detail::DecodeStatus::done)
     require(reply.bytes <= detail::max_error_bytes);
   else if (request.task == detail::DecodeTask::picture)
     require(reply.bytes <= 3 * static_cast<std::uint64_t>(request.max_pixels) && reply.bytes > 0);

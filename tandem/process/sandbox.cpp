@@ -39,7 +39,7 @@ void set_limit(decltype(RLIMIT_AS) resource, std::int64_t value, std::string_vie
   getrlimit(resource, &limit);
   limit.rlim_max = std::min(static_cast<rlim_t>(value), limit.rlim_max);
   limit.rlim_cur = limit.rlim_max;
-  check(setrlimit(resource, &limit) == 0, "[sandbox] cannot limit {}: {}", what, errno_message(errno));
+  if (setrlimit(resource, &limit) != 0) fail("[sandbox] cannot limit {}: {}", what, errno_message(errno));
 }
 
 // Sanitizers reserve terabytes of address space.
@@ -86,12 +86,13 @@ void allow_path(int rules, const std::string& path, std::uint64_t access) {
   const Descriptor file(::open(path.c_str(), O_PATH | O_CLOEXEC));
   if (!file && errno == ENOENT) return;  // such as /lib64, which not every system has
   struct stat info {};
-  check(file && ::fstat(file.get(), &info) == 0, "[sandbox] cannot open {}: {}", path, errno_message(errno));
+  if (!file || ::fstat(file.get(), &info) != 0)
+    fail("[sandbox] cannot open {}: {}", path, errno_message(errno));
   landlock_path_beneath_attr rule{};
   rule.allowed_access = S_ISDIR(info.st_mode) ? access : access & for_files;
   rule.parent_fd = file.get();
-  check(syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) == 0,
-        "[sandbox] cannot allow {}: {}", path, errno_message(errno));
+  if (syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) != 0)
+    fail("[sandbox] cannot allow {}: {}", path, errno_message(errno));
 }
 
 void restrict_files(const SandboxOptions& options) {
@@ -99,22 +100,25 @@ void restrict_files(const SandboxOptions& options) {
   landlock_ruleset_attr all{};
   all.handled_access_fs = every_access;
   const Descriptor rules(static_cast<int>(syscall(SYS_landlock_create_ruleset, &all, sizeof all, 0)));
-  check(static_cast<bool>(rules), "[sandbox] cannot restrict files: {}", errno_message(errno));
+  if (!rules) fail("[sandbox] cannot restrict files: {}", errno_message(errno));
   for (const std::string& path : options.readable) allow_path(rules.get(), path, reading);
   for (const std::string& path : options.writable) allow_path(rules.get(), path, writing);
   allow_path(rules.get(), "/dev/null", reading | LANDLOCK_ACCESS_FS_WRITE_FILE);
   allow_path(rules.get(), "/dev/urandom", reading);
-  check(syscall(SYS_landlock_restrict_self, rules.get(), 0) == 0, "[sandbox] cannot restrict files: {}",
-        errno_message(errno));
+  if (syscall(SYS_landlock_restrict_self, rules.get(), 0) != 0)
+    fail("[sandbox] cannot restrict files: {}", errno_message(errno));
 }
 
-// A user that owns nothing. Only root can become another user.
+// A user that owns nothing. Only root can become another user, and not in every container.
 void drop_privileges() {
   constexpr uid_t nobody = 65534;
   if (::geteuid() != 0) return;
-  check(::setgroups(0, nullptr) == 0 && ::setresgid(nobody, nobody, nobody) == 0 &&
-            ::setresuid(nobody, nobody, nobody) == 0,
-        "[sandbox] cannot become another user: {}", errno_message(errno));
+  if (::setgroups(0, nullptr) != 0 || ::setresgid(nobody, nobody, nobody) != 0 ||
+      ::setresuid(nobody, nobody, nobody) != 0)
+    fail(
+        "[sandbox] root cannot become another user here: {}; run as another user than root, or with the "
+        "capabilities SETUID and SETGID",
+        errno_message(errno));
 }
 
 // ---- system calls: seccomp ----
@@ -206,8 +210,8 @@ class Filter {
   void install() {
     give(SECCOMP_RET_ALLOW);
     const sock_fprog program{.len = static_cast<unsigned short>(code_.size()), .filter = code_.data()};
-    check(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) == 0,
-          "[sandbox] cannot filter system calls: {}", errno_message(errno));
+    if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) != 0)
+      fail("[sandbox] cannot filter system calls: {}", errno_message(errno));
   }
 
  private:
@@ -333,8 +337,8 @@ void enter_sandbox(const SandboxOptions& options) {
   set_limit(RLIMIT_NPROC, options.max_processes, "the number of processes");
   const rlimit no_core{};
   ::setrlimit(RLIMIT_CORE, &no_core);
-  check(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "[sandbox] cannot forbid new privileges: {}",
-        errno_message(errno));
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+    fail("[sandbox] cannot forbid new privileges: {}", errno_message(errno));
   if (!options.allow_files) {
     restrict_files(options);
     drop_privileges();

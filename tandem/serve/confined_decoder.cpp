@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "tandem/core/check.h"
-
 namespace tandem {
 namespace {
 
@@ -37,12 +35,7 @@ class ConfinedDecoder::Lease {
 };
 
 ConfinedDecoder::ConfinedDecoder(DecodeProcessOptions options) : options_(std::move(options)) {
-  constexpr std::string_view pixel = "P5 1 1 255\n*";
-  try {
-    Lease(*this)->decode_image(pixel, "a pixel", {});
-  } catch (const DecodeError&) {
-    fail("[decode] the processes that decode images cannot be confined here");
-  }
+  Lease(*this)->probe();
 }
 
 ImageInfo ConfinedDecoder::read_image_info(std::span<const std::uint8_t> bytes, std::string_view name,

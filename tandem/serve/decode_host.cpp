@@ -51,6 +51,12 @@ bool write_all(int fd, const void* from, std::size_t bytes) {
   return true;
 }
 
+bool write_error(int fd, detail::DecodeReply reply, std::string_view text) {
+  text = text.substr(0, detail::max_error_bytes);
+  reply.bytes = text.size();
+  return write_all(fd, &reply, sizeof reply) && write_all(fd, text.data(), text.size());
+}
+
 class DecodeHost {
  public:
   explicit DecodeHost(int fd) : fd_(fd) {}
@@ -71,7 +77,11 @@ class DecodeHost {
 
  private:
   bool answer(const detail::DecodeRequest& request, const std::string& transform) {
-    detail::DecodeReply reply{};
+    const auto answer_error = [this](SkipKind kind, std::string_view text) {
+      return write_error(
+          fd_, {.status = detail::DecodeStatus::image_error, .error_kind = static_cast<std::uint32_t>(kind)},
+          text);
+    };
     try {
       switch (request.task) {
         case detail::DecodeTask::input:
@@ -87,11 +97,9 @@ class DecodeHost {
       }
       return false;
     } catch (const Error& error) {
-      reply.error_kind = static_cast<std::uint32_t>(skip_kind(error));
-      return answer_error(reply, image_error(error));
+      return answer_error(skip_kind(error), image_error(error));
     } catch (const std::exception&) {  // no memory within the limit
-      reply.error_kind = static_cast<std::uint32_t>(SkipKind::too_large);
-      return answer_error(reply, "needs more memory than is allowed");
+      return answer_error(SkipKind::too_large, "needs more memory than is allowed");
     }
   }
 
@@ -125,13 +133,6 @@ class DecodeHost {
     return {reinterpret_cast<const std::uint8_t*>(image_.data()), image_.size()};
   }
 
-  bool answer_error(detail::DecodeReply& reply, std::string text) {
-    text.resize(std::min<std::size_t>(text.size(), detail::max_error_bytes));
-    reply.is_error = 1;
-    reply.bytes = text.size();
-    return write_all(fd_, &reply, sizeof reply) && write_all(fd_, text.data(), text.size());
-  }
-
   int fd_;
   std::string image_;
   std::vector<std::uint8_t> pixels_;
@@ -150,7 +151,12 @@ std::optional<int> run_decoder_if_asked(int argc, char** argv) {
     const auto fd = parse_number<int>(argv[2]);
     check(fd && *fd > 2, "[decode-images] expected a descriptor, got '{}'", argv[2]);
     for (const char* const format : {"WebP", "TIFF", "HEIC"}) can_decode(format);  // opens their libraries
-    enter_sandbox(SandboxOptions::parse({argv + 3, argv + argc}));
+    try {
+      enter_sandbox(SandboxOptions::parse({argv + 3, argv + argc}));
+    } catch (const Error& error) {
+      write_error(*fd, {.status = detail::DecodeStatus::not_confined}, error.what());
+      return 1;
+    }
     const ThreadLimit one(1);
     return_freed_memory();
     clear_freed_memory();  // images of others

@@ -52,6 +52,12 @@ bool is_ready(int fd, short events, std::int64_t end_ns) {
   throw DecodeError(kind, fmt::format("[decode] {}: {}", name, reason));
 }
 
+[[noreturn]] void fail_confining(std::string_view reason) {
+  constexpr std::string_view prefix = "[sandbox] ";
+  if (reason.starts_with(prefix)) reason.remove_prefix(prefix.size());
+  fail("[decode] cannot confine the processes that decode images: {}", reason);
+}
+
 }  // namespace
 
 DecodeProcess::DecodeProcess(DecodeProcessOptions options) : options_(std::move(options)) {
@@ -63,7 +69,7 @@ DecodeProcess::DecodeProcess(DecodeProcessOptions options) : options_(std::move(
 void DecodeProcess::start() {
   int fds[2] = {-1, -1};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0)
-    fail("[serve] cannot make a socket: {}", errno_message(errno));
+    fail("[decode] cannot make a socket: {}", errno_message(errno));
   socket_ = Descriptor(fds[0]);
   const Descriptor theirs(fds[1]);
   std::vector<std::string> words{options_.program, "decode-images", std::to_string(theirs.get())};
@@ -71,6 +77,14 @@ void DecodeProcess::start() {
     words.push_back(std::move(word));
   process_ =
       ChildProcess(options_.program, words, {.fds = {theirs.get()}, .environment = decoder_environment()});
+}
+
+void DecodeProcess::probe() {
+  try {
+    decode_image("P5 1 1 255\n*", image_name, {});
+  } catch (const DecodeError& error) {
+    fail("[decode] the processes that decode images do not work here: {}", image_error(error));
+  }
 }
 
 void DecodeProcess::end() {
@@ -112,7 +126,8 @@ DecodeProcess::Transfer DecodeProcess::ask(detail::DecodeRequest request, std::s
   Transfer done = send(&request, sizeof request, end_ns);
   if (done == Transfer::done) done = send(transform.data(), transform.size(), end_ns);
   if (done == Transfer::done) done = send(image.data(), image.size(), end_ns);
-  if (done == Transfer::done) done = receive(&reply_, sizeof reply_, end_ns);
+  // A process that could not be confined has said so and ended.
+  if (done != Transfer::late) done = receive(&reply_, sizeof reply_, end_ns);
   if (done != Transfer::done) return done;
   if (!detail::is_possible(reply_, request)) return Transfer::ended;
   payload_.resize(reply_.bytes);
@@ -126,9 +141,12 @@ void DecodeProcess::ask_twice(const detail::DecodeRequest& request, std::string_
     if (!socket_) start();
     const Transfer done = ask(request, transform, image);
     if (done == Transfer::done) {
-      if (reply_.is_error == 0) return;
-      fail_decoding(static_cast<SkipKind>(reply_.error_kind), name,
-                    one_line({reinterpret_cast<const char*>(payload_.data()), payload_.size()}));
+      if (reply_.status == detail::DecodeStatus::done) return;
+      const std::string text = one_line({reinterpret_cast<const char*>(payload_.data()), payload_.size()});
+      if (reply_.status == detail::DecodeStatus::image_error)
+        fail_decoding(static_cast<SkipKind>(reply_.error_kind), name, text);
+      end();
+      fail_confining(text);
     }
     end();
     if (done == Transfer::late) fail_decoding(SkipKind::damaged, name, "takes too long to decode");

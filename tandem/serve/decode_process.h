@@ -27,7 +27,7 @@ class DecodeProcess {
   explicit DecodeProcess(DecodeProcessOptions options);
 
   // As InputReader::read(). Throws DecodeError, also for an image that ends the process twice or takes too
-  // long.
+  // long, and Error if the process cannot be confined.
   void read_input(std::string_view bytes, const InputFormat& format, std::uint8_t* out);
   // As the functions of image/decode.h, with at most the pixels of both options.
   Image decode_image(std::string_view bytes, std::string_view name, const LoadOptions& options);
@@ -36,6 +36,8 @@ class DecodeProcess {
                       std::int64_t min_height, std::int64_t min_width, const LoadOptions& options);
   // Starts the process; throws Error if it cannot be started.
   void start();
+  // Decodes a pixel. Throws Error, with the reason, if the process does not start or cannot be confined here.
+  void probe();
   pid_t pid() const { return process_.pid(); }
 
  private:

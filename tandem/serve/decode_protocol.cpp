@@ -33,8 +33,8 @@ bool is_possible(const DecodeRequest& request) {
 }
 
 bool is_possible(const DecodeReply& reply, const DecodeRequest& request) {
-  if (reply.is_error != 0)
-    return reply.bytes <= max_error_bytes &&
+  if (reply.status != DecodeStatus::done)
+    return reply.status <= DecodeStatus::not_confined && reply.bytes <= max_error_bytes &&
            reply.error_kind <= static_cast<std::uint32_t>(SkipKind::unreadable);
   if (request.task == DecodeTask::input)
     return reply.bytes == static_cast<std::uint64_t>(request.height * request.width * request.channels);

@@ -25,9 +25,15 @@ struct DecodeRequest {
   std::uint64_t rgb;                   // 1: always three channels
 };
 
+enum class DecodeStatus : std::uint32_t {
+  done,
+  image_error,
+  not_confined  // of a process that ends before it reads a request
+};
+
 // Followed by the pixels, or by the text of an error.
 struct DecodeReply {
-  std::uint32_t is_error;
+  DecodeStatus status;
   std::uint32_t error_kind;              // SkipKind
   std::int64_t height, width, channels;  // of a picture, an image or the pixels of a box
   std::uint64_t bytes;

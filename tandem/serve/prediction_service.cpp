@@ -99,6 +99,7 @@ PredictionService::PredictionService(const std::vector<ModelChoice>& models, con
         DecodeProcessOptions{.program = options.decoder_program, .max_pixels = options.max_pixels}));
     decoders_.back()->start();
   }
+  for (const auto& decoder : decoders_) decoder->probe();  // while the others start
   const auto compute = std::make_shared<std::mutex>();
   for (const auto& model : models_)
     runners_.push_back(std::make_unique<ModelRunner>(

@@ -34,7 +34,8 @@ struct ServiceOptions {
 
 class PredictionService {
  public:
-  // Loads the models; the first is the default. Throws Error as load_model() does, and for equal names.
+  // Loads the models; the first is the default. Throws Error as load_model() does, for equal names, and if
+  // images cannot be decoded in confined processes here.
   PredictionService(const std::vector<ModelChoice>& models, const ServiceOptions& options);
   // Nobody waits for answers any more: what has begun is dropped.
   ~PredictionService();

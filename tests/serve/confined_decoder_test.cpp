@@ -78,7 +78,7 @@ TEST_F(ConfinedDecoderTest, Limits_HoldThere) {
 
 TEST_F(ConfinedDecoderTest, ProgramThatDoesNotDecode_Throws) {
   EXPECT_EQ(error_text([] { const ConfinedDecoder decoder({.program = "/bin/true"}); }),
-            "[decode] the processes that decode images cannot be confined here");
+            "[decode] the processes that decode images do not work here: its decoder crashed");
 }
 
 }  // namespace

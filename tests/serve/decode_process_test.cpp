@@ -12,6 +12,7 @@
 #include "tandem/image/encode_png.h"
 #include "tests/core/sanitized.h"
 #include "tests/image/test_files.h"
+#include "tests/process/without_capabilities.h"
 #include "tests/train/classifier_models.h"
 
 namespace tandem {
@@ -153,6 +154,20 @@ TEST_F(DecodeProcessTest, DamagedImage_ShowsNothingOfOthers) {
       picture(file(golden_folder() / other));
       EXPECT_EQ(picture(damaged), first);
     }
+}
+
+TEST_F(DecodeProcessTest, RootWithoutCapabilities_SaysWhyItIsNotConfined) {
+  if (!can_drop_capabilities()) GTEST_SKIP() << "only for root";
+  const std::string reason =
+      "[decode] cannot confine the processes that decode images: root cannot become another user here: "
+      "Operation not permitted; run as another user than root, or with the capabilities SETUID and SETGID";
+  without_capabilities([&] {
+    EXPECT_EQ(error_text([&] { process_.probe(); }), reason);
+    const std::string large(16 << 20, '*');  // more than the buffer of a socket: sending it fails
+    for (const std::string_view file : {std::string_view("x"), std::string_view(large)})
+      EXPECT_EQ(error_text([&] { process_.decode_image(file, "a", {}); }), reason) << file.size();
+  });
+  process_.probe();
 }
 
 TEST_F(DecodeProcessTest, Process_IsConfined) {

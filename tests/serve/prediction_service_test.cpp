@@ -9,6 +9,7 @@
 
 #include "tandem/device/buffer.h"
 #include "tandem/serve/page.h"
+#include "tests/process/without_capabilities.h"
 #include "tests/serve/service_fixture.h"
 
 namespace tandem {
@@ -367,6 +368,25 @@ TEST(ModelChoice, Names_ComeFromThePathOrTheUser) {
                   parse_model_choice(bad);
                 }).starts_with("[serve] expected a model as PATH or NAME=PATH"))
         << bad;
+}
+
+TEST(PredictionServiceOf, DecodersThatCannotBeConfined_AreRefused) {
+  const TempFolder folder;
+  save_random_model(folder / "m.safetensors", "mlp");
+  const auto start_error = [&](const std::string& decoder_program) {
+    return error_text([&] {
+      PredictionService service({parse_model_choice((folder / "m.safetensors").string())},
+                                {.decoders = 2, .decoder_program = decoder_program});
+    });
+  };
+  EXPECT_EQ(start_error("/bin/true"),
+            "[decode] the processes that decode images do not work here: its decoder crashed");
+  if (!can_drop_capabilities()) GTEST_SKIP() << "the rest only for root";
+  without_capabilities([&] {
+    EXPECT_TRUE(start_error(TANDEM_PROGRAM)
+                    .starts_with("[decode] cannot confine the processes that decode images: root cannot "
+                                 "become another user here: Operation not permitted; run as another user"));
+  });
 }
 
 TEST(PredictionServiceOf, EqualNames_AreRefused) {

@@ -42,7 +42,7 @@ std::vector<std::string> plugin_environment() {
 
 PluginChannel::Pipe::Pipe() {
   int fds[2] = {-1, -1};
-  check(::pipe2(fds, O_CLOEXEC) == 0, "[plugin] cannot make a pipe: {}", errno_message(errno));
+  if (::pipe2(fds, O_CLOEXEC) != 0) fail("[plugin] cannot make a pipe: {}", errno_message(errno));
   read = Descriptor(fds[0]);
   write = Descriptor(fds[1]);
 }
