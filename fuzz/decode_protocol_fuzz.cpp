@@ -9,8 +9,8 @@
 
 #include "fuzz/fuzz.h"
 #include "tandem/process/descriptor.h"
-#include "tandem/serve/decode_host.h"
-#include "tandem/serve/decode_protocol.h"
+#include "tandem/train/decoders/decode_host.h"
+#include "tandem/train/decoders/decode_protocol.h"
 
 namespace tandem {
 namespace {

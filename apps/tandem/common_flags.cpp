@@ -6,8 +6,8 @@
 #include "apps/tandem/command.h"
 #include "apps/tandem/flag_table.h"
 #include "tandem/core/parallel.h"
-#include "tandem/serve/confined_decoder.h"
 #include "tandem/text/message.h"
+#include "tandem/train/decoders/confined_decoder.h"
 #include "tandem/train/views.h"
 
 namespace tandem {

@@ -24,12 +24,12 @@
 #include "tandem/core/simd.h"
 #include "tandem/data/loader/worker.h"
 #include "tandem/dist/launch.h"
-#include "tandem/serve/decode_host.h"
 #include "tandem/study/cluster_rank.h"
 #include "tandem/study/plugin/plugin_host.h"
 #include "tandem/text/message.h"
 #include "tandem/text/shell_words.h"
 #include "tandem/text/utf8.h"
+#include "tandem/train/decoders/decode_host.h"
 #include "tandem/train/failed_rank.h"
 
 namespace {

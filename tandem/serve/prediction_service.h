@@ -13,12 +13,12 @@
 #include <string>
 #include <vector>
 
-#include "tandem/serve/decode_process.h"
 #include "tandem/serve/metrics.h"
 #include "tandem/serve/model_runner.h"
 #include "tandem/serve/served_model.h"
 #include "tandem/serve/site.h"
 #include "tandem/serve/work_pool.h"
+#include "tandem/train/decoders/decode_process.h"
 
 namespace tandem {
 

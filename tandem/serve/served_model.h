@@ -11,7 +11,7 @@
 #include <string>
 
 #include "tandem/device/device.h"
-#include "tandem/serve/input_reader.h"
+#include "tandem/train/decoders/input_reader.h"
 #include "tandem/train/model_file.h"
 
 namespace tandem {

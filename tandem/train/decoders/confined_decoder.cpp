@@ -1,4 +1,4 @@
-#include "tandem/serve/confined_decoder.h"
+#include "tandem/train/decoders/confined_decoder.h"
 
 #include <utility>
 

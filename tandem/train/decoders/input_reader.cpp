@@ -1,4 +1,4 @@
-#include "tandem/serve/input_reader.h"
+#include "tandem/train/decoders/input_reader.h"
 
 #include "tandem/augment/photo_arguments.h"
 #include "tandem/data/photo_store.h"

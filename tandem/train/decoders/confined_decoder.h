@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tandem/image/image_decoder.h"
-#include "tandem/serve/decode_process.h"
+#include "tandem/train/decoders/decode_process.h"
 
 namespace tandem {
 

@@ -1,5 +1,5 @@
 // Decoding in a process of its own: the same pixels, and what happens when that process ends.
-#include "tandem/serve/decode_process.h"
+#include "tandem/train/decoders/decode_process.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,4 +1,4 @@
-#include "tandem/serve/decode_process.h"
+#include "tandem/train/decoders/decode_process.h"
 
 #include <fmt/format.h>
 #include <poll.h>

@@ -10,8 +10,8 @@
 
 #include "tandem/image/decode.h"
 #include "tandem/process/child_process.h"
-#include "tandem/serve/decode_protocol.h"
-#include "tandem/serve/input_reader.h"
+#include "tandem/train/decoders/decode_protocol.h"
+#include "tandem/train/decoders/input_reader.h"
 
 namespace tandem {
 

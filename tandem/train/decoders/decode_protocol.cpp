@@ -1,4 +1,4 @@
-#include "tandem/serve/decode_protocol.h"
+#include "tandem/train/decoders/decode_protocol.h"
 
 #include "tandem/image/decode_error.h"
 

@@ -1,5 +1,5 @@
 // Decoding in confined processes behind the functions of image/decode.h.
-#include "tandem/serve/confined_decoder.h"
+#include "tandem/train/decoders/confined_decoder.h"
 
 #include <gtest/gtest.h>
 

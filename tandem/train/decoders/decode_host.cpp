@@ -1,4 +1,4 @@
-#include "tandem/serve/decode_host.h"
+#include "tandem/train/decoders/decode_host.h"
 
 #include <sys/socket.h>
 #include <unistd.h>
@@ -15,10 +15,10 @@
 #include "tandem/core/parallel.h"
 #include "tandem/image/decode.h"
 #include "tandem/process/sandbox.h"
-#include "tandem/serve/decode_protocol.h"
-#include "tandem/serve/input_reader.h"
 #include "tandem/text/message.h"
 #include "tandem/text/parse_number.h"
+#include "tandem/train/decoders/decode_protocol.h"
+#include "tandem/train/decoders/input_reader.h"
 
 namespace tandem {
 namespace {
