@@ -311,10 +311,26 @@ void add_operation(std::string_view part, ParsedTransform& to) {
   if (!operation.keeps_size && to.resizes.empty()) to.resizes = operation.name;
 }
 
+// Operations that do nothing are not in the text of a transform: their numbers become the defaults, so that
+// the text gives the same transform.
+void leave_out_unused(PhotoRecipe& recipe) {
+  const PhotoRecipe defaults;
+  if (recipe.fit != PhotoFit::crop) {
+    recipe.crop_scale = defaults.crop_scale;
+    recipe.crop_ratio = defaults.crop_ratio;
+  }
+  if (recipe.fit != PhotoFit::center) recipe.shorter_side = defaults.shorter_side;
+  if (recipe.fit != PhotoFit::letterbox) recipe.padding = defaults.padding;
+  if (recipe.perspective.empty()) recipe.perspective = {};
+  if (recipe.rand_augment.count == 0) recipe.rand_augment = {};
+  if (recipe.erase.probability == 0) recipe.erase = {};
+}
+
 }  // namespace
 
 Transform::Transform(const PhotoRecipe& recipe) : resizes_(true), photo_(recipe) {
   check_photo_recipe(recipe);
+  leave_out_unused(photo_);
 }
 
 Transform Transform::parse(std::string_view text, int size) {

@@ -21,7 +21,7 @@ class Transform {
   Transform() = default;
   /// Operations for images of one size. Implicit: `compose({random_rotate({-10, 10})})` is a transform.
   Transform(const Recipe& recipe) : pixels_(recipe) {}
-  /// Operations that resize photographs. Implicit. Throws Error as check_photo_recipe() does.
+  /// Operations that resize photographs; those without effect are left out. Throws as check_photo_recipe().
   Transform(const PhotoRecipe& recipe);
 
   /// Parses "none", "digits" (digits_recipe()), "photo" (training_transform(size)) or a list of operations of

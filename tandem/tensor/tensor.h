@@ -50,8 +50,8 @@ class Tensor {
     return from(std::span<const T>(values), shape, device);
   }
   /// A tensor of memory that is owned elsewhere, such as an array of another library. Nothing is copied;
-  /// `owner` is kept until the last handle is gone. Throws Error for a null pointer to elements and for
-  /// strides, in elements, that are negative or not one per axis.
+  /// `owner`, which is required, is kept until the last handle is gone. Throws Error without one, for a null
+  /// pointer to elements, and for strides, in elements, that are negative or not one per axis.
   static Tensor borrow(void* data, const Shape& shape, const Dims& strides, DType dtype, Device device,
                        std::shared_ptr<void> owner);
 

@@ -60,6 +60,20 @@ TEST(Transform, ToStringThenParse_IsTheSameTransform) {
   }
 }
 
+TEST(Transform, OperationsWithoutEffect_AreLeftOut) {
+  for (const char* text :
+       {"resize, erase 0 0.1 0.2 0.5 2", "resize, perspective 0 0.7", "perspective 0.3 0, resize",
+        "resize, randaugment 0 5", "crop 0.5 1, resize", "center 300, resize", "letterbox 9, resize",
+        "resize, jitter 0 0 0 0, vertical_flip 0, rotation 0"}) {
+    const Transform transform = Transform::parse(text, 32);
+    EXPECT_EQ(transform.to_string(), "resize") << text;
+    EXPECT_EQ(transform, Transform::parse("resize", 32)) << text;
+  }
+  PhotoRecipe recipe = evaluation_photo_recipe(32);
+  recipe.erase.scale = {0.1, 0.2};
+  EXPECT_EQ(Transform(recipe), Transform::parse("resize", 32));
+}
+
 TEST(Transform, Parse_OperationsForImagesOfOneSize) {
   const Transform digits = Transform::parse("digits");
   EXPECT_EQ(digits, Transform(digits_recipe()));
