@@ -1,4 +1,5 @@
-// A library for LD_PRELOAD that lets the k-th call of one kind fail, or ends the process there. Standing
+// A library for LD_PRELOAD that lets the k-th call of one kind fail, or ends the process there; it can also
+// slow down the calls for files and shift the clock of the day, while the process runs. Standing
 // between the program and libc it needs no seam in the product, and it covers the calls of the other
 // libraries and of child processes too. A file that all processes map has the counters and what to do; its
 // layout is repeated in faults.py. File descriptors that are not files (pipes, the terminal) are left alone:
@@ -11,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -20,6 +22,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 
 #include "tests/faults/file_log.h"
 
@@ -53,6 +56,12 @@ struct State {
   std::int64_t min_bytes;  // smaller allocations are not counted
   std::int64_t fired;
   std::int64_t counts[kinds];
+  std::int64_t delayed_permille;  // of the calls for files
+  std::int64_t max_delay_ms;
+  std::int64_t delays;
+  std::int64_t delayed_ms;
+  std::int64_t clock_shift_s;
+  std::int64_t shifted_readings;
 };
 
 State* state = nullptr;
@@ -68,10 +77,27 @@ __attribute__((constructor)) void map_state() {
   if (memory > 0) state = reinterpret_cast<State*>(memory);
 }
 
+// A slow disk: some of the calls take 1 to max_delay_ms. Which ones depends on their number.
+void delay(std::int64_t number) {
+  auto bits = static_cast<std::uint64_t>(number) * 0x9E3779B97F4A7C15u;
+  bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9u;
+  bits ^= bits >> 27;
+  const std::int64_t limit_ms = state->max_delay_ms;
+  if (limit_ms <= 0 || static_cast<std::int64_t>(bits % 1000) >= state->delayed_permille) return;
+  const std::int64_t ms = 1 + static_cast<std::int64_t>((bits >> 20) % static_cast<std::uint64_t>(limit_ms));
+  __atomic_add_fetch(&state->delays, 1, __ATOMIC_RELAXED);
+  __atomic_add_fetch(&state->delayed_ms, ms, __ATOMIC_RELAXED);
+  const int code = errno;
+  const timespec time{ms / 1000, ms % 1000 * 1'000'000};
+  syscall(SYS_nanosleep, &time, nullptr);
+  errno = code;
+}
+
 // Whether this call is the one, which is counted.
 bool is_due(Kind kind) {
   if (state == nullptr) return false;
   const std::int64_t number = __atomic_add_fetch(&state->counts[kind], 1, __ATOMIC_RELAXED);
+  if (kind <= make_folder && state->delayed_permille > 0) delay(number);
   if (state->kind != kind) return false;
   const bool due = state->action == Action::fail_from_here_on ? number >= state->at : number == state->at;
   if (due) __atomic_add_fetch(&state->fired, 1, __ATOMIC_RELAXED);
@@ -103,6 +129,13 @@ Function* next(const char* name) {
 int logged_open(int folder, const char* path, int flags, mode_t mode) {
   if (fails((flags & O_ACCMODE) == O_RDONLY ? open_file : create_file)) return -1;
   return tandem_faults::log_open(folder, path, flags, mode);
+}
+
+// Seconds that the clock of the day is ahead.
+time_t clock_shift() {
+  if (state == nullptr || state->clock_shift_s == 0) return 0;
+  __atomic_add_fetch(&state->shifted_readings, 1, __ATOMIC_RELAXED);
+  return static_cast<time_t>(state->clock_shift_s);
 }
 
 mode_t mode_of(int flags, va_list arguments) {
@@ -332,6 +365,32 @@ int fault_thread(pthread_t* thread, const pthread_attr_t* attributes, void* (*fu
                  void* context) {
   static auto* const real = next<decltype(fault_thread)>("pthread_create");
   return fails(start_thread) ? errno : real(thread, attributes, function, context);
+}
+
+// Only the clock of the day jumps; CLOCK_MONOTONIC, by definition, does not.
+int fault_clock_gettime(clockid_t clock, timespec* time) asm("clock_gettime");
+int fault_clock_gettime(clockid_t clock, timespec* time) {
+  static auto* const real = next<decltype(fault_clock_gettime)>("clock_gettime");
+  const int result = real(clock, time);
+  const bool of_the_day = clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE || clock == CLOCK_TAI;
+  if (result == 0 && of_the_day) time->tv_sec += clock_shift();
+  return result;
+}
+
+int fault_gettimeofday(timeval* time, void* zone) asm("gettimeofday");
+int fault_gettimeofday(timeval* time, void* zone) {
+  static auto* const real = next<decltype(fault_gettimeofday)>("gettimeofday");
+  const int result = real(time, zone);
+  if (result == 0 && time != nullptr) time->tv_sec += clock_shift();
+  return result;
+}
+
+time_t fault_time(time_t* result) asm("time");
+time_t fault_time(time_t* result) {
+  timespec now{};
+  fault_clock_gettime(CLOCK_REALTIME_COARSE, &now);
+  if (result != nullptr) *result = now.tv_sec;
+  return now.tv_sec;
 }
 
 void* fault_malloc(std::size_t size) asm("malloc");

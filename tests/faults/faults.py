@@ -15,7 +15,8 @@ import zlib
 
 KINDS = ["open", "create", "read", "write", "fsync", "rename", "truncate", "mkdir", "mmap", "spawn", "pipe", "thread", "memory"]
 FAIL, FAIL_FROM_HERE_ON, HALF, KILL, HALF_AND_KILL = range(5)
-STATE = struct.Struct("=iiiiqqq13q")  # State in fault_library.cpp
+DISTURBANCES = ["delayed_permille", "max_delay_ms", "delays", "delayed_ms", "clock_shift_s", "shifted_readings"]
+STATE = struct.Struct(f"=iiiiqqq{len(KINDS)}q{len(DISTURBANCES)}q")  # State in fault_library.cpp
 PR_SET_CHILD_SUBREAPER = 36
 TEMPORARY = re.compile(r"\.tandem-.*\.tmp$|^tandem-[A-Za-z0-9]{6}$")
 
@@ -61,7 +62,7 @@ class Runner:
             stdout=None, stderr=None, after_start=None):
         state = os.path.join(self.scratch, "state")
         with open(state, "wb") as file:
-            file.write(STATE.pack(KINDS.index(kind) if kind else -1, action, error, 0, at, min_bytes, 0, *[0] * len(KINDS)))
+            file.write(STATE.pack(KINDS.index(kind) if kind else -1, action, error, 0, at, min_bytes, 0, *[0] * (len(KINDS) + len(DISTURBANCES))))
         environment = dict(os.environ, LD_PRELOAD=self.library, TANDEM_FAULTS=state, TMPDIR=self.temporary, TANDEM_CACHE=os.path.join(folder, "cache"),
                            OMP_NUM_THREADS="2", OMP_WAIT_POLICY="passive")
         if log:
