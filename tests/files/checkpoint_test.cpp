@@ -1,9 +1,12 @@
 #include "tandem/files/checkpoint.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 
+#include "tandem/files/sha256.h"
 #include "tests/files/test_files.h"
 
 namespace tandem {
@@ -126,6 +129,48 @@ TEST_F(Checkpoint, OtherFormats_Throw) {
   EXPECT_EQ(error_text([&] { read_checkpoint(path_); }), "[checkpoint] " + path_.string() + ": no such file");
   EXPECT_EQ(error_text([&] { read_checkpoint(folder_.path()); }),
             "[checkpoint] " + folder_.path().string() + ": expected a file, got a folder");
+}
+
+// Sparse: each has no more bytes on the disk than the example.
+TEST_F(Checkpoint, HugeFile_IsRefusedBeforeMemoryIsTaken) {
+  constexpr std::uintmax_t huge = 20'000'000'000, large = 9'000'000'000;
+  const auto error_for = [&](const std::string& begin, std::uintmax_t size) {
+    put_bytes(path_, begin);
+    std::filesystem::resize_file(path_, size);
+    std::string text;
+    with_memory_limit(std::uint64_t{1} << 30, [&] { text = error_text([&] { read_checkpoint(path_); }); });
+    return text;
+  };
+  const std::string at = "[checkpoint] " + path_.string() + ": ", whole = get_bytes(path_);
+  EXPECT_EQ(error_for(whole, huge), at + "expected at most 10737418240 bytes, got 20000000000");
+  EXPECT_EQ(error_for("", large), at + "not a Tandem checkpoint");
+  EXPECT_EQ(error_for(whole, large), at + "the file is truncated or damaged: expected " +
+                                         std::to_string(whole.size() - 104) +
+                                         " bytes after the first 104, got 8999999896");
+  std::string promising = whole;  // a length of 16 EB, in a file of a few bytes
+  promising.replace(24, 16, "ffffffffffffffff");
+  EXPECT_EQ(
+      error_for(promising, whole.size()),
+      at + "the file is truncated or damaged: expected 18446744073709551615 bytes after the first 104, got " +
+          std::to_string(whole.size() - 104));
+  promising.replace(24, 16, "0x00000000000000");
+  EXPECT_EQ(error_for(promising, whole.size()), at + "the file is damaged: its length is not a number");
+}
+
+// Inside a frame that is right.
+TEST_F(Checkpoint, HugeSafetensorsHeader_Throws) {
+  const auto error_for = [](std::uint64_t header_size) {
+    std::string payload(8, '\0');
+    std::memcpy(payload.data(), &header_size, 8);
+    payload += R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})";
+    return error_text([&] {
+      parse_checkpoint(
+          fmt::format("TandemCheckpoint00000001{:016x}{}{}", payload.size(), sha256_hex(payload), payload),
+          "c");
+    });
+  };
+  for (const std::uint64_t size : {std::uint64_t{1} << 33, ~std::uint64_t{0}, std::uint64_t{200'000'000}})
+    EXPECT_EQ(error_for(size).rfind("[safetensors] c: ", 0), 0u) << error_for(size);
 }
 
 TEST_F(Checkpoint, FullDisk_KeepsTheOldFile) {

@@ -1,10 +1,12 @@
-// File helpers for tests: file contents as text, and a simulated full disk.
+// File helpers for tests: file contents as text, and a simulated full disk, a limit on memory.
 #pragma once
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -28,6 +30,19 @@ void with_full_disk(rlim_t bytes, F&& f) {
   f();
   setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, handler);
+}
+
+// Runs `f` while the process can take this much more memory.
+template <class F>
+void with_memory_limit(rlim_t bytes, F&& f) {
+  rlim_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
+  const rlimit small{pages * static_cast<rlim_t>(getpagesize()) + bytes, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &small), 0);
+  f();
+  setrlimit(RLIMIT_AS, &before);
 }
 
 }  // namespace tandem
