@@ -1,4 +1,4 @@
-// The input as a file in memory, for functions that read one.
+// Files in memory, for functions that read or write one.
 #pragma once
 
 #include <sys/mman.h>
@@ -12,7 +12,7 @@
 
 namespace tandem {
 
-// The same file for every input.
+// The input: the same file for every input.
 inline const std::filesystem::path& fuzz_file(std::string_view contents) {
   static const int descriptor = ::memfd_create("input", MFD_CLOEXEC);
   static const std::filesystem::path path = "/proc/self/fd/" + std::to_string(descriptor);
@@ -20,5 +20,25 @@ inline const std::filesystem::path& fuzz_file(std::string_view contents) {
   require(::pwrite(descriptor, contents.data(), contents.size(), 0) == static_cast<ssize_t>(contents.size()));
   return path;
 }
+
+// A name for a file that is removed again.
+class OutputFile {
+ public:
+  explicit OutputFile(const char* name)
+      : path_((std::filesystem::is_directory("/dev/shm") ? "/dev/shm"
+                                                         : std::filesystem::temp_directory_path()) /
+              ("tandem-fuzz-" + std::to_string(::getpid()) + name)) {}
+  ~OutputFile() {
+    std::error_code ignored;
+    std::filesystem::remove(path_, ignored);
+  }
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
 
 }  // namespace tandem

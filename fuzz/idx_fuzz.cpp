@@ -29,5 +29,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string raw = is_gzip(input) ? gunzip(input, std::size_t{1} << 31, "file") : std::string(input);
   require(written(*tensor, raw[2]) == raw);
   require(written(read_idx(fuzz_file(input)), raw[2]) == raw);
+  const OutputFile output(".idx");
+  const bool is_written = result_or_none([&] { return write_idx(output.path(), *tensor), 0; }).has_value();
+  require(is_written == (tensor->dtype() == DType::u8 && tensor->rank() >= 1));
+  if (is_written) require(written(read_idx(output.path()), raw[2]) == raw);
   return 0;
 }
