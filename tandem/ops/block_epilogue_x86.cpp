@@ -1,0 +1,124 @@
+#include "tandem/core/check.h"
+#include "tandem/ops/block_epilogue.h"
+#include "tandem/ops/block_product.h"
+
+#if defined(__x86_64__)
+
+#include <immintrin.h>
+
+// A false alarm inside the intrinsics of GCC 12 (bug 105593).
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+
+namespace tandem::detail {
+namespace {
+
+// The constants of 16 columns.
+struct ColumnConstants {
+  __m512 scale, bias;
+};
+
+struct Constants {
+  ColumnConstants columns[2];
+  __mmask16 masks[2];
+  __m512 inverse_scale, zero, residual_scale, residual_zero;
+};
+
+[[gnu::target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16"), gnu::always_inline]] inline __m512
+load_stored(const BFloat16* from, __mmask16 mask, const Constants&) {
+  const __m256i bits = _mm256_maskz_loadu_epi16(mask, from);
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(bits), 16));
+}
+[[gnu::target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16"), gnu::always_inline]] inline __m512
+load_stored(const float* from, __mmask16 mask, const Constants&) {
+  return _mm512_maskz_loadu_ps(mask, from);
+}
+[[gnu::target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16"), gnu::always_inline]] inline __m512
+load_stored(const std::uint8_t* from, __mmask16 mask, const Constants& constants) {
+  const __m512 stored = _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(mask, from)));
+  return _mm512_mul_ps(_mm512_sub_ps(stored, constants.residual_zero), constants.residual_scale);
+}
+
+[[gnu::target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16"), gnu::always_inline]] inline void store(
+    BFloat16* to, __mmask16 mask, __m512 values, const Constants&) {
+  _mm256_mask_storeu_epi16(to, mask, reinterpret_cast<__m256i>(_mm512_cvtneps_pbh(values)));
+}
+[[gnu::target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16"), gnu::always_inline]] inline void store(
+    float* to, __mmask16 mask, __m512 values, const Constants&) {
+  _mm512_mask_storeu_ps(to, mask, values);
+}
+[[gnu::target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16"), gnu::always_inline]] inline void store(
+    std::uint8_t* to, __mmask16 mask, __m512 values, const Constants& constants) {
+  const __m512 scaled = _mm512_fmadd_ps(values, constants.inverse_scale, constants.zero);
+  const __m512 clamped = _mm512_min_ps(_mm512_max_ps(scaled, _mm512_setzero_ps()), _mm512_set1_ps(255));
+  _mm_mask_storeu_epi8(to, mask, _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(clamped)));
+}
+
+template <MatrixType type, class T>
+[[gnu::target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16")]] void finish_rows(
+    const BlockEpilogue& epilogue, const std::byte* sums, const BlockTarget& target) {
+  Constants constants;
+  constants.inverse_scale = _mm512_set1_ps(1 / epilogue.result.scale);
+  constants.zero = _mm512_set1_ps(epilogue.result.zero);
+  constants.residual_scale = _mm512_set1_ps(epilogue.residual_values.scale);
+  constants.residual_zero = _mm512_set1_ps(epilogue.residual_values.zero);
+  const int halves = target.columns > 16 ? 2 : 1;
+  for (int h = 0; h < halves; ++h) {
+    const std::int64_t count = target.columns - h * 16, first = target.first_column + h * 16;
+    const auto mask = static_cast<__mmask16>(count >= 16 ? 0xffff : (1 << count) - 1);
+    constants.masks[h] = mask;
+    constants.columns[h] = {
+        epilogue.scale ? _mm512_maskz_loadu_ps(mask, epilogue.scale + first) : _mm512_set1_ps(1),
+        epilogue.bias ? _mm512_maskz_loadu_ps(mask, epilogue.bias + first) : _mm512_setzero_ps()};
+  }
+  const bool relu = epilogue.activation == FusedActivation::relu;
+  auto* const results = reinterpret_cast<T*>(target.result) + target.offset;
+  const T* const residuals =
+      epilogue.residual ? reinterpret_cast<const T*>(epilogue.residual) + target.offset : nullptr;
+  for (std::int64_t r = 0; r < target.rows; ++r)
+    for (int h = 0; h < halves; ++h) {
+      const std::byte* const from = sums + r * block_columns * 4 + h * 64;
+      const std::int64_t at = r * target.row_stride + h * 16;
+      const ColumnConstants& columns = constants.columns[h];
+      const __mmask16 mask = constants.masks[h];
+      __m512 values;
+      if constexpr (type == MatrixType::bf16)
+        values = _mm512_add_ps(_mm512_loadu_ps(from), columns.bias);
+      else
+        values = _mm512_fmadd_ps(_mm512_cvtepi32_ps(_mm512_loadu_si512(from)), columns.scale, columns.bias);
+      if (residuals) values = _mm512_add_ps(values, load_stored(residuals + at, mask, constants));
+      if (relu) values = _mm512_max_ps(_mm512_setzero_ps(), values);  // keeps NaN, the second operand
+      store(results + at, mask, values, constants);
+    }
+}
+
+template <MatrixType type>
+void finish(const BlockEpilogue& epilogue, const void* sums, const BlockTarget& target) {
+  const auto* const from = static_cast<const std::byte*>(sums);
+  if (epilogue.dtype == DType::bf16) return finish_rows<type, BFloat16>(epilogue, from, target);
+  if (epilogue.dtype == DType::f32) return finish_rows<type, float>(epilogue, from, target);
+  expect(epilogue.dtype == DType::u8);
+  finish_rows<type, std::uint8_t>(epilogue, from, target);
+}
+
+}  // namespace
+
+void finish_block_x86(const BlockEpilogue& epilogue, const void* sums, const BlockTarget& target) {
+  if (epilogue.type == MatrixType::bf16)
+    finish<MatrixType::bf16>(epilogue, sums, target);
+  else
+    finish<MatrixType::int8>(epilogue, sums, target);
+}
+
+}  // namespace tandem::detail
+
+#else
+
+namespace tandem::detail {
+
+void finish_block_x86(const BlockEpilogue&, const void*, const BlockTarget&) {
+  expect(false);
+}
+
+}  // namespace tandem::detail
+
+#endif

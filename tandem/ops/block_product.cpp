@@ -1,0 +1,149 @@
+#include "tandem/ops/block_product.h"
+
+#include <cstring>
+
+#include "tandem/core/check.h"
+#include "tandem/core/dtype.h"
+#include "tandem/core/parallel.h"
+#include "tandem/core/simd.h"
+
+namespace tandem::detail {
+namespace {
+
+constexpr int plain_rows = 4;
+
+// Sums of plain_rows rows × one panel. Pairs of bf16 in 32-bit lanes (x86) widen by a shift or a mask.
+template <std::size_t bytes>
+[[gnu::always_inline]] inline void multiply_bf16_rows(const BlockProduct& product, std::int64_t first_row,
+                                                      const std::byte* panel, float* sums) {
+  constexpr std::int64_t group = group_elements(MatrixType::bf16), groups = 32 / group;
+  if constexpr (group == 2) {
+    using Sums = Vector<float, bytes>;
+    using Lanes = Vector<std::uint32_t, bytes>;
+    constexpr int vectors = static_cast<int>(64 / bytes), lanes = static_cast<int>(bytes / 4);
+    for (int half = 0; half < vectors; half += 2) {
+      constexpr int wide = vectors < 2 ? vectors : 2;
+      Sums acc[plain_rows][wide] = {};
+      for (std::int64_t s = 0; s < product.steps; ++s)
+        for (std::int64_t g = 0; g < groups; ++g) {
+          Sums low[wide], high[wide];
+          const std::byte* const from = panel + s * panel_step_bytes + g * 64;
+#pragma GCC unroll 2
+          for (int v = 0; v < wide; ++v) {
+            const Lanes pairs = *reinterpret_cast<const Lanes*>(from + (half + v) * static_cast<int>(bytes));
+            low[v] = reinterpret_cast<Sums>(pairs << 16);
+            high[v] = reinterpret_cast<Sums>(pairs & 0xffff0000u);
+          }
+#pragma GCC unroll 4
+          for (int r = 0; r < plain_rows; ++r) {
+            BFloat16 pair[2];
+            std::memcpy(pair,
+                        product.rows + (first_row + r) * product.row_stride + product.offsets[s] + g * 4, 4);
+            const float a = static_cast<float>(pair[0]), b = static_cast<float>(pair[1]);
+#pragma GCC unroll 2
+            for (int v = 0; v < wide; ++v) {
+              acc[r][v] += a * low[v];
+              acc[r][v] += b * high[v];
+            }
+          }
+        }
+#pragma GCC unroll 4
+      for (int r = 0; r < plain_rows; ++r)
+#pragma GCC unroll 2
+        for (int v = 0; v < wide; ++v)
+          *reinterpret_cast<Sums*>(sums + r * block_columns + (half + v) * lanes) = acc[r][v];
+    }
+  } else {
+    for (int r = 0; r < plain_rows; ++r) {
+      float acc[panel_width] = {};
+      for (std::int64_t s = 0; s < product.steps; ++s)
+        for (std::int64_t g = 0; g < groups; ++g) {
+          BFloat16 row[group], column[panel_width * group];
+          std::memcpy(row,
+                      product.rows + (first_row + r) * product.row_stride + product.offsets[s] +
+                          g * static_cast<std::int64_t>(sizeof(row)),
+                      sizeof(row));
+          std::memcpy(column, panel + s * panel_step_bytes + g * static_cast<std::int64_t>(sizeof(column)),
+                      sizeof(column));
+          for (std::int64_t j = 0; j < panel_width; ++j)
+            for (std::int64_t k = 0; k < group; ++k)
+              acc[j] += static_cast<float>(row[k]) * static_cast<float>(column[j * group + k]);
+        }
+      std::memcpy(sums + r * block_columns, acc, sizeof(acc));
+    }
+  }
+}
+
+[[gnu::always_inline]] inline void multiply_int8_rows(const BlockProduct& product, std::int64_t first_row,
+                                                      const std::byte* panel, std::int32_t* sums) {
+  constexpr std::int64_t group = group_elements(MatrixType::int8), groups = 64 / group;
+  for (int r = 0; r < plain_rows; ++r) {
+    std::int32_t acc[panel_width] = {};
+    const std::byte* const row = product.rows + (first_row + r) * product.row_stride;
+    for (std::int64_t s = 0; s < product.steps; ++s)
+      for (std::int64_t g = 0; g < groups; ++g) {
+        const auto* const a = reinterpret_cast<const std::uint8_t*>(row + product.offsets[s] + g * group);
+        const auto* const b =
+            reinterpret_cast<const std::int8_t*>(panel + s * panel_step_bytes + g * group * panel_width);
+        for (std::int64_t j = 0; j < panel_width; ++j)
+          for (std::int64_t k = 0; k < group; ++k) acc[j] += a[k] * b[j * group + k];
+      }
+    std::memcpy(sums + r * block_columns, acc, sizeof(acc));
+  }
+}
+
+template <MatrixType type>
+void multiply_plain(const BlockProduct& product) {
+  with_simd([&]<std::size_t bytes>() __attribute__((always_inline)) {
+    for (std::int64_t p = 0; p < product.panel_count; ++p)
+      for (std::int64_t r = 0; r < product.row_tiles * 16; r += plain_rows) {
+        const std::byte* const panel = product.panels + p * product.steps * panel_step_bytes;
+        const std::int64_t at = r * block_columns + p * panel_width;
+        if constexpr (type == MatrixType::bf16)
+          multiply_bf16_rows<bytes>(product, r, panel, static_cast<float*>(product.sums) + at);
+        else
+          multiply_int8_rows(product, r, panel, static_cast<std::int32_t*>(product.sums) + at);
+      }
+  });
+}
+
+template <class T>
+void pack_panel(const PackedPanels& layout, std::byte* packed, const std::byte* columns, std::int64_t count,
+                std::int64_t column_stride, std::int64_t element_stride) {
+  const std::int64_t group = group_elements(layout.type);
+  auto* const to = reinterpret_cast<T*>(packed);
+  std::memset(packed, 0, static_cast<std::size_t>(layout.panel_bytes()));
+  for (std::int64_t j = 0; j < count; ++j)
+    for (std::int64_t k = 0; k < layout.inner; ++k)
+      std::memcpy(to + (k / group * panel_width + j) * group + k % group,
+                  columns + j * column_stride + k * element_stride, sizeof(T));
+}
+
+}  // namespace
+
+void pack_panels(const PackedPanels& layout, std::byte* packed, const std::byte* columns,
+                 std::int64_t column_stride, std::int64_t element_stride) {
+  parallel_for(layout.panels(), 1, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t panel = begin; panel < end; ++panel) {
+      const std::int64_t first = panel * panel_width, count = std::min(panel_width, layout.columns - first);
+      std::byte* const to = packed + panel * layout.panel_bytes();
+      const std::byte* const from = columns + first * column_stride;
+      if (layout.type == MatrixType::bf16)
+        pack_panel<std::uint16_t>(layout, to, from, count, column_stride, element_stride);
+      else
+        pack_panel<std::int8_t>(layout, to, from, count, column_stride, element_stride);
+    }
+  });
+}
+
+const BlockKernel& block_kernel(MatrixType type, MatrixIsa isa) {
+  static constexpr auto nothing = [] {};
+  static const BlockKernel plain_bf16{nothing, multiply_plain<MatrixType::bf16>, nothing},
+      plain_int8{nothing, multiply_plain<MatrixType::int8>, nothing};
+  if (const BlockKernel* const kernel = x86_block_kernel(type, isa)) return *kernel;
+  if (const BlockKernel* const kernel = arm_block_kernel(type, isa)) return *kernel;
+  expect(isa == MatrixIsa::plain);
+  return type == MatrixType::bf16 ? plain_bf16 : plain_int8;
+}
+
+}  // namespace tandem::detail
