@@ -108,30 +108,33 @@ void multiply_plain(const BlockProduct& product) {
 }
 
 template <class T>
-void pack_panel(const PackedPanels& layout, std::byte* packed, const std::byte* columns, std::int64_t count,
-                std::int64_t column_stride, std::int64_t element_stride) {
-  const std::int64_t group = group_elements(layout.type);
-  auto* const to = reinterpret_cast<T*>(packed);
+void pack_panel(const PackedPanels& layout, std::byte* packed, const PanelSource& source,
+                std::int64_t first) {
+  const std::int64_t group = group_elements(layout.type),
+                     count = std::min(panel_width, layout.columns - first);
+  const std::int64_t padded = round_up(source.segment_elements, step_elements(layout.type));
   std::memset(packed, 0, static_cast<std::size_t>(layout.panel_bytes()));
   for (std::int64_t j = 0; j < count; ++j)
-    for (std::int64_t k = 0; k < layout.inner; ++k)
-      std::memcpy(to + (k / group * panel_width + j) * group + k % group,
-                  columns + j * column_stride + k * element_stride, sizeof(T));
+    for (std::int64_t segment = 0; segment < layout.inner / padded; ++segment) {
+      const std::byte* const from =
+          source.data + (first + j) * source.column_stride + segment * source.segment_stride;
+      T* const to = reinterpret_cast<T*>(packed) + segment * padded * panel_width + j * group;
+      for (std::int64_t k = 0; k < source.segment_elements; ++k)
+        std::memcpy(to + k / group * panel_width * group + k % group, from + k * source.element_stride,
+                    sizeof(T));
+    }
 }
 
 }  // namespace
 
-void pack_panels(const PackedPanels& layout, std::byte* packed, const std::byte* columns,
-                 std::int64_t column_stride, std::int64_t element_stride) {
+void pack_panels(const PackedPanels& layout, std::byte* packed, const PanelSource& source) {
   parallel_for(layout.panels(), 1, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t panel = begin; panel < end; ++panel) {
-      const std::int64_t first = panel * panel_width, count = std::min(panel_width, layout.columns - first);
       std::byte* const to = packed + panel * layout.panel_bytes();
-      const std::byte* const from = columns + first * column_stride;
       if (layout.type == MatrixType::bf16)
-        pack_panel<std::uint16_t>(layout, to, from, count, column_stride, element_stride);
+        pack_panel<std::uint16_t>(layout, to, source, panel * panel_width);
       else
-        pack_panel<std::int8_t>(layout, to, from, count, column_stride, element_stride);
+        pack_panel<std::int8_t>(layout, to, source, panel * panel_width);
     }
   });
 }

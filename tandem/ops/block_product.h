@@ -78,10 +78,17 @@ struct PackedPanels {
   std::int64_t panel_bytes() const { return steps() * panel_step_bytes; }
   std::int64_t bytes() const { return panels() * panel_bytes(); }
 };
-// Column j is `inner` elements from columns + j · column_stride (bytes) on, element_stride bytes apart. Pads
-// with zeros.
-void pack_panels(const PackedPanels& layout, std::byte* packed, const std::byte* columns,
-                 std::int64_t column_stride, std::int64_t element_stride);
+// Where the columns to pack are: element k of segment s of column j is at data + j · column_stride + s ·
+// segment_stride + k · element_stride, in bytes. The inner dimension has room for whole steps of every
+// segment; the rest is filled with zeros.
+struct PanelSource {
+  const std::byte* data;
+  std::int64_t column_stride;
+  std::int64_t segment_stride;
+  std::int64_t segment_elements;
+  std::int64_t element_stride;
+};
+void pack_panels(const PackedPanels& layout, std::byte* packed, const PanelSource& source);
 
 // Of the instruction sets of one architecture; none elsewhere.
 const BlockKernel* x86_block_kernel(MatrixType type, MatrixIsa isa);

@@ -10,12 +10,10 @@ namespace tandem::detail {
 namespace {
 
 struct Layer {
-  std::int64_t images, height, width, channels, filters, kernel, stride = 1, padding = 0, groups = 1,
-                                                                 dilation = 1;
+  std::int64_t images, height, width, channels, filters, kernel, stride = 1, padding = 0, dilation = 1;
 };
 
-// Around steps of 32 and 64 channels, panels of 16 filters, blocks of 32 pixels; every path: rows in place,
-// shared lines, gathered windows.
+// Around steps of 32 and 64 channels, panels of 16 filters, blocks of 32 pixels; several bands.
 const Layer layers[] = {{1, 1, 1, 1, 1, 1},
                         {2, 8, 8, 64, 64, 1},
                         {1, 7, 9, 64, 33, 1},
@@ -26,15 +24,18 @@ const Layer layers[] = {{1, 1, 1, 1, 1, 1},
                         {1, 33, 31, 3, 64, 7, 2, 3},
                         {1, 12, 12, 5, 7, 5, 1, 2},
                         {2, 13, 11, 64, 17, 1, 2},
-                        {1, 10, 10, 64, 20, 3, 1, 2, 1, 2},
-                        {1, 11, 7, 24, 18, 3, 1, 1, 2},
+                        {1, 10, 10, 64, 20, 3, 1, 2, 2},
+                        {1, 11, 7, 24, 18, 3, 3, 1},
+                        {1, 9, 70, 256, 16, 3, 1, 1},
+                        {3, 120, 40, 64, 16, 3, 2, 1},
+                        {2, 30, 21, 5, 18, 1},
                         {2, 5, 4, 192, 32, 3, 1, 2},
+                        {1, 19, 20, 6, 9, 3, 2, 3, 2},
                         {1, 3, 50, 64, 32, 5, 1, 2},
                         {4, 2, 1, 64, 32, 3, 1, 1}};
 
 Conv2dOptions options_of(const Layer& layer) {
-  return {.window = {.stride = layer.stride, .padding = layer.padding, .dilation = layer.dilation},
-          .groups = layer.groups};
+  return {.window = {.stride = layer.stride, .padding = layer.padding, .dilation = layer.dilation}};
 }
 
 Tensor packed_weight(const Conv2dPlan& plan, MatrixType type, const Tensor& weight) {
@@ -53,13 +54,12 @@ struct Bf16Inputs {
 };
 
 Bf16Inputs bf16_inputs(const Layer& layer) {
-  const std::int64_t inner = layer.kernel * layer.kernel * layer.channels / layer.groups;
+  const std::int64_t inner = layer.kernel * layer.kernel * layer.channels;
   const double scale = 1.5 / std::sqrt(static_cast<double>(inner));
   const Tensor x =
       random_tensor({layer.images, layer.height, layer.width, layer.channels}, DType::bf16, cpu_device, 1);
-  const Tensor weight =
-      random_tensor({layer.filters, layer.kernel, layer.kernel, layer.channels / layer.groups}, DType::bf16,
-                    cpu_device, 2, -scale, scale);
+  const Tensor weight = random_tensor({layer.filters, layer.kernel, layer.kernel, layer.channels},
+                                      DType::bf16, cpu_device, 2, -scale, scale);
   const Tensor sums = conv2d(cast(x, DType::f64), cast(weight, DType::f64), Tensor(), options_of(layer));
   return {x, weight, random_tensor({layer.filters}, DType::f32, cpu_device, 3),
           random_tensor(sums.shape(), DType::bf16, cpu_device, 4), sums};
@@ -106,12 +106,11 @@ constexpr std::uint8_t zero = 37;
 constexpr Quantization result_values{.scale = 0.05f, .zero = 90}, residual_values{.scale = 0.02f, .zero = 11};
 
 Int8Inputs int8_inputs(const Layer& layer) {
-  const std::int64_t inner = layer.kernel * layer.kernel * layer.channels / layer.groups;
+  const std::int64_t inner = layer.kernel * layer.kernel * layer.channels;
   const Tensor x = random_tensor({layer.images, layer.height, layer.width, layer.channels}, DType::u8,
                                  cpu_device, 1, 0, 256);
-  const Tensor numbers =
-      random_tensor({layer.filters, layer.kernel, layer.kernel, layer.channels / layer.groups}, DType::i32,
-                    cpu_device, 2, -127, 128);
+  const Tensor numbers = random_tensor({layer.filters, layer.kernel, layer.kernel, layer.channels},
+                                       DType::i32, cpu_device, 2, -127, 128);
   std::vector<std::uint8_t> weight;
   for (const std::int32_t number : numbers.to_vector<std::int32_t>())
     weight.push_back(static_cast<std::uint8_t>(static_cast<std::int8_t>(number)));
@@ -169,8 +168,8 @@ TEST_P(BlockConvLayers, Int8_EveryIsa_AgreesWithF64) {
 
 std::string layer_name(const testing::TestParamInfo<Layer>& info) {
   const Layer& layer = info.param;
-  return fmt::format("n{}_{}x{}x{}_f{}_k{}_s{}_p{}_g{}_d{}", layer.images, layer.height, layer.width,
-                     layer.channels, layer.filters, layer.kernel, layer.stride, layer.padding, layer.groups,
+  return fmt::format("n{}_{}x{}x{}_f{}_k{}_s{}_p{}_d{}", layer.images, layer.height, layer.width,
+                     layer.channels, layer.filters, layer.kernel, layer.stride, layer.padding,
                      layer.dilation);
 }
 INSTANTIATE_TEST_SUITE_P(Layers, BlockConvLayers, testing::ValuesIn(layers), layer_name);

@@ -2,57 +2,58 @@
 
 #include <algorithm>
 
+#include "tandem/core/index_range.h"
 #include "tandem/core/parallel.h"
 #include "tandem/core/recycling_allocator.h"
 #include "tandem/ops/bf16_scratch.h"
-#include "tandem/ops/conv/window_rows.h"
+#include "tandem/ops/conv/window_band.h"
 #include "tandem/ops/conv/work_split.h"
 
 namespace tandem::detail {
 namespace {
 
-PackedPanels panels_of_group(const Conv2dPlan& plan, MatrixType type) {
+// Bytes of a band: it stays in the L2 cache beside a pair of panels.
+constexpr std::int64_t band_bytes = 1 << 18;
+
+PackedPanels panels_of(const Conv2dPlan& plan, MatrixType type) {
+  const WindowSegments segments = segments_of(plan);
   return {.type = type,
-          .columns = plan.filters / plan.groups,
-          .inner = plan.kernel.y * plan.kernel.x * (plan.channels / plan.groups)};
+          .columns = plan.filters,
+          .inner = segments.count * round_up(segments.elements, step_elements(type))};
 }
 
-// Windows of one pixel of whole steps: rows of the product are the pixels themselves.
-bool are_rows_in_place(const Conv2dPlan& plan, MatrixType type) {
-  return plan.kernel == YX{1, 1} && plan.window.stride == YX{1, 1} && plan.window.padding == YX{0, 0} &&
-         plan.groups == 1 && plan.channels % step_elements(type) == 0;
+// Images whose windows are single pixels are one long line.
+Conv2dPlan as_one_line(Conv2dPlan plan) {
+  plan.in = plan.out = {1, plan.images * plan.in.y * plan.in.x};
+  plan.images = 1;
+  return plan;
 }
-
-// Bytes of the rows that are gathered at a time: they stay in the L2 cache beside a pair of panels.
-constexpr std::int64_t gathered_bytes = 1 << 19;
 
 struct Part {
-  std::int64_t first_row, last_row;
+  std::int64_t first_block, last_block;
   std::int64_t first_pair, last_pair;  // pairs of panels
 };
 
-class GroupProduct {
+class BandProduct {
  public:
-  GroupProduct(const BlockConv& conv, std::int64_t group)
+  BandProduct(const BlockConv& conv, const Conv2dPlan& plan)
       : conv_(conv),
-        panels_(panels_of_group(conv.plan, conv.epilogue.type)),
-        kernel_(block_kernel(conv.epilogue.type, conv.isa)),
-        group_(group),
-        in_place_(are_rows_in_place(conv.plan, conv.epilogue.type)) {
-    for (std::int64_t s = 0; s < panels_.steps(); ++s) offsets_.push_back(s * step_bytes);
-  }
+        plan_(plan),
+        band_(plan_, element_size(conv.epilogue.type), conv.padding_value),
+        panels_(panels_of(plan_, conv.epilogue.type)),
+        kernel_(block_kernel(conv.epilogue.type, conv.isa)) {}
 
   void run() const {
-    const std::int64_t rows = conv_.plan.images * conv_.plan.out.y * conv_.plan.out.x,
-                       blocks = ceil_div(rows, block_rows), pairs = ceil_div(panels_.panels(), 2);
+    const std::int64_t blocks = ceil_div(band_.positions(), block_rows),
+                       pairs = ceil_div(panels_.panels(), 2);
     const std::int64_t parts = panel_parts(blocks, pairs, thread_count()), part_pairs = pairs / parts;
     parallel_for(blocks * parts, 1, [&](std::int64_t begin, std::int64_t end) {
       const BlockKernelScope tiles(kernel_);
       while (begin < end) {
         const std::int64_t part = begin / blocks, first = begin % blocks;
         const std::int64_t last = std::min(blocks, first + end - begin);
-        multiply({.first_row = first * block_rows,
-                  .last_row = std::min(rows, last * block_rows),
+        multiply({.first_block = first,
+                  .last_block = last,
                   .first_pair = part * part_pairs,
                   .last_pair = (part + 1) * part_pairs});
         begin += last - first;
@@ -62,84 +63,155 @@ class GroupProduct {
 
  private:
   void multiply(const Part& part) const {
-    const std::int64_t row_bytes = panels_.steps() * step_bytes;
-    const std::int64_t chunk =
-        std::min(round_up(part.last_row - part.first_row, block_rows),
-                 std::max(gathered_bytes / row_bytes / block_rows, std::int64_t{1}) * block_rows);
-    const Buffer gathered = make_scratch<std::byte>(chunk * row_bytes);
-    const WindowRows windows{.plan = conv_.plan,
-                             .x = conv_.x,
-                             .element_bytes = element_size(panels_.type),
-                             .first_channel = group_ * (conv_.plan.channels / conv_.plan.groups),
-                             .row_bytes = row_bytes,
-                             .padding_value = conv_.padding_value};
-    for (std::int64_t first = part.first_row; first < part.last_row; first += chunk) {
-      const std::int64_t count = std::min(chunk, part.last_row - first);
-      // Blocks read all their 32 rows, so that the last ones are always gathered.
-      const bool in_place = in_place_ && count % block_rows == 0;
-      if (!in_place) {
-        with_simd([&]<std::size_t>()
-                      __attribute__((always_inline)) { windows.gather(gathered.data(), first, count); });
-        const std::int64_t missing = round_up(count, block_rows) - count;
-        std::memset(gathered.data() + count * row_bytes, 0, static_cast<std::size_t>(missing * row_bytes));
-      }
-      multiply_rows(part, in_place ? conv_.x + first * row_bytes : gathered.data(), first, count);
+    band_.is_identity() ? multiply_pixels(part) : multiply_bands(part);
+  }
+
+  // Windows of one pixel are read in place, but for the last blocks, which would read behind the images.
+  void multiply_pixels(const Part& part) const {
+    const std::int64_t block_bytes = block_rows * band_.row_stride(),
+                       in_place = std::max<std::int64_t>((image_bytes() - step_bytes) / block_bytes, 0);
+    const std::int64_t chunk = std::max<std::int64_t>(band_bytes / block_bytes, 1);
+    const RecycledVector<std::int64_t> offsets = step_offsets(0);
+    for (std::int64_t first = part.first_block; first < std::min(part.last_block, in_place); first += chunk)
+      multiply_blocks(part, {.blocks = {first, std::min({part.last_block, in_place, first + chunk})},
+                             .rows = conv_.x + first * block_bytes,
+                             .offsets = offsets.data()});
+    const std::int64_t rest = std::max(part.first_block, in_place);
+    if (rest >= part.last_block) return;
+    const std::int64_t bytes = (part.last_block - rest) * block_bytes + step_bytes,
+                       copied = std::min(image_bytes() - rest * block_bytes, bytes);
+    const Buffer memory = make_scratch<std::byte>(bytes);
+    std::memcpy(memory.data(), conv_.x + rest * block_bytes, static_cast<std::size_t>(copied));
+    std::memset(memory.data() + copied, 0, static_cast<std::size_t>(bytes - copied));
+    multiply_blocks(part,
+                    {.blocks = {rest, part.last_block}, .rows = memory.data(), .offsets = offsets.data()});
+  }
+
+  void multiply_bands(const Part& part) const {
+    const std::int64_t line_bytes = band_.planes() * band_.line_bytes(), positions = band_.out_line();
+    // What a block reads behind its last window, at most.
+    const std::int64_t slack = block_rows * band_.row_stride() + band_.line_bytes() + step_bytes;
+    const std::int64_t max_lines = (part.last_block - part.first_block) * block_rows / positions + 2;
+    const std::int64_t lines = std::clamp(band_bytes / line_bytes - band_.plane_lines(0),
+                                          ceil_div(block_rows, positions) + 1, max_lines);
+    const std::int64_t chunk = (lines - 1) * positions / block_rows;
+    const std::int64_t lines_of_plane = band_.plane_lines(lines);
+    const Buffer memory = make_scratch<std::byte>(lines_of_plane * line_bytes + slack);
+    const RecycledVector<std::int64_t> offsets = step_offsets(lines_of_plane);
+    std::memset(memory.data() + lines_of_plane * line_bytes, 0, step_bytes);
+    for (std::int64_t first = part.first_block; first < part.last_block; first += chunk) {
+      const std::int64_t first_line = first * block_rows / positions;
+      band_.copy(memory.data(), conv_.x, first_line, lines_of_plane);
+      const std::int64_t skipped = first * block_rows - first_line * positions;
+      multiply_blocks(part, {.blocks = {first, std::min(part.last_block, first + chunk)},
+                             .rows = memory.data() + skipped * band_.row_stride(),
+                             .offsets = offsets.data()});
     }
   }
 
-  void multiply_rows(const Part& part, const std::byte* rows, std::int64_t first, std::int64_t count) const {
+  std::int64_t image_bytes() const {
+    return plan_.images * plan_.in.y * plan_.in.x * plan_.channels * element_size(panels_.type);
+  }
+
+  RecycledVector<std::int64_t> step_offsets(std::int64_t lines_of_plane) const {
+    const WindowSegments segments = segments_of(plan_);
+    const std::int64_t steps = panels_.steps() / segments.count;
+    RecycledVector<std::int64_t> offsets;
+    for (std::int64_t segment = 0; segment < segments.count; ++segment)
+      for (std::int64_t s = 0; s < steps; ++s)
+        offsets.push_back(band_.segment_offset(segment, lines_of_plane) + s * step_bytes);
+    return offsets;
+  }
+
+  // Blocks whose windows begin at `rows`.
+  struct Chunk {
+    IndexRange blocks;
+    const std::byte* rows;
+    const std::int64_t* offsets;
+  };
+
+  void multiply_blocks(const Part& part, const Chunk& chunk) const {
     alignas(64) std::byte sums[block_rows * block_columns * 4];
-    const std::int64_t row_bytes = panels_.steps() * step_bytes, filters = conv_.plan.filters;
     for (std::int64_t pair = part.first_pair; pair < part.last_pair; ++pair) {
-      const std::int64_t column = pair * block_columns, group_column = group_ * panels_.columns + column;
-      const std::int64_t columns = std::min(block_columns, panels_.columns - column);
-      for (std::int64_t row = 0; row < count; row += block_rows) {
-        const std::int64_t block = std::min(block_rows, count - row);
-        kernel_.multiply(
-            {.rows = rows + row * row_bytes,
-             .row_stride = row_bytes,
-             .offsets = offsets_.data(),
-             .steps = panels_.steps(),
-             .panels = conv_.packed + group_ * panels_.bytes() + 2 * pair * panels_.panel_bytes(),
-             .row_tiles = block > 16 ? 2 : 1,
-             .panel_count = columns > panel_width ? 2 : 1,
-             .sums = sums});
-        finish_block(conv_.isa, conv_.epilogue, sums,
-                     {.result = conv_.y,
-                      .offset = (first + row) * filters + group_column,
-                      .row_stride = filters,
-                      .rows = block,
-                      .first_column = group_column,
-                      .columns = columns});
+      const std::int64_t columns = std::min(block_columns, plan_.filters - pair * block_columns);
+      for (std::int64_t block = chunk.blocks.begin; block < chunk.blocks.end; ++block) {
+        const std::int64_t used = used_rows(block * block_rows);
+        if (used == 0) continue;
+        kernel_.multiply({.rows = chunk.rows + (block - chunk.blocks.begin) * block_rows * band_.row_stride(),
+                          .row_stride = band_.row_stride(),
+                          .offsets = chunk.offsets,
+                          .steps = panels_.steps(),
+                          .panels = conv_.packed + 2 * pair * panels_.panel_bytes(),
+                          .row_tiles = used > 16 ? 2 : 1,
+                          .panel_count = columns > panel_width ? 2 : 1,
+                          .sums = sums});
+        for_each_run(block * block_rows, [&](std::int64_t row, std::int64_t count, std::int64_t pixel) {
+          finish_block(conv_.isa, conv_.epilogue, sums + row * block_columns * 4,
+                       {.result = conv_.y,
+                        .offset = pixel * plan_.filters + pair * block_columns,
+                        .row_stride = plan_.filters,
+                        .rows = count,
+                        .first_column = pair * block_columns,
+                        .columns = columns});
+        });
       }
     }
+  }
+
+  // Calls f(row, count, output pixel) for the runs of output pixels among the positions of one block.
+  template <class F>
+  void for_each_run(std::int64_t first, const F& f) const {
+    const std::int64_t length = band_.out_line();
+    std::int64_t line = first / length, x = first % length;
+    for (std::int64_t row = 0; row < block_rows; ++line, x = 0) {
+      const std::int64_t image = line / band_.out_lines(), y = line % band_.out_lines();
+      const std::int64_t count = std::min(plan_.out.x - x, block_rows - row);
+      if (image >= plan_.images) return;
+      if (y < plan_.out.y && count > 0) f(row, count, (image * plan_.out.y + y) * plan_.out.x + x);
+      row += length - x;
+    }
+  }
+
+  std::int64_t used_rows(std::int64_t first) const {
+    std::int64_t used = 0;
+    for_each_run(first, [&](std::int64_t row, std::int64_t count, std::int64_t) { used = row + count; });
+    return used;
   }
 
   const BlockConv& conv_;
+  const Conv2dPlan& plan_;
+  WindowBand band_;
   PackedPanels panels_;
   const BlockKernel& kernel_;
-  std::int64_t group_;
-  bool in_place_;
-  RecycledVector<std::int64_t> offsets_;
 };
 
 }  // namespace
 
+bool is_block_conv_applicable(const Conv2dPlan& plan) {
+  const Window& window = plan.window;
+  return plan.groups == 1 && window.padding.y <= (plan.kernel.y - 1) * window.dilation.y &&
+         window.padding.x <= (plan.kernel.x - 1) * window.dilation.x;
+}
+
 std::int64_t block_conv_weight_bytes(const Conv2dPlan& plan, MatrixType type) {
-  return plan.groups * panels_of_group(plan, type).bytes();
+  return panels_of(plan, type).bytes();
 }
 
 void pack_block_conv_weight(const Conv2dPlan& plan, MatrixType type, std::byte* packed,
                             const std::byte* weight) {
-  const PackedPanels layout = panels_of_group(plan, type);
-  const std::int64_t filter_bytes = layout.inner * element_size(type);
-  for (std::int64_t group = 0; group < plan.groups; ++group)
-    pack_panels(layout, packed + group * layout.bytes(), weight + group * layout.columns * filter_bytes,
-                filter_bytes, element_size(type));
+  const WindowSegments segments = segments_of(plan);
+  pack_panels(panels_of(plan, type), packed,
+              {.data = weight,
+               .column_stride = segments.count * segments.elements * element_size(type),
+               .segment_stride = segments.elements * element_size(type),
+               .segment_elements = segments.elements,
+               .element_stride = element_size(type)});
 }
 
 void block_conv2d(const BlockConv& conv) {
-  for (std::int64_t group = 0; group < conv.plan.groups; ++group) GroupProduct(conv, group).run();
+  const bool is_identity = WindowBand(conv.plan, 1, 0).is_identity();
+  const Conv2dPlan plan = is_identity ? as_one_line(conv.plan) : conv.plan;
+  BandProduct(conv, plan).run();
 }
 
 }  // namespace tandem::detail

@@ -1,7 +1,8 @@
 // Convolution in bf16 or u8 · s8 on the CPU, as a product of blocks (block_product.h) whose rows are the
-// windows of output pixels. Rows are read from the images where they lie there with a constant stride, else
-// from a few gathered ones; the matrix of all windows never exists. Bits do not depend on the number of
-// threads.
+// windows of output pixels. They are read from padded copies of a few lines at a time (window_band.h), those
+// of 1×1 windows from the images; the matrix of all windows never exists. Bits do not depend on the number of
+// threads. Where channels do not fill a step of the product, a window may also read the pixels after it, with
+// weights of zero: a NaN there spoils it.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +14,15 @@
 
 namespace tandem::detail {
 
-// The packed weight of all groups: its size, and the packing of (out, kernel y, kernel x, channels / groups).
+// Not for groups, nor for padding that is wider than the window.
+bool is_block_conv_applicable(const Conv2dPlan& plan);
+// Whether bf16 convolutions of this plan use blocks: where the CPU has instructions for them.
+inline bool uses_block_conv(const Conv2dPlan& plan) {
+  return plan.dtype == DType::bf16 && is_block_conv_applicable(plan) &&
+         matrix_isa(MatrixType::bf16) != MatrixIsa::plain;
+}
+
+// The size of the packed weight, and the packing of (out, kernel y, kernel x, channels).
 std::int64_t block_conv_weight_bytes(const Conv2dPlan& plan, MatrixType type);
 void pack_block_conv_weight(const Conv2dPlan& plan, MatrixType type, std::byte* packed,
                             const std::byte* weight);

@@ -7,6 +7,7 @@
 #include "tandem/device/on_backend.h"
 #include "tandem/ops/bf16_scratch.h"
 #include "tandem/ops/cast.h"
+#include "tandem/ops/conv/block_conv.h"
 #include "tandem/ops/conv/conv_shards.h"
 #include "tandem/ops/conv/depthwise.h"
 #include "tandem/ops/conv/im2col_conv.h"
@@ -39,6 +40,17 @@ Buffer packed_depthwise_weight(const Conv2dPlan& plan, const std::byte* weight) 
 template <>
 void conv2d_kernel<Backend::cpu>(const Conv2dPlan& plan, std::byte* y, const std::byte* x,
                                  const std::byte* weight, const std::byte* bias, StreamView stream) {
+  if (uses_block_conv(plan)) {
+    const Buffer packed = make_scratch<std::byte>(block_conv_weight_bytes(plan, MatrixType::bf16)),
+                 wide_bias = to_f32(bias, plan.filters);
+    pack_block_conv_weight(plan, MatrixType::bf16, packed.data(), weight);
+    return block_conv2d({.plan = plan,
+                         .isa = matrix_isa(MatrixType::bf16),
+                         .x = x,
+                         .packed = packed.data(),
+                         .y = y,
+                         .epilogue = {.bias = as<const float>(wide_bias)}});
+  }
   if (plan.dtype == DType::bf16) {
     const Conv2dSizes sizes = sizes_of(plan);
     const Buffer wide_x = to_f32(x, sizes.x), wide_weight = to_f32(weight, sizes.weight),

@@ -8,6 +8,7 @@
 #include "tandem/device/on_backend.h"
 #include "tandem/ops/bf16_scratch.h"
 #include "tandem/ops/cast.h"
+#include "tandem/ops/conv/block_conv.h"
 #include "tandem/ops/conv/conv_shards.h"
 #include "tandem/ops/conv/depthwise.h"
 #include "tandem/ops/conv/im2col_conv.h"
@@ -28,8 +29,13 @@ Conv2dPlan weight_plan(const Tensor& weight, const Conv2dOptions& options, DType
   return plan;
 }
 
-// The CPU computes bf16 in f32, so the packed weight is f32 too.
+// Without instructions for bf16 the CPU computes it in f32: then the packed weight is f32 too.
 Tensor pack_weight(const Tensor& weight, const Conv2dOptions& options) {
+  if (const Conv2dPlan plan = weight_plan(weight, options, weight.dtype()); uses_block_conv(plan)) {
+    Tensor packed = Tensor::empty({block_conv_weight_bytes(plan, MatrixType::bf16)}, DType::u8);
+    pack_block_conv_weight(plan, MatrixType::bf16, packed.bytes(), weight.bytes());
+    return packed;
+  }
   const Tensor wide = weight.dtype() == DType::bf16 ? cast(weight, DType::f32) : weight;
   const Conv2dPlan plan = weight_plan(wide, options, wide.dtype());
   if (is_winograd_applicable(plan)) {
@@ -84,6 +90,15 @@ template <>
 void prepacked_conv2d_kernel<Backend::cpu>(const Conv2dPlan& plan, std::byte* y, const std::byte* x,
                                            const PrepackedConv2d& conv, const Conv2dEpilogue& epilogue,
                                            StreamView stream) {
+  if (uses_block_conv(plan))
+    return block_conv2d({.plan = plan,
+                         .isa = matrix_isa(MatrixType::bf16),
+                         .x = x,
+                         .packed = conv.weight.bytes(),
+                         .y = y,
+                         .epilogue = {.bias = reinterpret_cast<const float*>(epilogue.bias),
+                                      .residual = epilogue.residual,
+                                      .activation = epilogue.activation}});
   if (plan.dtype == DType::bf16) {
     const Conv2dSizes sizes = sizes_of(plan);
     const Buffer wide_x = to_f32(x, sizes.x), wide_residual = to_f32(epilogue.residual, sizes.y),
