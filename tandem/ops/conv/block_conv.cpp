@@ -1,19 +1,21 @@
 #include "tandem/ops/conv/block_conv.h"
 
 #include <algorithm>
+#include <cstring>
+#include <limits>
 
 #include "tandem/core/index_range.h"
 #include "tandem/core/parallel.h"
 #include "tandem/core/recycling_allocator.h"
 #include "tandem/ops/bf16_scratch.h"
 #include "tandem/ops/conv/window_band.h"
-#include "tandem/ops/conv/work_split.h"
 
 namespace tandem::detail {
 namespace {
 
 // Bytes of a band: it stays in the L2 cache beside a pair of panels.
 constexpr std::int64_t band_bytes = 1 << 18;
+constexpr std::int64_t max_cached_weight_bytes = 1 << 20;
 
 PackedPanels panels_of(const Conv2dPlan& plan, MatrixType type) {
   const WindowSegments segments = segments_of(plan);
@@ -27,6 +29,29 @@ Conv2dPlan as_one_line(Conv2dPlan plan) {
   plan.in = plan.out = {1, plan.images * plan.in.y * plan.in.x};
   plan.images = 1;
   return plan;
+}
+
+// The number of parts to split the pairs of panels into, so that the busiest thread ends first: blocks ×
+// parts are divided over the threads. More parts balance the load and let a thread read less of the weight,
+// but every part copies the images again.
+struct SplitCosts {
+  std::int64_t blocks, pairs, threads;
+  std::int64_t product_cycles;  // of one block and one pair
+  std::int64_t block_bytes, pair_bytes;
+};
+std::int64_t choose_parts(const SplitCosts& costs) {
+  constexpr std::int64_t bytes_per_cycle = 8;  // from the L3 cache
+  std::int64_t best = 1, best_cycles = std::numeric_limits<std::int64_t>::max();
+  for (std::int64_t parts = 1; parts <= costs.pairs; ++parts) {
+    if (costs.pairs % parts != 0) continue;
+    const std::int64_t part_pairs = costs.pairs / parts,
+                       units = ceil_div(costs.blocks * parts, costs.threads),
+                       bytes = units * costs.block_bytes +
+                               ceil_div(units, costs.blocks) * part_pairs * costs.pair_bytes,
+                       cycles = units * part_pairs * costs.product_cycles + bytes / bytes_per_cycle;
+    if (cycles < best_cycles) best = parts, best_cycles = cycles;
+  }
+  return best;
 }
 
 struct Part {
@@ -46,7 +71,13 @@ class BandProduct {
   void run() const {
     const std::int64_t blocks = ceil_div(band_.positions(), block_rows),
                        pairs = ceil_div(panels_.panels(), 2);
-    const std::int64_t parts = panel_parts(blocks, pairs, thread_count()), part_pairs = pairs / parts;
+    const std::int64_t parts = choose_parts({.blocks = blocks,
+                                             .pairs = pairs,
+                                             .threads = thread_count(),
+                                             .product_cycles = 64 * panels_.steps(),
+                                             .block_bytes = block_rows * band_.row_stride(),
+                                             .pair_bytes = 2 * panels_.panel_bytes()}),
+                       part_pairs = pairs / parts;
     parallel_for(blocks * parts, 1, [&](std::int64_t begin, std::int64_t end) {
       const BlockKernelScope tiles(kernel_);
       while (begin < end) {
@@ -130,32 +161,43 @@ class BandProduct {
     const std::int64_t* offsets;
   };
 
+  // Where the weight stays in the L2 cache, all its columns follow for one block, whose results are then
+  // contiguous; else all blocks for one pair of panels.
   void multiply_blocks(const Part& part, const Chunk& chunk) const {
+    const bool weight_stays =
+        (part.last_pair - part.first_pair) * 2 * panels_.panel_bytes() <= max_cached_weight_bytes;
+    const std::int64_t group = weight_stays ? 1 : chunk.blocks.count();
+    for (std::int64_t first = chunk.blocks.begin; first < chunk.blocks.end; first += group)
+      for (std::int64_t pair = part.first_pair; pair < part.last_pair; ++pair)
+        for (std::int64_t block = first; block < first + group; ++block)
+          multiply_block(pair, block * block_rows,
+                         chunk.rows + (block - chunk.blocks.begin) * block_rows * band_.row_stride(),
+                         chunk.offsets);
+  }
+
+  void multiply_block(std::int64_t pair, std::int64_t position, const std::byte* rows,
+                      const std::int64_t* offsets) const {
     alignas(64) std::byte sums[block_rows * block_columns * 4];
-    for (std::int64_t pair = part.first_pair; pair < part.last_pair; ++pair) {
-      const std::int64_t columns = std::min(block_columns, plan_.filters - pair * block_columns);
-      for (std::int64_t block = chunk.blocks.begin; block < chunk.blocks.end; ++block) {
-        const std::int64_t used = used_rows(block * block_rows);
-        if (used == 0) continue;
-        kernel_.multiply({.rows = chunk.rows + (block - chunk.blocks.begin) * block_rows * band_.row_stride(),
-                          .row_stride = band_.row_stride(),
-                          .offsets = chunk.offsets,
-                          .steps = panels_.steps(),
-                          .panels = conv_.packed + 2 * pair * panels_.panel_bytes(),
-                          .row_tiles = used > 16 ? 2 : 1,
-                          .panel_count = columns > panel_width ? 2 : 1,
-                          .sums = sums});
-        for_each_run(block * block_rows, [&](std::int64_t row, std::int64_t count, std::int64_t pixel) {
-          finish_block(conv_.isa, conv_.epilogue, sums + row * block_columns * 4,
-                       {.result = conv_.y,
-                        .offset = pixel * plan_.filters + pair * block_columns,
-                        .row_stride = plan_.filters,
-                        .rows = count,
-                        .first_column = pair * block_columns,
-                        .columns = columns});
-        });
-      }
-    }
+    const std::int64_t columns = std::min(block_columns, plan_.filters - pair * block_columns);
+    const std::int64_t used = used_rows(position);
+    if (used == 0) return;
+    kernel_.multiply({.rows = rows,
+                      .row_stride = band_.row_stride(),
+                      .offsets = offsets,
+                      .steps = panels_.steps(),
+                      .panels = conv_.packed + 2 * pair * panels_.panel_bytes(),
+                      .row_tiles = used > 16 ? 2 : 1,
+                      .panel_count = columns > panel_width ? 2 : 1,
+                      .sums = sums});
+    for_each_run(position, [&](std::int64_t row, std::int64_t count, std::int64_t pixel) {
+      finish_block(conv_.isa, conv_.epilogue, sums + row * block_columns * 4,
+                   {.result = conv_.y,
+                    .offset = pixel * plan_.filters + pair * block_columns,
+                    .row_stride = plan_.filters,
+                    .rows = count,
+                    .first_column = pair * block_columns,
+                    .columns = columns});
+    });
   }
 
   // Calls f(row, count, output pixel) for the runs of output pixels among the positions of one block.
