@@ -1,12 +1,16 @@
 #include "apps/tandem/common_flags.h"
 
+#include <cstdlib>
 #include <memory>
 #include <string>
 
 #include "apps/tandem/command.h"
 #include "apps/tandem/flag_table.h"
+#include "tandem/core/check.h"
 #include "tandem/core/parallel.h"
+#include "tandem/data/loader/worker.h"
 #include "tandem/text/message.h"
+#include "tandem/text/parse_number.h"
 #include "tandem/train/decoders/confined_decoder.h"
 #include "tandem/train/views.h"
 
@@ -47,10 +51,17 @@ void add_sandbox_flag(CLI::App& command, bool& sandbox) {
                    "Decode images in confined processes: a hostile one costs itself alone");
 }
 
-void confine_decoders(std::int64_t max_pixels) {
-  constexpr std::int64_t timeout_ms = 60'000;
+void confine_decoders(std::int64_t max_pixels, std::int64_t timeout_ms) {
   set_image_decoder(std::make_shared<ConfinedDecoder>(
       DecodeProcessOptions{.program = {}, .max_pixels = max_pixels, .timeout_ms = timeout_ms}));
+}
+
+void confine_decoders_of_worker() {
+  const char* const text = std::getenv(decoder_variable);
+  if (text == nullptr) return;
+  const auto max_pixels = parse_number<std::int64_t>(text);
+  check(max_pixels.has_value(), "[worker] expected a number in {}, got '{}'", decoder_variable, text);
+  confine_decoders(*max_pixels, training_decode_ms);
 }
 
 }  // namespace tandem

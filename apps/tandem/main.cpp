@@ -106,7 +106,10 @@ int report_out_of_memory() {
 int run(int argc, char** argv) {
   if (const auto status = tandem::run_plugin_if_asked(argc, argv)) return *status;
   if (const auto status = tandem::run_decoder_if_asked(argc, argv)) return *status;
-  if (argc > 1 && std::string_view(argv[1]) == "worker") return tandem::run_worker({argv + 1, argv + argc});
+  if (argc > 1 && std::string_view(argv[1]) == "worker") {
+    tandem::confine_decoders_of_worker();
+    return tandem::run_worker({argv + 1, argv + argc});
+  }
   if (argc > 1 && std::string_view(argv[1]) == "cluster-rank")
     return tandem::run_cluster_rank({argv + 1, argv + argc});
   CLI::App app("Tandem: trains image classifiers on the CPU, on GPUs and on clusters.", "tandem");

@@ -15,6 +15,7 @@
 
 #include "apps/tandem/advice.h"
 #include "apps/tandem/command.h"
+#include "apps/tandem/common_flags.h"
 #include "apps/tandem/flag_table.h"
 #include "apps/tandem/output.h"
 #include "apps/tandem/with_plugins.h"
@@ -51,6 +52,7 @@ struct Flags {
   std::int64_t accumulate = 1;
   std::string until;
   bool exchange_through_cpu = false;
+  bool sandbox = false;
 };
 
 std::string flag_name(const std::string& key) {
@@ -251,6 +253,7 @@ std::optional<SystemTime> stop_time(const Flags& flags) {
 
 int train_here(const Flags& flags, const std::string& command, Group& group) {
   const TrainOptions options = to_options(flags, command, group);
+  if (flags.sandbox) confine_decoders(options.max_pixels, training_decode_ms);
   const bool is_first = group.place().rank == 0;
   if (is_first && !flags.json.empty() && !is_stdout(flags.json)) write_file("train", flags.json, "");
   const std::optional<SystemTime> until = is_first ? stop_time(flags) : std::nullopt;
@@ -286,8 +289,8 @@ int train_here(const Flags& flags, const std::string& command, Group& group) {
   const std::string folder = result.folder.string();
   if (!is_first) return result.stopped_by != 0 ? 128 + result.stopped_by : 0;
   if (result.stopped_by != 0) {
-    print_message("{} and saved. Continue with: tandem train --resume {}\n",
-                  is_late ? "Time is up: stopped" : "Stopped", folder);
+    print_message("{} and saved. Continue with: tandem train --resume {}{}\n",
+                  is_late ? "Time is up: stopped" : "Stopped", folder, flags.sandbox ? " --sandbox" : "");
     return 128 + result.stopped_by;
   }
   const std::string summary =
@@ -516,6 +519,8 @@ void add_train_command(CLI::App& app, Action& action, const std::string& command
       ->check(usage_check([](const std::string& text) {
         check(text == "auto" || text == "host", "expected auto or host, got '{}'", text);
       }));
+  add_sandbox_flag(*command, flags->sandbox);
+  command->get_option("--sandbox")->group(rare_group);
   add_json_flag(*command, flags->json, "One line of JSON per epoch and fold instead of text");
   command->add_option("--trace", flags->trace, "Write a timeline for chrome://tracing or Perfetto")
       ->type_name("FILE")

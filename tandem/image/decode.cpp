@@ -123,7 +123,6 @@ EncodedImage to_encoded(std::span<const uint8_t> bytes, std::string_view name, c
   return {bytes, name, options.max_pixels, options.rgb};
 }
 
-// Null: this process decodes.
 std::shared_ptr<ImageDecoder>& other_decoder() {
   static std::shared_ptr<ImageDecoder> decoder;
   return decoder;
@@ -220,6 +219,10 @@ void blend_over_white(std::vector<uint8_t>& pixels, int channels) {
 
 void set_image_decoder(std::shared_ptr<ImageDecoder> decoder) {
   other_decoder() = std::move(decoder);
+}
+
+const ImageDecoder* image_decoder() {
+  return other_decoder().get();
 }
 
 Image decode_image(std::span<const uint8_t> bytes, std::string_view name, const LoadOptions& options) {

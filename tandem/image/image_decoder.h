@@ -25,10 +25,14 @@ class ImageDecoder {
   virtual Image decode_scaled(std::span<const std::uint8_t> bytes, std::string_view name, const PixelBox& box,
                               std::int64_t min_height, std::int64_t min_width,
                               const LoadOptions& options) = 0;
+  // It refuses larger images, whatever the options say.
+  virtual std::int64_t max_pixels() const = 0;
 };
 
 // All functions of decode.h use it from now on; null: this process decodes. Call it before other threads
 // decode.
 void set_image_decoder(std::shared_ptr<ImageDecoder> decoder);
+// Null: this process decodes.
+const ImageDecoder* image_decoder();
 
 }  // namespace tandem

@@ -8,6 +8,7 @@
 #include "tandem/image/decode.h"
 #include "tandem/train/model_file.h"
 #include "tests/apps/program.h"
+#include "tests/process/without_capabilities.h"
 #include "tests/train/photo_folder.h"
 #include "tests/train/shipped_file.h"
 
@@ -26,14 +27,33 @@ class PhotoCommand : public testing::Test {
     return result;
   }
   ProgramResult train(const Words& more) {
-    Words words{"train", "photos", "--model", "cnn",      "--image-size", "16",           "--epochs",
-                "1",     "--out",  "r",       "--device", "cpu",          "--batch-size", "4"};
+    Words words{"train",    "photos", "--model",  "cnn", "--image-size", "16",
+                "--epochs", "1",      "--device", "cpu", "--batch-size", "4"};
     words.insert(words.end(), more.begin(), more.end());
+    if (std::ranges::find(more, "--out") == more.end()) words.insert(words.end(), {"--out", "r"});
     return run(words);
   }
 
   TempFolder folder_;
 };
+
+TEST_F(PhotoCommand, TrainInTheSandbox_IsTheSame) {
+  const auto first_line = [](const ProgramResult& result) {
+    return result.out.substr(0, result.out.find('\n'));
+  };
+  const std::string expected = first_line(train({}));
+  EXPECT_EQ(first_line(train({"--out", "threads", "--sandbox", "--workers", "1"})), expected);
+  EXPECT_EQ(
+      first_line(train({"--out", "processes", "--sandbox", "--workers", "1", "--worker-kind", "process"})),
+      expected);
+  if (!can_drop_capabilities()) GTEST_SKIP() << "the rest only for root";
+  without_capabilities([&] {
+    const ProgramResult refused = run_program({"train", "photos", "--sandbox"}, folder_.path());
+    EXPECT_EQ(refused.status, 1);
+    EXPECT_NE(refused.err.find("cannot confine the processes that decode images"), std::string::npos)
+        << refused.err;
+  });
+}
 
 TEST_F(PhotoCommand, Train_Predict_Eval_Work) {
   const ProgramResult trained = train({"--workers", "1", "--worker-kind", "process"});

@@ -6,6 +6,7 @@
 #include <limits>
 #include <thread>
 
+#include "tests/data/photo_cases.h"
 #include "tests/image/test_files.h"
 
 namespace tandem {
@@ -74,6 +75,28 @@ TEST_F(ConfinedDecoderTest, Limits_HoldThere) {
             std::string::npos);
   EXPECT_NE(error_text([&] { decode_region(bytes, "a", {15, 0, 10, 10}); }), "");
   EXPECT_EQ(error_text([&] { decode_region(bytes, "a", {0, 0, 0, 10}); }), "[decode] a: its decoder crashed");
+}
+
+TEST_F(ConfinedDecoderTest, WorkersOfALoader_UseIt) {
+  const PhotoFolder folder(12);
+  const BatchPlan plan{.samples = 12, .batch_size = 4, .shuffle = false, .replace_unreadable = false};
+  const PhotoRecipe recipe = evaluation_photo_recipe(14, PhotoFit::center);
+  const std::vector<Loaded> expected = folder.expected_epoch(plan, recipe, 0);
+  const auto store = folder.store(false);
+  for (const WorkerKind kind : {WorkerKind::thread, WorkerKind::process}) {
+    const auto load = [&](std::int64_t max_pixels) {
+      set_image_decoder(std::make_shared<ConfinedDecoder>(
+          DecodeProcessOptions{.program = TANDEM_PROGRAM, .max_pixels = max_pixels}));
+      Loader loader(detail::sample_store(store), plan, recipe,
+                    {.workers = 2, .kind = kind, .epochs = 1, .program = TANDEM_PROGRAM});
+      std::vector<Loaded> all = load_photo_epoch(loader, plan, recipe, 0);
+      return std::pair(std::move(all), loader.statistics().skipped.size());
+    };
+    const auto [all, skipped] = load(1'000'000);
+    EXPECT_TRUE(all == expected);
+    EXPECT_EQ(skipped, 0u);
+    EXPECT_EQ(load(1).second, 12u) << "refused by the decoder, not by the loader";
+  }
 }
 
 TEST_F(ConfinedDecoderTest, ProgramThatDoesNotDecode_Throws) {

@@ -20,6 +20,7 @@
 #include "tandem/core/check.h"
 #include "tandem/core/parallel.h"
 #include "tandem/data/loader/block_order.h"
+#include "tandem/image/image_decoder.h"
 #include "tandem/process/shared_memory.h"
 #include "tandem/text/message.h"
 
@@ -200,7 +201,8 @@ std::vector<std::string> worker_arguments(const WorkerFiles& files, int worker) 
 // loaded, and without those that make this process a rank (dist/launch.cpp): a worker is none.
 std::vector<std::string> worker_environment() {
   constexpr std::string_view dropped[] = {"OMP_NUM_THREADS=", "OPENBLAS_NUM_THREADS=", "OMP_PROC_BIND=",
-                                          "OMP_PLACES=",      "GOMP_CPU_AFFINITY=",    "TANDEM_RANK"};
+                                          "OMP_PLACES=",      "GOMP_CPU_AFFINITY=",    "TANDEM_RANK",
+                                          decoder_variable};
   std::vector<std::string> all;
   for (char** entry = environ; *entry; ++entry) {
     const std::string_view text = *entry;
@@ -212,6 +214,8 @@ std::vector<std::string> worker_environment() {
   all.emplace_back("OPENBLAS_NUM_THREADS=1");
   all.emplace_back(std::string(worker_marker) + "=1");
   all.emplace_back(std::string(own_operations_variable) + "=" + detail::describe_own_operations());
+  if (const ImageDecoder* const decoder = image_decoder())
+    all.emplace_back(std::string(decoder_variable) + "=" + std::to_string(decoder->max_pixels()));
   return all;
 }
 

@@ -48,6 +48,8 @@ void run_worker_loop(const WorkerTask& task);
 inline constexpr const char* worker_marker = "TANDEM_WORKER";
 // Tells process workers which operations of the user there are (augment/own_operation_table.h).
 inline constexpr const char* own_operations_variable = "TANDEM_OWN_OPERATIONS";
+// Tells process workers that image_decoder() decodes here, with its max_pixels(). Their program sets one.
+inline constexpr const char* decoder_variable = "TANDEM_IMAGE_DECODER";
 
 // The descriptors of a process worker, which it must inherit under the same numbers.
 struct WorkerFiles {

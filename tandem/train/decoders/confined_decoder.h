@@ -22,6 +22,7 @@ class ConfinedDecoder : public ImageDecoder {
                      const LoadOptions& options) override;
   Image decode_scaled(std::span<const std::uint8_t> bytes, std::string_view name, const PixelBox& box,
                       std::int64_t min_height, std::int64_t min_width, const LoadOptions& options) override;
+  std::int64_t max_pixels() const override { return options_.max_pixels; }
 
  private:
   class Lease;
