@@ -156,12 +156,31 @@ TEXTS = {
                "optimizer = \"adam\"\nschedule = \"cosine\"\nseed = 7\n", "dataa = \"x\"\n[t]\nepochs = 1\n"],
     "recipe": ["none", "digits", "photo", "rotate -10 10 cubic, shift -2 2, skew -0.1 0.1, noise 0 0.1, zoom 0.9 1.1 nearest", "crop 0.08 1, flip 0.5",
                "crop 0.5 1, jitter 0.4 0.4 0.4 0.1", "blur 0.5 ring", "blur 0.5 1 2 1; 2 4 2; 1 2 1", "1 0 -1; 2 0 -2; 1 0 -1", "gradient 1 -1", "resize, vertical_flip 0.5", "center 256, rotation 10, perspective 0.5 0.5, erase 0.25 0.02 0.3 0.3 3.3",
-               "letterbox 128, jitter 0.4 0.4 0.4 0.1, bicubic", "crop 0.2 1 0.75 1.33, trivial_augment", "resize, randaugment 2 9, bilinear"],
+               "letterbox 128, jitter 0.4 0.4 0.4 0.1, bicubic", "crop 0.2 1 0.75 1.33, trivial_augment", "resize, randaugment 2 9, bilinear",
+               "rotate -1 1 linear", "rotate -1 1 sharp", "rotate 1", "own0, own1 -1 1, own2 0 1 2 3", "own1 1"],
     "values": ["0", "-12", "3.5e-3", "inf", "1,2,3", "640x480", "cpu", "cuda:1", "f32", "bf16", "127.0.0.1:8080", "[::1]:80", "localhost:0", "unix:/run/x", "8080",
                "18:30", "2026-11-17T18:30", "2026-11-17T18:30:05Z", "+90", "1790003600"],
     "text": ["plain words, \"quoted\"", "\u00e9\u4e2d\u6587\U0001f600 e\u0301", "<a href='x'>&amp;</a>", "it's\\ $HOME\n", "\x1b[31mred\x07", "long " * 12],
-    "study_cases": ["5", "3x7", "8x128", "784,200,10 batch 16", "cnn batch 32", "resnet18 224 batch 32", "784x200 batch 16 dW", "1024x1024 f32 3x3", "1000x1000 i32"],
+    "study_cases": ["5", "3x7", "8x128", "784,200,10 batch 16", "cnn batch 32", "resnet18 224 batch 32", "784x200 batch 16 dW", "1024x1024 f32 3x3", "1000x1000 i32",
+                    "perceptron-and-kernels"],
 }
+
+
+def profiles():
+    """A profile for `tandem grade`, and some with one mistake each."""
+    head = {"name": '"p"', "title": '"P"', "seed": "3"}
+    tables = {"curve": {"full": "1.2", "zero": "10"}, "limits": {"seconds": "85", "compile_seconds": "60"}}
+    part = {"name": '"max"', "title": '"M"', "weight": "10", "cases": '["1x1 i32"]', "speed": "0.4", "reference": '"simd"', "threads": "1", "timed": '["1x1 i32"]',
+            "launch": '["<<<1>>>"]', "forbidden": '["sleep"]'}
+    lines = lambda table: "".join(f"{key}={value}\n" for key, value in table.items())
+    changes = {"whole": {}, "other_key": {"titel": '"t"'}, "no_name": {"name": '"A B"'}, "no_number": {"weight": '"x"'}, "no_whole": {"threads": "-1"}, "no_list": {"cases": "3"},
+               "no_text": {"cases": "[1]"}, "same_case": {"cases": '["1x1 i32","1x1 i32"]'}, "no_case": {"cases": '["x"]'}, "no_cases": {"cases": "[]"}, "no_version": {"reference": '"x"'},
+               "not_timed": {"timed": '["2x2 i32"]'}, "no_task": {"name": '"x"'}, "other_task": {"task": '"x"'}, "no_speed": {"speed": "0"}}
+    for name, change in changes.items():
+        write("study_cases", "profile_" + name, lines(head) + "".join(f"[{key}]\n" + lines(table) for key, table in tables.items()) + "[[part]]\n" + lines({**part, **change}))
+    for name, more in {"curve": "[curve]\nfull=5\nzero=2\n", "curve_full": "[curve]\nfull=100\n", "no_table": "curve=3\n", "no_parts": "part=3\n", "no_part": "part=[3]\n",
+                       "same_part": 2 * ("[[part]]\n" + lines(part))}.items():
+        write("study_cases", "profile_" + name, lines(head) + more)
 
 
 def records():
@@ -190,5 +209,6 @@ images()
 weights()
 archives()
 onnx()
+profiles()
 records()
 texts()
