@@ -22,10 +22,12 @@ void check_reply(const DecodeReply& reply, const DecodeRequest& request) {
   if (!is_possible(request) || !is_possible(reply, request)) return;
   if (reply.status != detail::DecodeStatus::done)
     require(reply.bytes <= detail::max_error_bytes);
-  else if (request.task == detail::DecodeTask::picture)
-    require(reply.bytes <= 3 * static_cast<std::uint64_t>(request.max_pixels) && reply.bytes > 0);
-  else
+  else if (request.task == detail::DecodeTask::input)
     require(reply.bytes == static_cast<std::uint64_t>(request.height * request.width * request.channels));
+  else if (request.task == detail::DecodeTask::info)
+    require(reply.bytes == 0);
+  else
+    require(reply.bytes <= 3 * static_cast<std::uint64_t>(request.max_pixels) && reply.bytes > 0);
 }
 
 // The server tells the truth about lengths, and models have small inputs. All replies to an input fit into
@@ -39,6 +41,14 @@ void keep_small(DecodeRequest& request, std::size_t left) {
   request.transform_bytes %= 129;
   request.height %= 65;
   request.width %= 65;
+}
+
+// A process that is no decoder, and one that is told an impossible descriptor.
+bool check_commands() {
+  char program[] = "tandem", command[] = "decode-images", descriptor[] = "x";
+  char* words[] = {program, command, descriptor};
+  require(!run_decoder_if_asked(2, words));
+  return run_decoder_if_asked(3, words) == 1;
 }
 
 std::string as_stream(std::string_view input) {
@@ -67,6 +77,8 @@ std::string as_stream(std::string_view input) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace tandem;
+  static const bool commands_are_checked = check_commands();
+  require(commands_are_checked);
   constexpr std::size_t max_size = 1 << 14;
   if (size > max_size) return 0;
   const std::string stream = as_stream(text_of(data, size));

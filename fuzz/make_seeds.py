@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """make_seeds.py: writes small inputs for the fuzz targets into fuzz/seeds. Needs Pillow (python3-pil) for the images.
 
-Inputs that a fuzzer found, and those of the http_parser, base64, exif, request_images and decode_protocol targets, are written by hand.
+Inputs that a fuzzer found, and those of the http_parser, base64, exif and request_images targets, are written by hand.
 """
 import gzip
 import hashlib
@@ -195,8 +195,41 @@ def records():
              "missing_protections": [], "machine": fact, "provenance": {}, "parts": [part]}
     data = {"classes": ["a"], "training_count": 1, "validation_count": 0, "labels": "", "training": [[0, "x.jpg"]], "validation": [], "unreadable": []}
     status = {"state": "finished", "message": "m", "device": "cpu", "epochs": 3, "test_accuracy": 0.5, "warnings": ["w"]}
+    report["epochs"].append({"epoch": 2, "metrics": {"auc": 0.5}})
+    report["range_test"] = {"chosen": 0.1, "rates": [0.1], "losses": [2]}
+    # The list with which the target compares, and some that differ from it in one thing.
+    same = {"classes": ["a", "b"], "training_count": 1, "validation_count": 1, "labels": "", "training": [[0, "x.jpg"]], "validation": [[1, "y.jpg"]], "unreadable": []}
+    for name, change in {"same": {}, "class": {"classes": ["a", "c"]}, "new_class": {"classes": ["a", "b", "c"]}, "new": {"training": [[0, "x.jpg"], [0, "z.jpg"]]},
+                         "missing": {"validation": []}, "label": {"training": [[1, "x.jpg"]]}, "set": {"training": [[0, "x.jpg"], [1, "y.jpg"]], "validation": []},
+                         "count": {"training_count": 2}, "validation_count": {"validation_count": 2}, "labels": {"labels": "0"}, "wrong_label": {"training": [[9, "x.jpg"]]}}.items():
+        write("records", "data_" + name, json.dumps({**same, **change}))
     for name, value in (("study", study), ("studies", {"studies": [study]}), ("report", report), ("grade", grade), ("data", data), ("status", status)):
         write("records", name, json.dumps(value, separators=(",", ":")))
+
+
+def decode_protocol():
+    """Requests of tandem/serve/decode_protocol.h, some followed by a reply."""
+    image = bytes.fromhex("89504e470d0a1a0a0000000d49484452000000030000000208020000001216f14d0000001c4944415478da63606462666165"
+                          "63e7e0e4e2e6e1e5e3171014120600054600bf212968e50000000049454e44ae426082")
+    input_task, picture, info, box = range(4)
+
+    def request(task, transform=b"", height=0, width=0, channels=0, max_pixels=1000, image=image, x=0, y=0, min_height=0, min_width=0, rgb=0):
+        return struct.pack("<IIqqqqQqqqqQ", task, len(transform), height, width, channels, max_pixels, len(image), x, y, min_height, min_width, rgb) + transform + image
+
+    def reply(is_error=0, kind=0, height=0, width=0, channels=0, size=0):
+        return struct.pack("<IIqqqQ", is_error, kind, height, width, channels, size) + bytes(48)
+    seeds = {"input": request(input_task, b"", 4, 5, 3) + request(input_task, b"", 4, 5, 3), "photo": request(input_task, b"resize 9, crop 8 8", 8, 8, 3),
+             "picture": request(picture) + request(picture, rgb=1), "info": request(info), "box": request(box, height=1, width=2, x=1, y=0, min_height=1, min_width=1),
+             "too_large": request(picture, max_pixels=3), "damaged": request(picture, image=image[:40]) + request(info, image=b"x"), "cut_off": request(picture)[:-9],
+             "impossible": request(7), "no_transform": request(picture)[:4] + b"\xff" * 8 + request(picture)[12:], "no_box": request(box, height=0, width=1)}
+    replies = {"error": reply(1, 1, size=20), "long_error": reply(1, 1, size=9999), "size": reply(height=2, width=2, channels=1, size=4), "info": reply(height=2, width=2, channels=3),
+               "no_image": reply(height=-1, width=2, channels=3), "wide": reply(height=2, width=9, channels=3, size=54)}
+    for name, task in (("input", input_task), ("picture", picture), ("info", info), ("box", box)):
+        before = request(task, height=2, width=2, channels=1, image=b"")
+        for kind, after in replies.items():
+            seeds[f"reply_{name}_{kind}"] = before + after
+    for name, content in seeds.items():
+        write("decode_protocol", name, content)
 
 
 def texts():
@@ -211,4 +244,5 @@ archives()
 onnx()
 profiles()
 records()
+decode_protocol()
 texts()
