@@ -12,6 +12,7 @@ import pickle
 import struct
 import tarfile
 import zipfile
+import zlib
 
 from PIL import Image
 
@@ -209,8 +210,9 @@ def records():
 
 def decode_protocol():
     """Requests of tandem/serve/decode_protocol.h, some followed by a reply."""
-    image = bytes.fromhex("89504e470d0a1a0a0000000d49484452000000030000000208020000001216f14d0000001c4944415478da63606462666165"
-                          "63e7e0e4e2e6e1e5e3171014120600054600bf212968e50000000049454e44ae426082")
+    chunk = lambda name, data: struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+    rows = b"".join(b"\0" + bytes(range(9 * row, 9 * row + 9)) for row in range(2))
+    image = (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", 3, 2, 8, 2, 0, 0, 0)) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
     input_task, picture, info, box = range(4)
 
     def request(task, transform=b"", height=0, width=0, channels=0, max_pixels=1000, image=image, x=0, y=0, min_height=0, min_width=0, rgb=0):
