@@ -46,6 +46,21 @@ void add_views_flag(CLI::App& command, int& views) {
       ->check(usage_check([](const std::string& text) { parse_views(text); }));
 }
 
+void add_precision_flag(CLI::App& command, MatmulPrecision& precision) {
+  command
+      .add_option_function<std::string>(
+          "--precision", [&precision](const std::string& name) { precision = parse_precision(name); },
+          "fp32, bf16 (faster on CPUs with AMX, AVX-512-BF16 or BF16), or tf32 (on a GPU)")
+      ->type_name("NAME")
+      ->default_str("fp32")
+      ->check(usage_check([](const std::string& name) { parse_precision(name); }));
+}
+
+void check_precision(MatmulPrecision precision, Device device, const char* op) {
+  check(device.is_cuda() || precision != MatmulPrecision::tf32,
+        "[{}] expected precision fp32 or bf16 on the CPU, got {}", op, name_of(precision));
+}
+
 void add_sandbox_flag(CLI::App& command, bool& sandbox) {
   command.add_flag("--sandbox", sandbox,
                    "Decode images in confined processes: a hostile one costs itself alone");

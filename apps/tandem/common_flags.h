@@ -1,8 +1,11 @@
-// Flags of several commands: --threads and --quiet of all, --tta of those that use a model, --sandbox of
-// those that read images.
+// Flags of several commands: --threads and --quiet of all, --tta and --precision of those that use a model,
+// --sandbox of those that read images.
 #pragma once
 
 #include <cstdint>
+
+#include "tandem/device/device.h"
+#include "tandem/ops/matmul.h"
 
 namespace CLI {
 class App;
@@ -15,6 +18,11 @@ void add_common_flags(CLI::App& app);
 
 // --tta: sets the number of views whose probabilities are averaged.
 void add_views_flag(CLI::App& command, int& views);
+
+// --precision of predictions.
+void add_precision_flag(CLI::App& command, MatmulPrecision& precision);
+// Throws Error for a precision that the device does not have. `op` is the tag of the error.
+void check_precision(MatmulPrecision precision, Device device, const char* op);
 
 // --sandbox.
 void add_sandbox_flag(CLI::App& command, bool& sandbox);

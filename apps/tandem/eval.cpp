@@ -26,11 +26,14 @@ struct Flags {
   int views = 1;
   bool own_data = false;
   bool sandbox = false;
+  MatmulPrecision precision = MatmulPrecision::fp32;
 };
 
 int run(const Flags& flags) {
   // One pass over a test set does not justify timing the devices: auto means the CPU.
   const Device device = flags.device == "auto" ? cpu_device : parse_device(flags.device);
+  check_precision(flags.precision, device, "eval");
+  const MatmulPrecisionScope precision(flags.precision);
   for (const std::string& path : {flags.json, flags.html}) check_output(path, "eval");
   tell_named_data(flags.data);
   if (flags.sandbox) confine_decoders(LoadOptions().max_pixels);
@@ -80,6 +83,7 @@ void add_eval_command(CLI::App& app, Action& action) {
       ->type_name("PATH");
   add_with_flag(*command, "The plugin of a model of your own: FILE.so or .cpp");
   add_device_flag(*command, flags->device, "the CPU");
+  add_precision_flag(*command, flags->precision);
   add_json_flag(*command, flags->json, "JSON to a file, or instead of the tables");
   add_views_flag(*command, flags->views);
   command->add_option("--html", flags->html, "A page with the confusion matrix, pictures and curves")

@@ -179,8 +179,8 @@ struct Classifier::State {
 
 Classifier::Classifier(const std::filesystem::path& file, const ClassifierOptions& options) {
   require_available(options.device);
-  check(options.device.is_cuda() || options.precision == MatmulPrecision::fp32,
-        "[classifier] expected precision fp32 on the CPU, got {}", name_of(options.precision));
+  check(options.device.is_cuda() || options.precision != MatmulPrecision::tf32,
+        "[classifier] expected precision fp32 or bf16 on the CPU, got {}", name_of(options.precision));
   Model model = load_model(file);
   model.module->to(options.device);
   Module& module = *model.module;

@@ -18,7 +18,7 @@ namespace tandem {
 /// Where and how a Classifier computes.
 struct ClassifierOptions {
   Device device = cpu_device;  ///< with CUDA, calls with one image replay one captured graph
-  MatmulPrecision precision = MatmulPrecision::fp32;  ///< on the CPU always fp32
+  MatmulPrecision precision = MatmulPrecision::fp32;  ///< on the CPU fp32 or bf16
 };
 
 /// Classifies images in memory with a model file, such as best.safetensors of a run: transformed as the file

@@ -6,7 +6,9 @@
 
 #include "tandem/core/check.h"
 #include "tandem/ops/arithmetic.h"
+#include "tandem/ops/cast.h"
 #include "tandem/ops/concat.h"
+#include "tandem/ops/matmul.h"
 #include "tandem/ops/reduce.h"
 #include "tandem/ops/softmax.h"
 #include "tandem/tensor/tape.h"
@@ -42,13 +44,14 @@ Tensor in_batches(Module& model, const Tensor& images, const ImageInput& input, 
   const NoGrad no_grad;
   const EvaluationMode mode(model);
   const Device device = device_of(model);
+  const DType dtype = matmul_precision() == MatmulPrecision::bf16 ? DType::bf16 : DType::f32;
   const std::int64_t count = images.size(0);
   expect(count > 0);
   std::vector<Tensor> parts;
   for (std::int64_t begin = 0, batch = 0; begin < count; begin += batch) {
     batch = next_evaluation_batch(count - begin, input, device);
     const Tensor part = images.slice(0, begin, begin + batch).to(device);
-    parts.push_back(compute(network_input(part, input)));
+    parts.push_back(cast(compute(network_input(part, input, dtype)), DType::f32));
     if (observer && *observer && begin + batch < count) (*observer)(begin + batch, count);
   }
   return parts.size() == 1 ? parts.front() : concat(parts, 0);

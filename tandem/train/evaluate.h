@@ -37,8 +37,9 @@ class EvaluationObserver {
 };
 
 /// Returns the model's outputs, shape (images, classes), on the model's device. The images may be on any
-/// device and are processed in batches. Runs in evaluation mode without recording gradients; the model's mode
-/// is restored afterwards. Not safe to call concurrently on one model.
+/// device and are processed in batches, in bf16 if that is this thread's matmul_precision(). Runs in
+/// evaluation mode without recording gradients; the model's mode is restored afterwards. Not safe to call
+/// concurrently on one model.
 Tensor compute_outputs(Module& model, const Tensor& images, const ImageInput& input = {});
 
 /// The same for the features of a model with a backbone: (images, feature_count()).

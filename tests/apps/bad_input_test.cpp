@@ -115,6 +115,10 @@ TEST_F(BadInput, MisspelledNames_GetASuggestion) {
                  "[train] calibrate requires a loss of logits, got mse");
   expect_usage("predict", {"model", "photo.png", "--tta", "13"},
                "--tta: expected none, flip or a number from 2 to 12, got '13'");
+  expect_usage("predict", {"model", "photo.png", "--precision", "fp8"},
+               "--precision: expected one of fp32, tf32, bf16, got 'fp8'");
+  expect_failure(1, {"eval", "model", "--precision", "tf32"},
+                 "[eval] expected precision fp32 or bf16 on the CPU, got tf32");
   expect_usage("eval", {"model", "--tta", "mirror"},
                "--tta: expected none, flip or a number from 2 to 12, got 'mirror'");
   expect_usage("train", {"digits", "--folds", "many"},

@@ -27,6 +27,8 @@ const Layer layers[] = {{1, 1, 1, 1, 1, 1},
                         {1, 10, 10, 64, 20, 3, 1, 2, 2},
                         {1, 11, 7, 24, 18, 3, 3, 1},
                         {1, 9, 70, 256, 16, 3, 1, 1},
+                        {1, 130, 129, 16, 8, 1, 1, 0},
+                        {2, 6, 5, 32, 16, 2, 1, 3},
                         {3, 120, 40, 64, 16, 3, 2, 1},
                         {2, 30, 21, 5, 18, 1},
                         {2, 5, 4, 192, 32, 3, 1, 2},
@@ -94,6 +96,24 @@ TEST_P(BlockConvLayers, Bf16_EveryIsa_AgreesWithF64) {
                                  .activation = FusedActivation::relu};
     // Half a unit in the last place of bf16 is 2⁻⁸ of the value.
     expect_values(run_bf16(layer, inputs, isa, epilogue), relu_values(expected), 1.0 / 256);
+  }
+}
+
+TEST_P(BlockConvLayers, Bf16Gradients_EveryIsa_AgreeWithF64) {
+  const Layer& layer = GetParam();
+  const Bf16Inputs inputs = bf16_inputs(layer);
+  const Conv2dPlan plan = conv2d_plan(inputs.x, inputs.weight.shape(), options_of(layer));
+  if (!has_block_gradients(plan)) return;
+  Tensor x = cast(inputs.x, DType::f64).set_requires_grad(),
+         weight = cast(inputs.weight, DType::f64).set_requires_grad();
+  backward(conv2d(x, weight, Tensor(), options_of(layer)), cast(inputs.residual, DType::f64));
+  for (const MatrixIsa isa : available_matrix_isas(MatrixType::bf16)) {
+    SCOPED_TRACE(name_of(isa));
+    Tensor dx = Tensor::empty(x.shape(), DType::bf16), dweight = Tensor::empty(weight.shape(), DType::f32);
+    block_input_gradient(plan, isa, dx.bytes(), inputs.residual.bytes(), inputs.weight.bytes());
+    expect_values(dx, values_of(x.grad()), 1.0 / 256);
+    block_weight_gradient(plan, isa, dweight.data<float>(), inputs.residual.bytes(), inputs.x.bytes());
+    expect_values(dweight, values_of(weight.grad()), 1e-5);
   }
 }
 
@@ -196,8 +216,16 @@ TEST(BlockConv, Bits_DoNotDependOnThreads) {
   const Bf16Inputs inputs = bf16_inputs(layer);
   for (const MatrixIsa isa : available_matrix_isas(MatrixType::bf16)) {
     const std::vector<double> whole = values_of(run_bf16(layer, inputs, isa, {.dtype = DType::f32}));
+    const Conv2dPlan plan = conv2d_plan(inputs.x, inputs.weight.shape(), options_of(layer));
+    const auto gradient = [&] {
+      Tensor dweight = Tensor::empty(inputs.weight.shape(), DType::f32);
+      block_weight_gradient(plan, isa, dweight.data<float>(), inputs.residual.bytes(), inputs.x.bytes());
+      return values_of(dweight);
+    };
+    const std::vector<double> whole_gradient = gradient();
     for (const int threads : {1, 2, 7}) {
       set_thread_count(threads);
+      EXPECT_EQ(gradient(), whole_gradient) << threads;
       EXPECT_EQ(values_of(run_bf16(layer, inputs, isa, {.dtype = DType::f32})), whole) << threads;
     }
     set_thread_count(usable_cpus());

@@ -193,7 +193,7 @@ class BandProduct {
       finish_block(conv_.isa, conv_.epilogue, sums + row * block_columns * 4,
                    {.result = conv_.y,
                     .offset = pixel * plan_.filters + pair * block_columns,
-                    .row_stride = plan_.filters,
+                    .row_stride = conv_.grid.step.x * plan_.filters,
                     .rows = count,
                     .first_column = pair * block_columns,
                     .columns = columns});
@@ -209,7 +209,7 @@ class BandProduct {
       const std::int64_t image = line / band_.out_lines(), y = line % band_.out_lines();
       const std::int64_t count = std::min(plan_.out.x - x, block_rows - row);
       if (image >= plan_.images) return;
-      if (y < plan_.out.y && count > 0) f(row, count, (image * plan_.out.y + y) * plan_.out.x + x);
+      if (y < plan_.out.y && count > 0) f(row, count, conv_.grid.pixel(plan_, image, y, x));
       row += length - x;
     }
   }
@@ -229,12 +229,6 @@ class BandProduct {
 
 }  // namespace
 
-bool is_block_conv_applicable(const Conv2dPlan& plan) {
-  const Window& window = plan.window;
-  return plan.groups == 1 && window.padding.y <= (plan.kernel.y - 1) * window.dilation.y &&
-         window.padding.x <= (plan.kernel.x - 1) * window.dilation.x;
-}
-
 std::int64_t block_conv_weight_bytes(const Conv2dPlan& plan, MatrixType type) {
   return panels_of(plan, type).bytes();
 }
@@ -252,7 +246,7 @@ void pack_block_conv_weight(const Conv2dPlan& plan, MatrixType type, std::byte* 
 
 void block_conv2d(const BlockConv& conv) {
   const bool is_identity = WindowBand(conv.plan, 1, 0).is_identity();
-  const Conv2dPlan plan = is_identity ? as_one_line(conv.plan) : conv.plan;
+  const Conv2dPlan plan = is_identity && conv.grid.is_dense() ? as_one_line(conv.plan) : conv.plan;
   BandProduct(conv, plan).run();
 }
 

@@ -14,18 +14,28 @@
 
 namespace tandem::detail {
 
-// Not for groups, nor for padding that is wider than the window.
-bool is_block_conv_applicable(const Conv2dPlan& plan);
-// Whether bf16 convolutions of this plan use blocks: where the CPU has instructions for them.
+// Whether the convolution of this plan in bf16 uses blocks: where the CPU has instructions for them.
 inline bool uses_block_conv(const Conv2dPlan& plan) {
-  return plan.dtype == DType::bf16 && is_block_conv_applicable(plan) &&
-         matrix_isa(MatrixType::bf16) != MatrixIsa::plain;
+  return plan.dtype == DType::bf16 && plan.groups == 1 && matrix_isa(MatrixType::bf16) != MatrixIsa::plain;
 }
 
 // The size of the packed weight, and the packing of (out, kernel y, kernel x, channels).
 std::int64_t block_conv_weight_bytes(const Conv2dPlan& plan, MatrixType type);
 void pack_block_conv_weight(const Conv2dPlan& plan, MatrixType type, std::byte* packed,
                             const std::byte* weight);
+
+// The pixels of larger images that are written: first + step · (y, x).
+struct OutputGrid {
+  YX size = {0, 0};  // 0: the plan's output
+  YX first = {0, 0};
+  YX step = {1, 1};
+
+  bool is_dense() const { return size == YX{0, 0}; }
+  std::int64_t pixel(const Conv2dPlan& plan, std::int64_t image, std::int64_t y, std::int64_t x) const {
+    const YX whole = is_dense() ? plan.out : size;
+    return (image * whole.y + first.y + y * step.y) * whole.x + first.x + x * step.x;
+  }
+};
 
 struct BlockConv {
   Conv2dPlan plan;  // its dtype does not matter: epilogue.type is that of the factors
@@ -35,7 +45,16 @@ struct BlockConv {
   std::byte* y = nullptr;
   BlockEpilogue epilogue = {};
   std::uint8_t padding_value = 0;  // of u8 images: the stored zero
+  OutputGrid grid = {};
 };
 void block_conv2d(const BlockConv& conv);
+
+// The gradients in bf16, for windows without dilation. The input's is a convolution of dy with the flipped
+// weight (one per remainder modulo the stride); the weight's, in f32, is a product over all pixels.
+bool has_block_gradients(const Conv2dPlan& plan);
+void block_input_gradient(const Conv2dPlan& plan, MatrixIsa isa, std::byte* dx, const std::byte* dy,
+                          const std::byte* weight);
+void block_weight_gradient(const Conv2dPlan& plan, MatrixIsa isa, float* dweight, const std::byte* dy,
+                           const std::byte* x);
 
 }  // namespace tandem::detail

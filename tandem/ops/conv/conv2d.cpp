@@ -78,6 +78,8 @@ void conv2d_kernel<Backend::cpu>(const Conv2dPlan& plan, std::byte* y, const std
 template <>
 void conv2d_input_gradient_kernel<Backend::cpu>(const Conv2dPlan& plan, std::byte* dx, const std::byte* dy,
                                                 const std::byte* weight, StreamView stream) {
+  if (has_block_gradients(plan))
+    return block_input_gradient(plan, matrix_isa(MatrixType::bf16), dx, dy, weight);
   if (plan.dtype == DType::bf16) {
     const Conv2dSizes sizes = sizes_of(plan);
     const Buffer wide_dy = to_f32(dy, sizes.y), wide_weight = to_f32(weight, sizes.weight),
@@ -101,6 +103,9 @@ void conv2d_input_gradient_kernel<Backend::cpu>(const Conv2dPlan& plan, std::byt
 template <>
 void conv2d_weight_gradient_kernel<Backend::cpu>(const Conv2dPlan& plan, std::byte* dweight,
                                                  const std::byte* dy, const std::byte* x, StreamView stream) {
+  if (has_block_gradients(plan))
+    return block_weight_gradient(plan, matrix_isa(MatrixType::bf16), reinterpret_cast<float*>(dweight), dy,
+                                 x);
   if (plan.dtype == DType::bf16) {
     const Conv2dSizes sizes = sizes_of(plan);
     const Buffer wide_dy = to_f32(dy, sizes.y), wide_x = to_f32(x, sizes.x);

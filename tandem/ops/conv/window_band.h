@@ -5,6 +5,7 @@
 // lines whose sums are not used. Lines are sorted by their remainder modulo the stride, into planes.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -30,8 +31,10 @@ class WindowBand {
   WindowBand(const Conv2dPlan& plan, std::int64_t element_bytes, std::uint8_t padding_value)
       : plan_(plan),
         pixel_bytes_(plan.channels * element_bytes),
-        line_pixels_(round_up(plan.in.x + plan.window.padding.x, plan.window.stride.x)),
-        image_lines_(round_up(plan.in.y + plan.window.padding.y, plan.window.stride.y)),
+        line_pixels_(padded_size(plan.in.x, plan.out.x, plan.kernel.x, plan.window.padding.x,
+                                 plan.window.dilation.x, plan.window.stride.x)),
+        image_lines_(padded_size(plan.in.y, plan.out.y, plan.kernel.y, plan.window.padding.y,
+                                 plan.window.dilation.y, plan.window.stride.y)),
         padding_value_(padding_value) {}
 
   // The output pixels lie in lines of this many positions; an image has so many lines.
@@ -43,7 +46,8 @@ class WindowBand {
 
   // Every position has a window that is a pixel of the images, so that no band is needed.
   bool is_identity() const {
-    return plan_.kernel == YX{1, 1} && plan_.window.stride == YX{1, 1} && plan_.window.padding == YX{0, 0};
+    return plan_.kernel == YX{1, 1} && plan_.window.stride == YX{1, 1} && plan_.window.padding == YX{0, 0} &&
+           plan_.out == plan_.in;
   }
 
   // The lines of a plane for the windows of `lines` lines of positions, and the size of a band of them, with
@@ -75,6 +79,13 @@ class WindowBand {
   }
 
  private:
+  // Pixels of a line with the padding that it shares with the next line: the wider of both sides.
+  static std::int64_t padded_size(std::int64_t in, std::int64_t out, std::int64_t kernel,
+                                  std::int64_t padding, std::int64_t dilation, std::int64_t stride) {
+    const std::int64_t right = (out - 1) * stride + (kernel - 1) * dilation - padding - (in - 1);
+    return round_up(std::max(in + std::max({padding, right, std::int64_t{0}}), out * stride), stride);
+  }
+
   bool is_plane_used(std::int64_t plane) const {
     for (std::int64_t ky = 0; ky < plan_.kernel.y; ++ky)
       if (ky * plan_.window.dilation.y % plan_.window.stride.y == plane) return true;
@@ -97,8 +108,8 @@ class WindowBand {
 
   const Conv2dPlan& plan_;
   std::int64_t pixel_bytes_;
-  std::int64_t line_pixels_;  // with the padding on the left
-  std::int64_t image_lines_;  // with the padding above
+  std::int64_t line_pixels_;  // with padding
+  std::int64_t image_lines_;  // with padding
   std::uint8_t padding_value_;
 };
 
