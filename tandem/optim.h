@@ -4,6 +4,7 @@
 #include "tandem/optim/clip_gradients.h"
 #include "tandem/optim/fused_optimizer.h"
 #include "tandem/optim/lars.h"
+#include "tandem/optim/lookahead.h"
 #include "tandem/optim/optimizer.h"
 #include "tandem/optim/optimizer_options.h"
 #include "tandem/optim/optimizer_registry.h"

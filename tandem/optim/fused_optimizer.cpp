@@ -69,15 +69,21 @@ void FusedOptimizer::step() {
   apply();
 }
 
-void FusedOptimizer::set_rate_factors(std::vector<double> factors) {
+void FusedOptimizer::set_rate_factors(std::vector<double> factors, std::vector<double> decay_factors) {
   check(fused() == this, "[optimizer] expected an optimizer whose rates can differ, got another");
-  check(factors.empty() || factors.size() == parameters().size(),
-        "[optimizer] expected {} rate factors, one per parameter, got {}", parameters().size(),
-        factors.size());
-  for (const double factor : factors)
-    check(std::isfinite(factor) && factor >= 0,
-          "[optimizer] expected finite rate factors of 0 or more, got {}", factor);
+  const auto check_factors = [&](const std::vector<double>& given, const char* what) {
+    check(given.empty() || given.size() == parameters().size(),
+          "[optimizer] expected {} {} factors, one per parameter, got {}", parameters().size(), what,
+          given.size());
+    for (const double factor : given)
+      check(std::isfinite(factor) && factor >= 0,
+            "[optimizer] expected finite {} factors of 0 or more, got {}", what, factor);
+  };
+  check_factors(factors, "rate");
+  check_factors(decay_factors, "decay");
+  if (factors.empty() && !decay_factors.empty()) factors.assign(decay_factors.size(), 1);
   rate_factors_ = std::move(factors);
+  decay_factors_ = std::move(decay_factors);
   const auto sets = static_cast<std::int64_t>(std::max<std::size_t>(rate_factors_.size(), 1));
   hyperparameters_ = Tensor::empty({sets * detail::step_hyperparameter_count}, hyperparameters_.dtype(),
                                    hyperparameters_.device());
@@ -97,8 +103,12 @@ void FusedOptimizer::prepare_rates() {
   const Device device = hyperparameters_.device();
   on_dtype(TypeList<float, double>{}, hyperparameters_.dtype(), "optimizer", [&]<class T>() {
     std::vector<detail::StepHyperparameters<T>> values;
-    for (const double factor : rate_factors_)
-      values.push_back(detail::step_hyperparameters<T>(options_, learning_rate() * factor, step_count()));
+    for (std::size_t i = 0; i < rate_factors_.size(); ++i) {
+      OptimizerOptions own = options_;
+      if (!decay_factors_.empty()) own.weight_decay *= decay_factors_[i];
+      values.push_back(
+          detail::step_hyperparameters<T>(own, learning_rate() * rate_factors_[i], step_count()));
+    }
     on_backend(device, "optimizer", [&]<Backend B>() {
       copy_bytes<B>(hyperparameters_.bytes(), values.data(), values.size() * sizeof(values[0]),
                     current_stream(device));

@@ -38,8 +38,10 @@ class FusedOptimizer : public Optimizer {
   void set_momentum(double momentum);
   const OptimizerOptions& options() const { return options_; }
   /// Multiplies the learning rate by a factor for each parameter, from the next prepare_step() on: one finite
-  /// factor of 0 or more per parameter, or none for all 1. Throws Error for others, and if fused() is null.
-  void set_rate_factors(std::vector<double> factors);
+  /// factor of 0 or more per parameter, or none for all 1. `decay_factors` multiply the weight decay in the
+  /// same way: with 1 / factor a parameter decays as much per step as one without a factor. Throws Error for
+  /// others, and if fused() is null.
+  void set_rate_factors(std::vector<double> factors, std::vector<double> decay_factors = {});
   const std::vector<double>& rate_factors() const { return rate_factors_; }
 
   FusedOptimizer* fused() override { return this; }
@@ -55,7 +57,8 @@ class FusedOptimizer : public Optimizer {
   void prepare_rates();
 
   OptimizerOptions options_;
-  std::vector<double> rate_factors_;  // empty: all 1
+  std::vector<double> rate_factors_;   // empty: all 1
+  std::vector<double> decay_factors_;  // empty: all 1; else rate_factors_ are not empty
   Tensor hyperparameters_;  // detail::StepHyperparameters on the device; with factors, one per parameter
   std::unique_ptr<detail::UpdateTable> table_;
   std::vector<const std::byte*> gradient_addresses_;

@@ -52,6 +52,17 @@ double one_cycle_momentum(const ScheduleOptions& options, const SchedulePosition
                            options.min_momentum, options.max_momentum);
 }
 
+// Linear from start_factor to 1 over the whole steps of pct_start, then to end_factor.
+double triangular_rate(const ScheduleOptions& options, double base_lr, const SchedulePosition& at) {
+  const auto total = static_cast<double>(options.epochs * at.steps_per_epoch);
+  const double rise = std::floor(total * options.pct_start);
+  const double now = std::min(static_cast<double>(at.run_step()), total);
+  const double factor =
+      now < rise ? std::lerp(options.start_factor, 1.0, now / rise)
+                 : std::lerp(1.0, options.end_factor, total > rise ? (now - rise) / (total - rise) : 0.0);
+  return base_lr * factor;
+}
+
 const ScheduleRow& row_of(ScheduleKind kind) {
   const ScheduleRow& row = schedules().rows()[static_cast<std::size_t>(kind)];
   expect(row.kind == kind);
@@ -62,13 +73,15 @@ const ScheduleRow& row_of(ScheduleKind kind) {
 
 const Registry<ScheduleRow>& schedules() {
   static const Registry<ScheduleRow> rows(
-      "schedule", {
-                      {"constant", "the same rate throughout", ScheduleKind::constant, constant_rate},
-                      {"step", "a reduction every few epochs", ScheduleKind::step, step_rate},
-                      {"cosine", "half a cosine over the run", ScheduleKind::cosine, cosine_rate},
-                      {"one-cycle", "up, then down, with momentum the other way", ScheduleKind::one_cycle,
-                       one_cycle_rate, one_cycle_momentum},
-                  });
+      "schedule",
+      {
+          {"constant", "the same rate throughout", ScheduleKind::constant, constant_rate},
+          {"step", "a reduction every few epochs", ScheduleKind::step, step_rate},
+          {"cosine", "half a cosine over the run", ScheduleKind::cosine, cosine_rate},
+          {"one-cycle", "up, then down, with momentum the other way", ScheduleKind::one_cycle, one_cycle_rate,
+           one_cycle_momentum},
+          {"triangular", "a straight line up, another one down", ScheduleKind::triangular, triangular_rate},
+      });
   return rows;
 }
 
@@ -88,6 +101,9 @@ void check_schedule(const ScheduleOptions& options) {
   check(is_positive(options.div_factor) && is_positive(options.final_div_factor),
         "[schedule] expected div factors above 0, got {} and {}", options.div_factor,
         options.final_div_factor);
+  check(is_positive(options.start_factor) && std::isfinite(options.end_factor) && options.end_factor >= 0,
+        "[schedule] expected a start factor above 0 and an end factor of 0 or more, got {} and {}",
+        options.start_factor, options.end_factor);
 }
 
 double learning_rate_at(const ScheduleOptions& options, double base_lr, std::int64_t epoch, std::int64_t step,

@@ -10,7 +10,7 @@
 
 namespace tandem {
 namespace detail {
-struct UpdateTable;
+class TensorGroup;
 }
 
 /// average ← decay · average + (1 − decay) · parameter, for every parameter; buffers, such as the statistics
@@ -51,13 +51,10 @@ class WeightAverage {
   void load_state(const NamedTensors& state);
 
  private:
-  // Tensors that one fused pass updates.
-  struct Group;
-
   const Module& module_;
   double decay_;
   NamedTensors parameters_, buffers_;  // the averages, in the order of the module
-  std::unique_ptr<Group> averaged_, copied_;
+  std::unique_ptr<detail::TensorGroup> averaged_, copied_;
   Tensor hyperparameters_;
 };
 

@@ -94,7 +94,7 @@ TEST_F(BadInput, MisspelledNames_GetASuggestion) {
   expect_usage("train", {"digits", "--optimizer", "adma"},
                "--optimizer: expected one of " + optimizers().list() + ", got 'adma'; did you mean 'adam'?");
   expect_usage("train", {"digits", "--schedule", "onecycle"},
-               "--schedule: expected one of constant, step, cosine, one-cycle, got 'onecycle'; "
+               "--schedule: expected one of constant, step, cosine, one-cycle, triangular, got 'onecycle'; "
                "did you mean 'one-cycle'?");
   expect_usage(
       "fetch", {"fashion"},

@@ -296,6 +296,36 @@ TEST(RateFactors, EqualOptimizersOfOtherRates) {
     }
 }
 
+// A rate times 64 whose decay is a 64th: the gradient moves the weight 64 times as far, the decay as far.
+TEST(RateFactors, WithDecayFactors_EqualOptimizersOfOtherDecays) {
+  for (const Device device : test_devices())
+    for (const OptimizerKind kind : {OptimizerKind::sgd, OptimizerKind::adamw}) {
+      OptimizerOptions options{.kind = kind,
+                               .momentum = kind == OptimizerKind::sgd ? 0.85 : 0,
+                               .nesterov = kind == OptimizerKind::sgd,
+                               .weight_decay = 0.5};
+      NamedTensors together, alone;
+      for (const char* const name : {"weight", "bias"})
+        for (NamedTensors* const list : {&together, &alone})
+          list->push_back({name, random_tensor({1500}, DType::f32, device, 3, -1, 1).set_requires_grad()});
+      FusedOptimizer all(together, options, 0.01);
+      all.set_rate_factors({1, 64}, {1, 1.0 / 64});
+      FusedOptimizer weight({alone[0]}, options, 0.01);
+      options.weight_decay = 0.5 / 64;
+      FusedOptimizer bias({alone[1]}, options, 0.64);
+      for (std::uint32_t step = 0; step < 3; ++step) {
+        for (const NamedTensors* const list : {&together, &alone})
+          for (const auto& [name, tensor] : *list)
+            tensor.set_grad(random_tensor({1500}, DType::f32, device, step, -1, 1));
+        all.step();
+        weight.step();
+        bias.step();
+      }
+      for (std::size_t i = 0; i < 2; ++i)
+        EXPECT_EQ(values_of(together[i].tensor), values_of(alone[i].tensor)) << i;
+    }
+}
+
 TEST(RateFactors, BadOnes_AreErrors) {
   const NamedTensors parameters{{"a", zeros({2})}, {"b", zeros({2})}};
   FusedOptimizer sgd(parameters, {.kind = OptimizerKind::sgd}, 0.1);
@@ -305,6 +335,10 @@ TEST(RateFactors, BadOnes_AreErrors) {
               sgd.set_rate_factors({1, -1});
             }),
             "[optimizer] expected finite rate factors of 0 or more, got -1");
+  EXPECT_EQ(error_text([&] {
+              sgd.set_rate_factors({1, 1}, {1});
+            }),
+            "[optimizer] expected 2 decay factors, one per parameter, got 1");
   Lars lars(parameters);
   EXPECT_EQ(error_text([&] {
               lars.set_rate_factors({1, 1});
