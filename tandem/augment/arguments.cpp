@@ -41,6 +41,8 @@ std::string to_string(const SampledStep& step) {
       return fmt::format("flip {:d}", step.applied);
     case AugmentKind::blur:
       return fmt::format("blur {:d}", step.applied);
+    case AugmentKind::reflected_shift:
+      return fmt::format("shift {} {} reflect", step.dx, step.dy);
     case AugmentKind::custom:
       return custom_text(step);
   }

@@ -24,11 +24,11 @@ struct SampledStep {
   AugmentKind kind = AugmentKind::shift;
   Interpolation interpolation = Interpolation::linear;
   bool applied = true;          // flip, blur: whether this image is
-  std::int32_t dx = 0, dy = 0;  // shift
+  std::int32_t dx = 0, dy = 0;  // shifts
   std::int32_t noise = 0;       // noise: the maximum, in 1/128 levels
   double tilt = 0;              // skew
   double value = 0;             // rotate: degrees; zoom: factor; crop: fraction of the area
-  SourceMap map = {};           // rotate, zoom, crop; of a blur the identity
+  SourceMap map = {};           // rotate, zoom, crop; of a blur and a reflected shift the identity
   std::int32_t operation = -1;  // custom: its index among the user's operations
   double arguments[2] = {};     // custom
 };
@@ -61,6 +61,10 @@ constexpr SampledStep fixed_flip(bool applied) {
 constexpr SampledStep fixed_shift(std::int32_t dx, std::int32_t dy) {
   return {.kind = AugmentKind::shift, .dx = dx, .dy = dy};
 }
+[[gnu::always_inline]] constexpr SampledStep fixed_reflected_shift(const ImageSize& size, std::int32_t dx,
+                                                                   std::int32_t dy) {
+  return {.kind = AugmentKind::reflected_shift, .dx = dx, .dy = dy, .map = box_map(size, 1, 0, 0)};
+}
 constexpr SampledStep fixed_skew(double tilt) {
   return {.kind = AugmentKind::skew, .tilt = tilt};
 }
@@ -75,6 +79,12 @@ constexpr double sample_between(const Bounds& bounds, std::uint32_t high, std::u
 constexpr std::int32_t sample_int(const Bounds& bounds, std::uint32_t word) {
   const auto min = static_cast<std::int32_t>(bounds.min), max = static_cast<std::int32_t>(bounds.max);
   return min + static_cast<std::int32_t>(to_below(word, static_cast<std::uint32_t>(max - min) + 1));
+}
+
+// Half of the samples in even epochs, the others in odd ones.
+constexpr bool is_flipped_now(const RandomKey& key) {
+  const RandomKey first{.seed = key.seed, .epoch = 0, .sample = key.sample, .operation = key.operation};
+  return first.block(0).word[0] >> 31 != key.epoch % 2;
 }
 
 // Samples the arguments of one operation. `key.operation` is its index in the recipe. Random block 0 of the
@@ -97,9 +107,13 @@ constexpr std::int32_t sample_int(const Bounds& bounds, std::uint32_t word) {
       return fixed_crop(size, sample_between(step.first, words.word[0], words.word[1]),
                         to_unit_double(words.word[2], 0), to_unit_double(words.word[3], 0));
     case AugmentKind::flip:
+      if (step.alternating) return fixed_flip(is_flipped_now(key));
       return fixed_flip(to_unit_double(words.word[0], words.word[1]) < step.first.min);
     case AugmentKind::blur:
       return fixed_blur(size, to_unit_double(words.word[0], words.word[1]) < step.first.min);
+    case AugmentKind::reflected_shift:
+      return fixed_reflected_shift(size, sample_int(step.first, words.word[0]),
+                                   sample_int(step.second, words.word[1]));
     case AugmentKind::custom:
       return {.kind = AugmentKind::custom,
               .operation = step.operation,
@@ -178,6 +192,14 @@ constexpr std::int32_t interpolate_levels(std::int32_t p00, std::int32_t p01, st
          (2 * weight_bits);
 }
 
+// Where coordinate `at` is read along an axis of `side` pixels that is mirrored at its first and last one.
+constexpr std::int32_t reflected(std::int32_t at, std::int32_t side) {
+  const std::int32_t period = 2 * (side - 1);
+  if (period == 0) return 0;
+  at = (at < 0 ? -at : at) % period;
+  return at < side ? at : period - at;
+}
+
 // The sum of the positive weights, by which a blur divides.
 constexpr std::int32_t blur_divisor(const BlurKernel& kernel) {
   std::int32_t sum = 0;
@@ -201,20 +223,20 @@ constexpr bool is_move(AugmentKind kind) {
 }
 constexpr bool is_resampling(AugmentKind kind) {
   return kind == AugmentKind::rotate || kind == AugmentKind::zoom || kind == AugmentKind::crop ||
-         kind == AugmentKind::blur;
+         kind == AugmentKind::blur || kind == AugmentKind::reflected_shift;
 }
 
 // Whether the step is a linear interpolation at the coordinates of its map.
 constexpr bool is_linear(const AugmentStep& step) {
   return is_resampling(step.kind) && step.kind != AugmentKind::blur &&
-         step.interpolation == Interpolation::linear;
+         step.kind != AugmentKind::reflected_shift && step.interpolation == Interpolation::linear;
 }
 
 // Consecutive operations of a recipe that are fused into one pass over the image: every output pixel is
 // computed directly from the input, without an intermediate image. A pass consists of moves (shifts, skews
-// and flips), at most one operation that resamples (rotate, zoom, crop or blur), further shifts and skews,
-// then noise, or of one custom operation; a recipe is a sequence of passes. Members are step indices of the
-// recipe.
+// and flips), at most one operation that reads elsewhere (rotate, zoom, crop, blur or a reflected shift),
+// further shifts and skews, then noise, or of one custom operation; a recipe is a sequence of passes. Members
+// are step indices of the recipe.
 struct FusedPass {
   int begin = 0;     // the first step
   int resample = 0;  // the one that resamples, after moves begin … resample − 1; moves_end if there is none

@@ -154,6 +154,9 @@ __global__ void __launch_bounds__(threads) augment_generic(const __grid_constant
     if (x < move.begin || x >= move.end) return 0;
     if (resample->kind == AugmentKind::blur && resample->applied)
       return source.blurred(params.recipe.steps[pass.resample].kernel, x + move.offset, move.row, channel);
+    if (resample->kind == AugmentKind::reflected_shift)
+      return source.upper.level(source.image, reflected(x + move.offset + resample->dx, size.width),
+                                reflected(move.row + resample->dy, size.height), channel);
     const std::int64_t column = map.column(x + move.offset, move.row);
     const std::int64_t row = map.row(x + move.offset, move.row);
     if (column < 0 || column > last_column || row < 0 || row > last_row) return 0;

@@ -153,10 +153,27 @@ void blur_and_move(const FusedPassParams& params, const std::uint8_t* source, Au
   if (moves > 0 || !applied) move_rows(params.steps + first, moves, params.size, source, params.out);
 }
 
+// The image after a reflected shift is moved as row_move() says.
+void reflect_and_move(const FusedPassParams& params, const std::uint8_t* source) {
+  const auto [height, width, channels] = params.size;
+  const SampledStep& step = params.steps[params.pass.resample];
+  const int first = params.pass.resample + 1;
+  std::memset(params.out, 0, static_cast<std::size_t>(params.size.bytes()));
+  for (int y = 0; y < height; ++y) {
+    const RowMove move = row_move<false>(params.steps + first, params.pass.moves_end - first, params.size, y);
+    const std::uint8_t* const row =
+        source + std::int64_t{reflected(move.row + step.dy, height)} * width * channels;
+    std::uint8_t* out = params.out + (std::int64_t{y} * width + move.begin) * channels;
+    for (int x = move.begin; x < move.end; ++x, out += channels)
+      std::copy_n(row + std::int64_t{reflected(x + move.offset + step.dx, width)} * channels, channels, out);
+  }
+}
+
 void resample_image(const FusedPassParams& params, AugmentScratch& scratch) {
   const SampledStep& step = params.steps[params.pass.resample];
   const std::uint8_t* source = moved_source(params, scratch);
   if (step.kind == AugmentKind::blur) return blur_and_move(params, source, scratch);
+  if (step.kind == AugmentKind::reflected_shift) return reflect_and_move(params, source);
   switch (step.interpolation) {
     case Interpolation::nearest:
       return resample_rows(params, Nearest{source, params.size, step.map.fraction});

@@ -31,6 +31,7 @@ constexpr KindRow kinds[] = {
     {AugmentKind::crop, "crop", 1e-6, 1, "a fraction of the area from 1e-06 to 1"},
     {AugmentKind::flip, "flip", 0, 1, "a probability from 0 to 1"},
     {AugmentKind::blur, "blur", 0, 1, "a probability from 0 to 1"},
+    {AugmentKind::reflected_shift, "shift", -65536, 65536, "whole pixels from -65536 to 65536", true},
     {AugmentKind::custom, "", -1e300, 1e300, "numbers"},
 };
 
@@ -47,6 +48,10 @@ KindRow row_of(const AugmentStep& step) {
   expect(row.kind == step.kind);
   if (step.kind == AugmentKind::custom) row.name = own_operation(step).name;
   return row;
+}
+
+bool is_shift(AugmentKind kind) {
+  return kind == AugmentKind::shift || kind == AugmentKind::reflected_shift;
 }
 
 bool has_probability(AugmentKind kind) {
@@ -83,7 +88,7 @@ void check_kernel(const BlurKernel& kernel) {
 void check_step(const AugmentStep& step) {
   const KindRow row = row_of(step);
   check_bounds(row, step.first);
-  if (step.kind == AugmentKind::shift || step.kind == AugmentKind::custom) check_bounds(row, step.second);
+  if (is_shift(step.kind) || step.kind == AugmentKind::custom) check_bounds(row, step.second);
   if (step.kind == AugmentKind::blur) check_kernel(step.kernel);
 }
 
@@ -113,6 +118,9 @@ AugmentStep random_rotate(Bounds degrees, Interpolation interpolation) {
 AugmentStep random_shift(Bounds dx, Bounds dy) {
   return {.kind = AugmentKind::shift, .first = dx, .second = dy};
 }
+AugmentStep random_reflected_shift(Bounds dx, Bounds dy) {
+  return {.kind = AugmentKind::reflected_shift, .first = dx, .second = dy};
+}
 AugmentStep random_skew(Bounds tilt) {
   return {.kind = AugmentKind::skew, .first = tilt};
 }
@@ -127,6 +135,9 @@ AugmentStep random_crop(Bounds fraction) {
 }
 AugmentStep random_flip(double probability) {
   return {.kind = AugmentKind::flip, .first = {probability, probability}};
+}
+AugmentStep alternating_flip() {
+  return {.kind = AugmentKind::flip, .alternating = true, .first = {0.5, 0.5}};
 }
 AugmentStep random_blur(double probability, const BlurKernel& kernel) {
   return {.kind = AugmentKind::blur, .kernel = kernel, .first = {probability, probability}};
@@ -174,11 +185,15 @@ std::string to_string(const Recipe& recipe) {
   for (const AugmentStep& step : recipe) {
     const int arguments = step.kind == AugmentKind::custom ? own_operation(step).arguments : 1;
     text += fmt::format("{}{}", text.empty() ? "" : ", ", row_of(step).name);
-    if (arguments > 0) text += fmt::format(" {}", step.first.min);
+    if (step.alternating)
+      text += " alternating";
+    else if (arguments > 0)
+      text += fmt::format(" {}", step.first.min);
     if (arguments > 0 && !has_probability(step.kind)) text += fmt::format(" {}", step.first.max);
     if (arguments > 1) text += fmt::format(" {} {}", step.second.min, step.second.max);
-    if (step.kind == AugmentKind::shift && step.second != step.first)
+    if (is_shift(step.kind) && step.second != step.first)
       text += fmt::format(" {} {}", step.second.min, step.second.max);
+    if (step.kind == AugmentKind::reflected_shift) text += " reflect";
     if (step.interpolation != Interpolation::linear)
       text += step.interpolation == Interpolation::cubic ? " cubic" : " nearest";
     if (step.kind == AugmentKind::blur) text += " " + to_string(step.kernel);

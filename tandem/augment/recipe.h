@@ -11,7 +11,18 @@
 namespace tandem {
 
 /// The operations for small images; reference.h defines them, the user defines custom ones (own_operation.h).
-enum class AugmentKind : std::uint8_t { rotate, shift, skew, noise, zoom, crop, flip, blur, custom };
+enum class AugmentKind : std::uint8_t {
+  rotate,
+  shift,
+  skew,
+  noise,
+  zoom,
+  crop,
+  flip,
+  blur,
+  reflected_shift,
+  custom
+};
 
 /// How a rotation or a zoom reads between pixels. The values are SciPy's spline orders.
 enum class Interpolation : std::uint8_t { nearest = 0, linear = 1, cubic = 3 };
@@ -42,12 +53,13 @@ struct BlurKernel {
 struct AugmentStep {
   AugmentKind kind = AugmentKind::shift;
   Interpolation interpolation = Interpolation::linear;  ///< of a rotation or a zoom
+  bool alternating = false;                             ///< flip: in every second epoch (alternating_flip())
   std::int32_t operation = -1;                          ///< custom: which one, by its order of registration
   BlurKernel kernel = {};                               ///< of a blur
-  /// rotate: degrees; shift: dx, whole pixels to the left; skew: tilt; noise: fraction of full scale; zoom:
+  /// rotate: degrees; shifts: dx, whole pixels to the left; skew: tilt; noise: fraction of full scale; zoom:
   /// factor; crop: fraction of the area; flip and blur: the probability, twice; custom: the first argument
   Bounds first = {};
-  Bounds second = {};  ///< shift: dy, whole pixels upwards; custom: the second argument
+  Bounds second = {};  ///< shifts: dy, whole pixels upwards; custom: the second argument
 
   friend bool operator==(const AugmentStep&, const AugmentStep&) = default;
 };
@@ -75,11 +87,16 @@ struct Recipe {
 /// Operations with random arguments; compose() checks the bounds.
 AugmentStep random_rotate(Bounds degrees, Interpolation interpolation = Interpolation::linear);
 AugmentStep random_shift(Bounds dx, Bounds dy);
+/// What comes in mirrors the image at its border, without repeating the border itself.
+AugmentStep random_reflected_shift(Bounds dx, Bounds dy);
 AugmentStep random_skew(Bounds tilt);
 AugmentStep random_noise(Bounds amount);
 AugmentStep random_zoom(Bounds factor, Interpolation interpolation = Interpolation::linear);
 AugmentStep random_crop(Bounds fraction);
 AugmentStep random_flip(double probability);
+/// Flips half of the images, at random, in the first epoch, the others in the second, and so on: two epochs
+/// in a row show each image both ways (Jordan 2024).
+AugmentStep alternating_flip();
 AugmentStep random_blur(double probability, const BlurKernel& kernel);
 
 /// The kernel with a name of `tandem filter` ("ring"), or of numbers: "1 2 1; 2 4 2; 1 2 1", "gradient 1 -1".

@@ -168,6 +168,22 @@ FloatImage shift(const FloatImage& image, int dx, int dy) {
   return moved(image, dy, [=](std::int64_t) { return static_cast<double>(dx); });
 }
 
+FloatImage reflected_shift(const FloatImage& image, int dx, int dy) {
+  check_image("shift", image);
+  const auto [height, width, channels] = image.size;
+  // One step back for every step over the border.
+  const auto walk = [](std::int64_t at, std::int64_t side) {
+    while (side > 1 && (at < 0 || at >= side)) at = at < 0 ? -at : 2 * (side - 1) - at;
+    return side > 1 ? at : 0;
+  };
+  FloatImage out = image;
+  for (std::int64_t y = 0; y < height; ++y)
+    for (std::int64_t x = 0; x < width; ++x)
+      std::copy_n(image.values.begin() + (walk(y + dy, height) * width + walk(x + dx, width)) * channels,
+                  channels, out.values.begin() + (y * width + x) * channels);
+  return out;
+}
+
 FloatImage skew(const FloatImage& image, double tilt) {
   check_image("skew", image);
   check(std::isfinite(tilt), "[skew] expected a finite tilt, got {}", tilt);

@@ -25,6 +25,9 @@ FloatImage rotate(const FloatImage& image, double degrees,
 /// Moves the content dx pixels to the left and dy upwards; what comes in is 0.
 FloatImage shift(const FloatImage& image, int dx, int dy);
 
+/// The same, but what comes in mirrors the image at its border: numpy.pad(image, mode="reflect"), cropped.
+FloatImage reflected_shift(const FloatImage& image, int dx, int dy);
+
 /// out[y][x] = in[y][x + ⌊y · tilt⌋]; outside is 0. Throws Error for a tilt that is not finite.
 FloatImage skew(const FloatImage& image, double tilt);
 

@@ -97,10 +97,11 @@ bool add_blur(Words words, ParsedTransform& to) {
 }
 
 bool add_shift(Words words, ParsedTransform& to) {
-  const auto n = numbers_of(words, {2, 4});
+  const bool reflects = !words.empty() && words.back() == "reflect";
+  const auto n = numbers_of(words.first(words.size() - (reflects ? 1 : 0)), {2, 4});
   if (!n) return false;
-  const Bounds dx{(*n)[0], (*n)[1]};
-  to.steps.push_back(random_shift(dx, n->size() == 4 ? Bounds{(*n)[2], (*n)[3]} : dx));
+  const Bounds dx{(*n)[0], (*n)[1]}, dy = n->size() == 4 ? Bounds{(*n)[2], (*n)[3]} : dx;
+  to.steps.push_back(reflects ? random_reflected_shift(dx, dy) : random_shift(dx, dy));
   return true;
 }
 
@@ -152,6 +153,11 @@ bool add_letterbox(Words words, ParsedTransform& to) {
 }
 
 bool add_flip(Words words, ParsedTransform& to) {
+  if (words.size() == 1 && words[0] == "alternating") {
+    to.steps.push_back(alternating_flip());
+    to.keeps_size = "flip alternating";
+    return true;
+  }
   const auto n = numbers_of(words, {0, 1});
   if (!n) return false;
   to.photo.flip = n->empty() ? 0.5 : (*n)[0];
@@ -226,7 +232,9 @@ struct OperationRow : TransformOperation {
 constexpr OperationRow operations[] = {
     {{"rotate", "MIN MAX [nearest|linear|cubic]", "degrees, and how it reads between pixels", true, false},
      add_rotate},
-    {{"shift", "MIN MAX [MIN_Y MAX_Y]", "whole pixels to the left and upwards", true, false}, add_shift},
+    {{"shift", "MIN MAX [MIN_Y MAX_Y] [reflect]",
+      "whole pixels to the left and upwards; what comes in is 0, or the mirrored image", true, false},
+     add_shift},
     {{"skew", "MIN MAX", "tilt, in columns per row", true, false}, add_skew},
     {{"noise", "MIN MAX", "uniform noise, as a fraction of full scale", true, false}, add_noise},
     {{"zoom", "MIN MAX [nearest|linear|cubic]", "factor about the center, above 1 enlarges", true, false},
@@ -236,7 +244,9 @@ constexpr OperationRow operations[] = {
     {{"crop", "[MIN MAX [MIN_RATIO MAX_RATIO]]",
       "a random box, resized: fraction of the area, width by height", true, true},
      add_crop},
-    {{"flip", "[PROBABILITY]", "horizontal, 0.5 by default", true, true}, add_flip},
+    {{"flip", "[PROBABILITY|alternating]",
+      "horizontal, 0.5 by default; alternating: each image in every second epoch", true, true},
+     add_flip},
     {{"resize", "", "the whole image, resized without keeping its aspect ratio", false, true}, add_resize},
     {{"center", "N", "the shorter side resized to N, then a center crop", false, true}, add_center},
     {{"letterbox", "[LEVEL]", "the whole image with its aspect ratio kept, centered on gray; 0 by default",

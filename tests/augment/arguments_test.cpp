@@ -87,6 +87,22 @@ TEST(Arguments, FlipsAndBlurs_HaveTheirProbability) {
   }
 }
 
+TEST(Arguments, AlternatingFlips_ShowEveryImageBothWaysInTwoEpochs) {
+  int flips = 0, seeds_differ = 0;
+  for (std::uint32_t sample = 0; sample < 10000; ++sample) {
+    const auto flipped = [&](std::uint32_t epoch, std::uint64_t seed) {
+      return sample_step(alternating_flip(), digit, {.seed = seed, .epoch = epoch, .sample = sample}).applied;
+    };
+    const bool first = flipped(0, 2);
+    flips += first;
+    seeds_differ += first != flipped(0, 3);
+    for (std::uint32_t epoch = 1; epoch < 6; ++epoch)
+      ASSERT_EQ(flipped(epoch, 2), epoch % 2 == 0 ? first : !first) << sample << " in epoch " << epoch;
+  }
+  EXPECT_NEAR(flips, 5000, 200);
+  EXPECT_NEAR(seeds_differ, 5000, 200);
+}
+
 TEST(Arguments, EqualBounds_FixTheArgument) {
   for (std::uint32_t sample = 0; sample < 1000; ++sample) {
     const RandomKey key{.seed = 1, .sample = sample};
@@ -159,6 +175,8 @@ TEST(Arguments, FusedPasses_HoldWhatFits) {
   EXPECT_EQ(ends(compose({flip, shift, zoom, shift, noise, noise})), std::vector<int>{6});
   EXPECT_EQ(ends(compose({zoom, flip, shift})), (std::vector<int>{1, 3})) << "a flip begins a pass";
   EXPECT_EQ(ends(compose({shift, flip, noise})), std::vector<int>{3});
+  EXPECT_EQ(ends(compose({alternating_flip(), random_reflected_shift({0, 1}, {0, 1}), shift, noise})),
+            std::vector<int>{4});
   EXPECT_EQ(ends(compose({zoom, blur, random_crop({1, 1}), random_rotate({0, 1})})),
             (std::vector<int>{1, 2, 3, 4}));
 }

@@ -47,7 +47,7 @@ inline Recipe random_recipe(std::uint32_t seed, bool cubic) {
   };
   recipe.count = static_cast<int>(1 + word(0) % 6);
   for (int i = 0; i < recipe.count; ++i) {
-    const std::uint32_t kind = word(4 * i + 1) % 8, size = word(4 * i + 2) % 4;
+    const std::uint32_t kind = word(4 * i + 1) % 9, size = word(4 * i + 2) % 4;
     const Interpolation interpolations[] = {Interpolation::linear, Interpolation::nearest,
                                             cubic ? Interpolation::cubic : Interpolation::linear};
     const double degrees[] = {0, 12, 95, 1000}, pixels[] = {0, 2, 9, 40}, tilts[] = {0, 0.15, 1.5, 50},
@@ -65,6 +65,8 @@ inline Recipe random_recipe(std::uint32_t seed, bool cubic) {
       recipe.steps[i] = random_blur(0.7, random_kernel(word(4 * i + 3)));
     else if (kind == 1)
       recipe.steps[i] = random_shift({-pixels[size], pixels[size]}, {-pixels[size], pixels[size]});
+    else if (kind == 8)
+      recipe.steps[i] = random_reflected_shift({-pixels[size], pixels[size]}, {-pixels[size], 1});
     else if (kind == 2)
       recipe.steps[i] = random_skew({-tilts[size], tilts[size]});
     else

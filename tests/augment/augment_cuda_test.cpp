@@ -163,6 +163,8 @@ TEST_F(AugmentCuda, FlipsAndBlurs_EqualCpu) {
   TestSampler sampler(12);
   for (const ImageSize& size : sizes) {
     expect_equal(recipe_of({random_flip(0.5)}), size, 40, sampler);
+    expect_equal(recipe_of({alternating_flip(), random_reflected_shift({-2, 2}, {-3, 9})}), size, 40,
+                 sampler);
     for (const char* name : {"ring", "sobel1", "sobel3", "sobel4", "1 2; 3 4"})
       expect_equal(recipe_of({random_flip(0.5), random_blur(0.8, blur_kernel(name)), random_skew({-1, 1}),
                               random_flip(0.5), random_noise({0, 0.1})}),

@@ -178,6 +178,24 @@ TEST(Augment, FlipAndBlur_EqualTheirDefinitions) {
   }
 }
 
+TEST(Augment, ReflectedShift_EqualsItsDefinition) {
+  for (const ImageSize& size : sizes)
+    for (const auto& [dx, dy] : {std::pair{0, 0}, {1, 0}, {-2, 2}, {2, -1}, {27, -28}, {-100, 57}}) {
+      const Levels image = random_levels(size, 6);
+      const Levels out = fixed(compose({random_reflected_shift({0, 0}, {0, 0})}),
+                               detail::fixed_reflected_shift(size, dx, dy), size, image);
+      const FloatImage expected = reflected_shift(to_floats(image, size), dx, dy);
+      for (std::size_t i = 0; i < out.size(); ++i)
+        ASSERT_NEAR(out[i], 255.0 * expected.values[i], 1e-3) << dx << ' ' << dy << " at " << i;
+    }
+  // numpy.pad([[1, 2, 3, 4]], 2, mode="reflect") is 3 2 1 2 3 4 3 2 in every row.
+  const Levels row{1, 2, 3, 4};
+  const ImageSize size{.height = 1, .width = 4};
+  const Recipe recipe = compose({random_reflected_shift({0, 0}, {0, 0})});
+  EXPECT_EQ(fixed(recipe, detail::fixed_reflected_shift(size, -2, 0), size, row), (Levels{3, 2, 1, 2}));
+  EXPECT_EQ(fixed(recipe, detail::fixed_reflected_shift(size, 2, 0), size, row), (Levels{3, 4, 3, 2}));
+}
+
 TEST(Augment, FusedPasses_EqualOneOperationAtATime) {
   for (const ImageSize& size : sizes)
     for (std::uint32_t i = 0; i < 60; ++i) {

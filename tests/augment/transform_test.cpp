@@ -34,6 +34,10 @@ TEST(Transform, ToStringThenParse_IsTheSameTransform) {
         "rotate -0.5 0.25 nearest",
         "shift -2 2",
         "shift -2 2 0 7",
+        "shift -2 2 reflect",
+        "shift -2 2 0 7 reflect",
+        "flip alternating",
+        "flip alternating, shift -2 2 reflect, noise 0 0.1",
         "skew -0.1 0.1",
         "noise 0 0.125",
         "resize",
@@ -185,7 +189,7 @@ TEST(Transform, WrongArguments_ThrowWithTheExpectedOnes) {
               std::string("[augment] expected 'rotate MIN MAX [nearest|linear|cubic]', got '") + text + "'");
   for (const char* text : {"shift 1 2 3", "shift 1 2 nearest"})
     EXPECT_EQ(error_of(text),
-              std::string("[augment] expected 'shift MIN MAX [MIN_Y MAX_Y]', got '") + text + "'");
+              std::string("[augment] expected 'shift MIN MAX [MIN_Y MAX_Y] [reflect]', got '") + text + "'");
   for (const char* text : {"blur ring", "blur 0.5", "blur x ring", "blur", "zoom 1", "zoom 1 2 3", "skew 1 x",
                            "noise 0 0.1x", "crop 1", "flip much", "randaugment 2 1.5", "resize 3",
                            "jitter 1 2 3", "center", "center 1.5", "erase", "bicubic 3", "bilinear x"}) {
