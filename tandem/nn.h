@@ -12,6 +12,7 @@
 #include "tandem/nn/efficientnet.h"
 #include "tandem/nn/flatten.h"
 #include "tandem/nn/init.h"
+#include "tandem/nn/initialized_from_data.h"
 #include "tandem/nn/lenet.h"
 #include "tandem/nn/linear.h"
 #include "tandem/nn/loss.h"
@@ -23,3 +24,5 @@
 #include "tandem/nn/resnet.h"
 #include "tandem/nn/sequential.h"
 #include "tandem/nn/stochastic_depth.h"
+#include "tandem/nn/whitened_cnn.h"
+#include "tandem/nn/whitening.h"

@@ -1,6 +1,8 @@
 #include "tandem/nn/init.h"
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "tandem/core/check.h"
 
@@ -57,6 +59,26 @@ Tensor he_uniform(const Shape& shape, const RandomOptions& options) {
 
 Tensor he_normal(const Shape& shape, const RandomOptions& options) {
   return sample_normal(shape, stddev_for(fans_of(shape, "he_normal").in), options);
+}
+
+Tensor fan_in_uniform(const Shape& shape, const RandomOptions& options) {
+  const double fan = fans_of(shape, "fan_in_uniform").in;
+  return sample_uniform(shape, fan > 0 ? std::sqrt(1 / (3 * fan)) : 0, options);
+}
+
+Tensor with_identity_filters(const Tensor& weights) {
+  check(weights.defined() && weights.rank() == 4 && weights.dtype() == DType::f32 &&
+            weights.size(2) % 2 == 1 && weights.size(3) % 2 == 1,
+        "[with_identity_filters] expected f32 weights (out, in, y, x) of odd kernel sizes, got {}",
+        weights.defined() ? weights.shape().to_string() : "none");
+  const std::int64_t in = weights.size(1), kernel = weights.size(2) * weights.size(3);
+  std::vector<float> values = weights.to_vector<float>();
+  for (std::int64_t i = 0; i < std::min(weights.size(0), in); ++i) {
+    const auto filter = values.begin() + i * in * kernel;
+    std::fill_n(filter, in * kernel, 0.0f);
+    filter[i * kernel + kernel / 2] = 1;
+  }
+  return Tensor::from(values, weights.shape(), weights.device());
 }
 
 }  // namespace tandem

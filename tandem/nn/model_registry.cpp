@@ -9,6 +9,7 @@
 #include "tandem/nn/mlp.h"
 #include "tandem/nn/mobilenet_v3.h"
 #include "tandem/nn/resnet.h"
+#include "tandem/nn/whitened_cnn.h"
 
 namespace tandem {
 namespace {
@@ -45,45 +46,50 @@ Registry<ModelRow>& table() {
   static const TrainingDefaults mlp_defaults{
       .epochs = 15, .batch_size = 16, .optimizer = "sgd", .learning_rate = 0.5};
   static const TrainingDefaults photo_defaults{.epochs = 25, .batch_size = 32};
-  static Registry<ModelRow> rows("model", {
-                                              {.name = "mlp",
-                                               .summary = "multi-layer perceptron",
-                                               .make = mlp,
-                                               .flat_input = true,
-                                               .min_side = 1,
-                                               .defaults = mlp_defaults},
-                                              {.name = "cnn",
-                                               .summary = "six 3x3 convolutions with batch norm",
-                                               .make = model_of_images<Cnn>(CnnOptions{})},
-                                              {.name = "resnet18",
-                                               .summary = "residual network of 18 layers",
-                                               .make = resnet(18),
-                                               .defaults = photo_defaults},
-                                              {.name = "resnet34",
-                                               .summary = "residual network of 34 layers",
-                                               .make = resnet(34),
-                                               .defaults = photo_defaults},
-                                              {.name = "resnet50",
-                                               .summary = "residual network of 50 layers",
-                                               .make = resnet(50),
-                                               .defaults = photo_defaults},
-                                              {.name = "mobilenet_v3_small",
-                                               .summary = "MobileNetV3, 2.5 million weights",
-                                               .make = mobilenet_v3(false),
-                                               .defaults = photo_defaults},
-                                              {.name = "mobilenet_v3_large",
-                                               .summary = "MobileNetV3, 5.5 million weights",
-                                               .make = mobilenet_v3(true),
-                                               .defaults = photo_defaults},
-                                              {.name = "efficientnet_b0",
-                                               .summary = "EfficientNet-B0, 5.3 million weights",
-                                               .make = model_of_images<EfficientNet>(EfficientNetOptions{}),
-                                               .defaults = photo_defaults},
-                                              {.name = "lenet",
-                                               .summary = "LeNet-5: two convolutions and three linear layers",
-                                               .make = model_of_images<LeNet>(LeNetOptions{}),
-                                               .min_side = 12},
-                                          });
+  static Registry<ModelRow> rows("model",
+                                 {
+                                     {.name = "mlp",
+                                      .summary = "multi-layer perceptron",
+                                      .make = mlp,
+                                      .flat_input = true,
+                                      .min_side = 1,
+                                      .defaults = mlp_defaults},
+                                     {.name = "cnn",
+                                      .summary = "six 3x3 convolutions with batch norm",
+                                      .make = model_of_images<Cnn>(CnnOptions{})},
+                                     {.name = "resnet18",
+                                      .summary = "residual network of 18 layers",
+                                      .make = resnet(18),
+                                      .defaults = photo_defaults},
+                                     {.name = "resnet34",
+                                      .summary = "residual network of 34 layers",
+                                      .make = resnet(34),
+                                      .defaults = photo_defaults},
+                                     {.name = "resnet50",
+                                      .summary = "residual network of 50 layers",
+                                      .make = resnet(50),
+                                      .defaults = photo_defaults},
+                                     {.name = "mobilenet_v3_small",
+                                      .summary = "MobileNetV3, 2.5 million weights",
+                                      .make = mobilenet_v3(false),
+                                      .defaults = photo_defaults},
+                                     {.name = "mobilenet_v3_large",
+                                      .summary = "MobileNetV3, 5.5 million weights",
+                                      .make = mobilenet_v3(true),
+                                      .defaults = photo_defaults},
+                                     {.name = "efficientnet_b0",
+                                      .summary = "EfficientNet-B0, 5.3 million weights",
+                                      .make = model_of_images<EfficientNet>(EfficientNetOptions{}),
+                                      .defaults = photo_defaults},
+                                     {.name = "lenet",
+                                      .summary = "LeNet-5: two convolutions and three linear layers",
+                                      .make = model_of_images<LeNet>(LeNetOptions{}),
+                                      .min_side = 12},
+                                     {.name = "whitened_cnn",
+                                      .summary = "six 3x3 convolutions behind a fixed whitening layer",
+                                      .make = model_of_images<WhitenedCnn>(WhitenedCnnOptions{}),
+                                      .min_side = 25},
+                                 });
   return rows;
 }
 

@@ -37,6 +37,8 @@ TEST_P(Init, Values_HaveTheExpectedVarianceAndBounds) {
     EXPECT_LE(moments.max_magnitude, bound);
     EXPECT_GT(moments.max_magnitude, (is_uniform ? 1.7 : 3.0) * stddev);
   };
+  expect(fan_in_uniform, linear, 1.0 / (3 * 784), true);
+  expect(fan_in_uniform, kernel, 1.0 / (3 * 32 * 9), true);
   expect(xavier_uniform, linear, 2.0 / (784 + 200), true);
   expect(xavier_normal, linear, 2.0 / (784 + 200), false);
   expect(he_uniform, linear, 2.0 / 784, true);
@@ -59,6 +61,22 @@ TEST_P(Init, Values_DependOnSeedAndStreamAndNotOnTheDevice) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, Init, testing::ValuesIn(test_devices()), device_name);
+
+TEST(IdentityFilters, FirstFilters_CopyTheirChannels) {
+  const Tensor weights = fan_in_uniform({4, 3, 3, 1}, {.seed = 2});
+  const std::vector<double> before = values_of(weights), after = values_of(with_identity_filters(weights));
+  for (std::size_t out = 0; out < 4; ++out)
+    for (std::size_t in = 0; in < 3; ++in)
+      for (std::size_t y = 0; y < 3; ++y) {
+        const std::size_t i = (out * 3 + in) * 3 + y;
+        EXPECT_EQ(after[i], out == 3 ? before[i] : out == in && y == 1 ? 1 : 0) << i;
+      }
+  EXPECT_EQ(
+      error_text([] {
+        with_identity_filters(fan_in_uniform({4, 3, 2, 2}));
+      }),
+      "[with_identity_filters] expected f32 weights (out, in, y, x) of odd kernel sizes, got [4, 3, 2, 2]");
+}
 
 TEST(InitErrors, TooFewAxes_ErrorShowsTheShape) {
   EXPECT_EQ(error_text([] { he_normal({7}); }),

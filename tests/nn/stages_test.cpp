@@ -19,6 +19,7 @@ std::unique_ptr<Module> model_named(const std::string& name) {
 TEST(Stages, EveryModel_HasParametersInEveryStageInOrder) {
   const std::map<std::string, std::int64_t> expected{{"lenet", 3},
                                                      {"cnn", 3},
+                                                     {"whitened_cnn", 3},
                                                      {"resnet18", 4},
                                                      {"resnet34", 4},
                                                      {"resnet50", 4},
