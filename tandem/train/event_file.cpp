@@ -11,19 +11,10 @@
 #include <system_error>
 
 #include "tandem/core/check.h"
+#include "tandem/files/crc32c.h"
 
 namespace tandem {
 namespace {
-
-constexpr std::array<std::uint32_t, 256> crc_table = [] {
-  std::array<std::uint32_t, 256> table{};
-  for (std::uint32_t i = 0; i < 256; ++i) {
-    std::uint32_t value = i;
-    for (int bit = 0; bit < 8; ++bit) value = value >> 1 ^ (value & 1 ? 0x82F63B78u : 0);
-    table[i] = value;
-  }
-  return table;
-}();
 
 // The format masks its checksums, because a CRC of data that itself contains CRCs detects errors poorly.
 std::uint32_t masked_crc(std::string_view bytes) {
@@ -147,12 +138,6 @@ double now() {
 }
 
 }  // namespace
-
-std::uint32_t crc32c(std::string_view bytes) {
-  std::uint32_t crc = ~0u;
-  for (const char c : bytes) crc = crc >> 8 ^ crc_table[(crc ^ static_cast<unsigned char>(c)) & 0xFF];
-  return ~crc;
-}
 
 std::string event_record(std::string_view message) {
   const std::string length = little_endian<std::uint64_t>(message.size());

@@ -29,9 +29,6 @@ class EventFile {
   std::ofstream file_;
 };
 
-// CRC-32C (Castagnoli), as used by iSCSI.
-std::uint32_t crc32c(std::string_view bytes);
-
 // A message wrapped as a record, and the two kinds of message.
 std::string event_record(std::string_view message);
 std::string version_event(double wall_time);
