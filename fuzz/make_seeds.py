@@ -52,6 +52,34 @@ def images():
                 write(target, f"{name}{suffix}.{ending}", file.getvalue())
 
 
+def crc32c(data):
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
+
+
+def packed_set(files, options=b"{}"):
+    data, entries, names = bytes(64), b"", b""
+    for name, content in sorted(files.items()):
+        data += bytes(-len(data) % 64)
+        names += name
+        entries += struct.pack("<QQII", len(data), len(content), crc32c(content), len(names))
+        data += content
+    index = entries + names + options
+    fields = (len(data) + len(index), len(data), len(files), len(names), len(options), crc32c(index), 0)
+    header = b"TANDEMPK" + struct.pack("<II5QII", 1, 0, *fields)
+    return header[:12] + struct.pack("<I", crc32c(header)) + header[16:] + data[64:] + index
+
+
+def packed_sets():
+    for name, files in {"one": {b"a.jpg": b"image"}, "empty": {b"a.jpg": b""},
+                        "folders": {b"train/cat/1.jpg": b"one", b"train/cat-2/1.jpg": b"two", b"val/cat/1.jpg": b"three", b"x": b"four"}}.items():
+        write("packed_set", name, packed_set(files, b'{"store":"original"}'))
+
+
 def safetensors(tensors, metadata=None):
     header, data = {}, b""
     if metadata is not None:
@@ -243,6 +271,7 @@ def texts():
 images()
 weights()
 archives()
+packed_sets()
 onnx()
 profiles()
 records()

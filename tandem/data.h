@@ -15,6 +15,7 @@
 #include "tandem/data/loader/worker_kind.h"
 #include "tandem/data/mnist.h"
 #include "tandem/data/named_set.h"
+#include "tandem/data/pack.h"
 #include "tandem/data/photo_options.h"
 #include "tandem/data/photo_split.h"
 #include "tandem/data/skipped_sample.h"

@@ -6,6 +6,7 @@
 #include "tandem/files/fetch.h"
 #include "tandem/files/idx.h"
 #include "tandem/files/inspect.h"
+#include "tandem/files/inspect_packed.h"
 #include "tandem/files/pth.h"
 #include "tandem/files/safetensors.h"
 #include "tandem/files/shipped_weights.h"

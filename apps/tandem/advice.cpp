@@ -19,6 +19,7 @@ struct Advice {
 constexpr Advice all_advice[] = {
     {"is not empty: expected a new or empty run folder", "give another --out, or --resume RUNDIR"},
     {".safetensors: the file exists", "--force writes over it"},
+    {".tandem: the file exists", "--force writes over it"},
     {"is in use by ", "wait for it or stop it, or give another --out"},
     {"the data changed since the run was saved",
      "--accept-changed-data goes on with it, another --out starts a new run"},

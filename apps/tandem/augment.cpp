@@ -15,6 +15,7 @@
 #include "tandem/augment/augment_sheet.h"
 #include "tandem/core/write_file.h"
 #include "tandem/data/dataset_registry.h"
+#include "tandem/files/packed_path.h"
 #include "tandem/image/save_image.h"
 #include "tandem/text/message.h"
 #include "tandem/text/utf8.h"
@@ -33,9 +34,7 @@ struct Flags {
 };
 
 bool is_data(const std::vector<std::string>& inputs) {
-  std::error_code ignored;
-  return inputs.size() == 1 &&
-         (datasets().find(inputs[0]) != nullptr || std::filesystem::is_directory(inputs[0], ignored));
+  return inputs.size() == 1 && (datasets().find(inputs[0]) != nullptr || is_folder(inputs[0]));
 }
 
 Image training_batch(const Flags& flags) {

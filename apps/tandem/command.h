@@ -34,6 +34,7 @@ void add_generate_command(CLI::App& app, Action& action);
 void add_grade_command(CLI::App& app, Action& action, const std::string& command_line);
 void add_inspect_command(CLI::App& app, Action& action);
 void add_new_command(CLI::App& app, Action& action);
+void add_pack_command(CLI::App& app, Action& action);
 void add_plates_command(CLI::App& app, Action& action);
 void add_predict_command(CLI::App& app, Action& action);
 // `command_line` is what the user typed; it is stored with the run and in its weights.

@@ -11,7 +11,7 @@
 #include "apps/tandem/output.h"
 #include "apps/tandem/with_plugins.h"
 #include "tandem/data/image_folder.h"
-#include "tandem/image/decode.h"
+#include "tandem/files/packed_path.h"
 #include "tandem/text/format_number.h"
 #include "tandem/train/export/export_onnx.h"
 
@@ -34,7 +34,7 @@ std::vector<Image> read_images(const std::vector<std::string>& paths, std::size_
   std::vector<Image> images;
   const std::size_t used = std::min(count, files.size());
   for (std::size_t i = 0; i < used; ++i)  // evenly chosen, so that every class of a folder takes part
-    images.push_back(load_image(files[i * files.size() / used]));
+    images.push_back(load_image_file(files[i * files.size() / used]));
   return images;
 }
 

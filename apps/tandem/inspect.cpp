@@ -1,4 +1,4 @@
-// tandem inspect: shows the contents of a weight file or an ONNX file.
+// tandem inspect: shows the contents of a weight file, an ONNX file or a packed set.
 #include "tandem/files/inspect.h"
 
 #include <fmt/format.h>
@@ -11,6 +11,7 @@
 #include "apps/tandem/command.h"
 #include "apps/tandem/output.h"
 #include "apps/tandem/terminal.h"
+#include "tandem/files/inspect_packed.h"
 #include "tandem/files/onnx/inspect_onnx.h"
 
 namespace tandem {
@@ -39,14 +40,14 @@ int show(const Facts& facts, const Flags& flags) {
 int run(const Flags& flags) {
   check_output(flags.json, "inspect");
   const std::filesystem::path file = weight_file(flags.file);
+  if (is_packed_file(file)) return show(inspect_packed(file), flags);
   return is_onnx_file(file) ? show(inspect_onnx(file), flags) : show(inspect_weights(file), flags);
 }
 
 }  // namespace
 
 void add_inspect_command(CLI::App& app, Action& action) {
-  CLI::App* command =
-      app.add_subcommand("inspect", "Show what a weight or ONNX file holds, executing nothing");
+  CLI::App* command = app.add_subcommand("inspect", "Show what a weight file, ONNX file or packed set holds");
   command->footer(
       "Reads .safetensors, and .pth or .pt as saved by PyTorch. For a pickle it lists every name that\n"
       "loading it in Python would import or call, wherever it stands; a file with any name except those\n"
@@ -55,11 +56,13 @@ void add_inspect_command(CLI::App& app, Action& action) {
       "Of an ONNX file it shows inputs, outputs, operators and metadata; operators that Tandem does not "
       "know\n"
       "and files with further data are named, and those files are not opened. A graph with a cycle is\n"
-      "reported (status 1).\n"
+      "reported (status 1). Of a packed set every checksum is compared (status 1 if one is wrong).\n"
       "Examples: tandem inspect resnet18-f37072fd.pth\n"
       "          tandem inspect runs/mnist-mlp-1/best.safetensors --json");
   auto flags = std::make_shared<Flags>();
-  command->add_option("FILE", flags->file, "Weight file, pickle, ONNX file, or run folder: its best model")
+  command
+      ->add_option("FILE", flags->file,
+                   "Weight file, pickle, ONNX file, packed set, or run folder: its best model")
       ->required()
       ->type_name("");
   add_json_flag(*command, flags->json, "JSON to a file, or instead of the tables");

@@ -136,6 +136,7 @@ int run(int argc, char** argv) {
   tandem::add_grade_command(app, action, command_line(argc, argv));
   tandem::add_inspect_command(app, action);
   tandem::add_new_command(app, action);
+  tandem::add_pack_command(app, action);
   tandem::add_plates_command(app, action);
   tandem::add_predict_command(app, action);
   tandem::add_pretrain_command(app, action, command_line(argc, argv));

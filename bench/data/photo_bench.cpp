@@ -1,6 +1,7 @@
 // Images per second from a folder of JPEGs (500×500, 4:2:0, quality 90) to training batches of 224×224: every
-// file read and the crop's box decoded exactly or scaled in the DCT domain, or all files decoded up front.
-// The image is that of bench/peers/peer_torch_folder.py: random colors, enlarged sixteen times.
+// file read and the crop's box decoded exactly or scaled in the DCT domain, or all files decoded up front;
+// and from packed sets of the same files, which are mapped. The image is that of
+// bench/peers/peer_torch_folder.py: random colors, enlarged sixteen times.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -17,6 +18,8 @@
 #include "tandem/core/parallel.h"
 #include "tandem/core/philox.h"
 #include "tandem/data/loader/loader.h"
+#include "tandem/data/pack.h"
+#include "tandem/data/walk_images.h"
 #include "tandem/image/resize.h"
 #include "tests/image/jpeg_writer.h"
 
@@ -54,6 +57,13 @@ class JpegFolder {
   JpegFolder(const JpegFolder&) = delete;
   JpegFolder& operator=(const JpegFolder&) = delete;
 
+  // The paths in a packed set of the files.
+  std::vector<std::filesystem::path> pack(PackStore store) const {
+    const std::filesystem::path set = path_ / "set.tandem";
+    pack_images(path_, set, {.store = store});
+    return walk_images(set).files;
+  }
+
   std::vector<std::filesystem::path> files;
 
  private:
@@ -62,13 +72,10 @@ class JpegFolder {
 
 enum class How { exact, scaled, decoded };
 
-void load(benchmark::State& state, How how, WorkerKind kind) {
-  const JpegFolder folder;
-  PhotoStoreOptions options;
-  options.max_decoded_bytes = how == How::decoded ? std::int64_t{2} << 30 : 0;
-  options.decode.scaled = how == How::scaled;
-  const auto store = std::make_shared<const PhotoStore>(
-      folder.files, std::vector<std::int32_t>(folder.files.size()), options);
+void load(benchmark::State& state, const std::vector<std::filesystem::path>& files,
+          const PhotoStoreOptions& options, WorkerKind kind) {
+  const auto store =
+      std::make_shared<const PhotoStore>(files, std::vector<std::int32_t>(files.size()), options);
   const BatchPlan plan{.samples = photo_count, .batch_size = batch_size};
   Loader loader(detail::sample_store(store), plan, training_photo_recipe(224),
                 {.workers = static_cast<int>(state.range(0)), .kind = kind});
@@ -77,6 +84,19 @@ void load(benchmark::State& state, How how, WorkerKind kind) {
   std::int64_t images = 0;
   for (auto _ : state) images += reader.next();
   state.SetItemsProcessed(images);
+}
+
+void load(benchmark::State& state, How how, WorkerKind kind) {
+  const JpegFolder folder;
+  PhotoStoreOptions options;
+  options.max_decoded_bytes = how == How::decoded ? std::int64_t{2} << 30 : 0;
+  options.decode.scaled = how == How::scaled;
+  load(state, folder.files, options, kind);
+}
+
+void load_packed(benchmark::State& state, PackStore store, WorkerKind kind) {
+  const JpegFolder folder;
+  load(state, folder.pack(store), {.max_decoded_bytes = 0}, kind);
 }
 
 void worker_counts(benchmark::internal::Benchmark* bench) {
@@ -89,6 +109,18 @@ BENCHMARK_CAPTURE(load, photos_exact_threads, How::exact, WorkerKind::thread)->A
 BENCHMARK_CAPTURE(load, photos_scaled_threads, How::scaled, WorkerKind::thread)->Apply(worker_counts);
 BENCHMARK_CAPTURE(load, photos_decoded_threads, How::decoded, WorkerKind::thread)->Apply(worker_counts);
 BENCHMARK_CAPTURE(load, photos_exact_processes, How::exact, WorkerKind::process)->Apply(worker_counts);
+BENCHMARK_CAPTURE(load_packed, pixels_threads, PackStore::pixels, WorkerKind::thread)
+    ->Apply(worker_counts)
+    ->MeasureProcessCPUTime();
+BENCHMARK_CAPTURE(load_packed, pixels_processes, PackStore::pixels, WorkerKind::process)
+    ->Apply(worker_counts)
+    ->MeasureProcessCPUTime();
+BENCHMARK_CAPTURE(load_packed, jpeg_threads, PackStore::jpeg, WorkerKind::thread)
+    ->Apply(worker_counts)
+    ->MeasureProcessCPUTime();
+BENCHMARK_CAPTURE(load_packed, original_threads, PackStore::original, WorkerKind::thread)
+    ->Apply(worker_counts)
+    ->MeasureProcessCPUTime();
 
 }  // namespace
 }  // namespace tandem

@@ -8,7 +8,7 @@
 #include "tandem/augment/augment.h"
 #include "tandem/augment/photo.h"
 #include "tandem/core/check.h"
-#include "tandem/image/decode.h"
+#include "tandem/files/packed_path.h"
 #include "tandem/image/resize_area.h"
 #include "tandem/text/utf8.h"
 
@@ -99,7 +99,7 @@ Image augment_sheet(std::span<const std::filesystem::path> files, const Transfor
   for (const std::filesystem::path& file : files) {
     const auto sample =
         static_cast<std::uint32_t>(all.size()) / static_cast<std::uint32_t>(options.count + 1);
-    const Image image = load_image(file);
+    const Image image = load_image_file(file);
     const std::string name = file.filename().string();
     for (LabeledImage& one : augment_row(image, name, sample, transform, options))
       all.push_back(std::move(one));

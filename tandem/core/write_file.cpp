@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "tandem/core/check.h"
+#include "tandem/core/streamed_file.h"
 
 namespace tandem {
 namespace {
@@ -100,6 +101,22 @@ int create_temporary(const fs::path& target, fs::path& temporary) {
     temporary = target.parent_path() / fmt::format(".tandem-{}-{}.tmp", ::getpid(), attempt);
     const int file = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (file >= 0 || errno != EEXIST) return file;
+  }
+}
+
+// A file of that folder without a name; -1 where there are none.
+int create_unnamed(const fs::path& target) {
+  const fs::path folder = target.parent_path();
+  return ::open(folder.empty() ? "." : folder.c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+}
+
+// Gives an unnamed file a temporary name.
+bool name_temporary(int file, const fs::path& target, fs::path& temporary) {
+  const std::string unnamed = fmt::format("/proc/self/fd/{}", file);
+  for (int attempt = 0;; ++attempt) {
+    temporary = target.parent_path() / fmt::format(".tandem-{}-{}.tmp", ::getpid(), attempt);
+    if (::linkat(AT_FDCWD, unnamed.c_str(), AT_FDCWD, temporary.c_str(), AT_SYMLINK_FOLLOW) == 0) return true;
+    if (errno != EEXIST) return false;
   }
 }
 
@@ -220,6 +237,60 @@ void PendingFile::finish(const fs::path& previous) {
   state->check_call(::rename(state->temporary_file.path.c_str(), target.c_str()) == 0);
   state->temporary_file.path.clear();
   sync_path(target.parent_path());  // a rename is durable once its folder is synced
+}
+
+struct StreamedFile::State {
+  State(const char* op_name, const fs::path& target_path)
+      : op(op_name), path(target_path), target(find_target({op, path})) {
+    check(!target.in_place, "[{}] {}: expected a file to write, got a device or pipe", op, path.string());
+    file = FileDescriptor(create_unnamed(target.path));
+    if (file.number() < 0) {
+      fs::path temporary;
+      file = FileDescriptor(create_temporary(target.path, temporary));
+      check_call(file.number() >= 0);
+      temporary_file.path = temporary;
+    }
+    if (target.exists) check_call(::fchmod(file.number(), target.mode) == 0);
+  }
+
+  void check_call(bool success) const { ErrnoCheck{op, path}(success); }
+
+  const char* op;
+  fs::path path;
+  Target target;
+  TemporaryFile temporary_file;
+  FileDescriptor file;
+};
+
+StreamedFile::StreamedFile(const char* op, const fs::path& path)
+    : state_(std::make_unique<State>(op, path)) {}
+StreamedFile::~StreamedFile() = default;
+StreamedFile::StreamedFile(StreamedFile&&) noexcept = default;
+StreamedFile& StreamedFile::operator=(StreamedFile&&) noexcept = default;
+
+void StreamedFile::append(std::string_view bytes) {
+  expect(state_ != nullptr);
+  state_->check_call(write_all(state_->file.number(), std::as_bytes(std::span(bytes))));
+}
+
+void StreamedFile::replace_begin(std::string_view bytes) {
+  expect(state_ != nullptr);
+  state_->check_call(::lseek(state_->file.number(), 0, SEEK_SET) == 0);
+  append(bytes);
+  state_->check_call(::lseek(state_->file.number(), 0, SEEK_END) >= 0);
+}
+
+void StreamedFile::finish() {
+  expect(state_ != nullptr);
+  const std::unique_ptr<State> state = std::move(state_);
+  fs::path& temporary = state->temporary_file.path;
+  state->check_call(sync(state->file.number()));
+  if (temporary.empty())
+    state->check_call(name_temporary(state->file.number(), state->target.path, temporary));
+  state->check_call(state->file.close());
+  state->check_call(::rename(temporary.c_str(), state->target.path.c_str()) == 0);
+  temporary.clear();
+  sync_path(state->target.path.parent_path());
 }
 
 void write_file(const char* op, const fs::path& path, std::span<const std::byte> bytes) {

@@ -8,6 +8,7 @@
 
 #include "tandem/core/check.h"
 #include "tandem/data/walk_images.h"
+#include "tandem/files/packed_path.h"
 #include "tandem/text/utf8.h"
 
 namespace tandem {
@@ -69,9 +70,10 @@ PhotoDataset image_folder(const fs::path& root, const ImageFolderOptions& option
 
 ImageList list_images(const fs::path& path) {
   std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  check(fs::exists(status), "[folder] {}: no such file or folder", shown(path));
-  if (!fs::is_directory(status)) return {.files = {path}};
+  const bool folder = is_folder(path);
+  check(folder || fs::exists(path, error) || bytes_in_file(path), "[folder] {}: no such file or folder",
+        shown(path));
+  if (!folder) return {.files = {path}};
   ImageList list = walk_images(path);
   check(!list.files.empty(), "[folder] {}: has no images ({})", shown(path), image_file_endings());
   return list;

@@ -13,6 +13,7 @@
 #include "tandem/core/host_memory.h"
 #include "tandem/core/parallel.h"
 #include "tandem/files/read_file.h"
+#include "tandem/image/ppm_view.h"
 #include "tandem/text/utf8.h"
 
 namespace tandem {
@@ -48,11 +49,9 @@ bool may_fit(const std::vector<std::filesystem::path>& files, std::int64_t limit
   constexpr std::int64_t header = 1024;
   std::int64_t total = 0;
   for (const std::filesystem::path& file : files) {
-    std::error_code missing;
-    const auto bytes = std::filesystem::file_size(file, missing);
-    if (!missing)
+    if (const std::optional<std::uint64_t> bytes = bytes_in_file(file))
       total += std::max<std::int64_t>(
-          static_cast<std::int64_t>(std::min<std::uintmax_t>(bytes, max_file_bytes)) - header, 0);
+          static_cast<std::int64_t>(std::min<std::uint64_t>(*bytes, max_file_bytes)) - header, 0);
     if (total > limit) return false;
   }
   return true;
@@ -105,14 +104,22 @@ Survey survey_of(const std::vector<std::filesystem::path>& files, const PhotoDec
 }  // namespace
 
 PhotoFile::PhotoFile(const std::string& path, const PhotoDecodeOptions& decode)
-    : path_(path), bytes_(read_file("decode", path, max_file_bytes)), decode_options_(decode) {
+    : path_(path), packed_(open_packed_file("decode", path)), decode_options_(decode) {
+  if (!packed_) bytes_ = read_file("decode", path, max_file_bytes);
+  pixels_ = view_ppm(bytes(), decode.max_pixels);
+  if (pixels_) {
+    height_ = pixels_->height;
+    width_ = pixels_->width;
+    return;
+  }
   const ImageInfo info = read_image_info(bytes(), path_, options());
   height_ = info.height;
   width_ = info.width;
 }
 
 std::span<const std::uint8_t> PhotoFile::bytes() const {
-  return {reinterpret_cast<const std::uint8_t*>(bytes_.data()), bytes_.size()};
+  const std::string_view all = packed_ ? packed_->bytes : bytes_;
+  return {reinterpret_cast<const std::uint8_t*>(all.data()), all.size()};
 }
 
 LoadOptions PhotoFile::options() const {
@@ -120,11 +127,13 @@ LoadOptions PhotoFile::options() const {
 }
 
 Image PhotoFile::decode() const {
+  if (pixels_) return copy(*pixels_);
   return decode_image(bytes(), path_, options());
 }
 
 Image PhotoFile::decode(const PixelBox& box, std::int64_t resized_height, std::int64_t resized_width,
                         Image memory) const {
+  if (pixels_) return copy(crop(*pixels_, box));
   const auto min_side = [&](std::int64_t side) { return decode_options_.scaled ? (3 * side + 3) / 4 : 0; };
   return decode_scaled(bytes(), path_, box, min_side(resized_height), min_side(resized_width), options(),
                        std::move(memory));
@@ -134,6 +143,7 @@ void read_photo(const std::string& path, const PhotoDecodeOptions& decode, const
                 const RandomKey& key, std::uint8_t* out, PhotoScratch& scratch) {
   const PhotoFile file(path, decode);
   const detail::PhotoArguments arguments = detail::sample_photo(recipe, file.height(), file.width(), key);
+  if (file.pixels()) return transform_photo(recipe, arguments, *file.pixels(), out, scratch);
   scratch.box =
       file.decode(arguments.box, arguments.resized_height, arguments.resized_width, std::move(scratch.box));
   transform_photo_box(recipe, arguments, scratch.box, out, scratch);

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,19 +17,25 @@
 #include "tandem/augment/photo.h"
 #include "tandem/data/photo_options.h"
 #include "tandem/data/skipped_sample.h"
+#include "tandem/files/packed_path.h"
 #include "tandem/image/decode.h"
 #include "tandem/image/image.h"
 #include "tandem/process/shared_memory.h"
 
 namespace tandem {
 
-// The bytes of one image file and its size from the header. An Error names the path.
+// The bytes of one image file, which may be in a packed set, and its size from the header. An Error names the
+// path.
 class PhotoFile {
  public:
   PhotoFile(const std::string& path, const PhotoDecodeOptions& decode);
+  PhotoFile(const PhotoFile&) = delete;
+  PhotoFile& operator=(const PhotoFile&) = delete;
 
   std::int64_t height() const { return height_; }
   std::int64_t width() const { return width_; }
+  // The pixels of a file that has them uncompressed, as packed sets have; they need not be decoded.
+  const std::optional<ImageView>& pixels() const { return pixels_; }
   // RGB, with the EXIF orientation applied: the whole image, or a box. With `scaled`, a box that will be
   // resized to the given sides may come at a smaller scale. `memory` is reused for the result.
   Image decode() const;
@@ -40,8 +47,10 @@ class PhotoFile {
   LoadOptions options() const;
 
   std::string path_;
-  std::string bytes_;
+  std::optional<PackedFile> packed_;
+  std::string bytes_;  // empty for a packed one
   PhotoDecodeOptions decode_options_;
+  std::optional<ImageView> pixels_;
   std::int64_t height_ = 0, width_ = 0;
 };
 

@@ -7,11 +7,13 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <optional>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "tandem/core/check.h"
+#include "tandem/files/packed_path.h"
 #include "tandem/text/utf8.h"
 
 namespace tandem {
@@ -34,18 +36,25 @@ struct FolderId {
   bool operator==(const FolderId&) const = default;
 };
 
-FolderId id_of(const fs::path& folder) {
+// None in a packed set, which has no links.
+std::optional<FolderId> id_of(const fs::path& folder) {
+  if (find_packed(folder)) return std::nullopt;
   struct stat info {};
   const bool fine = ::stat(folder.c_str(), &info) == 0;
   const int code = errno;
   check(fine, "[folder] {}: cannot be read: {}", shown(folder), std::generic_category().message(code));
   check(S_ISDIR(info.st_mode), "[folder] {}: expected a folder, got a file", shown(folder));
-  return {info.st_dev, info.st_ino};
+  return FolderId{info.st_dev, info.st_ino};
+}
+
+void sort_by_name(FolderContents& contents) {
+  for (auto* list : {&contents.folders, &contents.others})
+    std::ranges::sort(*list, {}, [](const fs::path& path) -> const std::string& { return path.native(); });
 }
 
 // A folder on the current path, with the subfolders that are still to be visited.
 struct Level {
-  FolderId id;
+  std::optional<FolderId> id;
   std::vector<fs::path> folders;
   std::size_t next = 0;
 };
@@ -78,8 +87,17 @@ SkippedSample skipped_file(const fs::path& path, SkipKind kind) {
 }
 
 FolderContents read_folder(const fs::path& folder) {
-  id_of(folder);
   FolderContents contents;
+  if (const std::optional<PackedPath> packed = find_packed(folder)) {
+    check(packed->index().has_folder(packed->inside), "[folder] {}: no such folder in the packed set",
+          shown(folder));
+    const PackedIndex::Names names = packed->index().names_in(packed->inside);
+    for (const std::string& name : names.folders) contents.folders.push_back(folder / name);
+    for (const std::string& name : names.files) contents.others.push_back(folder / name);
+    sort_by_name(contents);
+    return contents;
+  }
+  id_of(folder);
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
     if (entry->path().filename().native().starts_with('.')) continue;
@@ -87,8 +105,7 @@ FolderContents read_folder(const fs::path& folder) {
     (entry->is_directory(dangling) ? contents.folders : contents.others).push_back(entry->path());
   }
   check(!error, "[folder] {}: cannot be read: {}", shown(folder), error.message());
-  for (auto* list : {&contents.folders, &contents.others})
-    std::ranges::sort(*list, {}, [](const fs::path& path) -> const std::string& { return path.native(); });
+  sort_by_name(contents);
   return contents;
 }
 
@@ -98,8 +115,8 @@ ImageList walk_images(const fs::path& root, const UnreadableFolder& on_unreadabl
   std::vector<Level> levels;
   const auto enter = [&](const fs::path& folder) {
     try {
-      const FolderId id = id_of(folder);
-      if (std::ranges::find(levels, id, &Level::id) != levels.end()) return;  // a cycle of links
+      const std::optional<FolderId> id = id_of(folder);
+      if (id && std::ranges::find(levels, id, &Level::id) != levels.end()) return;  // a cycle of links
       FolderContents contents = read_folder(folder);
       if (!contents.others.empty()) found.push_back({folder, std::move(contents.others)});
       levels.push_back({id, std::move(contents.folders)});

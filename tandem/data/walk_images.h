@@ -22,8 +22,8 @@ struct FolderContents {
   std::vector<std::filesystem::path> folders, others;  // sorted by name, without hidden ones
 };
 
-// Links are followed; a dangling one counts as a file. Throws Error when it is not a folder or cannot be
-// read.
+// Of a folder, also of one in a packed set. Links are followed; a dangling one counts as a file. Throws Error
+// when it is not a folder or cannot be read.
 FolderContents read_folder(const std::filesystem::path& folder);
 
 // Gets the Error of a folder that cannot be read.

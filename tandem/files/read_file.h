@@ -7,8 +7,8 @@
 
 namespace tandem {
 
-// The bytes of a regular file. Throws Error ("[op] model.bin: no such file") if it cannot be read or has more
-// than `max_bytes` bytes.
+// The bytes of a regular file, or of a file in a packed set (packed_path.h). Throws Error ("[op] model.bin:
+// no such file") if it cannot be read or has more than `max_bytes` bytes.
 std::string read_file(const char* op, const std::filesystem::path& path, std::uint64_t max_bytes);
 
 // The maximum size of a weight file. Reading one takes this much twice: for its bytes and for the tensors.

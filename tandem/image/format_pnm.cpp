@@ -1,6 +1,9 @@
 // PBM, PGM and PPM, plain text (P1, P2, P3) and binary (P4, P5, P6), with a maximum value of up to 65535.
+#include <fmt/format.h>
+
 #include "tandem/core/check.h"
 #include "tandem/image/format.h"
+#include "tandem/image/ppm_view.h"
 
 namespace tandem {
 namespace {
@@ -131,6 +134,28 @@ Image decode_pnm(const EncodedImage& file) {
     }
   }
   return image;
+}
+
+std::optional<ImageView> view_ppm(std::span<const uint8_t> bytes, int64_t max_pixels) try {
+  if (bytes.size() < 2 || bytes[0] != 'P' || bytes[1] != '6') return std::nullopt;
+  const EncodedImage file{.bytes = bytes, .name = "", .max_pixels = max_pixels};
+  NumberReader numbers(file);
+  const Header header = read_header(file, numbers);
+  const std::span<const uint8_t> raster = numbers.raster();
+  if (header.max_value != 255 || header.width * header.height > int64_t(raster.size()) / 3)
+    return std::nullopt;
+  return ImageView(raster.data(), header.height, header.width, 3, 3 * header.width);
+} catch (const Error&) {
+  return std::nullopt;
+}
+
+std::string encode_ppm(const ImageView& image) {
+  expect(image.channels == 3);
+  std::string bytes = fmt::format("P6\n{} {}\n255\n", image.width, image.height);
+  bytes.reserve(bytes.size() + size_t(3 * image.width * image.height));
+  for (int64_t y = 0; y < image.height; ++y)
+    bytes.append(reinterpret_cast<const char*>(image.row(y)), size_t(3 * image.width));
+  return bytes;
 }
 
 }  // namespace tandem

@@ -14,6 +14,7 @@
 #include "tandem/data/loader/materialize.h"
 #include "tandem/data/photo_store.h"
 #include "tandem/data/synthetic/render_counter.h"
+#include "tandem/files/packed_path.h"
 #include "tandem/text/format_number.h"
 #include "tandem/text/utf8.h"
 #include "tandem/train/photo_folder.h"
@@ -23,14 +24,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_folder(const fs::path& path) {
-  std::error_code ignored;
-  return fs::is_directory(path, ignored);
-}
-
 std::string folder_name(const std::string& data) {
   const fs::path folder = fs::path(data).lexically_normal();
-  return (folder.has_filename() ? folder : folder.parent_path()).filename().string();
+  const fs::path name = (folder.has_filename() ? folder : folder.parent_path()).filename();
+  return (name.extension() == packed_set_ending ? name.stem() : name).string();
 }
 
 // ---- folders

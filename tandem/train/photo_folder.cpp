@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "tandem/core/check.h"
+#include "tandem/data/walk_images.h"
+#include "tandem/files/packed_path.h"
 #include "tandem/text/utf8.h"
 #include "tandem/train/data_list.h"
 
@@ -19,20 +21,13 @@ std::string printable(const fs::path& path) {
   return one_line(path.string());
 }
 
-bool is_folder(const fs::path& path) {
-  std::error_code ignored;
-  return fs::is_directory(path, ignored);
-}
-
 // The names of the folders in a folder, without hidden ones.
-std::vector<std::string> folders_in(const fs::path& root) {
+std::vector<std::string> folders_in(const fs::path& root) try {
   std::vector<std::string> names;
-  std::error_code error;
-  for (fs::directory_iterator entry(root, error), end; !error && entry != end; entry.increment(error)) {
-    const std::string name = entry->path().filename().string();
-    if (!name.starts_with('.') && is_folder(entry->path())) names.push_back(name);
-  }
+  for (const fs::path& folder : read_folder(root).folders) names.push_back(folder.filename().string());
   return names;
+} catch (const Error&) {  // not a folder, or one that cannot be read
+  return {};
 }
 
 std::optional<fs::path> validation_folder(const fs::path& root) {
@@ -99,7 +94,7 @@ FoundPhotos find_photos(const fs::path& root, const std::set<std::string>& kept_
   if (!has_train || !is_folder(root / "test")) return found;
   if (!folders_in(root / "test").empty())
     found.test = scan_with_classes(found.classes, root / "test");
-  else if (!fs::is_empty(root / "test"))
+  else if (std::error_code packed; !fs::is_empty(root / "test", packed))
     found.unlabeled_images = std::ssize(list_images(root / "test").files);
   return found;
 }

@@ -10,6 +10,7 @@
 #include "tandem/data/image_folder.h"
 #include "tandem/data/photo_set.h"
 #include "tandem/files/idx.h"
+#include "tandem/files/packed_path.h"
 #include "tandem/files/read_file.h"
 #include "tandem/image/decode.h"
 #include "tandem/report/csv.h"
@@ -99,8 +100,7 @@ std::vector<Prediction> predict_file(Model& model, const std::filesystem::path& 
 ImageList find_images(const std::vector<std::string>& paths) {
   ImageList all;
   for (const std::string& path : paths) {
-    std::error_code ignored;
-    if (!std::filesystem::is_directory(path, ignored)) {
+    if (!is_folder(path)) {
       all.files.emplace_back(path);
       continue;
     }

@@ -6,7 +6,7 @@
 
 #include "tandem/core/check.h"
 #include "tandem/core/parallel.h"
-#include "tandem/image/decode.h"
+#include "tandem/files/packed_path.h"
 #include "tandem/image/render_text.h"
 #include "tandem/image/resize_area.h"
 #include "tandem/text/utf8.h"
@@ -21,7 +21,7 @@ LabeledImage labeled_image(const Prediction& row, const std::vector<std::string>
   const std::string name = one_line(std::filesystem::path(row.path).filename().string());
   if (!row.error.empty()) return error_cell(name, row.error);
   try {
-    const Image image = load_image(row.path, {.max_pixels = decode.max_pixels, .rgb = true});
+    const Image image = load_image_file(row.path, {.max_pixels = decode.max_pixels, .rgb = true});
     const std::optional<std::size_t> truth = class_of_folder(row.path, classes);
     const bool wrong = truth && *truth != row.chosen;
     return {

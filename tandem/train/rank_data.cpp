@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
+#include <limits>
 #include <span>
 
+#include "tandem/files/packed_path.h"
 #include "tandem/files/sha256.h"
 #include "tandem/train/ranks.h"
 
@@ -21,9 +22,9 @@ std::pair<std::string, std::string> training_fingerprint(const TrainingImages& t
   const std::int64_t stride = (train.count() + max_files - 1) / max_files;
   Sha256 sizes;
   for (std::int64_t i = 0; i < train.count(); i += stride) {
-    std::error_code error;
-    const std::uintmax_t bytes = std::filesystem::file_size(train.dataset->describe(i), error);
-    sizes.update(std::as_bytes(std::span(&bytes, 1)));  // the largest number for what is not a file
+    constexpr std::uint64_t not_a_file = std::numeric_limits<std::uint64_t>::max();
+    const std::uint64_t bytes = bytes_in_file(train.dataset->describe(i)).value_or(not_a_file);
+    sizes.update(std::as_bytes(std::span(&bytes, 1)));
   }
   return {"the sizes of the training photographs", sizes.hex_digest()};
 }

@@ -16,6 +16,7 @@
 #include "tandem/files/npz.h"
 #include "tandem/files/onnx/onnx_reader.h"
 #include "tandem/files/onnx/protobuf.h"
+#include "tandem/files/packed_set.h"
 #include "tandem/files/pth.h"
 #include "tandem/files/safetensors.h"
 #include "tandem/files/tar.h"
@@ -28,6 +29,7 @@
 #include "tandem/serve/http_parser.h"
 #include "tests/complexity/work.h"
 #include "tests/files/archives.h"
+#include "tests/files/packed_sets.h"
 
 namespace tandem {
 namespace {
@@ -245,6 +247,23 @@ const Case archive_cases[] = {
        return bytes + std::string(4 * std::size_t{count}, '\1');
      },
      [](const std::string& bytes) { parse_idx(bytes, "i"); }, 20'000},
+};
+
+// ---- packed sets ----
+
+Input packed_set_of(std::function<std::string(int)> name) {
+  return [=](int parts) {
+    std::map<std::string, std::string> files;
+    for (int i = 0; i < parts; ++i) files[name(i)] = "text";
+    return packed_bytes(files);
+  };
+}
+
+const Case packed_cases[] = {
+    {"Files", packed_set_of([](int i) { return fmt::format("{:06}.jpg", i); }),
+     [](const std::string& bytes) { PackedIndex(bytes, "p").names_in(""); }},
+    {"LongNames", packed_set_of([](int i) { return fmt::format("{}/{:06}.jpg", std::string(200, 'a'), i); }),
+     [](const std::string& bytes) { PackedIndex(bytes, "p").names_in(""); }},
 };
 
 // ---- ONNX ----
@@ -501,6 +520,7 @@ std::string name_of_case(const testing::TestParamInfo<Case>& info) {
 INSTANTIATE_TEST_SUITE_P(Safetensors, Complexity, testing::ValuesIn(safetensors_cases), name_of_case);
 INSTANTIATE_TEST_SUITE_P(Pickle, Complexity, testing::ValuesIn(pickle_cases), name_of_case);
 INSTANTIATE_TEST_SUITE_P(Archive, Complexity, testing::ValuesIn(archive_cases), name_of_case);
+INSTANTIATE_TEST_SUITE_P(PackedSet, Complexity, testing::ValuesIn(packed_cases), name_of_case);
 INSTANTIATE_TEST_SUITE_P(Onnx, Complexity, testing::ValuesIn(onnx_cases), name_of_case);
 INSTANTIATE_TEST_SUITE_P(Toml, Complexity, testing::ValuesIn(toml_cases), name_of_case);
 INSTANTIATE_TEST_SUITE_P(Recipe, Complexity, testing::ValuesIn(recipe_cases), name_of_case);

@@ -11,7 +11,7 @@
 
 #include "tandem/core/check.h"
 #include "tandem/core/host_memory.h"
-#include "tandem/image/decode.h"
+#include "tandem/files/packed_path.h"
 #include "tandem/study/check/odd_images.h"
 #include "tandem/study/check/suspects.h"
 #include "tandem/study/probe/probe_features.h"
@@ -30,7 +30,7 @@ class CheckedDataset final : public Dataset {
 
   std::int64_t size() const override { return std::ssize(rows_); }
   Image image(std::int64_t index) const override {
-    return load_image(files_.path_of(file(index)), {.max_pixels = max_pixels_, .rgb = true});
+    return load_image_file(files_.path_of(file(index)), {.max_pixels = max_pixels_, .rgb = true});
   }
   std::int32_t label(std::int64_t index) const override { return file(index).label; }
   std::vector<std::string> classes() const override { return files_.classes; }

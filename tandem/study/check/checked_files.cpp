@@ -6,6 +6,7 @@
 #include "tandem/core/check.h"
 #include "tandem/data/photo_store.h"
 #include "tandem/data/walk_images.h"
+#include "tandem/files/packed_path.h"
 #include "tandem/text/utf8.h"
 #include "tandem/train/photo_folder.h"
 
@@ -90,9 +91,9 @@ class Finder {
 
 CheckedFiles find_checked_files(const fs::path& root) {
   std::error_code error;
-  check(fs::exists(root, error), "[check] {}: no such folder", one_line(root.string()));
-  check(fs::is_directory(root, error), "[check] {}: expected a folder of images, got a file",
-        one_line(root.string()));
+  const bool is_there = is_folder(root);
+  check(is_there || fs::exists(root, error), "[check] {}: no such folder", one_line(root.string()));
+  check(is_there, "[check] {}: expected a folder of images, got a file", one_line(root.string()));
   Finder finder(root);
   const std::vector<fs::path> parts = part_folders(root);
   if (parts.empty()) finder.add_part(root, "");

@@ -8,7 +8,7 @@
 #include "tandem/augment/photo_arguments.h"
 #include "tandem/core/check.h"
 #include "tandem/core/did_you_mean.h"
-#include "tandem/image/decode.h"
+#include "tandem/files/packed_path.h"
 #include "tandem/image/resize_area.h"
 #include "tandem/ops/reduce.h"
 #include "tandem/train/evaluator.h"
@@ -70,7 +70,7 @@ ExplainedImage explain_file(Model& model, const std::filesystem::path& file, con
   ExplainedImage explained;
   Image image;
   try {
-    image = load_image(file, options.load);
+    image = load_image_file(file, options.load);
   } catch (const Error& error) {
     const BadSample bad = bad_sample(error, file.string());
     explained.prediction = {.path = file.string(), .error = bad.reason, .error_kind = bad.kind};
