@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "tandem/core/error.h"
+#include "tandem/core/streamed_file.h"
+#include "tests/core/error_text.h"
 
 namespace tandem {
 namespace {
@@ -284,6 +286,41 @@ TEST_F(WriteFile, AppendFile_AppendsAndReportsErrors) {
   };
   EXPECT_EQ(append_error("/dev/full"), "[write] cannot write /dev/full: No space left on device");
   EXPECT_EQ(append_error(folder_), "[write] cannot write " + folder_.string() + ": Is a directory");
+}
+
+TEST_F(WriteFile, Streamed_AppearsWhenItIsFinished) {
+  const fs::path path = folder_ / "big";
+  StreamedFile file("write", path);
+  file.append("0000");
+  file.append("rest");
+  file.replace_begin("head");
+  file.append(" and end");
+  EXPECT_FALSE(fs::exists(path));
+  file.finish();
+  EXPECT_EQ(read(path), "headrest and end");
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1);
+}
+
+TEST_F(WriteFile, Streamed_Unfinished_LeavesTheOldFile) {
+  const fs::path path = folder_ / "big";
+  write_file("write", path, "old");
+  fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write);
+  { StreamedFile("write", path).append("new"); }
+  EXPECT_EQ(read(path), "old");
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()), 1);
+  StreamedFile file("write", path);
+  file.append("new");
+  file.finish();
+  EXPECT_EQ(read(path), "new");
+  EXPECT_EQ(fs::status(path).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+}
+
+TEST_F(WriteFile, Streamed_ToADeviceOrNowhere_Throws) {
+  EXPECT_EQ(error_text([] { StreamedFile("write", "/dev/null"); }),
+            "[write] /dev/null: expected a file to write, got a device or pipe");
+  const fs::path nowhere = folder_ / "none" / "file";
+  EXPECT_EQ(error_text([&] { StreamedFile("write", nowhere); }),
+            "[write] cannot write " + nowhere.string() + ": No such file or directory");
 }
 
 }  // namespace
