@@ -107,22 +107,29 @@ void multiply_plain(const BlockProduct& product) {
   });
 }
 
-template <class T>
+// Step by step, so that the part of the panel that is written stays in the L1 cache.
+template <MatrixType type>
 void pack_panel(const PackedPanels& layout, std::byte* packed, const PanelSource& source,
                 std::int64_t first) {
-  const std::int64_t group = group_elements(layout.type),
-                     count = std::min(panel_width, layout.columns - first);
-  const std::int64_t padded = round_up(source.segment_elements, step_elements(layout.type));
-  std::memset(packed, 0, static_cast<std::size_t>(layout.panel_bytes()));
-  for (std::int64_t j = 0; j < count; ++j)
-    for (std::int64_t segment = 0; segment < layout.inner / padded; ++segment) {
+  constexpr std::int64_t group_bytes = group_elements(type) * element_size(type);
+  const std::int64_t count = std::min(panel_width, layout.columns - first),
+                     segment_bytes = source.segment_elements * element_size(type),
+                     segment_steps = ceil_div(segment_bytes, step_bytes);
+  if (count < panel_width || segment_bytes % step_bytes != 0)
+    std::memset(packed, 0, static_cast<std::size_t>(layout.panel_bytes()));
+  for (std::int64_t step = 0; step < layout.steps(); ++step, packed += panel_step_bytes) {
+    const std::int64_t segment = step / segment_steps, at = step % segment_steps * step_bytes,
+                       bytes = std::min(step_bytes, segment_bytes - at), whole = bytes / group_bytes;
+    for (std::int64_t j = 0; j < count; ++j) {
       const std::byte* const from =
-          source.data + (first + j) * source.column_stride + segment * source.segment_stride;
-      T* const to = reinterpret_cast<T*>(packed) + segment * padded * panel_width + j * group;
-      for (std::int64_t k = 0; k < source.segment_elements; ++k)
-        std::memcpy(to + k / group * panel_width * group + k % group, from + k * source.element_stride,
-                    sizeof(T));
+          source.data + (first + j) * source.column_stride + segment * source.segment_stride + at;
+      std::byte* const to = packed + j * group_bytes;
+      for (std::int64_t g = 0; g < whole; ++g)
+        std::memcpy(to + g * group_bytes * panel_width, from + g * group_bytes, group_bytes);
+      std::memcpy(to + whole * group_bytes * panel_width, from + whole * group_bytes,
+                  static_cast<std::size_t>(bytes - whole * group_bytes));
     }
+  }
 }
 
 }  // namespace
@@ -132,9 +139,9 @@ void pack_panels(const PackedPanels& layout, std::byte* packed, const PanelSourc
     for (std::int64_t panel = begin; panel < end; ++panel) {
       std::byte* const to = packed + panel * layout.panel_bytes();
       if (layout.type == MatrixType::bf16)
-        pack_panel<std::uint16_t>(layout, to, source, panel * panel_width);
+        pack_panel<MatrixType::bf16>(layout, to, source, panel * panel_width);
       else
-        pack_panel<std::int8_t>(layout, to, source, panel * panel_width);
+        pack_panel<MatrixType::int8>(layout, to, source, panel * panel_width);
     }
   });
 }

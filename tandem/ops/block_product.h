@@ -78,15 +78,14 @@ struct PackedPanels {
   std::int64_t panel_bytes() const { return steps() * panel_step_bytes; }
   std::int64_t bytes() const { return panels() * panel_bytes(); }
 };
-// Where the columns to pack are: element k of segment s of column j is at data + j · column_stride + s ·
-// segment_stride + k · element_stride, in bytes. The inner dimension has room for whole steps of every
+// Where the columns to pack are: segment s of column j is `segment_elements` elements from data + j ·
+// column_stride + s · segment_stride (bytes) on. The inner dimension has room for whole steps of every
 // segment; the rest is filled with zeros.
 struct PanelSource {
   const std::byte* data;
   std::int64_t column_stride;
   std::int64_t segment_stride;
   std::int64_t segment_elements;
-  std::int64_t element_stride;
 };
 void pack_panels(const PackedPanels& layout, std::byte* packed, const PanelSource& source);
 

@@ -463,7 +463,7 @@ std::vector<TrainField> make_fields() {
           [](Device device) { return device.to_string(); }, parse_requested_device),
       optional_text<MatmulPrecision>(
           "precision", &O::precision, "NAME",
-          "On a GPU: fp32, tf32, bf16, or auto (tf32 for convolutional networks)",
+          "fp32, bf16, tf32 (on a GPU), or auto (tf32 for convolutional networks on a GPU, else fp32)",
           [](MatmulPrecision precision) { return std::string(name_of(precision)); },
           parse_requested_precision),
   };

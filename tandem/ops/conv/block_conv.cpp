@@ -240,8 +240,7 @@ void pack_block_conv_weight(const Conv2dPlan& plan, MatrixType type, std::byte* 
               {.data = weight,
                .column_stride = segments.count * segments.elements * element_size(type),
                .segment_stride = segments.elements * element_size(type),
-               .segment_elements = segments.elements,
-               .element_stride = element_size(type)});
+               .segment_elements = segments.elements});
 }
 
 void block_conv2d(const BlockConv& conv) {

@@ -29,19 +29,53 @@ Phase horizontal_phase(const Conv2dPlan& plan, std::int64_t phase) {
   return phase_of(phase, plan.in.x, plan.kernel.x, plan.window.padding.x, plan.window.stride.x);
 }
 
+// A matrix of words that is transposed: rows are `stride` words apart.
+struct Matrix {
+  const Word* data;
+  std::int64_t stride;
+  std::int64_t rows, columns;
+};
+
+// Writes columns as rows, `stride` words apart, in tiles of 8×8 words.
+[[gnu::always_inline]] inline void transpose(const Matrix& from, Word* to, std::int64_t stride) {
+  for (std::int64_t c = 0; c < from.columns; c += 8)
+    for (std::int64_t r = 0; r < from.rows; r += 8) {
+      using Row = Vector<Word, 16>;
+      Row tile[8] = {};
+      const std::int64_t rows = std::min<std::int64_t>(8, from.rows - r),
+                         columns = std::min<std::int64_t>(8, from.columns - c);
+      const Word* const source = from.data + r * from.stride + c;
+      Word* const target = to + c * stride + r;
+      const bool whole = rows == 8 && columns == 8;
+      if (whole)
+#pragma GCC unroll 8
+        for (int i = 0; i < 8; ++i) std::memcpy(&tile[i], source + i * from.stride, 16);
+      else
+        for (std::int64_t i = 0; i < rows; ++i)
+          std::memcpy(&tile[i], source + i * from.stride, static_cast<std::size_t>(columns) * sizeof(Word));
+      transpose_square<8>(tile);
+      if (whole)
+#pragma GCC unroll 8
+        for (int i = 0; i < 8; ++i) std::memcpy(target + i * stride, &tile[i], 16);
+      else
+        for (std::int64_t i = 0; i < columns; ++i)
+          std::memcpy(target + i * stride, &tile[i], static_cast<std::size_t>(rows) * sizeof(Word));
+    }
+}
+
 // (filters, kernel y, kernel x, channels) → (channels, y.count, x.count, filters), flipped.
 void flip_weight(const Conv2dPlan& plan, const Phase& y, const Phase& x, Word* to, const Word* weight) {
-  constexpr std::int64_t tile = 32;
-  const std::int64_t taps = y.count * x.count;
-  parallel_for(ceil_div(plan.channels, tile), 1, [&](std::int64_t begin, std::int64_t end) {
+  constexpr std::int64_t grain = 32;  // channels
+  const std::int64_t taps = y.count * x.count, filter_size = plan.kernel.y * plan.kernel.x * plan.channels;
+  parallel_for(plan.channels, grain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t t = 0; t < taps; ++t) {
       const std::int64_t ky = y.first + (y.count - 1 - t / x.count) * plan.window.stride.y,
                          kx = x.first + (x.count - 1 - t % x.count) * plan.window.stride.x;
-      for (std::int64_t f = 0; f < plan.filters; f += tile)
-        for (std::int64_t c = begin * tile; c < std::min(end * tile, plan.channels); ++c)
-          for (std::int64_t i = f; i < std::min(f + tile, plan.filters); ++i)
-            to[(c * taps + t) * plan.filters + i] =
-                weight[((i * plan.kernel.y + ky) * plan.kernel.x + kx) * plan.channels + c];
+      transpose({.data = weight + (ky * plan.kernel.x + kx) * plan.channels + begin,
+                 .stride = filter_size,
+                 .rows = plan.filters,
+                 .columns = end - begin},
+                to + (begin * taps + t) * plan.filters, taps * plan.filters);
     }
   });
 }
@@ -88,23 +122,18 @@ class WeightGradient {
 
   // dy (pixel, filter) → (filter, pixel), with zeros behind the last pixel.
   void transpose_gradient() const {
-    parallel_for(padded_pixels_ / step_pixels, 4, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t step = begin; step < end; ++step)
-        for (std::int64_t f = 0; f < plan_.filters; f += 8) transpose_tile(step * step_pixels, f);
+    constexpr std::int64_t tile = 256;  // pixels
+    parallel_for(pixels_, tile, [&](std::int64_t begin, std::int64_t end) {
+      for (; begin < end; begin += tile)
+        transpose({.data = dy_ + begin * plan_.filters,
+                   .stride = plan_.filters,
+                   .rows = std::min(tile, end - begin),
+                   .columns = plan_.filters},
+                  as<Word>(transposed_) + begin, padded_pixels_);
     });
-  }
-
-  void transpose_tile(std::int64_t pixel, std::int64_t filter) const {
-    const std::int64_t filters = std::min<std::int64_t>(8, plan_.filters - filter);
-    Word* const to = as<Word>(transposed_) + filter * padded_pixels_ + pixel;
-    for (std::int64_t p = 0; p < step_pixels; p += 8) {
-      Vector<Word, 16> rows[8] = {};
-      for (std::int64_t i = 0; i < 8 && pixel + p + i < pixels_; ++i)
-        std::memcpy(&rows[i], dy_ + (pixel + p + i) * plan_.filters + filter,
-                    static_cast<std::size_t>(filters) * sizeof(Word));
-      transpose_square<8>(rows);
-      for (std::int64_t i = 0; i < filters; ++i) std::memcpy(to + i * padded_pixels_ + p, &rows[i], 16);
-    }
+    for (std::int64_t f = 0; f < plan_.filters; ++f)
+      std::fill(as<Word>(transposed_) + f * padded_pixels_ + pixels_,
+                as<Word>(transposed_) + (f + 1) * padded_pixels_, Word{0});
   }
 
   // The window of an output pixel: where it begins in the images, which may be outside of them.
@@ -159,6 +188,20 @@ class WeightGradient {
     }
   }
 
+  // [pixel][channel] → [channel][pixel].
+  [[gnu::always_inline]] static void interleave(Word* to, const Word (&pixels)[2][panel_width]) {
+    using Row = Vector<Word, 32>;
+    const Row a = *reinterpret_cast<const Row*>(pixels[0]), b = *reinterpret_cast<const Row*>(pixels[1]);
+    *reinterpret_cast<Row*>(to) =
+        __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+    *reinterpret_cast<Row*>(to + panel_width) =
+        __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+  }
+  [[gnu::always_inline]] static void interleave(Word* to, const Word (&pixels)[4][panel_width]) {
+    for (std::int64_t j = 0; j < panel_width; ++j)
+      for (std::int64_t e = 0; e < 4; ++e) to[j * 4 + e] = pixels[e][j];
+  }
+
   // One panel: 16 channels of one kernel element, [group of pixels][channel][pixel of the group].
   [[gnu::always_inline]] void pack_windows(std::byte* packed, std::int64_t panel, const Corner* corners,
                                            std::int64_t steps) const {
@@ -181,8 +224,7 @@ class WeightGradient {
         else
           std::memcpy(pixels[e], from, static_cast<std::size_t>(channels) * sizeof(Word));
       }
-      for (std::int64_t j = 0; j < panel_width; ++j)
-        for (std::int64_t e = 0; e < group; ++e) to[j * group + e] = pixels[e][j];
+      interleave(to, pixels);
     }
   }
 
@@ -190,18 +232,20 @@ class WeightGradient {
   void write(float* dweight) const {
     const std::int64_t taps = plan_.kernel.y * plan_.kernel.x;
     parallel_for(plan_.filters, 1, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t f = begin; f < end; ++f)
-        for (std::int64_t panel = 0; panel < panels_; ++panel) {
-          const std::int64_t channel = panel % tap_panels_ * panel_width;
-          float* const to = dweight + (f * taps + panel / tap_panels_) * plan_.channels + channel;
-          for (std::int64_t j = 0; j < std::min(panel_width, plan_.channels - channel); ++j) {
-            float sum = 0;
-            for (std::int64_t shard = 0; shard < shards_; ++shard)
-              sum += sums_of(shard, panel / 2,
-                             f / block_rows)[f % block_rows * block_columns + panel % 2 * panel_width + j];
-            to[j] = sum;
+      for (std::int64_t panel = 0; panel < panels_; ++panel) {
+        const std::int64_t channel = panel % tap_panels_ * panel_width,
+                           channels = std::min(panel_width, plan_.channels - channel);
+        for (std::int64_t f = begin; f < end; ++f) {
+          float total[panel_width] = {};
+          for (std::int64_t shard = 0; shard < shards_; ++shard) {
+            const float* const sums = sums_of(shard, panel / 2, f / block_rows) +
+                                      f % block_rows * block_columns + panel % 2 * panel_width;
+            for (std::int64_t j = 0; j < panel_width; ++j) total[j] += sums[j];
           }
+          std::memcpy(dweight + (f * taps + panel / tap_panels_) * plan_.channels + channel, total,
+                      static_cast<std::size_t>(channels) * sizeof(float));
         }
+      }
     });
   }
 

@@ -248,8 +248,7 @@ void ModuleEngine::run_captured(GraphRunners& runners, std::int64_t rows,
 }
 
 Tensor ModuleEngine::network_images(IndexRange rows) const {
-  // On the CPU bf16 is no faster than f32.
-  const bool use_bf16 = task_.precision == MatmulPrecision::bf16 && stream_;
+  const bool use_bf16 = task_.precision == MatmulPrecision::bf16;
   return network_input(images_.slice(0, rows.begin, rows.end), task_.input,
                        use_bf16 ? DType::bf16 : DType::f32);
 }
