@@ -55,6 +55,25 @@ TEST(ModuleEngine, StepsDividedIntoRuns_GiveSameBits) {
   EXPECT_NEAR(all.loss, sums.loss, 1e-9);
 }
 
+TEST(ModuleEngine, Bf16OnTheCpu_TrainsLikeF32) {
+  const ImageSet images = make_digits(64, 3);
+  TrainOptions options{.model = "cnn"};
+  options.epochs = 1;
+  options.batch_size = 16;
+  options.learning_rate = 0.01;
+  const auto train = [&](MatmulPrecision precision) {
+    options.precision = precision;
+    TrainingState state(options, images, cpu_device);
+    const double loss = ModuleEngine(state.task()).run(0, 0, 4).loss;
+    return std::pair(loss, weights(state));
+  };
+  const auto [exact_loss, exact] = train(MatmulPrecision::fp32);
+  const auto [loss, trained] = train(MatmulPrecision::bf16);
+  EXPECT_NEAR(loss / exact_loss, 1, 0.01);
+  EXPECT_NE(trained, exact);
+  EXPECT_EQ(train(MatmulPrecision::bf16).second, trained);
+}
+
 // The same steps written as a plain loop, with the hyperparameters that the other engines use.
 TEST(ModuleEngine, Steps_EqualPlainLoop) {
   TrainOptions options = small_options();
