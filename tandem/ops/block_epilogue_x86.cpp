@@ -1,3 +1,5 @@
+#include <concepts>
+
 #include "tandem/core/check.h"
 #include "tandem/ops/block_epilogue.h"
 #include "tandem/ops/block_product.h"
@@ -53,6 +55,42 @@ load_stored(const std::uint8_t* from, __mmask16 mask, const Constants& constants
   _mm_mask_storeu_epi8(to, mask, _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(clamped)));
 }
 
+// All 32 columns of bf16: one store of 64 bytes per row.
+template <MatrixType type>
+[[gnu::target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16")]] void finish_lines(
+    const BlockEpilogue& epilogue, const Constants& constants, const std::byte* sums,
+    const BlockTarget& target) {
+  const ColumnConstants low = constants.columns[0], high = constants.columns[1];
+  const bool relu = epilogue.activation == FusedActivation::relu;
+  auto* const results = reinterpret_cast<BFloat16*>(target.result) + target.offset;
+  const auto* const residuals =
+      epilogue.residual ? reinterpret_cast<const BFloat16*>(epilogue.residual) + target.offset : nullptr;
+  for (std::int64_t r = 0; r < target.rows; ++r) {
+    const std::byte* const from = sums + r * block_columns * 4;
+    __m512 a, b;
+    if constexpr (type == MatrixType::bf16) {
+      a = _mm512_add_ps(_mm512_loadu_ps(from), low.bias);
+      b = _mm512_add_ps(_mm512_loadu_ps(from + 64), high.bias);
+    } else {
+      a = _mm512_fmadd_ps(_mm512_cvtepi32_ps(_mm512_loadu_si512(from)), low.scale, low.bias);
+      b = _mm512_fmadd_ps(_mm512_cvtepi32_ps(_mm512_loadu_si512(from + 64)), high.scale, high.bias);
+    }
+    if (residuals) {
+      const __m512i pairs = _mm512_loadu_si512(residuals + r * target.row_stride);
+      const __m512i first = _mm512_cvtepu16_epi32(_mm512_castsi512_si256(pairs)),
+                    second = _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(pairs, 1));
+      a = _mm512_add_ps(a, _mm512_castsi512_ps(_mm512_slli_epi32(first, 16)));
+      b = _mm512_add_ps(b, _mm512_castsi512_ps(_mm512_slli_epi32(second, 16)));
+    }
+    if (relu) {  // keeps NaN, the second operand
+      a = _mm512_max_ps(_mm512_setzero_ps(), a);
+      b = _mm512_max_ps(_mm512_setzero_ps(), b);
+    }
+    _mm512_storeu_si512(results + r * target.row_stride,
+                        reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(b, a)));
+  }
+}
+
 template <MatrixType type, class T>
 [[gnu::target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16")]] void finish_rows(
     const BlockEpilogue& epilogue, const std::byte* sums, const BlockTarget& target) {
@@ -74,6 +112,8 @@ template <MatrixType type, class T>
   auto* const results = reinterpret_cast<T*>(target.result) + target.offset;
   const T* const residuals =
       epilogue.residual ? reinterpret_cast<const T*>(epilogue.residual) + target.offset : nullptr;
+  if constexpr (std::same_as<T, BFloat16>)
+    if (target.columns == block_columns) return finish_lines<type>(epilogue, constants, sums, target);
   for (std::int64_t r = 0; r < target.rows; ++r)
     for (int h = 0; h < halves; ++h) {
       const std::byte* const from = sums + r * block_columns * 4 + h * 64;

@@ -181,6 +181,13 @@ class BandProduct {
     const std::int64_t columns = std::min(block_columns, plan_.filters - pair * block_columns);
     const std::int64_t used = used_rows(position);
     if (used == 0) return;
+    // The results' lines arrive in the cache while the sums are computed.
+    for_each_run(position, [&](std::int64_t, std::int64_t count, std::int64_t pixel) {
+      const std::int64_t size = static_cast<std::int64_t>(size_of(conv_.epilogue.dtype)),
+                         stride = conv_.grid.step.x * plan_.filters * size,
+                         at = (pixel * plan_.filters + pair * block_columns) * size;
+      for (std::int64_t i = 0; i < count; ++i) __builtin_prefetch(conv_.y + at + i * stride, 1);
+    });
     kernel_.multiply({.rows = rows,
                       .row_stride = band_.row_stride(),
                       .offsets = offsets,
