@@ -69,7 +69,7 @@ int run(const Flags& flags) {
 }  // namespace
 
 void add_pack_command(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("pack", "Pack a folder of images into one file that is read fast");
+  CLI::App* command = app.add_subcommand("pack", "Pack a folder of images into one mapped file");
   command->footer(
       "The file takes the place of the folder: tandem train set.tandem, eval, predict, check, probe. Its\n"
       "images have their paths below the folder, so that train, val, test and the classes are the same.\n"

@@ -185,7 +185,7 @@ class Classification(Case):
         with self.assertRaises(tandem.Error):
             tandem.Classifier(self.run_.model, device="toaster")
         with self.assertRaises(tandem.Error):
-            tandem.Classifier(self.run_.model, precision="bf16")
+            tandem.Classifier(self.run_.model, precision="tf32")
         with self.assertRaises(TypeError):
             tandem.Classifier()
 
