@@ -47,7 +47,7 @@ struct PredictionService::Answering {
     service.waiting_.fetch_add(1);
   }
   ~Answering() {
-    service.reserved_.fetch_sub(reserved);
+    service.reserved_.fetch_sub(reserved.exchange(0));
     service.waiting_.fetch_sub(1);
     service.waiting_.notify_all();
   }
@@ -58,8 +58,14 @@ struct PredictionService::Answering {
     if (service.reserved_.fetch_add(bytes) + bytes <= service.options_.max_decoded_bytes ||
         service.waiting_.load() == 1)
       return true;
-    reply.send(busy_response());
+    send(busy_response());
     return false;
+  }
+
+  // What was reserved is free when the client has its answer: its next request must not be refused for it.
+  void send(HttpResponse response) {
+    service.reserved_.fetch_sub(reserved.exchange(0));
+    reply.send(std::move(response));
   }
 
   void finish_one() {
@@ -67,8 +73,8 @@ struct PredictionService::Answering {
     std::size_t unreadable = 0;
     for (const Prediction& answer : answers) unreadable += answer.error.empty() ? 0 : 1;
     if (unreadable > 0) service.metrics_.count_unreadable(unreadable);
-    reply.send(predictions_response(service.models_[asked.model]->name(), model->model.info, images.images,
-                                    answers, asked.top));
+    send(predictions_response(service.models_[asked.model]->name(), model->model.info, images.images, answers,
+                              asked.top));
   }
 
   PredictionService& service;
@@ -77,7 +83,7 @@ struct PredictionService::Answering {
   Asked asked;
   std::shared_ptr<LoadedModel> model;  // the version that was current when the request came
   RequestImages images;
-  std::int64_t reserved = 0;
+  std::atomic<std::int64_t> reserved{0};
   std::vector<Prediction> answers;
   std::atomic<std::size_t> left{0};
   Image picture;            // of explain
@@ -236,7 +242,7 @@ void PredictionService::read_request(const std::shared_ptr<Answering>& answering
     answering->images = request_images(answering->request);
   } catch (const std::exception& error) {
     runner.withdraw(1);
-    answering->reply.send(bad_request(error));
+    answering->send(bad_request(error));
     return;
   }
   const std::size_t count = answering->images.images.size();
@@ -295,10 +301,10 @@ void PredictionService::explain_picture(const std::shared_ptr<Answering>& answer
         answering->images.images[0].bytes, image_name, {.max_pixels = max_explained_pixels});
   } catch (const DecodeError& error) {
     metrics_.count_unreadable(1);
-    answering->reply.send(error_response(status_of(error.kind()), image_error(error)));
+    answering->send(error_response(status_of(error.kind()), image_error(error)));
     return;
   } catch (const Error& error) {
-    answering->reply.send(bad_request(error));
+    answering->send(bad_request(error));
     return;
   }
   runners_[answering->asked.model]->post([this, answering] {
@@ -306,14 +312,14 @@ void PredictionService::explain_picture(const std::shared_ptr<Answering>& answer
       answering->explanation = explain_image(answering->model->model, answering->picture,
                                              {.class_name = answering->asked.class_name});
     } catch (const std::exception& error) {
-      answering->reply.send(bad_request(error, 422));
+      answering->send(bad_request(error, 422));
       return;
     }
     pool_.post([answering](int) {
       const Image drawn =
           shrink_to_side(render_heat(answering->picture, answering->explanation.heat), explained_side);
       const std::vector<std::uint8_t> png = encode_png(drawn);
-      answering->reply.send({.content_type = "image/png", .body = std::string(png.begin(), png.end())});
+      answering->send({.content_type = "image/png", .body = std::string(png.begin(), png.end())});
     });
   });
 }
