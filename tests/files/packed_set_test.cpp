@@ -12,11 +12,9 @@ namespace {
 
 using Files = std::map<std::string, std::string>;
 
-const Files some{{"train/cat/1.jpg", "one"},
-                 {"train/cat-2/1.jpg", std::string(100, 'x')},
-                 {"train/dog/deep/1.jpg", ""},
-                 {"val/cat/2.jpg", "two"},
-                 {"top.png", "three"}};
+const Files some{{"train/cat/1.jpg", "one"},   {"train/cat-2/1.jpg", std::string(100, 'x')},
+                 {"train/cat0/1.jpg", "zero"}, {"train/dog/deep/1.jpg", ""},
+                 {"val/cat/2.jpg", "two"},     {"top.png", "three"}};
 
 constexpr std::size_t crc_at = 12, file_bytes_at = 16, index_at = 24, count_at = 32, names_at = 40,
                       options_at = 48, index_crc_at = 56;
@@ -72,7 +70,8 @@ TEST(PackedSet, Folders_AreThoseOfTheNames) {
   using Names = std::vector<std::string>;
   EXPECT_EQ(index.names_in("").folders, (Names{"train", "val"}));
   EXPECT_EQ(index.names_in("").files, Names{"top.png"});
-  EXPECT_EQ(index.names_in("train").folders, (Names{"cat-2", "cat", "dog"}));  // '-' is before '/'
+  EXPECT_EQ(index.names_in("train").folders,
+            (Names{"cat-2", "cat", "cat0", "dog"}));  // '-' is before '/', '0' behind it
   EXPECT_EQ(index.names_in("train/cat").files, Names{"1.jpg"});
   EXPECT_EQ(index.names_in("train/dog").folders, Names{"deep"});
   EXPECT_EQ(index.names_in("none").files, Names{});
