@@ -63,7 +63,7 @@ class References {
  private:
   struct Item {
     std::vector<uint64_t> parts;
-    enum { unknown, begun, counted } state = unknown;
+    bool counted = false;
     int levels = 0;
     size_t images = 1;  // with all parts of parts
   };
@@ -72,9 +72,8 @@ class References {
   bool count_parts(Item& item, int depth) {
     constexpr int max_levels = 8;
     constexpr size_t max_images = 1 + (1 << 16);
-    if (item.state == Item::counted) return depth + item.levels <= max_levels;
-    if (item.state == Item::begun || depth > max_levels) return false;
-    item.state = Item::begun;
+    if (item.counted) return depth + item.levels <= max_levels;
+    if (depth > max_levels) return false;  // also an image that is made of itself
     for (const uint64_t number : item.parts) {
       const auto part = items_.find(number);
       if (part != items_.end() && !count_parts(part->second, depth + 1)) return false;
@@ -82,7 +81,7 @@ class References {
       item.images += part == items_.end() ? 1 : part->second.images;
       if (item.images > max_images) return false;
     }
-    item.state = Item::counted;
+    item.counted = true;
     return depth + item.levels <= max_levels;
   }
 

@@ -53,7 +53,9 @@ std::vector<Reference> chain(uint64_t levels) {
 }
 
 TEST(HeifReferences, GridWithAlpha_Ends) {
-  EXPECT_TRUE(ends(file_with({{1, {2, 3, 4, 5}}, {6, {7, 8, 9, 10}}, {6, {1}, "auxl"}, {11, {1}, "thmb"}})));
+  for (const bool wide : {false, true})
+    EXPECT_TRUE(
+        ends(file_with({{1, {2, 3, 4, 5}}, {6, {7, 8, 9, 10}}, {6, {1}, "auxl"}, {11, {1}, "thmb"}}, wide)));
   EXPECT_TRUE(ends(file_with({})));
   EXPECT_TRUE(ends(""));
 }
