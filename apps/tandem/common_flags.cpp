@@ -9,6 +9,7 @@
 #include "tandem/core/check.h"
 #include "tandem/core/parallel.h"
 #include "tandem/data/loader/worker.h"
+#include "tandem/process/sandbox.h"
 #include "tandem/text/message.h"
 #include "tandem/text/parse_number.h"
 #include "tandem/train/decoders/confined_decoder.h"
@@ -66,9 +67,19 @@ void add_sandbox_flag(CLI::App& command, bool& sandbox) {
                    "Decode images in confined processes: a hostile one costs itself alone");
 }
 
-void confine_decoders(std::int64_t max_pixels, std::int64_t timeout_ms) {
+void note_missing_protections() {
+  for (const std::string& missing : missing_protections({.allow_files = false}))
+    print_message("Note: where images are decoded, {}\n", missing);
+}
+
+static void set_confined_decoder(std::int64_t max_pixels, std::int64_t timeout_ms) {
   set_image_decoder(std::make_shared<ConfinedDecoder>(
       DecodeProcessOptions{.program = {}, .max_pixels = max_pixels, .timeout_ms = timeout_ms}));
+}
+
+void confine_decoders(std::int64_t max_pixels, std::int64_t timeout_ms) {
+  note_missing_protections();
+  set_confined_decoder(max_pixels, timeout_ms);
 }
 
 void confine_decoders_of_worker() {
@@ -76,7 +87,7 @@ void confine_decoders_of_worker() {
   if (text == nullptr) return;
   const auto max_pixels = parse_number<std::int64_t>(text);
   check(max_pixels.has_value(), "[worker] expected a number in {}, got '{}'", decoder_variable, text);
-  confine_decoders(*max_pixels, training_decode_ms);
+  set_confined_decoder(*max_pixels, training_decode_ms);
 }
 
 }  // namespace tandem

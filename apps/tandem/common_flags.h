@@ -26,7 +26,9 @@ void check_precision(MatmulPrecision precision, Device device, const char* op);
 
 // --sandbox.
 void add_sandbox_flag(CLI::App& command, bool& sandbox);
-// From now on images are decoded in confined processes. Throws Error if they cannot be confined.
+// Prints which protections of the processes that decode images are missing on this machine.
+void note_missing_protections();
+// From now on images are decoded in confined processes, and what cannot be confined is printed.
 void confine_decoders(std::int64_t max_pixels, std::int64_t timeout_ms = 60'000);
 // For an image in training, which is read in two steps: before its worker counts as hung.
 inline constexpr std::int64_t training_decode_ms = 20'000;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "apps/tandem/command.h"
+#include "apps/tandem/common_flags.h"
 #include "apps/tandem/http_site.h"
 #include "apps/tandem/with_plugins.h"
 #include "tandem/core/host_memory.h"
@@ -65,6 +66,7 @@ int run(Flags flags) {
   server.max_buffered = std::max(server.max_buffered, 4 * server.limits.max_body);
   server.body_timeout_ms = 1000 * flags.body_seconds;
 
+  note_missing_protections();
   HttpSite site(flags.http);  // before the models, which take longer
   PredictionService service(models, flags.service);
   std::optional<ModelWatch> watch;

@@ -79,7 +79,8 @@ EfficientNet::EfficientNet(const EfficientNetOptions& options)
                                                ConvNormOptions{}, silu);
   features_->add_child(std::to_string(stages_.size() + 1), *last_);
   add_child("features", *features_);
-  const double bound = 1 / std::sqrt(static_cast<double>(options.classes));
+  // torchvision's range of 1,000 classes: its range for two would begin with a loss of 9.
+  const double bound = 1 / std::sqrt(static_cast<double>(std::max<std::int64_t>(options.classes, 1000)));
   const Tensor weight = head_layer().weight().detach();
   copy_into(weight, uniform(weight.shape(), -bound, bound, streams.next()));
   if (head_dropout()) classifier_->add_child("0", *head_dropout());

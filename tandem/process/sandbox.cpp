@@ -68,9 +68,12 @@ void close_other_descriptors(std::vector<int> kept) {
 
 // ---- files: Landlock, which any user may use ----
 
-int landlock_version() {
-  const long version = syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
-  return version > 0 ? static_cast<int>(version) : 0;
+// Why Landlock cannot be used; empty if it can.
+std::string missing_landlock() {
+  if (syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION) > 0) return {};
+  if (errno == ENOSYS) return "the kernel has no Landlock";
+  if (errno == EOPNOTSUPP) return "Landlock is turned off in the kernel";
+  return fmt::format("the system around this process refuses Landlock: {}", errno_message(errno));
 }
 
 constexpr std::uint64_t reading =
@@ -96,7 +99,7 @@ void allow_path(int rules, const std::string& path, std::uint64_t access) {
 }
 
 void restrict_files(const SandboxOptions& options) {
-  if (landlock_version() == 0) return;
+  if (!missing_landlock().empty()) return;
   landlock_ruleset_attr all{};
   all.handled_access_fs = every_access;
   const Descriptor rules(static_cast<int>(syscall(SYS_landlock_create_ruleset, &all, sizeof all, 0)));
@@ -237,9 +240,12 @@ class Filter {
   std::vector<sock_filter> code_;
 };
 
+// False if the kernel does not offer filters. True also if a filter around this process refuses another one:
+// then restrict_calls() fails.
 bool has_seccomp() {
   std::uint32_t action = SECCOMP_RET_ERRNO;
-  return this_architecture != 0 && syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
+  if (this_architecture == 0) return false;
+  return syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0 || errno == EPERM || errno == EACCES;
 }
 
 void restrict_calls(const SandboxOptions& options) {
@@ -366,10 +372,8 @@ std::vector<std::string> system_paths() {
 std::vector<std::string> missing_protections(const SandboxOptions& options) {
   std::vector<std::string> missing;
   if (!has_seccomp()) missing.emplace_back("system calls are not filtered (the kernel has no seccomp)");
-  if (!options.allow_files && landlock_version() == 0)
-    missing.emplace_back("files of this user can be read (the kernel has no Landlock)");
-  if (!options.allow_files && ::geteuid() != 0)
-    missing.emplace_back("the code runs as this user (only root can choose another)");
+  if (const std::string reason = missing_landlock(); !options.allow_files && !reason.empty())
+    missing.push_back(fmt::format("files of this user can be read ({})", reason));
   return missing;
 }
 

@@ -21,9 +21,9 @@ struct SandboxOptions {
   // Of private memory that can be written to; 0: no limit. For CUDA, which reserves more address space than
   // there is memory.
   std::int64_t data_bytes = 0;
-  std::int64_t file_bytes = 0;        // maximum size of a file; 0: no limit
-  std::int64_t cpu_seconds = 0;       // 0: no limit
-  std::int64_t max_processes = 0;     // processes and threads of the user; 0: no limit
+  std::int64_t file_bytes = 0;     // maximum size of a file; 0: no limit
+  std::int64_t cpu_seconds = 0;    // 0: no limit
+  std::int64_t max_processes = 0;  // processes and threads of the user; 0: no limit
 
   // One word per option, for the command line of the program that enters the sandbox.
   std::vector<std::string> to_words() const;
@@ -39,7 +39,8 @@ void enter_sandbox(const SandboxOptions& options);
 // Files and folders of the system that programs, compilers and Python need for reading.
 std::vector<std::string> system_paths();
 
-// The protections that the kernel of this machine does not offer, in words; empty when it has all.
+// The protections that cannot be had here, in words with the reason; empty if there are none. A seccomp
+// filter that is refused though the kernel has them is not among them: enter_sandbox() throws then.
 std::vector<std::string> missing_protections(const SandboxOptions& options);
 
 }  // namespace tandem

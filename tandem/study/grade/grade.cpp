@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -84,6 +85,8 @@ class Grader {
     report.seed = options_.seed;
     report.machine = report_facts();
     report.missing_protections = missing_protections(sandbox({}));
+    if (::geteuid() != 0)
+      report.missing_protections.emplace_back("the code runs as this user (only root can choose another)");
     for (std::size_t i = 0; i < report.parts.size(); ++i) grade_part(profile_.parts[i], i, report.parts[i]);
     report.elapsed_s = watch_.elapsed_ms() / 1e3;
     return report;
