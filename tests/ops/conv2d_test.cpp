@@ -195,6 +195,38 @@ TEST_P(Conv2dDevice, FewImagesInBf16_WithEpilogue_EqualF64) {
   }
 }
 
+// More than small_conv.cu is used for. From 32 images on, cuDNN adds the bias in bf16, after the residual.
+TEST_P(Conv2dDevice, ManyImagesInBf16_WithEpilogue_EqualF64) {
+  struct Case {
+    std::int64_t images, size, channels, filters, kernel, stride;
+  };
+  for (const auto& [images, size, channels, filters, kernel, stride] :
+       {Case{31, 28, 32, 40, 3, 1}, Case{32, 28, 32, 40, 3, 1}, Case{64, 14, 64, 64, 3, 1},
+        Case{140, 28, 64, 128, 1, 2}, Case{48, 33, 3, 16, 7, 2}, Case{64, 5, 20, 12, 3, 2}}) {
+    SCOPED_TRACE(fmt::format("images {} channels {} filters {}", images, channels, filters));
+    const Conv2dOptions options{.window = {.stride = {stride, stride}, .padding = {kernel / 2, kernel / 2}}};
+    const auto input = [](const Shape& shape, DType dtype, std::uint32_t seed) {
+      return random_tensor(shape, dtype, GetParam(), seed, -1, 1);
+    };
+    const Tensor x = input({images, size, size, channels}, DType::bf16, 1),
+                 weight = input({filters, kernel, kernel, channels}, DType::bf16, 2),
+                 bias = multiply(input({filters}, DType::f32, 3), 8);
+    const Tensor sums =
+        conv2d(cast(x, DType::f64), cast(weight, DType::f64), cast(bias, DType::f64), options);
+    const Tensor residual = input(sums.shape(), DType::bf16, 4),
+                 added = add(sums, cast(residual, DType::f64));
+    const detail::PrepackedConv2d conv = detail::prepack_conv2d(weight, bias, options, DType::bf16);
+    const double tolerance = 4e-3;  // the result and the bias are rounded to 8 bits each
+    expect_values(detail::prepacked_conv2d(conv, x), values_of(sums), tolerance);
+    expect_values(detail::prepacked_conv2d(conv, x, {}, FusedActivation::relu), values_of(relu(sums)),
+                  tolerance);
+    expect_values(detail::prepacked_conv2d(conv, x, residual), values_of(added), tolerance);
+    const Tensor y = detail::prepacked_conv2d(conv, x, residual, FusedActivation::relu);
+    expect_values(y, values_of(relu(added)), tolerance);
+    EXPECT_EQ(values_of(detail::prepacked_conv2d(conv, x, residual, FusedActivation::relu)), values_of(y));
+  }
+}
+
 // The first layer of photo networks: too few channels for tensor cores, so space-to-depth is used.
 TEST_P(Conv2dDevice, FewChannels_InEveryPrecision_EqualF64) {
   struct Case {

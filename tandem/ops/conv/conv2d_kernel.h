@@ -52,6 +52,8 @@ Conv2dPlan conv2d_plan(const Tensor& x, const Shape& weight, const Conv2dOptions
 // Applied to the sums before they are stored: y = activation(sum + bias + residual). Pointers may be null.
 struct Conv2dEpilogue {
   const std::byte* bias = nullptr;
+  // The bias rounded to bf16, on CUDA for bf16 images; kernels of cuDNN need it in the dtype of the images.
+  const std::byte* bf16_bias = nullptr;
   const std::byte* residual = nullptr;
   FusedActivation activation = FusedActivation::none;
 };

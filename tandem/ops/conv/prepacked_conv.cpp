@@ -81,6 +81,7 @@ PrepackedConv2d prepack_conv2d(const Tensor& weight, const Tensor& bias, const C
     check(bias.rank() == 1 && bias.size(0) == weight.size(0), "[conv2d] expected bias ({}), got {}",
           weight.size(0), bias.shape());
     conv.bias = cast(bias.detach(), dtype == DType::f64 ? DType::f64 : DType::f32).contiguous();
+    if (device.is_cuda() && dtype == DType::bf16) conv.bf16_bias = cast(conv.bias, DType::bf16);
   }
   if (!device.is_cuda()) conv.weight = pack_weight(conv.weight, options);
   return conv;
@@ -149,6 +150,7 @@ Tensor prepacked_conv2d(const PrepackedConv2d& conv, const Tensor& x, const Tens
   for_each_vendor_shard(plan, y, {&images, &added},
                         [&](const Conv2dPlan& shard, const Tensor& to, std::span<const Tensor> from) {
                           const Conv2dEpilogue epilogue{.bias = conv.bias.bytes(),
+                                                        .bf16_bias = conv.bf16_bias.bytes(),
                                                         .residual = from[1].bytes(),
                                                         .activation = activation};
                           on_backend(device, "conv2d", [&]<Backend B>() {

@@ -10,9 +10,10 @@ namespace tandem::detail {
 struct PrepackedConv2d {
   Conv2dOptions options;
   Shape weight_shape;
-  DType dtype;    // of the images
-  Tensor weight;  // as the algorithm needs it: packed on the CPU
-  Tensor bias;    // f32 (f64 for f64), or an empty handle
+  DType dtype;       // of the images
+  Tensor weight;     // as the algorithm needs it: packed on the CPU
+  Tensor bias;       // f32 (f64 for f64), or an empty handle
+  Tensor bf16_bias;  // on CUDA, for bf16 images
   // On CUDA: used before, so that no kernel that may still be running writes the weight.
   bool settled = false;
 };
