@@ -14,6 +14,7 @@ PEERS = [
     Peer("PyTorch", "peer_torch_augment.py", "cuda", ("augment",)),
     Peer("PyTorch", "peer_torch_resnet.py", "cpu", ("resnet",)),
     Peer("PyTorch", "peer_torch_resnet.py", "cuda", ("resnet",)),  # with --compile also prints "PyTorch compiled"
+    Peer("PyTorch", "peer_torch_resnet.py", "cuda", ("resnet50",)),
     Peer("PyTorch", "peer_torch_resnet.py", "cpu", ("mobile",)),
     Peer("PyTorch", "peer_torch_resnet.py", "cuda", ("mobile",)),
     Peer("PyTorch", "peer_torch_folder.py", "cpu", ("folder",)),
@@ -30,7 +31,7 @@ STUDY_PEERS = {
 STUDY_PEER_NAMES = {"cpu": "numpy,scipy,opencv,numba,torch", "cuda": "torch,cupy,numba"}
 
 # The units of a study's figures. Internally they are milliseconds: for `train` the time of an epoch of 60,000 samples,
-# for `augment`, `resnet`, `mobile` and `folder` the time of 60,000 images.
+# for `augment`, `resnet`, `resnet50`, `mobile` and `folder` the time of 60,000 images.
 Unit = namedtuple("Unit", "name from_ms more_is_better")
 MS = Unit("ms", lambda ms: ms, False)
 RATE = Unit("M samples/s", lambda ms: 60 / ms, True)
@@ -63,6 +64,7 @@ BARS += [Bar("cpu", "resnet", what, "PyTorch", min_ratio) for what, min_ratio in
     [("infer", 1.2), ("train", 1.0)] if MANY_CORES else [("infer", 2), ("train-head", 2), ("train", 1.4)])]
 BARS += [Bar("cuda", "resnet", f"{what} {precision}", "PyTorch", 1.05) for what in ("train", "infer") for precision in ("fp32", "tf32", "bf16")]
 BARS += [Bar("cuda", "resnet", f"{what} bf16", "PyTorch compiled", 1.05) for what in ("train", "infer")]
+BARS += [Bar("cuda", "resnet50", f"{what} bf16", peer, 1.05) for what in ("train", "infer") for peer in ("PyTorch", "PyTorch compiled")]
 BARS += [Bar("cpu", "mobile", "infer", "PyTorch", 1.2)]
 BARS += [Bar("cuda", "mobile", f"{what} bf16", peer, 1.05) for what in ("train", "infer") for peer in ("PyTorch", "PyTorch compiled")]
 
@@ -75,7 +77,10 @@ LIMITS = [
     Limit("cuda", "train", "784,4096,4096,10 fp32 1024", 0.42),
     Limit("cuda", "mnist", "", 1),
     Limit("cuda", "augment", "28x28 65536", 300),
-    Limit("cuda", "resnet", "train bf16", 18000),
+    Limit("cuda", "resnet", "train bf16", 22500),
+    Limit("cuda", "resnet", "infer bf16", 90000),
+    Limit("cuda", "resnet50", "train bf16", 8000),
+    Limit("cuda", "resnet50", "infer bf16", 38000),
     Limit("cuda", "plates", "100", 1.5),
 ]
 # On two cores: 100 times the rate of Python worker processes while training in NumPy (5,500 images/s).
@@ -84,8 +89,8 @@ LIMITS += ([Limit("cpu", "augment", "threads", 3), Limit("cpu", "augment", "proc
 if MANY_CORES:
     LIMITS += [Limit("cpu", "folder", "exact", 12000), Limit("cpu", "folder", "scaled", 16000), Limit("cpu", "plates", "100", 20)]
 
-STUDIES = ("max", "xxt", "correlation", "train", "augment", "resnet", "mobile", "folder", "plates")
-UNITS = {"max": MS, "xxt": MS, "correlation": MS, "train": RATE, "mnist": SECONDS, "augment": IMAGES, "resnet": PHOTOS, "mobile": PHOTOS,
+STUDIES = ("max", "xxt", "correlation", "train", "augment", "resnet", "resnet50", "mobile", "folder", "plates")
+UNITS = {"max": MS, "xxt": MS, "correlation": MS, "train": RATE, "mnist": SECONDS, "augment": IMAGES, "resnet": PHOTOS, "resnet50": PHOTOS, "mobile": PHOTOS,
          "folder": PHOTOS, "plates": SECONDS}
 MOBILE = ("mobilenet_v3_small", "mobilenet_v3_large", "efficientnet_b0")
 PERCEPTRON = [f"784,200,10 fp32 {batch}" for batch in (16, 128, 1024)]
@@ -107,10 +112,11 @@ CASES = {
     ("cpu", "folder"): ["500x500 exact", "500x500 scaled"],
     ("cpu", "plates"): [f"34+8 480x480 {100 if MANY_CORES else 10} epochs"],
     ("cuda", "resnet"): [f"{what} {precision} 256" for what in ("train", "train-head", "infer") for precision in ("fp32", "tf32", "bf16")],
+    ("cuda", "resnet50"): ["train bf16 256", "infer bf16 256"],
     ("cuda", "plates"): ["34+8 480x480 100 epochs"],
 }
 QUICK = {"max": ["1000x1000 i32"], "xxt": ["1000x1000 f32"], "correlation": ["1024x1024 f32 3x3"], "train": ["784,200,10 fp32 128"],
-         "augment": ["28x28 digits 65536", "28x28 digits 128 threads"], "resnet": ["infer fp32 8", "infer bf16 256"],
+         "augment": ["28x28 digits 65536", "28x28 digits 128 threads"], "resnet": ["infer fp32 8", "infer bf16 256"], "resnet50": ["infer bf16 256"],
          "mobile": ["mobilenet_v3_small infer fp32 8", "mobilenet_v3_small infer bf16 256"],
          "folder": ["500x500 exact"], "plates": ["34+8 480x480 3 epochs"]}
 # The version that is compared on each device; `reference` also runs if a bar names it.

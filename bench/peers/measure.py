@@ -17,10 +17,12 @@ Work = namedtuple("Work", "study case rows columns dtype kernel")  # kernel: (ro
 Training = namedtuple("Training", "study case layers precision batch")
 Augmenting = namedtuple("Augmenting", "study case rows columns batch")
 Residual = namedtuple("Residual", "study case what precision batch")  # what: train, train-head, infer
+Residual50 = namedtuple("Residual50", "study case what precision batch model", defaults=["resnet50"])
 Mobile = namedtuple("Mobile", "study case model what precision batch")
 Folder = namedtuple("Folder", "study case side decoding")
 Plates = namedtuple("Plates", "study case epochs")
 PHOTOGRAPHS = {"resnet": (r"(train|train-head|infer) (fp32|tf32|bf16) (\d+)", "train bf16 256", Residual),
+               "resnet50": (r"(train|infer) (fp32|tf32|bf16) (\d+)", "train bf16 256", Residual50),
                "mobile": (r"(mobilenet_v3_small|mobilenet_v3_large|efficientnet_b0) (train|infer) (fp32|tf32|bf16) (\d+)",
                           "mobilenet_v3_large train bf16 256", Mobile),
                "folder": (r"(\d+)x\d+ (exact|scaled)", "500x500 exact", Folder),

@@ -1,4 +1,4 @@
-"""PyTorch training ResNet-18 or a mobile network of torchvision (SGD with momentum), training only its last layer with a frozen backbone in train mode, and inference, on
+"""PyTorch training ResNet-18, ResNet-50 or a mobile network of torchvision (SGD with momentum), training only its last layer with a frozen backbone in train mode, and inference, on
 random 224×224 images on the device, channels-last. tf32 lets products and convolutions use TF32, bf16 is autocast;
 with --compile, bf16 is also timed with torch.compile. On the CPU it runs with oneDNN (channels-last) or without, whichever is faster."""
 import contextlib

@@ -1,4 +1,4 @@
-"""Shared by the peers for photographs: ResNet-18 and the transforms, from torchvision if it is installed, else the same
+"""Shared by the peers for photographs: residual networks and the transforms, from torchvision if it is installed, else the same
 layers in plain PyTorch and the same transforms in Pillow."""
 import functools
 import math
@@ -9,42 +9,55 @@ MEAN, STD = (.485, .456, .406), (.229, .224, .225)
 
 
 def resnet18(classes=1000):
-    try:
-        from torchvision.models import resnet18 as make
-        return make(num_classes=classes)
-    except ImportError:
-        return plain_resnet18(classes)
+    return network("resnet18", classes)
 
 
 def network(name, classes=1000):
-    """ResNet-18, or a network of torchvision."""
-    if name == "resnet18":
-        return resnet18(classes)
-    import torchvision
-    return getattr(torchvision.models, name)(num_classes=classes)
+    """A network of torchvision; without torchvision ResNet-18 or ResNet-50 in plain PyTorch."""
+    try:
+        import torchvision
+        return getattr(torchvision.models, name)(num_classes=classes)
+    except ImportError:
+        if name not in ("resnet18", "resnet50"):
+            raise
+        return plain_resnet(name == "resnet50", classes)
 
 
-def plain_resnet18(classes):
+def plain_resnet(bottlenecks, classes):
     from torch import nn
 
     class Block(nn.Module):
-        def __init__(self, inputs, outputs, stride):
+        """Two 3×3 convolutions, or a bottleneck of three."""
+
+        def __init__(self, inputs, width, stride):
             super().__init__()
-            self.conv1 = nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False)
-            self.bn1, self.relu = nn.BatchNorm2d(outputs), nn.ReLU(inplace=True)
-            self.conv2 = nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False)
-            self.bn2, self.downsample = nn.BatchNorm2d(outputs), None
+            outputs = 4 * width if bottlenecks else width
+            # Kernel, channels, stride of each; torchvision's bottlenecks have their stride in the 3×3 one.
+            shapes = [(1, inputs, width, 1), (3, width, width, stride), (1, width, outputs, 1)] if bottlenecks else \
+                [(3, inputs, width, stride), (3, width, width, 1)]
+            self.convs = nn.ModuleList(nn.Conv2d(a, b, k, s, k // 2, bias=False) for k, a, b, s in shapes)
+            self.norms = nn.ModuleList(nn.BatchNorm2d(b) for _, _, b, _ in shapes)
+            self.relu, self.downsample = nn.ReLU(inplace=True), None
             if stride > 1 or inputs != outputs:
                 self.downsample = nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs))
 
         def forward(self, x):
-            y = self.bn2(self.conv2(self.relu(self.bn1(self.conv1(x)))))
+            y = x
+            for conv, norm in zip(self.convs[:-1], self.norms[:-1]):
+                y = self.relu(norm(conv(y)))
+            y = self.norms[-1](self.convs[-1](y))
             return self.relu(y + (self.downsample(x) if self.downsample else x))
 
-    stages = [nn.Sequential(Block(a, b, 1 if a == b else 2), Block(b, b, 1)) for a, b in ((64, 64), (64, 128), (128, 256), (256, 512))]
+    expansion, blocks = (4, (3, 4, 6, 3)) if bottlenecks else (1, (2, 2, 2, 2))
+    stages, inputs = [], 64
+    for stage, count in enumerate(blocks):
+        width = 64 << stage
+        for block in range(count):
+            stages.append(Block(inputs, width, 2 if stage > 0 and block == 0 else 1))
+            inputs = width * expansion
     model = nn.Sequential(nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1), *stages,
                           nn.AdaptiveAvgPool2d(1), nn.Flatten())
-    model.add_module("fc", nn.Linear(512, classes))
+    model.add_module("fc", nn.Linear(inputs, classes))
     for module in model.modules():
         if isinstance(module, nn.Conv2d):
             nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")

@@ -1,7 +1,7 @@
-// ResNet-18 and the mobile networks on 224×224 photographs in images per second: training steps (SGD with
-// momentum) and inference, on every device and, on a GPU, in every precision; of ResNet-18 also training of
-// the last layer only and, on a GPU, training as the only rank of a group, with buckets and NCCL.
-// bench/compare reads the names.
+// ResNet-18, on a GPU also ResNet-50, and the mobile networks on 224×224 photographs in images per second:
+// training steps (SGD with momentum) and inference, on every device and, on a GPU, in every precision; of
+// ResNet-18 also training of the last layer only and, on a GPU, training as the only rank of a group, with
+// buckets and NCCL. bench/compare reads the names.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -103,7 +103,8 @@ void register_all() {
     for (const Precision& precision : precisions) {
       if (!device.is_cuda() && precision.products != MatmulPrecision::fp32) continue;
       for (const std::string model :
-           {"resnet18", "mobilenet_v3_small", "mobilenet_v3_large", "efficientnet_b0"}) {
+           {"resnet18", "resnet50", "mobilenet_v3_small", "mobilenet_v3_large", "efficientnet_b0"}) {
+        if (model == "resnet50" && !device.is_cuda()) continue;
         add(model, "train", device, precision,
             [=](benchmark::State& state) { train(state, model, device, precision, false); });
         add(model, "infer", device, precision,
