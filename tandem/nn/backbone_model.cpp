@@ -4,8 +4,7 @@
 #include <utility>
 
 #include "tandem/core/check.h"
-#include "tandem/ops/cast.h"
-#include "tandem/ops/conv/pool.h"
+#include "tandem/ops/conv/pool_kernel.h"
 
 namespace tandem {
 
@@ -18,7 +17,7 @@ Tensor BackboneModel::head(const Tensor& features) {
 }
 
 Tensor BackboneModel::image_mean(const Tensor& y) {
-  return cast(adaptive_avg_pool2d(y, {1, 1}).reshape({y.size(0), y.size(3)}), DType::f32);
+  return detail::image_mean(y);
 }
 
 void BackboneModel::set_head(Linear head) {

@@ -50,9 +50,16 @@ class CapturedNetwork {
         runner_(device),
         network_(std::move(network)) {}
 
-  // The result is valid until the next call.
+  // Pixels for run(), in memory from which the GPU copies them.
+  std::uint8_t* input() { return reinterpret_cast<std::uint8_t*>(memory_.data()); }
+
   const Tensor& operator()(const Tensor& pixels) {
-    std::memcpy(memory_.data(), pixels.bytes(), input_bytes());
+    std::memcpy(input(), pixels.bytes(), input_bytes());
+    return run();
+  }
+
+  // The result is valid until the next call.
+  const Tensor& run() {
     runner_.run([this] {
       copy(pixels_.bytes(), memory_.data(), input_bytes());
       const Tensor outputs = network_(pixels_).contiguous();
@@ -167,8 +174,29 @@ struct Classifier::State {
     return all;
   }
 
+  // One image that need not be resized is written directly to where the graph copies it from.
+  bool is_direct(std::span<const ImageView> images) const {
+    const Shape shape = pixels.shape(1);
+    return captured && images.size() == 1 && images[0].height == shape[1] && images[0].width == shape[2];
+  }
+
+  Tensor direct_probabilities(const ImageView& image) {
+    std::unique_ptr<Scratch> scratch = take_scratch();
+    scratch->threads.resize(std::max<std::size_t>(scratch->threads.size(), 1));
+    Tensor result;
+    {
+      const NoGrad no_grad;
+      const std::lock_guard lock(network_mutex);
+      pixels.write(image, captured->input(), scratch->threads[0]);
+      result = class_probabilities(info, captured->run());
+    }
+    give_back(std::move(scratch));
+    return result;
+  }
+
   void classify(std::span<const ImageView> images, std::span<Prediction> answers) {
-    const Tensor rows = probabilities(make_pixels(images));
+    const Tensor rows =
+        is_direct(images) ? direct_probabilities(images[0]) : probabilities(make_pixels(images));
     const float* row = rows.data<float>();
     for (Prediction& answer : answers) {
       set_prediction(answer, {row, info.classes.size()}, info);

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "tandem/ops/bias.h"
+#include "tandem/ops/cast.h"
 #include "tandem/ops/matmul.h"
 #include "tandem/tensor/tape.h"
 #include "tests/ops/op_test.h"
@@ -25,6 +26,28 @@ TEST_P(LinearTest, MatchesMatmulPlusBias) {
 
 INSTANTIATE_TEST_SUITE_P(Devices, LinearTest,
                          testing::ValuesIn(op_cases({DType::f32, DType::f64, DType::bf16})), op_case_name);
+
+// Few rows in bf16 products without a gradient: a kernel of its own on CUDA.
+TEST_P(LinearTest, FewRowsInBf16Precision_MatchF64) {
+  if (dtype() == DType::f64) GTEST_SKIP() << "has no other precision";
+  const MatmulPrecisionScope scope(MatmulPrecision::bf16);
+  const NoGrad no_grad;
+  for (const auto& [n, in, out] :
+       {std::array{1, 512, 1000}, {2, 2048, 37}, {3, 4, 5}, {4, 132, 1}, {5, 64, 8}, {1, 6, 9}}) {
+    const Tensor x = random_tensor({n, in}, dtype(), device(), 1, -1, 1);
+    const Tensor weight = random_tensor({out, in}, dtype(), device(), 2, -1, 1);
+    const Tensor bias = random_tensor({out}, dtype(), device(), 3, -4, 4);
+    const auto wide = [](const Tensor& tensor) { return cast(tensor, DType::f64); };
+    const Tensor product = matmul(wide(x), wide(weight).transpose());
+    expect_values(linear(x, weight, Tensor()), values_of(product), 1e-2);
+    expect_values(linear(x, weight, bias), values_of(add_bias(product, wide(bias))), 1e-2);
+    // Rows of a view, and a weight that is not aligned.
+    expect_values(linear(x.slice(1, 1, in), weight.slice(1, 1, in), bias),
+                  values_of(add_bias(
+                      matmul(wide(x.slice(1, 1, in)), wide(weight.slice(1, 1, in)).transpose()), wide(bias))),
+                  1e-2);
+  }
+}
 
 class LinearGradient : public testing::TestWithParam<Device> {};
 

@@ -1,9 +1,14 @@
 #include "tandem/ops/conv/pool.h"
 
+#include <fmt/format.h>
+
+#include <array>
 #include <limits>
+#include <optional>
 
 #include "tandem/core/parallel.h"
 #include "tandem/ops/cast.h"
+#include "tandem/ops/conv/pool_kernel.h"
 #include "tandem/ops/reduce.h"
 #include "tandem/tensor/tape.h"
 #include "tests/ops/golden_op.h"
@@ -46,6 +51,66 @@ INSTANTIATE_TEST_SUITE_P(Devices, PoolGolden, testing::ValuesIn(op_cases({DType:
                          op_case_name);
 
 class PoolTest : public OpTest {};
+
+// Windows of 3×3 have a CUDA kernel of their own. Few distinct values make ties.
+TEST_P(PoolTest, MaxPoolOf3x3_EqualsDefinition) {
+  for (const auto& [height, width, channels, stride, padding] : {std::array<std::int64_t, 5>{9, 12, 16, 2, 1},
+                                                                 {5, 3, 5, 1, 1},
+                                                                 {3, 3, 8, 1, 0},
+                                                                 {1, 2, 3, 2, 1},
+                                                                 {4, 300, 8, 3, 1}}) {
+    SCOPED_TRACE(fmt::format("{}x{}x{} stride {} padding {}", height, width, channels, stride, padding));
+    std::vector<double> values(static_cast<std::size_t>(2 * height * width * channels));
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i * 2654435761u % 7) - 3;
+    Tensor x = tensor_of(values, {2, height, width, channels}, dtype(), device()).set_requires_grad();
+    const Tensor y = max_pool2d(x, {3, 3}, {.stride = {stride, stride}, .padding = {padding, padding}});
+    std::vector<double> expected, gradient(values.size());
+    for (std::int64_t image = 0; image < 2; ++image)
+      for (std::int64_t row = 0; row < y.size(1); ++row)
+        for (std::int64_t column = 0; column < y.size(2); ++column)
+          for (std::int64_t c = 0; c < channels; ++c) {
+            std::optional<std::size_t> best;
+            for (std::int64_t tap = 0; tap < 9; ++tap) {
+              const std::int64_t in_y = row * stride - padding + tap / 3,
+                                 in_x = column * stride - padding + tap % 3;
+              if (in_y < 0 || in_y >= height || in_x < 0 || in_x >= width) continue;
+              const auto at =
+                  static_cast<std::size_t>(((image * height + in_y) * width + in_x) * channels + c);
+              if (!best || values[at] > values[*best]) best = at;
+            }
+            expected.push_back(values[*best]);
+            gradient[*best] += 1;
+          }
+    expect_values(y, expected, 0);
+    backward(sum(y));
+    expect_values(x.grad(), gradient, 0);
+    const NoGrad no_grad;
+    expect_values(max_pool2d(x, {3, 3}, {.stride = {stride, stride}, .padding = {padding, padding}}),
+                  expected, 0);
+  }
+}
+
+// Also without a gradient, where bf16 on CUDA has a kernel of its own; few and many images.
+TEST_P(PoolTest, ImageMean_IsF32) {
+  for (const Shape& shape :
+       {Shape{1, 7, 7, 512}, Shape{3, 5, 4, 20}, Shape{2, 1, 1, 3}, Shape{300, 3, 2, 64}}) {
+    Tensor x = random_tensor(shape, dtype(), device(), 1, -1, 1);
+    const std::vector<double> values = values_of(x);
+    const auto pixels = static_cast<std::size_t>(shape[1] * shape[2]),
+               channels = static_cast<std::size_t>(shape[3]);
+    std::vector<double> expected(static_cast<std::size_t>(shape[0]) * channels);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      expected[i / (pixels * channels) * channels + i % channels] += values[i] / static_cast<double>(pixels);
+    const Tensor mean = detail::image_mean(x);
+    EXPECT_EQ(mean.dtype(), DType::f32);
+    EXPECT_EQ(mean.shape(), (Shape{shape[0], shape[3]}));
+    const bool is_rounded = dtype() == DType::bf16 && !device().is_cuda();
+    expect_values(mean, expected, is_rounded ? 4e-3 : 1e-5);
+    x.set_requires_grad();
+    expect_values(detail::image_mean(x), expected, dtype() == DType::bf16 ? 4e-3 : 1e-5);
+  }
+  EXPECT_EQ(detail::image_mean(Tensor::empty({0, 2, 2, 3}, dtype(), device())).shape(), (Shape{0, 3}));
+}
 
 TEST_P(PoolTest, MaxPool_NanWins_PaddingNeverDoes) {
   const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();

@@ -10,6 +10,7 @@
 #include "tandem/core/simd.h"
 #include "tandem/device/on_backend.h"
 #include "tandem/device/stream.h"
+#include "tandem/ops/cast.h"
 #include "tandem/ops/conv/pool_kernel.h"
 #include "tandem/ops/conv/window_kernel.h"
 #include "tandem/ops/elementwise.h"
@@ -319,6 +320,31 @@ Tensor average(const char* op, const Tensor& x, const PoolPlan& plan, bool adapt
 }
 
 }  // namespace
+
+// Without a gradient, means of bf16 on a GPU are not rounded to bf16 first, which saves a kernel.
+Tensor image_mean(const Tensor& x) {
+  const auto rounded_mean = [&] {
+    return cast(adaptive_avg_pool2d(x, {1, 1}).reshape({x.size(0), x.size(3)}), DType::f32);
+  };
+  if (wants_grad(x) || x.dtype() != DType::bf16 || x.numel() == 0) return rounded_mean();
+  return on_backend(x.device(), "image_mean", [&]<Backend B>() {
+    if constexpr (B == Backend::cpu) {
+      return rounded_mean();
+    } else {
+      check_images("image_mean", x);
+      const PoolPlan plan{.images = x.size(0),
+                          .channels = x.size(3),
+                          .in = {x.size(1), x.size(2)},
+                          .out = {1, 1},
+                          .dtype = x.dtype()};
+      const Tensor images = x.detach().contiguous();
+      Tensor y = Tensor::empty({x.size(0), x.size(3)}, DType::f32, x.device());
+      bf16_image_mean_kernel<B>(plan, y.data<float>(), images.bytes(), current_stream(x.device()));
+      return y;
+    }
+  });
+}
+
 }  // namespace detail
 
 Tensor max_pool2d(const Tensor& x, YX kernel, const Window& window) {

@@ -85,6 +85,62 @@ __device__ void max_pool_row(const PoolPlan& p, std::int64_t image, int out_row,
   }
 }
 
+// The same for windows of `size` × `size` without dilation: all of a window's loads are in flight at once.
+template <int size, int width, class T>
+__device__ void max_pool_row_of_size(const PoolPlan& p, std::int64_t image, int out_row, T* __restrict__ y,
+                                     std::uint8_t* __restrict__ argmax, const T* __restrict__ x) {
+  using C = ComputeType<T>;
+  const int channels = static_cast<int>(p.channels), packs = channels / width;
+  const int in_x = static_cast<int>(p.in.x), in_y = static_cast<int>(p.in.y);
+  const int stride_x = static_cast<int>(p.window.stride.x), padding_x = static_cast<int>(p.window.padding.x);
+  const int first_y = static_cast<int>(out_row * p.window.stride.y - p.window.padding.y);
+  const T* const from = x + image * p.in.y * p.in.x * p.channels;
+  const std::int64_t line = (image * p.out.y + out_row) * p.out.x * p.channels;
+  for (int i = static_cast<int>(blockIdx.x) * threads + static_cast<int>(threadIdx.x);
+       i < static_cast<int>(p.out.x) * packs; i += static_cast<int>(gridDim.x) * threads) {
+    const int channel = i % packs * width, first_x = i / packs * stride_x - padding_x;
+    Pack<T, width> values[size * size];
+    bool inside[size * size];
+#pragma unroll
+    for (int tap = 0; tap < size * size; ++tap) {
+      const int row = first_y + tap / size, column = first_x + tap % size;
+      inside[tap] = row >= 0 && row < in_y && column >= 0 && column < in_x;
+      if (inside[tap])
+        values[tap] = load_pack<width>(from + std::int64_t{row * in_x + column} * channels + channel);
+    }
+    C best[width];
+    Pack<std::uint8_t, width> best_tap;
+    bool is_first = true;
+#pragma unroll
+    for (int tap = 0; tap < size * size; ++tap) {
+      if (!inside[tap]) continue;
+#pragma unroll
+      for (int j = 0; j < width; ++j) {
+        const C value = convert<C>(values[tap].value[j]);
+        if (is_first || value > best[j] || value != value) {
+          best[j] = value;
+          best_tap.value[j] = static_cast<std::uint8_t>(tap);
+        }
+      }
+      is_first = false;
+    }
+    Pack<T, width> result;
+#pragma unroll
+    for (int j = 0; j < width; ++j) result.value[j] = convert<T>(best[j]);
+    reinterpret_cast<Pack<T, width>*>(y + line)[i] = result;
+    if (argmax) reinterpret_cast<Pack<std::uint8_t, width>*>(argmax + line)[i] = best_tap;
+  }
+}
+
+template <int size, int width, class T>
+__global__ void __launch_bounds__(threads)
+    max_pool_of_size(PoolPlan p, T* __restrict__ y, std::uint8_t* __restrict__ argmax,
+                     const T* __restrict__ x) {
+  for_rows(p, p.out.y, [&](std::int64_t image, int row) {
+    max_pool_row_of_size<size, width>(p, image, row, y, argmax, x);
+  });
+}
+
 template <int width, class T>
 __global__ void __launch_bounds__(threads)
     max_pool(PoolPlan p, T* __restrict__ y, std::uint8_t* __restrict__ argmax, const T* __restrict__ x) {
@@ -170,9 +226,10 @@ __device__ Region region_of(bool adaptive, std::int64_t at, std::int64_t size, s
   return {max(begin, std::int64_t{0}), min(begin + kernel, size), kernel};
 }
 
-template <int width, class T>
+// Out: T, or f32 for means of bf16.
+template <int width, class T, class Out>
 __global__ void __launch_bounds__(threads)
-    avg_pool(PoolPlan p, bool adaptive, std::int64_t count, T* __restrict__ y, const T* __restrict__ x) {
+    avg_pool(PoolPlan p, bool adaptive, std::int64_t count, Out* __restrict__ y, const T* __restrict__ x) {
   using C = ComputeType<T>;
   const std::int64_t packs = p.channels / width;
   for (std::int64_t i = std::int64_t{blockIdx.x} * threads + threadIdx.x; i < count;
@@ -189,11 +246,11 @@ __global__ void __launch_bounds__(threads)
 #pragma unroll
         for (int j = 0; j < width; ++j) sum[j] += convert<C>(values.value[j]);
       }
-    Pack<T, width> result;
+    Pack<Out, width> result;
 #pragma unroll
     for (int j = 0; j < width; ++j)
-      result.value[j] = convert<T>(sum[j] / static_cast<C>(rows.divisor * columns.divisor));
-    reinterpret_cast<Pack<T, width>*>(y)[i] = result;
+      result.value[j] = convert<Out>(sum[j] / static_cast<C>(rows.divisor * columns.divisor));
+    reinterpret_cast<Pack<Out, width>*>(y)[i] = result;
   }
 }
 
@@ -201,9 +258,9 @@ __global__ void __launch_bounds__(threads)
 // the bits of an image in f32 do not depend on the size of its batch.
 constexpr int parts = 16, packs_per_block = threads / parts;
 
-template <int width, class T>
+template <int width, class T, class Out>
 __global__ void __launch_bounds__(threads)
-    mean_of_few(PoolPlan p, std::int64_t count, T* __restrict__ y, const T* __restrict__ x) {
+    mean_of_few(PoolPlan p, std::int64_t count, Out* __restrict__ y, const T* __restrict__ x) {
   using C = ComputeType<T>;
   __shared__ C sums[parts][packs_per_block][width];
   const int part = static_cast<int>(threadIdx.x) / packs_per_block,
@@ -225,15 +282,15 @@ __global__ void __launch_bounds__(threads)
   for (int j = 0; j < width; ++j) sums[part][at][j] = sum[j];
   __syncthreads();
   if (part != 0 || i >= count) return;
-  Pack<T, width> result;
+  Pack<Out, width> result;
 #pragma unroll
   for (int j = 0; j < width; ++j) {
     C total = sum[j];
 #pragma unroll
     for (int other = 1; other < parts; ++other) total += sums[other][at][j];
-    result.value[j] = convert<T>(total / static_cast<C>(pixels));
+    result.value[j] = convert<Out>(total / static_cast<C>(pixels));
   }
-  reinterpret_cast<Pack<T, width>*>(y)[i] = result;
+  reinterpret_cast<Pack<Out, width>*>(y)[i] = result;
 }
 
 template <int width, class T>
@@ -297,14 +354,33 @@ dim3 row_grid(const PoolPlan& plan, YX size, int width) {
               static_cast<unsigned>(std::min(plan.images, max_grid)));
 }
 
+template <int width, class T, class Out>
+void average(const PoolPlan& plan, bool adaptive, std::int64_t count, Out* y, const T* x, StreamView stream) {
+  constexpr std::int64_t few = 2048;
+  if constexpr (std::same_as<T, BFloat16>)
+    if (adaptive && plan.out == YX{1, 1} && count < few && plan.in.y * plan.in.x <= INT32_MAX) {
+      mean_of_few<width, T, Out>
+          <<<blocks_for(count, packs_per_block), threads, 0, cuda_stream(stream)>>>(plan, count, y, x);
+      return;
+    }
+  avg_pool<width, T, Out>
+      <<<blocks_for(count, threads), threads, 0, cuda_stream(stream)>>>(plan, adaptive, count, y, x);
+}
+
 }  // namespace
 
 template <>
 void max_pool2d_kernel<Backend::cuda>(const PoolPlan& plan, std::byte* y, std::uint8_t* argmax,
                                       const std::byte* x, StreamView stream) {
   on_packs(plan, plan.out, [&]<class T, int width>(std::int64_t) {
-    max_pool<width, T><<<row_grid(plan, plan.out, width), threads, 0, cuda_stream(stream)>>>(
-        plan, reinterpret_cast<T*>(y), argmax, reinterpret_cast<const T*>(x));
+    const auto launch = [&](auto kernel) {
+      kernel<<<row_grid(plan, plan.out, width), threads, 0, cuda_stream(stream)>>>(
+          plan, reinterpret_cast<T*>(y), argmax, reinterpret_cast<const T*>(x));
+    };
+    if (plan.kernel == YX{3, 3} && plan.window.dilation == YX{1, 1})
+      launch(max_pool_of_size<3, width, T>);
+    else
+      launch(max_pool<width, T>);
   });
 }
 
@@ -320,18 +396,17 @@ void max_pool2d_gradient_kernel<Backend::cuda>(const PoolPlan& plan, std::byte* 
 template <>
 void avg_pool2d_kernel<Backend::cuda>(const PoolPlan& plan, bool adaptive, std::byte* y, const std::byte* x,
                                       StreamView stream) {
-  constexpr std::int64_t few = 2048;
   on_packs(plan, plan.out, [&]<class T, int width>(std::int64_t count) {
-    auto* const to = reinterpret_cast<T*>(y);
-    const auto* const from = reinterpret_cast<const T*>(x);
+    average<width>(plan, adaptive, count, reinterpret_cast<T*>(y), reinterpret_cast<const T*>(x), stream);
+  });
+}
+
+template <>
+void bf16_image_mean_kernel<Backend::cuda>(const PoolPlan& plan, float* y, const std::byte* x,
+                                           StreamView stream) {
+  on_packs(plan, plan.out, [&]<class T, int width>(std::int64_t count) {
     if constexpr (std::same_as<T, BFloat16>)
-      if (adaptive && plan.out == YX{1, 1} && count < few && plan.in.y * plan.in.x <= INT32_MAX) {
-        mean_of_few<width, T>
-            <<<blocks_for(count, packs_per_block), threads, 0, cuda_stream(stream)>>>(plan, count, to, from);
-        return;
-      }
-    avg_pool<width, T>
-        <<<blocks_for(count, threads), threads, 0, cuda_stream(stream)>>>(plan, adaptive, count, to, from);
+      average<width>(plan, true, count, y, reinterpret_cast<const T*>(x), stream);
   });
 }
 

@@ -7,6 +7,7 @@
 #include "tandem/core/dtype.h"
 #include "tandem/device/stream.h"
 #include "tandem/ops/conv/window.h"
+#include "tandem/tensor/tensor.h"
 
 namespace tandem::detail {
 
@@ -34,8 +35,14 @@ void max_pool2d_gradient_kernel(const PoolPlan& plan, std::byte* dx, const std::
 template <Backend B>
 void avg_pool2d_kernel(const PoolPlan& plan, bool adaptive, std::byte* y, const std::byte* x,
                        StreamView stream);
+// The means of whole images of bf16, in f32. CUDA only.
+template <Backend B>
+void bf16_image_mean_kernel(const PoolPlan& plan, float* y, const std::byte* x, StreamView stream);
 template <Backend B>
 void avg_pool2d_gradient_kernel(const PoolPlan& plan, bool adaptive, std::byte* dx, const std::byte* dy,
                                 StreamView stream);
+
+// The mean over height and width: (n, height, width, channels) → (n, channels) in f32.
+Tensor image_mean(const Tensor& x);
 
 }  // namespace tandem::detail

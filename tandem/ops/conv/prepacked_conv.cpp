@@ -16,9 +16,7 @@
 #include "tandem/ops/fused_activation_cpu.h"
 
 namespace tandem::detail {
-namespace {
 
-// A plan for the smallest images: the layout of the packed weight does not depend on the image size.
 Conv2dPlan weight_plan(const Tensor& weight, const Conv2dOptions& options, DType dtype) {
   const Window& window = options.window;
   const std::int64_t height = window.dilation.y * (weight.size(1) - 1) + 1,
@@ -28,6 +26,8 @@ Conv2dPlan weight_plan(const Tensor& weight, const Conv2dOptions& options, DType
   plan.images = 1;
   return plan;
 }
+
+namespace {
 
 // Without instructions for bf16 the CPU computes it in f32: then the packed weight is f32 too.
 Tensor pack_weight(const Tensor& weight, const Conv2dOptions& options) {
@@ -64,6 +64,11 @@ void activate(FusedActivation activation, float* values, std::int64_t count) {
 
 }  // namespace
 
+template <>
+void prepack_weight<Backend::cpu>(PrepackedConv2d& conv) {
+  conv.weight = pack_weight(conv.weight, conv.options);
+}
+
 PrepackedConv2d prepack_conv2d(const Tensor& weight, const Tensor& bias, const Conv2dOptions& options,
                                DType dtype) {
   const Device device = common_device("conv2d", {&weight});
@@ -83,7 +88,7 @@ PrepackedConv2d prepack_conv2d(const Tensor& weight, const Tensor& bias, const C
     conv.bias = cast(bias.detach(), dtype == DType::f64 ? DType::f64 : DType::f32).contiguous();
     if (device.is_cuda() && dtype == DType::bf16) conv.bf16_bias = cast(conv.bias, DType::bf16);
   }
-  if (!device.is_cuda()) conv.weight = pack_weight(conv.weight, options);
+  on_backend(device, "conv2d", [&]<Backend B>() { prepack_weight<B>(conv); });
   return conv;
 }
 

@@ -14,6 +14,8 @@ struct PrepackedConv2d {
   Tensor weight;     // as the algorithm needs it: packed on the CPU
   Tensor bias;       // f32 (f64 for f64), or an empty handle
   Tensor bf16_bias;  // on CUDA, for bf16 images
+  // On CUDA, for bf16 images with few channels: the weight in space-to-depth form (space_to_depth.cuh).
+  Tensor space_to_depth_weight;
   // On CUDA: used before, so that no kernel that may still be running writes the weight.
   bool settled = false;
 };
@@ -25,6 +27,13 @@ PrepackedConv2d prepack_conv2d(const Tensor& weight, const Tensor& bias, const C
 // activation(conv2d(x) + bias + residual); residual has the shape of the result or is an empty handle.
 Tensor prepacked_conv2d(const PrepackedConv2d& conv, const Tensor& x, const Tensor& residual = {},
                         FusedActivation activation = FusedActivation::none);
+
+// A plan for the smallest images: the layout of a packed weight does not depend on the image size.
+Conv2dPlan weight_plan(const Tensor& weight, const Conv2dOptions& options, DType dtype);
+
+// Packs conv.weight, which is contiguous and of conv.dtype, in the way the backend needs it.
+template <Backend B>
+void prepack_weight(PrepackedConv2d& conv);
 
 template <Backend B>
 void prepacked_conv2d_kernel(const Conv2dPlan& plan, std::byte* y, const std::byte* x,

@@ -7,7 +7,7 @@ namespace tandem::detail {
 namespace {
 
 constexpr int threads = 256;
-constexpr int max_channels = 16;  // of a transformed image
+constexpr int pixel_threads = 64;  // few, so that one image has blocks for every multiprocessor
 
 // The sizes of the original and of the transformed images, as the kernels need them.
 struct ImageSizes {
@@ -30,36 +30,37 @@ ImageSizes image_sizes(const SpaceToDepth& mapping) {
           static_cast<int>(mapping.zero_blocks.x)};
 }
 
-// One thread per transformed pixel.
-template <class T>
-__global__ void __launch_bounds__(threads)
+// One thread per transformed pixel. Its values stay in registers, because all loops have constant bounds.
+template <class T, int factor, int channels>
+__global__ void __launch_bounds__(pixel_threads)
     transform_pixels(ImageSizes sizes, std::int64_t pixels, T* __restrict__ transformed,
                      const T* __restrict__ x) {
-  const std::int64_t i = std::int64_t{blockIdx.x} * threads + threadIdx.x;
+  const std::int64_t i = std::int64_t{blockIdx.x} * pixel_threads + threadIdx.x;
   if (i >= pixels) return;
   const int column = static_cast<int>(i % sizes.out_x);
   const std::int64_t line = i / sizes.out_x;
   const int row = static_cast<int>(line % sizes.out_y);
   const std::int64_t image = line / sizes.out_y;
-  alignas(16) T values[max_channels];
-#pragma unroll
-  for (int c = 0; c < max_channels; ++c) values[c] = convert<T>(0.0f);
-  int next = 0;
-  for (int a = 0; a < sizes.factor; ++a)
-    for (int b = 0; b < sizes.factor; ++b) {
-      const int y = (row - sizes.zero_blocks_y) * sizes.factor + a,
-                at = (column - sizes.zero_blocks_x) * sizes.factor + b;
-      const bool inside = y >= 0 && y < sizes.in_y && at >= 0 && at < sizes.in_x;
-      const T* const from = x + ((image * sizes.in_y + y) * sizes.in_x + at) * sizes.channels;
-      for (int c = 0; c < sizes.channels; ++c, ++next)
-        if (inside) values[next] = from[c];
-    }
-  constexpr int width = 16 / sizeof(T);
+  constexpr int width = 16 / sizeof(T), packs = (factor * factor * channels + width - 1) / width;
   using Values = Pack<T, width>;
-  auto* const to = reinterpret_cast<Values*>(transformed + i * sizes.new_channels);
+  Values values[packs];
 #pragma unroll
-  for (int pack = 0; pack < max_channels / width; ++pack)
-    if (pack * width < sizes.new_channels) to[pack] = reinterpret_cast<const Values*>(values)[pack];
+  for (int c = 0; c < packs * width; ++c) values[c / width].value[c % width] = convert<T>(0.0f);
+#pragma unroll
+  for (int tap = 0; tap < factor * factor; ++tap) {
+    const int y = (row - sizes.zero_blocks_y) * factor + tap / factor,
+              at = (column - sizes.zero_blocks_x) * factor + tap % factor;
+    if (y < 0 || y >= sizes.in_y || at < 0 || at >= sizes.in_x) continue;
+    const T* const from = x + ((image * sizes.in_y + y) * sizes.in_x + at) * channels;
+#pragma unroll
+    for (int c = 0; c < channels; ++c) {
+      const int to = tap * channels + c;
+      values[to / width].value[to % width] = from[c];
+    }
+  }
+  auto* const to = reinterpret_cast<Values*>(transformed) + i * packs;
+#pragma unroll
+  for (int pack = 0; pack < packs; ++pack) to[pack] = values[pack];
 }
 
 struct KernelSizes {
@@ -118,8 +119,8 @@ __global__ void __launch_bounds__(threads)
   });
 }
 
-unsigned grid_size(std::int64_t count) {
-  return static_cast<unsigned>((count + threads - 1) / threads);
+unsigned grid_size(std::int64_t count, int per_block = threads) {
+  return static_cast<unsigned>((count + per_block - 1) / per_block);
 }
 
 // Channels in 16 bytes.
@@ -162,8 +163,24 @@ void space_to_depth_images(const SpaceToDepth& mapping, std::byte* transformed, 
                            StreamView stream) {
   const std::int64_t pixels = mapping.plan.images * mapping.plan.in.y * mapping.plan.in.x;
   on_dtype(Types{}, mapping.plan.dtype, "conv2d", [&]<class T>() {
-    transform_pixels<T><<<grid_size(pixels), threads, 0, cuda_stream(stream)>>>(
-        image_sizes(mapping), pixels, reinterpret_cast<T*>(transformed), reinterpret_cast<const T*>(x));
+    const auto launch = [&]<int factor, int channels>() {
+      transform_pixels<T, factor, channels>
+          <<<grid_size(pixels, pixel_threads), pixel_threads, 0, cuda_stream(stream)>>>(
+              image_sizes(mapping), pixels, reinterpret_cast<T*>(transformed), reinterpret_cast<const T*>(x));
+    };
+    const auto with_channels = [&]<int factor>() {
+      switch (mapping.original.channels) {
+        case 1:
+          return launch.template operator()<factor, 1>();
+        case 2:
+          return launch.template operator()<factor, 2>();
+        case 3:
+          return launch.template operator()<factor, 3>();
+        default:
+          return launch.template operator()<factor, 4>();
+      }
+    };
+    mapping.factor == 2 ? with_channels.template operator()<2>() : with_channels.template operator()<1>();
   });
   check_launch("conv2d space-to-depth images");
 }
