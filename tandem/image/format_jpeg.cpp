@@ -154,14 +154,17 @@ unsigned scale_for(int64_t height, int64_t width, int64_t min_height, int64_t mi
   return 8;
 }
 
-// Cropping before color conversion is exact for the usual chroma subsampling factors; files with others are
-// decoded completely.
+// Cropping before color conversion is exact for the usual chroma subsampling: the first component has all
+// pixels, the others have them or every second (horizontally also every fourth) one. Files with other factors
+// are decoded completely.
 bool can_crop(const jpeg_decompress_struct& info) {
-  for (int i = 0; i < info.num_components; ++i)
-    if (info.max_h_samp_factor % info.comp_info[i].h_samp_factor != 0 ||
-        info.max_v_samp_factor % info.comp_info[i].v_samp_factor != 0)
+  const int max_h = info.max_h_samp_factor, max_v = info.max_v_samp_factor;
+  const jpeg_component_info& first = info.comp_info[0];
+  if (max_h == 3 || max_v > 2 || first.h_samp_factor != max_h || first.v_samp_factor != max_v) return false;
+  for (int i = 1; i < info.num_components; ++i)
+    if (max_h % info.comp_info[i].h_samp_factor != 0 || max_v % info.comp_info[i].v_samp_factor != 0)
       return false;
-  return info.max_h_samp_factor != 3 && info.max_v_samp_factor != 3;
+  return true;
 }
 
 // A truncated file lacks the end marker, whichever rows were read. The search runs backwards because the
