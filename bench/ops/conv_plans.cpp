@@ -23,6 +23,7 @@
 #include "tandem/ops/conv/cudnn_plan_table.h"
 #include "tandem/ops/conv/space_to_depth.cuh"
 #include "tandem/ops/random.h"
+#include "tandem/text/parse_number.h"
 
 namespace tandem {
 namespace {
@@ -304,14 +305,19 @@ void print_totals(const std::vector<Case>& cases, std::int64_t images) {
 int main(int count, char** words) {
   using namespace tandem;
   try {
-    const std::int64_t images = count > 1 ? std::stoll(words[1]) : 256;
+    const auto images = parse_number<std::int64_t>(count > 1 ? words[1] : "256");
     const std::string what = count > 2 ? words[2] : "all";
-    const std::size_t max_plans = count > 3 ? std::stoul(words[3]) : 10;
-    Cases cases(images, what != "train", what != "infer");
+    const auto max_plans = parse_number<std::int64_t>(count > 3 ? words[3] : "10");
+    if (!images || *images < 1 || !max_plans || *max_plans < 1 || count > 4 ||
+        (what != "infer" && what != "train" && what != "all")) {
+      fmt::print(stderr, "usage: ops_conv_plans [BATCH [infer|train|all [MAX_PLANS]]]\n");
+      return 2;
+    }
+    Cases cases(*images, what != "train", what != "infer");
     const GpuIdentity gpu = gpu_identity(cuda_device());
     fmt::print("// {}, cuDNN {}: {} convolutions\n", gpu.name, gpu.cudnn, cases.all.size());
-    run(cases.all, max_plans, gpu);
-    print_totals(cases.all, images);
+    run(cases.all, static_cast<std::size_t>(*max_plans), gpu);
+    print_totals(cases.all, *images);
   } catch (const std::exception& error) {
     fmt::print(stderr, "ops_conv_plans: error: {}\n", error.what());
     return 1;
