@@ -61,6 +61,7 @@ template <class Sum, class T>
 
 void finish(MatrixIsa isa, const BlockEpilogue& epilogue, const void* sums, const BlockTarget& target) {
   if (isa == MatrixIsa::avx512 || isa == MatrixIsa::amx) return finish_block_x86(epilogue, sums, target);
+  if (isa == MatrixIsa::neon && finish_block_arm(epilogue, sums, target)) return;
   on_dtype(ResultTypes{}, epilogue.dtype, "conv2d", [&]<class T>() {
     with_simd([&]<std::size_t>() __attribute__((always_inline)) {
       if (epilogue.type == MatrixType::bf16)

@@ -44,5 +44,7 @@ void finish_block(MatrixIsa isa, const BlockEpilogue& epilogue, void* sums, cons
 
 // Only for avx512 and amx.
 void finish_block_x86(const BlockEpilogue& epilogue, const void* sums, const BlockTarget& target);
+// Only on aarch64 and for whole panels of columns; elsewhere false, and nothing is done.
+bool finish_block_arm(const BlockEpilogue& epilogue, const void* sums, const BlockTarget& target);
 
 }  // namespace tandem::detail

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 
 #include "tandem/core/index_range.h"
 #include "tandem/core/parallel.h"
 #include "tandem/core/recycling_allocator.h"
 #include "tandem/ops/bf16_scratch.h"
+#include "tandem/ops/conv/conv_parts.h"
+#include "tandem/ops/conv/pair_conv.h"
 #include "tandem/ops/conv/window_band.h"
 
 namespace tandem::detail {
@@ -17,13 +18,6 @@ namespace {
 constexpr std::int64_t band_bytes = 1 << 18;
 constexpr std::int64_t max_cached_weight_bytes = 1 << 20;
 
-PackedPanels panels_of(const Conv2dPlan& plan, MatrixType type) {
-  const WindowSegments segments = segments_of(plan);
-  return {.type = type,
-          .columns = plan.filters,
-          .inner = segments.count * round_up(segments.elements, step_elements(type))};
-}
-
 // Images whose windows are single pixels are one long line.
 Conv2dPlan as_one_line(Conv2dPlan plan) {
   plan.in = plan.out = {1, plan.images * plan.in.y * plan.in.x};
@@ -31,41 +25,13 @@ Conv2dPlan as_one_line(Conv2dPlan plan) {
   return plan;
 }
 
-// The number of parts to split the pairs of panels into, so that the busiest thread ends first: blocks ×
-// parts are divided over the threads. More parts balance the load and let a thread read less of the weight,
-// but every part copies the images again.
-struct SplitCosts {
-  std::int64_t blocks, pairs, threads;
-  std::int64_t product_cycles;  // of one block and one pair
-  std::int64_t block_bytes, pair_bytes;
-};
-std::int64_t choose_parts(const SplitCosts& costs) {
-  constexpr std::int64_t bytes_per_cycle = 8;  // from the L3 cache
-  std::int64_t best = 1, best_cycles = std::numeric_limits<std::int64_t>::max();
-  for (std::int64_t parts = 1; parts <= costs.pairs; ++parts) {
-    if (costs.pairs % parts != 0) continue;
-    const std::int64_t part_pairs = costs.pairs / parts,
-                       units = ceil_div(costs.blocks * parts, costs.threads),
-                       bytes = units * costs.block_bytes +
-                               ceil_div(units, costs.blocks) * part_pairs * costs.pair_bytes,
-                       cycles = units * part_pairs * costs.product_cycles + bytes / bytes_per_cycle;
-    if (cycles < best_cycles) best = parts, best_cycles = cycles;
-  }
-  return best;
-}
-
-struct Part {
-  std::int64_t first_block, last_block;
-  std::int64_t first_pair, last_pair;  // pairs of panels
-};
-
 class BandProduct {
  public:
   BandProduct(const BlockConv& conv, const Conv2dPlan& plan)
       : conv_(conv),
         plan_(plan),
         band_(plan_, element_size(conv.epilogue.type), conv.padding_value),
-        panels_(panels_of(plan_, conv.epilogue.type)),
+        panels_(block_conv_panels(plan_, conv.epilogue.type)),
         kernel_(block_kernel(conv.epilogue.type, conv.isa)) {}
 
   void run() const {
@@ -93,12 +59,12 @@ class BandProduct {
   }
 
  private:
-  void multiply(const Part& part) const {
+  void multiply(const ConvPart& part) const {
     band_.is_identity() ? multiply_pixels(part) : multiply_bands(part);
   }
 
   // Windows of one pixel are read in place, but for the last blocks, which would read behind the images.
-  void multiply_pixels(const Part& part) const {
+  void multiply_pixels(const ConvPart& part) const {
     const std::int64_t block_bytes = block_rows * band_.row_stride(),
                        in_place = std::max<std::int64_t>((image_bytes() - step_bytes) / block_bytes, 0);
     const std::int64_t chunk = std::max<std::int64_t>(band_bytes / block_bytes, 1);
@@ -118,7 +84,7 @@ class BandProduct {
                     {.blocks = {rest, part.last_block}, .rows = memory.data(), .offsets = offsets.data()});
   }
 
-  void multiply_bands(const Part& part) const {
+  void multiply_bands(const ConvPart& part) const {
     const std::int64_t line_bytes = band_.planes() * band_.line_bytes(), positions = band_.out_line();
     // What a block reads behind its last window, at most.
     const std::int64_t slack = block_rows * band_.row_stride() + band_.line_bytes() + step_bytes;
@@ -163,7 +129,7 @@ class BandProduct {
 
   // Where the weight stays in the L2 cache, all its columns follow for one block, whose results are then
   // contiguous; else all blocks for one pair of panels.
-  void multiply_blocks(const Part& part, const Chunk& chunk) const {
+  void multiply_blocks(const ConvPart& part, const Chunk& chunk) const {
     const bool weight_stays =
         (part.last_pair - part.first_pair) * 2 * panels_.panel_bytes() <= max_cached_weight_bytes;
     const std::int64_t group = weight_stays ? 1 : chunk.blocks.count();
@@ -237,13 +203,13 @@ class BandProduct {
 }  // namespace
 
 std::int64_t block_conv_weight_bytes(const Conv2dPlan& plan, MatrixType type) {
-  return panels_of(plan, type).bytes();
+  return block_conv_panels(plan, type).bytes();
 }
 
 void pack_block_conv_weight(const Conv2dPlan& plan, MatrixType type, std::byte* packed,
                             const std::byte* weight) {
   const WindowSegments segments = segments_of(plan);
-  pack_panels(panels_of(plan, type), packed,
+  pack_panels(block_conv_panels(plan, type), packed,
               {.data = weight,
                .column_stride = segments.count * segments.elements * element_size(type),
                .segment_stride = segments.elements * element_size(type),
@@ -252,6 +218,7 @@ void pack_block_conv_weight(const Conv2dPlan& plan, MatrixType type, std::byte* 
 
 void block_conv2d(const BlockConv& conv) {
   const bool is_identity = WindowBand(conv.plan, 1, 0).is_identity();
+  if (!is_identity && uses_pair_conv(conv)) return pair_conv2d(conv);
   const Conv2dPlan plan = is_identity && conv.grid.is_dense() ? as_one_line(conv.plan) : conv.plan;
   BandProduct(conv, plan).run();
 }

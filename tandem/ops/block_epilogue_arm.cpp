@@ -1,0 +1,148 @@
+#include <concepts>
+
+#include "tandem/core/check.h"
+#include "tandem/ops/block_epilogue.h"
+#include "tandem/ops/block_product.h"
+
+#if defined(__aarch64__)
+
+#include <arm_neon.h>
+
+namespace tandem::detail {
+namespace {
+
+// Sixteen columns.
+struct Lanes {
+  float32x4_t values[4];
+};
+
+[[gnu::always_inline]] inline Lanes load_lanes(const float* from) {
+  return {{vld1q_f32(from), vld1q_f32(from + 4), vld1q_f32(from + 8), vld1q_f32(from + 12)}};
+}
+[[gnu::always_inline]] inline Lanes load_lanes(const std::int32_t* from) {
+  return {{vcvtq_f32_s32(vld1q_s32(from)), vcvtq_f32_s32(vld1q_s32(from + 4)),
+           vcvtq_f32_s32(vld1q_s32(from + 8)), vcvtq_f32_s32(vld1q_s32(from + 12))}};
+}
+[[gnu::always_inline]] inline Lanes load_lanes(const std::uint8_t* from) {
+  const uint8x16_t stored = vld1q_u8(from);
+  const uint16x8_t low = vmovl_u8(vget_low_u8(stored)), high = vmovl_high_u8(stored);
+  return {{vcvtq_f32_u32(vmovl_u16(vget_low_u16(low))), vcvtq_f32_u32(vmovl_high_u16(low)),
+           vcvtq_f32_u32(vmovl_u16(vget_low_u16(high))), vcvtq_f32_u32(vmovl_high_u16(high))}};
+}
+[[gnu::always_inline]] inline Lanes load_lanes(const BFloat16* from) {
+  const auto* const bits = reinterpret_cast<const std::uint16_t*>(from);
+  const uint16x8_t low = vld1q_u16(bits), high = vld1q_u16(bits + 8);
+  return {{vreinterpretq_f32_u32(vshll_n_u16(vget_low_u16(low), 16)),
+           vreinterpretq_f32_u32(vshll_high_n_u16(low, 16)),
+           vreinterpretq_f32_u32(vshll_n_u16(vget_low_u16(high), 16)),
+           vreinterpretq_f32_u32(vshll_high_n_u16(high, 16))}};
+}
+
+// The bits of a bf16 in the upper half: nearest, ties to even; NaN stays NaN.
+[[gnu::always_inline]] inline uint32x4_t rounded_bits(float32x4_t value) {
+  const uint32x4_t word = vreinterpretq_u32_f32(value),
+                   odd = vandq_u32(vshrq_n_u32(word, 16), vdupq_n_u32(1)),
+                   rounded = vaddq_u32(vaddq_u32(word, vdupq_n_u32(0x7fff)), odd);
+  return vbslq_u32(vceqq_f32(value, value), rounded, vorrq_u32(word, vdupq_n_u32(0x400000)));
+}
+
+[[gnu::always_inline]] inline void store_lanes(float* to, const Lanes& lanes) {
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) vst1q_f32(to + 4 * i, lanes.values[i]);
+}
+[[gnu::always_inline]] inline void store_lanes(BFloat16* to, const Lanes& lanes) {
+  auto* const bits = reinterpret_cast<std::uint16_t*>(to);
+#pragma GCC unroll 2
+  for (int i = 0; i < 4; i += 2)
+    vst1q_u16(bits + 4 * i, vshrn_high_n_u32(vshrn_n_u32(rounded_bits(lanes.values[i]), 16),
+                                             rounded_bits(lanes.values[i + 1]), 16));
+}
+// Of values that are scaled and shifted. The narrowing instructions clamp to 0 … 255.
+[[gnu::always_inline]] inline void store_lanes(std::uint8_t* to, const Lanes& lanes) {
+  int32x4_t whole[4];
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) whole[i] = vcvtnq_s32_f32(lanes.values[i]);
+  const int16x8_t low = vqmovn_high_s32(vqmovn_s32(whole[0]), whole[1]),
+                  high = vqmovn_high_s32(vqmovn_s32(whole[2]), whole[3]);
+  vst1q_u8(to, vqmovun_high_s16(vqmovun_s16(low), high));
+}
+
+template <class Sum, class T>
+[[gnu::always_inline]] inline void finish_columns(const BlockEpilogue& epilogue, const Sum* sums,
+                                                  const BlockTarget& target, std::int64_t first) {
+  constexpr bool is_quantized = std::same_as<T, std::uint8_t>;
+  const std::int64_t column = target.first_column + first;
+  Lanes scale, bias;
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) scale.values[i] = vdupq_n_f32(1), bias.values[i] = vdupq_n_f32(0);
+  if (epilogue.scale) scale = load_lanes(epilogue.scale + column);
+  if (epilogue.bias) bias = load_lanes(epilogue.bias + column);
+  const float residual_scale = is_quantized ? epilogue.residual_values.scale : 1;
+  if (is_quantized && epilogue.residual) {
+    const float shift = residual_scale * epilogue.residual_values.zero;
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) bias.values[i] = vsubq_f32(bias.values[i], vdupq_n_f32(shift));
+  }
+  const float32x4_t inverse_scale = vdupq_n_f32(1 / epilogue.result.scale),
+                    zero = vdupq_n_f32(epilogue.result.zero), residual_factor = vdupq_n_f32(residual_scale);
+  const bool relu = epilogue.activation == FusedActivation::relu;
+  T* to = reinterpret_cast<T*>(target.result) + target.offset + first;
+  const T* residual =
+      epilogue.residual ? reinterpret_cast<const T*>(epilogue.residual) + target.offset + first : nullptr;
+  const Sum* from = sums + first;
+  for (std::int64_t r = 0; r < target.rows; ++r, from += block_columns, to += target.row_stride) {
+    Lanes lanes = load_lanes(from);
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) lanes.values[i] = vfmaq_f32(bias.values[i], lanes.values[i], scale.values[i]);
+    if (residual) {
+      const Lanes added = load_lanes(residual);
+#pragma GCC unroll 4
+      for (int i = 0; i < 4; ++i)
+        lanes.values[i] = vfmaq_f32(lanes.values[i], added.values[i], residual_factor);
+      residual += target.row_stride;
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i) {
+      if (relu) lanes.values[i] = vmaxq_f32(lanes.values[i], vdupq_n_f32(0));  // keeps NaN
+      if constexpr (is_quantized) lanes.values[i] = vfmaq_f32(zero, lanes.values[i], inverse_scale);
+    }
+    store_lanes(to, lanes);
+  }
+}
+
+template <class Sum>
+void finish(const BlockEpilogue& epilogue, const Sum* sums, const BlockTarget& target) {
+  for (std::int64_t first = 0; first < target.columns; first += 16) {
+    if (epilogue.dtype == DType::bf16)
+      finish_columns<Sum, BFloat16>(epilogue, sums, target, first);
+    else if (epilogue.dtype == DType::f32)
+      finish_columns<Sum, float>(epilogue, sums, target, first);
+    else
+      finish_columns<Sum, std::uint8_t>(epilogue, sums, target, first);
+  }
+}
+
+}  // namespace
+
+bool finish_block_arm(const BlockEpilogue& epilogue, const void* sums, const BlockTarget& target) {
+  if (target.columns % 16 != 0) return false;
+  if (epilogue.type == MatrixType::bf16)
+    finish(epilogue, static_cast<const float*>(sums), target);
+  else
+    finish(epilogue, static_cast<const std::int32_t*>(sums), target);
+  return true;
+}
+
+}  // namespace tandem::detail
+
+#else
+
+namespace tandem::detail {
+
+bool finish_block_arm(const BlockEpilogue&, const void*, const BlockTarget&) {
+  return false;
+}
+
+}  // namespace tandem::detail
+
+#endif

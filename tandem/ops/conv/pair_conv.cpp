@@ -1,0 +1,202 @@
+#include "tandem/ops/conv/pair_conv.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "tandem/core/index_range.h"
+#include "tandem/core/parallel.h"
+#include "tandem/core/recycling_allocator.h"
+#include "tandem/ops/bf16_scratch.h"
+#include "tandem/ops/conv/conv_parts.h"
+#include "tandem/ops/conv/window_band.h"
+#include "tandem/ops/pair_product.h"
+
+namespace tandem::detail {
+namespace {
+
+// Bytes of a band, before it is in pairs: with these it stays in the L2 cache beside a pair of panels.
+constexpr std::int64_t band_bytes = 3 << 15;
+constexpr std::int64_t max_cached_weight_bytes = 3 << 18;
+constexpr std::int64_t block_pixels = 2 * block_pairs;
+
+class PairConvolution {
+ public:
+  explicit PairConvolution(const BlockConv& conv)
+      : conv_(conv),
+        plan_(conv.plan),
+        band_(plan_, element_size(conv.epilogue.type), conv.padding_value),
+        panels_(block_conv_panels(plan_, conv.epilogue.type)),
+        kernel_(pair_kernel(conv.epilogue.type, conv.isa)),
+        line_pairs_(ceil_div(plan_.out.x, 2)) {}
+
+  void run() const {
+    const std::int64_t blocks = ceil_div(pair_count(), block_pairs), pairs = ceil_div(panels_.panels(), 2);
+    const std::int64_t parts = choose_parts({.blocks = blocks,
+                                             .pairs = pairs,
+                                             .threads = thread_count(),
+                                             .product_cycles = 500 * panels_.steps(),
+                                             .block_bytes = 2 * block_pixels * band_.row_stride(),
+                                             .pair_bytes = 2 * panels_.panel_bytes()}),
+                       part_pairs = pairs / parts;
+    parallel_for(blocks * parts, 1, [&](std::int64_t begin, std::int64_t end) {
+      while (begin < end) {
+        const std::int64_t part = begin / blocks, first = begin % blocks;
+        const std::int64_t last = std::min(blocks, first + end - begin);
+        multiply({.first_block = first,
+                  .last_block = last,
+                  .first_pair = part * part_pairs,
+                  .last_pair = (part + 1) * part_pairs});
+        begin += last - first;
+      }
+    });
+  }
+
+ private:
+  // Pairs of output pixels, counted through all lines of all images.
+  std::int64_t pair_count() const { return plan_.images * plan_.out.y * line_pairs_; }
+  // The line of a band in which the windows of a pair begin.
+  std::int64_t band_line(std::int64_t pair) const {
+    const std::int64_t line = pair / line_pairs_;
+    return line / plan_.out.y * band_.out_lines() + line % plan_.out.y;
+  }
+  // Lines of a band for the blocks.
+  std::int64_t lines_of(IndexRange blocks) const {
+    const std::int64_t last = std::min(blocks.end * block_pairs, pair_count()) - 1;
+    return band_line(last) - band_line(blocks.begin * block_pairs) + 1;
+  }
+
+  // As many blocks as one band has room for, at least one.
+  IndexRange next_blocks(std::int64_t first, std::int64_t end) const {
+    const std::int64_t max_lines = band_bytes / (band_.planes() * band_.line_bytes()) - band_.plane_lines(0);
+    IndexRange blocks{first, first + 1};
+    while (blocks.end < end && lines_of({first, blocks.end + 1}) <= max_lines) ++blocks.end;
+    return blocks;
+  }
+
+  void multiply(const ConvPart& part) const {
+    std::int64_t max_lines = 0;
+    for (IndexRange blocks{part.first_block, part.first_block}; blocks.end < part.last_block;) {
+      blocks = next_blocks(blocks.end, part.last_block);
+      max_lines = std::max(max_lines, lines_of(blocks));
+    }
+    const std::int64_t lines_of_plane = band_.plane_lines(max_lines),
+                       bytes = lines_of_plane * band_.planes() * band_.line_bytes();
+    // What windows may read behind the last line, with weights of zero.
+    const std::int64_t slack = round_up(2 * band_.row_stride() + band_.line_bytes() + 2 * step_bytes, 16),
+                       paired = (bytes + slack - band_.row_stride()) / 16 * 16;
+    const Buffer memory = make_scratch<std::byte>(bytes + slack + 2 * paired);
+    std::byte* const lines = memory.data();
+    std::byte* const pairs = lines + bytes + slack;
+    std::memset(lines + bytes, 0, static_cast<std::size_t>(slack));
+    const RecycledVector<std::int64_t> offsets = step_offsets(lines_of_plane);
+    RecycledVector<std::int64_t> rows;
+    for (IndexRange blocks{part.first_block, part.first_block}; blocks.end < part.last_block;) {
+      blocks = next_blocks(blocks.end, part.last_block);
+      band_.copy(lines, conv_.x, band_line(blocks.begin * block_pairs), lines_of_plane);
+      make_pairs(pairs, lines, paired, band_.row_stride());
+      find_rows(rows, blocks);
+      multiply_blocks(part,
+                      {.blocks = blocks, .memory = pairs, .rows = rows.data(), .offsets = offsets.data()});
+    }
+  }
+
+  RecycledVector<std::int64_t> step_offsets(std::int64_t lines_of_plane) const {
+    const WindowSegments segments = segments_of(plan_);
+    const std::int64_t steps = panels_.steps() / segments.count;
+    RecycledVector<std::int64_t> offsets;
+    for (std::int64_t segment = 0; segment < segments.count; ++segment)
+      for (std::int64_t s = 0; s < steps; ++s)
+        offsets.push_back(band_.segment_offset(segment, lines_of_plane) + s * step_bytes);
+    return offsets;
+  }
+
+  // Where the pairs of the blocks begin. Behind the last one, its own place is repeated.
+  void find_rows(RecycledVector<std::int64_t>& rows, IndexRange blocks) const {
+    const std::int64_t first_line = band_line(blocks.begin * block_pairs);
+    rows.resize(static_cast<std::size_t>(blocks.count() * block_pairs));
+    for (std::int64_t i = 0; i < std::ssize(rows); ++i) {
+      const std::int64_t pair = std::min(blocks.begin * block_pairs + i, pair_count() - 1);
+      const std::int64_t position =
+          (band_line(pair) - first_line) * band_.out_line() + pair % line_pairs_ * 2;
+      rows[static_cast<std::size_t>(i)] = 2 * position * band_.row_stride();
+    }
+  }
+
+  struct Chunk {
+    IndexRange blocks;
+    const std::byte* memory;
+    const std::int64_t* rows;
+    const std::int64_t* offsets;
+  };
+
+  // Where the weight stays in the L2 cache, all its columns follow for one block, whose results are then
+  // contiguous; else all blocks for one pair of panels.
+  void multiply_blocks(const ConvPart& part, const Chunk& chunk) const {
+    const bool weight_stays =
+        (part.last_pair - part.first_pair) * 2 * panels_.panel_bytes() <= max_cached_weight_bytes;
+    const std::int64_t group = weight_stays ? 1 : chunk.blocks.count();
+    for (std::int64_t first = chunk.blocks.begin; first < chunk.blocks.end; first += group)
+      for (std::int64_t pair = part.first_pair; pair < part.last_pair; ++pair)
+        for (std::int64_t block = first; block < first + group; ++block) multiply_block(chunk, block, pair);
+  }
+
+  void multiply_block(const Chunk& chunk, std::int64_t block, std::int64_t panel_pair) const {
+    alignas(64) std::byte sums[block_pixels * block_columns * 4];
+    const std::int64_t columns = std::min(block_columns, plan_.filters - panel_pair * block_columns),
+                       used = std::min(block_pairs, pair_count() - block * block_pairs);
+    kernel_({.rows = chunk.memory,
+             .pairs = chunk.rows + (block - chunk.blocks.begin) * block_pairs,
+             .offsets = chunk.offsets,
+             .steps = panels_.steps(),
+             .panels = conv_.packed + 2 * panel_pair * panels_.panel_bytes(),
+             .used_tiles = static_cast<int>(ceil_div(used, tile_pairs)),
+             .panel_count = columns > panel_width ? 2 : 1,
+             .sums = sums});
+    for_each_run({block * block_pairs, block * block_pairs + used},
+                 [&](std::int64_t row, std::int64_t count, std::int64_t pixel) {
+                   finish_block(conv_.isa, conv_.epilogue, sums + row * block_columns * 4,
+                                {.result = conv_.y,
+                                 .offset = pixel * plan_.filters + panel_pair * block_columns,
+                                 .row_stride = conv_.grid.step.x * plan_.filters,
+                                 .rows = count,
+                                 .first_column = panel_pair * block_columns,
+                                 .columns = columns});
+                 });
+  }
+
+  // Calls f(row, count, output pixel) for the runs of output pixels in one line, or, where lines follow one
+  // another without gaps, in all of them.
+  template <class F>
+  void for_each_run(IndexRange pairs, const F& f) const {
+    const bool has_gaps = !conv_.grid.is_dense() || plan_.out.x % 2 != 0;
+    for (std::int64_t pair = pairs.begin; pair < pairs.end;) {
+      const std::int64_t line = pair / line_pairs_, first = pair % line_pairs_ * 2;
+      const std::int64_t count =
+          has_gaps ? std::min(line_pairs_ - first / 2, pairs.end - pair) : pairs.end - pair;
+      const std::int64_t pixels = has_gaps ? std::min(2 * count, plan_.out.x - first) : 2 * count;
+      f(2 * (pair - pairs.begin), pixels,
+        conv_.grid.pixel(plan_, line / plan_.out.y, line % plan_.out.y, first));
+      pair += count;
+    }
+  }
+
+  const BlockConv& conv_;
+  const Conv2dPlan& plan_;
+  WindowBand band_;
+  PackedPanels panels_;
+  PairKernel kernel_;
+  std::int64_t line_pairs_;
+};
+
+}  // namespace
+
+bool uses_pair_conv(const BlockConv& conv) {
+  return pair_kernel(conv.epilogue.type, conv.isa) != nullptr &&
+         conv.plan.channels * element_size(conv.epilogue.type) % 8 == 0;
+}
+
+void pair_conv2d(const BlockConv& conv) {
+  PairConvolution(conv).run();
+}
+
+}  // namespace tandem::detail
