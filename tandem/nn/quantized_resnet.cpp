@@ -1,0 +1,287 @@
+#include "tandem/nn/quantized_resnet.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <span>
+
+#include "tandem/core/check.h"
+#include "tandem/ops/cast.h"
+#include "tandem/ops/conv/fold_batch_norm.h"
+#include "tandem/ops/conv/pool.h"
+#include "tandem/ops/conv/prepacked_conv.h"
+#include "tandem/ops/conv/quantized_conv.h"
+#include "tandem/ops/fill.h"
+#include "tandem/tensor/tape.h"
+
+namespace tandem {
+namespace {
+
+using detail::Quantization;
+
+constexpr YX pool_kernel{3, 3};
+constexpr Window pool_window{.stride = {2, 2}, .padding = {1, 1}};
+constexpr double norm_epsilon = ConvNormOptions{}.epsilon;
+
+// One convolution with its norm. Values are numbered: 0 is the pooled result of the first convolution, i that
+// of convolution i.
+struct ConvStep {
+  std::string conv, norm;  // names in the state dict
+  Shape weight = {};       // (out, kernel y, kernel x, channels)
+  std::int64_t stride = 1;
+  std::size_t input = 0;
+  std::optional<std::size_t> residual = {};
+  bool has_relu = true;
+
+  Conv2dOptions options() const {
+    return {.window = {.stride = {stride, stride}, .padding = {weight[1] / 2, weight[2] / 2}}};
+  }
+  FusedActivation activation() const { return has_relu ? FusedActivation::relu : FusedActivation::none; }
+};
+
+const Tensor* find(const NamedTensors& state, const std::string& name) {
+  const auto found = std::ranges::find(state, name, &NamedTensor::name);
+  return found == state.end() ? nullptr : &found->tensor;
+}
+
+// A weight of a state dict, (out, channels, kernel y, kernel x), as convolutions use it.
+Tensor conv_weight(const NamedTensors& state, const std::string& conv) {
+  const Tensor* const weight = find(state, conv + ".weight");
+  expect(weight != nullptr);
+  return weight->permute({0, 2, 3, 1});
+}
+
+// The convolutions in the order in which they are computed.
+std::vector<ConvStep> steps_of(const NamedTensors& state) {
+  std::vector<ConvStep> steps{
+      {.conv = "conv1", .norm = "bn1", .weight = conv_weight(state, "conv1").shape(), .stride = 2}};
+  std::size_t last = 0;  // the value that the next block gets
+  for (int stage = 1; stage <= 4; ++stage)
+    for (int i = 0; find(state, fmt::format("layer{}.{}.conv1.weight", stage, i)); ++i) {
+      const std::string block = fmt::format("layer{}.{}.", stage, i);
+      const std::size_t block_input = last;
+      const bool has_projection = find(state, block + "downsample.0.weight") != nullptr;
+      std::int64_t stride = stage > 1 && i == 0 ? 2 : 1;
+      std::vector<ConvStep> convs;
+      for (int k = 1; find(state, fmt::format("{}conv{}.weight", block, k)); ++k) {
+        ConvStep step{.conv = fmt::format("{}conv{}", block, k), .norm = fmt::format("{}bn{}", block, k)};
+        step.weight = conv_weight(state, step.conv).shape();
+        if (step.weight[1] == 3) step.stride = std::exchange(stride, 1);  // the first 3×3 of the block
+        convs.push_back(std::move(step));
+      }
+      if (has_projection) {
+        ConvStep step{.conv = block + "downsample.0", .norm = block + "downsample.1", .has_relu = false};
+        step.weight = conv_weight(state, step.conv).shape();
+        step.stride = stage > 1 && i == 0 ? 2 : 1;
+        convs.insert(convs.end() - 1, std::move(step));  // its result is the last one's residual
+      }
+      for (std::size_t k = 0; k < convs.size(); ++k) {
+        ConvStep& step = convs[k];
+        const bool is_last = k + 1 == convs.size();
+        step.input = step.has_relu ? last : block_input;
+        if (is_last) step.residual = has_projection ? steps.size() - 1 : block_input;
+        if (step.has_relu) last = steps.size();
+        steps.push_back(std::move(step));
+      }
+    }
+  return steps;
+}
+
+// The step after which a value is not needed any more.
+std::vector<std::size_t> last_uses(std::span<const ConvStep> steps) {
+  std::vector<std::size_t> last(steps.size(), steps.size());
+  for (std::size_t i = 1; i < steps.size(); ++i) {
+    last[steps[i].input] = i;
+    if (steps[i].residual) last[*steps[i].residual] = i;
+  }
+  return last;
+}
+
+// The last value, where compute(i, input, residual) is that of step i > 0. Memory is freed after its last
+// use.
+template <class F>
+Tensor run_steps(std::span<const ConvStep> steps, const Tensor& first, const F& compute) {
+  const std::vector<std::size_t> last = last_uses(steps);
+  std::vector<Tensor> values(steps.size());
+  values[0] = first;
+  for (std::size_t i = 1; i < steps.size(); ++i) {
+    const ConvStep& step = steps[i];
+    values[i] = compute(i, values[step.input], step.residual ? values[*step.residual] : Tensor());
+    for (std::size_t v = 0; v < i; ++v)
+      if (last[v] == i) values[v] = Tensor();
+  }
+  return values.back();
+}
+
+// Activations after ReLU use 0 … 255, others −127 … 127 around 128.
+Quantization quantization(double limit, bool has_relu) {
+  const double steps = has_relu ? 255 : 127;
+  return {.scale = limit > 0 ? static_cast<float>(std::max(limit / steps, 1e-30)) : 1,
+          .zero = has_relu ? 0.0f : 128.0f};
+}
+
+}  // namespace
+
+struct QuantizedResNet::Layer {
+  ConvStep step;
+  bool is_first;
+  Tensor weight;  // u8, bf16 for the first convolution: (out, channels, kernel y, kernel x), as in files
+  Tensor scale;   // f32 (out); none for the first convolution
+  Tensor bias;    // f32 (out)
+  Tensor output;  // f32: scale and zero of the result
+  std::optional<detail::QuantizedConv2d> conv;
+
+  Quantization output_values() const { return {output.data<float>()[0], output.data<float>()[1]}; }
+};
+
+QuantizedResNet::QuantizedResNet(const ResNet& like)
+    : channels_(like.options().channels),
+      head_(find(like.state_dict(), "fc.weight")->size(1), like.options().classes) {
+  for (ConvStep& step : steps_of(like.state_dict())) {
+    const bool is_first = layers_.empty();
+    const Shape weight = step.weight;
+    layers_.push_back(std::make_unique<Layer>());
+    Layer& layer = *layers_.back();
+    layer.step = std::move(step);
+    layer.is_first = is_first;
+    layer.weight = zeros({weight[0], weight[3], weight[1], weight[2]}, is_first ? DType::bf16 : DType::u8);
+    layer.bias = zeros({weight[0]});
+    layer.output = Tensor::from(std::vector<float>{1, 0}, {2});
+    const std::string& name = layer.step.conv;
+    add_buffer(name + ".weight", layer.weight);
+    if (!is_first) {
+      layer.scale = Tensor::from(std::vector<float>(static_cast<std::size_t>(weight[0]), 1), {weight[0]});
+      add_buffer(name + ".scale", layer.scale);
+    }
+    add_buffer(name + ".bias", layer.bias);
+    add_buffer(name + ".output", layer.output);
+  }
+  add_child("fc", head_);
+}
+
+QuantizedResNet::~QuantizedResNet() = default;
+
+void QuantizedResNet::check_scales() const {
+  for (const auto& layer : layers_) {
+    if (layer->scale.defined())
+      for (const float scale : layer->scale.to_vector<float>())
+        check(std::isfinite(scale) && scale > 0, "[int8] expected positive numbers as {}.scale, got {}",
+              layer->step.conv, scale);
+    const Quantization output = layer->output_values();
+    check(std::isfinite(output.scale) && output.scale > 0 && output.zero >= 0 && output.zero <= 255 &&
+              output.zero == std::floor(output.zero),
+          "[int8] expected a positive scale and a whole number from 0 to 255 as {}.output, got {} and {}",
+          layer->step.conv, output.scale, output.zero);
+  }
+}
+
+void QuantizedResNet::prepare() {
+  if (is_prepared_ && prepared_revision_ == revision()) return;
+  check_scales();
+  for (const auto& layer : layers_) {
+    const Conv2dOptions options = layer->step.options();
+    const Quantization result = layer->output_values();
+    const Tensor weight = layer->weight.permute({0, 2, 3, 1}).contiguous();
+    layer->conv = layer->is_first
+                      ? detail::prepack_bf16_to_u8_conv2d(detail::with_whole_groups(weight), layer->bias,
+                                                          options, result)
+                      : detail::prepack_quantized_conv2d({weight, layer->scale}, layer->bias, options,
+                                                         layers_[layer->step.input]->output_values(), result);
+  }
+  prepared_revision_ = revision();
+  is_prepared_ = true;
+}
+
+Tensor QuantizedResNet::forward(const Tensor& x) {
+  check(x.device() == cpu_device && layers_.front()->weight.device() == cpu_device,
+        "[int8] expected the model and its images on the CPU: models in 8-bit integers run there alone");
+  check(x.rank() == 4 && x.size(3) == channels_, "[int8] expected images (n, height, width, {}), got {}",
+        channels_, x.shape());
+  const NoGrad no_grad;
+  prepare();
+  std::vector<ConvStep> steps;
+  for (const auto& layer : layers_) steps.push_back(layer->step);
+  const Tensor first = detail::quantized_max_pool2d(
+      detail::quantized_conv2d(*layers_.front()->conv, detail::with_whole_groups(x), FusedActivation::relu),
+      pool_kernel, pool_window);
+  const Tensor last =
+      run_steps(steps, first, [&](std::size_t i, const Tensor& input, const Tensor& residual) {
+        const ConvStep& step = steps[i];
+        detail::QuantizedResidual added{.stored = residual};
+        if (step.residual) added.values = layers_[*step.residual]->output_values();
+        return detail::quantized_conv2d(*layers_[i]->conv, input, step.activation(), added);
+      });
+  return head_.forward(detail::quantized_image_mean(last, layers_.back()->output_values()));
+}
+
+struct ResNetCalibration::Layer {
+  ConvStep step;
+  Tensor weight, bias;  // folded, f32
+  detail::PrepackedConv2d conv;
+  detail::ActivationHistogram activations = {};
+};
+
+ResNetCalibration::ResNetCalibration(ResNet& model) : model_(model) {
+  const NamedTensors state = model.state_dict();
+  for (ConvStep& step : steps_of(state)) {
+    const auto norm = [&](const char* part) { return find(state, step.norm + part)->contiguous(); };
+    const Tensor weight = conv_weight(state, step.conv).contiguous(), gain = norm(".weight"),
+                 bias = norm(".bias"), mean = norm(".running_mean"), variance = norm(".running_var");
+    const detail::FoldedConv folded =
+        detail::fold_batch_norm(weight, {gain, bias, mean, variance, norm_epsilon}, DType::f32);
+    const Conv2dOptions options = step.options();
+    layers_.push_back(std::make_unique<Layer>(
+        Layer{.step = std::move(step),
+              .weight = folded.weight,
+              .bias = folded.bias,
+              .conv = detail::prepack_conv2d(folded.weight, folded.bias, options, DType::f32)}));
+  }
+}
+
+ResNetCalibration::~ResNetCalibration() = default;
+
+Tensor ResNetCalibration::observe(const Tensor& x) {
+  const NoGrad no_grad;
+  std::vector<ConvStep> steps;
+  for (const auto& layer : layers_) steps.push_back(layer->step);
+  const auto compute = [&](std::size_t i, const Tensor& input, const Tensor& residual) {
+    Layer& layer = *layers_[i];
+    const Tensor y = detail::prepacked_conv2d(layer.conv, input, residual, layer.step.activation());
+    layer.activations.add({y.data<float>(), static_cast<std::size_t>(y.numel())});
+    return y;
+  };
+  const Tensor first = max_pool2d(compute(0, x, {}), pool_kernel, pool_window);
+  const Tensor last = run_steps(steps, first, compute);
+  return model_.head(adaptive_avg_pool2d(last, {1, 1}).reshape({last.size(0), last.size(3)}));
+}
+
+std::unique_ptr<QuantizedResNet> ResNetCalibration::quantize(detail::CalibrationMethod method) const {
+  auto network = std::make_unique<QuantizedResNet>(model_);
+  NamedTensors state;
+  for (const auto& layer : layers_) {
+    const std::string& name = layer->step.conv;
+    const bool is_first = layer == layers_.front();
+    Tensor weight;
+    if (is_first) {
+      weight = cast(layer->weight, DType::bf16);
+    } else {
+      const detail::QuantizedWeight quantized = detail::quantize_weight(layer->weight);
+      weight = quantized.stored;
+      state.push_back({name + ".scale", quantized.scale});
+    }
+    state.push_back({name + ".weight", weight.permute({0, 3, 1, 2})});
+    state.push_back({name + ".bias", layer->bias});
+    const std::int64_t levels = layer->step.has_relu ? 256 : 128;
+    const Quantization output = quantization(layer->activations.limit(method, levels), layer->step.has_relu);
+    state.push_back({name + ".output", Tensor::from(std::vector<float>{output.scale, output.zero}, {2})});
+  }
+  for (const char* const name : {"fc.weight", "fc.bias"})
+    state.push_back({name, *find(model_.state_dict(), name)});
+  network->load_state_dict(state);
+  network->eval();
+  return network;
+}
+
+}  // namespace tandem

@@ -1,0 +1,62 @@
+// Residual networks in 8-bit integers, for inference on the CPU. Norms are folded into the convolutions,
+// whose weights have one scale per filter; activations between layers are 8-bit integers, with one scale per
+// layer that is chosen from activations of real images. The first convolution, whose input has few channels,
+// is in bf16, and the last layer in f32. Not for users: load_model() makes it of a file.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tandem/nn/activation_histogram.h"
+#include "tandem/nn/resnet.h"
+
+namespace tandem {
+
+// Normalized images (n, height, width, channels), f32 or bf16, on the CPU → logits (n, classes) in f32. No
+// gradients.
+class QuantizedResNet : public Module {
+ public:
+  // The shapes of a network; the weights are those of load_state_dict().
+  explicit QuantizedResNet(const ResNet& like);
+  ~QuantizedResNet() override;
+
+  Tensor forward(const Tensor& x) override;
+
+  // Throws Error that names the first tensor whose scales are not finite and positive, or whose zero is none
+  // of 0 … 255.
+  void check_scales() const;
+
+ private:
+  friend class ResNetCalibration;
+  struct Layer;
+  void prepare();
+
+  std::int64_t channels_;
+  std::vector<std::unique_ptr<Layer>> layers_;  // the first convolution, then the others in order
+  Linear head_;
+  std::uint64_t prepared_revision_ = 0;
+  bool is_prepared_ = false;
+};
+
+// Makes a QuantizedResNet of a ResNet and some of its training images.
+class ResNetCalibration {
+ public:
+  // The model must outlive it, in evaluation mode on the CPU.
+  explicit ResNetCalibration(ResNet& model);
+  ~ResNetCalibration();
+  ResNetCalibration(const ResNetCalibration&) = delete;
+  ResNetCalibration& operator=(const ResNetCalibration&) = delete;
+
+  // Normalized images in f32. Returns the logits of the network whose norms are folded.
+  Tensor observe(const Tensor& x);
+  // With the ranges of the activations observed so far.
+  std::unique_ptr<QuantizedResNet> quantize(detail::CalibrationMethod method) const;
+
+ private:
+  struct Layer;
+  ResNet& model_;
+  std::vector<std::unique_ptr<Layer>> layers_;
+};
+
+}  // namespace tandem

@@ -1,0 +1,264 @@
+#include "tandem/ops/conv/quantized_conv.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "tandem/core/check.h"
+#include "tandem/core/index_range.h"
+#include "tandem/core/parallel.h"
+#include "tandem/core/simd.h"
+#include "tandem/ops/cast.h"
+#include "tandem/ops/conv/block_conv.h"
+
+namespace tandem::detail {
+namespace {
+
+// A plan whose only use is the layout of the packed weight, which does not depend on the image size.
+Conv2dPlan weight_plan(const Shape& weight, const Conv2dOptions& options) {
+  const YX dilation = options.window.dilation;
+  const Tensor x = Tensor::empty(
+      {1, dilation.y * (weight[1] - 1) + 1, dilation.x * (weight[2] - 1) + 1, weight[3]}, DType::bf16);
+  return conv2d_plan(x, weight, options);
+}
+
+void check_parameters(const Tensor& weight, DType dtype, const Tensor& bias, const Conv2dOptions& options) {
+  common_device("quantized_conv2d", {&weight, &bias});
+  check(
+      weight.device() == cpu_device && weight.dtype() == dtype && weight.rank() == 4 && options.groups == 1,
+      "[quantized_conv2d] expected a weight (out, kernel y, kernel x, channels) of {} on the CPU, got {} of "
+      "{}",
+      name_of(dtype), weight.shape(), name_of(weight.dtype()));
+  check(bias.dtype() == DType::f32 && bias.rank() == 1 && bias.size(0) == weight.size(0),
+        "[quantized_conv2d] expected bias ({}) of f32, got {} of {}", weight.size(0), bias.shape(),
+        name_of(bias.dtype()));
+}
+
+Tensor pack(const Conv2dPlan& plan, MatrixType type, const std::byte* weight) {
+  Tensor packed = Tensor::empty({block_conv_weight_bytes(plan, type)}, DType::u8);
+  pack_block_conv_weight(plan, type, packed.bytes(), weight);
+  return packed;
+}
+
+struct Images {
+  std::int64_t count, height, width, channels;
+};
+Images images_of(const char* op, const Tensor& x) {
+  check(x.dtype() == DType::u8 && x.rank() == 4 && x.device() == cpu_device,
+        "[{}] expected u8 images (n, height, width, channels) on the CPU, got {} of {}", op, x.shape(),
+        name_of(x.dtype()));
+  return {x.size(0), x.size(1), x.size(2), x.size(3)};
+}
+
+}  // namespace
+
+QuantizedWeight quantize_weight(const Tensor& weight) {
+  check(weight.dtype() == DType::f32 && weight.rank() == 4 && weight.device() == cpu_device,
+        "[quantize_weight] expected f32 (out, kernel y, kernel x, channels) on the CPU, got {} of {}",
+        weight.shape(), name_of(weight.dtype()));
+  const Tensor from = weight.detach().contiguous();
+  const std::int64_t filters = from.size(0), size = filters == 0 ? 0 : from.numel() / filters;
+  QuantizedWeight result{Tensor::empty(from.shape(), DType::u8), Tensor::empty({filters}, DType::f32)};
+  for (std::int64_t f = 0; f < filters; ++f) {
+    const float* const values = from.data<float>() + f * size;
+    std::uint8_t* const stored = result.stored.data<std::uint8_t>() + f * size;
+    float max = 0;
+    for (std::int64_t i = 0; i < size; ++i) max = std::max(max, std::abs(values[i]));
+    // Filters without weights, and those whose quotients would overflow, are zero.
+    const float scale = max > 1e-30f ? max / 127 : 1;
+    for (std::int64_t i = 0; i < size; ++i)
+      stored[i] = static_cast<std::uint8_t>(stored_weight_zero +
+                                            std::clamp(std::lround(values[i] / scale), -127L, 127L));
+    result.scale.data<float>()[f] = scale;
+  }
+  return result;
+}
+
+Tensor dequantize_weight(const Tensor& stored, const Tensor& scale) {
+  expect(stored.dtype() == DType::u8 && scale.numel() == stored.size(0));
+  const Tensor from = stored.contiguous();
+  Tensor weight = Tensor::empty(from.shape(), DType::f32);
+  const std::int64_t size = from.numel() / std::max<std::int64_t>(from.size(0), 1);
+  for (std::int64_t i = 0; i < from.numel(); ++i)
+    weight.data<float>()[i] =
+        scale.data<float>()[i / size] * static_cast<float>(from.data<std::uint8_t>()[i] - stored_weight_zero);
+  return weight;
+}
+
+QuantizedConv2d prepack_quantized_conv2d(const QuantizedWeight& weight, const Tensor& bias,
+                                         const Conv2dOptions& options, Quantization input,
+                                         Quantization result) {
+  check_parameters(weight.stored, DType::u8, bias, options);
+  check_parameters(weight.stored, DType::u8, weight.scale, options);
+  const Shape& shape = weight.stored.shape();
+  const std::int64_t filters = shape[0], size = weight.stored.numel() / std::max<std::int64_t>(filters, 1);
+  QuantizedConv2d conv{.options = options,
+                       .weight_shape = shape,
+                       .type = MatrixType::int8,
+                       .packed = {},
+                       .scale = Tensor::empty({filters}, DType::f32),
+                       .bias = Tensor::empty({filters}, DType::f32),
+                       .input = input,
+                       .result = result};
+  const Tensor stored = weight.stored.detach().contiguous();
+  std::vector<std::int8_t> numbers(static_cast<std::size_t>(stored.numel()));
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    numbers[i] = static_cast<std::int8_t>(stored.data<std::uint8_t>()[i] - stored_weight_zero);
+  for (std::int64_t f = 0; f < filters; ++f) {
+    std::int64_t sum = 0;
+    for (std::int64_t i = 0; i < size; ++i) sum += numbers[static_cast<std::size_t>(f * size + i)];
+    const float scale = input.scale * weight.scale.data<float>()[f];
+    conv.scale.data<float>()[f] = scale;
+    // The stored images are not shifted by their zero: the sum of zero · weight is subtracted here.
+    conv.bias.data<float>()[f] = bias.data<float>()[f] - scale * input.zero * static_cast<float>(sum);
+  }
+  conv.packed =
+      pack(weight_plan(shape, options), conv.type, reinterpret_cast<const std::byte*>(numbers.data()));
+  return conv;
+}
+
+QuantizedConv2d prepack_bf16_to_u8_conv2d(const Tensor& weight, const Tensor& bias,
+                                          const Conv2dOptions& options, Quantization result) {
+  check_parameters(weight, DType::bf16, bias, options);
+  return {.options = options,
+          .weight_shape = weight.shape(),
+          .type = MatrixType::bf16,
+          .packed = pack(weight_plan(weight.shape(), options), MatrixType::bf16,
+                         weight.detach().contiguous().bytes()),
+          .scale = {},
+          .bias = bias.detach().contiguous(),
+          .input = {},
+          .result = result};
+}
+
+Tensor quantized_conv2d(const QuantizedConv2d& conv, const Tensor& x, FusedActivation activation,
+                        const QuantizedResidual& residual) {
+  const DType dtype = conv.type == MatrixType::int8 ? DType::u8 : DType::bf16;
+  common_device("quantized_conv2d", {&x, &conv.packed});
+  check(x.dtype() == dtype && x.rank() == 4,
+        "[quantized_conv2d] expected images (n, height, width, channels) of {}, got {} of {}", name_of(dtype),
+        x.shape(), name_of(x.dtype()));
+  // Shapes alone are used of the stand-in: convolutions have plans for floating dtypes.
+  const Conv2dPlan plan =
+      conv2d_plan(dtype == DType::bf16 ? x : Tensor::empty({0, x.size(1), x.size(2), x.size(3)}, DType::bf16),
+                  conv.weight_shape, conv.options);
+  Conv2dPlan sized = plan;
+  sized.images = x.size(0);
+  Tensor y = Tensor::empty({sized.images, plan.out.y, plan.out.x, plan.filters}, DType::u8);
+  if (residual.stored.defined())
+    check(residual.stored.dtype() == DType::u8 && residual.stored.shape() == y.shape(),
+          "[quantized_conv2d] expected a residual of shape {} of u8, got {} of {}", y.shape(),
+          residual.stored.shape(), name_of(residual.stored.dtype()));
+  if (y.numel() == 0) return y;
+  const Tensor images = x.detach().contiguous();
+  const Tensor added = residual.stored.defined() ? residual.stored.contiguous() : Tensor();
+  block_conv2d({.plan = sized,
+                .isa = matrix_isa(conv.type),
+                .x = images.bytes(),
+                .packed = conv.packed.bytes(),
+                .y = y.bytes(),
+                .epilogue = {.type = conv.type,
+                             .dtype = DType::u8,
+                             .scale = conv.scale.defined() ? conv.scale.data<float>() : nullptr,
+                             .bias = conv.bias.data<float>(),
+                             .residual = added.defined() ? added.bytes() : nullptr,
+                             .activation = activation,
+                             .result = conv.result,
+                             .residual_values = residual.values},
+                .padding_value = static_cast<std::uint8_t>(conv.input.zero)});
+  return y;
+}
+
+Tensor with_whole_groups(const Tensor& x) {
+  check(x.rank() == 4 && x.device() == cpu_device && is_floating(x.dtype()),
+        "[with_whole_groups] expected floating images (n, height, width, channels) on the CPU, got {} of {}",
+        x.shape(), name_of(x.dtype()));
+  const std::int64_t channels = x.size(3), wide = round_up(channels, 4),
+                     pixels = x.size(0) * x.size(1) * x.size(2);
+  if (channels == wide) return cast(x, DType::bf16);
+  const Tensor from = cast(x, DType::f32).contiguous();
+  Tensor y = Tensor::empty({x.size(0), x.size(1), x.size(2), wide}, DType::bf16);
+  parallel_for(pixels, 1 << 13, [&](std::int64_t begin, std::int64_t end) {
+    const float* pixel = from.data<float>() + begin * channels;
+    BFloat16* to = y.data<BFloat16>() + begin * wide;
+    for (std::int64_t p = begin; p < end; ++p, pixel += channels, to += wide)
+      for (std::int64_t c = 0; c < wide; ++c) to[c] = c < channels ? BFloat16(pixel[c]) : BFloat16(0.0f);
+  });
+  return y;
+}
+
+Tensor quantized_max_pool2d(const Tensor& x, YX kernel, const Window& window) {
+  const Images in = images_of("max_pool2d", x);
+  const YX out = {(in.height + 2 * window.padding.y - kernel.y) / window.stride.y + 1,
+                  (in.width + 2 * window.padding.x - kernel.x) / window.stride.x + 1};
+  check(window.dilation == YX{1, 1} && kernel.y > window.padding.y && kernel.x > window.padding.x &&
+            in.height + 2 * window.padding.y >= kernel.y && in.width + 2 * window.padding.x >= kernel.x,
+        "[max_pool2d] expected u8 images of at least {}x{} and no dilation, got {}", kernel.y, kernel.x,
+        x.shape());
+  Tensor y = Tensor::empty({in.count, out.y, out.x, in.channels}, DType::u8);
+  const Tensor images = x.contiguous();
+  const auto* const from = images.data<std::uint8_t>();
+  auto* const to = y.data<std::uint8_t>();
+  // The window of an output pixel.
+  struct Taps {
+    IndexRange rows, columns;
+    const std::uint8_t* image;
+  };
+  const auto max_of = [&]<class T>(const Taps& taps, std::int64_t channel, std::uint8_t* result)
+      __attribute__((always_inline)) {
+    T best{};
+    for (std::int64_t v = taps.rows.begin; v < taps.rows.end; ++v)
+      for (std::int64_t u = taps.columns.begin; u < taps.columns.end; ++u) {
+        T pixel;
+        std::memcpy(&pixel, taps.image + (v * in.width + u) * in.channels + channel, sizeof(T));
+        best = best > pixel ? best : pixel;
+      }
+    std::memcpy(result + channel, &best, sizeof(T));
+  };
+  parallel_for(in.count * out.y, 1, [&](std::int64_t begin, std::int64_t end) {
+    with_simd([&]<std::size_t bytes>() __attribute__((always_inline)) {
+      constexpr auto lanes = static_cast<std::int64_t>(bytes);
+      for (std::int64_t line = begin; line < end; ++line)
+        for (std::int64_t column = 0; column < out.x; ++column) {
+          const std::int64_t top = line % out.y * window.stride.y - window.padding.y,
+                             left = column * window.stride.x - window.padding.x;
+          const Taps taps{{std::max<std::int64_t>(top, 0), std::min(top + kernel.y, in.height)},
+                          {std::max<std::int64_t>(left, 0), std::min(left + kernel.x, in.width)},
+                          from + line / out.y * in.height * in.width * in.channels};
+          std::uint8_t* const result = to + (line * out.x + column) * in.channels;
+          std::int64_t c = 0;
+          for (; c + lanes <= in.channels; c += lanes)
+            max_of.template operator()<Vector<std::uint8_t, bytes>>(taps, c, result);
+          for (; c < in.channels; ++c) max_of.template operator()<std::uint8_t>(taps, c, result);
+        }
+    });
+  });
+  return y;
+}
+
+Tensor quantized_image_mean(const Tensor& x, Quantization values) {
+  const Images in = images_of("image_mean", x);
+  const Tensor images = x.contiguous();
+  Tensor means = Tensor::empty({in.count, in.channels}, DType::f32);
+  const std::int64_t pixels = in.height * in.width;
+  parallel_for(in.count, 1, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<std::int32_t> sums(static_cast<std::size_t>(in.channels));
+    for (std::int64_t image = begin; image < end; ++image) {
+      std::ranges::fill(sums, 0);
+      const std::uint8_t* pixel = images.data<std::uint8_t>() + image * pixels * in.channels;
+      for (std::int64_t p = 0; p < pixels; ++p, pixel += in.channels)
+        for (std::int64_t c = 0; c < in.channels; ++c) sums[static_cast<std::size_t>(c)] += pixel[c];
+      for (std::int64_t c = 0; c < in.channels; ++c)
+        means.data<float>()[image * in.channels + c] =
+            values.scale *
+            (static_cast<float>(sums[static_cast<std::size_t>(c)]) / static_cast<float>(pixels) -
+             values.zero);
+    }
+  });
+  return means;
+}
+
+}  // namespace tandem::detail

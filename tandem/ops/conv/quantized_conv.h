@@ -1,0 +1,57 @@
+// Convolution of 8-bit images with constant 8-bit weights on the CPU, for inference: u8 · s8 in exact s32
+// sums, then scale, bias, residual and activation in f32, and rounding to 8 bits again. An image is scale ·
+// (stored − zero) with one scale and zero; a weight is scale · (stored − 128) with one scale per filter. No
+// gradients.
+#pragma once
+
+#include "tandem/ops/block_epilogue.h"
+#include "tandem/ops/conv/conv2d_kernel.h"
+
+namespace tandem::detail {
+
+inline constexpr std::uint8_t stored_weight_zero = 128;  // 1 to 255 are stored: −127 to 127
+
+struct QuantizedWeight {
+  Tensor stored;  // u8, of the shape of the weight
+  Tensor scale;   // f32 (out), positive
+};
+// Of f32 (out, kernel y, kernel x, channels): the largest magnitude of a filter becomes 127.
+QuantizedWeight quantize_weight(const Tensor& weight);
+Tensor dequantize_weight(const Tensor& stored, const Tensor& scale);  // f32
+
+struct QuantizedConv2d {
+  Conv2dOptions options;
+  Shape weight_shape;
+  MatrixType type;  // of the images: u8, or bf16 whose results are u8
+  Tensor packed;
+  Tensor scale, bias;  // f32 (out): of the sums; scale is an empty handle for bf16
+  Quantization input, result;
+};
+
+// `bias` is f32 (out); `options` are without groups. Throws Error for other dtypes and shapes.
+QuantizedConv2d prepack_quantized_conv2d(const QuantizedWeight& weight, const Tensor& bias,
+                                         const Conv2dOptions& options, Quantization input,
+                                         Quantization result);
+// For images and weights in bf16.
+QuantizedConv2d prepack_bf16_to_u8_conv2d(const Tensor& weight, const Tensor& bias,
+                                          const Conv2dOptions& options, Quantization result);
+
+// A residual, u8 too, has values of its own and the shape of the result.
+struct QuantizedResidual {
+  Tensor stored = {};
+  Quantization values = {};
+};
+// u8 images on the CPU.
+Tensor quantized_conv2d(const QuantizedConv2d& conv, const Tensor& x, FusedActivation activation,
+                        const QuantizedResidual& residual = {});
+
+// Floating images (n, height, width, channels), or weights, in bf16 with channels of zeros up to a multiple
+// of four: whole groups of eight bytes, which products read faster.
+Tensor with_whole_groups(const Tensor& x);
+
+// The maximum of each window of u8 images (n, height, width, channels); padding never wins.
+Tensor quantized_max_pool2d(const Tensor& x, YX kernel, const Window& window);
+// The mean over height and width: u8 (n, height, width, channels) → f32 (n, channels).
+Tensor quantized_image_mean(const Tensor& x, Quantization values);
+
+}  // namespace tandem::detail

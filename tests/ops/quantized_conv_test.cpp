@@ -1,0 +1,189 @@
+// 8-bit convolution, pooling and mean against the same in f64 of the values that the integers stand for.
+#include "tandem/ops/conv/quantized_conv.h"
+
+#include "tandem/ops/cast.h"
+#include "tandem/ops/conv/pool.h"
+#include "tests/ops/op_test.h"
+
+namespace tandem::detail {
+namespace {
+
+template <class F>
+void expect_error(const F& f, const std::string& part) {
+  const std::string text = error_text(f);
+  EXPECT_NE(text.find(part), text.npos) << text;
+}
+
+struct Layer {
+  std::int64_t images, height, width, channels, filters, kernel, stride, padding;
+};
+const Layer layers[] = {{1, 1, 1, 1, 1, 1, 1, 0},      {2, 9, 7, 64, 64, 3, 1, 1},
+                        {1, 14, 14, 64, 128, 3, 2, 1}, {2, 8, 8, 64, 40, 1, 2, 0},
+                        {1, 7, 7, 96, 17, 1, 1, 0},    {1, 20, 18, 5, 33, 7, 2, 3},
+                        {3, 5, 5, 128, 48, 3, 1, 1},   {0, 8, 8, 32, 16, 3, 1, 1}};
+
+Conv2dOptions options_of(const Layer& layer) {
+  return {.window = {.stride = layer.stride, .padding = layer.padding}};
+}
+
+double value_of(double stored, Quantization values) {
+  return static_cast<double>(values.scale) * (stored - static_cast<double>(values.zero));
+}
+
+Tensor values_of_stored(const Tensor& stored, Quantization values) {
+  std::vector<double> all = values_of(stored);
+  for (double& value : all) value = value_of(value, values);
+  return Tensor::from(all, stored.shape());
+}
+
+constexpr Quantization input{.scale = 0.03f, .zero = 31}, result{.scale = 0.02f, .zero = 70},
+    residual_values{.scale = 0.015f, .zero = 128};
+
+// What is stored for exact values, and how far from it rounding may be.
+void expect_stored(const Tensor& stored, const std::vector<double>& exact) {
+  const std::vector<double> actual = values_of(stored);
+  ASSERT_EQ(actual.size(), exact.size());
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    const double wanted = std::clamp(
+        exact[i] / static_cast<double>(result.scale) + static_cast<double>(result.zero), 0.0, 255.0);
+    ASSERT_NEAR(actual[i], wanted, 0.5 + 2e-3) << "element " << i;
+  }
+}
+
+class QuantizedConvLayers : public testing::TestWithParam<Layer> {};
+
+TEST_P(QuantizedConvLayers, Int8_AgreesWithF64) {
+  const Layer& layer = GetParam();
+  const double spread = 1 / std::sqrt(static_cast<double>(layer.kernel * layer.kernel * layer.channels));
+  const Tensor x = random_tensor({layer.images, layer.height, layer.width, layer.channels}, DType::u8,
+                                 cpu_device, 1, 0, 256);
+  const QuantizedWeight weight =
+      quantize_weight(random_tensor({layer.filters, layer.kernel, layer.kernel, layer.channels}, DType::f32,
+                                    cpu_device, 2, -spread, spread));
+  const Tensor bias = random_tensor({layer.filters}, DType::f32, cpu_device, 3);
+  const Tensor sums =
+      conv2d(values_of_stored(x, input), cast(dequantize_weight(weight.stored, weight.scale), DType::f64),
+             cast(bias, DType::f64), options_of(layer));
+  const Tensor residual = random_tensor(sums.shape(), DType::u8, cpu_device, 4, 0, 256);
+  const QuantizedConv2d conv = prepack_quantized_conv2d(weight, bias, options_of(layer), input, result);
+  expect_stored(quantized_conv2d(conv, x, FusedActivation::none), values_of(sums));
+  std::vector<double> exact = values_of(sums);
+  const std::vector<double> added = values_of(residual);
+  for (std::size_t i = 0; i < exact.size(); ++i)
+    exact[i] = std::max(exact[i] + value_of(added[i], residual_values), 0.0);
+  expect_stored(quantized_conv2d(conv, x, FusedActivation::relu, {residual, residual_values}), exact);
+}
+
+TEST_P(QuantizedConvLayers, Bf16Images_AgreeWithF64) {
+  const Layer& layer = GetParam();
+  const double spread = 1 / std::sqrt(static_cast<double>(layer.kernel * layer.kernel * layer.channels));
+  const Tensor x =
+      random_tensor({layer.images, layer.height, layer.width, layer.channels}, DType::bf16, cpu_device, 1);
+  const Tensor weight = random_tensor({layer.filters, layer.kernel, layer.kernel, layer.channels},
+                                      DType::bf16, cpu_device, 2, -spread, spread);
+  const Tensor bias = random_tensor({layer.filters}, DType::f32, cpu_device, 3);
+  const QuantizedConv2d conv = prepack_bf16_to_u8_conv2d(weight, bias, options_of(layer), result);
+  expect_stored(quantized_conv2d(conv, x, FusedActivation::none),
+                values_of(conv2d(cast(x, DType::f64), cast(weight, DType::f64), cast(bias, DType::f64),
+                                 options_of(layer))));
+}
+
+std::string layer_name(const testing::TestParamInfo<Layer>& info) {
+  const Layer& layer = info.param;
+  return fmt::format("n{}_{}x{}x{}_f{}_k{}_s{}", layer.images, layer.height, layer.width, layer.channels,
+                     layer.filters, layer.kernel, layer.stride);
+}
+INSTANTIATE_TEST_SUITE_P(Layers, QuantizedConvLayers, testing::ValuesIn(layers), layer_name);
+
+TEST(QuantizedConv, Weights_AreRoundedPerFilter) {
+  const Tensor weight =
+      Tensor::from(std::vector<float>{1.27f, -0.635f, 0.004f, 0.02f, -25.4f, 12.7f, 0, 0, 0}, {3, 1, 1, 3});
+  const QuantizedWeight quantized = quantize_weight(weight);
+  const std::vector<float> scales = quantized.scale.to_vector<float>();
+  EXPECT_FLOAT_EQ(scales[0], 0.01f);
+  EXPECT_FLOAT_EQ(scales[1], 0.2f);
+  EXPECT_GT(scales[2], 0);  // a filter of zeros
+  EXPECT_EQ(quantized.stored.to_vector<std::uint8_t>(),
+            (std::vector<std::uint8_t>{255, 64, 128, 128, 1, 192, 128, 128, 128}));
+  const Tensor back = dequantize_weight(quantized.stored, quantized.scale);
+  for (std::int64_t i = 0; i < weight.numel(); ++i)
+    EXPECT_NEAR(back.data<float>()[i], weight.data<float>()[i],
+                0.5001f * scales[static_cast<std::size_t>(i / 3)]);
+}
+
+TEST(QuantizedConv, WholeGroups_HaveZerosAtTheEnd) {
+  for (const std::int64_t channels : {1, 3, 4, 6}) {
+    const Tensor x = random_tensor({2, 3, 5, channels}, DType::f32, cpu_device, 1);
+    const Tensor wide = with_whole_groups(x);
+    const std::int64_t count = (channels + 3) / 4 * 4;
+    ASSERT_EQ(wide.shape(), Shape({2, 3, 5, count}));
+    ASSERT_EQ(wide.dtype(), DType::bf16);
+    const std::vector<double> from = values_of(cast(x, DType::bf16)), to = values_of(wide);
+    for (std::int64_t i = 0; i < std::ssize(to); ++i)
+      EXPECT_EQ(
+          to[static_cast<std::size_t>(i)],
+          i % count < channels ? from[static_cast<std::size_t>(i / count * channels + i % count)] : 0.0);
+  }
+}
+
+TEST(QuantizedConv, MaxPool_EqualsThatOfF32) {
+  struct Case {
+    std::int64_t height, width, channels, kernel, stride, padding;
+  };
+  for (const Case& one : {Case{1, 1, 1, 1, 1, 0}, Case{9, 8, 64, 3, 2, 1}, Case{7, 7, 33, 2, 2, 0},
+                          Case{5, 3, 16, 3, 1, 1}, Case{3, 3, 5, 3, 2, 1}}) {
+    const Tensor x =
+        random_tensor({2, one.height, one.width, one.channels}, DType::u8, cpu_device, 1, 0, 256);
+    const YX kernel{one.kernel, one.kernel};
+    const Window window{.stride = one.stride, .padding = one.padding};
+    EXPECT_EQ(values_of(quantized_max_pool2d(x, kernel, window)),
+              values_of(max_pool2d(cast(x, DType::f32), kernel, window)));
+  }
+  EXPECT_EQ(quantized_max_pool2d(Tensor::empty({0, 4, 4, 8}, DType::u8), {3, 3}, {.stride = 2, .padding = 1})
+                .shape(),
+            Shape({0, 2, 2, 8}));
+}
+
+TEST(QuantizedConv, ImageMean_EqualsThatOfValues) {
+  const Tensor x = random_tensor({3, 5, 7, 19}, DType::u8, cpu_device, 1, 0, 256);
+  const Tensor means = quantized_image_mean(x, input);
+  const std::vector<double> values = values_of(values_of_stored(x, input));
+  std::vector<double> expected(3 * 19);
+  for (std::size_t i = 0; i < values.size(); ++i) expected[i / (35 * 19) * 19 + i % 19] += values[i] / 35;
+  expect_values(means, expected, 1e-6);
+}
+
+TEST(QuantizedConv, WrongInput_IsAnError) {
+  const QuantizedWeight weight = quantize_weight(random_tensor({4, 3, 3, 8}, DType::f32, cpu_device, 1));
+  const Tensor bias = random_tensor({4}, DType::f32, cpu_device, 2);
+  const QuantizedConv2d conv = prepack_quantized_conv2d(weight, bias, {}, input, result);
+  expect_error(
+      [&] {
+        quantized_conv2d(conv, Tensor::empty({1, 4, 4, 8}, DType::f32), FusedActivation::none);
+      },
+      "expected images (n, height, width, channels) of u8, got [1, 4, 4, 8] of f32");
+  expect_error(
+      [&] {
+        quantized_conv2d(conv, Tensor::empty({1, 4, 4, 7}, DType::u8), FusedActivation::none);
+      },
+      "channels");
+  expect_error(
+      [&] {
+        quantized_conv2d(conv, Tensor::empty({1, 4, 4, 8}, DType::u8), FusedActivation::none,
+                         {Tensor::empty({1, 4, 4, 4}, DType::u8), result});
+      },
+      "expected a residual of shape [1, 2, 2, 4] of u8");
+  expect_error(
+      [&] {
+        prepack_quantized_conv2d(weight, random_tensor({5}, DType::f32, cpu_device, 2), {}, input, result);
+      },
+      "expected bias (4) of f32, got [5]");
+  expect_error(
+      [&] {
+        quantized_max_pool2d(Tensor::empty({1, 1, 1, 1}, DType::u8), {3, 3}, {});
+      },
+      "at least 3x3");
+}
+
+}  // namespace
+}  // namespace tandem::detail
