@@ -40,6 +40,8 @@ void add_predict_command(CLI::App& app, Action& action);
 // `command_line` is what the user typed; it is stored with the run and in its weights.
 void add_pretrain_command(CLI::App& app, Action& action, const std::string& command_line);
 void add_probe_command(CLI::App& app, Action& action);
+// `command_line` is what the user typed; it is stored in the file.
+void add_quantize_command(CLI::App& app, Action& action, const std::string& command_line);
 void add_serve_command(CLI::App& app, Action& action);
 void add_split_command(CLI::App& app, Action& action);
 // `command_line` is what the user typed; it is stored with the run and in reports.

@@ -141,6 +141,7 @@ int run(int argc, char** argv) {
   tandem::add_predict_command(app, action);
   tandem::add_pretrain_command(app, action, command_line(argc, argv));
   tandem::add_probe_command(app, action);
+  tandem::add_quantize_command(app, action, command_line(argc, argv));
   tandem::add_serve_command(app, action);
   tandem::add_split_command(app, action);
   tandem::add_study_command(app, action, command_line(argc, argv));

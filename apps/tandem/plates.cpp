@@ -40,8 +40,7 @@ int run(const Flags& flags) {
 }  // namespace
 
 void add_plates_command(CLI::App& app, Action& action) {
-  CLI::App* command =
-      app.add_subcommand("plates", "Render synthetic photographs of cleaned and dirty plates");
+  CLI::App* command = app.add_subcommand("plates", "Render photographs of cleaned and dirty plates");
   command->footer(
       "Writes PNG files to DIR/train/cleaned, DIR/train/dirty, DIR/test/cleaned and DIR/test/dirty.\n"
       "The same seed gives the same images on every machine; test images do not depend on --train.\n"

@@ -59,7 +59,8 @@ std::shared_ptr<LoadedModel> ServedModel::load() const {
   });
   loaded->model = load_model(choice_.path);
   loaded->format = input_format(loaded->model.info);
-  loaded->model.module->to(device_);
+  // Models in 8-bit integers run on the CPU alone.
+  loaded->model.module->to(loaded->model.info.quantization ? cpu_device : device_);
   const InputReader checked(loaded->format);  // a transform that cannot be used is found here
   warm_up(*loaded);
   if (device_.is_cuda()) current_stream(device_).synchronize();

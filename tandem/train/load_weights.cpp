@@ -39,6 +39,10 @@ bool has_same_features(const Tensor& one, const Tensor& other) {
 void load_weights(Module& model, const std::filesystem::path& path, bool keep_head) {
   const TensorFile file = read_weights(path);
   check_finite(file, path.string());
+  check(!file.metadata.contains("tandem.quantization"),
+        "[train] {}: expected weights in floating point, got a model in 8-bit integers, which cannot be "
+        "trained",
+        one_line(path.string()));
   const std::set<std::string> head = head_names(model);
   std::map<std::string, Tensor> own;
   for (const auto& [name, tensor] : model.state_dict()) own.emplace(name, tensor);

@@ -14,6 +14,8 @@
 #include "tandem/files/safetensors_parts.h"
 #include "tandem/files/weights.h"
 #include "tandem/nn/model_registry.h"
+#include "tandem/nn/quantized_resnet.h"
+#include "tandem/report/interval.h"
 
 namespace tandem {
 namespace {
@@ -106,6 +108,24 @@ void read_decision(const Metadata& metadata, ModelInfo& info) {
                 info.classes.size());
 }
 
+void read_quantization(const Metadata& metadata, ModelInfo& info) {
+  if (!metadata.has("quantization")) return;
+  metadata.need(metadata.text("quantization") == "int8", "expected int8 as tandem.quantization, got '{}'",
+                metadata.text("quantization"));
+  const auto count = [&](const char* key) {
+    return metadata.number<std::int64_t>(key, 0, std::int64_t{1} << 40);
+  };
+  const auto share = [&](const char* key) { return metadata.number<double>(key, 0, 1); };
+  info.quantization = {.method = metadata.text("quantization.method"),
+                       .calibration_images = count("quantization.calibration_images"),
+                       .test_images = count("quantization.test_images"),
+                       .accuracy_before = share("quantization.accuracy_before"),
+                       .accuracy_after = share("quantization.accuracy_after"),
+                       .same_class = share("quantization.same_class"),
+                       .data = metadata.text("quantization.data"),
+                       .command = metadata.text("quantization.command")};
+}
+
 ModelInfo read_info(const Metadata& metadata) {
   metadata.need(metadata.text("format") == format_version, "expected format {}, got '{}'", format_version,
                 metadata.text("format"));
@@ -156,6 +176,7 @@ ModelInfo read_info(const Metadata& metadata) {
   info.epoch = metadata.number<std::int64_t>("epoch", 0, std::int64_t{1} << 40);
   info.accuracy = metadata.number<double>("accuracy", 0, 1);
   read_decision(metadata, info);
+  read_quantization(metadata, info);
   return info;
 }
 
@@ -172,6 +193,26 @@ void check_weights(const Metadata& metadata, const Architecture& architecture, c
     shapes += fmt::format("{}{} {}", shapes.empty() ? "" : ", ", name, tensor.shape().to_string());
   metadata.need(expected == found, "expected the {} weights of {}, got {}: {}", expected,
                 architecture.to_string(), found, shapes);
+}
+
+void write_quantization(const QuantizationInfo& quantization, std::map<std::string, std::string>& metadata) {
+  const auto put = [&](const char* key, const auto& value) {
+    metadata[fmt::format("tandem.quantization.{}", key)] = fmt::format("{}", value);
+  };
+  const auto put_share = [&](const std::string& when, double share) {
+    const Interval interval = wilson_interval(share, quantization.test_images);
+    put(("accuracy_" + when).c_str(), share);
+    put(("interval_" + when).c_str(), fmt::format("{},{}", interval.low, interval.high));
+  };
+  metadata["tandem.quantization"] = "int8";
+  put("method", quantization.method);
+  put("calibration_images", quantization.calibration_images);
+  put("test_images", quantization.test_images);
+  put_share("before", quantization.accuracy_before);
+  put_share("after", quantization.accuracy_after);
+  put("same_class", quantization.same_class);
+  put("data", quantization.data);
+  put("command", quantization.command);
 }
 
 // The file itself, or the one in a run folder.
@@ -256,6 +297,7 @@ std::map<std::string, std::string> model_metadata(const ModelInfo& info) {
   if (info.decision.temperature != 1)
     metadata["tandem.temperature"] = fmt::format("{}", info.decision.temperature);
   if (info.decision.threshold) metadata["tandem.threshold"] = fmt::format("{}", *info.decision.threshold);
+  if (info.quantization) write_quantization(*info.quantization, metadata);
   return metadata;
 }
 
@@ -277,6 +319,8 @@ ModelInfo load_model_into(Module& module, const std::filesystem::path& given) {
   const std::filesystem::path path = model_path(given);
   const TensorFile file = read_model(path);
   ModelInfo info = read_info(Metadata(file.metadata, path.string()));
+  check(!info.quantization, "[model] {}: expected weights in floating point, got a model in 8-bit integers",
+        path.string());
   try {
     module.load_state_dict(with_step_counters(file.tensors, module));
   } catch (const Error& error) {
@@ -297,8 +341,16 @@ Model load_model(const std::filesystem::path& given) {
                 model.info.command.empty() ? "" : "; it was made by: " + model.info.command);
   check_weights(metadata, model.info.architecture, file.tensors);
   model.module = make_model(model.info.architecture, 0);
+  if (model.info.quantization) {
+    const auto* const like = dynamic_cast<const ResNet*>(model.module.get());
+    metadata.need(like != nullptr, "expected a ResNet beside tandem.quantization, got {}",
+                  model.info.architecture.model);
+    model.module = std::make_unique<QuantizedResNet>(*like);
+  }
   try {
     model.module->load_state_dict(with_step_counters(file.tensors, *model.module));
+    if (const auto* const quantized = dynamic_cast<const QuantizedResNet*>(model.module.get()))
+      quantized->check_scales();
   } catch (const Error& error) {
     fail("[model] {}: not the weights of {}: {}", path.string(), model.info.architecture.to_string(),
          error.what());

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,18 @@ namespace tandem {
 
 class PendingFile;  // core/write_file.h
 
+// How a model in 8-bit integers was made, and what it cost.
+struct QuantizationInfo {
+  std::string method;                   // of the ranges: max, percentile or entropy
+  std::int64_t calibration_images = 0;  // of the training set
+  std::int64_t test_images = 0;         // of which the rest tells
+  double accuracy_before = 0;           // from 0 to 1, in fp32
+  double accuracy_after = 0;            // in 8-bit integers
+  double same_class = 0;                // the share of images with the same prediction
+  std::string data;
+  std::string command;
+};
+
 struct ModelInfo {
   Architecture architecture;
   std::vector<std::string> classes;
@@ -31,6 +44,7 @@ struct ModelInfo {
   std::int64_t epoch = 0;             // whose weights these are
   double accuracy = 0;                // on the validation set, from 0 to 1
   Decision decision = {};             // temperature and threshold
+  std::optional<QuantizationInfo> quantization = {};  // of a model in 8-bit integers, on the CPU alone
 
   ImageInput input() const;
   bool expects_photos() const { return !transform.empty(); }
@@ -55,9 +69,9 @@ PendingFile start_model(const std::filesystem::path& path, const NamedTensors& w
 std::map<std::string, std::string> model_metadata(const ModelInfo& info);
 
 // Reads a model file, a checkpoint of a run, or the best model of a run folder (its last checkpoint if it
-// has none). Throws Error for weights that are not finite, a damaged file, one without Tandem's metadata or
-// of a model that is not in models(), or weights that do not match the stated architecture; the text then
-// names the tensors and shapes that differ.
+// has none). A model in 8-bit integers is one that computes in them. Throws Error for weights that are not
+// finite, a damaged file, one without Tandem's metadata or of a model that is not in models(), or weights
+// that do not match the stated architecture; the text then names the tensors and shapes that differ.
 Model load_model(const std::filesystem::path& path);
 
 // Loads the weights of a file into a module of the caller, on its device, and puts it into evaluation mode.

@@ -282,4 +282,18 @@ PhotoSet load_test_photos(const std::string& data, const ModelInfo& info, bool a
   return set;
 }
 
+PhotoSet load_calibration_photos(const std::string& data, const ModelInfo& info, std::int64_t count) {
+  const PhotoRecipe recipe = info.photo_recipe();
+  if (const DatasetRow* const row = rendered_row(data)) {
+    const PhotoSplit split = row->load_photos(1, std::max<std::int64_t>(count, 2));
+    detail::RenderCounter counter(split.train->size());
+    return materialize_named(CountedDataset(*split.train, counter), recipe);
+  }
+  check(is_folder(data), "[quantize] expected plates or a folder of photographs, got '{}'", one_line(data));
+  const FoundPhotos found = find_photos(data);
+  const PhotoFiles used =
+      limited(found.train, std::min(count, std::ssize(found.train.files)), folder_name(data));
+  return load_photo_set(used.files, used.labels, found.classes, recipe);
+}
+
 }  // namespace tandem

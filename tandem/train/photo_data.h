@@ -34,4 +34,8 @@ PhotoCounts count_photos(const std::string& data, std::int64_t limit);
 // For rendered data the test set, which is never used in training.
 PhotoSet load_test_photos(const std::string& data, const ModelInfo& info, bool as_trained);
 
+// At most `count` of the training photographs of load_photo_data(), alternating between the classes, with the
+// model's transform.
+PhotoSet load_calibration_photos(const std::string& data, const ModelInfo& info, std::int64_t count);
+
 }  // namespace tandem

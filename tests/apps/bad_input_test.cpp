@@ -69,13 +69,13 @@ TEST_F(BadInput, Commands) {
                  "expected one of the commands augment, check, compare, convert, devices, eval, explain, "
                  "export, fetch, filter, grade, "
                  "inspect, "
-                 "new, pack, plates, predict, pretrain, probe, serve, split, "
+                 "new, pack, plates, predict, pretrain, probe, quantize, serve, split, "
                  "study, submit, train, verify-determinism, watch, got none (see tandem --help)");
   expect_failure(2, {"bake"},
                  "expected one of the commands augment, check, compare, convert, devices, eval, explain, "
                  "export, fetch, filter, grade, "
                  "inspect, "
-                 "new, pack, plates, predict, pretrain, probe, serve, split, "
+                 "new, pack, plates, predict, pretrain, probe, quantize, serve, split, "
                  "study, submit, train, verify-determinism, watch, got 'bake' (see tandem --help)");
   expect_usage("devices", {"extra"}, "unexpected argument 'extra'");
 }

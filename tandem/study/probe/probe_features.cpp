@@ -137,6 +137,8 @@ ProbeModel load_probe_model(const std::string& name, const ProbeModelOptions& op
     return model;
   }
   Model loaded = load_model(name);
+  check(!loaded.info.quantization,
+        "[probe] {}: expected a model in floating point, got one in 8-bit integers", one_line(name));
   ProbeModel model{.name = name,
                    .weights = fmt::format("epoch {} on {}", loaded.info.epoch, loaded.info.data),
                    .info = std::move(loaded.info),

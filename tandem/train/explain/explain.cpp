@@ -65,6 +65,11 @@ Image render_over(const Image& picture, HeatMap heat, const Image& image) {
   return render_heat(picture, heat);
 }
 
+void check_floating(const ModelInfo& info) {
+  check(!info.quantization,
+        "[explain] expected a model in floating point, which has gradients, got one in 8-bit integers");
+}
+
 ExplainedImage explain_file(Model& model, const std::filesystem::path& file, const ExplainOptions& options,
                             std::int64_t max_side) {
   ExplainedImage explained;
@@ -88,6 +93,7 @@ ExplainedImage explain_file(Model& model, const std::filesystem::path& file, con
 
 Explanation explain_image(Model& model, const Image& image, const ExplainOptions& options) {
   const ModelInfo& info = model.info;
+  check_floating(info);
   check(!options.invert || !info.expects_photos(),
         "[explain] expected invert = false for a model of photographs, got true");
   Tensor pixels = model_pixels(info, image, "explain");
@@ -115,6 +121,7 @@ ExplainedImages explain_paths(Model& model, const std::vector<std::string>& path
                               const ExplainOptions& options) {
   check(options.count >= 1 && options.count <= max_explained_images,
         "[explain] expected from 1 to {} images, got {}", max_explained_images, options.count);
+  check_floating(model.info);
   if (!options.class_name.empty()) class_index(model.info, options.class_name);  // before files are read
   const std::vector<std::filesystem::path> files = find_images(paths).files;
   ExplainedImages all{.images = {}, .files = files.size()};

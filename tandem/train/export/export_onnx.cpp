@@ -204,6 +204,10 @@ ExportWeights parse_export_weights(std::string_view name) {
 ExportReport export_onnx(Model& model, const std::filesystem::path& path, const ExportOptions& options) {
   const double tolerance = options.tolerance.value_or(options.weights == ExportWeights::fp32 ? 1e-3 : 0.05);
   check(tolerance >= 0, "[export] expected a tolerance of 0 or more, got {}", tolerance);
+  check(
+      !model.info.quantization,
+      "[export] expected a model in floating point, got one in 8-bit integers: export the model it was made "
+      "of");
   check_writable("export", path);
   const std::string bytes = to_onnx(make_onnx(model, options));
   const OnnxModel read = parse_onnx(bytes, path.string());
