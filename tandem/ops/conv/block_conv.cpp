@@ -46,15 +46,7 @@ class BandProduct {
                        part_pairs = pairs / parts;
     parallel_for(blocks * parts, 1, [&](std::int64_t begin, std::int64_t end) {
       const BlockKernelScope tiles(kernel_);
-      while (begin < end) {
-        const std::int64_t part = begin / blocks, first = begin % blocks;
-        const std::int64_t last = std::min(blocks, first + end - begin);
-        multiply({.first_block = first,
-                  .last_block = last,
-                  .first_pair = part * part_pairs,
-                  .last_pair = (part + 1) * part_pairs});
-        begin += last - first;
-      }
+      for_each_part({begin, end}, blocks, part_pairs, [&](const ConvPart& part) { multiply(part); });
     });
   }
 
@@ -68,7 +60,7 @@ class BandProduct {
     const std::int64_t block_bytes = block_rows * band_.row_stride(),
                        in_place = std::max<std::int64_t>((image_bytes() - step_bytes) / block_bytes, 0);
     const std::int64_t chunk = std::max<std::int64_t>(band_bytes / block_bytes, 1);
-    const RecycledVector<std::int64_t> offsets = step_offsets(0);
+    const RecycledVector<std::int64_t> offsets = step_offsets(band_, plan_, panels_, 0);
     for (std::int64_t first = part.first_block; first < std::min(part.last_block, in_place); first += chunk)
       multiply_blocks(part, {.blocks = {first, std::min({part.last_block, in_place, first + chunk})},
                              .rows = conv_.x + first * block_bytes,
@@ -94,7 +86,7 @@ class BandProduct {
     const std::int64_t chunk = (lines - 1) * positions / block_rows;
     const std::int64_t lines_of_plane = band_.plane_lines(lines);
     const Buffer memory = make_scratch<std::byte>(lines_of_plane * line_bytes + slack);
-    const RecycledVector<std::int64_t> offsets = step_offsets(lines_of_plane);
+    const RecycledVector<std::int64_t> offsets = step_offsets(band_, plan_, panels_, lines_of_plane);
     std::memset(memory.data() + lines_of_plane * line_bytes, 0, step_bytes);
     for (std::int64_t first = part.first_block; first < part.last_block; first += chunk) {
       const std::int64_t first_line = first * block_rows / positions;
@@ -110,16 +102,6 @@ class BandProduct {
     return plan_.images * plan_.in.y * plan_.in.x * plan_.channels * element_size(panels_.type);
   }
 
-  RecycledVector<std::int64_t> step_offsets(std::int64_t lines_of_plane) const {
-    const WindowSegments segments = segments_of(plan_);
-    const std::int64_t steps = panels_.steps() / segments.count;
-    RecycledVector<std::int64_t> offsets;
-    for (std::int64_t segment = 0; segment < segments.count; ++segment)
-      for (std::int64_t s = 0; s < steps; ++s)
-        offsets.push_back(band_.segment_offset(segment, lines_of_plane) + s * step_bytes);
-    return offsets;
-  }
-
   // Blocks whose windows begin at `rows`.
   struct Chunk {
     IndexRange blocks;
@@ -127,18 +109,14 @@ class BandProduct {
     const std::int64_t* offsets;
   };
 
-  // Where the weight stays in the L2 cache, all its columns follow for one block, whose results are then
-  // contiguous; else all blocks for one pair of panels.
   void multiply_blocks(const ConvPart& part, const Chunk& chunk) const {
     const bool weight_stays =
         (part.last_pair - part.first_pair) * 2 * panels_.panel_bytes() <= max_cached_weight_bytes;
-    const std::int64_t group = weight_stays ? 1 : chunk.blocks.count();
-    for (std::int64_t first = chunk.blocks.begin; first < chunk.blocks.end; first += group)
-      for (std::int64_t pair = part.first_pair; pair < part.last_pair; ++pair)
-        for (std::int64_t block = first; block < first + group; ++block)
-          multiply_block(pair, block * block_rows,
-                         chunk.rows + (block - chunk.blocks.begin) * block_rows * band_.row_stride(),
-                         chunk.offsets);
+    for_each_product(part, chunk.blocks, weight_stays, [&](std::int64_t block, std::int64_t pair) {
+      multiply_block(pair, block * block_rows,
+                     chunk.rows + (block - chunk.blocks.begin) * block_rows * band_.row_stride(),
+                     chunk.offsets);
+    });
   }
 
   void multiply_block(std::int64_t pair, std::int64_t position, const std::byte* rows,

@@ -2,9 +2,12 @@
 // between threads.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 
+#include "tandem/core/index_range.h"
+#include "tandem/core/recycling_allocator.h"
 #include "tandem/ops/block_product.h"
 #include "tandem/ops/conv/window_band.h"
 #include "tandem/ops/product_tile.h"
@@ -46,5 +49,41 @@ struct ConvPart {
   std::int64_t first_block, last_block;
   std::int64_t first_pair, last_pair;
 };
+
+// Calls f(ConvPart) for the units from `begin` to `end` of blocks × parts.
+template <class F>
+void for_each_part(IndexRange units, std::int64_t blocks, std::int64_t part_pairs, const F& f) {
+  while (units.begin < units.end) {
+    const std::int64_t part = units.begin / blocks, first = units.begin % blocks;
+    const std::int64_t last = std::min(blocks, first + units.count());
+    f(ConvPart{.first_block = first,
+               .last_block = last,
+               .first_pair = part * part_pairs,
+               .last_pair = (part + 1) * part_pairs});
+    units.begin += last - first;
+  }
+}
+
+// Calls f(block, pair). Where the weight stays in the L2 cache, all its columns follow for one block, whose
+// results are then contiguous; else all blocks for one pair of panels.
+template <class F>
+void for_each_product(const ConvPart& part, IndexRange blocks, bool weight_stays, const F& f) {
+  const std::int64_t group = weight_stays ? 1 : blocks.count();
+  for (std::int64_t first = blocks.begin; first < blocks.end; first += group)
+    for (std::int64_t pair = part.first_pair; pair < part.last_pair; ++pair)
+      for (std::int64_t block = first; block < first + group; ++block) f(block, pair);
+}
+
+// Where the steps of a window's products read, relative to where the window begins.
+inline RecycledVector<std::int64_t> step_offsets(const WindowBand& band, const Conv2dPlan& plan,
+                                                 const PackedPanels& panels, std::int64_t lines_of_plane) {
+  const WindowSegments segments = segments_of(plan);
+  const std::int64_t steps = panels.steps() / segments.count;
+  RecycledVector<std::int64_t> offsets;
+  for (std::int64_t segment = 0; segment < segments.count; ++segment)
+    for (std::int64_t s = 0; s < steps; ++s)
+      offsets.push_back(band.segment_offset(segment, lines_of_plane) + s * step_bytes);
+  return offsets;
+}
 
 }  // namespace tandem::detail

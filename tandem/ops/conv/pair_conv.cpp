@@ -39,15 +39,7 @@ class PairConvolution {
                                              .pair_bytes = 2 * panels_.panel_bytes()}),
                        part_pairs = pairs / parts;
     parallel_for(blocks * parts, 1, [&](std::int64_t begin, std::int64_t end) {
-      while (begin < end) {
-        const std::int64_t part = begin / blocks, first = begin % blocks;
-        const std::int64_t last = std::min(blocks, first + end - begin);
-        multiply({.first_block = first,
-                  .last_block = last,
-                  .first_pair = part * part_pairs,
-                  .last_pair = (part + 1) * part_pairs});
-        begin += last - first;
-      }
+      for_each_part({begin, end}, blocks, part_pairs, [&](const ConvPart& part) { multiply(part); });
     });
   }
 
@@ -88,7 +80,7 @@ class PairConvolution {
     std::byte* const lines = memory.data();
     std::byte* const pairs = lines + bytes + slack;
     std::memset(lines + bytes, 0, static_cast<std::size_t>(slack));
-    const RecycledVector<std::int64_t> offsets = step_offsets(lines_of_plane);
+    const RecycledVector<std::int64_t> offsets = step_offsets(band_, plan_, panels_, lines_of_plane);
     RecycledVector<std::int64_t> rows;
     for (IndexRange blocks{part.first_block, part.first_block}; blocks.end < part.last_block;) {
       blocks = next_blocks(blocks.end, part.last_block);
@@ -98,16 +90,6 @@ class PairConvolution {
       multiply_blocks(part,
                       {.blocks = blocks, .memory = pairs, .rows = rows.data(), .offsets = offsets.data()});
     }
-  }
-
-  RecycledVector<std::int64_t> step_offsets(std::int64_t lines_of_plane) const {
-    const WindowSegments segments = segments_of(plan_);
-    const std::int64_t steps = panels_.steps() / segments.count;
-    RecycledVector<std::int64_t> offsets;
-    for (std::int64_t segment = 0; segment < segments.count; ++segment)
-      for (std::int64_t s = 0; s < steps; ++s)
-        offsets.push_back(band_.segment_offset(segment, lines_of_plane) + s * step_bytes);
-    return offsets;
   }
 
   // Where the pairs of the blocks begin. Behind the last one, its own place is repeated.
@@ -129,15 +111,11 @@ class PairConvolution {
     const std::int64_t* offsets;
   };
 
-  // Where the weight stays in the L2 cache, all its columns follow for one block, whose results are then
-  // contiguous; else all blocks for one pair of panels.
   void multiply_blocks(const ConvPart& part, const Chunk& chunk) const {
     const bool weight_stays =
         (part.last_pair - part.first_pair) * 2 * panels_.panel_bytes() <= max_cached_weight_bytes;
-    const std::int64_t group = weight_stays ? 1 : chunk.blocks.count();
-    for (std::int64_t first = chunk.blocks.begin; first < chunk.blocks.end; first += group)
-      for (std::int64_t pair = part.first_pair; pair < part.last_pair; ++pair)
-        for (std::int64_t block = first; block < first + group; ++block) multiply_block(chunk, block, pair);
+    for_each_product(part, chunk.blocks, weight_stays,
+                     [&](std::int64_t block, std::int64_t pair) { multiply_block(chunk, block, pair); });
   }
 
   void multiply_block(const Chunk& chunk, std::int64_t block, std::int64_t panel_pair) const {
