@@ -195,10 +195,10 @@ TEST(Mobile, InitialWeights_AreTorchvisionsDistributions) {
       }
       if (a[i].tensor.rank() < 2 || values.size() < 1000) continue;
       const Shape& shape = a[i].tensor.shape();
-      const double expected = shape.rank() == 4
-                                  ? std::sqrt(2.0 / static_cast<double>(shape[0] * shape[2] * shape[3]))
-                              : name == "efficientnet_b0" ? 0.1 / std::sqrt(3.0)
-                                                          : 0.01;
+      const double expected =
+          shape.rank() == 4           ? std::sqrt(2.0 / static_cast<double>(shape[0] * shape[2] * shape[3]))
+          : name == "efficientnet_b0" ? 1 / std::sqrt(3 * 1000.0)  // as with 1,000 classes
+                                      : 0.01;
       EXPECT_NEAR(norm_of(values) / std::sqrt(static_cast<double>(values.size())), expected, 0.1 * expected)
           << a[i].name;
     }
