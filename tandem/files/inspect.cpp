@@ -128,9 +128,10 @@ std::vector<std::string> WeightFacts::suspicious() const {
 }
 
 std::int64_t WeightFacts::parameters() const {
+  const bool has_integers = metadata.contains("tandem.quantization");
   std::int64_t sum = 0;
   for (const TensorFacts& tensor : tensors)
-    if (is_floating(tensor.dtype)) sum += tensor.shape.numel();
+    if (is_floating(tensor.dtype) || (has_integers && tensor.dtype == DType::u8)) sum += tensor.shape.numel();
   return sum;
 }
 

@@ -38,7 +38,7 @@ struct WeightFacts {
 
   /// The names that are not on the closed list of those that weights need.
   std::vector<std::string> suspicious() const;
-  /// Number of floating-point values in all tensors.
+  /// Number of floating-point values in all tensors, and of 8-bit ones in a file of `tandem quantize`.
   std::int64_t parameters() const;
 };
 

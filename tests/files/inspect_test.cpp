@@ -14,6 +14,17 @@ namespace {
 
 const std::filesystem::path golden = std::filesystem::path(TANDEM_SOURCE_DIR) / "tests/golden/pth";
 
+// 8-bit weights are parameters; in other files integers are counters and masks.
+TEST(Inspect, QuantizedModel_CountsIntegers) {
+  const TempFolder folder;
+  const NamedTensors tensors{{"w", Tensor::from(std::vector<std::uint8_t>{1, 2, 3}, {3})},
+                             {"scale", Tensor::from(std::vector<float>{1}, {1})}};
+  write_safetensors(folder / "m", {.metadata = {{"tandem.quantization", "int8"}}, .tensors = tensors});
+  EXPECT_EQ(inspect_weights(folder / "m").parameters(), 4);
+  write_safetensors(folder / "m", {.metadata = {}, .tensors = tensors});
+  EXPECT_EQ(inspect_weights(folder / "m").parameters(), 1);
+}
+
 TEST(Inspect, Safetensors_SummarizesTensors) {
   const TempFolder folder;
   const float nan = std::numeric_limits<float>::quiet_NaN();
