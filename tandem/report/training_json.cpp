@@ -141,17 +141,33 @@ std::string to_json_text(const TrainingReport& report) {
   object["warnings"] = report.warnings;
   object["classes"] = report.classes;
   object["confusion"] = confusion_json(report);
-  object["epochs"] = Json::array();
-  for (const EpochRecord& record : report.epochs) object["epochs"].push_back(epoch_json(record));
-  if (!report.folds.empty()) object["cross_validation"] = folds_json(report.folds);
+  Json after = Json::object();
+  if (!report.folds.empty()) after["cross_validation"] = folds_json(report.folds);
   if (report.range_test)
-    object["range_test"] = {{"chosen", report.range_test->chosen},
-                            {"rates", report.range_test->rates},
-                            {"losses", report.range_test->losses}};
-  if (report.curves) object["curves"] = curves_json(*report.curves);
-  if (report.calibration) object["calibration"] = calibration_json(*report.calibration);
-  return object.dump(-1, ' ', false, Json::error_handler_t::replace) +
-         '\n';  // on one line: a matrix has many counts
+    after["range_test"] = {{"chosen", report.range_test->chosen},
+                           {"rates", report.range_test->rates},
+                           {"losses", report.range_test->losses}};
+  if (report.curves) after["curves"] = curves_json(*report.curves);
+  if (report.calibration) after["calibration"] = calibration_json(*report.calibration);
+
+  // On one line: a matrix has many counts. The epochs become text one by one: there may be thousands, and
+  // every save writes all of them.
+  const auto text_of = [](const Json& json) {
+    return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  };
+  std::string text = text_of(object);
+  text.back() = ',';
+  text += "\"epochs\":[";
+  for (const EpochRecord& record : report.epochs) {
+    if (&record != report.epochs.data()) text += ',';
+    text += text_of(epoch_json(record));
+  }
+  text += ']';
+  if (!after.empty())
+    text += ',' + text_of(after).substr(1);
+  else
+    text += '}';
+  return text + '\n';
 }
 
 TrainingReport parse_training_report(std::string_view text, const std::string& name) {

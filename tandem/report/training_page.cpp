@@ -8,6 +8,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/report/confusion_section.h"
+#include "tandem/report/curve.h"
 #include "tandem/report/decision_sections.h"
 #include "tandem/report/explain_page.h"
 #include "tandem/report/folds_section.h"
@@ -16,6 +17,7 @@
 #include "tandem/report/page.h"
 #include "tandem/report/pictures.h"
 #include "tandem/report/run_page.h"
+#include "tandem/report/step_record.h"
 #include "tandem/text/format_number.h"
 
 namespace tandem {
@@ -30,11 +32,13 @@ padding:10px 16px;margin:0 0 22px;font:14px/1.5 ui-monospace,SFMono-Regular,Menl
 tr.best td{font-weight:650}.options th{font-weight:500}.on-paper{display:none}
 @media print{.headline{gap:2px 24px;margin-bottom:6px}.headline b{font-size:13pt}.headline .first b{font-size:22pt}.headline span{font-size:7pt}
 .command{padding:2px 6px;margin-bottom:5px;font-size:7pt;border-radius:4px}.warning{margin-bottom:4px}
-.tall table{font-size:5.9pt}.tall th,.tall td{padding-left:2px;padding-right:2px}.tall thead th{white-space:normal;font-size:5.6pt}tr.left-out{display:none}.on-paper{display:block}}
+.tall table{font-size:5.9pt}.tall th,.tall td{padding-left:2px;padding-right:2px}.tall thead th{white-space:normal;font-size:5.6pt}tr.left-out,.on-screen{display:none}.on-paper{display:block}}
 )";
 
-// More rows than this are thinned out on paper.
-constexpr std::size_t max_printed_epochs = 40;
+// Of more epochs than these the table shows one of several: of a long training the page, which every save
+// makes anew, stays as small as that of a short one.
+constexpr std::size_t max_shown_epochs = 500;
+constexpr std::size_t max_printed_epochs = 40;  // on paper
 
 std::string paragraph(const std::string& text) {
   return fmt::format("<p>{}</p>\n", escape_html(text));
@@ -44,11 +48,14 @@ std::string paragraph(const std::string& text) {
 
 template <class Figure>
 Series curve(const TrainingReport& report, const std::string& name, int color, Figure figure) {
+  Curve shown(max_page_buckets);
+  for (const EpochRecord& record : report.epochs) shown.add(record.epoch, figure(record));
   Series series{.name = name, .x = {}, .y = {}, .color = color};
-  for (const EpochRecord& record : report.epochs) {
-    if (!std::isfinite(figure(record))) continue;
-    series.x.push_back(record.epoch);
-    series.y.push_back(figure(record));
+  std::vector<CurvePoint> points = shown.points();
+  if (!points.empty() && points.back().x < shown.last()->x) points.push_back(*shown.last());
+  for (const CurvePoint& point : points) {
+    series.x.push_back(point.x);
+    series.y.push_back(point.y);
   }
   return series;
 }
@@ -72,8 +79,9 @@ std::vector<Plot> curves(const TrainingReport& report) {
   return plots;
 }
 
-std::size_t printed_step(const TrainingReport& report) {
-  return std::max<std::size_t>((report.epochs.size() + max_printed_epochs - 1) / max_printed_epochs, 1);
+// The table has the first epoch, the last, the kept one and one of as many as keep it below `max_rows`.
+std::size_t row_step(const TrainingReport& report, std::size_t max_rows) {
+  return std::max<std::size_t>((report.epochs.size() + max_rows - 1) / max_rows, 1);
 }
 
 bool has_exchange(const TrainingReport& report) {
@@ -94,13 +102,15 @@ std::string epoch_table(const TrainingReport& report) {
   for (const std::string& header : headers)
     html += fmt::format("<th class=\"number\" scope=\"col\">{}</th>", header);
   html += "</tr></thead>\n<tbody>\n";
-  const std::size_t step = printed_step(report);
+  const std::size_t step = row_step(report, max_shown_epochs);
+  const std::size_t printed_step = row_step(report, max_printed_epochs);
+  const bool exchange = has_exchange(report);
   for (std::size_t i = 0; i < report.epochs.size(); ++i) {
     const EpochRecord& record = report.epochs[i];
-    const bool printed = i == 0 || (i + 1) % step == 0 || i + 1 == report.epochs.size();
-    html += record.epoch == report.best_epoch ? "<tr class=\"best\">"
-            : printed                         ? "<tr>"
-                                              : "<tr class=\"left-out\">";
+    const bool best = record.epoch == report.best_epoch;
+    const bool printed = i == 0 || (i + 1) % printed_step == 0 || i + 1 == report.epochs.size();
+    if (!best && !printed && (i + 1) % step != 0) continue;
+    html += best ? "<tr class=\"best\">" : printed ? "<tr>" : "<tr class=\"left-out\">";
     std::vector<std::string> cells{fmt::format("{}", record.epoch), format_decimals(record.train_loss, 4),
                                    percent(record.train_accuracy), format_decimals(record.val_loss, 4),
                                    percent(record.val_accuracy)};
@@ -108,14 +118,17 @@ std::string epoch_table(const TrainingReport& report) {
     cells.push_back(std::isfinite(record.learning_rate) ? fmt::format("{:.4g}", record.learning_rate) : "–");
     cells.push_back(format_duration(record.seconds));
     cells.push_back(format_duration(record.waited_seconds));
-    if (has_exchange(report)) cells.push_back(format_duration(record.exchange_seconds));
+    if (exchange) cells.push_back(format_duration(record.exchange_seconds));
     cells.push_back(format_rounded(record.samples_per_second));
     for (const std::string& cell : cells) html += fmt::format("<td class=\"number\">{}</td>", cell);
     html += "</tr>\n";
   }
   html = scroll_box("Epochs", html + "</tbody></table>", "tall");
   if (step > 1)
-    html += fmt::format("<p class=\"on-paper\">One of {} epochs is printed; log.csv has all.</p>\n", step);
+    html += fmt::format("<p class=\"on-screen\">One of {} epochs is shown; log.csv has all.</p>\n", step);
+  if (printed_step > 1)
+    html += fmt::format("<p class=\"on-paper\">One of {} epochs is printed; log.csv has all.</p>\n",
+                        printed_step);
   return html;
 }
 

@@ -42,12 +42,21 @@ EpochRecord record_from(const double* row, const std::vector<std::string>& metri
   return record;
 }
 
+// Figures of all epochs. Not a copy in a block of the pool: each save has more of them, and the pool would
+// keep a block of every size.
+Tensor figures_of_epochs(std::vector<double> values, std::int64_t rows, std::int64_t columns) {
+  if (values.empty()) return Tensor::from(values, {rows, columns});
+  const auto owner = std::make_shared<std::vector<double>>(std::move(values));
+  return Tensor::borrow(owner->data(), {rows, columns}, {columns, 1}, DType::f64, cpu_device, owner);
+}
+
 // Of the finished epochs and the current one. Not in checkpoints of runs without shards, nor in old ones.
 Tensor exchange_times(const RunPosition& position) {
   std::vector<double> seconds;
   for (const EpochRecord& record : position.records) seconds.push_back(record.exchange_seconds);
   seconds.push_back(position.exchange_seconds);
-  return Tensor::from(seconds, {std::ssize(seconds)});
+  const std::int64_t count = std::ssize(seconds);
+  return figures_of_epochs(std::move(seconds), count, 1).reshape({count});
 }
 void set_exchange_times(RunPosition& position, const Tensor& times, const std::string& name) {
   const auto seconds = times.to_vector<double>();
@@ -175,10 +184,11 @@ PendingFile start_checkpoint(const RunFolder& folder, const TomlTable& config, c
   TensorFile file{.metadata = {{"tandem.checkpoint", format_version}, {"tandem.config", to_toml(config)}},
                   .tensors = {}};
   file.metadata.insert(texts.begin(), texts.end());
-  std::vector<double> records;
-  for (const EpochRecord& record : position.records) append(records, record);
   const std::int64_t columns =
       record_size + (position.records.empty() ? 0 : std::ssize(position.records.front().metrics));
+  std::vector<double> records;
+  records.reserve(position.records.size() * static_cast<std::size_t>(columns));
+  for (const EpochRecord& record : position.records) append(records, record);
   const StepSums& sums = position.sums;
   file.tensors = {{"position", Tensor::from(std::vector<std::int64_t>{position.epoch, position.step,
                                                                       sums.correct, sums.samples},
@@ -186,7 +196,7 @@ PendingFile start_checkpoint(const RunFolder& folder, const TomlTable& config, c
                   {"sums", Tensor::from(std::vector<double>{sums.loss, position.epoch_seconds,
                                                             position.total_seconds, position.waited_seconds},
                                         {4})},
-                  {"records", Tensor::from(records, {std::ssize(position.records), columns})}};
+                  {"records", figures_of_epochs(std::move(records), std::ssize(position.records), columns)}};
   if (state.task().shards() > 1) file.tensors.push_back({"exchange", exchange_times(position)});
   add_prefixed(file.tensors, "model.", state.model().state_dict());
   add_prefixed(file.tensors, "optimizer.", state.task().optimizer.state());

@@ -348,7 +348,30 @@ TEST(TrainingPage, LongRun_ThinnedOnPaperOnly) {
   EXPECT_EQ(count(html, "<tr><td"), 35);  // the first, every third and the last
   EXPECT_TRUE(contains(html, "<tr class=\"best\"><td class=\"number\">50</td>"));
   EXPECT_TRUE(contains(html, "One of 3 epochs is printed"));
+  EXPECT_FALSE(contains(html, "epochs is shown"));
   EXPECT_FALSE(contains(training_page(sample_run()), "left-out\">"));
+}
+
+TEST(TrainingPage, ThousandsOfEpochs_PageStaysSmall) {
+  const auto page_of = [](int epochs) {
+    TrainingReport report;
+    for (int epoch = 1; epoch <= epochs; ++epoch)
+      report.epochs.push_back({.epoch = epoch,
+                               .train_loss = 1.0 / epoch,
+                               .train_accuracy = 0.5,
+                               .val_loss = epoch % 2 + 1.0 / epoch,
+                               .val_accuracy = 0.25});
+    report.best_epoch = epochs - 3;
+    return training_page(report);
+  };
+  const std::string html = page_of(5000);
+  EXPECT_LE(count(html, "<tr><td") + count(html, "<tr class=\"left-out\">"), 600);
+  for (const char* const row :
+       {"<tr><td class=\"number\">1</td>", "<tr class=\"best\"><td class=\"number\">4997</td>",
+        "<tr><td class=\"number\">5000</td>"})
+    EXPECT_TRUE(contains(html, row)) << row;
+  EXPECT_TRUE(contains(html, "One of 10 epochs is shown; log.csv has all."));
+  EXPECT_LT(static_cast<double>(page_of(20000).size()), 1.1 * static_cast<double>(html.size()));
 }
 
 TEST(TrainingPage, UserText_IsEscaped) {

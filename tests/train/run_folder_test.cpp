@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "tandem/device/buffer.h"
 #include "tests/train/small_run.h"
 
 namespace tandem {
@@ -36,6 +37,23 @@ TEST_F(RunFolderTest, TemporaryFiles_AreRemoved) {
   EXPECT_FALSE(std::filesystem::exists("run/.tandem-17-0.tmp"));
   EXPECT_TRUE(std::filesystem::exists("run/last.ckpt"));
   EXPECT_TRUE(std::filesystem::exists("run/notes.tmp"));
+}
+
+// Every save of a long training has more epochs; the pool must not keep a block for each.
+TEST_F(RunFolderTest, MoreAndMoreEpochs_PoolDoesNotGrow) {
+  const TrainOptions options{.layers = {784, 5, 10}};
+  const TomlTable config = to_table(options);
+  const ImageSet images = make_digits(64, 2);
+  const RunFolder folder = make_run_folder("run", "", "");
+  TrainingState state(options, images, cpu_device);
+  RunPosition position;
+  save_checkpoint(folder, config, state, position);
+  const PoolStatistics before = pool_statistics(cpu_device);
+  for (int epoch = 1; epoch <= 3000; ++epoch) {
+    position.records.push_back({.epoch = epoch});
+    if (epoch % 300 == 0) save_checkpoint(folder, config, state, position);
+  }
+  EXPECT_EQ(pool_statistics(cpu_device).system_allocations, before.system_allocations);
 }
 
 // A run that is killed while it writes its first file.
