@@ -181,15 +181,23 @@ void check_size(const EncodedImage& file, int64_t width, int64_t height) {
                                   file.name, width, height, pixels, limit));
 }
 
-void check_memory(const EncodedImage& file, int64_t bytes) {
+static void check_bytes(const EncodedImage& file, int64_t bytes, std::string_view what,
+                        std::string_view unit) {
   constexpr int64_t bytes_per_pixel = 5, min_limit = int64_t(512) << 20, megabyte = 1'000'000;
   const int64_t limit =
       std::max(std::clamp<int64_t>(file.max_pixels, 0, int64_t(1) << 48) * bytes_per_pixel, min_limit);
   if (bytes > limit)
     throw DecodeError(SkipKind::too_large,
-                      fmt::format("[decode] {}: decoding takes {} MB of memory, the limit is {} "
-                                  "(--max-pixels raises it)",
-                                  file.name, bytes / megabyte, limit / megabyte));
+                      fmt::format("[decode] {}: {} {} {}, the limit is {} (--max-pixels raises it)",
+                                  file.name, what, bytes / megabyte, unit, limit / megabyte));
+}
+
+void check_memory(const EncodedImage& file, int64_t bytes) {
+  check_bytes(file, bytes, "decoding takes", "MB of memory");
+}
+
+void check_unpacked(const EncodedImage& file, int64_t bytes) {
+  check_bytes(file, bytes, "its pixels unpack to", "MB");
 }
 
 void fail_no_decoder(const EncodedImage& file, std::string_view format, std::string_view where) {

@@ -19,7 +19,8 @@ inline constexpr int64_t max_image_file_bytes = int64_t(1) << 29;
 struct LoadOptions {
   /// Checked against the header, before memory is allocated. The memory that decoding takes at once is
   /// limited to five bytes for each of them (and never to less than 512 MiB): decoders of progressive JPEG,
-  /// interlaced PNG, lossless WebP, TIFF and HEIC keep more than the pixels of the result.
+  /// interlaced PNG, lossless WebP, TIFF and HEIC keep more than the pixels of the result. What a PNG unpacks
+  /// to has the same limit.
   int64_t max_pixels = 179'000'000;
   bool rgb = false;  ///< always three channels: a gray file repeats its channel
 };

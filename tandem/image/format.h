@@ -32,6 +32,9 @@ void check_size(const EncodedImage& file, int64_t width, int64_t height);
 // are allocated, with all buffers of the reader and of its library that grow with the image.
 void check_memory(const EncodedImage& file, int64_t bytes);
 
+// The same for what is unpacked and not kept, which takes time: a file of 1 MB may unpack to 1 GB.
+void check_unpacked(const EncodedImage& file, int64_t bytes);
+
 // Throws the Error for a format without a decoder: "no decoder for HEIC in this build". `where` may say what
 // is missing instead.
 [[noreturn]] void fail_no_decoder(const EncodedImage& file, std::string_view format,

@@ -94,6 +94,7 @@ Image decode_png(const EncodedImage& file) {
   read_header(reader, file);
   png_structp png = reader.png();
   png_infop info = reader.info();
+  check_unpacked(file, int64_t(png_get_image_height(png, info)) * int64_t(png_get_rowbytes(png, info) + 1));
 
   int passes = 1;
   reader.guarded([&] {

@@ -213,10 +213,11 @@ std::string png_chunk(const std::string& name_and_data) {
   return big(uint32_t(name_and_data.size() - 4)) + name_and_data + big(~crc);
 }
 
-// A PNG of this size, RGBA with 16 bits, with a valid header and no pixels.
-std::string large_png(uint32_t side, bool interlaced) {
+// A PNG of this size, RGBA, with a valid header and no pixels.
+std::string large_png(uint32_t side, bool interlaced, char bits = 8) {
   return "\x89PNG\r\n\x1a\n" +
-         png_chunk("IHDR" + big(side) + big(side) + "\x10\x06\0\0"s + char(interlaced)) + png_chunk("IDAT");
+         png_chunk("IHDR" + big(side) + big(side) + bits + "\x06\0\0"s + char(interlaced)) +
+         png_chunk("IDAT");
 }
 std::string png_orientation_6() {
   return png_chunk("eXIfMM\0\x2a\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0"s);
@@ -244,6 +245,15 @@ TEST(DecodeLimit, MemoryOfTheDecoder_IsBounded) {
               decode_region(bytes_of(jpeg), "x", {0, 0, 9500, 9400}, few);
             }),
             "[decode] x: decoding takes 538" + limit);
+}
+
+// 1.4 MB of deflated zeros are enough for this many pixels.
+TEST(DecodeLimit, WhatAPngUnpacksTo_IsBounded) {
+  EXPECT_EQ(decode_error(large_png(13300, false, 16)),
+            "[decode] x: its pixels unpack to 1415 MB, the limit is 895 (--max-pixels raises it)");
+  const std::string truncated = "[decode] x: the PNG is damaged or truncated: the file ends early";
+  EXPECT_EQ(decode_error(large_png(10500, false, 16)), truncated);  // 882 MB
+  EXPECT_EQ(decode_error(large_png(13300, false, 16), {.max_pixels = 300'000'000}), truncated);
 }
 
 TEST(DecodeLimit, FileThatIsTooLong_IsNotRead) {
