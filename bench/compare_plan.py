@@ -12,8 +12,8 @@ PEERS = [
     Peer("SciPy", "peer_scipy_augment.py", "cpu", ("augment",)),
     Peer("torchvision", "peer_torch_augment.py", "cpu", ("augment",)),
     Peer("PyTorch", "peer_torch_augment.py", "cuda", ("augment",)),
-    Peer("PyTorch", "peer_torch_resnet.py", "cpu", ("resnet",)),
-    Peer("PyTorch", "peer_torch_resnet.py", "cuda", ("resnet",)),  # with --compile also prints "PyTorch compiled"
+    Peer("PyTorch", "peer_torch_resnet.py", "cpu", ("resnet",)),  # with --compile also prints "PyTorch compiled"
+    Peer("PyTorch", "peer_torch_resnet.py", "cuda", ("resnet",)),
     Peer("PyTorch", "peer_torch_resnet.py", "cuda", ("resnet50",)),
     Peer("PyTorch", "peer_torch_resnet.py", "cpu", ("mobile",)),
     Peer("PyTorch", "peer_torch_resnet.py", "cuda", ("mobile",)),
@@ -61,7 +61,8 @@ BARS += [Bar("cpu", "train", batch, peer, min_ratio) for batch, peer, min_ratio 
     [("16", "PyTorch", 4), ("128", "PyTorch", 3), ("1024", "PyTorch", 1.5)] if MANY_CORES else
     [("16", "PyTorch", 2.2), ("16", "NumPy", 2.2), ("128", "PyTorch", 1.25), ("128", "NumPy", 1.25)])]
 BARS += [Bar("cpu", "resnet", what, "PyTorch", min_ratio) for what, min_ratio in (
-    [("infer", 1.2), ("train", 1.0)] if MANY_CORES else [("infer", 2), ("train-head", 2), ("train", 1.4)])]
+    [("infer fp32", 1.2), ("train fp32", 1.0)] if MANY_CORES else [("infer fp32", 2), ("train-head", 2), ("train fp32", 1.4)])]
+BARS += [Bar("cpu", "resnet", f"{what} bf16", peer, 1.2) for what in ("train", "infer") for peer in ("PyTorch", "PyTorch compiled")]
 BARS += [Bar("cuda", "resnet", f"{what} {precision}", "PyTorch", 1.05) for what in ("train", "infer") for precision in ("fp32", "tf32", "bf16")]
 BARS += [Bar("cuda", "resnet", f"{what} bf16", "PyTorch compiled", 1.05) for what in ("train", "infer")]
 BARS += [Bar("cuda", "resnet50", f"{what} bf16", peer, 1.05) for what in ("train", "infer") for peer in ("PyTorch", "PyTorch compiled")]
@@ -106,7 +107,8 @@ CASES = {
     ("cuda", "correlation"): ["1024x1024 f32 3x3"] + [f"4096x4096 f32 {k}x{k}" for k in (3, 5, 7)],
     ("cuda", "train"): PERCEPTRON + [f"784,4096,4096,10 {precision} 1024" for precision in ("fp32", "tf32", "bf16")],
     ("cuda", "augment"): ["28x28 digits 1024", "28x28 digits 65536"],
-    ("cpu", "resnet"): [f"{what} fp32 8" for what in ("train", "train-head", "infer")],
+    ("cpu", "resnet"): [f"{what} fp32 8" for what in ("train", "train-head", "infer")] +
+                       [f"{what} {batch}" for what in ("train bf16", "infer bf16", "infer int8") for batch in (8, 32)],
     ("cpu", "mobile"): [f"{model} {what} fp32 8" for model in MOBILE for what in ("train", "infer")],
     ("cuda", "mobile"): [f"{model} {what} bf16 256" for model in MOBILE for what in ("train", "infer")],
     ("cpu", "folder"): ["500x500 exact", "500x500 scaled"],

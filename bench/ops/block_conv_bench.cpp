@@ -1,10 +1,11 @@
 // The convolutions of ResNet-18 and ResNet-50 at 224×224 on the CPU: fp32, bf16 and 8-bit integers with
-// packed weights, on one thread and two. FLOP/s count the operations of direct convolution. TANDEM_MATRIX
-// selects the instructions; BENCH_BATCH the batch size (8).
+// packed weights, on one thread, two and all. FLOP/s count the operations of direct convolution.
+// TANDEM_MATRIX selects the instructions; BENCH_BATCH the batch size (8).
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <vector>
 
 #include "bench/ops/op_bench.h"
 #include "tandem/core/parallel.h"
@@ -92,7 +93,9 @@ void add_layer(const Layer& layer, std::int64_t images, int threads) {
 const bool registered = [] {
   const char* const batch = std::getenv("BENCH_BATCH");
   const std::int64_t images = batch ? std::atoll(batch) : 8;
-  for (const int threads : {1, 2})
+  std::vector<int> counts{1, 2};
+  if (usable_cpus() > 2) counts.push_back(usable_cpus());
+  for (const int threads : counts)
     for (const Layer& layer : layers) add_layer(layer, images, threads);
   return true;
 }();

@@ -21,7 +21,7 @@ Residual50 = namedtuple("Residual50", "study case what precision batch model", d
 Mobile = namedtuple("Mobile", "study case model what precision batch")
 Folder = namedtuple("Folder", "study case side decoding")
 Plates = namedtuple("Plates", "study case epochs")
-PHOTOGRAPHS = {"resnet": (r"(train|train-head|infer) (fp32|tf32|bf16) (\d+)", "train bf16 256", Residual),
+PHOTOGRAPHS = {"resnet": (r"(train|train-head|infer) (fp32|tf32|bf16|int8) (\d+)", "train bf16 256", Residual),
                "resnet50": (r"(train|infer) (fp32|tf32|bf16) (\d+)", "train bf16 256", Residual50),
                "mobile": (r"(mobilenet_v3_small|mobilenet_v3_large|efficientnet_b0) (train|infer) (fp32|tf32|bf16) (\d+)",
                           "mobilenet_v3_large train bf16 256", Mobile),
