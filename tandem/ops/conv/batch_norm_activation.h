@@ -30,8 +30,10 @@ struct ActivationRow {
       case FusedActivation::none:
         return f([&](std::int64_t c) __attribute__((always_inline)) { return convert<C>(dy[c]); });
       case FusedActivation::relu:
+        // dy is read in every case: GCC 12 does not vectorize a load of bf16 that depends on a condition.
         return f([&](std::int64_t c) __attribute__((always_inline)) {
-          return convert<C>(y[c]) <= 0 ? C{0} : convert<C>(dy[c]);
+          const C gradient = convert<C>(dy[c]);
+          return convert<C>(y[c]) <= 0 ? C{0} : gradient;
         });
       case FusedActivation::silu:
         return through.template operator()<FusedActivation::silu>();
