@@ -169,8 +169,10 @@ void max_pool_gradient(const PoolPlan& plan, T* dx, const T* dy, const std::uint
     if (ky % vertical.dilation != 0 || kx % horizontal.dilation != 0) return;
     const auto tap =
         static_cast<std::int32_t>(ky / vertical.dilation * plan.kernel.x + kx / horizontal.dilation);
-    for (std::int64_t i = 0; i < at.count; ++i)
-      sum[i] += argmax[from + i] == tap ? convert<C>(dy[from + i]) : C{0};
+    for (std::int64_t i = 0; i < at.count; ++i) {
+      const C gradient = convert<C>(dy[from + i]);  // GCC 12 vectorizes no load that depends on a condition
+      sum[i] += argmax[from + i] == tap ? gradient : C{0};
+    }
   };
   gather_gradient(plan, dx, vertical, horizontal, add);
 }
