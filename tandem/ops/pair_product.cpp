@@ -11,8 +11,8 @@ namespace tandem::detail {
 namespace {
 
 constexpr std::int64_t max_tiles = block_pairs / tile_pairs, tile_vectors = tile_pairs * panel_width / 2;
-// Steps after which the next rows follow, so that this part of a panel stays in the L1 cache.
-constexpr std::int64_t chunk_steps = 16;
+// Steps after which the next rows follow, at most, so that this part of a panel stays in the L1 cache.
+constexpr std::int64_t max_chunk_steps = 24;
 
 // The 2×2 sums of three pairs of rows × eight pairs of columns.
 struct Tile {
@@ -129,6 +129,7 @@ void store_tile(const Tile& tile, std::byte* to) {
 template <bool is_bf16>
 void multiply_pairs(const PairProduct& product) {
   constexpr std::int64_t tile_bytes = 2 * tile_pairs * block_columns * 4;
+  const std::int64_t chunk_steps = ceil_div(product.steps, ceil_div(product.steps, max_chunk_steps));
   for (std::int64_t p = 0; p < product.panel_count; ++p) {
     const std::byte* const panel = product.panels + p * product.steps * panel_step_bytes;
     Tile tiles[max_tiles];
