@@ -114,21 +114,25 @@ template <bool is_bf16>
         "v27", "v28", "v29", "v30", "v31");
 }
 
-// The sums of a tile as rows.
-void store_tile(const Tile& tile, std::byte* to) {
-  constexpr std::int64_t row_bytes = block_columns * 4;
+// The sums of a tile as rows: pairs, and the two rows of a pair, are this many bytes apart.
+struct RowDistances {
+  std::int64_t pair, second;
+};
+void store_tile(const Tile& tile, std::byte* to, RowDistances distances) {
   for (std::int64_t i = 0; i < tile_vectors; i += 2) {
     const auto* const from = reinterpret_cast<const std::uint64_t*>(tile.vectors + i * 16);
     const uint64x2_t a = vld1q_u64(from), b = vld1q_u64(from + 2);
-    auto* const at = reinterpret_cast<std::uint64_t*>(to + i / 8 * 2 * row_bytes + i % 8 * 8);
+    auto* const at = reinterpret_cast<std::uint64_t*>(to + i / 8 * distances.pair + i % 8 * 8);
     vst1q_u64(at, vzip1q_u64(a, b));
-    vst1q_u64(at + row_bytes / 8, vzip2q_u64(a, b));
+    vst1q_u64(at + distances.second / 8, vzip2q_u64(a, b));
   }
 }
 
 template <bool is_bf16>
 void multiply_pairs(const PairProduct& product) {
-  constexpr std::int64_t tile_bytes = 2 * tile_pairs * block_columns * 4;
+  constexpr std::int64_t row_bytes = block_columns * 4;
+  const RowDistances distances = product.splits_pairs ? RowDistances{row_bytes, block_pairs * row_bytes}
+                                                      : RowDistances{2 * row_bytes, row_bytes};
   const std::int64_t chunk_steps = ceil_div(product.steps, ceil_div(product.steps, max_chunk_steps));
   for (std::int64_t p = 0; p < product.panel_count; ++p) {
     const std::byte* const panel = product.panels + p * product.steps * panel_step_bytes;
@@ -145,7 +149,10 @@ void multiply_pairs(const PairProduct& product) {
             tiles[t]);
       }
     for (std::int64_t t = 0; t < product.used_tiles; ++t)
-      store_tile(tiles[t], static_cast<std::byte*>(product.sums) + t * tile_bytes + p * panel_width * 4);
+      store_tile(
+          tiles[t],
+          static_cast<std::byte*>(product.sums) + t * tile_pairs * distances.pair + p * panel_width * 4,
+          distances);
   }
 }
 

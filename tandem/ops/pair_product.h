@@ -20,8 +20,10 @@ struct PairProduct {
   const std::int64_t* offsets = nullptr;  // of every step in one row: twice as many bytes in a pair
   std::int64_t steps = 0;                 // at least 1
   const std::byte* panels = nullptr;
-  int used_tiles = 4;    // 1 to 4 times tile_pairs are computed, and must be readable
-  int panel_count = 2;   // 1 or 2
+  int used_tiles = 4;   // 1 to 4 times tile_pairs are computed, and must be readable
+  int panel_count = 2;  // 1 or 2
+  // The sums of the first rows of all pairs come before those of the second rows: rows 0 … 11 and 12 … 23.
+  bool splits_pairs = false;
   void* sums = nullptr;  // 24 × 32 of float or std::int32_t, aligned to 16 bytes
 };
 

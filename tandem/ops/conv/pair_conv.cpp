@@ -18,16 +18,22 @@ namespace {
 constexpr std::int64_t band_bytes = 3 << 15;
 constexpr std::int64_t max_cached_weight_bytes = 3 << 18;
 constexpr std::int64_t block_pixels = 2 * block_pairs;
+constexpr std::int64_t group_bytes = 8;  // of one row of a pair
 
 class PairConvolution {
  public:
-  explicit PairConvolution(const BlockConv& conv)
+  // `by_images`: the images, of an even number, are the first and second rows of pairs in turn.
+  PairConvolution(const BlockConv& conv, bool by_images)
       : conv_(conv),
         plan_(conv.plan),
-        band_(plan_, element_size(conv.epilogue.type), conv.padding_value),
+        by_images_(by_images),
+        band_(plan_, element_size(conv.epilogue.type), conv.padding_value,
+              {.line_multiple = group_bytes, .image_step = by_images ? 2 : 1}),
         panels_(block_conv_panels(plan_, conv.epilogue.type)),
         kernel_(pair_kernel(conv.epilogue.type, conv.isa)),
-        line_pairs_(ceil_div(plan_.out.x, 2)) {}
+        line_pairs_(by_images ? plan_.out.x : ceil_div(plan_.out.x, 2)) {
+    if (by_images) plan_.images /= 2;
+  }
 
   void run() const {
     const std::int64_t blocks = ceil_div(pair_count(), block_pairs), pairs = ceil_div(panels_.panels(), 2);
@@ -44,7 +50,7 @@ class PairConvolution {
   }
 
  private:
-  // Pairs of output pixels, counted through all lines of all images.
+  // Pairs of output pixels, counted through all lines of all images, or all pairs of images.
   std::int64_t pair_count() const { return plan_.images * plan_.out.y * line_pairs_; }
   // The line of a band in which the windows of a pair begin.
   std::int64_t band_line(std::int64_t pair) const {
@@ -75,17 +81,22 @@ class PairConvolution {
                        bytes = lines_of_plane * band_.planes() * band_.line_bytes();
     // What windows may read behind the last line, with weights of zero.
     const std::int64_t slack = round_up(2 * band_.row_stride() + band_.line_bytes() + 2 * step_bytes, 16),
-                       paired = (bytes + slack - band_.row_stride()) / 16 * 16;
-    const Buffer memory = make_scratch<std::byte>(bytes + slack + 2 * paired);
+                       band = bytes + slack,
+                       paired = (by_images_ ? band : band - band_.row_stride()) / 16 * 16;
+    const Buffer memory = make_scratch<std::byte>((by_images_ ? 2 : 1) * band + 2 * paired);
     std::byte* const lines = memory.data();
-    std::byte* const pairs = lines + bytes + slack;
+    std::byte* const second = lines + band;  // images, or the pairs
+    std::byte* const pairs = by_images_ ? second + band : second;
     std::memset(lines + bytes, 0, static_cast<std::size_t>(slack));
+    if (by_images_) std::memset(second + bytes, 0, static_cast<std::size_t>(slack));
     const RecycledVector<std::int64_t> offsets = step_offsets(band_, plan_, panels_, lines_of_plane);
     RecycledVector<std::int64_t> rows;
     for (IndexRange blocks{part.first_block, part.first_block}; blocks.end < part.last_block;) {
       blocks = next_blocks(blocks.end, part.last_block);
-      band_.copy(lines, conv_.x, band_line(blocks.begin * block_pairs), lines_of_plane);
-      make_pairs(pairs, lines, paired, band_.row_stride());
+      const std::int64_t first_line = band_line(blocks.begin * block_pairs);
+      band_.copy(lines, conv_.x, first_line, lines_of_plane);
+      if (by_images_) band_.copy(second, conv_.x + image_bytes(), first_line, lines_of_plane);
+      make_pairs(pairs, lines, paired, by_images_ ? band : band_.row_stride());
       find_rows(rows, blocks);
       multiply_blocks(part,
                       {.blocks = blocks, .memory = pairs, .rows = rows.data(), .offsets = offsets.data()});
@@ -99,7 +110,7 @@ class PairConvolution {
     for (std::int64_t i = 0; i < std::ssize(rows); ++i) {
       const std::int64_t pair = std::min(blocks.begin * block_pairs + i, pair_count() - 1);
       const std::int64_t position =
-          (band_line(pair) - first_line) * band_.out_line() + pair % line_pairs_ * 2;
+          (band_line(pair) - first_line) * band_.out_line() + pair % line_pairs_ * (by_images_ ? 1 : 2);
       rows[static_cast<std::size_t>(i)] = 2 * position * band_.row_stride();
     }
   }
@@ -129,6 +140,7 @@ class PairConvolution {
              .panels = conv_.packed + 2 * panel_pair * panels_.panel_bytes(),
              .used_tiles = static_cast<int>(ceil_div(used, tile_pairs)),
              .panel_count = columns > panel_width ? 2 : 1,
+             .splits_pairs = by_images_,
              .sums = sums});
     for_each_run({block * block_pairs, block * block_pairs + used},
                  [&](std::int64_t row, std::int64_t count, std::int64_t pixel) {
@@ -146,6 +158,7 @@ class PairConvolution {
   // another without gaps, in all of them.
   template <class F>
   void for_each_run(IndexRange pairs, const F& f) const {
+    if (by_images_) return for_each_image_run(pairs, f);
     const bool has_gaps = !conv_.grid.is_dense() || plan_.out.x % 2 != 0;
     for (std::int64_t pair = pairs.begin; pair < pairs.end;) {
       const std::int64_t line = pair / line_pairs_, first = pair % line_pairs_ * 2;
@@ -153,28 +166,79 @@ class PairConvolution {
           has_gaps ? std::min(line_pairs_ - first / 2, pairs.end - pair) : pairs.end - pair;
       const std::int64_t pixels = has_gaps ? std::min(2 * count, plan_.out.x - first) : 2 * count;
       f(2 * (pair - pairs.begin), pixels,
-        conv_.grid.pixel(plan_, line / plan_.out.y, line % plan_.out.y, first));
+        conv_.grid.pixel(conv_.plan, line / plan_.out.y, line % plan_.out.y, first));
+      pair += count;
+    }
+  }
+  template <class F>
+  void for_each_image_run(IndexRange pairs, const F& f) const {
+    const std::int64_t run = conv_.grid.is_dense() ? plan_.out.y * plan_.out.x : plan_.out.x;
+    for (std::int64_t pair = pairs.begin; pair < pairs.end;) {
+      const std::int64_t line = pair / plan_.out.x, image = line / plan_.out.y * 2;
+      const std::int64_t count = std::min(run - pair % run, pairs.end - pair);
+      for (std::int64_t i = 0; i < 2; ++i)
+        f(i * block_pairs + pair - pairs.begin, count,
+          conv_.grid.pixel(conv_.plan, image + i, line % plan_.out.y, pair % plan_.out.x));
       pair += count;
     }
   }
 
+  std::int64_t image_bytes() const {
+    return plan_.in.y * plan_.in.x * plan_.channels * element_size(conv_.epilogue.type);
+  }
+
   const BlockConv& conv_;
-  const Conv2dPlan& plan_;
+  Conv2dPlan plan_;  // of pairs of images
+  bool by_images_;
   WindowBand band_;
   PackedPanels panels_;
   PairKernel kernel_;
   std::int64_t line_pairs_;
 };
 
+std::int64_t pixel_bytes(const BlockConv& conv) {
+  return conv.plan.channels * element_size(conv.epilogue.type);
+}
+
+// Short lines of odd length would waste a row of their last pair.
+bool pairs_images(const BlockConv& conv) {
+  constexpr std::int64_t max_wasteful_line = 32;
+  return conv.plan.images > 1 && conv.plan.out.x % 2 != 0 && conv.plan.out.x < max_wasteful_line &&
+         conv.plan.window.stride.x * pixel_bytes(conv) % group_bytes == 0;
+}
+
+// The images from `first` on.
+BlockConv images_from(BlockConv conv, std::int64_t first) {
+  const Conv2dPlan& plan = conv.plan;
+  const YX out = conv.grid.is_dense() ? plan.out : conv.grid.size;
+  const std::int64_t result_bytes =
+      first * out.y * out.x * plan.filters * static_cast<std::int64_t>(size_of(conv.epilogue.dtype));
+  conv.x += first * plan.in.y * plan.in.x * pixel_bytes(conv);
+  conv.y += result_bytes;
+  if (conv.epilogue.residual) conv.epilogue.residual += result_bytes;
+  conv.plan.images -= first;
+  return conv;
+}
+
 }  // namespace
 
 bool uses_pair_conv(const BlockConv& conv) {
+  const std::int64_t dilation = conv.plan.window.dilation.x;
   return pair_kernel(conv.epilogue.type, conv.isa) != nullptr &&
-         conv.plan.channels * element_size(conv.epilogue.type) % 8 == 0;
+         2 * conv.plan.window.stride.x * pixel_bytes(conv) % group_bytes == 0 &&
+         (dilation == 1 || dilation * pixel_bytes(conv) % group_bytes == 0);
 }
 
 void pair_conv2d(const BlockConv& conv) {
-  PairConvolution(conv).run();
+  if (!pairs_images(conv)) return PairConvolution(conv, false).run();
+  const std::int64_t paired = conv.plan.images / 2 * 2;
+  BlockConv even = conv;
+  even.plan.images = paired;
+  PairConvolution(even, true).run();
+  if (paired < conv.plan.images) {
+    const BlockConv last = images_from(conv, paired);
+    PairConvolution(last, false).run();
+  }
 }
 
 }  // namespace tandem::detail

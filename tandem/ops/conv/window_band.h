@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <numeric>
 
 #include "tandem/ops/conv/conv2d_kernel.h"
 #include "tandem/ops/product_tile.h"
@@ -26,13 +27,22 @@ inline WindowSegments segments_of(const Conv2dPlan& plan) {
   return {plan.kernel.y * plan.kernel.x, plan.channels};
 }
 
+struct BandLayout {
+  std::int64_t line_multiple = 1;  // the length of a line in bytes is one of these
+  std::int64_t image_step = 1;     // of every so many images, the first alone is in the band
+};
+
 class WindowBand {
  public:
-  WindowBand(const Conv2dPlan& plan, std::int64_t element_bytes, std::uint8_t padding_value)
+  WindowBand(const Conv2dPlan& plan, std::int64_t element_bytes, std::uint8_t padding_value,
+             BandLayout layout = {})
       : plan_(plan),
+        layout_(layout),
         pixel_bytes_(plan.channels * element_bytes),
-        line_pixels_(padded_size(plan.in.x, plan.out.x, plan.kernel.x, plan.window.padding.x,
-                                 plan.window.dilation.x, plan.window.stride.x)),
+        line_pixels_(round_up(padded_size(plan.in.x, plan.out.x, plan.kernel.x, plan.window.padding.x,
+                                          plan.window.dilation.x, plan.window.stride.x),
+                              std::lcm(plan.window.stride.x,
+                                       layout.line_multiple / std::gcd(layout.line_multiple, pixel_bytes_)))),
         image_lines_(padded_size(plan.in.y, plan.out.y, plan.kernel.y, plan.window.padding.y,
                                  plan.window.dilation.y, plan.window.stride.y)),
         padding_value_(padding_value) {}
@@ -98,7 +108,8 @@ class WindowBand {
     if (image >= plan_.images || y < 0 || y >= plan_.in.y) return fill(to, line_bytes());
     const std::int64_t left = plan_.window.padding.x * pixel_bytes_, bytes = plan_.in.x * pixel_bytes_;
     fill(to, left);
-    std::memcpy(to + left, x + (image * plan_.in.y + y) * bytes, static_cast<std::size_t>(bytes));
+    const std::int64_t line = image * layout_.image_step * plan_.in.y + y;
+    std::memcpy(to + left, x + line * bytes, static_cast<std::size_t>(bytes));
     fill(to + left + bytes, line_bytes() - left - bytes);
   }
 
@@ -107,6 +118,7 @@ class WindowBand {
   }
 
   const Conv2dPlan& plan_;
+  BandLayout layout_;
   std::int64_t pixel_bytes_;
   std::int64_t line_pixels_;  // with padding
   std::int64_t image_lines_;  // with padding
