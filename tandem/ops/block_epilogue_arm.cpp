@@ -46,18 +46,32 @@ struct Lanes {
   return vbslq_u32(vceqq_f32(value, value), rounded, vorrq_u32(word, vdupq_n_u32(0x400000)));
 }
 
+// How results are rounded to bf16: by integer instructions, or by that of CPUs with bf16.
+enum class Rounding { integer, bf16 };
+
+template <Rounding rounding>
 [[gnu::always_inline]] inline void store_lanes(float* to, const Lanes& lanes) {
 #pragma GCC unroll 4
   for (int i = 0; i < 4; ++i) vst1q_f32(to + 4 * i, lanes.values[i]);
 }
+template <Rounding rounding>
 [[gnu::always_inline]] inline void store_lanes(BFloat16* to, const Lanes& lanes) {
   auto* const bits = reinterpret_cast<std::uint16_t*>(to);
 #pragma GCC unroll 2
-  for (int i = 0; i < 4; i += 2)
-    vst1q_u16(bits + 4 * i, vshrn_high_n_u32(vshrn_n_u32(rounded_bits(lanes.values[i]), 16),
-                                             rounded_bits(lanes.values[i + 1]), 16));
+  for (int i = 0; i < 4; i += 2) {
+    const float32x4_t low = lanes.values[i], high = lanes.values[i + 1];
+    if constexpr (rounding == Rounding::bf16) {
+      uint16x8_t rounded;
+      asm("bfcvtn %0.4h, %1.4s" : "=w"(rounded) : "w"(low));
+      asm("bfcvtn2 %0.8h, %1.4s" : "+w"(rounded) : "w"(high));
+      vst1q_u16(bits + 4 * i, rounded);
+    } else {
+      vst1q_u16(bits + 4 * i, vshrn_high_n_u32(vshrn_n_u32(rounded_bits(low), 16), rounded_bits(high), 16));
+    }
+  }
 }
 // Of values that are scaled and shifted. The narrowing instructions clamp to 0 … 255.
+template <Rounding rounding>
 [[gnu::always_inline]] inline void store_lanes(std::uint8_t* to, const Lanes& lanes) {
   int32x4_t whole[4];
 #pragma GCC unroll 4
@@ -67,7 +81,7 @@ struct Lanes {
   vst1q_u8(to, vqmovun_high_s16(vqmovun_s16(low), high));
 }
 
-template <class Sum, class T>
+template <Rounding rounding, class Sum, class T>
 [[gnu::always_inline]] inline void finish_columns(const BlockEpilogue& epilogue, const Sum* sums,
                                                   const BlockTarget& target, std::int64_t first) {
   constexpr bool is_quantized = std::same_as<T, std::uint8_t>;
@@ -106,30 +120,44 @@ template <class Sum, class T>
       if (relu) lanes.values[i] = vmaxq_f32(lanes.values[i], vdupq_n_f32(0));  // keeps NaN
       if constexpr (is_quantized) lanes.values[i] = vfmaq_f32(zero, lanes.values[i], inverse_scale);
     }
-    store_lanes(to, lanes);
+    store_lanes<rounding>(to, lanes);
   }
 }
 
-template <class Sum>
+template <class Sum, class T>
 void finish(const BlockEpilogue& epilogue, const Sum* sums, const BlockTarget& target) {
-  for (std::int64_t first = 0; first < target.columns; first += 16) {
-    if (epilogue.dtype == DType::bf16)
-      finish_columns<Sum, BFloat16>(epilogue, sums, target, first);
-    else if (epilogue.dtype == DType::f32)
-      finish_columns<Sum, float>(epilogue, sums, target, first);
-    else
-      finish_columns<Sum, std::uint8_t>(epilogue, sums, target, first);
-  }
+  for (std::int64_t first = 0; first < target.columns; first += 16)
+    finish_columns<Rounding::integer, Sum, T>(epilogue, sums, target, first);
+}
+
+#if defined(__clang__)
+[[gnu::target("bf16")]]
+#else
+[[gnu::target("arch=armv8.2-a+bf16")]]
+#endif
+void finish_as_bf16(const BlockEpilogue& epilogue, const float* sums, const BlockTarget& target) {
+  for (std::int64_t first = 0; first < target.columns; first += 16)
+    finish_columns<Rounding::bf16, float, BFloat16>(epilogue, sums, target, first);
+}
+
+template <class Sum>
+void finish_dtype(const BlockEpilogue& epilogue, const Sum* sums, const BlockTarget& target) {
+  if (epilogue.dtype == DType::bf16) return finish<Sum, BFloat16>(epilogue, sums, target);
+  if (epilogue.dtype == DType::f32) return finish<Sum, float>(epilogue, sums, target);
+  finish<Sum, std::uint8_t>(epilogue, sums, target);
 }
 
 }  // namespace
 
 bool finish_block_arm(const BlockEpilogue& epilogue, const void* sums, const BlockTarget& target) {
+  static const bool has_bf16 = available_matrix_isas(MatrixType::bf16).back() == MatrixIsa::neon;
   if (target.columns % 16 != 0) return false;
-  if (epilogue.type == MatrixType::bf16)
-    finish(epilogue, static_cast<const float*>(sums), target);
+  if (epilogue.type == MatrixType::int8)
+    finish_dtype(epilogue, static_cast<const std::int32_t*>(sums), target);
+  else if (has_bf16 && epilogue.dtype == DType::bf16)
+    finish_as_bf16(epilogue, static_cast<const float*>(sums), target);
   else
-    finish(epilogue, static_cast<const std::int32_t*>(sums), target);
+    finish_dtype(epilogue, static_cast<const float*>(sums), target);
   return true;
 }
 

@@ -102,7 +102,8 @@ Axis horizontal_axis(const PoolPlan& plan) {
           plan.out.x};
 }
 
-template <class T>
+// `argmax` may be null without `with_argmax`.
+template <bool with_argmax, class T>
 void max_pool(const PoolPlan& plan, T* y, std::uint8_t* argmax, const T* x) {
   using C = ComputeType<T>;
   const Axis vertical = vertical_axis(plan), horizontal = horizontal_axis(plan);
@@ -114,26 +115,27 @@ void max_pool(const PoolPlan& plan, T* y, std::uint8_t* argmax, const T* x) {
         for (std::int64_t c = 0; c < plan.channels; c += channel_block) {
           const std::int64_t count = std::min(channel_block, plan.channels - c);
           C best[channel_block];
-          std::int32_t best_tap[channel_block];
-          const auto first_tap = static_cast<std::int32_t>(rows.begin * plan.kernel.x + columns.begin);
-          for (std::int64_t i = 0; i < channel_block; ++i)
-            best[i] = -std::numeric_limits<C>::infinity(), best_tap[i] = first_tap;
+          [[maybe_unused]] std::int32_t best_tap[channel_block];
+          std::fill_n(best, channel_block, -std::numeric_limits<C>::infinity());
+          if constexpr (with_argmax)
+            std::fill_n(best_tap, channel_block,
+                        static_cast<std::int32_t>(rows.begin * plan.kernel.x + columns.begin));
           for (std::int64_t ky = rows.begin; ky < rows.end; ++ky)
             for (std::int64_t kx = columns.begin; kx < columns.end; ++kx) {
               const std::int64_t from_y = row * vertical.stride - vertical.padding + ky * vertical.dilation;
               const std::int64_t from_x =
                   column * horizontal.stride - horizontal.padding + kx * horizontal.dilation;
               const T* from = x + ((image * plan.in.y + from_y) * plan.in.x + from_x) * plan.channels + c;
-              const auto tap = static_cast<std::int32_t>(ky * plan.kernel.x + kx);
+              [[maybe_unused]] const auto tap = static_cast<std::int32_t>(ky * plan.kernel.x + kx);
               for (std::int64_t i = 0; i < count; ++i) {
                 const C value = convert<C>(from[i]);
                 const bool wins = (value > best[i]) | (value != value);
                 best[i] = wins ? value : best[i];
-                best_tap[i] = wins ? tap : best_tap[i];
+                if constexpr (with_argmax) best_tap[i] = wins ? tap : best_tap[i];
               }
             }
           store(y + pixel * plan.channels + c, best, count);
-          if (argmax)
+          if constexpr (with_argmax)
             for (std::int64_t i = 0; i < count; ++i)
               argmax[pixel * plan.channels + c + i] = static_cast<std::uint8_t>(best_tap[i]);
         }
@@ -237,7 +239,10 @@ template <>
 void max_pool2d_kernel<Backend::cpu>(const PoolPlan& plan, std::byte* y, std::uint8_t* argmax,
                                      const std::byte* x, StreamView) {
   on_dtype(FloatTypes{}, plan.dtype, "max_pool2d", [&]<class T>() {
-    max_pool(plan, reinterpret_cast<T*>(y), argmax, reinterpret_cast<const T*>(x));
+    if (argmax)
+      max_pool<true>(plan, reinterpret_cast<T*>(y), argmax, reinterpret_cast<const T*>(x));
+    else
+      max_pool<false>(plan, reinterpret_cast<T*>(y), argmax, reinterpret_cast<const T*>(x));
   });
 }
 
