@@ -91,6 +91,52 @@ template <MatrixType type>
   }
 }
 
+// All 32 columns of u8: one store of 32 bytes per row. Everything is scaled by the result's scale before it
+// is added.
+template <MatrixType type>
+[[gnu::target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16")]] void finish_bytes(
+    const BlockEpilogue& epilogue, const Constants& constants, const std::byte* sums,
+    const BlockTarget& target) {
+  const __m512 inverse = constants.inverse_scale, max = _mm512_set1_ps(255),
+               residual_scale = _mm512_mul_ps(constants.residual_scale, inverse),
+               residual_shift = _mm512_mul_ps(constants.residual_zero, residual_scale);
+  const auto* const residuals =
+      epilogue.residual ? reinterpret_cast<const std::uint8_t*>(epilogue.residual) + target.offset : nullptr;
+  __m512 scale[2], shift[2];
+  for (int h = 0; h < 2; ++h) {
+    scale[h] = _mm512_mul_ps(constants.columns[h].scale, inverse);
+    shift[h] = _mm512_fmadd_ps(constants.columns[h].bias, inverse, constants.zero);
+    if (residuals) shift[h] = _mm512_sub_ps(shift[h], residual_shift);
+  }
+  const __m512 min = epilogue.activation == FusedActivation::relu ? constants.zero : _mm512_setzero_ps();
+  // The packing instructions work within each 128 bits.
+  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  std::byte* const results = target.result + target.offset;
+  for (std::int64_t r = 0; r < target.rows; ++r) {
+    __m512i whole[2];
+#pragma GCC unroll 2
+    for (int h = 0; h < 2; ++h) {
+      const std::byte* const from = sums + r * block_columns * 4 + h * 64;
+      __m512 values;
+      if constexpr (type == MatrixType::bf16)
+        values = _mm512_loadu_ps(from);
+      else
+        values = _mm512_cvtepi32_ps(_mm512_loadu_si512(from));
+      values = _mm512_fmadd_ps(values, scale[h], shift[h]);
+      if (residuals) {
+        const __m128i stored =
+            _mm_loadu_si128(reinterpret_cast<const __m128i*>(residuals + r * target.row_stride + h * 16));
+        values = _mm512_fmadd_ps(_mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(stored)), residual_scale, values);
+      }
+      values = _mm512_min_ps(_mm512_max_ps(values, min), max);
+      whole[h] = _mm512_cvtps_epi32(values);
+    }
+    const __m512i words = _mm512_packs_epi32(whole[0], whole[1]), bytes = _mm512_packus_epi16(words, words);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(results + r * target.row_stride),
+                        _mm512_castsi512_si256(_mm512_permutexvar_epi32(order, bytes)));
+  }
+}
+
 template <MatrixType type, class T>
 [[gnu::target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16")]] void finish_rows(
     const BlockEpilogue& epilogue, const std::byte* sums, const BlockTarget& target) {
@@ -114,6 +160,8 @@ template <MatrixType type, class T>
       epilogue.residual ? reinterpret_cast<const T*>(epilogue.residual) + target.offset : nullptr;
   if constexpr (std::same_as<T, BFloat16>)
     if (target.columns == block_columns) return finish_lines<type>(epilogue, constants, sums, target);
+  if constexpr (std::same_as<T, std::uint8_t>)
+    if (target.columns == block_columns) return finish_bytes<type>(epilogue, constants, sums, target);
   for (std::int64_t r = 0; r < target.rows; ++r)
     for (int h = 0; h < halves; ++h) {
       const std::byte* const from = sums + r * block_columns * 4 + h * 64;
