@@ -108,7 +108,8 @@ template <MatrixType type>
     shift[h] = _mm512_fmadd_ps(constants.columns[h].bias, inverse, constants.zero);
     if (residuals) shift[h] = _mm512_sub_ps(shift[h], residual_shift);
   }
-  const __m512 min = epilogue.activation == FusedActivation::relu ? constants.zero : _mm512_setzero_ps();
+  // The packing instructions clamp to 0, and to 255 what a 32-bit integer can hold. NaN becomes 0.
+  const bool has_min = epilogue.activation == FusedActivation::relu && epilogue.result.zero > 0;
   // The packing instructions work within each 128 bits.
   const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
   std::byte* const results = target.result + target.offset;
@@ -128,8 +129,8 @@ template <MatrixType type>
             _mm_loadu_si128(reinterpret_cast<const __m128i*>(residuals + r * target.row_stride + h * 16));
         values = _mm512_fmadd_ps(_mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(stored)), residual_scale, values);
       }
-      values = _mm512_min_ps(_mm512_max_ps(values, min), max);
-      whole[h] = _mm512_cvtps_epi32(values);
+      if (has_min) values = _mm512_max_ps(constants.zero, values);
+      whole[h] = _mm512_cvtps_epi32(_mm512_min_ps(max, values));
     }
     const __m512i words = _mm512_packs_epi32(whole[0], whole[1]), bytes = _mm512_packus_epi16(words, words);
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(results + r * target.row_stride),
