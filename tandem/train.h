@@ -17,4 +17,5 @@
 #include "tandem/train/pretrain/options.h"
 #include "tandem/train/pretrain/pretrain.h"
 #include "tandem/train/progress_state.h"
+#include "tandem/train/test_views.h"
 #include "tandem/train/train_result.h"

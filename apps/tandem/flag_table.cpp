@@ -14,6 +14,7 @@
 #include "tandem/optim/optimizer_registry.h"
 #include "tandem/optim/schedule.h"
 #include "tandem/study/studies.h"
+#include "tandem/train/options.h"
 
 namespace tandem {
 namespace {
@@ -98,7 +99,7 @@ FlagValues flag_values(const CommandRow& command, const FlagRow& flag) {
   if (name == "--augment-on") return {{"auto", "cpu", "gpu"}};
   if (name == "--on-bad-image") return {{"skip", "fail"}};
   if (name == "--augment") return {{"none", "digits", "photo"}};
-  if (name == "--preset") return {{"best"}};
+  if (name == "--preset") return {presets().names()};
   if (name == "--pretrained") return {{"auto", "imagenet", "scenes", "none"}, true};
   if (name == "NAME" && command.name == "study") return {with(studies().names(), {"all"})};
   if (name == "DATA" && command.name == "fetch") return {fetchable()};

@@ -1,5 +1,6 @@
 // tandem train: trains a classifier and writes a run folder.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -103,6 +104,13 @@ std::string choose_starting_weights(const TrainOptions& options, std::int64_t tr
   return chosen.name;
 }
 
+// A preset is made for one model.
+void check_preset(const std::string& name, const std::string& model) {
+  TrainOptions preset;
+  apply_preset(preset, name);
+  check(model == preset.model, "[train] --preset {} expects --model {}, got {}", name, preset.model, model);
+}
+
 // The defaults depend on the model, which may be set in any of these places; otherwise the data decides. They
 // also depend on the number of photographs and the initial weights.
 TrainOptions to_options(const Flags& flags, const std::string& command, Group& group) {
@@ -117,8 +125,7 @@ TrainOptions to_options(const Flags& flags, const std::string& command, Group& g
   const bool photographs = is_photo_data(given.data);
   const DatasetRow* const named = datasets().find(given.data);
   if (given.model.empty()) given.model = named ? named->default_model : photographs ? "resnet18" : "mlp";
-  check(flags.preset.empty() || given.model == "mlp", "[train] --preset {} expects --model mlp, got {}",
-        flags.preset, given.model);
+  if (!flags.preset.empty()) check_preset(flags.preset, given.model);
   const bool fresh = !flags.resuming || !has_checkpoint(folder);
   if (given.pretrained == "auto" && flags.resuming && std::filesystem::exists(folder.config()))
     given.pretrained = read_config(folder.config()).pretrained;  // what it meant when the run started
@@ -415,6 +422,12 @@ void add_field(CLI::App& command, const TrainField& field, const std::shared_ptr
   if (key != "data" && !is_common(key)) option->group(rare_group);
 }
 
+std::string preset_help() {
+  std::vector<std::string> parts;
+  for (const PresetRow& row : presets().rows()) parts.push_back(row.name + ": " + row.summary);
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
 // What "by model" means.
 std::string model_defaults() {
   std::string text = "Defaults by model:\n";
@@ -455,7 +468,7 @@ void add_train_command(CLI::App& app, Action& action, const std::string& command
                     [flags](const std::string& files) { flags->given["with"] = files; });
     else
       add_field(*command, field, flags);
-  command->add_option("--preset", flags->preset, "best: the settings with the best accuracy")
+  command->add_option("--preset", flags->preset, preset_help())
       ->type_name("NAME")
       ->check(usage_check([](const std::string& name) {
         TrainOptions scratch;

@@ -88,7 +88,8 @@ Registry<ModelRow>& table() {
                                      {.name = "whitened_cnn",
                                       .summary = "six 3x3 convolutions behind a fixed whitening layer",
                                       .make = model_of_images<WhitenedCnn>(WhitenedCnnOptions{}),
-                                      .min_side = 25},
+                                      .min_side = 25,
+                                      .normalized = true},
                                  });
   return rows;
 }

@@ -28,6 +28,7 @@ struct ModelRow {
   std::function<std::unique_ptr<Module>(const Architecture& architecture, std::uint64_t seed)> make;
   bool flat_input = false;    ///< takes rows (n, pixels), not images (n, height, width, channels)
   std::int64_t min_side = 8;  ///< height and width of the smallest image it accepts
+  bool normalized = false;    ///< small images, too, are normalized by imagenet_norm, as photographs are
   TrainingDefaults defaults = {};
 };
 

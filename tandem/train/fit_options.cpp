@@ -15,7 +15,9 @@ ScheduleOptions FitOptions::schedule_options() const {
           .warmup_epochs = warmup_epochs,
           .step_size = step_size,
           .gamma = gamma,
-          .min_lr = min_lr};
+          .min_lr = min_lr,
+          .pct_start = pct_start,
+          .end_factor = learning_rate > 0 ? min_lr / learning_rate : 0};
 }
 
 OptimizerOptions FitOptions::update_options() const {

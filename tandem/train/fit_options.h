@@ -22,6 +22,7 @@
 #include "tandem/optim/schedule.h"
 #include "tandem/train/class_weights.h"
 #include "tandem/train/decision.h"
+#include "tandem/train/test_views.h"
 
 namespace tandem {
 
@@ -62,6 +63,12 @@ struct FitOptions {
   /// Decay of the moving average of the weights (WeightAverage), updated after every step. Validation, the
   /// best model and its file have the averaged weights. 0: none.
   double ema = 0;
+  /// Decay of lookahead (LookaheadOptions): every five steps the weights go on from slow ones that follow
+  /// them; the run ends with the slow ones. 0: none.
+  double lookahead = 0;
+  /// Biases of batch norms have this many times the learning rate, with the same decay per step. Requires
+  /// optimizer sgd, adam or adamw if it is not 1.
+  double norm_bias_lr = 1;
   /// Of a BackboneModel: the last layer has the learning rate, the stage before it this many times that, and
   /// so on to the first stage. Above 0, at most 1. Requires optimizer sgd, adam or adamw.
   double stage_lr_decay = 1;
@@ -71,7 +78,8 @@ struct FitOptions {
   ScheduleKind schedule = ScheduleKind::constant;
   std::int64_t step_size = 7;  ///< epochs between reductions, for ScheduleKind::step
   double gamma = 0.1;          ///< factor of each reduction
-  double min_lr = 0;           ///< final learning rate of ScheduleKind::cosine
+  double min_lr = 0;           ///< final learning rate of ScheduleKind::cosine and triangular
+  double pct_start = 0.3;      ///< fraction of the run with a rising rate, of one_cycle and triangular
   std::int64_t warmup_steps = 0;
   double warmup_epochs = 0;  ///< added to warmup_steps
   LossKind loss = LossKind::cross_entropy;
@@ -84,6 +92,8 @@ struct FitOptions {
   /// After training, a temperature is fitted to the validation images (temperature.h), so that probabilities
   /// tell how often the model is right. Not for LossKind::mse.
   bool calibrate = false;
+  /// The views of a test image whose outputs are averaged after the last epoch.
+  TestViews test_views = TestViews::one;
   /// The decision threshold of two classes: given, or chosen on the validation images after training.
   ThresholdRequest threshold = {};
   std::int64_t early_stopping = 0;  ///< stop after this many epochs without a better accuracy; 0: never

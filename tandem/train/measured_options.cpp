@@ -22,6 +22,7 @@ FitOptions measuring(FitOptions options) {
   options.warmup_steps = 0;
   options.warmup_epochs = 0;
   options.ema = 0;
+  options.lookahead = 0;
   options.unfreeze_at = 0;
   return options;
 }

@@ -34,6 +34,13 @@ std::vector<Fact> option_facts(const FitOptions& options, const std::vector<std:
     facts.push_back({"gradients", fmt::format("clipped to a norm of {}", options.clip_norm)});
   if (options.ema > 0)
     facts.push_back({"averaged weights", fmt::format("decay {}; validated and kept", options.ema)});
+  if (options.lookahead > 0)
+    facts.push_back({"lookahead", fmt::format("every 5 steps, decay {}", options.lookahead)});
+  if (options.norm_bias_lr != 1)
+    facts.push_back(
+        {"norm biases", fmt::format("they have {} times the learning rate", options.norm_bias_lr)});
+  if (options.test_views != TestViews::one)
+    facts.push_back({"tested with", describe_views(options.test_views)});
   if (options.balanced_sampling) facts.push_back({"sampling", "every class equally often"});
   return facts;
 }

@@ -392,12 +392,19 @@ std::vector<TrainField> make_fields() {
            "Scale gradients down to this norm of all together; 0: off"),
       real("ema", &O::ema, 0, false, 1,
            "Validate and keep a moving average of the weights with this decay, such as 0.999; 0: off"),
+      real("lookahead", &O::lookahead, 0, false, 1,
+           "Go on from slow weights every 5 steps, with this decay, such as 0.95; 0: off"),
+      real("norm_bias_lr", &O::norm_bias_lr, 0, true, infinity,
+           "Biases of batch norms have this many times the learning rate"),
       real("stage_lr_decay", &O::stage_lr_decay, 0, true, infinity,
            "Each stage of the network has this many times the learning rate of the next; 1: the same"),
       choice("schedule", &O::schedule, names_of(schedules(), &ScheduleRow::kind), choices_of(schedules())),
       integer("step_size", &O::step_size, 1, max_count, "Epochs between reductions, for schedule step"),
       real("gamma", &O::gamma, 0, true, infinity, "Factor of each reduction, for schedule step"),
-      real("min_lr", &O::min_lr, 0, false, infinity, "Final learning rate of schedule cosine"),
+      real("min_lr", &O::min_lr, 0, false, infinity,
+           "Final learning rate of schedules cosine and triangular"),
+      real("pct_start", &O::pct_start, 0, false, 1,
+           "Fraction of the run with a rising rate, for schedules one_cycle and triangular"),
       integer("warmup_steps", &O::warmup_steps, 0, max_count,
               "Steps during which the learning rate rises from 0"),
       real("warmup_epochs", &O::warmup_epochs, 0, false, 1 << 24, "The same in epochs, such as 5 or 0.5"),
@@ -407,6 +414,11 @@ std::vector<TrainField> make_fields() {
            "Fit a temperature to the validation images: probabilities then tell how often the model is "
            "right"),
       threshold(),
+      choice(
+          "test_views", &O::test_views,
+          Names<TestViews>{{"one", TestViews::one}, {"flip", TestViews::flip}, {"shift", TestViews::shift}},
+          "Views of a test image that are averaged: one, flip (and its mirror image), or shift (both, and "
+          "both moved by a pixel)"),
       augmentation(),
       choice("augment_on", &O::augment_on,
              Names<AugmentPlace>{

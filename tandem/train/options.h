@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tandem/core/registry.h"
 #include "tandem/data/photo_store.h"
 #include "tandem/files/toml.h"
 #include "tandem/ops/activation.h"
@@ -107,7 +108,15 @@ TrainOptions default_options(const std::string& model, const DefaultsFor& data);
 // option is set that needs images held out.
 std::int64_t default_folds(const TrainOptions& options, std::int64_t smallest_class);
 
-// Applies a preset; "best" is the only one.
+// Settings with a name, for a model.
+struct PresetRow {
+  std::string name;
+  std::string summary;
+  void (*set)(TrainOptions& options) = nullptr;
+};
+const Registry<PresetRow>& presets();
+
+// Applies a preset. Throws Error for an unknown name.
 void apply_preset(TrainOptions& options, const std::string& name);
 
 // The options for data that are photographs or not: the transforms with their sizes, and the norm. Throws

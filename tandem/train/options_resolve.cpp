@@ -1,5 +1,6 @@
 // What a transform means depends on the data: this is the one place that decides it.
 #include "tandem/core/check.h"
+#include "tandem/nn/model_registry.h"
 #include "tandem/train/options.h"
 
 namespace tandem {
@@ -20,10 +21,10 @@ TrainOptions resolve_options(TrainOptions options, bool photographs) {
   if (photographs) {
     options.validation_transform = options.photo_evaluation_transform();
     options.transform = options.photo_transform();
-    options.norm = imagenet_norm;
   } else {
     options.transform = options.transform.for_one_size();
   }
+  if (photographs || models().get(options.model).normalized) options.norm = imagenet_norm;
   check(
       photographs || !options.transform.resizes(),
       "[train] expected a recipe for images of one size, such as digits or 'rotate -12 12, shift -2 2', got "

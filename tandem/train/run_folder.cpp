@@ -1,6 +1,6 @@
-// A checkpoint's tensors are "model.…", "optimizer.…", "average.…" if the run averages the weights, and the
-// run's position, stored as numbers so that they are restored bit for bit; its metadata are the
-// configuration.
+// A checkpoint's tensors are "model.…", "optimizer.…", "average.…" if the run averages the weights,
+// "lookahead.…" if it has slow ones, and the run's position, stored as numbers so that they are restored bit
+// for bit; its metadata are the configuration.
 #include "tandem/train/run_folder.h"
 
 #include <fmt/ranges.h>
@@ -201,6 +201,7 @@ PendingFile start_checkpoint(const RunFolder& folder, const TomlTable& config, c
   add_prefixed(file.tensors, "model.", state.model().state_dict());
   add_prefixed(file.tensors, "optimizer.", state.task().optimizer.state());
   if (state.task().average) add_prefixed(file.tensors, "average.", state.task().average->state());
+  if (state.task().lookahead) add_prefixed(file.tensors, "lookahead.", state.task().lookahead->state());
   return start_checkpoint_file(folder.checkpoint(), file);
 }
 
@@ -268,6 +269,7 @@ RunPosition restore_checkpoint(const TensorFile& file, const RunFolder& folder, 
     state.model().load_state_dict(take_prefixed("model.", file.tensors));
     state.optimizer().load_state(take_prefixed("optimizer.", file.tensors));
     if (state.task().average) state.task().average->load_state(take_prefixed("average.", file.tensors));
+    if (state.task().lookahead) state.task().lookahead->load_state(take_prefixed("lookahead.", file.tensors));
   } catch (const Error& error) {
     fail("[train] {}: {}", name, error.what());
   }

@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <future>
 
 #include "tandem/core/check.h"
 #include "tandem/data/dataset_registry.h"
+#include "tandem/data/loader/sample_store.h"
 #include "tandem/files/fetch.h"
 #include "tandem/files/read_file.h"
+#include "tandem/nn/initialized_from_data.h"
 #include "tandem/nn/model_registry.h"
 #include "tandem/train/load_weights.h"
 #include "tandem/train/pretrained.h"
@@ -50,6 +53,34 @@ void load_starting_weights(Module& model, const TrainOptions& options, const Wei
         "Warning: {} frozen with random weights, which are features of nothing: train all layers, or start "
         "from pretrained weights",
         options.freeze ? "all layers but the last are" : "the first stages are"));
+}
+
+// Readable images of the whole set, evenly spaced: folders are in the order of their classes.
+Tensor spaced_images(const TrainingImages& images, const Transform& transform, std::int64_t max_count) {
+  const std::int64_t count = std::min(images.count(), max_count);
+  const auto store = images.dataset->sample_store();
+  const ImageSize size = store->image_size(transform);
+  const auto reader = store->make_reader(transform, size);
+  const Tensor chosen = Tensor::empty({count, size.height, size.width, size.channels}, DType::u8);
+  std::int64_t read = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto sample = static_cast<std::int32_t>(i * images.count() / count);
+    BadSample bad;
+    const RandomKey key{.sample = static_cast<std::uint32_t>(sample)};
+    if (!reader->is_missing(sample) &&
+        reader->read(sample, key, chosen.data<std::uint8_t>() + read * size.bytes(), bad))
+      ++read;
+  }
+  return chosen.slice(0, 0, read);
+}
+
+// Computes the weights that come from images, unless weights are loaded.
+void initialize_from(const TrainingImages& images, const TrainOptions& options, Module& model) {
+  auto* const initialized = dynamic_cast<InitializedFromData*>(&model);
+  if (!initialized || options.pretrained != "none" || continues(options)) return;
+  initialized->initialize(
+      spaced_images(images, options.evaluation_transform(), initialized->images_for_initialization()),
+      options.norm);
 }
 
 std::vector<Fact> weight_facts(const TrainOptions& options) {
@@ -137,6 +168,7 @@ TrainResult train(const TrainOptions& given, Group& group, const FitCallbacks& a
   }
   const std::unique_ptr<Module> model = new_model(options, images);  // while the GPU warms up
   load_starting_weights(*model, options, fetch, callbacks.on_message);
+  initialize_from(images, options, *model);
   setup.options = options;
   setup.options.data_name = setup.data.name;
   setup.options.model_name = options.model;

@@ -14,6 +14,7 @@
 #include "tandem/core/write_file.h"
 #include "tandem/files/safetensors.h"
 #include "tandem/text/format_number.h"
+#include "tandem/train/evaluate_views.h"
 #include "tandem/train/option_facts.h"
 #include "tandem/train/rank_data.h"
 #include "tandem/train/rank_device.h"
@@ -518,6 +519,11 @@ Evaluation TrainingRun::evaluate_best() {
   }
   broadcast_weights(group_, model_);
   if (setup_.cross_validation) return setup_.cross_validation->evaluation;
+  if (options_.test_views != TestViews::one)
+    return traced_evaluation([&] {
+      return evaluate_views(model_, data_.test.to(*options_.device), options_.output_kind(), setup_.input,
+                            options_.test_views);
+    });
   if (best_evaluation_) return *best_evaluation_;
   Evaluator evaluator(model_, data_.test, options_.loss, setup_.input, options_.loss_function, false,
                       &group_);

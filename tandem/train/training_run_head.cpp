@@ -51,6 +51,7 @@ void TrainingRun::run_head_epoch() {
   group_.broadcast(std::as_writable_bytes(std::span(&sums, 1)), 0);
   broadcast_weights(group_, model_);
   if (state_->task().average) state_->task().average->restart();
+  if (state_->task().lookahead) state_->task().lookahead->restart();
   position_.epoch_seconds = head_seconds_ + watch.elapsed_ms() / 1000;
 }
 

@@ -45,12 +45,30 @@ std::unique_ptr<Optimizer> make_optimizer_of(const Module& model, const FitOptio
   return optimizer;
 }
 
+// Whether a parameter is the bias of a batch norm: it stands beside running statistics.
+bool is_norm_bias(const std::string& name, const NamedTensors& buffers) {
+  constexpr std::string_view bias = "bias";
+  if (!name.ends_with(bias)) return false;
+  const std::string statistics = name.substr(0, name.size() - bias.size()) + "running_mean";
+  return std::ranges::find(buffers, statistics, &NamedTensor::name) != buffers.end();
+}
+
 std::unique_ptr<Optimizer> optimizer_for(const Module& model, const FitOptions& options) {
   std::unique_ptr<Optimizer> optimizer = make_optimizer_of(model, options);
-  if (options.stage_lr_decay == 1) return optimizer;
-  check(optimizer->fused() != nullptr, "[train] stage_lr_decay requires optimizer sgd, adam or adamw, got {}",
+  if (options.stage_lr_decay == 1 && options.norm_bias_lr == 1) return optimizer;
+  check(optimizer->fused() != nullptr, "[train] {} requires optimizer sgd, adam or adamw, got {}",
+        options.stage_lr_decay == 1 ? "norm_bias_lr" : "stage_lr_decay",
         options.make_optimizer ? "one of the caller" : options.optimizer);
-  optimizer->fused()->set_rate_factors(rate_factors(model, optimizer->parameters(), options.stage_lr_decay));
+  const NamedTensors& parameters = optimizer->parameters();
+  std::vector<double> rates(parameters.size(), 1), decays(parameters.size(), 1);
+  if (options.stage_lr_decay != 1) rates = rate_factors(model, parameters, options.stage_lr_decay);
+  const NamedTensors buffers = model.buffers();
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    if (!is_norm_bias(parameters[i].name, buffers)) continue;
+    rates[i] *= options.norm_bias_lr;
+    decays[i] = 1 / options.norm_bias_lr;
+  }
+  optimizer->fused()->set_rate_factors(std::move(rates), std::move(decays));
   return optimizer;
 }
 
@@ -174,6 +192,9 @@ TrainingState::TrainingState(Module& model, const FitOptions& options, const Tra
     : model_((model.to(device), model)),
       optimizer_(optimizer_for(model_, options)),
       average_(options.ema > 0 ? std::make_unique<WeightAverage>(model_, options.ema) : nullptr),
+      lookahead_(options.lookahead > 0
+                     ? std::make_unique<Lookahead>(model_, LookaheadOptions{.decay = options.lookahead})
+                     : nullptr),
       classes_(class_lists_of(options, images)),
       source_(source_of(options, images, classes_, device, on_message, timeline, group)),
       task_{.model = model_,
@@ -187,6 +208,7 @@ TrainingState::TrainingState(Module& model, const FitOptions& options, const Tra
             .class_weights = class_weights_of(options, images, device),
             .clip_norm = options.clip_norm,
             .average = average_.get(),
+            .lookahead = lookahead_.get(),
             .precision = precision_for(options, model_, device),
             .input = input,
             .mix = options.mix_recipe(),

@@ -53,6 +53,7 @@ class TrainingState {
   Module& model_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<WeightAverage> average_;  // null: none
+  std::unique_ptr<Lookahead> lookahead_;    // null: none
   ClassLists classes_;                      // with balanced sampling
   std::unique_ptr<BatchSource> source_;
   TrainingTask task_;

@@ -167,7 +167,7 @@ TEST_F(TrainCommand, BadInput) {
   expect_usage({"train", "--epochs", "0"}, "--epochs: expected a whole number from 1 to 16777216, got '0'");
   expect_usage({"train", "--activation", "swish"},
                "--activation: expected one of " + activations().list() + ", got 'swish'");
-  expect_usage({"train", "--preset", "worst"}, "--preset: expected best, got 'worst'");
+  expect_usage({"train", "--preset", "worst"}, "--preset: expected one of best, record, got 'worst'");
   expect_usage({"train", "--save-every", "-1"}, "--save-every: expected seconds of 0 or more, got '-1'");
   expect_usage({"train", "data", "--color", "2"}, "unknown flag --color");
   expect_usage({"train", "--workers", "-1"},

@@ -31,7 +31,7 @@ bool TrainingTask::needs_module_engine() const {
   const FusedOptimizer* const fused = optimizer.fused();
   if (fused && !fused->rate_factors().empty()) return true;
   return loss_function || loss == LossKind::focal || class_weights.defined() || clip_norm > 0 || average ||
-         sharded_gpu;
+         lookahead || sharded_gpu;
 }
 
 std::unique_ptr<Engine> make_engine(const TrainingTask& task) {

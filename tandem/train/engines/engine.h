@@ -15,6 +15,7 @@
 #include "tandem/nn/module.h"
 #include "tandem/ops/matmul.h"
 #include "tandem/ops/shard_scope.h"
+#include "tandem/optim/lookahead.h"
 #include "tandem/optim/optimizer.h"
 #include "tandem/optim/schedule.h"
 #include "tandem/optim/update_rule.h"
@@ -36,6 +37,7 @@ struct TrainingTask {
   Tensor class_weights = {};         // (classes) in f32; undefined: none
   double clip_norm = 0;              // 0: gradients are not clipped
   WeightAverage* average = nullptr;  // updated after every step; null: none
+  Lookahead* lookahead = nullptr;    // the same
   MatmulPrecision precision = MatmulPrecision::fp32;
   ImageInput input = {};
   MixRecipe mix = {};

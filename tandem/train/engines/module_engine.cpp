@@ -121,6 +121,7 @@ void ModuleEngine::add_steps(std::int64_t epoch, std::int64_t first, std::int64_
       prepare(epoch, first, at);
       run_captured(step_runners_, batches.rows(first), &ModuleEngine::compute_step);
       if (!task_.optimizer.fused()) step_own_optimizer();
+      look_ahead(epoch, first);
     }
     added.samples += own_rows(rows);
   }
@@ -376,6 +377,14 @@ void ModuleEngine::update() {
 void ModuleEngine::update_average() {
   const NoGrad no_grad;
   if (task_.average) task_.average->update();
+}
+
+// Outside of graphs: what it does depends on the step.
+void ModuleEngine::look_ahead(std::int64_t epoch, std::int64_t step) {
+  if (!task_.lookahead) return;
+  const NoGrad no_grad;
+  const std::int64_t steps = task_.batches().steps();
+  task_.lookahead->after_step(epoch * steps + step + 1, task_.schedule.epochs * steps);
 }
 
 // Copies the gradients out of the memory of a captured graph, which only the graph may use, into buffers that

@@ -72,6 +72,7 @@ class ModuleEngine : public Engine {
   void backpropagate(const Tensor& loss);
   void update();
   void update_average();
+  void look_ahead(std::int64_t epoch, std::int64_t step);
   // For an optimizer that is not a fused one: the end of compute_step(), and the update after it.
   void keep_gradients();
   void step_own_optimizer();
