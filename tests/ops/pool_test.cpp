@@ -52,27 +52,36 @@ INSTANTIATE_TEST_SUITE_P(Devices, PoolGolden, testing::ValuesIn(op_cases({DType:
 
 class PoolTest : public OpTest {};
 
-// Windows of 3×3 have a CUDA kernel of their own. Few distinct values make ties.
-TEST_P(PoolTest, MaxPoolOf3x3_EqualsDefinition) {
-  for (const auto& [height, width, channels, stride, padding] : {std::array<std::int64_t, 5>{9, 12, 16, 2, 1},
-                                                                 {5, 3, 5, 1, 1},
-                                                                 {3, 3, 8, 1, 0},
-                                                                 {1, 2, 3, 2, 1},
-                                                                 {4, 300, 8, 3, 1}}) {
-    SCOPED_TRACE(fmt::format("{}x{}x{} stride {} padding {}", height, width, channels, stride, padding));
+// Windows of 2×2 and 3×3 have CUDA kernels of their own, and those that do not overlap another one for the
+// gradient. Few distinct values make ties.
+TEST_P(PoolTest, MaxPoolOfSmallWindows_EqualsDefinition) {
+  for (const auto& [height, width, channels, size, stride, padding] :
+       {std::array<std::int64_t, 6>{9, 12, 16, 3, 2, 1},
+        {5, 3, 5, 3, 1, 1},
+        {3, 3, 8, 3, 1, 0},
+        {1, 2, 3, 3, 2, 1},
+        {4, 300, 8, 3, 3, 1},
+        {7, 31, 16, 2, 2, 0},
+        {31, 6, 24, 2, 2, 0},
+        {2, 3, 5, 2, 2, 0},
+        {5, 4, 8, 2, 1, 1},
+        {3, 3, 64, 3, 3, 0},
+        {8, 11, 3, 3, 3, 0}}) {
+    SCOPED_TRACE(fmt::format("{0}x{1}x{2}, {3}x{3}, stride {4}, padding {5}", height, width, channels, size,
+                             stride, padding));
     std::vector<double> values(static_cast<std::size_t>(2 * height * width * channels));
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i * 2654435761u % 7) - 3;
     Tensor x = tensor_of(values, {2, height, width, channels}, dtype(), device()).set_requires_grad();
-    const Tensor y = max_pool2d(x, {3, 3}, {.stride = {stride, stride}, .padding = {padding, padding}});
+    const Tensor y = max_pool2d(x, {size, size}, {.stride = {stride, stride}, .padding = {padding, padding}});
     std::vector<double> expected, gradient(values.size());
     for (std::int64_t image = 0; image < 2; ++image)
       for (std::int64_t row = 0; row < y.size(1); ++row)
         for (std::int64_t column = 0; column < y.size(2); ++column)
           for (std::int64_t c = 0; c < channels; ++c) {
             std::optional<std::size_t> best;
-            for (std::int64_t tap = 0; tap < 9; ++tap) {
-              const std::int64_t in_y = row * stride - padding + tap / 3,
-                                 in_x = column * stride - padding + tap % 3;
+            for (std::int64_t tap = 0; tap < size * size; ++tap) {
+              const std::int64_t in_y = row * stride - padding + tap / size,
+                                 in_x = column * stride - padding + tap % size;
               if (in_y < 0 || in_y >= height || in_x < 0 || in_x >= width) continue;
               const auto at =
                   static_cast<std::size_t>(((image * height + in_y) * width + in_x) * channels + c);
@@ -85,7 +94,7 @@ TEST_P(PoolTest, MaxPoolOf3x3_EqualsDefinition) {
     backward(sum(y));
     expect_values(x.grad(), gradient, 0);
     const NoGrad no_grad;
-    expect_values(max_pool2d(x, {3, 3}, {.stride = {stride, stride}, .padding = {padding, padding}}),
+    expect_values(max_pool2d(x, {size, size}, {.stride = {stride, stride}, .padding = {padding, padding}}),
                   expected, 0);
   }
 }

@@ -210,6 +210,41 @@ __global__ void __launch_bounds__(threads)
            [&](std::int64_t image, int row) { max_pool_gradient_row<width>(p, image, row, dx, dy, argmax); });
 }
 
+// Windows of size × size pixels that do not overlap, without padding: one thread per window and pack, which
+// reads the gradient once and writes all of its pixels. Pixels beyond the last whole window get 0.
+template <int size, int width, class T>
+__global__ void __launch_bounds__(threads)
+    separate_max_pool_gradient(PoolPlan p, unsigned cells_y, unsigned cells_x, unsigned count,
+                               T* __restrict__ dx, const T* __restrict__ dy,
+                               const std::uint8_t* __restrict__ argmax) {
+  using C = ComputeType<T>;
+  const unsigned i = blockIdx.x * threads + threadIdx.x;
+  if (i >= count) return;
+  const auto packs = static_cast<unsigned>(p.channels) / width;
+  const unsigned cell = i / packs, channel = i % packs * width;
+  const unsigned column = cell % cells_x, row = cell / cells_x % cells_y;
+  const std::int64_t image = cell / cells_x / cells_y;
+  Pack<T, width> gradient{};
+  Pack<std::uint8_t, width> best;
+#pragma unroll
+  for (int j = 0; j < width; ++j) best.value[j] = 255;
+  if (row < p.out.y && column < p.out.x) {
+    const std::int64_t from = ((image * p.out.y + row) * p.out.x + column) * p.channels + channel;
+    gradient = load_pack<width>(dy + from);
+    best = load_pack<width>(argmax + from);
+  }
+#pragma unroll
+  for (int tap = 0; tap < size * size; ++tap) {
+    const std::int64_t y = row * size + tap / size, x = column * size + tap % size;
+    if (y >= p.in.y || x >= p.in.x) continue;
+    Pack<T, width> result;
+#pragma unroll
+    for (int j = 0; j < width; ++j)
+      result.value[j] = convert<T>(best.value[j] == tap ? C{0} + convert<C>(gradient.value[j]) : C{0});
+    store_pack(dx + ((image * p.in.y + y) * p.in.x + x) * p.channels + channel, result);
+  }
+}
+
 // The rows (or columns) that output `at` averages, and what their sum is divided by.
 struct Region {
   std::int64_t begin, end, divisor;
@@ -379,6 +414,8 @@ void max_pool2d_kernel<Backend::cuda>(const PoolPlan& plan, std::byte* y, std::u
     };
     if (plan.kernel == YX{3, 3} && plan.window.dilation == YX{1, 1})
       launch(max_pool_of_size<3, width, T>);
+    else if (plan.kernel == YX{2, 2} && plan.window.dilation == YX{1, 1})
+      launch(max_pool_of_size<2, width, T>);
     else
       launch(max_pool<width, T>);
   });
@@ -387,7 +424,22 @@ void max_pool2d_kernel<Backend::cuda>(const PoolPlan& plan, std::byte* y, std::u
 template <>
 void max_pool2d_gradient_kernel<Backend::cuda>(const PoolPlan& plan, std::byte* dx, const std::byte* dy,
                                                const std::uint8_t* argmax, StreamView stream) {
+  const std::int64_t size = plan.kernel.x;
+  constexpr std::int64_t max_threads = std::int64_t{1} << 28;
+  const YX cells{(plan.in.y + size - 1) / size, (plan.in.x + size - 1) / size};
+  const bool is_separate = plan.kernel.y == size && plan.window.stride == plan.kernel &&
+                           plan.window.padding == YX{0, 0} && plan.window.dilation == YX{1, 1};
   on_packs(plan, plan.in, [&]<class T, int width>(std::int64_t) {
+    const std::int64_t count = plan.images * cells.y * cells.x * plan.channels / width;
+    const auto launch = [&](auto kernel) {
+      kernel<<<blocks_for(count, threads), threads, 0, cuda_stream(stream)>>>(
+          plan, static_cast<unsigned>(cells.y), static_cast<unsigned>(cells.x), static_cast<unsigned>(count),
+          reinterpret_cast<T*>(dx), reinterpret_cast<const T*>(dy), argmax);
+    };
+    if (is_separate && size == 2 && count <= max_threads)
+      return launch(separate_max_pool_gradient<2, width, T>);
+    if (is_separate && size == 3 && count <= max_threads)
+      return launch(separate_max_pool_gradient<3, width, T>);
     max_pool_gradient<width, T><<<row_grid(plan, plan.in, width), threads, 0, cuda_stream(stream)>>>(
         plan, reinterpret_cast<T*>(dx), reinterpret_cast<const T*>(dy), argmax);
   });
