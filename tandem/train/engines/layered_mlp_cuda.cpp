@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <concepts>
 #include <span>
 
 #include "tandem/device/cuda.h"
@@ -16,6 +17,9 @@
 namespace tandem {
 namespace {
 
+// T: of activations, gradients and factors of products. With BFloat16 the products read rounded copies of the
+// weights, which stay f32; the output layer must be small.
+template <class T>
 class LayeredEngine : public Engine {
  public:
   LayeredEngine(const TrainingTask& task, const MlpTask& mlp)
@@ -42,9 +46,17 @@ class LayeredEngine : public Engine {
     loss_sum_ = make(1, DType::f64);
     correct_ = make(1, DType::i64);
     for (std::size_t i = 0; i < shape.layers(); ++i) forks_.emplace_back(device);
-    for (const std::int64_t size : shape.sizes) activations_.push_back(make(batch * size));
-    for (std::size_t i = 1; i + 1 < shape.sizes.size(); ++i)
-      gradients_.push_back(make(batch * shape.sizes[i]));
+    for (std::size_t i = 0; i < shape.layers(); ++i)
+      activations_.push_back(make(batch * shape.sizes[i], value_type));
+    logits_ = make(batch * shape.sizes.back());
+    for (std::size_t i = 1; i < shape.layers(); ++i)
+      gradients_.push_back(make(batch * shape.sizes[i], value_type));
+    if constexpr (is_rounded) {
+      expect(has_small_output());
+      gradients_.push_back(make(batch * shape.sizes.back(), value_type));
+      for (std::size_t i = 0; i + 1 < shape.layers(); ++i)
+        rounded_.push_back(make(shape.sizes[i] * shape.sizes[i + 1], value_type));
+    }
     step_ = {.batch = batch,
              .rows = batch,
              .pixels = shape.sizes.front(),
@@ -71,6 +83,7 @@ class LayeredEngine : public Engine {
     const StreamScope scope(stream_);
     copy_into(loss_sum_, full(loss_sum_.shape(), sums.loss, DType::f64, loss_sum_.device()));
     clear(correct_);
+    for (std::size_t i = 0; i < rounded_.size(); ++i) round_weights(i, stream_);
     for (const std::int64_t end = first + count; first < end;) {
       const std::int64_t steps = prepare(epoch, first, std::min(end - first, max_steps_));
       for (std::int64_t step = first; step < first + steps; ++step) {
@@ -87,12 +100,14 @@ class LayeredEngine : public Engine {
   void store() override {}  // trains the model's own weights
 
   std::string description() const override {
-    return fmt::format("perceptron layer by layer on {}, captured as a graph",
-                       stream_.view().device.to_string());
+    return fmt::format("perceptron layer by layer on {}, captured as a graph{}",
+                       stream_.view().device.to_string(), is_rounded ? ", activations in bf16" : "");
   }
 
  private:
   static constexpr std::int64_t max_positions = 1 << 20;
+  static constexpr bool is_rounded = !std::same_as<T, float>;
+  static constexpr DType value_type = dtype_of<T>;
 
   // Uploads the images and hyperparameters of the next steps. Returns the number of steps, at most
   // `max_count`.
@@ -131,23 +146,41 @@ class LayeredEngine : public Engine {
     detail::finish_step_cuda(step, stream_);
   }
 
-  float* activation(std::size_t i) const { return activations_[i].data<float>(); }
-  // Of the pre-activations; that of the last layer overwrites the logits.
-  float* gradient(std::size_t layer) const {
-    return layer + 1 == layers_.size() ? activation(layer + 1) : gradients_[layer].data<float>();
+  // The input, and those of hidden layers.
+  T* activation(std::size_t i) const { return activations_[i].template data<T>(); }
+  // Replaced by the gradient with respect to them.
+  float* logits() const { return logits_.template data<float>(); }
+  // Of the pre-activations.
+  T* gradient(std::size_t layer) const {
+    if constexpr (!is_rounded)
+      if (layer + 1 == layers_.size()) return logits();
+    return gradients_[layer].template data<T>();
+  }
+  // The weights of a layer as a factor of products.
+  const T* factor(std::size_t layer) const {
+    if constexpr (is_rounded)
+      return rounded_[layer].template data<T>();
+    else
+      return layers_[layer].weight.value;
+  }
+  void round_weights(std::size_t layer, StreamView stream) {
+    if constexpr (is_rounded)
+      detail::round_weights_cuda(layers_[layer].weight.value, rounded_[layer].template data<T>(),
+                                 rounded_[layer].numel(), stream);
   }
   bool has_small_output() const {
     const std::size_t last = layers_.size() - 1;
     return last > 0 && detail::is_small_output(shape_.sizes[last], shape_.sizes[last + 1]);
   }
-  detail::OutputLayer output_layer() const {
+  detail::OutputLayer<T> output_layer() const {
     const std::size_t last = layers_.size() - 1;
     return {.width = shape_.sizes[last],
             .hidden = activation(last),
             .hidden_bias = last > 0 ? layers_[last - 1].bias.value : nullptr,
             .weight = layers_[last].weight.value,
             .bias = layers_[last].bias.value,
-            .logits = activation(last + 1)};
+            .logits = logits(),
+            .logit_gradient = is_rounded ? gradient(last) : nullptr};
   }
 
   void forward(const detail::LayeredStep& step) {
@@ -163,11 +196,12 @@ class LayeredEngine : public Engine {
                       .m = out,
                       .n = step.rows,
                       .k = in,
-                      .a = layers_[i].weight.value,
+                      .a = factor(i),
                       .lda = in,
                       .b = activation(i),
                       .ldb = in,
-                      .c = activation(i + 1),
+                      .c = i == last ? static_cast<void*>(logits()) : activation(i + 1),
+                      .c_type = i == last ? CUDA_R_32F : data_type,
                       .ldc = out});
       if (i < last && !(small_output && i + 1 == last))
         detail::bias_activation_cuda(step, activation(i + 1), layers_[i].bias.value, out, stream_);
@@ -175,7 +209,7 @@ class LayeredEngine : public Engine {
     if (small_output)
       detail::output_layer_cuda(step, output_layer(), stream_);
     else
-      detail::output_gradient_cuda(step, activation(last + 1), layers_[last].bias.value, stream_);
+      detail::output_gradient_cuda(step, logits(), layers_[last].bias.value, stream_);
   }
 
   // The chain of gradients runs on the main stream. A layer's weights are updated on the side stream as soon
@@ -196,11 +230,12 @@ class LayeredEngine : public Engine {
                         .m = in,
                         .n = step.rows,
                         .k = out,
-                        .a = layers_[i].weight.value,
+                        .a = factor(i),
                         .lda = in,
                         .b = gradient(i),
                         .ldb = out,
                         .c = gradient(i - 1),
+                        .c_type = data_type,
                         .ldc = in});
       const Lane lane = i == 0 ? main : side;
       if (lane == side) {
@@ -208,8 +243,8 @@ class LayeredEngine : public Engine {
         forks_[i].block_stream(side_stream_);
       }
       if (i == last)
-        detail::activation_gradient_cuda(step, gradient(last), nullptr, layers_[last].bias.value, out,
-                                         lane == main ? stream_ : side_stream_);
+        detail::activation_gradient_cuda<float>(step, logits(), nullptr, layers_[last].bias.value, out,
+                                                lane == main ? stream_ : side_stream_);
       // W (out × in) ← shrink · W − rate · Gᵀ · A
       multiply(lane, {.op_a = CUBLAS_OP_N,
                       .op_b = CUBLAS_OP_T,
@@ -223,7 +258,9 @@ class LayeredEngine : public Engine {
                       .ldb = out,
                       .beta = StepScalar::shrink,
                       .c = layers_[i].weight.value,
+                      .c_type = CUDA_R_32F,
                       .ldc = in});
+      if (i < rounded_.size()) round_weights(i, lane == main ? stream_ : side_stream_);
       if (i > 0 && !through_output)
         detail::activation_gradient_cuda(step, gradient(i - 1), activation(i), layers_[i - 1].bias.value, in,
                                          stream_);
@@ -244,14 +281,16 @@ class LayeredEngine : public Engine {
     std::int64_t n = 0;
     std::int64_t k = 0;
     StepScalar alpha = StepScalar::one;
-    const float* a = nullptr;
+    const T* a = nullptr;
     std::int64_t lda = 0;
-    const float* b = nullptr;
+    const T* b = nullptr;
     std::int64_t ldb = 0;
     StepScalar beta = StepScalar::zero;
-    float* c = nullptr;
+    void* c = nullptr;
+    cudaDataType_t c_type = CUDA_R_32F;
     std::int64_t ldc = 0;
   };
+  static constexpr cudaDataType_t data_type = is_rounded ? CUDA_R_16BF : CUDA_R_32F;
   enum Lane { main, side };
   void multiply(Lane lane, const Product& p) {
     const auto scalar = [&](StepScalar which) { return step_.scalars + static_cast<int>(which); };
@@ -259,9 +298,9 @@ class LayeredEngine : public Engine {
     cublas_check(cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_DEVICE), "cublasSetPointerMode");
     const cublasStatus_t status = cublasGemmEx(
         handle, p.op_a, p.op_b, static_cast<int>(p.m), static_cast<int>(p.n), static_cast<int>(p.k),
-        scalar(p.alpha), p.a, CUDA_R_32F, static_cast<int>(p.lda), p.b, CUDA_R_32F, static_cast<int>(p.ldb),
-        scalar(p.beta), p.c, CUDA_R_32F, static_cast<int>(p.ldc),
-        detail::cublas_compute_type(task_.precision), CUBLAS_GEMM_DEFAULT);
+        scalar(p.alpha), p.a, data_type, static_cast<int>(p.lda), p.b, data_type, static_cast<int>(p.ldb),
+        scalar(p.beta), p.c, p.c_type, static_cast<int>(p.ldc),
+        is_rounded ? CUBLAS_COMPUTE_32F : detail::cublas_compute_type(task_.precision), CUBLAS_GEMM_DEFAULT);
     cublas_check(cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_HOST), "cublasSetPointerMode");
     cublas_check(status, "cublasGemmEx");
   }
@@ -271,8 +310,10 @@ class LayeredEngine : public Engine {
   std::vector<LayerState> layers_;
   std::int64_t max_steps_ = 0;
   Tensor block_, hyperparameters_, cursor_, scalars_, row_losses_, row_correct_, loss_sum_, correct_;
-  std::vector<Tensor> activations_;  // the input first, the logits last
-  std::vector<Tensor> gradients_;    // of the hidden layers' pre-activations
+  std::vector<Tensor> activations_;  // the input first
+  Tensor logits_;                    // f32
+  std::vector<Tensor> gradients_;    // of the hidden layers' pre-activations; rounded also of the logits
+  std::vector<Tensor> rounded_;      // weights of the hidden layers
   std::vector<detail::StepHyperparameters<float>> host_hyperparameters_;
   detail::LayeredStep step_;
   Stream stream_, side_stream_;
@@ -290,7 +331,13 @@ std::unique_ptr<Engine> make_layered_engine(const TrainingTask& task, const MlpT
   const bool small_sizes =
       std::ranges::all_of(mlp.shape.sizes, [](std::int64_t size) { return size <= max_size; });
   if (optimizer.kind != OptimizerKind::sgd || optimizer.momentum != 0 || !small_sizes) return nullptr;
-  return std::make_unique<LayeredEngine>(task, mlp);
+  const auto is_packed = [](std::int64_t size) { return size % 8 == 0; };
+  const std::size_t last = mlp.shape.layers() - 1;
+  if (task.precision == MatmulPrecision::bf16 && last > 0 &&
+      detail::is_small_output(mlp.shape.sizes[last], mlp.shape.sizes[last + 1]) &&
+      std::all_of(mlp.shape.sizes.begin(), mlp.shape.sizes.end() - 1, is_packed))
+    return std::make_unique<LayeredEngine<BFloat16>>(task, mlp);
+  return std::make_unique<LayeredEngine<float>>(task, mlp);
 }
 
 }  // namespace tandem

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "tandem/core/dtype.h"
 #include "tandem/device/stream.h"
 #include "tandem/optim/update_rule.h"
 #include "tandem/train/engines/mlp_shape.h"
@@ -40,33 +41,44 @@ struct LayeredStep {
   std::int64_t* correct = nullptr;
 };
 
-// Gathers the step's images as rows of floats and sets `scalars`.
-void load_batch_cuda(const LayeredStep& step, float* input, StreamView stream);
-// values ← activation(values + bias), `width` columns.
-void bias_activation_cuda(const LayeredStep& step, float* values, const float* bias, std::int64_t width,
+// Activations and gradients are values of type T, float or BFloat16; all sums are of floats.
+
+// Gathers the step's images as rows of values and sets `scalars`.
+template <class T>
+void load_batch_cuda(const LayeredStep& step, T* input, StreamView stream);
+// values ← activation(values + bias), `width` columns; a multiple of 8 for BFloat16.
+template <class T>
+void bias_activation_cuda(const LayeredStep& step, T* values, const float* bias, std::int64_t width,
                           StreamView stream);
 // logits → the gradient of the loss with respect to them.
 void output_gradient_cuda(const LayeredStep& step, float* logits, const float* bias, StreamView stream);
 // gradient ← gradient · slope(activation), unless `activation` is null; then updates the bias.
-void activation_gradient_cuda(const LayeredStep& step, float* gradient, const float* activation, float* bias,
+template <class T>
+void activation_gradient_cuda(const LayeredStep& step, T* gradient, const T* activation, float* bias,
                               std::int64_t width, StreamView stream);
 
 // The output layer, if it is small enough to be fused with the activation before it.
 inline constexpr int max_output_classes = 16;
+template <class T>
 struct OutputLayer {
   std::int64_t width = 0;         // of the last hidden layer, a multiple of 4
-  float* hidden = nullptr;        // pre-activations, replaced by activations
+  T* hidden = nullptr;            // pre-activations, replaced by activations
   float* hidden_bias = nullptr;   // of the last hidden layer
   const float* weight = nullptr;  // classes × width
   const float* bias = nullptr;
-  float* logits = nullptr;  // rows × classes, replaced by the gradient of the loss
+  float* logits = nullptr;      // rows × classes, replaced by the gradient of the loss
+  T* logit_gradient = nullptr;  // the same as values, if it is not null
 };
 bool is_small_output(std::int64_t width, std::int64_t classes);
 // hidden ← activation(hidden + hidden_bias), logits ← the gradient of the loss with respect to them.
-void output_layer_cuda(const LayeredStep& step, const OutputLayer& layer, StreamView stream);
+template <class T>
+void output_layer_cuda(const LayeredStep& step, const OutputLayer<T>& layer, StreamView stream);
 // gradient ← that of the hidden layer's pre-activations; then updates hidden_bias.
-void hidden_gradient_cuda(const LayeredStep& step, const OutputLayer& layer, float* gradient,
+template <class T>
+void hidden_gradient_cuda(const LayeredStep& step, const OutputLayer<T>& layer, T* gradient,
                           StreamView stream);
+// Rounds weights, a multiple of 8 in number.
+void round_weights_cuda(const float* weights, BFloat16* rounded, std::int64_t count, StreamView stream);
 // Adds the rows' losses to the sums and advances the cursor.
 void finish_step_cuda(const LayeredStep& step, StreamView stream);
 
