@@ -1,6 +1,9 @@
 // HEIC through libheif, where the build has its header and the machine the library with an HEVC decoder: the
 // primary image. The library is opened when the first such file is met.
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -8,6 +11,7 @@
 
 #include "tandem/core/check.h"
 #include "tandem/core/shared_library.h"
+#include "tandem/image/decode_error.h"
 #include "tandem/image/format.h"
 #include "tandem/image/heif_references.h"
 
@@ -91,6 +95,13 @@ class HeifReader {
     check(heif_references_end(file.bytes),
           "[decode] {}: the HEIC is damaged: an image in it is made of itself or of too many others",
           file.name);
+    const auto canvases = heif_canvases(file.bytes);
+    check(canvases.has_value(), "[decode] {}: the HEIC is damaged: its tables of images are not valid",
+          file.name);
+    for (const HeifCanvas& canvas : *canvases) {
+      check_size(file, int64_t(canvas.width), int64_t(canvas.height));
+      canvas_pixels_ = std::max(canvas_pixels_, int64_t(canvas.width * canvas.height));
+    }
     context_.reset(lib_.context_alloc());
     expect(context_ != nullptr);
     lib_.set_threads(context_.get(), 0);  // callers decode several files in parallel
@@ -112,8 +123,12 @@ class HeifReader {
     const int channels = alpha ? 4 : 3;
     // The planes as decoded (of up to two bytes), their conversion, and the copy of it.
     const int64_t stored =
-        int64_t(lib_.stored_width(handle_.get())) * int64_t(lib_.stored_height(handle_.get()));
+        std::max(int64_t(lib_.stored_width(handle_.get())) * int64_t(lib_.stored_height(handle_.get())),
+                 canvas_pixels_);
     check_memory(file_, stored * channels + 2 * channels * int64_t(width()) * height());
+    if (std::max(stored, int64_t(width()) * height()) * channels > INT32_MAX)  // it computes with int
+      throw DecodeError(SkipKind::too_large,
+                        fmt::format("[decode] {}: libheif decodes at most 2 GiB", file_.name));
     std::unique_ptr<heif_decoding_options, void (*)(heif_decoding_options*)> options(lib_.options_alloc(),
                                                                                      lib_.options_free);
     expect(options != nullptr);
@@ -167,6 +182,7 @@ class HeifReader {
 
   const Libheif& lib_ = libheif();
   EncodedImage file_;
+  int64_t canvas_pixels_ = 0;  // of the largest image that is put together of others
   std::unique_ptr<heif_context, void (*)(heif_context*)> context_{nullptr, lib_.context_free};
   std::unique_ptr<heif_image_handle, void (*)(const heif_image_handle*)> handle_{nullptr,
                                                                                  lib_.handle_release};

@@ -1,8 +1,11 @@
 #include "tandem/image/heif_references.h"
 
 #include <algorithm>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 namespace tandem {
@@ -88,6 +91,128 @@ class References {
   std::unordered_map<uint64_t, Item> items_;
 };
 
+// The numbers of a box one after the other; zero behind its end.
+class Numbers {
+ public:
+  explicit Numbers(Bytes bytes) : rest_(bytes) {}
+
+  uint64_t next(size_t width) {
+    const Bytes number = rest_.first(std::min(width, rest_.size()));
+    is_cut_off_ |= number.size() < width;
+    rest_ = rest_.subspan(number.size());
+    return is_cut_off_ ? 0 : big_endian(number);
+  }
+  bool is_cut_off() const { return is_cut_off_; }
+
+ private:
+  Bytes rest_;
+  bool is_cut_off_ = false;
+};
+
+// Where the data of the items is: the boxes iloc and idat of one meta box.
+class Canvases {
+ public:
+  explicit Canvases(Bytes file) : file_(file) {}
+
+  // False if readers may understand it differently.
+  bool add_meta(Bytes meta) {
+    if (has_meta_) return false;
+    has_meta_ = true;
+    std::optional<Bytes> types, places, data;
+    bool is_unique = true;
+    for_each_box(meta.subspan(std::min<size_t>(4, meta.size())), [&](std::string_view type, Bytes contents) {
+      for (auto& [name, box] :
+           {std::pair{"iinf", &types}, std::pair{"iloc", &places}, std::pair{"idat", &data}})
+        if (type == name) {
+          is_unique &= !box->has_value();
+          *box = contents;
+        }
+    });
+    data_ = data.value_or(Bytes());
+    return is_unique && (!types || add_types(*types)) && (!places || add_places(*places));
+  }
+
+  std::vector<HeifCanvas> take() { return std::move(found_); }
+
+ private:
+  enum class Kind { grid, overlay };
+
+  bool add_types(Bytes box) {
+    const size_t count_width = !box.empty() && box[0] == 0 ? 2 : 4;
+    bool is_unique = true;
+    for_each_box(box.subspan(std::min(4 + count_width, box.size())), [&](std::string_view type, Bytes entry) {
+      if (type != "infe" || entry.size() < 4 || entry[0] < 2) return;
+      Numbers numbers(entry.subspan(4));
+      const uint64_t item = numbers.next(entry[0] == 2 ? 2 : 4);
+      numbers.next(2);  // protection
+      const uint64_t kind = numbers.next(4);
+      is_unique &= items_.insert(item).second;
+      if (kind == 0x67726964) kinds_.emplace(item, Kind::grid);
+      if (kind == 0x696f766c) kinds_.emplace(item, Kind::overlay);
+    });
+    return is_unique;
+  }
+
+  bool add_places(Bytes box) {
+    if (box.size() < 4) return true;
+    const int version = box[0];
+    if (version > 2) return false;
+    Numbers numbers(box.subspan(4));
+    const uint64_t widths = numbers.next(2);
+    const size_t offset_width = widths >> 12, length_width = widths >> 8 & 15, base_width = widths >> 4 & 15,
+                 index_width = version >= 1 ? widths & 15 : 0;
+    for (const size_t width : {offset_width, length_width, base_width, index_width})
+      if (width != 0 && width != 4 && width != 8) return false;  // libheif skips others
+    std::unordered_set<uint64_t> placed;
+    const uint64_t count = numbers.next(version < 2 ? 2 : 4);
+    for (uint64_t i = 0; i < count && !numbers.is_cut_off(); ++i) {
+      const uint64_t item = numbers.next(version < 2 ? 2 : 4);
+      const uint64_t method = version >= 1 ? numbers.next(2) & 15 : 0;
+      numbers.next(2);  // data reference
+      const uint64_t base = numbers.next(base_width);
+      const uint64_t extents = numbers.next(2);
+      std::vector<uint8_t> header;  // the first bytes of the item
+      for (uint64_t extent = 0; extent < extents && !numbers.is_cut_off(); ++extent) {
+        numbers.next(index_width);
+        const uint64_t offset = base + numbers.next(offset_width);
+        append(header, method == 1 ? data_ : file_, offset, numbers.next(length_width));
+      }
+      if (numbers.is_cut_off()) return true;
+      if (!placed.insert(item).second) return false;
+      if (const auto kind = kinds_.find(item); kind != kinds_.end()) add_canvas(kind->second, header);
+    }
+    return true;
+  }
+
+  static void append(std::vector<uint8_t>& header, Bytes from, uint64_t offset, uint64_t length) {
+    constexpr size_t max_header = 20;
+    if (offset >= from.size()) return;
+    const Bytes bytes = from.subspan(offset).first(
+        std::min<uint64_t>({length, from.size() - offset, max_header - header.size()}));
+    header.insert(header.end(), bytes.begin(), bytes.end());
+  }
+
+  void add_canvas(Kind kind, const std::vector<uint8_t>& header) {
+    Numbers numbers(header);
+    numbers.next(1);  // version
+    const size_t width = numbers.next(1) & 1 ? 4 : 2;
+    if (kind == Kind::grid)
+      numbers.next(2);  // rows and columns
+    else
+      numbers.next(8);  // the color of the background
+    HeifCanvas canvas;
+    canvas.width = numbers.next(width);
+    canvas.height = numbers.next(width);
+    if (!numbers.is_cut_off()) found_.push_back(canvas);
+  }
+
+  Bytes file_, data_;
+  bool has_meta_ = false;
+  std::unordered_set<uint64_t> items_;
+  std::unordered_map<uint64_t, Kind> kinds_;
+  std::vector<HeifCanvas> found_;
+};
+
 }  // namespace
 
 bool heif_references_end(std::span<const uint8_t> file) {
@@ -99,6 +224,16 @@ bool heif_references_end(std::span<const uint8_t> file) {
     });
   });
   return references.end();
+}
+
+std::optional<std::vector<HeifCanvas>> heif_canvases(std::span<const uint8_t> file) {
+  Canvases canvases(file);
+  bool is_fine = true;
+  for_each_box(file, [&](std::string_view type, Bytes meta) {
+    if (type == "meta") is_fine = is_fine && canvases.add_meta(meta);
+  });
+  if (!is_fine) return std::nullopt;
+  return canvases.take();
 }
 
 }  // namespace tandem
