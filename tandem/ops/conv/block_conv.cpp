@@ -1,7 +1,6 @@
 #include "tandem/ops/conv/block_conv.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 #include "tandem/core/index_range.h"
@@ -110,93 +109,66 @@ class BandProduct {
     const std::int64_t* offsets;
   };
 
-  // The rows of a block that are output pixels: runs whose pixels follow one another.
-  struct Run {
-    std::int64_t row, count, pixel;
-  };
-  struct Runs {
-    std::array<Run, block_rows> runs;
-    std::int64_t count = 0;
-
-    const Run* begin() const { return runs.data(); }
-    const Run* end() const { return runs.data() + count; }
-    std::int64_t used_rows() const { return count == 0 ? 0 : runs[count - 1].row + runs[count - 1].count; }
-  };
-  Runs runs_of(std::int64_t block) const {
-    Runs found;
-    const std::int64_t length = band_.out_line(), first = block * block_rows;
-    std::int64_t x = first % length, line = first / length;
-    std::int64_t image = line / band_.out_lines(), y = line % band_.out_lines();
-    for (std::int64_t row = 0; row < block_rows && image < plan_.images; x = 0) {
-      const std::int64_t count = std::min(plan_.out.x - x, block_rows - row);
-      if (y < plan_.out.y && count > 0)
-        found.runs[found.count++] = {row, count, conv_.grid.pixel(plan_, image, y, x)};
-      row += length - x;
-      if (++y == band_.out_lines()) ++image, y = 0;
-    }
-    return found;
-  }
-
-  // A block whose sums are computed, or being computed: they are finished after the products of the next
-  // block have begun, so that the CPU need not wait for its tiles.
-  struct Product {
-    std::int64_t block = -1, pair = -1;
-    Runs runs;
-    alignas(64) std::byte sums[block_rows * block_columns * 4];
-  };
-
   void multiply_blocks(const ConvPart& part, const Chunk& chunk) const {
     const bool weight_stays =
         (part.last_pair - part.first_pair) * 2 * panels_.panel_bytes() <= max_cached_weight_bytes;
-    Product products[2];
-    int turn = 0;
     for_each_product(part, chunk.blocks, weight_stays, [&](std::int64_t block, std::int64_t pair) {
-      Product &current = products[turn], &last = products[1 - turn];
-      if (current.block != block) current.runs = last.block == block ? last.runs : runs_of(block);
-      current.block = block;
-      current.pair = pair;
-      compute_sums(current, chunk);
-      if (last.pair >= 0) finish(last);
-      turn = 1 - turn;
+      multiply_block(pair, block * block_rows,
+                     chunk.rows + (block - chunk.blocks.begin) * block_rows * band_.row_stride(),
+                     chunk.offsets);
     });
-    if (products[1 - turn].pair >= 0) finish(products[1 - turn]);
   }
 
-  std::int64_t columns_of(std::int64_t pair) const {
-    return std::min(block_columns, plan_.filters - pair * block_columns);
-  }
-
-  void compute_sums(Product& product, const Chunk& chunk) const {
-    const std::int64_t used = product.runs.used_rows();
+  void multiply_block(std::int64_t pair, std::int64_t position, const std::byte* rows,
+                      const std::int64_t* offsets) const {
+    alignas(64) std::byte sums[block_rows * block_columns * 4];
+    const std::int64_t columns = std::min(block_columns, plan_.filters - pair * block_columns);
+    const std::int64_t used = used_rows(position);
     if (used == 0) return;
     // The results' lines arrive in the cache while the sums are computed.
-    const std::int64_t size = static_cast<std::int64_t>(size_of(conv_.epilogue.dtype)),
-                       stride = conv_.grid.step.x * plan_.filters * size;
-    for (const Run& run : product.runs) {
-      const std::byte* const first =
-          conv_.y + (run.pixel * plan_.filters + product.pair * block_columns) * size;
-      for (std::int64_t i = 0; i < run.count; ++i) __builtin_prefetch(first + i * stride, 1);
-    }
-    kernel_.multiply(
-        {.rows = chunk.rows + (product.block - chunk.blocks.begin) * block_rows * band_.row_stride(),
-         .row_stride = band_.row_stride(),
-         .offsets = chunk.offsets,
-         .steps = panels_.steps(),
-         .panels = conv_.packed + 2 * product.pair * panels_.panel_bytes(),
-         .row_tiles = used > 16 ? 2 : 1,
-         .panel_count = columns_of(product.pair) > panel_width ? 2 : 1,
-         .sums = product.sums});
+    for_each_run(position, [&](std::int64_t, std::int64_t count, std::int64_t pixel) {
+      const std::int64_t size = static_cast<std::int64_t>(size_of(conv_.epilogue.dtype)),
+                         stride = conv_.grid.step.x * plan_.filters * size,
+                         at = (pixel * plan_.filters + pair * block_columns) * size;
+      for (std::int64_t i = 0; i < count; ++i) __builtin_prefetch(conv_.y + at + i * stride, 1);
+    });
+    kernel_.multiply({.rows = rows,
+                      .row_stride = band_.row_stride(),
+                      .offsets = offsets,
+                      .steps = panels_.steps(),
+                      .panels = conv_.packed + 2 * pair * panels_.panel_bytes(),
+                      .row_tiles = used > 16 ? 2 : 1,
+                      .panel_count = columns > panel_width ? 2 : 1,
+                      .sums = sums});
+    for_each_run(position, [&](std::int64_t row, std::int64_t count, std::int64_t pixel) {
+      finish_block(conv_.isa, conv_.epilogue, sums + row * block_columns * 4,
+                   {.result = conv_.y,
+                    .offset = pixel * plan_.filters + pair * block_columns,
+                    .row_stride = conv_.grid.step.x * plan_.filters,
+                    .rows = count,
+                    .first_column = pair * block_columns,
+                    .columns = columns});
+    });
   }
 
-  void finish(Product& product) const {
-    for (const Run& run : product.runs)
-      finish_block(conv_.isa, conv_.epilogue, product.sums + run.row * block_columns * 4,
-                   {.result = conv_.y,
-                    .offset = run.pixel * plan_.filters + product.pair * block_columns,
-                    .row_stride = conv_.grid.step.x * plan_.filters,
-                    .rows = run.count,
-                    .first_column = product.pair * block_columns,
-                    .columns = columns_of(product.pair)});
+  // Calls f(row, count, output pixel) for the runs of output pixels among the positions of one block.
+  template <class F>
+  void for_each_run(std::int64_t first, const F& f) const {
+    const std::int64_t length = band_.out_line();
+    std::int64_t line = first / length, x = first % length;
+    for (std::int64_t row = 0; row < block_rows; ++line, x = 0) {
+      const std::int64_t image = line / band_.out_lines(), y = line % band_.out_lines();
+      const std::int64_t count = std::min(plan_.out.x - x, block_rows - row);
+      if (image >= plan_.images) return;
+      if (y < plan_.out.y && count > 0) f(row, count, conv_.grid.pixel(plan_, image, y, x));
+      row += length - x;
+    }
+  }
+
+  std::int64_t used_rows(std::int64_t first) const {
+    std::int64_t used = 0;
+    for_each_run(first, [&](std::int64_t row, std::int64_t count, std::int64_t) { used = row + count; });
+    return used;
   }
 
   const BlockConv& conv_;
