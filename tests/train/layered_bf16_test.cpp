@@ -12,9 +12,12 @@
 namespace tandem {
 namespace {
 
+// Low enough for differences to stay small: with 0.2 the biases of a ReLU network differ by a quarter.
+constexpr double learning_rate = 0.02;
+
 struct Trained {
-  std::vector<double> losses;  // the mean of every epoch
-  std::vector<std::vector<float>> parameters;
+  std::vector<double> losses;               // the mean of every epoch
+  std::vector<std::vector<float>> changes;  // of the parameters
   std::string engine;
 };
 
@@ -30,25 +33,31 @@ Trained train_small(const std::vector<std::int64_t>& layers, Activation activati
   images.classes.resize(static_cast<std::size_t>(layers.back()));
   const auto model = make_mlp({.layers = layers, .activation = activation, .seed = 3});
   model->to(device);
-  FusedOptimizer optimizer(model->parameters(), {.weight_decay = 1e-3}, 0.2);
+  FusedOptimizer optimizer(model->parameters(), {.weight_decay = 1e-3}, learning_rate);
   InMemorySource source(images, {.samples = 100, .batch_size = 32});
   const TrainingTask task{.model = *model,
                           .optimizer = optimizer,
                           .source = source,
                           .schedule = {.epochs = 5},
-                          .learning_rate = 0.2,
+                          .learning_rate = learning_rate,
                           .label_smoothing = 0.1,
                           .precision = precision};
   const auto engine = make_engine(task);
   Trained trained{.engine = engine->description()};
+  for (const NamedTensor& each : model->parameters())
+    trained.changes.push_back(each.tensor.detach().to_vector<float>());
   for (std::int64_t epoch = 0; epoch < 5; ++epoch) {
     const StepSums sums = engine->run(epoch, 0, 4);
     EXPECT_EQ(sums.samples, 100);
     trained.losses.push_back(sums.loss / 100);
   }
   engine->store();
-  for (const NamedTensor& each : model->parameters())
-    trained.parameters.push_back(each.tensor.detach().to_vector<float>());
+  std::size_t parameter = 0;
+  for (const NamedTensor& each : model->parameters()) {
+    const std::vector<float> now = each.tensor.detach().to_vector<float>();
+    std::vector<float>& change = trained.changes[parameter++];
+    for (std::size_t i = 0; i < now.size(); ++i) change[i] = now[i] - change[i];
+  }
   return trained;
 }
 
@@ -64,7 +73,7 @@ double relative_distance(const std::vector<float>& a, const std::vector<float>& 
 TEST(LayeredPerceptron, Bf16_IsCloseToFp32) {
   if (cuda_device_count() == 0) GTEST_SKIP() << "no GPU";
   const std::vector<std::vector<std::int64_t>> shapes{
-      {64, 48, 40, 10}, {64, 2048, 1032, 3}, {64, 48, 44, 10}, {64, 256, 64, 40}};
+      {64, 48, 40, 10}, {64, 512, 264, 3}, {64, 48, 44, 10}, {64, 256, 64, 40}};
   for (const std::vector<std::int64_t>& layers : shapes)
     for (const Activation activation : {Activation::sigmoid, Activation::tanh, Activation::relu}) {
       SCOPED_TRACE(testing::Message()
@@ -75,11 +84,13 @@ TEST(LayeredPerceptron, Bf16_IsCloseToFp32) {
       EXPECT_EQ(rounded.engine.ends_with("activations in bf16"), layers[2] % 8 == 0 && layers[3] <= 16)
           << rounded.engine;
       for (std::size_t i = 0; i < exact.losses.size(); ++i)
-        EXPECT_NEAR(rounded.losses[i], exact.losses[i], 0.01 * exact.losses[i]) << "epoch " << i;
-      for (std::size_t i = 0; i < exact.parameters.size(); ++i)
-        EXPECT_LT(relative_distance(rounded.parameters[i], exact.parameters[i]), 0.05) << "parameter " << i;
+        EXPECT_NEAR(rounded.losses[i], exact.losses[i], 0.002 * exact.losses[i]) << "epoch " << i;
+      // Three times what an emulation with rounded values gives for six seeds.
+      const double tolerance = activation == Activation::relu ? 0.3 : 0.1;
+      for (std::size_t i = 0; i < exact.changes.size(); ++i)
+        EXPECT_LT(relative_distance(rounded.changes[i], exact.changes[i]), tolerance) << "parameter " << i;
       const Trained again = train_small(layers, activation, MatmulPrecision::bf16);
-      EXPECT_EQ(again.parameters, rounded.parameters);
+      EXPECT_EQ(again.changes, rounded.changes);
     }
 }
 
