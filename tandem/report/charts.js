@@ -124,8 +124,10 @@ function show_chart(chart, box) {
     svg.append(draw("text", {x: left - 6, y: y(value) + 4, "text-anchor": "end"}, label(value)));
   }
   for (const value of ticks(x_low, x_high, Math.max(2, Math.floor(width / 110))))
-    if (get("axis").value === "steps" || Number.isInteger(value))
-      svg.append(draw("text", {x: x(value), y: height - 6, "text-anchor": "middle"}, position(value)));
+    if (get("axis").value === "steps" || Number.isInteger(value)) {
+      const text = position(value), at_edge = x(value) + 3.5 * text.length > width;  // half of a digit's width
+      svg.append(draw("text", {x: at_edge ? width : x(value), y: height - 6, "text-anchor": at_edge ? "end" : "middle"}, text));
+    }
   const names = [...new Set(list.map(({name}) => name))], both = names.length > 1;
   if (both) title.append(make("span", "quiet legend", "dashed: " + chart.curves[0][1] + ", solid: " + names.filter((name) => name !== chart.curves[0][1]).join(", ")));
   for (const {points, raw, dashed, color} of list) {
