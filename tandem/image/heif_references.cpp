@@ -171,8 +171,9 @@ class Canvases {
       numbers.next(2);  // data reference
       const uint64_t base = numbers.next(base_width);
       const uint64_t extents = numbers.next(2);
-      std::vector<uint8_t> header;  // the first bytes of the item
-      for (uint64_t extent = 0; extent < extents && !numbers.is_cut_off(); ++extent) {
+      std::vector<uint8_t> header;                                           // the first bytes of the item
+      const bool is_stored = offset_width + length_width + index_width > 0;  // else all are empty
+      for (uint64_t extent = 0; is_stored && extent < extents && !numbers.is_cut_off(); ++extent) {
         numbers.next(index_width);
         const uint64_t offset = base + numbers.next(offset_width);
         append(header, method == 1 ? data_ : file_, offset, numbers.next(length_width));

@@ -189,6 +189,17 @@ TEST(HeifCanvas, EveryTruncation_IsRead) {
   }
 }
 
+// Numbers of no bytes: ten bytes say 65,535 extents. Without end if each is looked at.
+TEST(HeifCanvas, ExtentsOfNoBytes_TakeNoTime) {
+  const uint64_t items = 100'000;
+  std::string places = std::string("\2\0\0\0\0\0", 6) + number(items, 4);
+  for (uint64_t i = 1; i <= items; ++i)
+    places += number(i, 4) + number(1, 2) + number(0, 2) + number(65535, 2);
+  EXPECT_EQ(sizes(box("meta", full_box + box("iinf", full_box + number(1, 2) + info(1, "grid")) +
+                                  box("iloc", places))),
+            "");
+}
+
 // libheif 1.15 took 2 GB for such a file of 500 bytes, and wrote beyond them.
 TEST(HeifCanvas, LargeGrid_IsRefusedBeforeMemoryIsTaken) {
   if (!can_decode("HEIC")) GTEST_SKIP() << "without libheif";
