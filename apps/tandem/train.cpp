@@ -104,11 +104,14 @@ std::string choose_starting_weights(const TrainOptions& options, std::int64_t tr
   return chosen.name;
 }
 
-// A preset is made for one model.
-void check_preset(const std::string& name, const std::string& model) {
+// A preset is made for one model, and "record" for one data set.
+void check_preset(const std::string& name, const TrainOptions& given) {
   TrainOptions preset;
   apply_preset(preset, name);
-  check(model == preset.model, "[train] --preset {} expects --model {}, got {}", name, preset.model, model);
+  check(given.model == preset.model, "[train] --preset {} expects --model {}, got {}", name, preset.model,
+        given.model);
+  check(name != "record" || given.data == "cifar10", "[train] --preset record expects cifar10, got {}",
+        given.data);
 }
 
 // The defaults depend on the model, which may be set in any of these places; otherwise the data decides. They
@@ -125,7 +128,7 @@ TrainOptions to_options(const Flags& flags, const std::string& command, Group& g
   const bool photographs = is_photo_data(given.data);
   const DatasetRow* const named = datasets().find(given.data);
   if (given.model.empty()) given.model = named ? named->default_model : photographs ? "resnet18" : "mlp";
-  if (!flags.preset.empty()) check_preset(flags.preset, given.model);
+  if (!flags.preset.empty()) check_preset(flags.preset, given);
   const bool fresh = !flags.resuming || !has_checkpoint(folder);
   if (given.pretrained == "auto" && flags.resuming && std::filesystem::exists(folder.config()))
     given.pretrained = read_config(folder.config()).pretrained;  // what it meant when the run started

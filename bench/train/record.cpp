@@ -88,13 +88,13 @@ void measure(const std::vector<std::string>& words) {
   const auto word = [&](std::size_t i, const char* unless) { return words.size() > i ? words[i] : unless; };
   TrainOptions options;
   apply_preset(options, "record");
+  options.augment_on = AugmentPlace::automatic;
   for (std::size_t i = 2; i < words.size(); ++i) {
     const std::size_t sign = words[i].find('=');
     check(sign != std::string::npos, "expected KEY=VALUE, got '{}'", words[i]);
     const TrainField& field = train_field(words[i].substr(0, sign));
     field.set(options, parse_field_value(field, words[i].substr(sign + 1)));
   }
-  options.augment_on = AugmentPlace::automatic;
   options = resolve_options(options, false);
   check_options(options);
   const Device device = options.device.value_or(default_device());

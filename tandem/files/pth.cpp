@@ -67,6 +67,8 @@ void parse_zip_format(std::string_view bytes, const std::string& name, const Use
   std::deque<std::string> buffers(1);  // own the unpacked entries
   std::string_view bytes_of_pickle = unpack_entry(entries.at("data.pkl"), buffers[0], name);
   const Pickle pickle = next_pickle(bytes_of_pickle, name);
+  check(bytes_of_pickle.empty(), "[pth] {}: expected one pickle in data.pkl, got {} bytes after it", name,
+        bytes_of_pickle.size());
   StateDictReader reader(pickle, bytes.size(), name);
   StorageData storages;
   for (const StorageId& id : reader.storage_ids()) {

@@ -126,7 +126,7 @@ class HeifReader {
         std::max(int64_t(lib_.stored_width(handle_.get())) * int64_t(lib_.stored_height(handle_.get())),
                  canvas_pixels_);
     check_memory(file_, stored * channels + 2 * channels * int64_t(width()) * height());
-    if (std::max(stored, int64_t(width()) * height()) * channels > INT32_MAX)  // it computes with int
+    if (std::max(stored, int64_t(width()) * height()) * channels > INT32_MAX)  // it crashed on more
       throw DecodeError(SkipKind::too_large,
                         fmt::format("[decode] {}: libheif decodes at most 2 GiB", file_.name));
     std::unique_ptr<heif_decoding_options, void (*)(heif_decoding_options*)> options(lib_.options_alloc(),

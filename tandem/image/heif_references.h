@@ -18,10 +18,9 @@ struct HeifCanvas {
 };
 
 // The sizes of all images of the file that are put together of others: grids and overlays. libheif 1.15
-// allocates them, whatever size the properties of the image say, and writes beyond its memory where it has
-// more than 2 GiB. None if the file describes its
-// images twice, or in a way that readers may understand differently. Of a damaged file, what precedes the
-// damage.
+// allocates them, whatever size the properties of the image say, and crashed on a grid of more than 2 GiB.
+// None if the file describes its images twice, or in a way that readers may understand differently. Of a
+// damaged file, what precedes the damage.
 std::optional<std::vector<HeifCanvas>> heif_canvases(std::span<const uint8_t> file);
 
 }  // namespace tandem

@@ -64,6 +64,8 @@ void check_fit_options(const FitOptions& options, const char* op) {
         options.loss_function ? "a loss_function" : name_of(options.loss));
   check(options.loss != LossKind::focal || options.mix_recipe().empty(),
         "[{}] mixup and cutmix require loss cross-entropy, got focal", op);
+  check(options.test_views == TestViews::one || !options.loss_function,
+        "[{}] test_views require one of Tandem's losses, got a loss_function", op);
   check(!options.calibrate || options.loss != LossKind::mse,
         "[{}] calibrate requires a loss of logits, got mse", op);
   check(!options.fit_head || (options.loss == LossKind::cross_entropy && !options.loss_function),

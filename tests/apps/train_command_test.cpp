@@ -186,6 +186,8 @@ TEST_F(TrainCommand, BadInput) {
                "resize, center, letterbox, vertical_flip, rotation, perspective, jitter, randaugment, "
                "trivial_augment, erase, bilinear, bicubic; got 'spin 1 2' (--with FILE adds "
                "one of your own)");
+  expect_failure(1, {"train", "digits", "--preset", "record"},
+                 "[train] --preset record expects cifar10, got digits");
   expect_failure(1, {"train", "--resume", "none"}, "[train] none: no run to resume: it has no config.toml");
   expect_failure(1, {"train", "data", "--resume"}, "[train] expected the folder of the run: --resume RUNDIR");
   expect_failure(1, with({"--layers", "100,10"}),

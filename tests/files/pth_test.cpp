@@ -100,6 +100,9 @@ TEST(Pth, FilesWithoutStateDict_Throw) {
             "[pth] m.pt: expected a file of torch.save, got another pickle");
   EXPECT_EQ(error_text([] { parse_weights(zip({{.name = "x", .contents = "1"}}), "m.pt"); }),
             "[pth] m.pt: expected an archive of torch.save, got a zip archive without data.pkl");
+  EXPECT_EQ(error_text(
+                [] { parse_weights(zip({{.name = "a/data.pkl", .contents = "}.cos\nsystem\n."}}), "m.pt"); }),
+            "[pth] m.pt: expected one pickle in data.pkl, got 12 bytes after it");
   EXPECT_EQ(error_text([] {
               parse_weights(zip({{.name = "a/data.pkl", .contents = "}."},
                                  {.name = "a/constants.pkl", .contents = ")."}}),

@@ -200,7 +200,7 @@ TEST(HeifCanvas, ExtentsOfNoBytes_TakeNoTime) {
             "");
 }
 
-// libheif 1.15 took 2 GB for such a file of 500 bytes, and wrote beyond them.
+// libheif 1.15 took 2 GB for such a file of 500 bytes, and crashed.
 TEST(HeifCanvas, LargeGrid_IsRefusedBeforeMemoryIsTaken) {
   if (!can_decode("HEIC")) GTEST_SKIP() << "without libheif";
   try {

@@ -174,6 +174,14 @@ TEST(RecordOptions, Preset_HasThePublishedHyperparameters) {
             "expected one of best, record, got 'recrod'; did you mean 'record'?");
 }
 
+TEST(RecordOptions, ViewsOfTestImages_NeedALossOfTheirOutputs) {
+  TrainOptions options;
+  options.test_views = TestViews::flip;
+  options.loss_function = [](const Tensor& outputs, const Tensor&) { return outputs; };
+  EXPECT_EQ(error_text([&] { check_fit_options(options, "train"); }),
+            "[train] test_views require one of Tandem's losses, got a loss_function");
+}
+
 class RecordRun : public TrainerCase {
  protected:
   RecordRun() {
