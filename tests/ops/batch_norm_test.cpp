@@ -174,6 +174,150 @@ TEST_P(BatchNormDevice, FusedActivations_EqualSeparateOnes) {
       }
 }
 
+// Values that keep the arguments of a ReLU away from 0, where rounding would decide.
+Tensor two_sided(const Shape& shape, DType dtype, Device device, std::uint32_t seed, double low,
+                 double high) {
+  std::vector<double> values =
+      values_of(random_tensor(shape, DType::f64, cpu_device, seed, low - high, high - low));
+  for (double& value : values) value += value < 0 ? -low : low;
+  return tensor_of(values, shape, dtype, device);
+}
+
+// Output, statistics and gradients of one call, computed in `dtype` from values that are rounded to `given`.
+struct NormCase {
+  std::int64_t rows;
+  std::int64_t channels;
+  FusedActivation activation;
+  bool has_residual;
+  bool training;
+  DType given;
+
+  std::vector<Tensor> run(DType dtype, Device device) const {
+    const DType parameter = dtype == DType::f64 ? DType::f64 : DType::f32;
+    const auto rounded = [&](const Tensor& values) {
+      return tensor_of(values_of(values), values.shape(), dtype, device);
+    };
+    // Parameters that begin in the middle of a 16-byte word.
+    const auto inner = [&](std::uint32_t seed, double low, double high) {
+      const Tensor all = random_tensor({channels + 1}, DType::f32, cpu_device, seed, low, high);
+      return tensor_of(values_of(all), all.shape(), parameter, device).slice(0, 1, channels + 1).detach();
+    };
+    const auto whole = [&](std::uint32_t seed, double low, double high) {
+      const Tensor all = random_tensor({channels}, DType::f32, cpu_device, seed, low, high);
+      return tensor_of(values_of(all), all.shape(), parameter, device);
+    };
+    Tensor x = rounded(two_sided({rows, channels}, given, cpu_device, 1, 1, 3));
+    Tensor residual = has_residual ? rounded(two_sided(x.shape(), given, cpu_device, 2, 8, 9)) : Tensor();
+    const Tensor dy = rounded(random_tensor(x.shape(), given, cpu_device, 3));
+    Tensor weight = inner(4, 0.5, 1.5), bias = whole(5, -0.1, 0.1);
+    BatchNormStatistics running{whole(6, -0.1, 0.1), whole(7, 3, 4)};
+    for (Tensor* const leaf : {&x, &residual, &weight, &bias})
+      if (leaf->defined()) leaf->set_requires_grad();
+    const Tensor y =
+        batch_norm(x, weight, bias, running, {.training = training, .activation = activation}, residual);
+    backward(y, dy);
+    std::vector<Tensor> results{y.detach(), running.mean,  running.variance,
+                                x.grad(),   weight.grad(), bias.grad()};
+    if (has_residual) results.push_back(residual.grad());
+    return results;
+  }
+};
+
+// One row or many, one channel or many, with and without whole packs of channels.
+TEST_P(BatchNormDevice, AnyShape_EqualsF64) {
+  using Size = std::pair<std::int64_t, std::int64_t>;
+  for (const auto& [rows, channels] : {Size{2, 1},
+                                       {7, 3},
+                                       {70, 8},
+                                       {1500, 8},
+                                       {5000, 20},
+                                       {9000, 16},
+                                       {300, 72},
+                                       {900, 136},
+                                       {500, 264},
+                                       {140, 1024},
+                                       {130, 2056}})
+    for (const DType dtype : {DType::f32, DType::bf16})
+      for (const bool has_residual : {false, true})
+        for (const FusedActivation activation : {FusedActivation::none, FusedActivation::relu}) {
+          SCOPED_TRACE(testing::Message()
+                       << rows << " rows of " << channels << " in " << name_of(dtype) << ", residual "
+                       << has_residual << ", activation " << static_cast<int>(activation));
+          const NormCase one{rows, channels, activation, has_residual, channels != 72, dtype};
+          const std::vector<Tensor> actual = one.run(dtype, GetParam()),
+                                    expected = one.run(DType::f64, cpu_device);
+          ASSERT_EQ(actual.size(), expected.size());
+          for (std::size_t i = 0; i < actual.size(); ++i) {
+            SCOPED_TRACE(testing::Message() << "result " << i);
+            const bool rounds = actual[i].dtype() == DType::bf16;
+            expect_values(actual[i], values_of(expected[i]), rounds ? 1e-2 : 1e-4);
+          }
+        }
+}
+
+// So many rows that a CUDA pass over them has several waves: without statistics, parts equal the whole.
+TEST_P(BatchNormDevice, ManyRows_EqualPartsOfThem) {
+  constexpr std::int64_t channels = 8;
+  const std::int64_t outer = GetParam().is_cuda() ? 1100 : 3, rows = outer * 4099;
+  for (const FusedActivation activation : {FusedActivation::none, FusedActivation::relu}) {
+    const auto random = [&](std::uint32_t seed) {
+      return add(random_tensor({outer, 1, channels}, DType::bf16, GetParam(), seed),
+                 random_tensor({1, 4099, channels}, DType::bf16, GetParam(), seed + 1))
+          .reshape({rows, channels});
+    };
+    const Tensor x = random(1), dy = random(3);
+    auto p = parameters_of(channels, DType::f32, GetParam());
+    const auto run = [&](std::int64_t begin, std::int64_t end) {
+      Tensor part = x.slice(0, begin, end).detach();
+      part.set_requires_grad();
+      const Tensor y =
+          batch_norm(part, p.weight, p.bias, p.running, {.training = false, .activation = activation});
+      backward(y, dy.slice(0, begin, end));
+      return std::pair{y.detach(), part.grad()};
+    };
+    const auto [y, dx] = run(0, rows);
+    for (std::int64_t begin = 0; begin < rows; begin += rows / 7) {
+      const std::int64_t end = std::min(rows, begin + rows / 7);
+      const auto [part, dpart] = run(begin, end);
+      const auto difference = [&](const Tensor& a, const Tensor& b) {
+        const Tensor d = cast(subtract(a.slice(0, begin, end), b), DType::f32);
+        return sum(multiply(d, d)).item<float>();
+      };
+      EXPECT_EQ(difference(y, part), 0);
+      EXPECT_EQ(difference(dx, dpart), 0);
+    }
+    EXPECT_GT(sum(multiply(cast(dx, DType::f32), cast(dx, DType::f32))).item<float>(), 0);
+  }
+}
+
+// The gradient and the statistics of many rows: columns of x that repeat have the statistics of one period.
+TEST_P(BatchNormDevice, SumsOfManyRows_EqualThoseOfOnePeriod) {
+  constexpr std::int64_t channels = 8, period = 4099;
+  const std::int64_t periods = GetParam().is_cuda() ? 1100 : 3;
+  const auto run = [&](std::int64_t count) {
+    const auto random = [&](std::uint32_t seed) {
+      return add(random_tensor({1, period, channels}, DType::bf16, GetParam(), seed),
+                 cast(random_tensor({count, 1, 1}, DType::f32, GetParam(), 9, 0, 0), DType::bf16))
+          .reshape({count * period, channels});
+    };
+    auto p = parameters_of(channels, DType::f32, GetParam());
+    Tensor x = random(1);
+    for (Tensor* const leaf : {&x, &p.weight, &p.bias}) leaf->set_requires_grad();
+    const Tensor y = batch_norm(x, p.weight, p.bias, p.running, {.activation = FusedActivation::relu});
+    backward(y, random(2));
+    std::vector<Tensor> results{x.grad().slice(0, 0, period), p.running.mean, p.running.variance};
+    for (const Tensor& total : {p.weight.grad(), p.bias.grad()}) {
+      std::vector<double> means = values_of(total);
+      for (double& value : means) value /= static_cast<double>(count * period);
+      results.push_back(tensor_of(means, total.shape(), DType::f64));
+    }
+    return results;
+  };
+  const std::vector<Tensor> many = run(periods), one = run(1);
+  expect_values(many[0], values_of(one[0]), 1e-2);
+  for (std::size_t i = 1; i < many.size(); ++i) expect_values(many[i], values_of(one[i]), 1e-3);
+}
+
 INSTANTIATE_TEST_SUITE_P(Devices, BatchNormDevice, testing::ValuesIn(test_devices()), device_name);
 
 TEST(BatchNorm, AnyNumberOfThreads_SameBits) {

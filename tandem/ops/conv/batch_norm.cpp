@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -405,6 +406,11 @@ void check_arguments(const Tensor& x, const Tensor& weight, const Tensor& bias,
           "[batch_norm] expected batches_tracked of one element in i64, got {} {}",
           name_of(batches_tracked.dtype()), batches_tracked.shape().to_string());
   }
+  // CUDA kernels count packs of 16 bytes, or elements, in 32 bits.
+  const auto pack = static_cast<std::int64_t>(16 / size_of(x.dtype()));
+  const std::int64_t packs = x.size(-1) % pack == 0 ? x.numel() / pack : x.numel();
+  check(!x.device().is_cuda() || packs <= std::numeric_limits<std::uint32_t>::max(),
+        "[batch_norm] expected x of fewer elements, got shape {}", x.shape().to_string());
   if (!residual.defined()) return;
   common_device("batch_norm", {&x, &residual});
   common_dtype("batch_norm", {&x, &residual});

@@ -15,7 +15,8 @@ inline constexpr int threads = 256;
 
 // How a pass over (rows, channels) is partitioned. The threads of a block cover `lanes` adjacent packs of
 // channels and threads / lanes rows at a time. blockIdx.x counts the parts of a batch's rows, blockIdx.y
-// groups of lanes, blockIdx.z batches.
+// groups of lanes, blockIdx.z batches. The rows of a batch are cut into `waves`, one after the other; the
+// parts of a wave take turns at its rows, so that blocks that run at the same time read adjacent rows.
 struct Partition {
   std::int64_t rows = 0;
   std::int64_t channels = 0;
@@ -23,8 +24,9 @@ struct Partition {
   std::int64_t batches = 1;
   int packs = 0;
   int lanes = 1;
-  int parts = 1;
-  std::int64_t part_rows = 0;
+  int parts = 1;  // of all waves
+  int waves = 1;
+  std::int64_t wave_rows = 0;
   bool by_shard = false;  // the batches are the own shards
   BatchNormShards shards = {};
 
@@ -34,12 +36,20 @@ struct Partition {
   }
 };
 
-// All rows are a batch, or ghost batches.
-Partition partition_rows(const BatchNormPlan& plan, Device device);
-// Depends on the shards of the whole batch, not on which of them are here, and so do the bits of sums.
-Partition partition_shards(const BatchNormPlan& plan, const BatchNormShards& shards, Device device);
+// The blocks of a pass that a multiprocessor runs at once: partitions are multiples of them, because a last
+// wave of few blocks leaves much of the memory's bandwidth unused.
+inline constexpr int forward_blocks = 4;
+int gradient_blocks(const BatchNormPlan& plan, const BatchNormBackward& args);
 
-// The number of values in the partial sums of a partition: two per channel, part and batch.
+// All rows are a batch, or ghost batches. For passes that sum: one wave.
+Partition partition_sums(const BatchNormPlan& plan, int resident_blocks, Device device);
+// The same for passes that compute each value: several waves if there are enough rows.
+Partition partition_values(const BatchNormPlan& plan, int resident_blocks, Device device);
+// Depends on the shards of the whole batch, not on which of them are here, and so do the bits of sums.
+Partition partition_shards(const BatchNormPlan& plan, const BatchNormShards& shards, int resident_blocks,
+                           Device device);
+
+// The number of values in the partial sums of a partition, (batches, parts, 2, channels).
 inline std::int64_t partial_count(const Partition& partition) {
   return partition.batches * 2 * partition.parts * partition.channels;
 }
@@ -71,9 +81,9 @@ ChannelValues channel_values_of(const BatchNormPlan& plan, const BatchNormBackwa
 void sum_gradients(const BatchNormPlan& plan, const Partition& partition, std::byte* partial,
                    const BatchNormBackward& args, const ChannelValues& channel_values, StreamView stream);
 
-// The factors of dx = a · g + b · (x − mean) + c, `step` from batch to batch.
+// The factors of dx = weight · inverse deviation · g + b · (x − mean) + c, `step` from batch to batch.
 struct Factors {
-  std::byte *a, *b, *c;
+  std::byte *b, *c;
   std::int64_t step = 0;
 };
 
@@ -82,26 +92,48 @@ void write_input_gradient(const BatchNormPlan& plan, const Partition& partition,
                           const BatchNormBackward& args, const ChannelValues& channel_values,
                           const Factors& factors, StreamView stream);
 
+// A block of the kernels that reduce partial sums handles this many channels of a batch.
+inline constexpr int reduced_channels = 8;
+
+// The blocks for all channels of one batch.
+constexpr std::int64_t reduce_groups(std::int64_t channels) {
+  return (channels + reduced_channels - 1) / reduced_channels;
+}
+
 #ifdef __CUDACC__
-// One warp reduces the parts of one channel. Lane 0 gets the sums.
+// Reduces the parts of one batch in a fixed order; all threads of the block call it. Threads below
+// reduced_channels get the sums of channel first_channel + threadIdx.x, where that exists.
 template <class C>
-__device__ void reduce_parts(const C* partial, int parts, std::int64_t channels, std::int64_t channel,
-                             double& first, double& second) {
+__device__ void reduce_parts(const C* __restrict__ partial, int parts, std::int64_t channels,
+                             std::int64_t first_channel, double& first, double& second) {
+  constexpr int part_lanes = threads / reduced_channels, warps = threads / 32;
+  const int lane = static_cast<int>(threadIdx.x) % reduced_channels;
   first = second = 0;
-  for (int part = static_cast<int>(threadIdx.x) % 32; part < parts; part += 32) {
-    first += static_cast<double>(partial[channel * parts + part]);
-    second += static_cast<double>(partial[(channels + channel) * parts + part]);
+  if (first_channel + lane < channels) {
+    const C* const from = partial + first_channel + lane;
+#pragma unroll 8
+    for (int part = static_cast<int>(threadIdx.x) / reduced_channels; part < parts; part += part_lanes) {
+      first += static_cast<double>(from[2 * part * channels]);
+      second += static_cast<double>(from[(2 * part + 1) * channels]);
+    }
   }
-  for (int mask = 16; mask > 0; mask /= 2) {
+  for (int mask = 16; mask >= reduced_channels; mask /= 2) {
     first += __shfl_xor_sync(0xffffffffu, first, mask);
     second += __shfl_xor_sync(0xffffffffu, second, mask);
   }
+  __shared__ double shared[2][warps][reduced_channels];
+  if (threadIdx.x % 32 < reduced_channels) {
+    shared[0][threadIdx.x / 32][lane] = first;
+    shared[1][threadIdx.x / 32][lane] = second;
+  }
+  __syncthreads();
+  if (threadIdx.x < reduced_channels)
+    for (int warp = 1; warp < warps; ++warp) {
+      first += shared[0][warp][lane];
+      second += shared[1][warp][lane];
+    }
+  __syncthreads();  // the next call may write
 }
 #endif
-
-// The grid that gives each of `count` sums one warp.
-inline unsigned warp_grid(std::int64_t count) {
-  return static_cast<unsigned>((count * 32 + threads - 1) / threads);
-}
 
 }  // namespace tandem::detail::batch_norm_passes

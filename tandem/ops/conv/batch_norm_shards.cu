@@ -35,27 +35,31 @@ struct ShardValues {
   }
 };
 
-// The own shard and the channel of a warp.
-struct WarpPosition {
-  std::int64_t shard, channel;
+// The own shard and the channels of a block that reduces, and the channel of a thread that gets the sums.
+struct ReducePosition {
+  std::int64_t shard, first_channel, channel;
 
-  __device__ explicit WarpPosition(std::int64_t channels) {
-    const std::int64_t warp = (std::int64_t{blockIdx.x} * threads + threadIdx.x) / 32;
-    shard = warp / channels, channel = warp % channels;
+  __device__ explicit ReducePosition(std::int64_t channels) {
+    const std::int64_t groups = reduce_groups(channels);
+    shard = blockIdx.x / groups, first_channel = blockIdx.x % groups * reduced_channels;
+    channel = first_channel + threadIdx.x;
   }
 };
+
+unsigned reduce_grid(const BatchNormShards& shards, std::int64_t channels) {
+  return static_cast<unsigned>(shards.own.count() * reduce_groups(channels));
+}
 
 template <class T, class C>
 __global__ void __launch_bounds__(threads)
     reduce_shard_moments(const C* partial, int parts, BatchNormShards shards, std::int64_t channels,
                          const T* x, double* moments) {
-  const auto [shard, channel] = WarpPosition(channels);
-  if (shard >= shards.own.count()) return;
+  const auto [shard, first_channel, channel] = ReducePosition(channels);
   const std::int64_t first = shards.begin_of(shard), rows = shards.begin_of(shard + 1) - first;
   if (rows == 0) return;
   double sum, squares;
-  reduce_parts(partial + shard * 2 * channels * parts, parts, channels, channel, sum, squares);
-  if (threadIdx.x % 32 != 0) return;
+  reduce_parts(partial + shard * 2 * channels * parts, parts, channels, first_channel, sum, squares);
+  if (threadIdx.x >= reduced_channels || channel >= channels) return;
   const double offset = sum / static_cast<double>(rows);
   double* const to = moments + 2 * shard * channels + channel;
   to[0] = static_cast<double>(convert<C>(x[first * channels + channel])) + offset;
@@ -117,11 +121,11 @@ __global__ void __launch_bounds__(threads)
     reduce_shard_gradients(const C* partial, int parts, BatchNormShards shards, std::int64_t channels,
                            const C* inverse_deviation, std::int64_t step, double* sums, C* dweight,
                            C* dbias) {
-  const auto [shard, channel] = WarpPosition(channels);
-  if (shard >= shards.own.count() || shards.values_of_own(shard) == 0) return;
+  const auto [shard, first_channel, channel] = ReducePosition(channels);
+  if (shards.values_of_own(shard) == 0) return;
   double sum, product;
-  reduce_parts(partial + shard * 2 * channels * parts, parts, channels, channel, sum, product);
-  if (threadIdx.x % 32 != 0) return;
+  reduce_parts(partial + shard * 2 * channels * parts, parts, channels, first_channel, sum, product);
+  if (threadIdx.x >= reduced_channels || channel >= channels) return;
   product *= inverse_deviation[shard * step + channel];
   if (sums) {
     double* const to = sums + 2 * shard * channels + channel;
@@ -137,13 +141,12 @@ template <class C>
 struct FactorWriter {
   const C* weight;
   const C* inverse_deviation;
-  C *a, *b, *c;
+  C *b, *c;
 
   __device__ void write(std::int64_t index, std::int64_t channel, std::int64_t channels, double sum,
                         double product, double count) const {
     const std::int64_t at = index * channels + channel;
     const double inverse = inverse_deviation[at], scale = weight[channel] * inverse;
-    a[at] = static_cast<C>(scale);
     b[at] = static_cast<C>(-scale * inverse * product / count);
     c[at] = static_cast<C>(-scale * sum / count);
   }
@@ -193,14 +196,13 @@ unsigned thread_grid(std::int64_t count) {
 template <class C>
 void write_sums(const BatchNormPlan& plan, const BatchNormShards& shards, double* sums,
                 const BatchNormBackward& args, const ChannelValues& values, StreamView stream) {
-  const Partition partition = partition_shards(plan, shards, stream.device);
+  const Partition partition = partition_shards(plan, shards, gradient_blocks(plan, args), stream.device);
   const Buffer partial(static_cast<std::size_t>(partial_count(partition)) * sizeof(C), stream);
   sum_gradients(plan, partition, partial.data(), args, values, stream);
-  reduce_shard_gradients<C>
-      <<<warp_grid(shards.own.count() * plan.channels), threads, 0, cuda_stream(stream)>>>(
-          reinterpret_cast<const C*>(partial.data()), partition.parts, shards, plan.channels,
-          reinterpret_cast<const C*>(values.inverse_deviation), values.step, sums,
-          reinterpret_cast<C*>(args.dweight), reinterpret_cast<C*>(args.dbias));
+  reduce_shard_gradients<C><<<reduce_grid(shards, plan.channels), threads, 0, cuda_stream(stream)>>>(
+      reinterpret_cast<const C*>(partial.data()), partition.parts, shards, plan.channels,
+      reinterpret_cast<const C*>(values.inverse_deviation), values.step, sums,
+      reinterpret_cast<C*>(args.dweight), reinterpret_cast<C*>(args.dbias));
   check_launch("batch_norm gradient sums of shards");
 }
 
@@ -211,17 +213,17 @@ struct GradientMemory {
   std::int64_t size;  // values of each
 
   GradientMemory(const BatchNormPlan& plan, const BatchNormShards& shards, StreamView stream)
-      : memory(static_cast<std::size_t>(4 * shards.statistics() * plan.channels) * sizeof(C), stream),
+      : memory(static_cast<std::size_t>(3 * shards.statistics() * plan.channels) * sizeof(C), stream),
         size(shards.statistics() * plan.channels) {}
 
   C* values(int index) const { return reinterpret_cast<C*>(memory.data()) + index * size; }
   std::byte* bytes(int index) const { return reinterpret_cast<std::byte*>(values(index)); }
-  std::byte* zeros() const { return bytes(3); }
+  std::byte* zeros() const { return bytes(2); }
   FactorWriter<C> writer(const ChannelValues& channels) const {
     return {reinterpret_cast<const C*>(channels.weight),
-            reinterpret_cast<const C*>(channels.inverse_deviation), values(0), values(1), values(2)};
+            reinterpret_cast<const C*>(channels.inverse_deviation), values(0), values(1)};
   }
-  Factors factors(std::int64_t step) const { return {bytes(0), bytes(1), bytes(2), step}; }
+  Factors factors(std::int64_t step) const { return {bytes(0), bytes(1), step}; }
 };
 
 }  // namespace
@@ -229,14 +231,13 @@ struct GradientMemory {
 template <>
 void batch_norm_moments_kernel<Backend::cuda>(const BatchNormPlan& plan, const BatchNormShards& shards,
                                               double* moments, const std::byte* x, StreamView stream) {
-  const Partition partition = partition_shards(plan, shards, stream.device);
+  const Partition partition = partition_shards(plan, shards, forward_blocks, stream.device);
   on_compute_type(plan, [&]<class T, class C>() {
     const Buffer partial(static_cast<std::size_t>(partial_count(partition)) * sizeof(C), stream);
     sum_moments(plan, partition, partial.data(), x, stream);
-    reduce_shard_moments<T, C>
-        <<<warp_grid(shards.own.count() * plan.channels), threads, 0, cuda_stream(stream)>>>(
-            reinterpret_cast<const C*>(partial.data()), partition.parts, shards, plan.channels,
-            reinterpret_cast<const T*>(x), moments);
+    reduce_shard_moments<T, C><<<reduce_grid(shards, plan.channels), threads, 0, cuda_stream(stream)>>>(
+        reinterpret_cast<const C*>(partial.data()), partition.parts, shards, plan.channels,
+        reinterpret_cast<const T*>(x), moments);
     check_launch("batch_norm moments of shards");
   });
 }
@@ -262,8 +263,8 @@ void batch_norm_joined_kernel<Backend::cuda>(const BatchNormPlan& plan, const Ba
   });
   if (plan.rows > 0)
     apply_moments(plan,
-                  shards.per_shard ? partition_shards(plan, shards, stream.device)
-                                   : partition_rows(plan, stream.device),
+                  shards.per_shard ? partition_shards(plan, shards, forward_blocks, stream.device)
+                                   : partition_values(plan, forward_blocks, stream.device),
                   args, stream);
 }
 
@@ -288,7 +289,8 @@ void batch_norm_joined_gradient_kernel<Backend::cuda>(const BatchNormPlan& plan,
     join_gradients<C><<<thread_grid(plan.channels), threads, 0, cuda_stream(stream)>>>(plan, shards, sums,
                                                                                        memory.writer(values));
     check_launch("batch_norm gradient factors");
-    write_input_gradient(plan, partition_rows(plan, stream.device), args, values, memory.factors(0), stream);
+    write_input_gradient(plan, partition_values(plan, gradient_blocks(plan, args), stream.device), args,
+                         values, memory.factors(0), stream);
   });
 }
 
@@ -310,9 +312,10 @@ void batch_norm_shard_gradient_kernel<Backend::cuda>(const BatchNormPlan& plan, 
         <<<thread_grid(shards.statistics() * plan.channels), threads, 0, cuda_stream(stream)>>>(
             plan, shards, sum_values, memory.writer(values));
     check_launch("batch_norm gradient factors of shards");
+    const int blocks = gradient_blocks(plan, args);
     write_input_gradient(plan,
-                         shards.per_shard ? partition_shards(plan, shards, stream.device)
-                                          : partition_rows(plan, stream.device),
+                         shards.per_shard ? partition_shards(plan, shards, blocks, stream.device)
+                                          : partition_values(plan, blocks, stream.device),
                          args, values, memory.factors(values.step), stream);
   });
 }
