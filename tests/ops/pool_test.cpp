@@ -52,12 +52,18 @@ INSTANTIATE_TEST_SUITE_P(Devices, PoolGolden, testing::ValuesIn(op_cases({DType:
 
 class PoolTest : public OpTest {};
 
-// Windows of 2×2 and 3×3 have CUDA kernels of their own, and those that do not overlap another one for the
-// gradient. Few distinct values make ties.
+// Windows of 2×2 and 3×3 have CUDA kernels of their own, and those that do not overlap, and 3×3 at every
+// second pixel, others for the gradient. Few distinct values make ties.
 TEST_P(PoolTest, MaxPoolOfSmallWindows_EqualsDefinition) {
   for (const auto& [height, width, channels, size, stride, padding] :
        {std::array<std::int64_t, 6>{9, 12, 16, 3, 2, 1},
         {5, 3, 5, 3, 1, 1},
+        {8, 7, 16, 3, 2, 1},
+        {9, 12, 8, 3, 2, 0},
+        {6, 5, 3, 3, 2, 0},
+        {3, 3, 8, 3, 2, 0},
+        {1, 1, 16, 3, 2, 1},
+        {33, 40, 24, 3, 2, 1},
         {3, 3, 8, 3, 1, 0},
         {1, 2, 3, 3, 2, 1},
         {4, 300, 8, 3, 3, 1},
@@ -73,7 +79,7 @@ TEST_P(PoolTest, MaxPoolOfSmallWindows_EqualsDefinition) {
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i * 2654435761u % 7) - 3;
     Tensor x = tensor_of(values, {2, height, width, channels}, dtype(), device()).set_requires_grad();
     const Tensor y = max_pool2d(x, {size, size}, {.stride = {stride, stride}, .padding = {padding, padding}});
-    std::vector<double> expected, gradient(values.size());
+    std::vector<double> expected, dy, gradient(values.size());
     for (std::int64_t image = 0; image < 2; ++image)
       for (std::int64_t row = 0; row < y.size(1); ++row)
         for (std::int64_t column = 0; column < y.size(2); ++column)
@@ -88,10 +94,11 @@ TEST_P(PoolTest, MaxPoolOfSmallWindows_EqualsDefinition) {
               if (!best || values[at] > values[*best]) best = at;
             }
             expected.push_back(values[*best]);
-            gradient[*best] += 1;
+            dy.push_back(static_cast<double>(dy.size() % 5) - 1);
+            gradient[*best] += dy.back();
           }
     expect_values(y, expected, 0);
-    backward(sum(y));
+    backward(y, tensor_of(dy, y.shape(), dtype(), device()));
     expect_values(x.grad(), gradient, 0);
     const NoGrad no_grad;
     expect_values(max_pool2d(x, {size, size}, {.stride = {stride, stride}, .padding = {padding, padding}}),
@@ -145,15 +152,26 @@ TEST_P(PoolTest, ViewsAndEmptyBatches_AreAccepted) {
   EXPECT_EQ(none.grad().shape(), none.shape());
 }
 
-TEST_P(PoolTest, MeanOfImages_EqualsMeanInF64) {
+TEST_P(PoolTest, MeanOfImagesAndItsGradient_EqualF64) {
   struct Case {
     std::int64_t images, height, width, channels;
   };
   for (const auto& [images, height, width, channels] :
        {Case{1, 7, 7, 512}, Case{3, 5, 4, 24}, Case{2, 1, 1, 3}, Case{1, 2, 9, 7}, Case{70, 3, 2, 256}}) {
-    const Tensor x = random_tensor({images, height, width, channels}, dtype(), device(), 1);
+    Tensor x = random_tensor({images, height, width, channels}, dtype(), device(), 1);
     expect_values(adaptive_avg_pool2d(x, {1, 1}), values_of(mean(cast(x, DType::f64), {1, 2})),
                   dtype() == DType::bf16 ? 3e-3 : 1e-6);
+    const Tensor dy = random_tensor({images, 1, 1, channels}, dtype(), device(), 2);
+    const std::vector<double> gradients = values_of(dy);
+    std::vector<double> expected;
+    for (std::int64_t i = 0; i < x.numel(); ++i) {
+      const std::int64_t image = i / (height * width * channels), channel = i % channels;
+      expected.push_back(gradients[static_cast<std::size_t>(image * channels + channel)] /
+                         static_cast<double>(height * width));
+    }
+    x.set_requires_grad();
+    backward(adaptive_avg_pool2d(x, {1, 1}), dy);
+    expect_values(x.grad(), expected, dtype() == DType::bf16 ? 4e-3 : 1e-6);
   }
 }
 

@@ -245,6 +245,63 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
+// Windows of 3 × 3 pixels at every second pixel, with a padding of at most 1: one thread per pack of a cell
+// of 2 × 2 pixels, which at most 2 × 2 windows span. Along an axis, cell i has the pixels 2w + 1 − padding
+// and the next one, where w = i + padding − 1: window w spans both of them, as its elements 1 and 2, and
+// window w + 1 begins at the second one.
+template <int width, class T>
+__global__ void __launch_bounds__(threads, 3)
+    half_max_pool_gradient(PoolPlan p, unsigned cells_y, unsigned cells_x, unsigned count, T* __restrict__ dx,
+                           const T* __restrict__ dy, const std::uint8_t* __restrict__ argmax) {
+  using C = ComputeType<T>;
+  const unsigned i = blockIdx.x * threads + threadIdx.x;
+  if (i >= count) return;
+  const auto packs = static_cast<unsigned>(p.channels) / width;
+  const unsigned cell = i / packs, channel = i % packs * width;
+  const std::int64_t image = cell / cells_x / cells_y;
+  const int padding_y = static_cast<int>(p.window.padding.y),
+            padding_x = static_cast<int>(p.window.padding.x);
+  const int window_y = static_cast<int>(cell / cells_x % cells_y) + padding_y - 1,
+            window_x = static_cast<int>(cell % cells_x) + padding_x - 1;
+  const int first_y = 2 * window_y + 1 - padding_y, first_x = 2 * window_x + 1 - padding_x;
+  Pack<T, width> gradients[2][2];
+  Pack<std::uint8_t, width> best[2][2];
+#pragma unroll
+  for (int window = 0; window < 4; ++window) {
+    const int y = window_y + window / 2, x = window_x + window % 2;
+    auto& gradient = gradients[window / 2][window % 2];
+    auto& taps = best[window / 2][window % 2];
+    if (y >= 0 && y < p.out.y && x >= 0 && x < p.out.x) {
+      const std::int64_t from = ((image * p.out.y + y) * p.out.x + x) * p.channels + channel;
+      gradient = load_pack<width>(dy + from);
+      taps = load_pack<width>(argmax + from);
+    } else {
+#pragma unroll
+      for (int j = 0; j < width; ++j) gradient.value[j] = convert<T>(C{0}), taps.value[j] = 255;
+    }
+  }
+#pragma unroll
+  for (int pixel = 0; pixel < 4; ++pixel) {
+    const int own_y = pixel / 2, own_x = pixel % 2;
+    const int y = first_y + own_y, x = first_x + own_x;
+    if (y < 0 || y >= p.in.y || x < 0 || x >= p.in.x) continue;
+    C sum[width] = {};
+#pragma unroll
+    for (int window = 0; window < 4; ++window) {
+      const int tap_y = own_y + 1 - window / 2 * 2, tap_x = own_x + 1 - window % 2 * 2;
+      if (tap_y < 0 || tap_x < 0) continue;
+#pragma unroll
+      for (int j = 0; j < width; ++j)
+        if (best[window / 2][window % 2].value[j] == tap_y * 3 + tap_x)
+          sum[j] += convert<C>(gradients[window / 2][window % 2].value[j]);
+    }
+    Pack<T, width> result;
+#pragma unroll
+    for (int j = 0; j < width; ++j) result.value[j] = convert<T>(sum[j]);
+    store_pack(dx + ((image * p.in.y + y) * p.in.x + x) * p.channels + channel, result);
+  }
+}
+
 // The rows (or columns) that output `at` averages, and what their sum is divided by.
 struct Region {
   std::int64_t begin, end, divisor;
@@ -367,6 +424,28 @@ __global__ void __launch_bounds__(threads) avg_pool_gradient(PoolPlan p, bool ad
   }
 }
 
+// The gradient of the means of whole images: blockIdx.y counts images, and each thread writes one pack of
+// some of their pixels.
+template <int width, class T>
+__global__ void __launch_bounds__(threads)
+    image_mean_gradient(PoolPlan p, T* __restrict__ dx, const T* __restrict__ dy) {
+  using C = ComputeType<T>;
+  const int packs = static_cast<int>(p.channels) / width, pixels = static_cast<int>(p.in.y * p.in.x);
+  const int pack = static_cast<int>(blockIdx.x) * 32 + static_cast<int>(threadIdx.x) % 32;
+  if (pack >= packs) return;
+  const auto share = C{1} / static_cast<C>(pixels);
+  for (std::int64_t image = blockIdx.y; image < p.images; image += gridDim.y) {
+    const auto gradient = load_pack<width>(dy + image * p.channels + pack * width);
+    Pack<T, width> result;
+#pragma unroll
+    for (int j = 0; j < width; ++j)
+      result.value[j] = convert<T>(C{0} + share * convert<C>(gradient.value[j]));
+    T* const to = dx + image * pixels * p.channels + pack * width;
+    for (int pixel = static_cast<int>(threadIdx.x) / 32; pixel < pixels; pixel += threads / 32)
+      store_pack(to + pixel * p.channels, result);
+  }
+}
+
 // Calls f.operator()<T, width>(number of packs of all images of `size`) with the widest pack that divides the
 // channels.
 template <class F>
@@ -426,9 +505,14 @@ void max_pool2d_gradient_kernel<Backend::cuda>(const PoolPlan& plan, std::byte* 
                                                const std::uint8_t* argmax, StreamView stream) {
   const std::int64_t size = plan.kernel.x;
   constexpr std::int64_t max_threads = std::int64_t{1} << 28;
-  const YX cells{(plan.in.y + size - 1) / size, (plan.in.x + size - 1) / size};
-  const bool is_separate = plan.kernel.y == size && plan.window.stride == plan.kernel &&
-                           plan.window.padding == YX{0, 0} && plan.window.dilation == YX{1, 1};
+  const Window& window = plan.window;
+  const bool is_separate = plan.kernel.y == size && window.stride == plan.kernel &&
+                           window.padding == YX{0, 0} && window.dilation == YX{1, 1};
+  const bool is_half = plan.kernel == YX{3, 3} && window.stride == YX{2, 2} && window.padding.y <= 1 &&
+                       window.padding.x <= 1 && window.dilation == YX{1, 1};
+  const YX cells = is_half
+                       ? YX{(plan.in.y - window.padding.y + 2) / 2, (plan.in.x - window.padding.x + 2) / 2}
+                       : YX{(plan.in.y + size - 1) / size, (plan.in.x + size - 1) / size};
   on_packs(plan, plan.in, [&]<class T, int width>(std::int64_t) {
     const std::int64_t count = plan.images * cells.y * cells.x * plan.channels / width;
     const auto launch = [&](auto kernel) {
@@ -436,6 +520,7 @@ void max_pool2d_gradient_kernel<Backend::cuda>(const PoolPlan& plan, std::byte* 
           plan, static_cast<unsigned>(cells.y), static_cast<unsigned>(cells.x), static_cast<unsigned>(count),
           reinterpret_cast<T*>(dx), reinterpret_cast<const T*>(dy), argmax);
     };
+    if (is_half && count <= max_threads) return launch(half_max_pool_gradient<width, T>);
     if (is_separate && size == 2 && count <= max_threads)
       return launch(separate_max_pool_gradient<2, width, T>);
     if (is_separate && size == 3 && count <= max_threads)
@@ -466,6 +551,13 @@ template <>
 void avg_pool2d_gradient_kernel<Backend::cuda>(const PoolPlan& plan, bool adaptive, std::byte* dx,
                                                const std::byte* dy, StreamView stream) {
   on_packs(plan, plan.in, [&]<class T, int width>(std::int64_t count) {
+    if (adaptive && plan.out == YX{1, 1} && plan.in.y * plan.in.x <= INT32_MAX) {
+      const dim3 grid(blocks_for(plan.channels / width, 32),
+                      static_cast<unsigned>(std::min<std::int64_t>(plan.images, 65535)));
+      image_mean_gradient<width, T><<<grid, threads, 0, cuda_stream(stream)>>>(
+          plan, reinterpret_cast<T*>(dx), reinterpret_cast<const T*>(dy));
+      return;
+    }
     avg_pool_gradient<width, T><<<blocks_for(count, threads), threads, 0, cuda_stream(stream)>>>(
         plan, adaptive, count, reinterpret_cast<T*>(dx), reinterpret_cast<const T*>(dy));
   });
