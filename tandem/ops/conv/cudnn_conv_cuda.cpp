@@ -9,6 +9,7 @@
 
 #include "tandem/device/buffer.h"
 #include "tandem/device/cuda.h"
+#include "tandem/ops/cast_kernel.h"
 #include "tandem/ops/conv/cudnn_plan.cuh"
 #include "tandem/ops/conv/small_conv.cuh"
 #include "tandem/ops/conv/space_to_depth.cuh"
@@ -135,7 +136,7 @@ bool cudnn_weight_gradient(const Conv2dPlan& plan, std::byte* dweight, const std
   if (!transforms && plan.dtype != DType::bf16)
     return run(graph, {{uid_x, x}, {uid_weight, dweight}, {uid_y, dy}}, stream);
 
-  // cuDNN writes the gradient in the layout and dtype of the images; depth_to_space_weight() brings it back.
+  // cuDNN writes the gradient in the layout and dtype of the images.
   const SpaceToDepth mapping =
       transforms ? make_space_to_depth(plan) : SpaceToDepth{.plan = plan, .original = plan};
   graph.plan = mapping.plan;
@@ -146,7 +147,12 @@ bool cudnn_weight_gradient(const Conv2dPlan& plan, std::byte* dweight, const std
   if (!run(graph, {{uid_x, transforms ? new_x.data() : x}, {uid_weight, new_dweight.data()}, {uid_y, dy}},
            stream))
     return false;
-  depth_to_space_weight(mapping, dweight, new_dweight.data(), stream);
+  if (transforms)
+    depth_to_space_weight(mapping, dweight, new_dweight.data(), stream);
+  else
+    cast_kernel<Backend::cuda>(DType::f32, DType::bf16,
+                               make_layout<2>(Shape{sizes.weight}, {Dims{1}, Dims{1}}), dweight,
+                               new_dweight.data(), stream);
   return true;
 }
 
