@@ -124,16 +124,16 @@ class Pass {
     if (const ShardPart* const part = detail::shard_part()) sharded_.emplace(*part);
     // A stack is as large as all shards together, so it is added up as soon as it is complete.
     if (sharded_ || on_leaf_) leaf_uses_ = count_leaf_uses(*result.node());
-    pending_[result.node()->order] = {result.node(), gradient.detach()};
+    pending_[result.node()->order] = {result.node(), gradient.detach(), {}};
   }
 
   void run() {
     while (!pending_.empty()) {
-      const auto [node, gradient] = std::move(pending_.extract(std::prev(pending_.end())).mapped());
-      if (node->inputs.empty())
-        store(*node, gradient);
+      const Pending next = std::move(pending_.extract(std::prev(pending_.end())).mapped());
+      if (next.node->inputs.empty())
+        store(*next.node, next.gradient);
       else
-        propagate(*node, gradient);
+        propagate(next);
     }
   }
 
@@ -147,14 +147,27 @@ class Pass {
     if (on_leaf_) on_leaf_(leaf);
   }
 
-  void propagate(Node& node, const Tensor& gradient) {
+  struct Pending {
+    std::shared_ptr<Node> node;
+    Tensor gradient;
+    Tensor term;  // not added yet; only where the node accepts terms
+  };
+
+  // Frees what the node has saved.
+  Gradients gradients_of(Node& node, const Pending& pending) const {
+    const BackwardFunction backward = std::exchange(node.backward, nullptr);
+    const TermsFunction backward_of_terms = std::exchange(node.backward_of_terms, nullptr);
+    if (pending.term.defined()) return backward_of_terms(pending.gradient, pending.term);
+    return sharded_ ? sharded_->propagate(node, backward, pending.gradient) : backward(pending.gradient);
+  }
+
+  void propagate(const Pending& pending) {
+    Node& node = *pending.node;
     check(static_cast<bool>(node.backward),
           "[backward] expected a tape that was not used before, got one that an earlier backward() freed (at "
           "'{}')",
           node.name);
-    const Gradients gradients =
-        sharded_ ? sharded_->propagate(node, std::exchange(node.backward, nullptr), gradient)
-                 : std::exchange(node.backward, nullptr)(gradient);
+    const Gradients gradients = gradients_of(node, pending);
     expect(gradients.size() == node.inputs.size());
     for (std::size_t i = 0; i < gradients.size(); ++i)
       if (node.inputs[i]) give(node.inputs[i], gradients[i]);
@@ -162,18 +175,21 @@ class Pass {
 
   void give(const std::shared_ptr<Node>& input, const Tensor& gradient) {
     if (gradient.defined()) {
-      auto& [target, sum] = pending_[input->order];
+      auto& [target, sum, term] = pending_[input->order];
       target = input;
       if (sharded_)
         sharded_->accumulate(*input, sum, gradient);
-      else
+      else if (sum.defined() && input->backward_of_terms) {
+        if (term.defined()) accumulate(sum, term);
+        term = gradient;
+      } else
         accumulate(sum, gradient);
     }
     if (const auto uses = leaf_uses_.find(input.get()); uses != leaf_uses_.end() && --uses->second == 0)
-      if (const auto complete = pending_.extract(input->order)) store(*input, complete.mapped().second);
+      if (const auto complete = pending_.extract(input->order)) store(*input, complete.mapped().gradient);
   }
 
-  std::map<std::uint64_t, std::pair<std::shared_ptr<Node>, Tensor>> pending_;
+  std::map<std::uint64_t, Pending> pending_;
   const LeafFunction& on_leaf_;
   std::optional<ShardedGradients> sharded_;
   std::unordered_map<const Node*, int> leaf_uses_;  // empty: leaves are stored at the end

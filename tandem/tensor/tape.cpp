@@ -51,6 +51,10 @@ void record(Tensor& output, const char* name, std::span<const Tensor* const> inp
   for (const Tensor* input : inputs) op.inputs.push_back(*input);
 }
 
+void accept_terms(const Tensor& output, TermsFunction backward) {
+  output.node()->backward_of_terms = std::move(backward);
+}
+
 Trace::Trace() : previous_(std::exchange(current_trace, this)) {}
 
 Trace::~Trace() {

@@ -22,12 +22,16 @@ using Gradients = std::vector<Tensor>;
 /// Computes the gradients of the inputs from the gradient of the output.
 using BackwardFunction = std::function<Gradients(const Tensor& gradient)>;
 
+/// The same, where the gradient of the output is the sum of two terms.
+using TermsFunction = std::function<Gradients(const Tensor& first, const Tensor& second)>;
+
 /// One operation on the tape, or a leaf.
 struct Node {
   const char* name = "leaf";
   std::uint64_t order = 0;                    ///< increases with creation, so it is a topological order
   std::vector<std::shared_ptr<Node>> inputs;  ///< null where no gradient is needed
   BackwardFunction backward;                  ///< empty in a leaf
+  TermsFunction backward_of_terms;            ///< often empty
   Tensor grad;                                ///< the accumulated gradient of a leaf
   bool requires_grad = true;                  ///< false in a frozen leaf; shared by all handles of the leaf
   bool replaced = false;                      ///< the leaf was a parameter that its module has replaced
@@ -52,6 +56,11 @@ inline void record(Tensor& output, const char* name, std::initializer_list<const
                    BackwardFunction backward) {
   record(output, name, std::span(inputs.begin(), inputs.size()), std::move(backward));
 }
+
+/// For operations that add two terms of their gradient on the way: backward() then calls this function in
+/// place of the recorded one wherever the gradient of `output` has more than one term. Call it after
+/// record().
+void accept_terms(const Tensor& output, TermsFunction backward);
 
 /// A recorded operation with everything needed to repeat it elsewhere.
 struct TracedOp {

@@ -191,6 +191,7 @@ struct NormCase {
   bool has_residual;
   bool training;
   DType given;
+  int uses = 1;  // of the output: each adds a term to its gradient
 
   std::vector<Tensor> run(DType dtype, Device device) const {
     const DType parameter = dtype == DType::f64 ? DType::f64 : DType::f32;
@@ -215,7 +216,10 @@ struct NormCase {
       if (leaf->defined()) leaf->set_requires_grad();
     const Tensor y =
         batch_norm(x, weight, bias, running, {.training = training, .activation = activation}, residual);
-    backward(y, dy);
+    // The gradients of the terms are 3 · dy, −2 · dy and 0.5 · dy.
+    Tensor used = uses == 1 ? y : add(multiply(y, 3), multiply(y, -2));
+    if (uses == 3) used = add(used, multiply(y, 0.5));
+    backward(used, dy);
     std::vector<Tensor> results{y.detach(), running.mean,  running.variance,
                                 x.grad(),   weight.grad(), bias.grad()};
     if (has_residual) results.push_back(residual.grad());
@@ -253,6 +257,27 @@ TEST_P(BatchNormDevice, AnyShape_EqualsF64) {
             expect_values(actual[i], values_of(expected[i]), rounds ? 1e-2 : 1e-4);
           }
         }
+}
+
+// The terms of the gradient are added on the way.
+TEST_P(BatchNormDevice, SeveralUsesOfTheOutput_EqualF64) {
+  for (const std::int64_t channels : {3, 8, 24, 264})
+    for (const DType dtype : {DType::f32, DType::bf16})
+      for (const int uses : {2, 3})
+        for (const bool has_residual : {false, true})
+          for (const FusedActivation activation : {FusedActivation::none, FusedActivation::relu}) {
+            SCOPED_TRACE(testing::Message() << channels << " channels in " << name_of(dtype) << ", " << uses
+                                            << " uses, residual " << has_residual << ", activation "
+                                            << static_cast<int>(activation));
+            const NormCase one{700, channels, activation, has_residual, true, dtype, uses};
+            const std::vector<Tensor> actual = one.run(dtype, GetParam()),
+                                      expected = one.run(DType::f64, cpu_device);
+            for (std::size_t i = 0; i < actual.size(); ++i) {
+              SCOPED_TRACE(testing::Message() << "result " << i);
+              const bool rounds = dtype == DType::bf16 && i != 1 && i != 2;  // not the running statistics
+              expect_values(actual[i], values_of(expected[i]), rounds ? 2e-2 : 1e-4);
+            }
+          }
 }
 
 // So many rows that a CUDA pass over them has several waves: without statistics, parts equal the whole.

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <numeric>
 #include <span>
 #include <string>
@@ -220,6 +221,31 @@ TEST_P(PermuteGolden, MatchesPyTorch) {
 
 INSTANTIATE_TEST_SUITE_P(Devices, PermuteGolden, testing::ValuesIn(op_cases({DType::f32, DType::f64})),
                          op_case_name);
+
+TEST(Tape, OperationThatAcceptsTerms_GetsTheLastOneAndTheSumOfTheOthers) {
+  const std::vector<std::vector<float>> expected[] = {{{3}}, {{5}, {3}}, {{12}, {3}}};
+  for (const int uses : {1, 2, 3}) {
+    Tensor x = Tensor({2.f}).set_requires_grad();
+    Tensor y = x.detach().clone();
+    const auto saved = std::make_shared<int>(0);
+    std::vector<std::vector<float>> received;
+    record(y, "twice", {&x}, [&received, saved](const Tensor& g) {
+      received = {g.to_vector<float>()};
+      return Gradients{multiply(g, 2)};
+    });
+    accept_terms(y, [&received, saved](const Tensor& first, const Tensor& second) {
+      received = {first.to_vector<float>(), second.to_vector<float>()};
+      return Gradients{multiply(add(first, second), 2)};
+    });
+    Tensor z = multiply(y, 3);
+    if (uses > 1) z = add(z, multiply(y, 5));
+    if (uses > 2) z = add(z, multiply(y, 7));
+    backward(z, Tensor({1.f}));
+    EXPECT_EQ(received, expected[uses - 1]);
+    EXPECT_EQ(x.grad().to_vector<float>(), std::vector<float>{uses == 1 ? 6.f : uses == 2 ? 16.f : 30.f});
+    EXPECT_EQ(saved.use_count(), 1) << "both functions are freed";
+  }
+}
 
 // Recursive destruction of this chain would overflow the stack.
 TEST(Tape, LongChain_IsDestroyedWithoutRecursion) {

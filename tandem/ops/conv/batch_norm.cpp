@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -434,9 +435,11 @@ struct SavedForBackward {
   bool residual_grad;
 };
 
-Gradients gradients_of(const SavedForBackward& saved, const Tensor& g) {
+// `term`, where it is defined, is added to g.
+Gradients gradients_of(const SavedForBackward& saved, const Tensor& g, const Tensor& term = {}) {
   if (saved.sharded) check_scope(saved.sharded->part, "batch_norm");
   const Tensor dy = g.contiguous();
+  const Tensor dy_term = term.defined() ? term.contiguous() : Tensor();
   const Device device = g.device();
   const DType parameter_dtype = saved.plan.dtype == DType::bf16 ? DType::f32 : saved.plan.dtype;
   const auto empty_if = [&](bool wanted, const Shape& shape, DType dtype) {
@@ -454,6 +457,7 @@ Gradients gradients_of(const SavedForBackward& saved, const Tensor& g) {
                                .dweight = dweight.bytes(),
                                .dbias = dbias.bytes(),
                                .dy = dy.bytes(),
+                               .dy_term = dy_term.bytes(),
                                .x = saved.x.bytes(),
                                .y = saved.y.bytes(),
                                .weight = saved.weight.bytes(),
@@ -525,7 +529,7 @@ Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bias,
   const bool relu = options.activation == FusedActivation::relu;
   const bool argument = needs_argument(options.activation);
   const bool needs_x = weight_grad || (x_grad && options.training) || argument;
-  SavedForBackward saved{
+  const auto saved = std::make_shared<const SavedForBackward>(SavedForBackward{
       .plan = plan,
       .sharded = sharded,
       .x = needs_x ? dense : Tensor(),
@@ -537,9 +541,12 @@ Tensor batch_norm(const Tensor& x, const Tensor& weight, const Tensor& bias,
       .x_grad = x_grad,
       .weight_grad = weight_grad,
       .bias_grad = bias_grad,
-      .residual_grad = residual_grad};
+      .residual_grad = residual_grad});
   record(y, "batch_norm", {&x, &weight, &bias, &residual},
-         [saved = std::move(saved)](const Tensor& g) { return gradients_of(saved, g); });
+         [saved](const Tensor& g) { return gradients_of(*saved, g); });
+  // The output of a residual block is the input of two branches, whose gradients the first pass can add.
+  if (residual_grad && relu && !sharded && device.is_cuda())
+    accept_terms(y, [saved](const Tensor& g, const Tensor& term) { return gradients_of(*saved, g, term); });
   trace_option("training", options.training ? 1.0 : 0.0);
   trace_option("activation", static_cast<double>(options.activation));
   trace_option("mean", running_statistics.mean);

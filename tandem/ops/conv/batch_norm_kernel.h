@@ -51,6 +51,7 @@ struct BatchNormBackward {
   std::byte* dbias;
   // Inputs that no requested output needs may be null.
   const std::byte* dy;
+  const std::byte* dy_term;  // a second term of dy; CUDA only, with dresidual, may be null
   const std::byte* x;
   const std::byte* y;  // needed with a ReLU only
   const std::byte* weight;

@@ -293,37 +293,54 @@ struct ThreadChannels {
 };
 
 // What a step of the gradient loads.
-template <int width, Slope slope, class T>
+template <int width, Slope slope, bool has_term, class T>
 struct GradientPacks {
   static constexpr bool has_y = slope == Slope::relu_of_y;
   static constexpr int unroll = has_y || slope == Slope::silu_of_x ? 2 : 3;
-  Pack<T, width> packs[has_y ? 3 : 2];
+  Pack<T, width> packs[2 + has_y + has_term];
 
   GradientPacks() = default;
-  __device__ GradientPacks(std::uint32_t at, const T* dy, const T* x, const T* y)
+  __device__ GradientPacks(std::uint32_t at, const T* dy, const T* dy_term, const T* x, const T* y)
       : packs{pack_at<width>(dy, at), pack_at<width>(x, at)} {
     if constexpr (has_y) packs[2] = pack_at<width>(y, at);
+    if constexpr (has_term) packs[2 + has_y] = pack_at<width>(dy_term, at);
   }
-  __device__ const Pack<T, width>& dy() const { return packs[0]; }
-  __device__ const Pack<T, width>& x() const { return packs[1]; }
+  // dy with its second term, as add() rounds it.
+  __device__ Pack<T, width> sum_of_terms() const {
+    using C = ComputeType<T>;
+    Pack<T, width> sum = packs[0];
+    if constexpr (has_term)
+#pragma unroll
+      for (int i = 0; i < width; ++i)
+        sum.value[i] = convert<T>(convert<C>(sum.value[i]) + convert<C>(packs[2 + has_y].value[i]));
+    return sum;
+  }
+  __device__ const Pack<T, width>& dy() const {
+    return packs[0];
+  }
+  __device__ const Pack<T, width>& x() const {
+    return packs[1];
+  }
   // Only relu_of_y reads it.
-  __device__ const Pack<T, width>& y() const { return packs[has_y ? 2 : 1]; }
+  __device__ const Pack<T, width>& y() const {
+    return packs[has_y ? 2 : 1];
+  }
 };
 
 // Sums of g and g · (x − mean), where g is dy after the gradient of the activation. writes: g is stored in
-// dresidual.
-template <int width, Slope slope, bool writes, class T, class C>
+// dresidual. has_term: dy_term is added to dy.
+template <int width, Slope slope, bool writes, bool has_term, class T, class C>
 __global__ void __launch_bounds__(threads, blocks_of(slope))
     gradient_sums_kernel(Partition partition, C* __restrict__ partial, T* __restrict__ dresidual,
-                         const T* __restrict__ dy, const T* __restrict__ x, const T* __restrict__ y,
-                         TypedValues<C> channel_values) {
+                         const T* __restrict__ dy, const T* __restrict__ dy_term, const T* __restrict__ x,
+                         const T* __restrict__ y, TypedValues<C> channel_values) {
   using Values = Pack<T, width>;
   sum_part<width>(partition, partial, [&](int channel, const PackWalk& walk, C(&sums)[2][width]) {
     const ThreadChannels<width, C> own(channel_values, channel);
-    using Loaded = GradientPacks<width, slope, T>;
-    const auto load = [&](std::uint32_t at) { return Loaded(at, dy, x, y); };
+    using Loaded = GradientPacks<width, slope, has_term, T>;
+    const auto load = [&](std::uint32_t at) { return Loaded(at, dy, dy_term, x, y); };
     walk.template for_each<Loaded::unroll>(load, [&](std::uint32_t at, const Loaded& loaded) {
-      Values gradient = loaded.dy();
+      Values gradient = loaded.sum_of_terms();
 #pragma unroll
       for (int i = 0; i < width; ++i) {
         const C value = convert<C>(loaded.x().value[i]);
@@ -361,8 +378,8 @@ __global__ void __launch_bounds__(threads, blocks_of(slope))
     C b[width], c[width];
     load_channels(b, factors.b + first);
     load_channels(c, factors.c + first);
-    using Loaded = GradientPacks<width, slope, T>;
-    const auto load = [&](std::uint32_t at) { return Loaded(at, dy, x, y); };
+    using Loaded = GradientPacks<width, slope, false, T>;
+    const auto load = [&](std::uint32_t at) { return Loaded(at, dy, nullptr, x, y); };
     walk.template for_each<Loaded::unroll>(load, [&](std::uint32_t at, const Loaded& loaded) {
       Values values = loaded.x();
 #pragma unroll
@@ -519,14 +536,15 @@ void sum_gradients(const BatchNormPlan& plan, const Partition& partition, std::b
     const auto launch = [&](auto kernel) {
       kernel<<<grid_of(partition), threads, 0, cuda_stream(stream)>>>(
           partition, reinterpret_cast<C*>(partial), reinterpret_cast<T*>(args.dresidual),
-          reinterpret_cast<const T*>(args.dy), values_or_gradient<T>(args),
-          reinterpret_cast<const T*>(args.y), TypedValues<C>(channel_values));
+          reinterpret_cast<const T*>(args.dy), reinterpret_cast<const T*>(args.dy_term),
+          values_or_gradient<T>(args), reinterpret_cast<const T*>(args.y), TypedValues<C>(channel_values));
     };
+    if (args.dy_term) return launch(gradient_sums_kernel<width, Slope::relu_of_y, true, true, T, C>);
     on_slope(slope_of(plan, args), [&]<Slope how>() {
       if (args.dresidual)
-        launch(gradient_sums_kernel<width, how, true, T, C>);
+        launch(gradient_sums_kernel<width, how, true, false, T, C>);
       else
-        launch(gradient_sums_kernel<width, how, false, T, C>);
+        launch(gradient_sums_kernel<width, how, false, false, T, C>);
     });
   });
   check_launch("batch_norm gradient sums");

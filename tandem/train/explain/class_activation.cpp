@@ -91,6 +91,7 @@ Tensor class_activation_maps(Module& model, const Tensor& x, std::span<const std
       gradient = of_output;
       return Gradients(inputs);  // the pass ends here
     };
+    node.backward_of_terms = nullptr;
     backward(outputs, class_gradient(outputs, classes));
   }
   expect(gradient.defined());
