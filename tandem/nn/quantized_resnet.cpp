@@ -21,8 +21,8 @@ namespace {
 
 using detail::Quantization;
 
-constexpr YX pool_kernel{3, 3};
-constexpr Window pool_window{.stride = {2, 2}, .padding = {1, 1}};
+constexpr YX first_pool_kernel{3, 3};
+constexpr Window first_pool_window{.stride = {2, 2}, .padding = {1, 1}};
 constexpr double norm_epsilon = ConvNormOptions{}.epsilon;
 
 // One convolution with its norm. Values are numbered: 0 is the pooled result of the first convolution, i that
@@ -177,6 +177,29 @@ void QuantizedResNet::check_scales() const {
   }
 }
 
+std::vector<QuantizedConvolution> QuantizedResNet::convolutions() const {
+  std::vector<QuantizedConvolution> all;
+  for (const auto& layer : layers_)
+    all.push_back({.name = layer->step.conv,
+                   .weight = layer->weight,
+                   .scale = layer->scale,
+                   .bias = layer->bias,
+                   .options = layer->step.options(),
+                   .input = layer->step.input,
+                   .residual = layer->step.residual,
+                   .has_relu = layer->step.has_relu,
+                   .output = layer->output_values()});
+  return all;
+}
+
+YX QuantizedResNet::pool_kernel() const {
+  return first_pool_kernel;
+}
+
+Window QuantizedResNet::pool_window() const {
+  return first_pool_window;
+}
+
 void QuantizedResNet::prepare() {
   if (is_prepared_ && prepared_revision_ == revision()) return;
   check_scales();
@@ -205,7 +228,7 @@ Tensor QuantizedResNet::forward(const Tensor& x) {
   for (const auto& layer : layers_) steps.push_back(layer->step);
   const Tensor first = detail::quantized_max_pool2d(
       detail::quantized_conv2d(*layers_.front()->conv, detail::with_whole_groups(x), FusedActivation::relu),
-      pool_kernel, pool_window);
+      first_pool_kernel, first_pool_window);
   const Tensor last =
       run_steps(steps, first, [&](std::size_t i, const Tensor& input, const Tensor& residual) {
         const ConvStep& step = steps[i];
@@ -252,7 +275,7 @@ Tensor ResNetCalibration::observe(const Tensor& x) {
     layer.activations.add({y.data<float>(), static_cast<std::size_t>(y.numel())});
     return y;
   };
-  const Tensor first = max_pool2d(compute(0, x, {}), pool_kernel, pool_window);
+  const Tensor first = max_pool2d(compute(0, x, {}), first_pool_kernel, first_pool_window);
   const Tensor last = run_steps(steps, first, compute);
   return model_.head(adaptive_avg_pool2d(last, {1, 1}).reshape({last.size(0), last.size(3)}));
 }

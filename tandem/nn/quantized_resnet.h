@@ -5,13 +5,30 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tandem/nn/activation_histogram.h"
 #include "tandem/nn/resnet.h"
+#include "tandem/ops/block_epilogue.h"
 
 namespace tandem {
+
+// One convolution of a QuantizedResNet, with its norm folded in. Values are numbered in the order in which
+// they are computed: 0 is the result of the first convolution after max pooling, i that of convolution i.
+struct QuantizedConvolution {
+  std::string name;
+  // (out, channels, kernel y, kernel x): u8 as in files, bf16 of the first convolution.
+  Tensor weight;
+  Tensor scale;  // f32 (out); none of the first convolution
+  Tensor bias;   // f32 (out)
+  Conv2dOptions options;
+  std::size_t input;  // the number of the value; unused by the first convolution
+  std::optional<std::size_t> residual;
+  bool has_relu;
+  detail::Quantization output;
+};
 
 // Normalized images (n, height, width, channels), f32 or bf16, on the CPU → logits (n, classes) in f32. No
 // gradients.
@@ -26,6 +43,12 @@ class QuantizedResNet : public Module {
   // Throws Error that names the first tensor whose scales are not finite and positive, or whose zero is none
   // of 0 … 255.
   void check_scales() const;
+
+  // In the order in which they are computed, with views of the weights.
+  std::vector<QuantizedConvolution> convolutions() const;
+  YX pool_kernel() const;
+  Window pool_window() const;
+  Linear& head() { return head_; }
 
  private:
   friend class ResNetCalibration;

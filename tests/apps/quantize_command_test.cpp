@@ -51,6 +51,24 @@ TEST_F(QuantizeCommand, Model_IsComparedAndUsed) {
   EXPECT_TRUE(run({"predict", "small.safetensors", "photos"}).out.starts_with("path,class,probability,"));
 }
 
+TEST_F(QuantizeCommand, Model_IsExportedAsQdq) {
+  run({"quantize", "m.safetensors", "photos", "-o", "small.safetensors", "--images", "6"});
+  const ProgramResult made = run({"export", "small.safetensors", "-o", "x.onnx", "--images", "photos"});
+  EXPECT_NE(made.out.find("Verified with 8 images: the same class for "), std::string::npos) << made.out;
+  EXPECT_LT(4 * fs::file_size(folder_ / "x.onnx"), fs::file_size(folder_ / "m.safetensors") + 600'000);
+  const auto quantize_nodes = [&](const char* file) {
+    const auto facts = nlohmann::json::parse(run({"inspect", file, "--json"}).out);
+    EXPECT_EQ(facts["metadata"]["tandem.quantization"], "int8");
+    EXPECT_GT(facts["parameters"], 11'000'000);
+    for (const auto& each : facts["operators"])
+      if (each["name"] == "QuantizeLinear") return each["count"].get<int>();
+    return 0;
+  };
+  EXPECT_EQ(quantize_nodes("x.onnx"), 21);  // of 20 convolutions and max pooling
+  run({"export", "small.safetensors", "-o", "sums.onnx", "--integer-sums", "--input", "tensor"});
+  EXPECT_EQ(quantize_nodes("sums.onnx"), 29);  // and of 8 operands of residual sums
+}
+
 TEST_F(QuantizeCommand, WrongInput_IsOneLine) {
   run({"quantize", "m.safetensors", "photos", "-o", "small.safetensors", "--images", "4"});
   expect_failure(1, {"quantize", "r", "photos", "-o", "x.safetensors"},
@@ -67,9 +85,10 @@ TEST_F(QuantizeCommand, WrongInput_IsOneLine) {
   expect_failure(2, {"quantize", "m.safetensors", "photos", "-o", "x.safetensors", "--images", "0"},
                  "--images: expected a whole number from 1 to 100000, got '0' (see tandem quantize --help)");
   expect_failure(
-      1, {"export", "small.safetensors", "-o", "x.onnx"},
-      "[export] expected a model in floating point, got one in 8-bit integers: export the model it "
-      "was made of");
+      1, {"export", "small.safetensors", "-o", "x.onnx", "--weights", "fp16"},
+      "[export] expected a model in floating point for weights in fp16 or bf16, got one in 8-bit integers");
+  expect_failure(1, {"export", "m.safetensors", "-o", "x.onnx", "--integer-sums"},
+                 "[export] expected a model in 8-bit integers for integer sums, got one in floating point");
   expect_failure(
       1, {"explain", "small.safetensors", "photos", "-o", "x.png"},
       "[explain] expected a model in floating point, which has gradients, got one in 8-bit integers");

@@ -44,8 +44,16 @@ OnnxModel seed_model() {
   const std::string planes =
       b.add("Unsqueeze",
             {b.add("Transpose", {faded}, {onnx_attribute("perm", Integers{2, 0, 1})}), b.integers({0})});
+  const std::string zero = b.integer(1, OnnxType::u8), scale = b.number(0.5, OnnxType::f32);
+  const std::string rounded =
+      b.add("DequantizeLinear", {b.add("QuantizeLinear", {planes, scale, zero}), scale, zero});
+  const std::string kernel =
+      b.add("DequantizeLinear",
+            {b.array("kernel", {2, 3, 2, 2}, std::vector<std::int8_t>(24, 1)), floats("scales", {2}),
+             b.array("zeros", {2}, std::vector<std::int8_t>(2))},
+            {onnx_attribute("axis", std::int64_t{0})});
   const std::string conv =
-      b.add("Conv", {planes, floats("kernel", {2, 3, 2, 2}), floats("bias", {2})},
+      b.add("Conv", {rounded, kernel, floats("bias", {2})},
             {onnx_attribute("kernel_shape", Integers{2, 2}), onnx_attribute("strides", Integers{1, 2}),
              onnx_attribute("pads", Integers{1, 0, 1, 0}), onnx_attribute("dilations", Integers{1, 1}),
              onnx_attribute("group", std::int64_t{1})});

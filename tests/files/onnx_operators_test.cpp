@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "tandem/files/onnx/onnx_builder.h"
 #include "tandem/files/onnx/onnx_operators.h"
@@ -175,6 +176,71 @@ TEST(OnnxOperators, Cast_ConvertsTowardZeroAndHalves) {
   EXPECT_EQ(values<float>(cast(tensor(OnnxType::f16, {2}, halves), OnnxType::f32)), (Floats{1, -2}));
   EXPECT_EQ(values<float>(cast(tensor(OnnxType::bf16, {2}, brains), OnnxType::f32)), (Floats{1, -2}));
   EXPECT_NE(error_text([&] { cast(u8({1}, {0}), OnnxType::text); }), "");
+  // To nearest, ties to even: 1 + 2^-8 is between 1 and 1 + 2^-7.
+  const OnnxTensor rounded = cast(f32({3}, {1 + 0x1p-8f, 1 + 0x1.8p-8f, -3.0f}), OnnxType::bf16);
+  EXPECT_EQ(values<float>(cast(rounded, OnnxType::f32)), (Floats{1, 1 + 0x1p-7f, -3}));
+  EXPECT_NE(error_text([&] { cast(u8({1}, {0}), OnnxType::bf16); }).find("expected f32 to bf16"),
+            std::string::npos);
+}
+
+OnnxTensor i8(OnnxDims dims, const std::vector<std::int8_t>& values) {
+  return tensor(OnnxType::i8, std::move(dims), values);
+}
+
+TEST(OnnxOperators, Quantization_RoundsToEvenAndClamps) {
+  const OnnxTensor x = f32({7}, {-1, -0.25f, 0.25f, 0.75f, 1.2f, 200, std::nanf("")});
+  EXPECT_EQ(values<std::uint8_t>(compute("QuantizeLinear", {x, f32({}, {0.5f}), u8({}, {3})})[0]),
+            (std::vector<std::uint8_t>{1, 3, 3, 5, 5, 255, 0}));
+  EXPECT_EQ(values<std::int8_t>(compute("QuantizeLinear", {x, f32({}, {0.5f}), i8({}, {-3})})[0]),
+            (std::vector<std::int8_t>{-5, -3, -3, -1, -1, 127, -128}));
+  EXPECT_EQ(compute("QuantizeLinear", {x, f32({}, {0.5f})})[0].type, OnnxType::u8);
+  EXPECT_EQ(
+      values<float>(compute("DequantizeLinear", {u8({3}, {0, 3, 255}), f32({}, {0.5f}), u8({}, {3})})[0]),
+      (Floats{-1.5f, 0, 126}));
+  // One scale per row, then one per column.
+  const OnnxTensor levels = i8({2, 3}, {-128, 0, 127, 1, 2, 3});
+  EXPECT_EQ(values<float>(compute("DequantizeLinear", {levels, f32({2}, {1, 0.5f}), i8({2}, {0, 1})},
+                                  {onnx_attribute("axis", std::int64_t{0})})[0]),
+            (Floats{-128, 0, 127, 0, 0.5f, 1}));
+  EXPECT_EQ(values<float>(compute("DequantizeLinear", {levels, f32({3}, {1, 2, 4})})[0]),
+            (Floats{-128, 0, 508, 1, 4, 12}));
+  EXPECT_EQ(values<std::uint8_t>(compute("QuantizeLinear", {f32({1, 2}, {8, 8}), f32({2}, {1, 4})})[0]),
+            (std::vector<std::uint8_t>{8, 2}));
+}
+
+TEST(OnnxOperators, WrongQuantization_IsOneLine) {
+  const OnnxTensor x = i8({2, 3}, {1, 2, 3, 4, 5, 6});
+  const auto expect_refused = [&](const OnnxTensors& inputs, const std::string& text,
+                                  std::vector<OnnxAttribute> attributes = {}) {
+    EXPECT_EQ(error_text([&] { compute("DequantizeLinear", inputs, attributes); }),
+              "[onnx] DequantizeLinear: " + text);
+  };
+  const float infinity = std::numeric_limits<float>::infinity();
+  expect_refused({x, f32({}, {0})}, "expected positive scales, got 0");
+  expect_refused({x, f32({3}, {1, -2, 1})}, "expected positive scales, got -2");
+  expect_refused({x, f32({}, {infinity})}, "expected positive scales, got inf");
+  expect_refused({x, f32({}, {std::nanf("")})}, "expected positive scales, got nan");
+  expect_refused({x, f32({0}, {})}, "expected scales, got none");
+  expect_refused({x, f64({}, {1})}, "expected one scale, or one per index of an axis, in f32, got f64 []");
+  expect_refused({x, f32({1, 1}, {1})},
+                 "expected one scale, or one per index of an axis, in f32, got f32 [1, 1]");
+  expect_refused({x, f32({2}, {1, 1})}, "expected 3 scales for axis 1 of [2, 3], got 2");
+  expect_refused({x, f32({2}, {1, 1})}, "expected an axis from -2 to 1, got 2",
+                 {onnx_attribute("axis", std::int64_t{2})});
+  expect_refused({x, f32({}, {1}), u8({}, {0})}, "expected zero points in i8 [], got u8 []");
+  expect_refused({x, f32({}, {1}), i8({2}, {0, 0})}, "expected zero points in i8 [], got i8 [2]");
+  expect_refused({x, f32({}, {1})}, "expected no blocks, got a block_size of 16",
+                 {onnx_attribute("block_size", std::int64_t{16})});
+  expect_refused({i32({1}, {1}), f32({}, {1})}, "expected integers in u8 or i8, got i32");
+  expect_refused({x}, "expected at least 2 inputs, got 1");
+  EXPECT_EQ(error_text([&] {
+              compute("QuantizeLinear", {x, f32({}, {1})});
+            }),
+            "[onnx] QuantizeLinear: expected values in f32, got i8");
+  EXPECT_EQ(error_text([&] {
+              compute("QuantizeLinear", {f32({1}, {1}), f32({}, {1}), i32({}, {0})});
+            }),
+            "[onnx] QuantizeLinear: expected integers in u8 or i8, got i32");
 }
 
 TEST(OnnxOperators, Products_AgreeWithSums) {

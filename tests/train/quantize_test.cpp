@@ -9,7 +9,6 @@
 #include "tandem/nn/quantized_resnet.h"
 #include "tandem/train/classifier.h"
 #include "tandem/train/explain/explain.h"
-#include "tandem/train/export/export_onnx.h"
 #include "tandem/train/load_weights.h"
 #include "tandem/train/predict.h"
 #include "tests/core/error_text.h"
@@ -149,7 +148,7 @@ TEST_F(Quantize, WrongData_IsAnError) {
             "[quantize] expected plates or a folder of photographs, got 'nowhere'");
 }
 
-TEST_F(Quantize, TrainingExportAndExplanation_AreRefused) {
+TEST_F(Quantize, TrainingAndExplanation_AreRefused) {
   const fs::path path = small();
   Model loaded = load_model(path);
   const auto fresh = make_model(model().info.architecture, 1);
@@ -161,12 +160,8 @@ TEST_F(Quantize, TrainingExportAndExplanation_AreRefused) {
   EXPECT_EQ(error_text([&] { load_model_into(*fresh, path); }),
             fmt::format("[model] {}: expected weights in floating point, got a model in 8-bit integers",
                         path.string()));
-  EXPECT_EQ(error_text([&] { export_onnx(loaded, folder_ / "x.onnx", {}); }),
-            "[export] expected a model in floating point, got one in 8-bit integers: export the model it was "
-            "made of");
   EXPECT_EQ(error_text([&] { explain_paths(loaded, {photos()}, {}); }),
             "[explain] expected a model in floating point, which has gradients, got one in 8-bit integers");
-  EXPECT_FALSE(fs::exists(folder_ / "x.onnx"));
 }
 
 TEST_F(Quantize, DamagedFiles_AreRefused) {

@@ -19,7 +19,10 @@
 namespace tandem {
 namespace {
 
-bool is_floating(OnnxType type) {
+// Floating-point values, and weights in 8-bit integers.
+bool has_parameters(const OnnxTensor& tensor) {
+  const OnnxType type = tensor.type;
+  if (type == OnnxType::u8 || type == OnnxType::i8) return tensor.dims.size() > 1;
   return type == OnnxType::f32 || type == OnnxType::f64 || type == OnnxType::f16 || type == OnnxType::bf16;
 }
 
@@ -32,8 +35,7 @@ struct Counts {
   void add(const OnnxTensor& tensor) {
     ++constants;
     std::int64_t sum = 0;  // data outside the file may claim any size
-    if (is_floating(tensor.type) && !__builtin_add_overflow(parameters, tensor.count(), &sum))
-      parameters = sum;
+    if (has_parameters(tensor) && !__builtin_add_overflow(parameters, tensor.count(), &sum)) parameters = sum;
     if (!tensor.external.empty()) external.insert(one_line(tensor.external));
   }
   void add(const OnnxGraph& graph) {

@@ -29,9 +29,10 @@ struct OnnxFacts {
   std::vector<std::pair<std::string, std::int64_t>> opsets;          // domain and version
   std::vector<std::pair<std::string, std::string>> inputs, outputs;  // name, "u8 [height, width, 3]"
   std::vector<OnnxOperatorFacts> operators;                          // the most frequent first
-  std::int64_t constants = 0, parameters = 0;  // parameters: floating-point values of constants
-  std::vector<std::string> external;           // files with data, which were not opened
-  std::int64_t functions = 0;                  // operators that the file defines
+  std::int64_t constants = 0,
+               parameters = 0;        // parameters: floating-point values and weights in 8-bit integers
+  std::vector<std::string> external;  // files with data, which were not opened
+  std::int64_t functions = 0;         // operators that the file defines
   std::map<std::string, std::string> metadata;
   std::string problem;  // why the graph cannot be computed: a cycle, or a value that nothing computes
 };

@@ -91,10 +91,11 @@ std::string OnnxBuilder::integers(const std::vector<std::int64_t>& values) {
 }
 
 std::string OnnxBuilder::integer(std::int64_t value, OnnxType type) {
-  expect(type == OnnxType::i32 || type == OnnxType::i64);
-  return constant(
-      {.type = type,
-       .data = type == OnnxType::i32 ? bytes_of(static_cast<std::int32_t>(value)) : bytes_of(value)});
+  expect(type == OnnxType::u8 || type == OnnxType::i32 || type == OnnxType::i64);
+  return constant({.type = type,
+                   .data = type == OnnxType::u8    ? bytes_of(static_cast<std::uint8_t>(value))
+                           : type == OnnxType::i32 ? bytes_of(static_cast<std::int32_t>(value))
+                                                   : bytes_of(value)});
 }
 
 std::string OnnxBuilder::number(double value, OnnxType type) {
@@ -106,6 +107,12 @@ std::string OnnxBuilder::number(double value, OnnxType type) {
 std::string OnnxBuilder::array(std::string name, OnnxDims dims, std::span<const float> values) {
   expect(element_count(dims) == std::ssize(values));
   return constant({.name = std::move(name), .dims = std::move(dims), .data = bytes_of(values)});
+}
+
+std::string OnnxBuilder::array(std::string name, OnnxDims dims, std::span<const std::int8_t> values) {
+  expect(element_count(dims) == std::ssize(values));
+  return constant(
+      {.name = std::move(name), .type = OnnxType::i8, .dims = std::move(dims), .data = bytes_of(values)});
 }
 
 std::string OnnxBuilder::doubles(OnnxDims dims, std::span<const double> values) {

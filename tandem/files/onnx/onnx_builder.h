@@ -28,10 +28,11 @@ class OnnxBuilder {
   void add_named(const std::string& op, Names inputs, std::string output, Attributes attributes = {});
 
   std::string integers(const std::vector<std::int64_t>& values);  // i64, one axis
-  std::string integer(std::int64_t value, OnnxType type);         // i32 or i64, no axis
+  std::string integer(std::int64_t value, OnnxType type);         // u8, i32 or i64, no axis
   std::string number(double value, OnnxType type);                // f32 or f64, no axis
   // f32 of any shape. `name` is used if it is free.
   std::string array(std::string name, OnnxDims dims, std::span<const float> values);
+  std::string array(std::string name, OnnxDims dims, std::span<const std::int8_t> values);  // i8
   // The same, stored in `type`, f32, f16 or bf16; returns the name of the values in f32. Throws Error for
   // values beyond the range of f16.
   std::string weights(std::string name, OnnxDims dims, std::span<const float> values, OnnxType type);

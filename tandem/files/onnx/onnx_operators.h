@@ -21,5 +21,6 @@ const OnnxOperator* find_onnx_operator(std::string_view name, std::string_view d
 const std::vector<OnnxOperator>& onnx_math_operators();
 const std::vector<OnnxOperator>& onnx_shape_operators();
 const std::vector<OnnxOperator>& onnx_network_operators();
+const std::vector<OnnxOperator>& onnx_quantization_operators();
 
 }  // namespace tandem

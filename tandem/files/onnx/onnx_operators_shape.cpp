@@ -64,6 +64,12 @@ OnnxTensors cast(const OnnxCall& call) {
                                       : std::bit_cast<float>(static_cast<std::uint32_t>(bits[i]) << 16);
     return {std::move(out)};
   }
+  if (type == OnnxType::bf16) {
+    call.need(x.type == OnnxType::f32, "expected f32 to bf16, got {}", name_of(x.type));
+    for (std::int64_t i = 0; i < count; ++i)
+      values_of<std::uint16_t>(out)[i] = BFloat16(x.values<float>()[i]).bits;
+    return {std::move(out)};
+  }
   on_onnx_type(call, x.type, [&]<class From>() {
     const From* from = x.values<From>();
     on_onnx_type(call, type, [&]<class To>() {

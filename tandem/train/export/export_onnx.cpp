@@ -22,6 +22,7 @@
 #include "tandem/ops/concat.h"
 #include "tandem/train/export/onnx_network.h"
 #include "tandem/train/export/onnx_preprocessing.h"
+#include "tandem/train/export/onnx_quantized_network.h"
 #include "tandem/train/predict_images.h"
 
 namespace tandem {
@@ -76,19 +77,27 @@ void add_probabilities(OnnxBuilder& builder, const ModelInfo& info, ExportInput 
   }
 }
 
+// The outputs of the network.
+std::string add_outputs(OnnxBuilder& builder, Model& model, const std::string& pixels,
+                        const ExportOptions& options) {
+  const ModelInfo& info = model.info;
+  if (auto* const quantized = dynamic_cast<QuantizedResNet*>(model.module.get()))
+    return add_quantized_network(builder, *quantized, pixels, options.integer_sums);
+  return add_network(builder, *model.module,
+                     {.height = info.height,
+                      .width = info.width,
+                      .channels = info.channels,
+                      .flat = info.architecture.expects_flat_input()},
+                     pixels, stored_type(options.weights));
+}
+
 OnnxModel make_onnx(Model& model, const ExportOptions& options) {
   const ModelInfo& info = model.info;
   OnnxBuilder builder;
   const std::string input = input_name(options.input);
   const std::string pixels =
       options.input == ExportInput::image ? add_preprocessing(builder, info, input) : input;
-  const std::string outputs = add_network(builder, *model.module,
-                                          {.height = info.height,
-                                           .width = info.width,
-                                           .channels = info.channels,
-                                           .flat = info.architecture.expects_flat_input()},
-                                          pixels, stored_type(options.weights));
-  add_probabilities(builder, info, options.input, outputs);
+  add_probabilities(builder, info, options.input, add_outputs(builder, model, pixels, options));
 
   OnnxModel made{.producer = "tandem",
                  .producer_version = std::string(build_info().version),
@@ -187,6 +196,13 @@ void verify(const OnnxModel& onnx, Model& model, ExportInput input, const std::v
   }
 }
 
+// Of 8-bit integers: a value at the edge between two levels is rounded to the other one if a sum has another
+// order, and later layers enlarge that.
+double default_tolerance(const ExportOptions& options, bool is_quantized) {
+  if (is_quantized) return options.integer_sums ? 0.2 : 0.1;
+  return options.weights == ExportWeights::fp32 ? 1e-3 : 0.05;
+}
+
 }  // namespace
 
 ExportInput parse_export_input(std::string_view name) {
@@ -202,12 +218,13 @@ ExportWeights parse_export_weights(std::string_view name) {
 }
 
 ExportReport export_onnx(Model& model, const std::filesystem::path& path, const ExportOptions& options) {
-  const double tolerance = options.tolerance.value_or(options.weights == ExportWeights::fp32 ? 1e-3 : 0.05);
+  const bool is_quantized = model.info.quantization.has_value();
+  const double tolerance = options.tolerance.value_or(default_tolerance(options, is_quantized));
   check(tolerance >= 0, "[export] expected a tolerance of 0 or more, got {}", tolerance);
-  check(
-      !model.info.quantization,
-      "[export] expected a model in floating point, got one in 8-bit integers: export the model it was made "
-      "of");
+  check(!is_quantized || options.weights == ExportWeights::fp32,
+        "[export] expected a model in floating point for weights in fp16 or bf16, got one in 8-bit integers");
+  check(is_quantized || !options.integer_sums,
+        "[export] expected a model in 8-bit integers for integer sums, got one in floating point");
   check_writable("export", path);
   const std::string bytes = to_onnx(make_onnx(model, options));
   const OnnxModel read = parse_onnx(bytes, path.string());
