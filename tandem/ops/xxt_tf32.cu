@@ -2,12 +2,10 @@
 // lower triangle: one producer thread prefetches slices of X through TMA, several stages deep, and two
 // warpgroups multiply them from shared memory. Results are written from registers to both triangles while the
 // slices of the next tile are being loaded. Other GPUs, and shapes that TMA cannot address, use cuBLAS.
-#include <cuda.h>
-
 #include <algorithm>
 #include <cstdint>
 
-#include "tandem/device/cuda.h"
+#include "tandem/ops/hopper.cuh"
 #include "tandem/ops/xxt_tf32.h"
 
 namespace tandem::detail {
@@ -40,68 +38,6 @@ __device__ TileIndex tile_of(int t) {
   return {i, t - i * (i + 1) / 2};
 }
 
-__device__ std::uint32_t shared_address(const void* pointer) {
-  return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
-}
-
-__device__ void barrier_init(std::uint64_t* barrier, int arrivals) {
-  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)), "r"(arrivals)
-               : "memory");
-}
-
-__device__ void barrier_arrive(std::uint64_t* barrier) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
-}
-
-__device__ void barrier_expect_bytes(std::uint64_t* barrier, int bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
-               "r"(bytes)
-               : "memory");
-}
-
-__device__ void barrier_wait(std::uint64_t* barrier, int phase) {
-  asm volatile(
-      "{\n"
-      ".reg .pred done;\n"
-      "again:\n"
-      "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-      "@done bra finished;\n"
-      "bra again;\n"
-      "finished:\n"
-      "}\n" ::"r"(shared_address(barrier)),
-      "r"(phase)
-      : "memory");
-}
-
-__device__ void fetch_slice(const CUtensorMap* map, float* to, std::uint64_t* barrier, int column, int row) {
-  asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], "
-      "[%2];" ::"r"(shared_address(to)),
-      "l"(map), "r"(shared_address(barrier)), "r"(column), "r"(row)
-      : "memory");
-}
-
-// The wgmma matrix descriptor of rows of 128 bytes, swizzled over 128 bytes, in groups of eight rows (1024
-// bytes).
-__device__ std::uint64_t matrix_descriptor(const float* slice) {
-  const std::uint64_t address = shared_address(slice);
-  return (address & 0x3FFFF) >> 4 | std::uint64_t{1} << 16 | std::uint64_t{1024 >> 4} << 32 |
-         std::uint64_t{1} << 62;
-}
-
-__device__ void wgmma_fence() {
-  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-}
-
-__device__ void wgmma_commit() {
-  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-}
-
-template <int pending>
-__device__ void wgmma_wait() {
-  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory");
-}
-
 // sum += A · Bᵀ for 64 rows of A, 128 rows of B and 8 columns.
 __device__ void multiply_64x128x8(float (&sum)[64], std::uint64_t a, std::uint64_t b) {
   asm volatile(
@@ -127,7 +63,8 @@ __device__ void multiply_64x128x8(float (&sum)[64], std::uint64_t a, std::uint64
 
 // One slice: four products along the 32 columns, each 32 bytes further.
 __device__ void multiply_slice(float (&sum)[64], const float* a, const float* b) {
-  const std::uint64_t from_a = matrix_descriptor(a), from_b = matrix_descriptor(b);
+  const std::uint64_t from_a = swizzled_descriptor<depth * 4>(shared_address(a)),
+                      from_b = swizzled_descriptor<depth * 4>(shared_address(b));
 #pragma unroll
   for (int k = 0; k < depth / 8; ++k) multiply_64x128x8(sum, from_a + 2 * k, from_b + 2 * k);
 }
@@ -175,7 +112,7 @@ __global__ void __launch_bounds__(threads, 1)
       barrier_init(&shared.full[s], 1);
       barrier_init(&shared.empty[s], groups);
     }
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    publish_barriers();
   }
   __syncthreads();
 
@@ -187,8 +124,8 @@ __global__ void __launch_bounds__(threads, 1)
       for (int slice = 0; slice < slices; ++slice) {
         barrier_wait(&shared.empty[stage], phase ^ 1);
         barrier_expect_bytes(&shared.full[stage], 2 * slice_bytes);
-        fetch_slice(&map, shared.a[stage], &shared.full[stage], slice * depth, index.i * tile);
-        fetch_slice(&map, shared.b[stage], &shared.full[stage], slice * depth, index.j * tile);
+        fetch_2d(&map, shared_address(shared.a[stage]), &shared.full[stage], slice * depth, index.i * tile);
+        fetch_2d(&map, shared_address(shared.b[stage]), &shared.full[stage], slice * depth, index.j * tile);
         if (++stage == stages) {
           stage = 0;
           phase ^= 1;
@@ -224,14 +161,7 @@ __global__ void __launch_bounds__(threads, 1)
 
 // The TMA descriptor of X; false if it cannot be created.
 bool make_tensor_map(const XxtShape& s, const float* x, CUtensorMap& map) {
-  static const auto encode = [] {
-    void* entry = nullptr;
-    cudaDriverEntryPointQueryResult found{};
-    cuda_check(
-        cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &entry, 12000, cudaEnableDefault, &found),
-        "cudaGetDriverEntryPointByVersion");
-    return reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(entry);
-  }();
+  const auto encode = tensor_map_encoder();
   if (!encode) return false;
   const cuuint64_t sizes[2] = {static_cast<cuuint64_t>(s.columns), static_cast<cuuint64_t>(s.rows)};
   const cuuint64_t pitch[1] = {static_cast<cuuint64_t>(s.columns) * sizeof(float)};
