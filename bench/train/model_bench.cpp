@@ -1,9 +1,9 @@
 // ResNet-18, on a GPU also ResNet-50, and the mobile networks on 224×224 photographs in images per second:
 // training steps (SGD with momentum) and inference, on every device and, on a GPU, in every precision; of
 // ResNet-18 also training of the last layer only, on a GPU training as the only rank of a group, with
-// buckets and NCCL, and on the CPU training in bf16 and inference in bf16 and 8-bit integers. On the CPU
-// cpu_ms is the CPU time of all threads per image, which holds beside other programs where the rate does not.
-// bench/compare reads the names.
+// buckets and NCCL, and on the CPU training and inference in bf16; of ResNets inference in 8-bit integers.
+// On the CPU cpu_ms is the CPU time of all threads per image, which holds beside other programs where the
+// rate does not. bench/compare reads the names.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -109,14 +109,15 @@ void infer(benchmark::State& state, const std::string& name, Device device, cons
   infer_with(state, *model, device, precision.images);
 }
 
-void infer_int8(benchmark::State& state) {
-  ResNet model({.classes = classes});
+void infer_int8(benchmark::State& state, int depth, Device device) {
+  ResNet model({.depth = depth, .classes = classes});
   model.eval();
   const NoGrad no_grad;
   ResNetCalibration calibration(model);
   calibration.observe(normal({2, side, side, 3}, 0, 1, {.seed = 2}));
   const std::unique_ptr<QuantizedResNet> quantized = calibration.quantize(detail::CalibrationMethod::max);
-  infer_with(state, *quantized, cpu_device, DType::bf16);  // as its first convolution computes
+  quantized->to(device);
+  infer_with(state, *quantized, device, DType::bf16);  // as its first convolution computes
 }
 
 template <class F>
@@ -155,7 +156,11 @@ void register_all() {
           train(state, resnet, device, precision, false, group.get());
         });
     }
-  add("resnet18", "infer", cpu_device, "int8", infer_int8);
+  for (const Device device : devices)
+    for (const int depth : {18, 50})
+      if (device.is_cuda() || depth == 18)
+        add(fmt::format("resnet{}", depth), "infer", device, "int8",
+            [=](benchmark::State& state) { infer_int8(state, depth, device); });
 }
 
 const bool registered = (register_all(), true);

@@ -133,7 +133,13 @@ struct QuantizedResNet::Layer {
   Tensor output;  // f32: scale and zero of the result
   std::optional<detail::QuantizedConv2d> conv;
 
-  Quantization output_values() const { return {output.data<float>()[0], output.data<float>()[1]}; }
+  Quantization result = {};  // of `output`, on the host
+
+  Quantization output_values() const {
+    const std::vector<float> values = output.to_vector<float>();
+    return {values[0], values[1]};
+  }
+  void read_output() { result = output_values(); }
 };
 
 QuantizedResNet::QuantizedResNet(const ResNet& like)
@@ -165,11 +171,12 @@ QuantizedResNet::~QuantizedResNet() = default;
 
 void QuantizedResNet::check_scales() const {
   for (const auto& layer : layers_) {
+    layer->read_output();
     if (layer->scale.defined())
       for (const float scale : layer->scale.to_vector<float>())
         check(std::isfinite(scale) && scale > 0, "[int8] expected positive numbers as {}.scale, got {}",
               layer->step.conv, scale);
-    const Quantization output = layer->output_values();
+    const Quantization output = layer->result;
     check(std::isfinite(output.scale) && output.scale > 0 && output.zero >= 0 && output.zero <= 255 &&
               output.zero == std::floor(output.zero),
           "[int8] expected a positive scale and a whole number from 0 to 255 as {}.output, got {} and {}",
@@ -205,38 +212,38 @@ void QuantizedResNet::prepare() {
   check_scales();
   for (const auto& layer : layers_) {
     const Conv2dOptions options = layer->step.options();
-    const Quantization result = layer->output_values();
+    const Quantization result = layer->result;
     const Tensor weight = layer->weight.permute({0, 2, 3, 1}).contiguous();
     layer->conv = layer->is_first
-                      ? detail::prepack_bf16_to_u8_conv2d(detail::with_whole_groups(weight), layer->bias,
-                                                          options, result)
+                      ? detail::prepack_bf16_to_u8_conv2d(
+                            weight.device().is_cuda() ? weight : detail::with_whole_groups(weight),
+                            layer->bias, options, result)
                       : detail::prepack_quantized_conv2d({weight, layer->scale}, layer->bias, options,
-                                                         layers_[layer->step.input]->output_values(), result);
+                                                         layers_[layer->step.input]->result, result);
   }
   prepared_revision_ = revision();
   is_prepared_ = true;
 }
 
 Tensor QuantizedResNet::forward(const Tensor& x) {
-  check(x.device() == cpu_device && layers_.front()->weight.device() == cpu_device,
-        "[int8] expected the model and its images on the CPU: models in 8-bit integers run there alone");
+  const Device device = common_device("int8", {&x, &layers_.front()->weight});
   check(x.rank() == 4 && x.size(3) == channels_, "[int8] expected images (n, height, width, {}), got {}",
         channels_, x.shape());
   const NoGrad no_grad;
   prepare();
   std::vector<ConvStep> steps;
   for (const auto& layer : layers_) steps.push_back(layer->step);
-  const Tensor first = detail::quantized_max_pool2d(
-      detail::quantized_conv2d(*layers_.front()->conv, detail::with_whole_groups(x), FusedActivation::relu),
-      first_pool_kernel, first_pool_window);
+  const Tensor first =
+      detail::quantized_stem(*layers_.front()->conv, device.is_cuda() ? x : detail::with_whole_groups(x),
+                             first_pool_kernel, first_pool_window);
   const Tensor last =
       run_steps(steps, first, [&](std::size_t i, const Tensor& input, const Tensor& residual) {
         const ConvStep& step = steps[i];
         detail::QuantizedResidual added{.stored = residual};
-        if (step.residual) added.values = layers_[*step.residual]->output_values();
+        if (step.residual) added.values = layers_[*step.residual]->result;
         return detail::quantized_conv2d(*layers_[i]->conv, input, step.activation(), added);
       });
-  return head_.forward(detail::quantized_image_mean(last, layers_.back()->output_values()));
+  return head_.forward(detail::quantized_image_mean(last, layers_.back()->result));
 }
 
 struct ResNetCalibration::Layer {

@@ -1,4 +1,4 @@
-// Residual networks in 8-bit integers, for inference on the CPU. Norms are folded into the convolutions,
+// Residual networks in 8-bit integers, for inference. Norms are folded into the convolutions,
 // whose weights have one scale per filter; activations between layers are 8-bit integers, with one scale per
 // layer that is chosen from activations of real images. The first convolution, whose input has few channels,
 // is in bf16, and the last layer in f32. Not for users: load_model() makes it of a file.
@@ -30,8 +30,8 @@ struct QuantizedConvolution {
   detail::Quantization output;
 };
 
-// Normalized images (n, height, width, channels), f32 or bf16, on the CPU → logits (n, classes) in f32. No
-// gradients.
+// Normalized images (n, height, width, channels), f32 or bf16, on the device of the model → logits (n,
+// classes) in f32. No gradients.
 class QuantizedResNet : public Module {
  public:
   // The shapes of a network; the weights are those of load_state_dict().

@@ -59,8 +59,7 @@ std::shared_ptr<LoadedModel> ServedModel::load() const {
   });
   loaded->model = load_model(choice_.path);
   loaded->format = input_format(loaded->model.info);
-  // Models in 8-bit integers run on the CPU alone.
-  loaded->model.module->to(loaded->model.info.quantization ? cpu_device : device_);
+  loaded->model.module->to(device_);
   const InputReader checked(loaded->format);  // a transform that cannot be used is found here
   warm_up(*loaded);
   if (device_.is_cuda()) current_stream(device_).synchronize();

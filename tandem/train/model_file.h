@@ -44,7 +44,7 @@ struct ModelInfo {
   std::int64_t epoch = 0;             // whose weights these are
   double accuracy = 0;                // on the validation set, from 0 to 1
   Decision decision = {};             // temperature and threshold
-  std::optional<QuantizationInfo> quantization = {};  // of a model in 8-bit integers, on the CPU alone
+  std::optional<QuantizationInfo> quantization = {};  // of a model in 8-bit integers
 
   ImageInput input() const;
   bool expects_photos() const { return !transform.empty(); }

@@ -1,4 +1,4 @@
-// Convolution of 8-bit images with constant 8-bit weights on the CPU, for inference: u8 · s8 in exact s32
+// Convolution of 8-bit images with constant 8-bit weights, for inference: u8 · s8 in exact s32
 // sums, then scale, bias, residual and activation in f32, and rounding to 8 bits again. An image is scale ·
 // (stored − zero) with one scale and zero; a weight is scale · (stored − 128) with one scale per filter. No
 // gradients.
@@ -22,13 +22,16 @@ Tensor dequantize_weight(const Tensor& stored, const Tensor& scale);  // f32
 struct QuantizedConv2d {
   Conv2dOptions options;
   Shape weight_shape;
-  MatrixType type;  // of the images: u8, or bf16 whose results are u8
-  Tensor packed;
+  MatrixType type;     // of the images: u8, or bf16 whose results are u8
+  Tensor packed;       // as the algorithm needs it; on CUDA an empty handle where only plain kernels work
+  Tensor plain = {};   // on CUDA: s8 or bf16 in the order of the shape
   Tensor scale, bias;  // f32 (out): of the sums; scale is an empty handle for bf16
   Quantization input, result;
+  float max_sum = 0, max_scale = 0, max_bias = 0;  // magnitudes that no sum, scale and bias exceeds; s8 only
 };
 
-// `bias` is f32 (out); `options` are without groups. Throws Error for other dtypes and shapes.
+// `bias` is f32 (out); `options` are without groups; the convolution is for the device of the weight. Images
+// on CUDA must have 0 as their zero. Throws Error for other dtypes and shapes.
 QuantizedConv2d prepack_quantized_conv2d(const QuantizedWeight& weight, const Tensor& bias,
                                          const Conv2dOptions& options, Quantization input,
                                          Quantization result);
@@ -41,13 +44,18 @@ struct QuantizedResidual {
   Tensor stored = {};
   Quantization values = {};
 };
-// u8 images on the CPU.
+// u8 images, or bf16.
 Tensor quantized_conv2d(const QuantizedConv2d& conv, const Tensor& x, FusedActivation activation,
                         const QuantizedResidual& residual = {});
 
 // Floating images (n, height, width, channels), or weights, in bf16 with channels of zeros up to a multiple
 // of four: whole groups of eight bytes, which products read faster.
 Tensor with_whole_groups(const Tensor& x);
+
+// quantized_max_pool2d(quantized_conv2d(conv, x)) with ReLU, where `conv` is for bf16. Images on the CPU are
+// in whole groups; on CUDA they are f32 or bf16 and have the channels of the weight.
+Tensor quantized_stem(const QuantizedConv2d& conv, const Tensor& x, YX pool_kernel,
+                      const Window& pool_window);
 
 // The maximum of each window of u8 images (n, height, width, channels); padding never wins.
 Tensor quantized_max_pool2d(const Tensor& x, YX kernel, const Window& window);

@@ -1,0 +1,184 @@
+// 8-bit convolutions on CUDA: kernels for Hopper's tensor cores where they are applicable, else plain ones,
+// with one thread per result.
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "tandem/core/convert.h"
+#include "tandem/device/buffer.h"
+#include "tandem/ops/conv/quantized_conv_kernel.h"
+#include "tandem/ops/conv/quantized_epilogue.cuh"
+#include "tandem/ops/conv/quantized_stem.cuh"
+#include "tandem/ops/conv/quantized_tile_conv.cuh"
+#include "tandem/ops/elementwise.cuh"
+
+namespace tandem::detail {
+namespace {
+
+constexpr int threads = 256;
+
+struct PlainConv {
+  Conv2dPlan plan;
+  QuantizedEpilogue epilogue;
+  const float* scale;  // null for floating images
+  const float* bias;
+  const std::uint8_t* residual;
+};
+
+__device__ inline int product(std::uint8_t a, std::int8_t b) {
+  return int{a} * int{b};
+}
+template <class T>
+__device__ inline float product(T a, BFloat16 b) {
+  return convert<float>(convert<BFloat16>(convert<float>(a))) * convert<float>(b);
+}
+
+template <class X, class W>
+__global__ void __launch_bounds__(threads)
+    convolve_plainly(PlainConv conv, std::uint8_t* __restrict__ y, const X* __restrict__ x,
+                     const W* __restrict__ weight) {
+  const Conv2dPlan& p = conv.plan;
+  const std::int64_t count = p.images * p.out.y * p.out.x * p.filters;
+  for (std::int64_t i = std::int64_t{blockIdx.x} * threads + threadIdx.x; i < count;
+       i += std::int64_t{gridDim.x} * threads) {
+    const std::int64_t filter = i % p.filters, pixel = i / p.filters, image = pixel / (p.out.y * p.out.x);
+    const std::int64_t top = pixel / p.out.x % p.out.y * p.window.stride.y - p.window.padding.y,
+                       left = pixel % p.out.x * p.window.stride.x - p.window.padding.x;
+    decltype(product(X{}, W{})) sum{};
+    const W* factor = weight + filter * p.kernel.y * p.kernel.x * p.channels;
+    for (std::int64_t ky = 0; ky < p.kernel.y; ++ky)
+      for (std::int64_t kx = 0; kx < p.kernel.x; ++kx, factor += p.channels) {
+        const std::int64_t row = top + ky * p.window.dilation.y, column = left + kx * p.window.dilation.x;
+        if (row < 0 || row >= p.in.y || column < 0 || column >= p.in.x) continue;
+        const X* const from = x + ((image * p.in.y + row) * p.in.x + column) * p.channels;
+        for (std::int64_t c = 0; c < p.channels; ++c) sum += product(from[c], factor[c]);
+      }
+    const ColumnNumbers numbers =
+        column_numbers(conv.epilogue, conv.scale ? conv.scale[filter] : 1, conv.bias[filter]);
+    float value = __fmaf_rn(static_cast<float>(sum), numbers.scale, numbers.shift);
+    if (conv.residual)
+      value = __fmaf_rn(static_cast<float>(conv.residual[i]), conv.epilogue.residual_scale, value);
+    if (conv.epilogue.has_min) value = fmaxf(value, conv.epilogue.zero);
+    y[i] = static_cast<std::uint8_t>(min(max(__float2int_rn(value), 0), 255));
+  }
+}
+
+template <class X, class W>
+void convolve_plainly(const QuantizedTask& task, StreamView stream) {
+  const QuantizedConv2d& conv = task.conv;
+  const PlainConv plain{.plan = task.plan,
+                        .epilogue = epilogue_of(task),
+                        .scale = conv.scale.defined() ? conv.scale.data<float>() : nullptr,
+                        .bias = conv.bias.data<float>(),
+                        .residual = reinterpret_cast<const std::uint8_t*>(task.residual)};
+  convolve_plainly<X, W><<<blocks_for(sizes_of(task.plan).y, threads), threads, 0, cuda_stream(stream)>>>(
+      plain, reinterpret_cast<std::uint8_t*>(task.y), reinterpret_cast<const X*>(task.x),
+      reinterpret_cast<const W*>(conv.plain.bytes()));
+  check_launch("quantized_conv2d (plain)");
+}
+
+void convolve_images_plainly(const QuantizedTask& task, DType dtype, StreamView stream) {
+  if (dtype == DType::bf16) return convolve_plainly<BFloat16, BFloat16>(task, stream);
+  convolve_plainly<float, BFloat16>(task, stream);
+}
+
+// One thread per `Word` of channels of a pixel.
+template <class Word>
+__global__ void __launch_bounds__(threads)
+    max_pool(PoolPlan p, Word* __restrict__ y, const Word* __restrict__ x) {
+  const std::int64_t words = p.channels / static_cast<std::int64_t>(sizeof(Word));
+  const std::int64_t count = p.images * p.out.y * p.out.x * words;
+  for (std::int64_t i = std::int64_t{blockIdx.x} * threads + threadIdx.x; i < count;
+       i += std::int64_t{gridDim.x} * threads) {
+    const std::int64_t word = i % words, pixel = i / words, image = pixel / (p.out.y * p.out.x);
+    const std::int64_t top = pixel / p.out.x % p.out.y * p.window.stride.y - p.window.padding.y,
+                       left = pixel % p.out.x * p.window.stride.x - p.window.padding.x;
+    std::uint32_t best = 0;
+    for (std::int64_t row = max(top, std::int64_t{0}); row < min(top + p.kernel.y, p.in.y); ++row)
+      for (std::int64_t column = max(left, std::int64_t{0}); column < min(left + p.kernel.x, p.in.x);
+           ++column)
+        best = __vmaxu4(best, x[((image * p.in.y + row) * p.in.x + column) * words + word]);
+    y[i] = static_cast<Word>(best);
+  }
+}
+
+// One thread per image and channel.
+__global__ void __launch_bounds__(threads)
+    image_mean(PoolPlan p, float* __restrict__ y, const std::uint8_t* __restrict__ x, Quantization values) {
+  const std::int64_t count = p.images * p.channels, pixels = p.in.y * p.in.x;
+  for (std::int64_t i = std::int64_t{blockIdx.x} * threads + threadIdx.x; i < count;
+       i += std::int64_t{gridDim.x} * threads) {
+    const std::uint8_t* const from = x + i / p.channels * pixels * p.channels + i % p.channels;
+    int sum = 0;
+#pragma unroll 7
+    for (std::int64_t k = 0; k < pixels; ++k) sum += from[k * p.channels];
+    y[i] = __fmul_rn(values.scale,
+                     __fsub_rn(__fdiv_rn(static_cast<float>(sum), static_cast<float>(pixels)), values.zero));
+  }
+}
+
+Tensor on_device(const void* bytes, std::size_t count, Device device) {
+  const auto* const first = static_cast<const std::uint8_t*>(bytes);
+  return Tensor::from(std::vector<std::uint8_t>(first, first + count), {static_cast<std::int64_t>(count)},
+                      device);
+}
+
+}  // namespace
+
+template <>
+void pack_quantized_weight<Backend::cuda>(QuantizedConv2d& conv, const std::byte* weight, Device device) {
+  const Shape& shape = conv.weight_shape;
+  const auto count = static_cast<std::size_t>(shape.numel());
+  if (conv.type == MatrixType::bf16) {
+    conv.plain = on_device(weight, 2 * count, device);
+    if (!is_quantized_stem_applicable(shape, conv.options, device)) return;
+    const std::vector<BFloat16> ordered = order_stem_weight(shape, reinterpret_cast<const BFloat16*>(weight));
+    conv.packed = on_device(ordered.data(), 2 * ordered.size(), device);
+  } else {
+    conv.plain = on_device(weight, count, device);
+    if (!is_quantized_tile_conv_applicable(shape, conv.options, device)) return;
+    conv.packed = on_device(order_tile_weight(shape, reinterpret_cast<const std::int8_t*>(weight)).data(),
+                            count, device);
+  }
+}
+
+template <>
+void quantized_conv2d_kernel<Backend::cuda>(const QuantizedTask& task, StreamView stream) {
+  if (task.conv.type == MatrixType::bf16) return convolve_images_plainly(task, DType::bf16, stream);
+  if (task.conv.packed.defined() && quantized_tile_conv2d(task, stream)) return;
+  convolve_plainly<std::uint8_t, std::int8_t>(task, stream);
+}
+
+template <>
+void quantized_max_pool2d_kernel<Backend::cuda>(const PoolPlan& plan, std::uint8_t* y, const std::uint8_t* x,
+                                                StreamView stream) {
+  const std::int64_t count = plan.images * plan.out.y * plan.out.x * plan.channels;
+  if (plan.channels % 4 == 0)
+    max_pool<<<blocks_for(count / 4, threads), threads, 0, cuda_stream(stream)>>>(
+        plan, reinterpret_cast<std::uint32_t*>(y), reinterpret_cast<const std::uint32_t*>(x));
+  else
+    max_pool<<<blocks_for(count, threads), threads, 0, cuda_stream(stream)>>>(plan, y, x);
+  check_launch("quantized_max_pool2d");
+}
+
+template <>
+void quantized_stem_kernel<Backend::cuda>(const QuantizedTask& task, DType dtype, const PoolPlan& pool,
+                                          StreamView stream) {
+  if (task.conv.packed.defined() && fused_quantized_stem(task, dtype, pool, stream)) return;
+  const Buffer values(static_cast<std::size_t>(sizes_of(task.plan).y), stream);
+  QuantizedTask conv = task;
+  conv.y = values.data();
+  convolve_images_plainly(conv, dtype, stream);
+  quantized_max_pool2d_kernel<Backend::cuda>(pool, reinterpret_cast<std::uint8_t*>(task.y),
+                                             reinterpret_cast<const std::uint8_t*>(values.data()), stream);
+}
+
+template <>
+void quantized_image_mean_kernel<Backend::cuda>(const PoolPlan& plan, float* y, const std::uint8_t* x,
+                                                Quantization values, StreamView stream) {
+  image_mean<<<blocks_for(plan.images * plan.channels, threads), threads, 0, cuda_stream(stream)>>>(
+      plan, y, x, values);
+  check_launch("quantized_image_mean");
+}
+
+}  // namespace tandem::detail
