@@ -78,7 +78,7 @@ int run(const Flags& flags, const std::string& command_line) {
 }  // namespace
 
 void add_quantize_command(CLI::App& app, Action& action, const std::string& command_line) {
-  CLI::App* command = app.add_subcommand("quantize", "Make a ResNet of 8-bit integers, faster on CPUs");
+  CLI::App* command = app.add_subcommand("quantize", "Make a ResNet of 8-bit integers for inference");
   command->footer(
       "predict, eval and serve use the file as they use the model, on the CPU alone; it has a quarter of "
       "the\n"

@@ -1,6 +1,7 @@
 // Residual networks in 8-bit integers compared with the same in f32, and the choice of the ranges.
 #include "tandem/nn/quantized_resnet.h"
 
+#include "tandem/core/matrix_isa.h"
 #include "tandem/device/graph_runner.h"
 #include "tandem/ops/arithmetic.h"
 #include "tandem/ops/cast.h"
@@ -162,33 +163,74 @@ TEST_P(QuantizedResNetDepths, Logits_AreThoseOfRoundedValues) {
   }
 }
 
-// Sums of the first convolution are rounded in another order, so a few of its results are one step away.
-TEST_P(QuantizedResNetDepths, LogitsOnCuda_AreThoseOfTheCpu) {
-  if (cuda_device_count() == 0) GTEST_SKIP() << "no GPU";
-  Networks made = networks_of(GetParam());
+// Values with few bits: sums of their products are exact in f32, in every order.
+Tensor with_few_bits(const Tensor& values, double step, double limit) {
+  std::vector<double> rounded = values_of(values);
+  for (double& value : rounded) value = std::clamp(std::nearbyint(value / step) * step, -limit, limit);
+  return cast(Tensor::from(rounded, values.shape()), values.dtype());
+}
+
+struct Batch {
+  std::int64_t images, height, width;
+  DType dtype;
+
+  Tensor pixels() const { return cast(normal({images, height, width, 3}, 0, 1, {.seed = 7}), dtype); }
+};
+const Batch batches[] = {
+    {1, 64, 48, DType::f32}, {5, 64, 48, DType::bf16}, {67, 64, 48, DType::bf16}, {3, 33, 45, DType::f32}};
+
+std::unique_ptr<QuantizedResNet> quantized_network(int depth) {
+  Networks made = networks_of(depth);
   const NoGrad no_grad;
   made.calibration->observe(made.images);
-  const auto network = made.calibration->quantize(CalibrationMethod::percentile);
-  struct Batch {
-    std::int64_t images, height, width;
-    DType dtype;
-  };
-  for (const Batch& batch : {Batch{1, 64, 48, DType::f32}, Batch{5, 64, 48, DType::bf16},
-                             Batch{67, 64, 48, DType::bf16}, Batch{3, 33, 45, DType::f32}}) {
+  return made.calibration->quantize(CalibrationMethod::percentile);
+}
+
+// All but the first convolution has exact sums and the roundings of the CPU. Where the sums of the first one
+// are exact too, every activation is the same; what is left are the roundings of the last matrix product.
+TEST_P(QuantizedResNetDepths, LogitsOnCuda_AreThoseOfTheCpuForExactSums) {
+  if (cuda_device_count() == 0) GTEST_SKIP() << "no GPU";
+  for (const MatrixType type : {MatrixType::bf16, MatrixType::int8})
+    if (const MatrixIsa isa = matrix_isa(type); isa != MatrixIsa::avx512 && isa != MatrixIsa::amx)
+      GTEST_SKIP() << "the CPU's other kernels have other roundings";
+  const NoGrad no_grad;
+  const auto network = quantized_network(GetParam());
+  NamedTensors state = network->state_dict();
+  for (NamedTensor& each : state)
+    if (each.name == "conv1.weight") each.tensor = with_few_bits(each.tensor.contiguous(), 0x1p-7, 1);
+  network->load_state_dict(state);
+  for (const Batch& batch : batches) {
     SCOPED_TRACE(batch.images);
-    const Tensor x =
-        cast(normal({batch.images, batch.height, batch.width, 3}, 0, 1, {.seed = 7}), batch.dtype);
+    const Tensor x = with_few_bits(batch.pixels(), 0.125, 4);
     network->to(cpu_device);
     const Tensor expected = network->forward(x);
     network->to(cuda_device());
     const Tensor there = x.to(cuda_device()), logits = network->forward(there);
     EXPECT_EQ(logits.device(), cuda_device());
-    EXPECT_LE(relative_difference(logits, expected), 0.02);
+    EXPECT_LE(relative_difference(logits, expected), 1e-5);
     GraphRunner runner(cuda_device());
     Tensor result;
     for (int i = 0; i < 4; ++i) runner.run([&] { result = network->forward(there); });
     EXPECT_TRUE(runner.captured());
     EXPECT_EQ(values_of(result), values_of(logits));
+  }
+}
+
+// Where sums are not exact, a result near the middle between two levels may become either, and then results
+// of all later layers: the bound is that of the CPU above. (The CPU is up to 0.021 away for these images, and
+// 0.017 for those with exact sums.)
+TEST_P(QuantizedResNetDepths, LogitsOnCuda_AreThoseOfRoundedValues) {
+  if (cuda_device_count() == 0) GTEST_SKIP() << "no GPU";
+  const NoGrad no_grad;
+  const auto network = quantized_network(GetParam());
+  for (const Batch& batch : batches) {
+    if (batch.images > 5) continue;  // the reference is slow
+    SCOPED_TRACE(batch.images);
+    const Tensor x = batch.pixels();
+    network->to(cpu_device);
+    const Tensor expected = Reference(*network).logits(x);
+    network->to(cuda_device());
+    EXPECT_LE(relative_difference(network->forward(x.to(cuda_device())), expected), 0.04);
   }
 }
 

@@ -8,6 +8,8 @@
 #include <set>
 
 #include "tandem/device/buffer.h"
+#include "tandem/nn/quantized_resnet.h"
+#include "tandem/ops/random.h"
 #include "tandem/serve/page.h"
 #include "tests/process/without_capabilities.h"
 #include "tests/serve/service_fixture.h"
@@ -53,6 +55,29 @@ TEST_F(ServiceTest, EveryFormAndFormat_HasTheBitsOfPredict) {
     }
   }
   EXPECT_GE(readable, 8);
+}
+
+// Also on a GPU where there is one, whose first convolution is rounded in another order.
+TEST_F(ServiceTest, ModelIn8BitIntegers_HasTheAnswersOfPredict) {
+  ResNet exact({.depth = 18, .classes = 3, .seed = 3});
+  exact.eval();
+  ResNetCalibration calibration(exact);
+  calibration.observe(normal({2, 32, 32, 3}, 0, 1, {.seed = 5}));
+  ModelInfo info = random_model_info("resnet18");
+  info.quantization = QuantizationInfo{.method = "max", .data = "x", .command = "y"};
+  const std::string path = (folder_ / "small.safetensors").string(), image = png(noise_image(61, 47, 3, 1));
+  save_model(path, *calibration.quantize(detail::CalibrationMethod::max), info);
+  const Prediction expected = predicted(path, image);
+  ASSERT_EQ(expected.error, "");
+  for (const Device device : {cpu_device, cuda_device()}) {
+    if (device.is_cuda() && cuda_device_count() == 0) continue;
+    stop();
+    start({path}, {.device = device});
+    const ClientResponse response = post("/v1/predict", image);
+    ASSERT_EQ(response.status, 200) << response.body;
+    EXPECT_NEAR(json::parse(response.body).at("predictions").at(0).at("probability").get<float>(),
+                expected.probability, device.is_cuda() ? 0.02f : 0);
+  }
 }
 
 TEST_F(ServiceTest, SeveralImages_AreAnsweredInTheirOrder) {

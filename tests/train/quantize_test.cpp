@@ -118,6 +118,23 @@ TEST_F(Quantize, PredictAndClassifier_UseIt) {
   }
 }
 
+TEST_F(Quantize, PredictAndClassifierOnCuda_AgreeWithTheCpu) {
+  if (cuda_device_count() == 0) GTEST_SKIP() << "no GPU";
+  Model loaded = load_model(small());
+  const std::vector<Prediction> expected = predict_paths(loaded, {photos() + "/test"}, {});
+  loaded.module->to(cuda_device());
+  const std::vector<Prediction> rows = predict_paths(loaded, {photos() + "/test"}, {});
+  ASSERT_EQ(rows.size(), 8u);
+  const Classifier classifier(small(), cuda_device());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    ASSERT_EQ(rows[i].error, "");
+    const Image image =
+        tinted(rows[i].path.find("/red/") != std::string::npos, 50 + static_cast<unsigned>(i % 4));
+    EXPECT_NEAR(rows[i].probabilities[0], expected[i].probabilities[0], 0.02f) << rows[i].path;
+    EXPECT_NEAR(classifier(ImageView(image)).probabilities[0], expected[i].probabilities[0], 0.02f);
+  }
+}
+
 TEST_F(Quantize, Methods_AreUsedAsAsked) {
   for (const char* const name : {"percentile", "entropy", "max"})
     EXPECT_EQ(quantize_model(model(), photos(), {.images = 4, .method = parse_calibration_method(name)})
