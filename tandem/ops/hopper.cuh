@@ -23,7 +23,40 @@ inline auto tensor_map_encoder() {
   return encode;
 }
 
+// Starts a kernel that calls wait_for_previous_kernel(): its blocks may become resident, and prepare what
+// does not depend on the previous kernel, while that one ends.
+template <class... Parameters, class... Arguments>
+void launch_early(void (*kernel)(Parameters...), int blocks, int threads, int shared_bytes, StreamView stream,
+                  const Arguments&... arguments) {
+  cuda_check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),
+             "cudaFuncSetAttribute");
+  cudaLaunchAttribute attribute;
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(static_cast<unsigned>(blocks));
+  config.blockDim = dim3(static_cast<unsigned>(threads));
+  config.dynamicSmemBytes = static_cast<std::size_t>(shared_bytes);
+  config.stream = cuda_stream(stream);
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  cuda_check(cudaLaunchKernelEx(&config, kernel, arguments...), "cudaLaunchKernelEx");
+}
+
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+
+// The next kernel's blocks may become resident as soon as all blocks of this one were here. Not before this
+// one has waited for its predecessor, if it was launched early.
+__device__ inline void allow_next_kernel() {
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+}
+
+// Everything that earlier kernels of the stream wrote is visible to this thread afterwards, and to those that
+// it wakes.
+__device__ inline void wait_for_previous_kernel() {
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+  allow_next_kernel();
+}
 
 __device__ inline std::uint32_t shared_address(const void* pointer) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));

@@ -62,16 +62,32 @@ __device__ inline int rounded(float value) {
 }
 
 // Clamped to 0 … 255.
+__device__ inline std::uint32_t clamped_bytes(const int (&value)[4]) {
+  std::uint32_t high, all;
+  asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;" : "=r"(high) : "r"(value[3]), "r"(value[2]), "r"(0));
+  asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;" : "=r"(all) : "r"(value[1]), "r"(value[0]), "r"(high));
+  return all;
+}
+
 template <bool is_bounded>
 __device__ inline std::uint32_t rounded_bytes(const float (&value)[4]) {
-  std::uint32_t high, all;
-  asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;"
-      : "=r"(high)
-      : "r"(rounded<is_bounded>(value[3])), "r"(rounded<is_bounded>(value[2])), "r"(0));
-  asm("cvt.pack.sat.u8.s32.b32 %0, %1, %2, %3;"
-      : "=r"(all)
-      : "r"(rounded<is_bounded>(value[1])), "r"(rounded<is_bounded>(value[0])), "r"(high));
-  return all;
+  const int whole[4] = {rounded<is_bounded>(value[0]), rounded<is_bounded>(value[1]),
+                        rounded<is_bounded>(value[2]), rounded<is_bounded>(value[3])};
+  return clamped_bytes(whole);
+}
+
+// factor · scale + shift, rounded to bytes, of numbers of any size without conversions: `scale` and `shift`
+// are 256th parts, and a sum that is clamped to 0 … 1 by the instruction itself. NaN becomes 0.
+__device__ inline std::uint32_t saturated_bytes(const float (&factor)[4], float scale,
+                                                const float (&shift)[4]) {
+  int whole[4];
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    float part;
+    asm("fma.rn.sat.f32 %0, %1, %2, %3;" : "=f"(part) : "f"(factor[i]), "f"(scale), "f"(shift[i]));
+    whole[i] = __float_as_int(__fmaf_rn(part, 256, whole_numbers)) - whole_numbers_bits;
+  }
+  return clamped_bytes(whole);
 }
 
 }  // namespace tandem::detail

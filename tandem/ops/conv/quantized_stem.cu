@@ -75,23 +75,39 @@ __device__ int conv_slot(int line) {
   return (line + conv_lines) % conv_lines;
 }
 
-// A pixel in bf16, or zeros outside of the image.
 template <class T>
-__device__ uint2 load_pixel(const Problem& p, const T* image, int line, int column) {
-  std::uint32_t values[max_channels] = {};
+struct Pixel {
+  T values[max_channels];
+};
+
+// Zeros outside of the image.
+template <class T>
+__device__ Pixel<T> load_pixel(const Problem& p, const T* image, int line, int column) {
+  Pixel<T> pixel{};
   if (line >= 0 && line < p.in_y) {
     const T* const from = image + std::int64_t{line * p.in_x + column} * p.channels;
 #pragma unroll
     for (int c = 0; c < max_channels; ++c)
-      if (c < p.channels) values[c] = convert<BFloat16>(convert<float>(from[c])).bits;
+      if (c < p.channels) pixel.values[c] = from[c];
   }
-  return {values[0] | values[1] << 16, values[2] | values[3] << 16};
+  return pixel;
 }
 
-__device__ void store_pixel(const Places& at, unsigned char* memory, int line, int column, uint2 pixel) {
+__device__ std::uint32_t bf16_bits(BFloat16 value) {
+  return value.bits;
+}
+__device__ std::uint32_t bf16_bits(float value) {
+  return convert<BFloat16>(value).bits;
+}
+
+template <class T>
+__device__ void store_pixel(const Places& at, unsigned char* memory, int line, int column,
+                            const Pixel<T>& pixel) {
   constexpr int padding = kernel / 2;
-  *reinterpret_cast<uint2*>(memory + at.in + in_slot(line) * at.in_pitch + (column + padding) * pixel_bytes) =
-      pixel;
+  const T(&v)[max_channels] = pixel.values;
+  *reinterpret_cast<uint2*>(memory + at.in + in_slot(line) * at.in_pitch +
+                            (column + padding) * pixel_bytes) = {bf16_bits(v[0]) | bf16_bits(v[1]) << 16,
+                                                                 bf16_bits(v[2]) | bf16_bits(v[3]) << 16};
 }
 
 // The sums of one tile of a line of the convolution.
@@ -126,13 +142,9 @@ __device__ void finish(const Problem& p, const Places& at, unsigned char* memory
     for (int w = 0; w < 4; ++w) {
       const float4 shift = *reinterpret_cast<const float4*>(shifts + w * 4);
       const float shift_of[4] = {shift.x, shift.y, shift.z, shift.w};
-      float value[4];
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const int element = w * 4 + i;
-        value[i] = __fmaf_rn(sum[element / 2 * 4 + below * 2 + element % 2], p.epilogue.inverse, shift_of[i]);
-      }
-      results[w] = rounded_bytes<false>(value);
+      const int even = w * 8 + below * 2, odd = even + 4;
+      const float sums[4] = {sum[even], sum[even + 1], sum[odd], sum[odd + 1]};
+      results[w] = saturated_bytes(sums, p.epilogue.inverse / 256, shift_of);
     }
     if (column >= p.conv_x) continue;
     const bool exists = line < p.conv_y;
@@ -176,9 +188,16 @@ __global__ void __launch_bounds__(threads, 2)
   for (int i = thread; i < weight_bytes / 16; i += threads) reinterpret_cast<uint4*>(memory)[i] = weight[i];
   for (int i = thread; i < (at.shifts - at.in) / 16; i += threads)
     reinterpret_cast<uint4*>(memory + at.in)[i] = {};
+  allow_next_kernel();
   if (thread < filters)
     reinterpret_cast<float*>(memory + at.shifts)[thread / 16 * shifts_pitch + thread % 16] =
-        column_numbers(p.epilogue, 1, p.bias[thread]).shift;
+        column_numbers(p.epilogue, 1, p.bias[thread]).shift / 256;
+  int ahead_line[prefetched], ahead_column[prefetched];  // of the pixels that this thread fetches early
+#pragma unroll
+  for (int k = 0; k < prefetched; ++k) {
+    ahead_line[k] = (thread + k * threads) / p.in_x;
+    ahead_column[k] = (thread + k * threads) % p.in_x;
+  }
 
   for (int unit = static_cast<int>(blockIdx.x); unit < p.images * p.bands;
        unit += static_cast<int>(gridDim.x)) {
@@ -201,7 +220,7 @@ __global__ void __launch_bounds__(threads, 2)
         reinterpret_cast<uint4*>(memory + at.conv + conv_slot(-1) * at.conv_pitch)[i] = {};
     publish_shared_writes();
     __syncthreads();
-    float sum[32];
+    float sum[32], other_sum[32];
     if (begin > 0)
       for (int t = group; t < p.tiles; t += groups) {
         start_products(at, address, 2 * begin - 1, t * tile, sum);
@@ -211,25 +230,29 @@ __global__ void __launch_bounds__(threads, 2)
 
     for (int row = begin; row < end; ++row) {
       const int next_line = 4 * row + 6, next_pixels = row + 1 < end ? 4 * p.in_x : 0;
-      uint2 next[prefetched] = {};
+      Pixel<T> next[prefetched] = {};
 #pragma unroll
-      for (int k = 0; k < prefetched; ++k) {
-        const int i = thread + k * threads;
-        if (i < next_pixels) next[k] = load_pixel(p, image, next_line + i / p.in_x, i % p.in_x);
-      }
-      // Two lines of `tiles` tiles; each group has every second one.
-      for (int k = 0; k < p.tiles; ++k) {
-        const int item = group + k * groups, line = 2 * row + item / p.tiles, first = item % p.tiles * tile;
+      for (int k = 0; k < prefetched; ++k)
+        if (thread + k * threads < next_pixels)
+          next[k] = load_pixel(p, image, next_line + ahead_line[k], ahead_column[k]);
+      // Two lines of `tiles` tiles; each group has every second one, two at a time. Where their number is
+      // odd, the last one is multiplied twice.
+      for (int k = 0; k < p.tiles; k += 2) {
+        const int item = group + k * groups, other_item = k + 1 < p.tiles ? item + groups : item;
+        const int line = 2 * row + item / p.tiles, first = item % p.tiles * tile;
+        const int other_line = 2 * row + other_item / p.tiles, other_first = other_item % p.tiles * tile;
         start_products(at, address, line, first, sum);
-        wgmma_wait<0>();
+        start_products(at, address, other_line, other_first, other_sum);
+        wgmma_wait<1>();
         if (k == 0) __syncthreads();  // the lines that are overwritten have been pooled
         finish(p, at, memory, line, first, sum, group_thread);
+        wgmma_wait<0>();
+        if (k + 1 < p.tiles) finish(p, at, memory, other_line, other_first, other_sum, group_thread);
       }
 #pragma unroll
-      for (int k = 0; k < prefetched; ++k) {
-        const int i = thread + k * threads;
-        if (i < next_pixels) store_pixel(at, memory, next_line + i / p.in_x, i % p.in_x, next[k]);
-      }
+      for (int k = 0; k < prefetched; ++k)
+        if (thread + k * threads < next_pixels)
+          store_pixel(at, memory, next_line + ahead_line[k], ahead_column[k], next[k]);
       for (int i = thread + prefetched * threads; i < next_pixels; i += threads)
         store_pixel(at, memory, next_line + i / p.in_x, i % p.in_x,
                     load_pixel(p, image, next_line + i / p.in_x, i % p.in_x));
