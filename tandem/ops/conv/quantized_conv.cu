@@ -8,6 +8,7 @@
 #include "tandem/device/buffer.h"
 #include "tandem/ops/conv/quantized_conv_kernel.h"
 #include "tandem/ops/conv/quantized_epilogue.cuh"
+#include "tandem/ops/conv/quantized_halo_conv.cuh"
 #include "tandem/ops/conv/quantized_stem.cuh"
 #include "tandem/ops/conv/quantized_tile_conv.cuh"
 #include "tandem/ops/elementwise.cuh"
@@ -145,7 +146,9 @@ void pack_quantized_weight<Backend::cuda>(QuantizedConv2d& conv, const std::byte
 template <>
 void quantized_conv2d_kernel<Backend::cuda>(const QuantizedTask& task, StreamView stream) {
   if (task.conv.type == MatrixType::bf16) return convolve_images_plainly(task, DType::bf16, stream);
-  if (task.conv.packed.defined() && quantized_tile_conv2d(task, stream)) return;
+  if (task.conv.packed.defined() &&
+      (quantized_halo_conv2d(task, stream) || quantized_tile_conv2d(task, stream)))
+    return;
   convolve_plainly<std::uint8_t, std::int8_t>(task, stream);
 }
 
