@@ -27,8 +27,8 @@ struct TileProblem {
   int kernel_y, kernel_x, channels;
   int column_tiles;
   int groups, slots;
-  int rings, stages;  // of each ring
-  bool is_resident;   // the weight of a tile's columns stays in shared memory
+  int stages;
+  bool is_resident;  // the weight of a tile's columns stays in shared memory
   const float* scale;
   const float* bias;
   QuantizedEpilogue epilogue;

@@ -13,17 +13,17 @@ namespace {
 // the sum goes over taps and channels, in chunks of 64 or 128 channels of one tap. A block has tiles of
 // `groups` boxes and `columns` filters; each box belongs to one warpgroup, from its products to its results.
 // Two more warps start the copies, into a ring of stages that have a chunk of all boxes and, unless it stays
-// in shared memory, of the weight. Where there is place for two boxes each, every warpgroup has a ring of its
-// own, so they do not wait for each other: some multiply while others write results.
+// in shared memory, of the weight. (A ring for each warpgroup, so that they do not wait for each other, made
+// some layers 1.1 times as fast and others 1.4 times as slow.)
 constexpr int max_threads = max_groups * group_threads + 64;
 
 __host__ __device__ TilePlaces places_of(const TileProblem& p, int columns, int chunk) {
   const int chunks = p.kernel_y * p.kernel_x * (p.channels / chunk);
   TilePlaces at{};
-  at.stage_bytes = (p.groups / p.rings * box_rows + (p.is_resident ? 0 : columns)) * chunk;
+  at.stage_bytes = (p.groups * box_rows + (p.is_resident ? 0 : columns)) * chunk;
   at.group_slot_bytes = box_rows * columns;
   at.stages = p.is_resident ? chunks * columns * chunk : 0;
-  at.slots = at.stages + p.stages * p.rings * at.stage_bytes;
+  at.slots = at.stages + p.stages * at.stage_bytes;
   at.constants = at.slots + p.groups * p.slots * at.group_slot_bytes;
   at.barriers = at.constants + 2 * 4 * constants_pitch(columns) * 4;
   at.end = at.barriers + barriers_bytes;
@@ -49,40 +49,36 @@ __device__ void copy_operands(const TileProblem& p, const TilePlaces& at, std::u
     for (int i = 0; i < chunks; ++i)
       fetch_2d(weight, memory + i * columns * chunk, &barriers.weight, i * chunk, column_tile * columns);
   }
-  wait_for_previous_kernel();                // which does not write weights
-  RingPosition begin{0, 0}, position{0, 0};  // of a tile, the same in all rings
-  const int boxes = p.groups / p.rings;      // of a stage
-  for (int tile = first; tile < p.boxes; tile += step, begin = position)
-    for (int ring = 0; ring < p.rings; ++ring) {
-      position = begin;
-      Corner corners[max_groups];
+  wait_for_previous_kernel();  // which does not write weights
+  RingPosition position{0, 0};
+  for (int tile = first; tile < p.boxes; tile += step) {
+    Corner corners[max_groups];
 #pragma unroll
-      for (int b = 0; b < max_groups; ++b)
-        if (b < boxes) {
-          corners[b] = corner_of(p, tile + ring + b, 0);
-          corners[b].x = corners[b].x * p.stride_x - p.padding_x;
-          corners[b].y = corners[b].y * p.stride_y - p.padding_y;
+    for (int b = 0; b < max_groups; ++b)
+      if (b < p.groups) {
+        corners[b] = corner_of(p, tile + b, 0);
+        corners[b].x = corners[b].x * p.stride_x - p.padding_x;
+        corners[b].y = corners[b].y * p.stride_y - p.padding_y;
+      }
+    int weight_column = 0;
+    for (int ky = 0; ky < p.kernel_y; ++ky)
+      for (int kx = 0; kx < p.kernel_x; ++kx)
+        for (int c = 0; c < chunks_per_tap; ++c, weight_column += chunk) {
+          barrier_wait(&barriers.empty[position.stage], position.phase ^ 1);
+          std::uint64_t* const full = &barriers.full[position.stage];
+          const std::uint32_t to = memory + at.stages + position.stage * at.stage_bytes;
+          barrier_expect_bytes(full, p.groups * box_bytes + (p.is_resident ? 0 : columns * chunk));
+#pragma unroll
+          for (int b = 0; b < max_groups; ++b)
+            if (b < p.groups)
+              fetch_4d(x, to + b * box_rows * chunk, full,
+                       {c * chunk, corners[b].x + kx * p.dilation_x, corners[b].y + ky * p.dilation_y,
+                        corners[b].n});
+          if (!p.is_resident)
+            fetch_2d(weight, to + p.groups * box_rows * chunk, full, weight_column, column_tile * columns);
+          position.advance(p.stages);
         }
-      int weight_column = 0;
-      for (int ky = 0; ky < p.kernel_y; ++ky)
-        for (int kx = 0; kx < p.kernel_x; ++kx)
-          for (int c = 0; c < chunks_per_tap; ++c, weight_column += chunk) {
-            const int stage = ring * p.stages + position.stage;
-            barrier_wait(&barriers.empty[stage], position.phase ^ 1);
-            std::uint64_t* const full = &barriers.full[stage];
-            const std::uint32_t to = memory + at.stages + stage * at.stage_bytes;
-            barrier_expect_bytes(full, boxes * box_bytes + (p.is_resident ? 0 : columns * chunk));
-#pragma unroll
-            for (int b = 0; b < max_groups; ++b)
-              if (b < boxes)
-                fetch_4d(x, to + b * box_rows * chunk, full,
-                         {c * chunk, corners[b].x + kx * p.dilation_x, corners[b].y + ky * p.dilation_y,
-                          corners[b].n});
-            if (!p.is_resident)
-              fetch_2d(weight, to + p.groups * box_rows * chunk, full, weight_column, column_tile * columns);
-            position.advance(p.stages);
-          }
-    }
+  }
 }
 
 #endif
@@ -104,7 +100,7 @@ __global__ void __launch_bounds__(max_threads, 1)
   const int first = static_cast<int>(blockIdx.x) / p.column_tiles * p.groups;
   const int step = static_cast<int>(gridDim.x) / p.column_tiles * p.groups;
 
-  prepare_block<columns>(p, at, base, barriers, 1, p.groups / p.rings, column_tile * columns);
+  prepare_block<columns>(p, at, base, barriers, 1, p.groups, column_tile * columns);
 
   const int group = thread / group_threads;
   if (group == p.groups) {
@@ -120,7 +116,6 @@ __global__ void __launch_bounds__(max_threads, 1)
 
   const int group_thread = thread % group_threads;
   const int chunks = p.kernel_y * p.kernel_x * (p.channels / chunk);
-  const int first_stage = p.rings > 1 ? group * p.stages : 0, box_of_stage = p.rings > 1 ? 0 : group;
   RingPosition position{0, 0};
   SlotState slot;
   if (p.is_resident) barrier_wait(&barriers.weight, 0);
@@ -130,10 +125,10 @@ __global__ void __launch_bounds__(max_threads, 1)
     for (int i = 0; i < columns / 2; ++i) sum[i] = first_sum<is_bounded>();
     int previous = -1;
     for (int i = 0; i < chunks; ++i) {
-      const int stage = first_stage + position.stage;
+      const int stage = position.stage;
       barrier_wait(&barriers.full[stage], position.phase);
       const std::uint32_t from = memory + at.stages + stage * at.stage_bytes;
-      const std::uint64_t a = swizzled_descriptor<chunk>(from + box_of_stage * box_rows * chunk),
+      const std::uint64_t a = swizzled_descriptor<chunk>(from + group * box_rows * chunk),
                           b = swizzled_descriptor<chunk>(p.is_resident ? memory + i * columns * chunk
                                                                        : from + p.groups * box_rows * chunk);
       wgmma_fence();
@@ -200,19 +195,17 @@ void choose_tiles(TileProblem& p, int columns, int chunk, bool has_residual, int
   }
   p.groups = groups;
   constexpr int room = max_shared_bytes - 1024;
-  const int chunks = p.kernel_y * p.kernel_x * (p.channels / chunk);
-  const auto has_place = [&](bool is_resident, int slots, int rings, int enough) {
+  const auto has_place = [&](bool is_resident, int slots, int enough) {
     p.is_resident = is_resident;
     p.slots = slots;
-    p.rings = rings;
     p.stages = 0;
     const TilePlaces at = places_of(p, columns, chunk);
-    p.stages = std::min((room - at.end) / at.stage_bytes, max_stages) / rings;
+    p.stages = std::min((room - at.end) / at.stage_bytes, max_stages);
     return p.stages >= enough;
   };
   for (int slots = has_residual ? max_slots : 3; slots >= 3; --slots)
-    if (has_place(true, slots, groups, std::max(3, 2 * chunks)) || has_place(true, slots, 1, 3)) return;
-  if (!has_residual || !has_place(false, max_slots, 1, 4)) has_place(false, 3, 1, 0);
+    if (has_place(true, slots, 3)) return;
+  if (!has_residual || !has_place(false, max_slots, 4)) has_place(false, 3, 0);
 }
 
 }  // namespace
