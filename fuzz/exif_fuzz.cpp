@@ -1,10 +1,11 @@
-// The orientation in EXIF blocks: always one of the eight, and a part of an image is upright where it is a
-// part of the upright image.
+// The orientation in EXIF blocks and in XMP: always one of the eight, and a part of an image is upright where
+// it is a part of the upright image.
 #include "fuzz/fuzz_image.h"
 #include "tandem/image/exif.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace tandem;
+  if (const auto xmp = find_xmp_orientation(text_of(data, size))) require(*xmp >= 1 && *xmp <= 8);
   const int orientation = exif_orientation({data, size});
   require(orientation >= 1 && orientation <= 8);
   if (orientation == 1) return 0;

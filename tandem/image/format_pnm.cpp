@@ -1,6 +1,8 @@
 // PBM, PGM and PPM, plain text (P1, P2, P3) and binary (P4, P5, P6), with a maximum value of up to 65535.
 #include <fmt/format.h>
 
+#include <string_view>
+
 #include "tandem/core/check.h"
 #include "tandem/image/format.h"
 #include "tandem/image/ppm_view.h"
@@ -137,7 +139,8 @@ Image decode_pnm(const EncodedImage& file) {
 }
 
 std::optional<ImageView> view_ppm(std::span<const uint8_t> bytes, int64_t max_pixels) try {
-  if (bytes.size() < 2 || bytes[0] != 'P' || bytes[1] != '6') return std::nullopt;
+  if (bytes.size() < 3 || bytes[0] != 'P' || bytes[1] != '6') return std::nullopt;
+  if (std::string_view(" \t\r\n#").find(char(bytes[2])) == std::string_view::npos) return std::nullopt;
   const EncodedImage file{.bytes = bytes, .name = "", .max_pixels = max_pixels};
   NumberReader numbers(file);
   const Header header = read_header(file, numbers);

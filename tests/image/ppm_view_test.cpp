@@ -32,7 +32,7 @@ TEST(PpmView, OtherFiles_AreNotViewed) {
     EXPECT_FALSE(view_ppm(bytes_of(file.substr(0, size)), 100).has_value()) << size;
   for (const char* const other :
        {"P5 1 1 255 abc", "P6 1 1 254 abc", "P6 1 1 65535 abcdef", "P3 1 1 255 1 2 3", "P6 0 1 255 abc",
-        "P6 99999999999 1 255 abc", "P6 1 1 255", "\x89PNG"})
+        "P6 99999999999 1 255 abc", "P6 1 1 255", "P61 1 255\nabc", "\x89PNG"})
     EXPECT_FALSE(view_ppm(bytes_of(other), 100).has_value()) << other;
   EXPECT_TRUE(view_ppm(bytes_of("P6 # text\n1 1 255\nabc"), 100).has_value());
 }
