@@ -66,17 +66,24 @@ DataSplit load_cifar10(const fs::path& folder) {
           .test = load_records(folder, {"test_batch.bin"})};
 }
 
-// Digests of the single files are not published, only known for the archive.
 FetchSource cifar10_source() {
-  FetchSource source{.name = "cifar10",
-                     .files = {{"test_batch.bin", published_size, ""}},
-                     .archive = {"cifar-10-binary.tar.gz", 170052171,
-                                 "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd"},
-                     .address = "https://www.cs.toronto.edu/~kriz/",
-                     .address_suffix = ""};
-  for (int i = 1; i <= 5; ++i)
-    source.files.push_back({"data_batch_" + std::to_string(i) + ".bin", published_size, ""});
-  return source;
+  return {.name = "cifar10",
+          .files = {{"data_batch_1.bin", published_size,
+                     "cee916563c9f80d84e3cc88e17fdc0941787f1244f00a67874d45b261883ada5"},
+                    {"data_batch_2.bin", published_size,
+                     "a591ca11fa1708a91ee40f54b3da4784ccd871ecf2137de63f51ada8b3fa57ed"},
+                    {"data_batch_3.bin", published_size,
+                     "bbe8596564c0f86427f876058170b84dac6670ddf06d79402899d93ceea26f67"},
+                    {"data_batch_4.bin", published_size,
+                     "014e562d6e23c72197cc727519169a60359f5eccd8945ad5a09d710285ff4e48"},
+                    {"data_batch_5.bin", published_size,
+                     "755304fc0b379caeae8c14f0dac912fbc7d6cd469eb67a1029a08a39453a9add"},
+                    {"test_batch.bin", published_size,
+                     "8e2eb146ae340b09e24670f29cabc6326dba54da8789dab6768acf480273f65b"}},
+          .archive = {"cifar-10-binary.tar.gz", 170052171,
+                      "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd"},
+          .address = "https://www.cs.toronto.edu/~kriz/",
+          .address_suffix = ""};
 }
 
 }  // namespace tandem

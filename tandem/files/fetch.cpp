@@ -61,7 +61,7 @@ class Fetch {
     const FolderLock lock(folder_);
     find_missing();  // another process may have filled the cache meanwhile
     for (const FetchFile& file : missing_)
-      if (const fs::path path = folder_ / file.name; !file.sha256.empty() && fs::exists(path, error))
+      if (const fs::path path = folder_ / file.name; fs::exists(path, error))
         log("{} is damaged and will be replaced", path.string());
     if (!missing_.empty() && !options_.from.empty()) {
       import_path(options_.from);
@@ -151,12 +151,6 @@ class Fetch {
     if (is_gzip(bytes)) {
       unpacked = gunzip(bytes, expected ? max_size_of(*expected) : total_size_ + slack, origin);
       bytes = unpacked;
-    }
-    if (expected && expected->sha256.empty()) {
-      check(bytes.size() == expected->size, "[fetch] {}: expected {} bytes, got {}", origin, expected->size,
-            bytes.size());
-      log("{} is accepted by its size: only its archive has a published SHA-256", origin);
-      return write_missing(expected->name, bytes);
     }
     const std::string digest = sha256_hex(bytes);
     const auto found =
@@ -256,10 +250,7 @@ class Fetch {
     for (const TarEntry& entry : read_tar(bytes, origin))
       if (const FetchFile* expected = missing_file_named(entry.name)) {
         const FetchFile file = *expected;
-        if (file.sha256.empty())
-          write_missing(file.name, entry.contents);
-        else
-          store(entry.contents, fmt::format("{} in {}", entry.name, origin), &file);
+        store(entry.contents, fmt::format("{} in {}", entry.name, origin), &file);
       }
     return true;
   }

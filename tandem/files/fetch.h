@@ -16,9 +16,7 @@ namespace tandem {
 struct FetchFile {
   std::string name;        ///< "train-images-idx3-ubyte"
   std::uint64_t size = 0;  ///< 0: unknown, at most 512 MiB
-  /// All 64 digits. Empty if only the digest of FetchSource::archive is published: then a loose file is
-  /// accepted by its size.
-  std::string sha256;
+  std::string sha256;      ///< all 64 digits
 };
 
 /// A data set or file of weights and its origins. Empty origins are not tried.

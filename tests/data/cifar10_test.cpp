@@ -64,7 +64,10 @@ TEST(Cifar10, DamagedFiles_AreErrors) {
 TEST(Cifar10, Source_NamesTheArchiveAndItsFiles) {
   const FetchSource source = cifar10_source();
   EXPECT_EQ(source.files.size(), 6u);
-  for (const FetchFile& file : source.files) EXPECT_EQ(file.size, 30730000u) << file.name;
+  for (const FetchFile& file : source.files) {
+    EXPECT_EQ(file.size, 30730000u) << file.name;
+    EXPECT_EQ(file.sha256.size(), 64u) << file.name;
+  }
   EXPECT_EQ(fetch_source("cifar10").archive.sha256, source.archive.sha256);
   // Another archive is not accepted.
   const TempFolder folder;

@@ -249,10 +249,10 @@ TEST_F(FetchTest, ConcurrentCalls_DownloadOnce) {
   EXPECT_EQ(server.requests().size(), 2u);
 }
 
-// A source of which only the archive has a published digest.
+// A source whose files are published in one archive.
 FetchSource archived_source(const std::string& archive, const std::string& address = "") {
   return {.name = "packed",
-          .files = {{"one.bin", 3, ""}, {"two.bin", 4, ""}},
+          .files = {{"one.bin", 3, sha256_hex("111")}, {"two.bin", 4, sha256_hex("2222")}},
           .archive = {"packed.tar.gz", archive.size(), sha256_hex(archive)},
           .address = address,
           .address_suffix = ""};
@@ -290,19 +290,17 @@ TEST_F(FetchTest, Archive_IsDownloaded) {
   EXPECT_EQ(server.requests(), std::vector<std::string>{"/packed.tar.gz"});
 }
 
-TEST_F(FetchTest, LooseFilesOfAnArchive_AreAcceptedBySizeAndSaySo) {
+TEST_F(FetchTest, LooseFilesOfAnArchive_AreVerified) {
   const FetchSource source = archived_source("anything");
   put_bytes(given_ / "one.bin", "111");
-  put_bytes(given_ / "two.bin", "22222");
+  put_bytes(given_ / "two.bin", "2223");  // the size is right
   EXPECT_EQ(error_text([&] { fetch_dataset(source, options(given_.path())); }),
-            "[fetch] " + (given_ / "two.bin").string() + ": expected 4 bytes, got 5");
+            "[fetch] " + (given_ / "two.bin").string() + ": expected the two.bin of packed with SHA-256 " +
+                sha256_hex("2222") + ", got " + sha256_hex("2223"));
+  EXPECT_FALSE(fs::exists(cache_ / "packed" / "two.bin"));
   put_bytes(given_ / "two.bin", "2222");
-  messages_.clear();
   const fs::path folder = fetch_dataset(source, options(given_.path()));
   EXPECT_EQ(get_bytes(folder / "two.bin"), "2222");
-  const std::string text = " is accepted by its size: only its archive has a published SHA-256";
-  EXPECT_EQ(messages_, (std::vector<std::string>{(given_ / "one.bin").string() + text,
-                                                 (given_ / "two.bin").string() + text}));
 }
 
 TEST_F(FetchTest, InvalidNamesAndFolders_Throw) {
