@@ -169,7 +169,11 @@ TEST_P(Conv2dDevice, FewImagesInBf16_WithEpilogue_EqualF64) {
        {Case{1, 7, 512, 512, 3, 1, 1, 1}, Case{1, 14, 256, 512, 3, 2, 1, 1},
         Case{1, 14, 256, 512, 1, 2, 0, 1}, Case{2, 14, 128, 136, 3, 1, 1, 1}, Case{1, 28, 64, 64, 3, 1, 1, 1},
         Case{3, 9, 72, 8, 5, 2, 2, 1}, Case{1, 5, 8, 24, 3, 1, 2, 2}, Case{1, 1, 64, 64, 1, 1, 0, 1},
-        Case{2, 6, 24, 200, 2, 3, 0, 1}}) {
+        Case{2, 6, 24, 200, 2, 3, 0, 1}, Case{1, 56, 64, 64, 3, 1, 1, 1}, Case{1, 14, 256, 256, 3, 1, 1, 1},
+        Case{1, 56, 64, 256, 1, 1, 0, 1}, Case{1, 7, 2048, 512, 1, 1, 0, 1}, Case{2, 13, 64, 72, 3, 3, 2, 2},
+        Case{1, 58, 16, 64, 4, 1, 0, 1}, Case{3, 17, 32, 40, 2, 2, 0, 1}, Case{1, 57, 640, 64, 1, 1, 0, 1},
+        Case{1, 16, 256, 320, 3, 1, 1, 1}}) {
+    SCOPED_TRACE(fmt::format("images {} size {} channels {} filters {}", images, size, channels, filters));
     const Conv2dOptions options{.window = {.stride = {stride, stride},
                                            .padding = {padding, padding},
                                            .dilation = {dilation, dilation}}};
@@ -183,7 +187,7 @@ TEST_P(Conv2dDevice, FewImagesInBf16_WithEpilogue_EqualF64) {
         conv2d(cast(x, DType::f64), cast(weight, DType::f64), cast(bias, DType::f64), options);
     const Tensor residual = input(sums.shape(), DType::bf16, 4);
     detail::PrepackedConv2d conv = detail::prepack_conv2d(weight, bias, options, DType::bf16);
-    const double tolerance = 3e-3;  // bf16 has 8 bits
+    const double tolerance = 4e-3;  // half a step of 8 bits
     expect_values(detail::prepacked_conv2d(conv, x), values_of(sums), tolerance);
     const Tensor expected = relu(add(sums, cast(residual, DType::f64)));
     for (const bool settled : {false, true}) {

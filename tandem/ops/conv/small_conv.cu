@@ -8,6 +8,7 @@
 #include "tandem/core/convert.h"
 #include "tandem/device/cuda.h"
 #include "tandem/ops/activation.cuh"
+#include "tandem/ops/conv/cluster_conv.cuh"
 #include "tandem/ops/fused_activation_kernel.h"
 
 namespace tandem::detail {
@@ -271,6 +272,10 @@ bool is_small_conv_profitable(const Conv2dPlan& plan, Device device) {
 
 void small_conv2d(const Conv2dPlan& plan, std::byte* y, const std::byte* x, const std::byte* weight,
                   const Conv2dEpilogue& epilogue, bool settled, StreamView stream) {
+  if (is_cluster_conv_applicable(plan, stream.device) &&
+      cluster_conv2d(plan, choose_cluster_tile(plan, multiprocessor_count(stream.device)), y, x, weight,
+                     epilogue, settled, stream))
+    return;
   const Tiles tiles = tiles_of(plan);
   const auto narrow = [](std::int64_t value) { return static_cast<int>(value); };
   const Problem p{.rows = narrow(plan.images * plan.out.y * plan.out.x),

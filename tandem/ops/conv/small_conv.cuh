@@ -9,7 +9,7 @@ namespace tandem::detail {
 
 bool is_small_conv_profitable(const Conv2dPlan& plan, Device device);
 
-// The bias is f32. `settled`: the kernel before this one does not write the weight.
+// The bias is f32. `settled`: the kernel before this one writes neither the weight nor the bias.
 void small_conv2d(const Conv2dPlan& plan, std::byte* y, const std::byte* x, const std::byte* weight,
                   const Conv2dEpilogue& epilogue, bool settled, StreamView stream);
 
