@@ -1,5 +1,6 @@
 #include "tandem/core/parallel.h"
 
+#include "tandem/core/parallel_shares.h"
 #include "tandem/core/thread_count.h"
 
 #include <gtest/gtest.h>
@@ -71,6 +72,27 @@ TEST_F(ParallelTest, ParallelTasks_CoverEveryIndexOnceWithOneBodyPerThread) {
     EXPECT_EQ(ranges, (count + 2) / 3);
     EXPECT_LE(made, thread_count());
   }
+}
+
+TEST_F(ParallelTest, ParallelShares_CoverEveryIndexOnceAlsoBesideASlowThread) {
+  for (const int threads : {1, 2, 5})
+    for (const std::int64_t count : {0, 1, 2, 7, 16, 203}) {
+      set_thread_count(threads);
+      std::vector<std::atomic<int>> visits(static_cast<std::size_t>(count));
+      std::vector<std::atomic<int>> inside(static_cast<std::size_t>(threads));
+      std::atomic<std::int64_t> left{count};
+      parallel_shares(count, [&](IndexRange range, std::int64_t thread) {
+        EXPECT_EQ(inside.at(static_cast<std::size_t>(thread))++, 0);
+        for (std::int64_t i = range.begin; i < range.end; ++i) ++visits[static_cast<std::size_t>(i)];
+        left -= range.count();
+        // The thread with the first index ends last: others must take over the rest of its share.
+        if (range.begin == 0 && threads > 1 && count >= 2 * threads)
+          while (left > 0) std::this_thread::yield();
+        --inside[static_cast<std::size_t>(thread)];
+      });
+      for (std::int64_t i = 0; i < count; ++i)
+        EXPECT_EQ(visits[static_cast<std::size_t>(i)], 1) << i << " of " << count;
+    }
 }
 
 TEST_F(ParallelTest, EmptyRange_CallsNothing) {
