@@ -64,6 +64,7 @@ TEST_P(PoolTest, MaxPoolOfSmallWindows_EqualsDefinition) {
         {3, 3, 8, 3, 2, 0},
         {1, 1, 16, 3, 2, 1},
         {33, 40, 24, 3, 2, 1},
+        {4, 5, 41, 3, 2, 1},
         {3, 3, 8, 3, 1, 0},
         {1, 2, 3, 3, 2, 1},
         {4, 300, 8, 3, 3, 1},
@@ -134,6 +135,7 @@ TEST_P(PoolTest, MaxPool_NanWins_PaddingNeverDoes) {
   const Tensor x = tensor_of({-5, -inf, nan, 7}, {1, 2, 2, 1}, dtype(), device());
   expect_values(max_pool2d(x, {2, 2}, window), {-5, -inf, nan, 7}, 0);
   expect_values(max_pool2d(x, {2, 2}, {}), {nan}, 0);
+  expect_values(max_pool2d(tensor_of({3, -nan, inf}, {1, 1, 3, 1}, dtype(), device()), {1, 3}, {}), {nan}, 0);
   Tensor low = tensor_of({-inf, -inf}, {1, 1, 2, 1}, dtype(), device()).set_requires_grad();
   backward(sum(max_pool2d(low, {1, 2}, {})));
   expect_values(low.grad(), {1, 0}, 0);

@@ -2,6 +2,9 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <concepts>
+#include <cstring>
 #include <limits>
 
 #include "tandem/core/check.h"
@@ -142,6 +145,54 @@ void max_pool(const PoolPlan& plan, T* y, std::uint8_t* argmax, const T* x) {
       });
 }
 
+// Bits of bf16 as integers in the order of the values. NaN is above all others.
+template <class V>
+[[gnu::always_inline]] inline V ordered_bits(V bits) {
+  const V key = bits ^ ((bits >> 15) & 0x7fff);
+  return (bits & 0x7fff) > 0x7f80 ? V{} + 0x7fff : key;
+}
+
+// The same as max_pool<false>, but for the bits of NaN and of zeros, without conversions.
+void max_pool_bf16(const PoolPlan& plan, BFloat16* y, const BFloat16* x) {
+  const Axis vertical = vertical_axis(plan), horizontal = horizontal_axis(plan);
+  parallel_for(plan.images * plan.out.y, 1, [&](std::int64_t begin, std::int64_t end) {
+    with_simd([&]<std::size_t bytes>() __attribute__((always_inline)) {
+      using Bits = Vector<std::int16_t, bytes>;
+      constexpr auto lanes = static_cast<std::int64_t>(bytes / 2);
+      constexpr std::int16_t lowest = -0x7f81;  // of -infinity
+      for (std::int64_t line = begin; line < end; ++line) {
+        const std::int64_t image = line / plan.out.y, row = line % plan.out.y;
+        const Span rows = vertical.taps(row);
+        for (std::int64_t column = 0; column < plan.out.x; ++column) {
+          const Span columns = horizontal.taps(column);
+          for (std::int64_t c = 0; c < plan.channels; c += lanes) {
+            const auto size = static_cast<std::size_t>(std::min(lanes, plan.channels - c) * 2);
+            Bits best = Bits{} + lowest;
+            for (std::int64_t ky = rows.begin; ky < rows.end; ++ky)
+              for (std::int64_t kx = columns.begin; kx < columns.end; ++kx) {
+                const std::int64_t from_y = row * vertical.stride - vertical.padding + ky * vertical.dilation,
+                                   from_x = column * horizontal.stride - horizontal.padding +
+                                            kx * horizontal.dilation;
+                const BFloat16* const from =
+                    x + ((image * plan.in.y + from_y) * plan.in.x + from_x) * plan.channels + c;
+                Bits bits{};
+                if (size == bytes)
+                  std::memcpy(&bits, from, bytes);
+                else
+                  std::memcpy(&bits, from, size);
+                const Bits key = ordered_bits(bits);
+                best = best > key ? best : key;
+              }
+            best = best ^ ((best >> 15) & 0x7fff);
+            std::memcpy(static_cast<void*>(y + (line * plan.out.x + column) * plan.channels + c), &best,
+                        size);
+          }
+        }
+      }
+    });
+  });
+}
+
 // Every pixel of x gathers from the windows that contain it, so no two threads write to the same element.
 // Axes is Axis or Regions; add(at, output, from, sum) adds the share of that output, whose channels stand at
 // offset `from`.
@@ -241,6 +292,8 @@ void max_pool2d_kernel<Backend::cpu>(const PoolPlan& plan, std::byte* y, std::ui
   on_dtype(FloatTypes{}, plan.dtype, "max_pool2d", [&]<class T>() {
     if (argmax)
       max_pool<true>(plan, reinterpret_cast<T*>(y), argmax, reinterpret_cast<const T*>(x));
+    else if constexpr (std::same_as<T, BFloat16>)
+      max_pool_bf16(plan, reinterpret_cast<T*>(y), reinterpret_cast<const T*>(x));
     else
       max_pool<false>(plan, reinterpret_cast<T*>(y), argmax, reinterpret_cast<const T*>(x));
   });
