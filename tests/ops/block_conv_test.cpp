@@ -34,7 +34,9 @@ const Layer layers[] = {{1, 1, 1, 1, 1, 1},
                         {2, 5, 4, 192, 32, 3, 1, 2},
                         {1, 19, 20, 6, 9, 3, 2, 3, 2},
                         {1, 3, 50, 64, 32, 5, 1, 2},
-                        {4, 2, 1, 64, 32, 3, 1, 1}};
+                        {4, 2, 1, 64, 32, 3, 1, 1},
+                        {2, 9, 10, 12, 40, 3, 1, 1},
+                        {1, 12, 11, 24, 20, 3, 1, 2, 2}};
 
 Conv2dOptions options_of(const Layer& layer) {
   return {.window = {.stride = layer.stride, .padding = layer.padding, .dilation = layer.dilation}};
@@ -211,8 +213,10 @@ TEST(BlockConv, Activations_AreApplied) {
   }
 }
 
-TEST(BlockConv, Bits_DoNotDependOnThreads) {
-  const Layer layer{3, 15, 13, 64, 160, 3, 1, 1};
+class BlockConvThreads : public testing::TestWithParam<Layer> {};
+
+TEST_P(BlockConvThreads, Bits_DoNotDependOnThem) {
+  const Layer& layer = GetParam();
   const Bf16Inputs inputs = bf16_inputs(layer);
   for (const MatrixIsa isa : available_matrix_isas(MatrixType::bf16)) {
     const std::vector<double> whole = values_of(run_bf16(layer, inputs, isa, {.dtype = DType::f32}));
@@ -229,6 +233,28 @@ TEST(BlockConv, Bits_DoNotDependOnThreads) {
       EXPECT_EQ(values_of(run_bf16(layer, inputs, isa, {.dtype = DType::f32})), whole) << threads;
     }
     set_thread_count(usable_cpus());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Layers, BlockConvThreads,
+                         testing::Values(Layer{3, 15, 13, 64, 160, 3, 1, 1}, Layer{2, 40, 41, 3, 64, 7, 2, 3},
+                                         Layer{5, 7, 7, 32, 33, 1}),
+                         layer_name);
+
+// Windows of these layers read behind their segments.
+TEST(BlockConv, NaNOfEarlierCalls_IsNotRead) {
+  for (const Layer& layer :
+       {Layer{1, 9, 9, 5, 7, 3, 1, 1}, Layer{1, 9, 9, 5, 7, 3, 2, 1}, Layer{1, 9, 9, 5, 7, 1}}) {
+    Layer larger = layer;
+    larger.height = larger.width = 12;
+    Bf16Inputs nans = bf16_inputs(larger);
+    for (std::int64_t i = 0; i < nans.x.numel(); ++i)
+      nans.x.data<BFloat16>()[i] = BFloat16(std::numeric_limits<float>::quiet_NaN());
+    const Bf16Inputs inputs = bf16_inputs(layer);
+    for (const MatrixIsa isa : available_matrix_isas(MatrixType::bf16)) {
+      run_bf16(larger, nans, isa, {.dtype = DType::f32});
+      expect_values(run_bf16(layer, inputs, isa, {.dtype = DType::f32}), values_of(inputs.sums), 1e-5);
+    }
   }
 }
 

@@ -115,7 +115,7 @@ TEST(QuantizedConv, WholeGroups_HaveZerosAtTheEnd) {
   for (const std::int64_t channels : {1, 3, 4, 6}) {
     const Tensor x = random_tensor({2, 3, 5, channels}, DType::f32, cpu_device, 1);
     const Tensor wide = with_whole_groups(x);
-    const std::int64_t count = (channels + 3) / 4 * 4;
+    const std::int64_t count = (channels + channel_group - 1) / channel_group * channel_group;
     ASSERT_EQ(wide.shape(), Shape({2, 3, 5, count}));
     ASSERT_EQ(wide.dtype(), DType::bf16);
     const std::vector<double> from = values_of(cast(x, DType::bf16)), to = values_of(wide);

@@ -14,8 +14,28 @@
 
 namespace tandem::detail {
 
-inline PackedPanels block_conv_panels(const Conv2dPlan& plan, MatrixType type) {
+#if defined(__aarch64__)
+inline constexpr bool can_gather_windows = false;  // pair_conv.h reads bands
+#else
+inline constexpr bool can_gather_windows = true;
+#endif
+
+// Segments of less than a step, such as those of three channels, are joined: windows are then gathered, which
+// needs fewer steps, and their tiles are whole lines of the cache.
+inline bool joins_segments(const Conv2dPlan& plan, MatrixType type) {
   const WindowSegments segments = segments_of(plan);
+  const std::int64_t bytes = segments.elements * element_size(type);
+  return can_gather_windows && segments.count > 1 && bytes >= step_bytes / 2 && bytes < step_bytes;
+}
+
+// What is padded to whole steps.
+inline WindowSegments padded_segments(const Conv2dPlan& plan, MatrixType type) {
+  const WindowSegments segments = segments_of(plan);
+  return joins_segments(plan, type) ? WindowSegments{1, segments.count * segments.elements} : segments;
+}
+
+inline PackedPanels block_conv_panels(const Conv2dPlan& plan, MatrixType type) {
+  const WindowSegments segments = padded_segments(plan, type);
   return {.type = type,
           .columns = plan.filters,
           .inner = segments.count * round_up(segments.elements, step_elements(type))};

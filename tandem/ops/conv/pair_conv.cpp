@@ -94,8 +94,8 @@ class PairConvolution {
     for (IndexRange blocks{part.first_block, part.first_block}; blocks.end < part.last_block;) {
       blocks = next_blocks(blocks.end, part.last_block);
       const std::int64_t first_line = band_line(blocks.begin * block_pairs);
-      band_.copy(lines, conv_.x, first_line, lines_of_plane);
-      if (by_images_) band_.copy(second, conv_.x + image_bytes(), first_line, lines_of_plane);
+      band_.copy(lines, conv_.x, first_line, lines_of_plane, lines_of_plane);
+      if (by_images_) band_.copy(second, conv_.x + image_bytes(), first_line, lines_of_plane, lines_of_plane);
       make_pairs(pairs, lines, paired, by_images_ ? band : band_.row_stride());
       find_rows(rows, blocks);
       multiply_blocks(part,

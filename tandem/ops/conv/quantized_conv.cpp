@@ -304,7 +304,7 @@ Tensor with_whole_groups(const Tensor& x) {
   check(x.rank() == 4 && x.device() == cpu_device && is_floating(x.dtype()),
         "[with_whole_groups] expected floating images (n, height, width, channels) on the CPU, got {} of {}",
         x.shape(), name_of(x.dtype()));
-  const std::int64_t channels = x.size(3), wide = round_up(channels, 4),
+  const std::int64_t channels = x.size(3), wide = round_up(channels, channel_group),
                      pixels = x.size(0) * x.size(1) * x.size(2);
   if (channels == wide) return cast(x, DType::bf16);
   const Tensor from = cast(x, DType::bf16).contiguous();

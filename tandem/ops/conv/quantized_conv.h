@@ -48,8 +48,13 @@ struct QuantizedResidual {
 Tensor quantized_conv2d(const QuantizedConv2d& conv, const Tensor& x, FusedActivation activation,
                         const QuantizedResidual& residual = {});
 
+#if defined(__aarch64__)
+inline constexpr std::int64_t channel_group = 4;
+#else
+inline constexpr std::int64_t channel_group = 1;
+#endif
 // Floating images (n, height, width, channels), or weights, in bf16 with channels of zeros up to a multiple
-// of four: whole groups of eight bytes, which products read faster.
+// of channel_group: on aarch64 whole groups of eight bytes, which products read faster there.
 Tensor with_whole_groups(const Tensor& x);
 
 // quantized_max_pool2d(quantized_conv2d(conv, x)) with ReLU, where `conv` is for bf16. Images on the CPU are

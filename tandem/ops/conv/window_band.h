@@ -78,12 +78,14 @@ class WindowBand {
            kx * plan_.window.dilation.x * pixel_bytes_;
   }
 
-  // Writes the planes for the lines of positions from `first` on.
-  void copy(std::byte* band, const std::byte* x, std::int64_t first, std::int64_t lines_of_plane) const {
+  // Writes the planes for the lines of positions from `first` on, `count` lines of each. Those of
+  // plane_lines() have one more than windows need, for what is read behind a window.
+  void copy(std::byte* band, const std::byte* x, std::int64_t first, std::int64_t lines_of_plane,
+            std::int64_t count) const {
     for (std::int64_t plane = 0; plane < planes(); ++plane) {
       std::byte* to = band + plane * lines_of_plane * line_bytes();
       if (!is_plane_used(plane)) continue;
-      for (std::int64_t line = 0; line < lines_of_plane; ++line, to += line_bytes())
+      for (std::int64_t line = 0; line < count; ++line, to += line_bytes())
         copy_line(to, x, (first + line) * plan_.window.stride.y + plane);
     }
   }
