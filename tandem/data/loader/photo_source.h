@@ -1,7 +1,7 @@
 // Photographs that stay on a device, for training (a shuffled plan and a training recipe) and for evaluation
 // (a plan that does not shuffle, evaluation_photo_recipe()). With any source a position of an epoch holds the
-// same bytes; on a GPU they may differ by one level. The next photograph in the order replaces one that
-// cannot be read; where the plan does not replace it, the image is black with the label −1.
+// same bytes. The next photograph in the order replaces one that cannot be read; where the plan does not
+// replace it, the image is black with the label −1.
 #pragma once
 
 #include <memory>
