@@ -11,6 +11,7 @@
 
 #include "fuzz/fuzz.h"
 #include "tandem/image/decode.h"
+#include "tandem/image/jpeg_frame.h"
 
 namespace tandem {
 
@@ -99,7 +100,10 @@ inline int fuzz_image(std::span<const std::uint8_t> bytes, std::initializer_list
     require(whole->pixels.size() == static_cast<std::size_t>(whole->height * whole->row_bytes()));
   }
   image.box = box_within(info->height, info->width, selector >> 8);
-  if (choose())
+  const bool scaled = choose();
+  if (const auto common = read_common_jpeg(bytes, image.options))
+    require(common->height == info->height && common->width == info->width);
+  if (scaled)
     image.check_scaled();
   else if (whole)
     image.check_region(*whole, pixels);

@@ -120,7 +120,7 @@ auto decoding(const F& f) try {
 }
 
 EncodedImage to_encoded(std::span<const uint8_t> bytes, std::string_view name, const LoadOptions& options) {
-  return {bytes, name, options.max_pixels, options.rgb};
+  return {bytes, name, options.max_pixels, options.rgb, options.plain_chroma};
 }
 
 std::shared_ptr<ImageDecoder>& other_decoder() {

@@ -23,6 +23,8 @@ struct LoadOptions {
   /// to has the same limit.
   int64_t max_pixels = 179'000'000;
   bool rgb = false;  ///< always three channels: a gray file repeats its channel
+  /// Subsampled chroma of a JPEG is repeated instead of interpolated, as the decoders in GPUs do.
+  bool plain_chroma = false;
 };
 
 /// Whether images of a format can be decoded here: JPEG, PNG, BMP, PNM, and WebP, TIFF or HEIC if the build

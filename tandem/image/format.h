@@ -14,7 +14,8 @@ struct EncodedImage {
   std::span<const uint8_t> bytes;
   std::string_view name;
   int64_t max_pixels;
-  bool rgb = false;  // three channels requested: a reader may return RGB directly, but need not
+  bool rgb = false;           // three channels requested: a reader may return RGB directly, but need not
+  bool plain_chroma = false;  // repeat subsampled chroma
 };
 
 // The content of a header: the size as stored, before the orientation is applied.

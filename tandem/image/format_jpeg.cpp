@@ -18,6 +18,7 @@
 #include "tandem/image/exif.h"
 #include "tandem/image/format.h"
 #include "tandem/image/jpeg_errors.h"
+#include "tandem/image/jpeg_frame.h"
 
 namespace tandem {
 namespace {
@@ -138,11 +139,11 @@ Header read_header(Decompressor& decompressor, const EncodedImage& file) {
           info.jpeg_color_space == JCS_CMYK || info.jpeg_color_space == JCS_YCCK, orientation_of(info)};
 }
 
-void set_output(jpeg_decompress_struct& info, const Header& header, bool rgb, bool exact) {
+void set_output(jpeg_decompress_struct& info, const Header& header, bool rgb, bool smooth_chroma) {
   info.out_color_space = header.gray && !rgb ? JCS_GRAYSCALE : header.cmyk ? JCS_CMYK : JCS_RGB;
   // Smoothing would interpolate missing coefficients from neighboring blocks, which a box may not include.
   info.do_block_smoothing = FALSE;
-  info.do_fancy_upsampling = exact ? TRUE : FALSE;  // interpolate chroma, or repeat it
+  info.do_fancy_upsampling = smooth_chroma ? TRUE : FALSE;  // interpolate chroma, or repeat it
 }
 
 // The numerator, over 8, of the smallest scale at which a box of this size (as stored) has at least the given
@@ -223,7 +224,72 @@ Image read_box(Decompressor& decompressor, const Header& header, const PixelBox&
   return image;
 }
 
+// Gray, or YCbCr with chroma 4:4:4, 4:2:2 or 4:2:0, in one scan.
+bool is_common(const jpeg_decompress_struct& info) {
+  const auto has_factors = [&](int component, int h, int v) {
+    return info.comp_info[component].h_samp_factor == h && info.comp_info[component].v_samp_factor == v;
+  };
+  if (info.progressive_mode || info.arith_code || info.data_precision != 8 ||
+      info.comps_in_scan != info.num_components)
+    return false;
+  if (info.num_components == 1) return info.jpeg_color_space == JCS_GRAYSCALE && has_factors(0, 1, 1);
+  return info.num_components == 3 && info.jpeg_color_space == JCS_YCbCr && has_factors(1, 1, 1) &&
+         has_factors(2, 1, 1) && (has_factors(0, 1, 1) || has_factors(0, 2, 1) || has_factors(0, 2, 2));
+}
+
+// Whether the frame header is that of a baseline file, among segments that libjpeg has read.
+bool is_baseline(std::span<const uint8_t> bytes) {
+  constexpr int baseline = 0xC0, huffman_tables = 0xC4, other_frames = 0xCF, end_of_segments = 0xDA;
+  for (size_t at = 2; at + 4 <= bytes.size();) {
+    if (bytes[at] != 0xFF) return false;
+    const int marker = bytes[at + 1];
+    if (marker == baseline) return true;
+    if (marker == 0xFF) {  // padding
+      ++at;
+      continue;
+    }
+    if ((marker < other_frames && marker != huffman_tables) || marker == end_of_segments) return false;
+    at += 2 + size_t(bytes[at + 2]) * 256 + bytes[at + 3];
+  }
+  return false;
+}
+
+// Whether the compressed data contain no marker but the restarts that the header promises, up to the end
+// marker.
+bool is_whole_scan(const jpeg_decompress_struct& info) {
+  const int64_t mcu_width = DCTSIZE * info.max_h_samp_factor, mcu_height = DCTSIZE * info.max_v_samp_factor;
+  const int64_t mcus =
+      (info.image_width + mcu_width - 1) / mcu_width * ((info.image_height + mcu_height - 1) / mcu_height);
+  const int64_t restarts =
+      info.restart_interval > 0 ? (mcus + info.restart_interval - 1) / info.restart_interval - 1 : 0;
+  const uint8_t* at = info.src->next_input_byte;
+  const uint8_t* const end = at + info.src->bytes_in_buffer;
+  for (int64_t seen = 0; at < end;) {
+    at = static_cast<const uint8_t*>(std::memchr(at, 0xFF, size_t(end - at)));
+    if (at == nullptr || end - at < 2) return false;
+    const int marker = at[1];
+    at += 2;
+    if (marker == 0) continue;
+    if (marker == JPEG_EOI) return seen == restarts;
+    if (marker != JPEG_RST0 + seen % 8 || ++seen > restarts) return false;
+  }
+  return false;
+}
+
 }  // namespace
+
+std::optional<ImageInfo> read_common_jpeg(std::span<const uint8_t> bytes, const LoadOptions& options) try {
+  if (bytes.size() < 3 || bytes[0] != 0xFF || bytes[1] != 0xD8) return std::nullopt;
+  const EncodedImage file{bytes, "", options.max_pixels};
+  Decompressor decompressor(file);
+  const Header header = read_header(decompressor, file);
+  if (header.orientation != 1 || !is_common(decompressor.info()) || !is_baseline(bytes) ||
+      !is_whole_scan(decompressor.info()))
+    return std::nullopt;
+  return ImageInfo{header.height, header.width, header.gray ? 1 : 3};
+} catch (const Error&) {
+  return std::nullopt;
+}
 
 StoredInfo read_jpeg_info(const EncodedImage& file) {
   Decompressor decompressor(file);
@@ -236,7 +302,7 @@ Image decode_jpeg(const EncodedImage& file) {
   const Header header = read_header(decompressor, file);
   jpeg_decompress_struct& info = decompressor.info();
   check_decoder_memory(decompressor, file, header.width * header.height, header.orientation);
-  set_output(info, header, file.rgb, true);
+  set_output(info, header, file.rgb, !file.plain_chroma);
   decompressor.guarded([&] { jpeg_start_decompress(&info); });
   Image image = read_box(decompressor, header, {0, 0, header.width, header.height});
   decompressor.guarded([&] { jpeg_finish_decompress(&info); });
@@ -253,7 +319,7 @@ Image decode_jpeg_box(const EncodedImage& file, const PixelBox& box, int64_t min
 
   check_decoder_memory(decompressor, file, box.width * box.height, header.orientation);
   jpeg_decompress_struct& info = decompressor.info();
-  set_output(info, header, file.rgb, min_height <= 0 || min_width <= 0);
+  set_output(info, header, file.rgb, !file.plain_chroma && (min_height <= 0 || min_width <= 0));
   const unsigned scale = scale_for(box.height, box.width, min_height, min_width);
   info.scale_num = scale, info.scale_denom = 8;
   decompressor.guarded([&] { jpeg_start_decompress(&info); });

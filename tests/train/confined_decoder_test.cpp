@@ -14,7 +14,7 @@ namespace {
 
 struct Decoded {
   ImageInfo info;
-  Image whole, gray_or_rgb, box, scaled;
+  Image whole, plain_chroma, gray_or_rgb, box, scaled;
   std::string error;
 
   bool operator==(const Decoded&) const = default;
@@ -26,6 +26,7 @@ Decoded decode_all(const std::vector<std::uint8_t>& bytes) {
     const LoadOptions options{.max_pixels = 1'000'000, .rgb = true};
     decoded.info = read_image_info(bytes, "photo", options);
     decoded.whole = decode_image(bytes, "photo", options);
+    decoded.plain_chroma = decode_image(bytes, "photo", {.max_pixels = 1'000'000, .plain_chroma = true});
     decoded.gray_or_rgb = decode_image(bytes, "photo", {.max_pixels = 1'000'000});
     const auto [height, width, channels] = decoded.info;
     decoded.box =

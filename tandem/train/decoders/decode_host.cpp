@@ -127,7 +127,8 @@ class DecodeHost {
   }
 
   static LoadOptions load_options(const detail::DecodeRequest& request) {
-    return {.max_pixels = request.max_pixels, .rgb = request.rgb != 0};
+    return {
+        .max_pixels = request.max_pixels, .rgb = request.rgb != 0, .plain_chroma = request.plain_chroma != 0};
   }
   std::span<const std::uint8_t> image_bytes() const {
     return {reinterpret_cast<const std::uint8_t*>(image_.data()), image_.size()};

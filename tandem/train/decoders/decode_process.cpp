@@ -167,7 +167,8 @@ void DecodeProcess::read_input(std::string_view bytes, const InputFormat& format
 detail::DecodeRequest DecodeProcess::request_of(detail::DecodeTask task, const LoadOptions& options) const {
   return {.task = task,
           .max_pixels = std::clamp<std::int64_t>(options.max_pixels, 0, options_.max_pixels),
-          .rgb = options.rgb ? 1u : 0u};
+          .rgb = options.rgb ? 1u : 0u,
+          .plain_chroma = options.plain_chroma ? 1u : 0u};
 }
 
 Image DecodeProcess::take_image() {

@@ -22,7 +22,8 @@ struct DecodeRequest {
   std::uint64_t image_bytes;
   std::int64_t x, y;                   // of the box
   std::int64_t min_height, min_width;  // of its pixels
-  std::uint64_t rgb;                   // 1: always three channels
+  std::uint32_t rgb;                   // 1: always three channels
+  std::uint32_t plain_chroma;          // 1: repeat subsampled chroma
 };
 
 enum class DecodeStatus : std::uint32_t {
