@@ -2,6 +2,8 @@
 // integers exactly.
 #include "tandem/ops/conv/block_conv.h"
 
+#include <fmt/format.h>
+
 #include "tandem/core/parallel.h"
 #include "tandem/ops/cast.h"
 #include "tests/ops/op_test.h"

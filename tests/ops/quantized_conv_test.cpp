@@ -1,6 +1,8 @@
 // 8-bit convolution, pooling and mean against the same in f64 of the values that the integers stand for.
 #include "tandem/ops/conv/quantized_conv.h"
 
+#include <fmt/format.h>
+
 #include "tandem/ops/cast.h"
 #include "tandem/ops/conv/pool.h"
 #include "tests/ops/op_test.h"
