@@ -15,6 +15,10 @@ struct PhotoDecodeOptions {
   /// Decode JPEGs at the smallest scale (1/8, 1/4, 1/2) that has at least three quarters of the requested
   /// rows and columns: faster, but the pixels differ slightly.
   bool scaled = false;
+  /// Repeat subsampled chroma of JPEGs instead of interpolating it, as the JPEG decoders of GPUs do, and use
+  /// such a decoder where there is one. The pixels are the same with and without one, unless a file is
+  /// damaged; they differ slightly from those that interpolation gives.
+  bool hardware = false;
 };
 
 struct PhotoStoreOptions {

@@ -13,6 +13,8 @@
 #include "tandem/core/host_memory.h"
 #include "tandem/core/parallel.h"
 #include "tandem/files/read_file.h"
+#include "tandem/image/image_decoder.h"
+#include "tandem/image/jpeg_frame.h"
 #include "tandem/image/ppm_view.h"
 #include "tandem/text/utf8.h"
 
@@ -112,7 +114,11 @@ PhotoFile::PhotoFile(const std::string& path, const PhotoDecodeOptions& decode)
     width_ = pixels_->width;
     return;
   }
-  const ImageInfo info = read_image_info(bytes(), path_, options());
+  // A confined decoder is there so that this process parses nothing of a file.
+  const std::optional<ImageInfo> common =
+      decode.hardware && image_decoder() == nullptr ? read_common_jpeg(bytes(), options()) : std::nullopt;
+  is_common_jpeg_ = common.has_value();
+  const ImageInfo info = common ? *common : read_image_info(bytes(), path_, options());
   height_ = info.height;
   width_ = info.width;
 }
@@ -122,8 +128,12 @@ std::span<const std::uint8_t> PhotoFile::bytes() const {
   return {reinterpret_cast<const std::uint8_t*>(all.data()), all.size()};
 }
 
+LoadOptions load_options(const PhotoDecodeOptions& decode) {
+  return {.max_pixels = decode.max_pixels, .rgb = true, .plain_chroma = decode.hardware};
+}
+
 LoadOptions PhotoFile::options() const {
-  return {.max_pixels = decode_options_.max_pixels, .rgb = true};
+  return load_options(decode_options_);
 }
 
 Image PhotoFile::decode() const {
@@ -141,7 +151,11 @@ Image PhotoFile::decode(const PixelBox& box, std::int64_t resized_height, std::i
 
 void read_photo(const std::string& path, const PhotoDecodeOptions& decode, const PhotoRecipe& recipe,
                 const RandomKey& key, std::uint8_t* out, PhotoScratch& scratch) {
-  const PhotoFile file(path, decode);
+  read_photo(PhotoFile(path, decode), recipe, key, out, scratch);
+}
+
+void read_photo(const PhotoFile& file, const PhotoRecipe& recipe, const RandomKey& key, std::uint8_t* out,
+                PhotoScratch& scratch) {
   const detail::PhotoArguments arguments = detail::sample_photo(recipe, file.height(), file.width(), key);
   if (file.pixels()) return transform_photo(recipe, arguments, *file.pixels(), out, scratch);
   scratch.box =
@@ -279,6 +293,8 @@ PhotoStore::PhotoStore(const std::vector<std::filesystem::path>& files,
   expect(files.size() == labels.size());
   check(!files.empty() && files.size() <= std::numeric_limits<std::int32_t>::max(),
         "[photos] expected 1 to 2147483647 photographs, got {}", files.size());
+  check(!options.decode.scaled || !options.decode.hardware,
+        "[photos] expected scaled or hardware decoding, got both");
   const std::int64_t limit = decoded_limit(options);
   Survey survey;
   bool decoded = may_fit(files, limit);

@@ -24,6 +24,9 @@
 
 namespace tandem {
 
+// What the options mean for one file.
+LoadOptions load_options(const PhotoDecodeOptions& decode);
+
 // The bytes of one image file, which may be in a packed set, and its size from the header. An Error names the
 // path.
 class PhotoFile {
@@ -36,6 +39,9 @@ class PhotoFile {
   std::int64_t width() const { return width_; }
   // The pixels of a file that has them uncompressed, as packed sets have; they need not be decoded.
   const std::optional<ImageView>& pixels() const { return pixels_; }
+  std::span<const std::uint8_t> bytes() const;
+  // With `hardware`: whether a JPEG engine gives the same pixels (jpeg_frame.h).
+  bool is_common_jpeg() const { return is_common_jpeg_; }
   // RGB, with the EXIF orientation applied: the whole image, or a box. With `scaled`, a box that will be
   // resized to the given sides may come at a smaller scale. `memory` is reused for the result.
   Image decode() const;
@@ -43,7 +49,6 @@ class PhotoFile {
                Image memory = {}) const;
 
  private:
-  std::span<const std::uint8_t> bytes() const;
   LoadOptions options() const;
 
   std::string path_;
@@ -51,12 +56,15 @@ class PhotoFile {
   std::string bytes_;  // empty for a packed one
   PhotoDecodeOptions decode_options_;
   std::optional<ImageView> pixels_;
+  bool is_common_jpeg_ = false;
   std::int64_t height_ = 0, width_ = 0;
 };
 
 // Reads a file and transforms it with the random arguments of `key`. Decodes only the box the recipe needs.
 void read_photo(const std::string& path, const PhotoDecodeOptions& decode, const PhotoRecipe& recipe,
                 const RandomKey& key, std::uint8_t* out, PhotoScratch& scratch);
+void read_photo(const PhotoFile& file, const PhotoRecipe& recipe, const RandomKey& key, std::uint8_t* out,
+                PhotoScratch& scratch);
 
 // "cut short" from "[decode] folder/cat.jpg: cut short".
 std::string reason_without_path(std::string_view text, std::string_view path);

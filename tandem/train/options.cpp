@@ -447,6 +447,8 @@ std::vector<TrainField> make_fields() {
       integer("max_pixels", &O::max_pixels, 1, max_count, "Reject photographs with more pixels"),
       flag("scaled_decode", &O::scaled_decode,
            "Decode JPEGs at reduced size where possible: faster, not exact"),
+      flag("hardware_decode", &O::hardware_decode,
+           "Decode JPEGs on the GPU's JPEG engine, if it has one; everywhere with plain chroma upsampling"),
       text("pretrained", &O::pretrained, "WEIGHTS",
            "Initial weights: imagenet, scenes (ship with Tandem), none, a file, or auto: the first that is "
            "there",

@@ -42,6 +42,7 @@ struct TrainOptions : FitOptions {
   OnBadImage on_bad_image = OnBadImage::skip;
   std::int64_t max_pixels = PhotoDecodeOptions{}.max_pixels;
   bool scaled_decode = false;
+  bool hardware_decode = false;
 
   // Convolutional networks.
   std::string pretrained = "none";  // imagenet, scenes, none, a file, or auto: the first that is there
@@ -55,7 +56,7 @@ struct TrainOptions : FitOptions {
   Transform photo_transform() const;
   Transform photo_evaluation_transform() const;
   PhotoDecodeOptions photo_decode_options() const {
-    return {.max_pixels = max_pixels, .scaled = scaled_decode};
+    return {.max_pixels = max_pixels, .scaled = scaled_decode, .hardware = hardware_decode};
   }
 };
 

@@ -137,6 +137,8 @@ void check_options(const TrainOptions& options) {
         "[train] early_stopping requires images held out for validation, got {} folds: their images are "
         "measured and choose nothing",
         options.folds);
+  check(!options.scaled_decode || !options.hardware_decode,
+        "[train] expected scaled_decode or hardware_decode, which decodes at full size, got both");
   const bool is_flat = models().get(options.model).flat_input;
   check(!is_flat || (!options.freeze && options.freeze_stages == 0 && !options.freeze_bn &&
                      options.pretrained == "none"),

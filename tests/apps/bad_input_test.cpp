@@ -130,6 +130,8 @@ TEST_F(BadInput, MisspelledNames_GetASuggestion) {
   expect_failure(
       1, {"train", "digits", "--folds", "5", "--validation", "100"},
       "[train] expected no validation count with folds, which hold out every image in turn, got 100");
+  expect_failure(1, {"train", "digits", "--scaled-decode", "--hardware-decode"},
+                 "[train] expected scaled_decode or hardware_decode, which decodes at full size, got both");
   put_bytes(folder_ / "run.toml", "lr = 1\nepoch = 3\n");
   expect_failure(1, {"train", "digits", "--config", "run.toml"},
                  "[config] run.toml:2: unknown key 'epoch'; did you mean 'epochs'?");

@@ -182,6 +182,8 @@ TEST(TrainOptions, IncompatibleValues_AreErrors) {
             "[train] pretrained, freeze and freeze_bn require a model of images, got mlp");
   EXPECT_EQ(error_text([] { check_options({.model = "cnn", .dropout = 0.5}); }),
             "[train] loss mse and dropout require model mlp, got cnn");
+  EXPECT_EQ(error_text([] { check_options({.scaled_decode = true, .hardware_decode = true}); }),
+            "[train] expected scaled_decode or hardware_decode, which decodes at full size, got both");
   EXPECT_EQ(error_text([] { check_options({.model = "cnn", .keep_head = true}); }),
             "[train] expected pretrained weights whose last layer keep_head keeps, got none");
   EXPECT_EQ(

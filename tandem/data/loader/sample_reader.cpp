@@ -125,18 +125,6 @@ class DatasetReader : public SampleReader {
   ImageTransformer transform_;
 };
 
-// Decoders allocate and free the same amounts for every file. By default glibc returns those pages to the
-// kernel each time and faults them in again.
-void keep_freed_memory() {
-#if defined(__GLIBC__)
-  static std::once_flag once;
-  std::call_once(once, [] {
-    mallopt(M_MMAP_THRESHOLD, 32 << 20);
-    mallopt(M_TRIM_THRESHOLD, 64 << 20);
-  });
-#endif
-}
-
 class PhotoReader : public SampleReader {
  public:
   PhotoReader(const Transform& transform, const ImageSize& size, const PhotoTable& photos)
@@ -189,6 +177,16 @@ class PhotoReader : public SampleReader {
 };
 
 }  // namespace
+
+void keep_freed_memory() {
+#if defined(__GLIBC__)
+  static std::once_flag once;
+  std::call_once(once, [] {
+    mallopt(M_MMAP_THRESHOLD, 32 << 20);
+    mallopt(M_TRIM_THRESHOLD, 64 << 20);
+  });
+#endif
+}
 
 std::unique_ptr<SampleReader> make_array_reader(const Transform& transform, const ImageArray& array) {
   if (transform.resizes()) return std::make_unique<ResizingArrayReader>(transform, array);

@@ -27,6 +27,10 @@ class SampleReader {
   virtual bool read(std::int32_t sample, const RandomKey& key, std::uint8_t* out, BadSample& bad) = 0;
 };
 
+// Decoders allocate and free the same amounts for every file. By default glibc returns those pages to the
+// kernel each time and faults them in again; not any more after this.
+void keep_freed_memory();
+
 // Contiguous images of one size. The arrays must outlive the reader.
 struct ImageArray {
   ImageSize size;

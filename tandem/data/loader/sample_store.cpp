@@ -9,11 +9,14 @@
 #include "tandem/core/check.h"
 #include "tandem/data/loader/augmented_source.h"
 #include "tandem/data/loader/batch_source.h"
+#include "tandem/data/loader/engine_source.h"
 #include "tandem/data/loader/photo_source.h"
 #include "tandem/data/loader/worker.h"
 #include "tandem/data/photo_store.h"
 #include "tandem/device/driver.h"
+#include "tandem/device/jpeg_engine.h"
 #include "tandem/device/on_backend.h"
+#include "tandem/image/image_decoder.h"
 
 namespace tandem::detail {
 namespace {
@@ -124,6 +127,25 @@ class PhotoSampleStore : public SampleStore {
     return std::make_unique<DevicePhotos>(photos_, plan, transform.photo(), device, timeline);
   }
 
+  std::unique_ptr<BatchSource> engine_source(const BatchPlan& plan, const Transform& transform, Device device,
+                                             const LoaderOptions& options) const override {
+    // A file is not parsed here where a confined decoder does it.
+    if (!device.is_cuda() || !table().decode_options().hardware || table().decoded() ||
+        !transform.resizes() || transform.cpu_only() || image_decoder() != nullptr)
+      return nullptr;
+    const auto none = [&](const std::string& why) {
+      if (options.on_message) options.on_message("JPEGs are decoded on the CPU: " + why);
+      return nullptr;
+    };
+    if (!fits(EngineDecodedPhotos::device_bytes(plan, transform.photo(), options), device))
+      return none(device.to_string() + " has too little free memory");
+    std::string problem;
+    std::unique_ptr<JpegEngine> engine = open_jpeg_engine(device, problem);
+    if (!engine) return none(problem);
+    return std::make_unique<EngineDecodedPhotos>(photos_, plan, transform.photo(), options, device,
+                                                 std::move(engine));
+  }
+
  private:
   const PhotoTable& table() const { return photos_->table(); }
 
@@ -221,6 +243,11 @@ std::unique_ptr<SampleReader> attach_array(const AttachedSamples& samples,
 
 std::unique_ptr<BatchSource> SampleStore::device_source(const BatchPlan&, const Transform&, Device,
                                                         Timeline*) const {
+  return nullptr;
+}
+
+std::unique_ptr<BatchSource> SampleStore::engine_source(const BatchPlan&, const Transform&, Device,
+                                                        const LoaderOptions&) const {
   return nullptr;
 }
 

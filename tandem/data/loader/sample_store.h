@@ -19,6 +19,7 @@
 namespace tandem {
 class BatchSource;
 class Timeline;
+struct LoaderOptions;
 }  // namespace tandem
 
 namespace tandem::detail {
@@ -57,6 +58,11 @@ class SampleStore {
   // when there is none for this transform and device. The timeline may be null.
   virtual std::unique_ptr<BatchSource> device_source(const BatchPlan& plan, const Transform& transform,
                                                      Device device, Timeline* timeline) const;
+
+  // A source whose images a JPEG engine of `device` decodes and the device transforms: null when there is
+  // none for these images, this transform or this device.
+  virtual std::unique_ptr<BatchSource> engine_source(const BatchPlan& plan, const Transform& transform,
+                                                     Device device, const LoaderOptions& options) const;
 };
 
 // Images of one size, on the CPU. Error as check_image_set().
