@@ -1,5 +1,4 @@
-// A parallel loop for threads of uneven speed, as those of virtual machines are that share cores with others.
-// others.
+// A parallel loop for threads of uneven speed, as virtual cores have that share real ones.
 #pragma once
 
 #include <algorithm>
