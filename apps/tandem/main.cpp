@@ -80,6 +80,10 @@ std::string command_line(int argc, char** argv) {
 
 // As the first of the ranks, if there are several. The words need no memory.
 int report_out_of_memory() {
+  if (std::getenv(tandem::worker_marker)) {  // the loader replaces a worker: no error of the run
+    tandem::write_message("worker: out of memory\n");
+    return 1;
+  }
   bool is_quiet = false;
   try {
     const tandem::LaunchedRank launched = tandem::detect_launch(tandem::process_environment());

@@ -1,6 +1,7 @@
 // The loop of a worker, and the main function of a process worker.
 #include "tandem/data/loader/worker.h"
 
+#include <fmt/format.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -219,12 +220,10 @@ std::vector<std::string> worker_environment() {
   return all;
 }
 
-int run_worker(const std::vector<std::string>& arguments, const BeforeSample& before_sample) try {
-  check(arguments.size() == 8, "[worker] expected to be started by a loader, got {} arguments",
-        arguments.size());
-  std::vector<int> values;
-  for (std::size_t i = 1; i < arguments.size(); ++i) values.push_back(parse_argument(arguments[i]));
-  die_with_parent(values[0]);
+namespace {
+
+// `values`: of the process that started it, of the worker, and the files of WorkerFiles.
+int run_started_worker(const std::vector<int>& values, const BeforeSample& before_sample) {
   const int worker = values[1];
   const SharedMemory memory(Descriptor(values[2]), SharedMemory::Access::read_write);
   const SharedMemory data(Descriptor(values[3]), SharedMemory::Access::read);
@@ -258,9 +257,25 @@ int run_worker(const std::vector<std::string>& arguments, const BeforeSample& be
                    .before_sample = before_sample,
                    .balanced = classes.table()});
   return 0;
-} catch (...) {
-  print_message("tandem: error: {}\n", exception_text());
-  return 1;
+}
+
+}  // namespace
+
+int run_worker(const std::vector<std::string>& arguments, const BeforeSample& before_sample) {
+  std::string speaker = "tandem: error";
+  try {
+    check(arguments.size() == 8, "[worker] expected to be started by a loader, got {} arguments",
+          arguments.size());
+    std::vector<int> values;
+    for (std::size_t i = 1; i < arguments.size(); ++i) values.push_back(parse_argument(arguments[i]));
+    die_with_parent(values[0]);
+    // The loader replaces a worker that cannot start: that is no error of the run.
+    speaker = fmt::format("worker {} (process {})", values[1], ::getpid());
+    return run_started_worker(values, before_sample);
+  } catch (...) {
+    print_message("{}: {}\n", speaker, exception_text());
+    return 1;
+  }
 }
 
 }  // namespace tandem
