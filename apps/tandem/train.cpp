@@ -21,6 +21,7 @@
 #include "apps/tandem/output.h"
 #include "apps/tandem/with_plugins.h"
 #include "tandem/core/host_memory.h"
+#include "tandem/core/message_of.h"
 #include "tandem/core/write_file.h"
 #include "tandem/data/dataset_registry.h"
 #include "tandem/dist/connect_group.h"
@@ -320,6 +321,7 @@ std::vector<std::string> process_arguments() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
   std::vector<std::string> words;
   for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
+  check(!words.empty() && !file.bad(), "[train] cannot read /proc/self/cmdline to start ranks");
   return words;
 }
 
@@ -343,7 +345,8 @@ int train_as_rank(const Flags& flags, const std::string& command, const Launched
     share_out_cpus(*group, launched.launcher);
     return train_here(flags, command, *group);
   } catch (const std::exception& error) {
-    const std::string text = group ? end_with_error(*group, error) : end_with_error(launched, error.what());
+    const std::string text =
+        group ? end_with_error(*group, error) : end_with_error(launched, message_of(error));
     restore_messages();
     if (!text.empty()) print_message("tandem: error: {}\n", one_line(with_advice(text)));
     if (dynamic_cast<const LostRank*>(&error) == nullptr) return 1;

@@ -8,6 +8,7 @@
 
 #include "tandem/core/check.h"
 #include "tandem/core/clock.h"
+#include "tandem/core/message_of.h"
 #include "tandem/core/parallel.h"
 #include "tandem/core/pause_cpu.h"
 #include "tandem/dist/group.h"
@@ -182,7 +183,7 @@ void Communicator::leave() {
       flush_notices();
       if (transport_->joint_close()) await_others();
     } catch (const std::exception& error) {  // nobody listens any more
-      failure_ = own_failure(error.what());
+      failure_ = own_failure(message_of(error));
     }
   }
   if (failure_) transport_->set_failed();
@@ -225,7 +226,7 @@ bool Communicator::progress_small() {
       if (is_stalled(small_, moved)) failure = describe_stall(small_);
     }
   } catch (const std::exception& error) {
-    failure = explain(error.what());
+    failure = explain(message_of(error));
   }
   if (failure) set_failure(std::move(*failure));
   return moved || failure;
@@ -246,7 +247,7 @@ bool Communicator::progress_sums() {
     moved = advance(sums_);
     stalled = is_stalled(sums_, moved);
   } catch (const std::exception& error) {
-    error_text = error.what();
+    error_text = message_of(error);
   }
   if (!stalled && error_text.empty()) return moved;
   if (!sums_use_transport_) transport_lock.lock();

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <new>
 #include <thread>
 #include <vector>
 
 #include "tandem/core/clock.h"
+#include "tandem/core/message_of.h"
 #include "tandem/dist/process_end.h"
 
 namespace tandem {
@@ -61,7 +61,7 @@ std::string named(const Place& place, const std::string& text) {
 
 std::string end_with_error(Group& group, const std::exception& error, double grace_s) {
   const Place& own = group.place();
-  const std::string text = dynamic_cast<const std::bad_alloc*>(&error) ? "out of memory" : error.what();
+  const std::string text = message_of(error);
   const bool is_own = !is_lost_rank(error) && !has_failed(group);
   if (is_own) group.fail(text);
   const bool several_hosts =

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "tandem/core/check.h"
+#include "tandem/core/message_of.h"
 #include "tandem/core/simd.h"
 #include "tandem/core/write_file.h"
 #include "tandem/files/safetensors.h"
@@ -59,7 +60,7 @@ TrainResult TrainingRun::run() {
     group_.barrier();  // a launcher that sees a rank end with a status may kill the first, which writes files
     return result;
   } catch (const std::exception& error) {
-    write_failure(error.what());
+    write_failure(message_of(error));
     throw;
   }
 }

@@ -14,11 +14,11 @@
 #include <cstring>
 #include <exception>
 #include <iterator>
-#include <new>
 #include <string_view>
 
 #include "tandem/augment/own_operation_table.h"
 #include "tandem/core/check.h"
+#include "tandem/core/message_of.h"
 #include "tandem/core/parallel.h"
 #include "tandem/data/loader/block_order.h"
 #include "tandem/image/image_decoder.h"
@@ -108,10 +108,8 @@ void die_with_parent(pid_t parent) {
 std::string exception_text() {
   try {
     throw;
-  } catch (const std::bad_alloc&) {
-    return "out of memory";
   } catch (const std::exception& error) {
-    return error.what();
+    return message_of(error);
   } catch (...) {
     return "an exception that is not a std::exception";
   }
