@@ -80,12 +80,12 @@ int run(const Flags& flags, const std::string& command_line) {
 void add_quantize_command(CLI::App& app, Action& action, const std::string& command_line) {
   CLI::App* command = app.add_subcommand("quantize", "Make a ResNet of 8-bit integers for inference");
   command->footer(
-      "predict, eval and serve use the file as they use the model, on the CPU alone; it has a quarter of "
-      "the\n"
-      "size and cannot be trained or exported. Norms are folded, weights have one scale per filter, and the\n"
-      "ranges of activations are chosen from training images of DATA. Accuracy before and after, with 95 %\n"
-      "intervals, is measured on the test images of DATA as `tandem eval` finds them, those that training\n"
-      "holds out if there are no others, and stored in the file.\n"
+      "predict, eval, serve and export use the file as they use the model; it has a quarter of the size and\n"
+      "cannot be trained or explained. Norms are folded, weights have one scale per filter, and the ranges "
+      "of\n"
+      "activations are chosen from training images of DATA. Accuracy before and after, with 95 % intervals,\n"
+      "is measured on the test images of DATA as `tandem eval` finds them, those that training holds out if\n"
+      "there are no others, and stored in the file.\n"
       "Example: tandem quantize runs/plates-resnet18-1 plates -o small.safetensors");
   auto flags = std::make_shared<Flags>();
   command->add_option("MODEL", flags->model, "Model file, checkpoint or run folder of a ResNet")

@@ -229,10 +229,16 @@ std::string fold_json(const FoldRecord& record) {
 // What the accuracy was measured on, and of a cross-validation how much the folds differ.
 std::string accuracy_text(const TrainResult& result) {
   const std::string accuracy = describe_accuracy(result.test_accuracy, result.test_count);
-  if (result.folds.empty())
-    return fmt::format("{} accuracy: {}\n", result.tested_on == "test" ? "Test" : "Validation", accuracy);
-  return fmt::format("Cross-validated accuracy: {}\nFolds: {}, mean and standard deviation of {}\n", accuracy,
-                     format_summary(summarize(result.folds)), result.folds.size());
+  std::string text =
+      result.folds.empty()
+          ? fmt::format("{} accuracy: {}\n", result.tested_on == "test" ? "Test" : "Validation", accuracy)
+          : fmt::format("Cross-validated accuracy: {}\nFolds: {}, mean and standard deviation of {}\n",
+                        accuracy, format_summary(summarize(result.folds)), result.folds.size());
+  if (std::isfinite(result.fp32_accuracy))
+    text += fmt::format("With features in fp32: {}, the same class for {}\n",
+                        describe_accuracy(result.fp32_accuracy, result.test_count),
+                        format_accuracy(result.same_class, result.test_count));
+  return text;
 }
 
 // The temperature and the threshold that the kept model has.

@@ -16,6 +16,14 @@ Tensor BackboneModel::head(const Tensor& features) {
   return head_.forward(dropout_ ? dropout_->forward(features) : features);
 }
 
+void BackboneModel::set_feature_function(std::function<Tensor(const Tensor&)> compute) {
+  feature_function_ = std::move(compute);
+}
+
+Tensor BackboneModel::head_input(const Tensor& x) {
+  return feature_function_ ? feature_function_(x) : features(x);
+}
+
 Tensor BackboneModel::image_mean(const Tensor& y) {
   return detail::image_mean(y);
 }

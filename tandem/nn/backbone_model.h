@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,13 +17,18 @@ namespace tandem {
 /// Base class of classifiers whose backbone can be frozen and whose head, a linear layer, can be replaced.
 class BackboneModel : public Module {
  public:
-  Tensor forward(const Tensor& x) final { return head(features(x)); }
+  Tensor forward(const Tensor& x) final { return head(head_input(x)); }
 
   /// (n, height, width, channels) → (n, feature_count()) in f32.
   virtual Tensor features(const Tensor& x) = 0;
   /// (n, feature_count()) → logits (n, classes) in f32: dropout, if the model has it, and the last layer.
   Tensor head(const Tensor& features);
   std::int64_t feature_count() const { return head_.weight().size(1); }
+  /// Computes what forward() and training give to the head in place of features(), for a backbone that is
+  /// frozen: in 8-bit integers, for example. An empty function ends that.
+  void set_feature_function(std::function<Tensor(const Tensor&)> compute);
+  /// The result of that function, if there is one, else features(x).
+  Tensor head_input(const Tensor& x);
   /// The outputs of the last three stages, each averaged over the image, side by side: (n, sum of their
   /// channels) in f32. For a model without such stages, features().
   virtual Tensor stage_features(const Tensor& x) { return features(x); }
@@ -67,6 +73,7 @@ class BackboneModel : public Module {
 
   Linear head_;
   std::unique_ptr<Dropout> dropout_;
+  std::function<Tensor(const Tensor&)> feature_function_;
 };
 
 }  // namespace tandem

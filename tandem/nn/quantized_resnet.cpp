@@ -226,6 +226,11 @@ void QuantizedResNet::prepare() {
 }
 
 Tensor QuantizedResNet::forward(const Tensor& x) {
+  const NoGrad no_grad;
+  return head_.forward(features(x));
+}
+
+Tensor QuantizedResNet::features(const Tensor& x) {
   const Device device = common_device("int8", {&x, &layers_.front()->weight});
   check(x.rank() == 4 && x.size(3) == channels_, "[int8] expected images (n, height, width, {}), got {}",
         channels_, x.shape());
@@ -243,7 +248,7 @@ Tensor QuantizedResNet::forward(const Tensor& x) {
         if (step.residual) added.values = layers_[*step.residual]->result;
         return detail::quantized_conv2d(*layers_[i]->conv, input, step.activation(), added);
       });
-  return head_.forward(detail::quantized_image_mean(last, layers_.back()->result));
+  return detail::quantized_image_mean(last, layers_.back()->result);
 }
 
 struct ResNetCalibration::Layer {
@@ -284,7 +289,7 @@ Tensor ResNetCalibration::observe(const Tensor& x) {
   };
   const Tensor first = max_pool2d(compute(0, x, {}), first_pool_kernel, first_pool_window);
   const Tensor last = run_steps(steps, first, compute);
-  return model_.head(adaptive_avg_pool2d(last, {1, 1}).reshape({last.size(0), last.size(3)}));
+  return adaptive_avg_pool2d(last, {1, 1}).reshape({last.size(0), last.size(3)});
 }
 
 std::unique_ptr<QuantizedResNet> ResNetCalibration::quantize(detail::CalibrationMethod method) const {

@@ -39,6 +39,8 @@ class QuantizedResNet : public Module {
   ~QuantizedResNet() override;
 
   Tensor forward(const Tensor& x) override;
+  // What the last layer gets: (n, features) in f32.
+  Tensor features(const Tensor& x);
 
   // Throws Error that names the first tensor whose scales are not finite and positive, or whose zero is none
   // of 0 … 255.
@@ -71,7 +73,7 @@ class ResNetCalibration {
   ResNetCalibration(const ResNetCalibration&) = delete;
   ResNetCalibration& operator=(const ResNetCalibration&) = delete;
 
-  // Normalized images in f32. Returns the logits of the network whose norms are folded.
+  // Normalized images in f32. Returns the features of the network whose norms are folded.
   Tensor observe(const Tensor& x);
   // With the ranges of the activations observed so far.
   std::unique_ptr<QuantizedResNet> quantize(detail::CalibrationMethod method) const;

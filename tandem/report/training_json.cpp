@@ -38,6 +38,7 @@ struct ReportField {
 };
 constexpr ReportField report_fields[] = {{"test_accuracy", &TrainingReport::test_accuracy},
                                          {"test_loss", &TrainingReport::test_loss},
+                                         {"fp32_accuracy", &TrainingReport::fp32_accuracy},
                                          {"total_seconds", &TrainingReport::total_seconds}};
 
 void set(Json& object, const char* key, double value) {

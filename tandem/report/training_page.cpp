@@ -154,6 +154,9 @@ std::string headline_html(const TrainingReport& report, const Confusion& all) {
   if (!report.folds.empty())
     add(format_summary(summarize(report.folds)),
         fmt::format("mean ± standard deviation of {} folds", report.folds.size()));
+  if (std::isfinite(report.fp32_accuracy))
+    add(percent(report.fp32_accuracy),
+        fmt::format("with features in fp32{}", interval_text(report.fp32_accuracy, all.images)));
   if (all.images > 0)
     add(format_count(all.images - all.correct),
         fmt::format("wrong of {} {} images", format_count(all.images), report.test_name));

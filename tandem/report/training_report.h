@@ -50,6 +50,7 @@ struct TrainingReport {
   std::vector<std::string> warnings;
   double test_accuracy = not_measured;  // of the kept weights; not measured while the run goes on
   double test_loss = not_measured;
+  double fp32_accuracy = not_measured;  // with features in fp32, where others trained the last layer
   double total_seconds = not_measured;
   std::vector<std::string> classes;
   std::vector<std::int64_t> confusion;  // [truth][predicted] counts over the test images; empty: not measured

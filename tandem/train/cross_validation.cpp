@@ -95,8 +95,9 @@ const FoldRecord& CrossValidation::add_fold(const Evaluation& evaluated, std::sp
 }
 
 CrossValidation cross_validate_head(const HeadFeatures& features, std::vector<std::int32_t> fold_of,
-                                    const LogisticOptions& options, const OnFold& on_fold) {
-  CrossValidation result(std::move(fold_of), features.classes);
+                                    const LogisticOptions& options, const OnFold& on_fold,
+                                    const std::optional<HeadFeatures>& in_fp32) {
+  CrossValidation result(std::move(fold_of), features.classes), exact = result;
   for (std::size_t fold = 0; fold < result.folds.size(); ++fold) {
     const Stopwatch watch;
     const std::vector<std::int64_t> training = result.rows(static_cast<int>(fold), false);
@@ -105,12 +106,17 @@ CrossValidation cross_validate_head(const HeadFeatures& features, std::vector<st
     const LogisticModel fitted = fit_logistic(standardize(features.rows, training),
                                               select(features.labels, training), features.classes, options);
     const std::vector<std::int32_t> labels = select(features.labels, held_out);
-    const FoldRecord& record = result.add_fold(
-        evaluation_of(fitted.logits(standardize(features.rows, held_out)), labels, features.classes), labels,
-        watch.elapsed_ms() / 1000);
+    const auto add_to = [&](CrossValidation& all, const HeadFeatures& given) -> const FoldRecord& {
+      return all.add_fold(
+          evaluation_of(fitted.logits(standardize(given.rows, held_out)), labels, features.classes), labels,
+          watch.elapsed_ms() / 1000);
+    };
+    const FoldRecord& record = add_to(result, features);
+    if (in_fp32) add_to(exact, *in_fp32);
     if (on_fold) on_fold(record);
   }
   result.epochs = {{.val_loss = result.evaluation.loss, .val_accuracy = result.evaluation.accuracy}};
+  if (in_fp32) result.fp32_evaluation = std::move(exact.evaluation);
   return result;
 }
 

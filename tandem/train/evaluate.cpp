@@ -64,7 +64,7 @@ Tensor compute_outputs(Module& model, const Tensor& images, const ImageInput& in
 }
 
 Tensor compute_features(BackboneModel& model, const Tensor& images, const ImageInput& input) {
-  return in_batches(model, images, input, [&](const Tensor& x) { return model.features(x); });
+  return in_batches(model, images, input, [&](const Tensor& x) { return model.head_input(x); });
 }
 
 Evaluation evaluate(Module& model, const ImageSet& set, LossKind loss, const ImageInput& input) {

@@ -70,6 +70,15 @@ void check_fit_options(const FitOptions& options, const char* op) {
         "[{}] calibrate requires a loss of logits, got mse", op);
   check(!options.fit_head || (options.loss == LossKind::cross_entropy && !options.loss_function),
         "[{}] fit_head requires loss cross-entropy, got another", op);
+  if (options.feature_precision != FeaturePrecision::automatic) {
+    const Device device = options.device.value_or(cpu_device);
+    check(!device.is_cuda(),
+          "[{}] feature_precision is for the CPU, got device {}: on a GPU use precision bf16", op,
+          device.to_string());
+    check(options.unfreeze_at == 0,
+          "[{}] feature_precision requires layers that stay frozen, got unfreeze_at {}", op,
+          options.unfreeze_at);
+  }
   const OptimizerRow& optimizer = optimizers().get(options.optimizer);
   check(optimizer.has_momentum || options.momentum == 0,
         "[{}] expected no momentum with optimizer {}, which has none, got {}", op, optimizer.name,

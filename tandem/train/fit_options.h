@@ -29,6 +29,9 @@ namespace tandem {
 /// Where images are augmented; automatic: where training is faster, measured.
 enum class AugmentPlace : std::uint8_t { automatic, cpu, gpu };
 
+/// How the features of a frozen backbone are computed; automatic: as the rest of the network.
+enum class FeaturePrecision : std::uint8_t { automatic, bf16, int8 };
+
 /// A figure of your own, computed after every epoch on the validation set and shown in the log and the
 /// report.
 struct Metric {
@@ -114,9 +117,13 @@ struct FitOptions {
 
   std::uint64_t seed = 1;             ///< of the order of samples and of the augmentation
   std::optional<Device> device = {};  ///< none: the faster device, measured
-  /// Of matrix products and convolutions on a GPU. None: TF32 for a network with convolutions, else fp32. The
-  /// CPU always computes in fp32.
+  /// Of matrix products and convolutions. None: TF32 for a network with convolutions on a GPU, else fp32.
+  /// TF32 requires a GPU.
   std::optional<MatmulPrecision> precision = {};
+  /// Of a BackboneModel that is frozen in all epochs, on the CPU: the last layer is trained over features in
+  /// bf16 or, of a ResNet, in 8-bit integers, and batch norms keep their statistics. The result has the
+  /// accuracy with features in fp32 too; the weights of the backbone stay as they are.
+  FeaturePrecision feature_precision = FeaturePrecision::automatic;
   /// On a GPU, replay steps as captured graphs. Turn it off if forward() or the loss reads values on the host
   /// or does something else in every step.
   bool capture_graphs = true;

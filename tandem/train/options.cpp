@@ -480,6 +480,13 @@ std::vector<TrainField> make_fields() {
           "fp32, bf16, tf32 (on a GPU), or auto (tf32 for convolutional networks on a GPU, else fp32)",
           [](MatmulPrecision precision) { return std::string(name_of(precision)); },
           parse_requested_precision),
+      choice(
+          "feature_precision", &O::feature_precision,
+          Names<FeaturePrecision>{{"auto", FeaturePrecision::automatic},
+                                  {"bf16", FeaturePrecision::bf16},
+                                  {"int8", FeaturePrecision::int8}},
+          "With --freeze on the CPU: train the last layer over features in bf16 or int8 (ResNets); accuracy "
+          "in fp32 is shown too"),
   };
 }
 

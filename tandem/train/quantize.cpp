@@ -3,19 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <span>
 #include <vector>
 
 #include "tandem/core/check.h"
-#include "tandem/nn/quantized_resnet.h"
 #include "tandem/report/interval.h"
 #include "tandem/tensor/tape.h"
 #include "tandem/text/format_number.h"
 #include "tandem/text/utf8.h"
+#include "tandem/train/calibrate_network.h"
 #include "tandem/train/evaluate.h"
-#include "tandem/train/evaluator.h"
 #include "tandem/train/fit_decision.h"
 #include "tandem/train/photo_data.h"
 #include "tandem/train/training_data.h"
@@ -74,46 +71,6 @@ QuantizationData load_data(const ModelInfo& info, const std::string& data, const
   return loaded;
 }
 
-double squared_difference(const std::vector<float>& one, const std::vector<float>& other) {
-  double sum = 0;
-  for (std::size_t i = 0; i < one.size(); ++i) {
-    const double difference = static_cast<double>(one[i]) - static_cast<double>(other[i]);
-    sum += difference * difference;
-  }
-  return sum;
-}
-
-struct Quantized {
-  CalibrationMethod method;
-  std::unique_ptr<QuantizedResNet> network;
-};
-
-Quantized calibrate(ResNet& network, const ModelInfo& info, const Tensor& images,
-                    const std::optional<CalibrationMethod>& wanted) {
-  ResNetCalibration calibration(network);
-  std::vector<float> expected;
-  for (std::int64_t begin = 0, batch = 0; begin < images.size(0); begin += batch) {
-    batch = next_evaluation_batch(images.size(0) - begin, info.input(), cpu_device);
-    const Tensor logits =
-        calibration.observe(network_input(images.slice(0, begin, begin + batch), info.input(), DType::f32));
-    const std::vector<float> values = logits.to_vector<float>();
-    expected.insert(expected.end(), values.begin(), values.end());
-  }
-  if (wanted) return {*wanted, calibration.quantize(*wanted)};
-  Quantized best;
-  double least = std::numeric_limits<double>::infinity();
-  for (const CalibrationMethod method :
-       {CalibrationMethod::percentile, CalibrationMethod::entropy, CalibrationMethod::max}) {
-    std::unique_ptr<QuantizedResNet> candidate = calibration.quantize(method);
-    const double difference =
-        squared_difference(compute_outputs(*candidate, images, info.input()).to_vector<float>(), expected);
-    if (best.network && !(difference < least)) continue;
-    best = {method, std::move(candidate)};
-    least = difference;
-  }
-  return best;
-}
-
 Evaluation evaluate_decided(Module& network, const ImageSet& test, const ModelInfo& info) {
   const LossKind loss = info.architecture.loss;
   return apply_decision(evaluate(network, test, loss, info.input()), test.labels.to_vector<std::int32_t>(),
@@ -141,7 +98,8 @@ Model quantize_model(Model& model, const std::string& data, const QuantizeOption
   const NoGrad no_grad;
   network->eval();
   const MatmulPrecisionScope exact(MatmulPrecision::fp32);
-  Quantized quantized = calibrate(*network, info, images.calibration, options.method);
+  CalibratedNetwork quantized =
+      calibrate_network(*network, images.calibration, info.input(), options.method, JudgedBy::logits);
   const Evaluation before = evaluate_decided(*network, images.test, info),
                    after = evaluate_decided(*quantized.network, images.test, info);
   std::int64_t same = 0;

@@ -198,6 +198,8 @@ void add_folds(RunSetup& setup, const Transform& evaluation, std::int64_t folds,
 TrainResult run_folds(RunSetup setup, Module& model, const FitCallbacks& callbacks) {
   if (!setup.options.has_steps()) return TrainingRun(std::move(setup), model, callbacks).run();
   check_threshold(setup.options.threshold, setup.data);
+  check(setup.options.feature_precision == FeaturePrecision::automatic,
+        "[train] folds with feature_precision require fit_head and one epoch, got gradient steps");
   const std::unique_ptr<Group> alone = setup.group ? nullptr : solo_group();
   Group& group = setup.group ? *setup.group : *alone;
   const bool is_first = group.place().rank == 0;

@@ -132,6 +132,7 @@ TrainingReport run_report(const ReportedRun& run) {
                         .warnings = run.result.warnings,
                         .test_accuracy = run.result.test_accuracy,
                         .test_loss = run.result.test_loss,
+                        .fp32_accuracy = run.result.fp32_accuracy,
                         .total_seconds = run.result.seconds,
                         .classes = run.data.test.classes,
                         .confusion = {},

@@ -20,6 +20,9 @@ struct TrainResult {
   int best_epoch = 0;               ///< from 1: the epoch whose weights are kept in best.safetensors; 0: none
   double test_accuracy = not_measured;  ///< from 0 to 1
   double test_loss = not_measured;      ///< mean over the test images
+  /// With FitOptions::feature_precision: test_accuracy of the same model with features in fp32, and the share
+  /// of the test images for which both give the same class.
+  double fp32_accuracy = not_measured, same_class = not_measured;
   /// Of a cross-validation: the test figures are those of its predictions; empty: there was none.
   std::vector<FoldRecord> folds = {};
   Decision decision = {};       ///< the kept model's temperature and threshold

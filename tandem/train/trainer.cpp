@@ -7,7 +7,6 @@
 
 #include "tandem/core/check.h"
 #include "tandem/data/dataset_registry.h"
-#include "tandem/data/loader/sample_store.h"
 #include "tandem/files/fetch.h"
 #include "tandem/files/read_file.h"
 #include "tandem/nn/initialized_from_data.h"
@@ -18,6 +17,7 @@
 #include "tandem/train/rank_device.h"
 #include "tandem/train/ranks.h"
 #include "tandem/train/run_folds.h"
+#include "tandem/train/spaced_images.h"
 #include "tandem/train/training_run.h"
 #include "tandem/train/warm_start.h"
 
@@ -53,25 +53,6 @@ void load_starting_weights(Module& model, const TrainOptions& options, const Wei
         "Warning: {} frozen with random weights, which are features of nothing: train all layers, or start "
         "from pretrained weights",
         options.freeze ? "all layers but the last are" : "the first stages are"));
-}
-
-// Readable images of the whole set, evenly spaced: folders are in the order of their classes.
-Tensor spaced_images(const TrainingImages& images, const Transform& transform, std::int64_t max_count) {
-  const std::int64_t count = std::min(images.count(), max_count);
-  const auto store = images.dataset->sample_store();
-  const ImageSize size = store->image_size(transform);
-  const auto reader = store->make_reader(transform, size);
-  const Tensor chosen = Tensor::empty({count, size.height, size.width, size.channels}, DType::u8);
-  std::int64_t read = 0;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const auto sample = static_cast<std::int32_t>(i * images.count() / count);
-    BadSample bad;
-    const RandomKey key{.sample = static_cast<std::uint32_t>(sample)};
-    if (!reader->is_missing(sample) &&
-        reader->read(sample, key, chosen.data<std::uint8_t>() + read * size.bytes(), bad))
-      ++read;
-  }
-  return chosen.slice(0, 0, read);
 }
 
 // Computes the weights that come from images, unless weights are loaded.
@@ -126,6 +107,7 @@ TrainResult train(const TrainOptions& given, Group& group, const FitCallbacks& a
     callbacks = {.stop_signal = all_callbacks.stop_signal, .save_requested = all_callbacks.save_requested};
   TrainOptions asked = given;
   if (given.folds == 0) asked.kept_validation = kept_validation(given);
+  if (asked.feature_precision != FeaturePrecision::automatic) asked.freeze_bn = true;
   check_options(asked);
   if (is_first && !asked.run_folder.empty()) check_run_folder(asked.run_folder, asked.resume);
   RunSetup setup;

@@ -85,6 +85,7 @@ void TrainingRun::prepare() {
     class_weights_ = options_.class_weights.values(data_.train.classes, count_classes(*data_.train.dataset));
   check(options_.unfreeze_at == 0 || std::ranges::any_of(model_.parameters(), is_frozen),
         "[train] unfreeze_at requires frozen parameters, got none");
+  check_feature_precision();
   measure_options();
   const Device device = *options_.device;
   make_state();
@@ -104,6 +105,7 @@ void TrainingRun::prepare() {
   open_folder();
   checkpoints_.emplace(folder_, config, model_, options_.save_every_seconds, timeline);
   if (options_.resume) resume(config);
+  compute_features_in_low_precision();
   log("Engine: " + engine_description());
   if (options_.fit_head && position_.epoch == 0) log("Epoch 1 fits the last layer by logistic regression");
   if (options_.has_steps() && !options_.transform.empty())
@@ -520,12 +522,16 @@ Evaluation TrainingRun::evaluate_best() {
   }
   broadcast_weights(group_, model_);
   if (setup_.cross_validation) return setup_.cross_validation->evaluation;
+  if (best_evaluation_ && options_.test_views == TestViews::one) return *best_evaluation_;
+  return evaluate_test_images();
+}
+
+Evaluation TrainingRun::evaluate_test_images() {
   if (options_.test_views != TestViews::one)
     return traced_evaluation([&] {
       return evaluate_views(model_, data_.test.to(*options_.device), options_.output_kind(), setup_.input,
                             options_.test_views);
     });
-  if (best_evaluation_) return *best_evaluation_;
   Evaluator evaluator(model_, data_.test, options_.loss, setup_.input, options_.loss_function, false,
                       &group_);
   return traced_evaluation([&] { return evaluator.run(); });
@@ -547,6 +553,7 @@ TrainResult TrainingRun::finish() {
   result.decision = setup_.decision;
   result.test_accuracy = tested.accuracy;
   result.test_loss = tested.loss;
+  if (options_.feature_precision != FeaturePrecision::automatic) compare_with_fp32(result, tested);
   write_trace();
   if (is_first()) write_report(result, &tested);
   if (is_first() && setup_.cross_validation)

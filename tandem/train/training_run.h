@@ -15,6 +15,7 @@
 #include "tandem/train/data_list.h"
 #include "tandem/train/evaluator.h"
 #include "tandem/train/fit.h"
+#include "tandem/train/low_precision_features.h"
 #include "tandem/train/rank_trace.h"
 #include "tandem/train/run_folder.h"
 #include "tandem/train/run_log.h"
@@ -41,6 +42,8 @@ class TrainingRun {
   void prepare();
   void measure_options();
   void choose_device();
+  void check_feature_precision();
+  void compute_features_in_low_precision();
   void make_state();
   void unfreeze();
   void open_folder();
@@ -71,6 +74,9 @@ class TrainingRun {
   TrainResult make_result(int signal) const;
   Evaluation validate();
   Evaluation evaluate_best();
+  Evaluation evaluate_test_images();
+  Evaluation evaluate_in_fp32();
+  void compare_with_fp32(TrainResult& result, const Evaluation& tested);
   Evaluation fit_decision(const Evaluation& tested);
   Evaluation traced_evaluation(const std::function<Evaluation()>& compute);
   const EpochRecord* kept_epoch() const;
@@ -107,6 +113,7 @@ class TrainingRun {
   std::optional<TrainingState> state_;
   std::optional<Evaluator> evaluator_;  // on the validation set
   std::optional<CheckpointPolicy> checkpoints_;
+  std::optional<LowPrecisionFeatures> low_precision_;
   std::optional<HeadFeatures> head_features_;    // of the training images
   double head_seconds_ = 0;                      // that they took
   std::optional<RunLog> run_log_;                // of the first rank

@@ -58,9 +58,17 @@ void TrainingRun::run_head_epoch() {
 // All folds from one pass over the images.
 void TrainingRun::cross_validate_head() {
   compute_head_features();
+  std::optional<HeadFeatures> in_fp32;
+  if (low_precision_) {  // the last layers get no others
+    low_precision_.reset();
+    const EvaluationObserver observer([&](std::int64_t done, std::int64_t count) {
+      report({.phase = "Features in fp32", .position = done, .total = count});
+    });
+    in_fp32 = head_features(dynamic_cast<BackboneModel&>(model_), data_.validation, setup_.input);
+  }
   setup_.cross_validation =
       tandem::cross_validate_head(*head_features_, setup_.fold_of, {.class_weights = head_weights()},
-                                  is_first() ? callbacks_.on_fold : OnFold());
+                                  is_first() ? callbacks_.on_fold : OnFold(), in_fp32);
 }
 
 }  // namespace tandem

@@ -81,12 +81,10 @@ std::vector<Row> rows_of(BatchSource& source, std::int64_t epoch, std::int64_t f
   const std::int64_t size = source.image_size();
   while (first < source.plan().local_positions()) {
     const SourceBlock block = source.next_block(epoch, first, max_count);
-    const auto pixels = to_host(block.images, block.image_count * size, source.device());
     const auto samples = to_host(block.samples, block.count, source.device());
     const auto labels = to_host(block.labels, block.count, source.device());
-    for (std::size_t i = 0; i < labels.size(); ++i)
-      rows.push_back(
-          {labels[i], {pixels.begin() + samples[i] * size, pixels.begin() + (samples[i] + 1) * size}});
+    for (std::size_t i = 0; i < labels.size(); ++i)  // other rows may be written at the same time
+      rows.push_back({labels[i], to_host(block.images + samples[i] * size, size, source.device())});
     first += block.count;
   }
   return rows;

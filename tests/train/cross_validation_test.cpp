@@ -68,6 +68,24 @@ TEST(CrossValidateHead, RandomLabels_AreNotLearned) {
   EXPECT_NEAR(result.evaluation.accuracy, 0.5, 0.12);
 }
 
+// The layers are fitted to the first features and classify both.
+TEST(CrossValidateHead, FeaturesInFp32_AreClassifiedByTheSameLayers) {
+  const HeadFeatures features = random_features(40, 6);
+  const std::vector<std::int32_t> fold_of = stratified_folds(features.labels, {"a", "b"}, 4, 1);
+  const CrossValidation same = cross_validate_head(features, fold_of, {}, {}, features);
+  EXPECT_EQ(same.fp32_evaluation->outputs, same.evaluation.outputs);
+  EXPECT_EQ(same.fp32_evaluation->accuracy, same.evaluation.accuracy);
+  HeadFeatures mirrored = features;  // row i has the features of row 39 − i
+  for (std::int64_t i = 0; i < 40; ++i) std::copy_n(features.rows.row(39 - i), 6, mirrored.rows.row(i));
+  const CrossValidation result = cross_validate_head(features, fold_of, {}, {}, mirrored);
+  EXPECT_EQ(result.evaluation.outputs, same.evaluation.outputs);
+  EXPECT_NE(result.fp32_evaluation->outputs, same.evaluation.outputs);
+  for (std::size_t i = 0; i < 40; ++i)
+    if (fold_of[i] == fold_of[39 - i]) {
+      EXPECT_EQ(result.fp32_evaluation->outputs[2 * i], same.evaluation.outputs[2 * (39 - i)]) << i;
+    }
+}
+
 TEST(FoldSummary, MeanAndDeviation_AreThoseOfASample) {
   const std::vector<FoldRecord> folds{
       {.images = 10, .correct = 7}, {.images = 10, .correct = 9}, {.images = 5, .correct = 5}};

@@ -262,7 +262,7 @@ void ModuleEngine::compute_features(std::int64_t rows) {
     const ShardPart part = begin_pass(pass, rows);
     const ShardScope scope(part);
     const IndexRange own = rows_of(part);
-    copy_into(features_.slice(0, own.begin, own.end), frozen_->features(network_images(own)));
+    copy_into(features_.slice(0, own.begin, own.end), frozen_->head_input(network_images(own)));
   }
 }
 
