@@ -26,6 +26,7 @@ struct Flags {
   std::vector<std::string> paths;
   ExplainOptions options;
   bool sandbox = false;
+  MatmulPrecision precision = MatmulPrecision::fp32;
 };
 
 bool is_page(const std::string& path) {
@@ -48,6 +49,8 @@ void report_unread(const ExplainedImages& explained) {
 int run(const Flags& flags, const std::string& command_line) {
   // A few images do not justify the start-up time of the GPU: auto means the CPU.
   const Device device = flags.device == "auto" ? cpu_device : parse_device(flags.device);
+  check_precision(flags.precision, device, "explain");
+  const MatmulPrecisionScope precision(flags.precision);
   for (const std::string& path : {flags.out, flags.json}) check_output(path, "explain");
   check(is_page(flags.out) || is_image_name(flags.out),
         "[explain] {}: expected a name that ends in .html or one of {}", flags.out, image_endings());
@@ -125,6 +128,7 @@ void add_explain_command(CLI::App& app, Action& action, const std::string& comma
       ->check(whole_number_check(1, std::int64_t{1} << 40));
   add_with_flag(*command, "The plugin of a model of your own: FILE.so or .cpp");
   add_device_flag(*command, flags->device, "the CPU");
+  add_precision_flag(*command, flags->precision);
   add_sandbox_flag(*command, flags->sandbox);
   command->callback([flags, &action, command_line] {
     action = [flags, command_line] { return run(*flags, command_line); };

@@ -1,4 +1,6 @@
 // tandem serve: answers over HTTP with trained models.
+#include <fmt/format.h>
+
 #include <chrono>
 #include <condition_variable>
 #include <memory>
@@ -55,11 +57,25 @@ class ModelWatch {
   std::thread thread_;
 };
 
+// "Model plates: resnet18, on cpu in bf16"
+std::string model_line(const ServedModel& served, const ServiceOptions& options) {
+  const std::shared_ptr<LoadedModel> loaded = served.current();
+  const ModelInfo& info = loaded->model.info;
+  std::string line = fmt::format("Model {}: {}, on {}", served.name(), info.architecture.to_string(),
+                                 options.device.to_string());
+  // On the CPU models in 8-bit integers and perceptrons compute the same in every precision.
+  const bool ignores_it = !options.device.is_cuda() && (info.quantization || info.input().flat);
+  if (options.precision != MatmulPrecision::fp32 && !ignores_it)
+    line += fmt::format(" in {}", name_of(options.precision));
+  return line;
+}
+
 int run(Flags flags) {
   return_freed_memory();
   std::vector<ModelChoice> models;
   for (const std::string& text : flags.models) models.push_back(parse_model_choice(text));
   flags.service.device = flags.device == "auto" ? default_device() : parse_device(flags.device);
+  check_precision(flags.service.precision, flags.service.device, "serve");
   flags.service.batch.max_delay_us = 1000 * flags.max_delay_ms;
   HttpServerOptions& server = flags.http.server;
   server.limits.max_body = flags.max_body_mib << 20;
@@ -74,10 +90,7 @@ int run(Flags flags) {
       service.routes(),
       [&](HttpServer& started) {
         service.set_connection_count([&started] { return started.connection_count(); });
-        for (const auto& model : service.models())
-          print_message("Model {}: {}, on {}\n", model->name(),
-                        model->current()->model.info.architecture.to_string(),
-                        flags.service.device.to_string());
+        for (const auto& model : service.models()) print_message("{}\n", model_line(*model, flags.service));
         watch.emplace(service, std::chrono::seconds(flags.reload_seconds));
       },
       [&](std::string_view path, int status, std::int64_t elapsed_ns) {
@@ -117,7 +130,7 @@ void add_serve_command(CLI::App& app, Action& action) {
       ->type_name("N")
       ->capture_default_str()
       ->check(whole_number_check(1, 1024));
-  command->add_option("--max-delay", flags->max_delay_ms, "Milliseconds that an image waits for others")
+  command->add_option("--max-delay", flags->max_delay_ms, "Milliseconds an image waits for others")
       ->type_name("N")
       ->capture_default_str()
       ->check(whole_number_check(0, 10'000));
@@ -139,7 +152,7 @@ void add_serve_command(CLI::App& app, Action& action) {
       ->type_name("N")
       ->capture_default_str()
       ->check(whole_number_check(1, 1'000'000));
-  command->add_option("--body-seconds", flags->body_seconds, "Time for a client to send a request's body")
+  command->add_option("--body-seconds", flags->body_seconds, "Time to send a request's body")
       ->type_name("N")
       ->capture_default_str()
       ->check(whole_number_check(1, 86'400));
@@ -153,6 +166,7 @@ void add_serve_command(CLI::App& app, Action& action) {
       ->check(whole_number_check(0, 1024));
   add_with_flag(*command, "The plugin of a model of your own: FILE.so or .cpp");
   add_device_flag(*command, flags->device, "a GPU if there is one");
+  add_precision_flag(*command, flags->service.precision);
   command->callback([flags, &action] { action = [flags] { return run(*flags); }; });
 }
 

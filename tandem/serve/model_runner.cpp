@@ -14,8 +14,10 @@
 
 namespace tandem {
 
-ModelRunner::ModelRunner(const BatchOptions& options, std::shared_ptr<std::mutex> compute, OnBatch on_batch)
+ModelRunner::ModelRunner(const BatchOptions& options, MatmulPrecision precision,
+                         std::shared_ptr<std::mutex> compute, OnBatch on_batch)
     : options_(options),
+      precision_(precision),
       compute_(std::move(compute)),
       on_batch_(std::move(on_batch)),
       thread_([this] { run(); }) {}
@@ -72,6 +74,7 @@ void ModelRunner::discard() {
 
 void ModelRunner::run() {
   const ConstantWeights constant;
+  const MatmulPrecisionScope precision(precision_);  // it belongs to a thread
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [&] { return !queue_.empty() || !other_work_.empty() || is_ending_; });

@@ -35,7 +35,8 @@ class ModelRunner {
   using OnBatch = std::function<void(std::size_t images)>;
 
   // Networks that share `compute` run one at a time, each on all cores.
-  ModelRunner(const BatchOptions& options, std::shared_ptr<std::mutex> compute, OnBatch on_batch = {});
+  ModelRunner(const BatchOptions& options, MatmulPrecision precision, std::shared_ptr<std::mutex> compute,
+              OnBatch on_batch = {});
   // Answers what is queued, then ends the thread.
   ~ModelRunner();
   ModelRunner(const ModelRunner&) = delete;
@@ -46,7 +47,8 @@ class ModelRunner {
   void announce(std::size_t images);
   void withdraw(std::size_t images);
   void submit(Job job);
-  // Runs other work with the model's module in the runner's thread. An exception ends it alone.
+  // Runs other work with the model's module in the runner's thread, in its precision. An exception ends it
+  // alone.
   void post(std::function<void()> work);
   // Drops what is queued, without an answer.
   void discard();
@@ -57,6 +59,7 @@ class ModelRunner {
   void compute(std::vector<Job> jobs);
 
   BatchOptions options_;
+  MatmulPrecision precision_;
   std::shared_ptr<std::mutex> compute_;
   OnBatch on_batch_;
   std::mutex mutex_;

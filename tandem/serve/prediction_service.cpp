@@ -93,12 +93,14 @@ struct PredictionService::Answering {
 PredictionService::PredictionService(const std::vector<ModelChoice>& models, const ServiceOptions& options)
     : options_(options), pool_(options.decoders > 0 ? options.decoders : usable_cpus()) {
   check(!models.empty(), "[serve] expected a model, got none");
+  check(options.device.is_cuda() || options.precision != MatmulPrecision::tf32,
+        "[serve] expected precision fp32 or bf16 on the CPU, got {}", name_of(options.precision));
   for (const ModelChoice& choice : models) {
     for (const auto& other : models_)
       check(other->name() != choice.name,
             "[serve] expected models of different names, got '{}' twice: NAME=PATH gives another name",
             choice.name);
-    models_.push_back(std::make_unique<ServedModel>(choice, options.device));
+    models_.push_back(std::make_unique<ServedModel>(choice, options.device, options.precision));
   }
   for (int i = 0; i < pool_.thread_count(); ++i) {
     decoders_.push_back(std::make_unique<DecodeProcess>(
@@ -109,7 +111,7 @@ PredictionService::PredictionService(const std::vector<ModelChoice>& models, con
   const auto compute = std::make_shared<std::mutex>();
   for (const auto& model : models_)
     runners_.push_back(std::make_unique<ModelRunner>(
-        options.batch, compute,
+        options.batch, options.precision, compute,
         [this, &name = model->name()](std::size_t images) { metrics_.count_batch(name, images); }));
 }
 

@@ -30,12 +30,13 @@ struct ServiceOptions {
   std::int64_t max_pixels = 50'000'000;                    // of an image, from its header
   std::int64_t max_decoded_bytes = std::int64_t{1} << 29;  // images that wait; more get 503
   Device device = cpu_device;
+  MatmulPrecision precision = MatmulPrecision::fp32;  // on the CPU fp32 or bf16
 };
 
 class PredictionService {
  public:
-  // Loads the models; the first is the default. Throws Error as load_model() does, for equal names, and if
-  // images cannot be decoded in confined processes here.
+  // Loads the models; the first is the default. Throws Error as load_model() does, for equal names, for a
+  // precision the device does not have, and if images cannot be decoded in confined processes here.
   PredictionService(const std::vector<ModelChoice>& models, const ServiceOptions& options);
   // Nobody waits for answers any more: what has begun is dropped.
   ~PredictionService();

@@ -13,9 +13,11 @@
 namespace tandem {
 namespace {
 
-// Computes the network once, so that the first request does not wait for its preparation.
-void warm_up(LoadedModel& loaded) {
+// Computes the network once, so that the first request does not wait for its preparation. Weights are packed
+// for one precision.
+void warm_up(LoadedModel& loaded, MatmulPrecision precision) {
   const ConstantWeights constant;
+  const MatmulPrecisionScope scope(precision);
   const InputFormat& format = loaded.format;
   const std::vector<std::uint8_t> black(format.bytes());
   predict_probabilities(*loaded.model.module, loaded.model.info,
@@ -48,8 +50,12 @@ ModelChoice parse_model_choice(const std::string& text) {
   return choice;
 }
 
-ServedModel::ServedModel(ModelChoice choice, Device device)
-    : choice_(std::move(choice)), device_(device), loaded_(file_version()), current_(load()) {}
+ServedModel::ServedModel(ModelChoice choice, Device device, MatmulPrecision precision)
+    : choice_(std::move(choice)),
+      device_(device),
+      precision_(precision),
+      loaded_(file_version()),
+      current_(load()) {}
 
 std::shared_ptr<LoadedModel> ServedModel::load() const {
   // With a model goes the memory that the pool would keep for its weights.
@@ -61,7 +67,7 @@ std::shared_ptr<LoadedModel> ServedModel::load() const {
   loaded->format = input_format(loaded->model.info);
   loaded->model.module->to(device_);
   const InputReader checked(loaded->format);  // a transform that cannot be used is found here
-  warm_up(*loaded);
+  warm_up(*loaded, precision_);
   if (device_.is_cuda()) current_stream(device_).synchronize();
   release_cached_memory(device_);  // of its preparation
   return loaded;

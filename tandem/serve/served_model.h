@@ -11,6 +11,7 @@
 #include <string>
 
 #include "tandem/device/device.h"
+#include "tandem/ops/matmul.h"
 #include "tandem/train/decoders/input_reader.h"
 #include "tandem/train/model_file.h"
 
@@ -42,8 +43,9 @@ ModelChoice parse_model_choice(const std::string& text);
 
 class ServedModel {
  public:
-  // Loads the model and runs it once. Throws Error as load_model() does.
-  ServedModel(ModelChoice choice, Device device);
+  // Loads the model and runs it once, in the precision in which it is used. Throws Error as load_model()
+  // does.
+  ServedModel(ModelChoice choice, Device device, MatmulPrecision precision);
 
   const std::string& name() const { return choice_.name; }
   // The newest version, from any thread.
@@ -62,6 +64,7 @@ class ServedModel {
 
   ModelChoice choice_;
   Device device_;
+  MatmulPrecision precision_;
   std::optional<FileVersion> loaded_, seen_, failed_;
   std::string error_;
   mutable std::mutex mutex_;

@@ -119,6 +119,14 @@ TEST_F(BadInput, MisspelledNames_GetASuggestion) {
                "--precision: expected one of fp32, tf32, bf16, got 'fp8'");
   expect_failure(1, {"eval", "model", "--precision", "tf32"},
                  "[eval] expected precision fp32 or bf16 on the CPU, got tf32");
+  expect_usage("explain", {"model", "photo.png", "-o", "out.png", "--precision", "fp8"},
+               "--precision: expected one of fp32, tf32, bf16, got 'fp8'");
+  expect_failure(1, {"explain", "model", "photo.png", "-o", "out.png", "--precision", "tf32"},
+                 "[explain] expected precision fp32 or bf16 on the CPU, got tf32");
+  expect_usage("serve", {"model", "--precision", "half"},
+               "--precision: expected one of fp32, tf32, bf16, got 'half'");
+  expect_failure(1, {"serve", "model", "--listen", "unix:none/s", "--device", "cpu", "--precision", "tf32"},
+                 "[serve] expected precision fp32 or bf16 on the CPU, got tf32");
   expect_usage("eval", {"model", "--tta", "mirror"},
                "--tta: expected none, flip or a number from 2 to 12, got 'mirror'");
   expect_usage("train", {"digits", "--folds", "many"},

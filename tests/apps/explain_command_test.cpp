@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "tandem/image/decode.h"
+#include "tandem/ops/matmul.h"
+#include "tandem/train/explain/explain.h"
 #include "tests/apps/photo_program_case.h"
 
 namespace tandem {
@@ -28,6 +30,29 @@ TEST_F(ExplainCommand, SheetPageAndJson_AreWritten) {
   EXPECT_EQ(maps[0]["map"].size(), 4u);
   EXPECT_EQ(maps[0]["map"][0].size(), 4u);
   EXPECT_EQ(maps[0]["covers"], (std::vector<double>{0, 0, 20, 24}));
+}
+
+TEST_F(ExplainCommand, Bf16_HasTheBitsOfTheLibraryAndOfPredict) {
+  const std::string photo = "photos/red/photo 101.png";
+  const auto explained = [&](const char* precision) {
+    run({"explain", "r", photo, "-o", "s.png", "--json", "maps.json", "--precision", precision});
+    return nlohmann::json::parse(get_bytes(folder_ / "maps.json")).at(0);
+  };
+  const auto exact = explained("fp32"), fast = explained("bf16");
+  Model model = load_model(folder_ / "r");
+  const Image image = load_image(folder_ / photo);
+  EXPECT_EQ(exact["peak"].get<float>(), explain_image(model, image).peak);
+  const MatmulPrecisionScope scope(MatmulPrecision::bf16);
+  const Explanation expected = explain_image(model, image);
+  std::vector<float> map;
+  for (const auto& row : fast["map"])
+    for (const auto& value : row) map.push_back(value.get<float>());
+  EXPECT_EQ(map, expected.heat.values);
+  EXPECT_EQ(fast["peak"].get<float>(), expected.peak);
+  EXPECT_NE(fast["peak"], exact["peak"]);
+  const ProgramResult predicted = run({"predict", "r", photo, "--json", "--precision", "bf16"});
+  EXPECT_EQ(fast["probability"], nlohmann::json::parse(predicted.out).at(0)["probability"]);
+  EXPECT_NE(fast["probability"], exact["probability"]);
 }
 
 TEST_F(ExplainCommand, UnreadableImages_AreShownUnlessAllAre) {

@@ -46,6 +46,7 @@ class ServeCommand : public testing::Test {
 
 TEST_F(ServeCommand, Answers_AreThoseOfPredict) {
   const auto program = start();
+  EXPECT_NE(program->err().find(", on cpu\n"), std::string::npos) << program->err();
   const ClientResponse response = client().ask(
       post_request("/v1/predict", text_of(folder_ / "photo.png"), "Content-Type: image/png\r\n"));
   ASSERT_EQ(response.status, 200) << response.body;
@@ -56,6 +57,31 @@ TEST_F(ServeCommand, Answers_AreThoseOfPredict) {
   auto expected = nlohmann::json::parse(predicted.out).at(0);
   expected.erase("path");
   EXPECT_EQ(served, expected);
+}
+
+TEST_F(ServeCommand, AnswersInBf16_AreThoseOfPredictInBf16) {
+  const auto program = start({"--precision", "bf16"});
+  EXPECT_NE(program->err().find(", on cpu in bf16\n"), std::string::npos) << program->err();
+  const ClientResponse response = client().ask(
+      post_request("/v1/predict", text_of(folder_ / "photo.png"), "Content-Type: image/png\r\n"));
+  ASSERT_EQ(response.status, 200) << response.body;
+  const auto served = nlohmann::json::parse(response.body).at("predictions").at(0);
+  const auto predicted = [&](const char* precision) {
+    const ProgramResult result = run_program(
+        {"predict", "m.safetensors", "photo.png", "--json", "--precision", precision}, folder_.path());
+    EXPECT_EQ(result.status, 0) << result.err;
+    auto row = nlohmann::json::parse(result.out).at(0);
+    row.erase("path");
+    return row;
+  };
+  EXPECT_EQ(served, predicted("bf16"));
+  EXPECT_NE(served.at("probabilities"), predicted("fp32").at("probabilities"));
+}
+
+TEST_F(ServeCommand, PerceptronInBf16_IsNotSaidToUseIt) {
+  save_random_model(folder_ / "m.safetensors", "mlp");
+  const auto program = start({"--precision", "bf16"});
+  EXPECT_NE(program->err().find(", on cpu\n"), std::string::npos) << program->err();
 }
 
 TEST_F(ServeCommand, Sigterm_EndsItAfterItsAnswers) {

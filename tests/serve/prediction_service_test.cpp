@@ -8,9 +8,11 @@
 #include <set>
 
 #include "tandem/device/buffer.h"
+#include "tandem/image/heat_map.h"
 #include "tandem/nn/quantized_resnet.h"
 #include "tandem/ops/random.h"
 #include "tandem/serve/page.h"
+#include "tandem/train/explain/explain.h"
 #include "tests/process/without_capabilities.h"
 #include "tests/serve/service_fixture.h"
 
@@ -28,6 +30,17 @@ std::string read_text(const std::filesystem::path& path) {
 std::string huge_png() {
   return std::string("\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\xc3\x50\0\0\xc3\x50\x08\x02\0\0\0", 29) +
          std::string("\xc4\xcd\xaa\x9d\0\0\0\x40IDAT", 12) + std::string(64, '\0');
+}
+
+constexpr const char* form_type = "multipart/form-data; boundary=b";
+
+// The parts of a form, named 0.png, 1.png, …
+std::string form_of(const std::vector<std::string>& files) {
+  std::string form;
+  for (std::size_t i = 0; i < files.size(); ++i)
+    form += "--b\r\nContent-Disposition: form-data; name=\"images\"; filename=\"" + std::to_string(i) +
+            ".png\"\r\nContent-Type: image/png\r\n\r\n" + files[i] + "\r\n";
+  return form;
 }
 
 TEST_F(ServiceTest, EveryFormAndFormat_HasTheBitsOfPredict) {
@@ -69,10 +82,13 @@ TEST_F(ServiceTest, ModelIn8BitIntegers_HasTheAnswersOfPredict) {
   save_model(path, *calibration.quantize(detail::CalibrationMethod::max), info);
   const Prediction expected = predicted(path, image);
   ASSERT_EQ(expected.error, "");
-  for (const Device device : {cpu_device, cuda_device()}) {
+  EXPECT_EQ(predicted(path, image, MatmulPrecision::bf16).probabilities, expected.probabilities);
+  for (const auto& [device, precision] :
+       {std::pair{cpu_device, MatmulPrecision::fp32}, std::pair{cpu_device, MatmulPrecision::bf16},
+        std::pair{cuda_device(), MatmulPrecision::fp32}}) {
     if (device.is_cuda() && cuda_device_count() == 0) continue;
     stop();
-    start({path}, {.device = device});
+    start({path}, {.device = device, .precision = precision});
     const ClientResponse response = post("/v1/predict", image);
     ASSERT_EQ(response.status, 200) << response.body;
     EXPECT_NEAR(json::parse(response.body).at("predictions").at(0).at("probability").get<float>(),
@@ -80,18 +96,56 @@ TEST_F(ServiceTest, ModelIn8BitIntegers_HasTheAnswersOfPredict) {
   }
 }
 
+TEST_F(ServiceTest, PredictionsInBf16_HaveTheBitsOfPredictInBf16) {
+  const std::vector<std::string> kinds{"cnn", "resnet18", "lenet", "mlp"};
+  std::vector<std::string> models, files, paths;
+  for (const std::string& kind : kinds) models.push_back(add_model(kind, kind));
+  for (std::uint32_t i = 0; i < 5; ++i) {
+    files.push_back(png(noise_image(33 + i, 40, 3, i)));
+    paths.push_back((folder_ / std::to_string(i)).string());
+    put_bytes(paths.back(), files.back());
+  }
+  start(models, {.batch = {.max_batch = 4}, .precision = MatmulPrecision::bf16});
+  for (std::size_t m = 0; m < models.size(); ++m) {
+    SCOPED_TRACE(kinds[m]);
+    const ClientResponse response =
+        post("/v1/predict?model=" + kinds[m], form_of(files) + "--b--\r\n", form_type);
+    ASSERT_EQ(response.status, 200) << response.body;
+    Model model = load_model(models[m]);
+    const std::vector<Prediction> exact = predict_paths(model, paths);
+    const MatmulPrecisionScope scope(MatmulPrecision::bf16);
+    const std::vector<Prediction> expected = predict_paths(model, paths);
+    for (std::size_t i = 0; i < files.size(); ++i) {
+      expect_equal(json::parse(response.body).at("predictions").at(i), expected[i], model.info.classes);
+      // Perceptrons have f32 inputs.
+      EXPECT_EQ(expected[i].probabilities == exact[i].probabilities, kinds[m] == "mlp");
+    }
+  }
+}
+
+TEST_F(ServiceTest, MapsInBf16_HaveTheBitsOfExplainInBf16) {
+  const std::string path = add_model("photos", "cnn");
+  start({path}, {.precision = MatmulPrecision::bf16});
+  const Image picture = noise_image(33, 40, 3, 0);
+  Model model = load_model(path);
+  const auto explained = [&](MatmulPrecision precision) {
+    const MatmulPrecisionScope scope(precision);
+    return png(render_heat(picture, explain_image(model, picture).heat));
+  };
+  const ClientResponse response = post("/v1/explain", png(picture));
+  ASSERT_EQ(response.status, 200) << response.body;
+  EXPECT_EQ(response.body, explained(MatmulPrecision::bf16));
+  EXPECT_NE(response.body, explained(MatmulPrecision::fp32));
+}
+
 TEST_F(ServiceTest, SeveralImages_AreAnsweredInTheirOrder) {
   const std::string model = add_model("photos", "cnn");
   start({model}, {.batch = {.max_batch = 4}});
   std::vector<std::string> files;
   for (std::uint32_t i = 0; i < 11; ++i) files.push_back(png(noise_image(30 + i, 40, 3, i)));
-  std::string form;
-  for (std::size_t i = 0; i < files.size(); ++i)
-    form += "--b\r\nContent-Disposition: form-data; name=\"images\"; filename=\"" + std::to_string(i) +
-            ".png\"\r\nContent-Type: image/png\r\n\r\n" + files[i] + "\r\n";
-  form +=
+  const std::string bad =
       "--b\r\nContent-Disposition: form-data; name=\"images\"; filename=\"bad\"\r\n\r\nno image\r\n--b--\r\n";
-  const ClientResponse response = post("/v1/predict", form, "multipart/form-data; boundary=b");
+  const ClientResponse response = post("/v1/predict", form_of(files) + bad, form_type);
   ASSERT_EQ(response.status, 200) << response.body;
   const json rows = json::parse(response.body).at("predictions");
   ASSERT_EQ(rows.size(), 12u);
@@ -343,21 +397,28 @@ TEST_F(ServiceTest, ChangedModelFile_IsLoadedAgain) {
   EXPECT_EQ(probability(), before);
 }
 
+// Weights that were packed again for a request would leave the memory of their packing in the pool.
 TEST_F(ServiceTest, LoadedAgainModel_GivesBackTheMemoryOfTheOldOne) {
-  const std::string path = add_model("photos", "resnet18");
-  start({path});
-  const std::string file = png(noise_image(40, 40, 3, 9));
-  const auto used_after_reload = [&](std::uint64_t seed) {
-    save_random_model(path, "resnet18", seed);
-    service_->poll_models();
-    EXPECT_EQ(service_->poll_models().size(), 1u);
-    for (int i = 0; i < 3; ++i) EXPECT_EQ(post("/v1/predict", file).status, 200);
-    const PoolStatistics pool = pool_statistics(cpu_device);
-    EXPECT_LT(pool.bytes_cached, pool.bytes_in_use / 20);  // the activations of a small image
-    return pool.bytes_in_use;
-  };
-  const std::int64_t first = used_after_reload(4);
-  for (std::uint64_t seed = 5; seed < 8; ++seed) EXPECT_EQ(used_after_reload(seed), first);
+  for (const MatmulPrecision precision : {MatmulPrecision::fp32, MatmulPrecision::bf16}) {
+    SCOPED_TRACE(name_of(precision));
+    stop();
+    const std::string path = add_model("photos", "resnet18");
+    start({path}, {.precision = precision});
+    const std::string file = png(noise_image(40, 40, 3, 9));
+    const auto used_after_reload = [&](std::uint64_t seed) {
+      save_random_model(path, "resnet18", seed);
+      service_->poll_models();
+      EXPECT_EQ(service_->poll_models().size(), 1u);
+      for (int i = 0; i < 3; ++i) EXPECT_EQ(post("/v1/predict", file).status, 200);
+      const PoolStatistics pool = pool_statistics(cpu_device);
+      EXPECT_LT(pool.bytes_cached, pool.bytes_in_use / 20);  // the activations of a small image
+      return pool.bytes_in_use;
+    };
+    const std::int64_t first = used_after_reload(4);
+    for (std::uint64_t seed = 5; seed < 7; ++seed) EXPECT_EQ(used_after_reload(seed), first);
+    expect_equal(json::parse(post("/v1/predict", file).body).at("predictions").at(0),
+                 predicted(path, file, precision), random_model_info("resnet18").classes);
+  }
 }
 
 TEST_F(ServiceTest, Page_AllowsItsOwnScriptOnly) {
@@ -412,6 +473,13 @@ TEST(PredictionServiceOf, DecodersThatCannotBeConfined_AreRefused) {
                     .starts_with("[decode] cannot confine the processes that decode images: root cannot "
                                  "become another user here: Operation not permitted; run as another user"));
   });
+}
+
+TEST(PredictionServiceOf, Tf32OnTheCpu_IsRefusedBeforeModelsAreLoaded) {
+  EXPECT_EQ(error_text([] {
+              PredictionService service({parse_model_choice("none")}, {.precision = MatmulPrecision::tf32});
+            }),
+            "[serve] expected precision fp32 or bf16 on the CPU, got tf32");
 }
 
 TEST(PredictionServiceOf, EqualNames_AreRefused) {

@@ -62,7 +62,9 @@ class ServiceTest : public testing::Test {
     return {bytes.begin(), bytes.end()};
   }
   // What `tandem predict` says of these bytes.
-  Prediction predicted(const std::string& model_path, const std::string& bytes) const {
+  Prediction predicted(const std::string& model_path, const std::string& bytes,
+                       MatmulPrecision precision = MatmulPrecision::fp32) const {
+    const MatmulPrecisionScope scope(precision);
     const std::string path = (folder_ / "image-of-predict").string();
     put_bytes(path, bytes);
     Model model = load_model(model_path);

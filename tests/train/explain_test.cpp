@@ -11,8 +11,10 @@
 #include "tandem/nn/linear.h"
 #include "tandem/nn/model_registry.h"
 #include "tandem/ops/activation.h"
+#include "tandem/ops/cast.h"
 #include "tandem/ops/conv/pool.h"
 #include "tandem/ops/fill.h"
+#include "tandem/ops/matmul.h"
 #include "tandem/train/explain/explain_report.h"
 #include "tests/core/error_text.h"
 #include "tests/nn/resnet_case.h"
@@ -45,6 +47,24 @@ TEST_P(ExplainOnDevice, Maps_EqualPyTorch) {
       EXPECT_EQ(maps.shape(), Shape(std::span<const std::int64_t>(shape)));
       EXPECT_EQ(maps.device(), GetParam());
       EXPECT_LE(relative_error(values_of(maps), one.array(key).values<double>()), 1e-4) << key;
+    }
+  }
+}
+
+TEST_P(ExplainOnDevice, MapsInBf16_AreCloseToPyTorch) {
+  for (const golden::Case& one : golden::load("explain")) {
+    SCOPED_TRACE(one.name);
+    const auto model = model_of(one, GetParam());
+    const std::vector<std::int64_t> targets = one.params.at("targets");
+    const MatmulPrecisionScope scope(MatmulPrecision::bf16);
+    for (const auto& [method, key] : {std::pair{ActivationMethod::grad_cam, "grad_cam"},
+                                      std::pair{ActivationMethod::layer_cam, "layer_cam"}}) {
+      const Tensor maps =
+          class_activation_maps(*model, cast(images_of(one, GetParam()), DType::bf16), targets, method);
+      EXPECT_EQ(maps.dtype(), DType::f32);
+      const double error = relative_error(values_of(maps), one.array(key).values<double>());
+      EXPECT_LE(error, 5e-2) << key;
+      EXPECT_GT(error, 5e-4) << key;  // it is bf16
     }
   }
 }
@@ -194,7 +214,7 @@ TEST(Explain, OtherClass_HasItsOwnMap) {
             "[explain] expected a class of the model (red, blue), got 'blu'; did you mean 'blue'?");
 }
 
-TEST(Explain, EveryRegisteredModelWithConvolutions_HasAMap) {
+TEST(Explain, EveryRegisteredModelWithConvolutions_HasAMapInEveryPrecision) {
   for (const ModelRow& row : models().rows()) {
     if (row.flat_input) continue;
     SCOPED_TRACE(row.name);
@@ -202,9 +222,12 @@ TEST(Explain, EveryRegisteredModelWithConvolutions_HasAMap) {
     info.architecture.model = row.name;
     info.height = info.width = 65;
     Model model{.info = info, .module = make_model(info.architecture, 1)};
-    const Explanation explanation = explain_image(model, example_photo(50, 70));
-    EXPECT_GT(explanation.heat.height * explanation.heat.width, 1);
-    EXPECT_EQ(explanation.heat.covered_width, 70);
+    for (const MatmulPrecision precision : {MatmulPrecision::fp32, MatmulPrecision::bf16}) {
+      const MatmulPrecisionScope scope(precision);
+      const Explanation explanation = explain_image(model, example_photo(50, 70));
+      EXPECT_GT(explanation.heat.height * explanation.heat.width, 1);
+      EXPECT_EQ(explanation.heat.covered_width, 70);
+    }
   }
 }
 

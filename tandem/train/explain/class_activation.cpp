@@ -8,6 +8,7 @@
 #include "tandem/ops/activation.h"
 #include "tandem/ops/arithmetic.h"
 #include "tandem/ops/backward.h"
+#include "tandem/ops/cast.h"
 #include "tandem/ops/reduce.h"
 #include "tandem/tensor/tape.h"
 #include "tandem/train/evaluation_mode.h"
@@ -83,7 +84,7 @@ Tensor class_activation_maps(Module& model, const Tensor& x, std::span<const std
   Tensor activation, gradient;
   {
     const Trace trace;
-    const Tensor outputs = model.forward(input);
+    const Tensor outputs = cast(model.forward(input), DType::f32);
     activation = last_block(trace.ops());
     if (!activation.defined()) return {};
     Node& node = *activation.node();
@@ -96,7 +97,8 @@ Tensor class_activation_maps(Module& model, const Tensor& x, std::span<const std
   }
   expect(gradient.defined());
   const NoGrad no_grad;
-  activation = activation.detach();
+  activation = cast(activation.detach(), DType::f32);
+  gradient = cast(gradient, DType::f32);
   const Tensor weights =
       method == ActivationMethod::grad_cam ? mean(gradient, {1, 2}, {.keep_axes = true}) : relu(gradient);
   return relu(sum(multiply(activation, weights), {3}));

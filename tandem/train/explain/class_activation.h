@@ -22,10 +22,10 @@ const char* name_of(ActivationMethod method);
 
 /// The maps of the outputs `classes`, one per image: (n, height, width) in f32 on the device of `x`, not
 /// negative, in the size of the layer and not scaled. `x` is the model's normalized input (n, height, width,
-/// channels). The layer is the last convolution with more than one position, with the normalization, the
-/// residual sum and the activation that follow it. Runs in evaluation mode; the model's mode and the
-/// gradients of its parameters are restored. Undefined for a model without such a convolution. Throws Error
-/// for a class out of range. Not safe to call concurrently on one model.
+/// channels), f32 or bf16. The layer is the last convolution with more than one position, with the
+/// normalization, the residual sum and the activation that follow it. Runs in evaluation mode; the model's
+/// mode and the gradients of its parameters are restored. Undefined for a model without such a convolution.
+/// Throws Error for a class out of range. Not safe to call concurrently on one model.
 Tensor class_activation_maps(Module& model, const Tensor& x, std::span<const std::int64_t> classes,
                              ActivationMethod method = ActivationMethod::grad_cam);
 

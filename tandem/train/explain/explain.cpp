@@ -10,6 +10,7 @@
 #include "tandem/core/did_you_mean.h"
 #include "tandem/files/packed_path.h"
 #include "tandem/image/resize_area.h"
+#include "tandem/ops/matmul.h"
 #include "tandem/ops/reduce.h"
 #include "tandem/train/evaluator.h"
 #include "tandem/train/predict_images.h"
@@ -104,9 +105,9 @@ Explanation explain_image(Model& model, const Image& image, const ExplainOptions
   explanation.explained =
       options.class_name.empty() ? explanation.prediction.chosen : class_index(info, options.class_name);
   const auto target = static_cast<std::int64_t>(explanation.explained);
-  const Tensor map =
-      class_activation_maps(*model.module, network_input(pixels.to(device_of(*model.module)), info.input()),
-                            {&target, 1}, options.method);
+  const DType dtype = matmul_precision() == MatmulPrecision::bf16 ? DType::bf16 : DType::f32;
+  const Tensor input = network_input(pixels.to(device_of(*model.module)), info.input(), dtype);
+  const Tensor map = class_activation_maps(*model.module, input, {&target, 1}, options.method);
   check(map.defined(),
         "[explain] expected a model with convolutions, which class activation maps need, got {}, which has "
         "none",

@@ -44,8 +44,8 @@ struct Explanation {
 };
 
 /// Explains the prediction for a decoded image of any size; render_heat() draws it. Runs on the model's
-/// device. Throws Error for a model without convolutions, and for a class that it does not have. Not safe to
-/// call concurrently on one model.
+/// device, in bf16 if that is this thread's matmul_precision(). Throws Error for a model without
+/// convolutions, and for a class that it does not have. Not safe to call concurrently on one model.
 Explanation explain_image(Model& model, const Image& image, const ExplainOptions& options = {});
 
 /// An image file with its explanation, or the reason why there is none (prediction.error).
