@@ -198,7 +198,7 @@ void EngineDecodedPhotos::decode_blocks() try {
       is_needed = !block->abandoned;
     }
     block->read_ns = monotonic_ns();
-    if (is_needed) decode(*block);
+    if (is_needed && !decode(*block)) return;
     const std::int64_t bytes = file_bytes(*block, 0, block->count);
     for (FetchedPhoto& photo : block->photos) photo.file.reset();
     block->done_ns = monotonic_ns();
@@ -241,7 +241,8 @@ std::int64_t EngineDecodedPhotos::collect(const Block& block, std::int64_t begin
   return end;
 }
 
-void EngineDecodedPhotos::decode(Block& block) {
+// False: the source ends, and other threads may still read files of the block.
+bool EngineDecodedPhotos::decode(Block& block) {
   for (std::int64_t begin = 0; begin < block.count;) {
     decoder_.transformed.synchronize();  // the pixels of the last call were used
     const std::int64_t end = collect(block, begin, block.count);
@@ -251,8 +252,9 @@ void EngineDecodedPhotos::decode(Block& block) {
       post_chunks(block, begin, end, false);
       std::unique_lock lock(mutex_);
       was_read_.wait(lock, [&] { return stopped_ || block.unread == 0; });
+      if (stopped_) return false;
       held_bytes_ -= bytes - file_bytes(block, begin, end);
-      if (stopped_ || block.abandoned) return;
+      if (block.abandoned) return true;
       lock.unlock();
       collect(block, begin, end);
     }
@@ -266,6 +268,7 @@ void EngineDecodedPhotos::decode(Block& block) {
   copy(labels_.data<std::int32_t>() + block.index * capacity_, labels.data(), 4 * block.count,
        decoder_.stream);
   block.ready[++block.rounds % 2].record(decoder_.stream);
+  return true;
 }
 
 // Positions without a photograph on the device become black; then the images of the CPU replace them.

@@ -96,7 +96,7 @@ class EngineDecodedPhotos : public BatchSource {
   static std::int64_t file_bytes(const Block& block, std::int64_t begin, std::int64_t end);
   void read_files();
   void decode_blocks();
-  void decode(Block& block);
+  bool decode(Block& block);
   std::int64_t collect(const Block& block, std::int64_t begin, std::int64_t max_end);
   void transform(const Block& block, std::int64_t begin, std::int64_t end);
   void post_chunks(Block& block, std::int64_t begin, std::int64_t end, bool with_engine);
