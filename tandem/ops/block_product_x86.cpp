@@ -4,6 +4,10 @@
 
 #include <immintrin.h>
 
+#include <algorithm>
+
+#include "tandem/core/simd.h"
+
 namespace tandem::detail {
 namespace {
 
@@ -124,16 +128,82 @@ void multiply_avx512(const BlockProduct& product) {
   product.panel_count == 2 ? multiply_dots<type, 2>(product) : multiply_dots<type, 1>(product);
 }
 
+// u8 · s8 without saturation, so that the sums are those of the other kernels: both factors widen to 16 bits,
+// whose products are added in pairs. Rows widen once for all columns, some steps at a time.
+constexpr int pair_rows = 4;
+constexpr std::int64_t pair_steps = 16;
+using WideRows = std::uint16_t[pair_rows][pair_steps * step_bytes];
+
+[[gnu::target("avx2")]] void widen_rows(const BlockProduct& product, std::int64_t first_row,
+                                        std::int64_t first_step, std::int64_t steps, WideRows& wide) {
+  for (int r = 0; r < pair_rows; ++r)
+    for (std::int64_t s = 0; s < steps; ++s) {
+      const std::byte* const from =
+          product.rows + (first_row + r) * product.row_stride + product.offsets[first_step + s];
+      for (std::int64_t at = 0; at < step_bytes; at += 16)
+        _mm256_storeu_si256(
+            reinterpret_cast<__m256i*>(wide[r] + s * step_bytes + at),
+            _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from + at))));
+    }
+}
+
+// Of eight columns, which have two sums each until the end.
+[[gnu::target("avx2")]] void add_pairs(const WideRows& wide, std::int64_t steps, const std::byte* columns,
+                                       std::byte* to, bool is_first) {
+  __m256i sums[pair_rows][2];
+#pragma GCC unroll 4
+  for (int r = 0; r < pair_rows; ++r) sums[r][0] = sums[r][1] = _mm256_setzero_si256();
+  for (std::int64_t s = 0; s < steps; ++s)
+    for (std::int64_t g = 0; g < 16; ++g) {
+      const auto* const quads = reinterpret_cast<const __m128i*>(columns + s * panel_step_bytes + g * 64);
+      const __m256i low = _mm256_cvtepi8_epi16(_mm_loadu_si128(quads)),
+                    high = _mm256_cvtepi8_epi16(_mm_loadu_si128(quads + 1));
+#pragma GCC unroll 4
+      for (int r = 0; r < pair_rows; ++r) {
+        long long quad;
+        __builtin_memcpy(&quad, wide[r] + s * step_bytes + g * 4, sizeof(quad));
+        const __m256i row = _mm256_set1_epi64x(quad);
+        sums[r][0] = _mm256_add_epi32(sums[r][0], _mm256_madd_epi16(row, low));
+        sums[r][1] = _mm256_add_epi32(sums[r][1], _mm256_madd_epi16(row, high));
+      }
+    }
+#pragma GCC unroll 4
+  for (int r = 0; r < pair_rows; ++r) {
+    constexpr int in_order = 0xd8;  // of 64-bit parts: 0, 2, 1, 3
+    auto* const target = reinterpret_cast<__m256i*>(to + r * block_columns * 4);
+    const __m256i added = _mm256_permute4x64_epi64(_mm256_hadd_epi32(sums[r][0], sums[r][1]), in_order);
+    _mm256_storeu_si256(target, is_first ? added : _mm256_add_epi32(_mm256_loadu_si256(target), added));
+  }
+}
+
+void multiply_avx2(const BlockProduct& product) {
+  alignas(32) WideRows wide;
+  for (std::int64_t row = 0; row < product.row_tiles * 16; row += pair_rows)
+    for (std::int64_t first = 0; first < product.steps; first += pair_steps) {
+      const std::int64_t steps = std::min(pair_steps, product.steps - first);
+      widen_rows(product, row, first, steps, wide);
+      for (std::int64_t panel = 0; panel < product.panel_count; ++panel)
+        for (std::int64_t half = 0; half < 2; ++half)
+          add_pairs(wide, steps,
+                    product.panels + (panel * product.steps + first) * panel_step_bytes + half * 32,
+                    static_cast<std::byte*>(product.sums) +
+                        4 * (row * block_columns + panel * panel_width + half * 8),
+                    first == 0);
+    }
+}
+
 }  // namespace
 
 const BlockKernel* x86_block_kernel(MatrixType type, MatrixIsa isa) {
   static constexpr BlockKernel amx_bf16{configure_tiles, multiply_amx<MatrixType::bf16>, release_tiles},
       amx_int8{configure_tiles, multiply_amx<MatrixType::int8>, release_tiles},
       avx512_bf16{do_nothing, multiply_avx512<MatrixType::bf16>, do_nothing},
-      avx512_int8{do_nothing, multiply_avx512<MatrixType::int8>, do_nothing};
+      avx512_int8{do_nothing, multiply_avx512<MatrixType::int8>, do_nothing},
+      avx2_int8{do_nothing, multiply_avx2, do_nothing};
   const bool is_bf16 = type == MatrixType::bf16;
   if (isa == MatrixIsa::amx) return is_bf16 ? &amx_bf16 : &amx_int8;
   if (isa == MatrixIsa::avx512) return is_bf16 ? &avx512_bf16 : &avx512_int8;
+  if (!is_bf16 && simd_level() != SimdLevel::baseline) return &avx2_int8;
   return nullptr;
 }
 

@@ -12,6 +12,7 @@
 #include "tandem/image/resize_area.h"
 #include "tandem/ops/matmul.h"
 #include "tandem/ops/reduce.h"
+#include "tandem/train/evaluation_mode.h"
 #include "tandem/train/evaluator.h"
 #include "tandem/train/predict_images.h"
 #include "tandem/train/prediction_sheet.h"
@@ -130,6 +131,7 @@ ExplainedImages explain_paths(Model& model, const std::vector<std::string>& path
   const std::int64_t max_side = options.max_side > 0 ? options.max_side
                                 : count > 1          ? side_of_several
                                                      : max_explained_side;
+  const ConstantWeights constant;
   for (std::size_t i = 0; i < count; ++i) {  // evenly: sorted files show one class first
     all.images.push_back(explain_file(model, files[i * files.size() / count], options, max_side));
     if (options.on_progress) options.on_progress(i + 1, count);
