@@ -126,16 +126,17 @@ template <MatrixType type>
 void multiply_plain(const BlockProduct& product) {
   with_simd([&]<std::size_t bytes>() __attribute__((always_inline)) {
     if constexpr (type == MatrixType::bf16 && group_elements(type) == 2)
-      return multiply_bf16_pairs<bytes>(product);
-    for (std::int64_t p = 0; p < product.panel_count; ++p)
-      for (std::int64_t r = 0; r < product.row_tiles * 16; r += plain_rows) {
-        const std::byte* const panel = product.panels + p * product.steps * panel_step_bytes;
-        const std::int64_t at = r * block_columns + p * panel_width;
-        if constexpr (type == MatrixType::bf16)
-          multiply_bf16_rows(product, r, panel, static_cast<float*>(product.sums) + at);
-        else
-          multiply_int8_rows(product, r, panel, static_cast<std::int32_t*>(product.sums) + at);
-      }
+      multiply_bf16_pairs<bytes>(product);
+    else
+      for (std::int64_t p = 0; p < product.panel_count; ++p)
+        for (std::int64_t r = 0; r < product.row_tiles * 16; r += plain_rows) {
+          const std::byte* const panel = product.panels + p * product.steps * panel_step_bytes;
+          const std::int64_t at = r * block_columns + p * panel_width;
+          if constexpr (type == MatrixType::bf16)
+            multiply_bf16_rows(product, r, panel, static_cast<float*>(product.sums) + at);
+          else
+            multiply_int8_rows(product, r, panel, static_cast<std::int32_t*>(product.sums) + at);
+        }
   });
 }
 

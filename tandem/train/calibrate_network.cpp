@@ -15,16 +15,16 @@ namespace {
 
 using detail::CalibrationMethod;
 
-// The judged values of all images, where compute() makes the features of a batch.
+// The values of all images that are compared, where compute() makes the features of a batch.
 template <class F>
-std::vector<float> judged_values(ResNet& network, const Tensor& images, const ImageInput& input,
-                                 JudgedBy judged, const F& compute) {
+std::vector<float> compared_values(ResNet& network, const Tensor& images, const ImageInput& input,
+                                   ComparedBy compared, const F& compute) {
   std::vector<float> all;
   for (std::int64_t begin = 0, batch = 0; begin < images.size(0); begin += batch) {
     batch = next_evaluation_batch(images.size(0) - begin, input, cpu_device);
     const Tensor features = compute(network_input(images.slice(0, begin, begin + batch), input, DType::f32));
     const std::vector<float> values =
-        (judged == JudgedBy::logits ? network.head(features) : features).to_vector<float>();
+        (compared == ComparedBy::logits ? network.head(features) : features).to_vector<float>();
     all.insert(all.end(), values.begin(), values.end());
   }
   return all;
@@ -42,12 +42,12 @@ double squared_difference(const std::vector<float>& one, const std::vector<float
 }  // namespace
 
 CalibratedNetwork calibrate_network(ResNet& network, const Tensor& images, const ImageInput& input,
-                                    const std::optional<CalibrationMethod>& method, JudgedBy judged) {
+                                    const std::optional<CalibrationMethod>& method, ComparedBy compared) {
   const NoGrad no_grad;
   const MatmulPrecisionScope exact(MatmulPrecision::fp32);
   ResNetCalibration calibration(network);
-  const std::vector<float> expected =
-      judged_values(network, images, input, judged, [&](const Tensor& x) { return calibration.observe(x); });
+  const std::vector<float> expected = compared_values(
+      network, images, input, compared, [&](const Tensor& x) { return calibration.observe(x); });
   if (method) return {*method, calibration.quantize(*method)};
   CalibratedNetwork best;
   double least = std::numeric_limits<double>::infinity();
@@ -55,8 +55,8 @@ CalibratedNetwork calibrate_network(ResNet& network, const Tensor& images, const
        {CalibrationMethod::percentile, CalibrationMethod::entropy, CalibrationMethod::max}) {
     std::unique_ptr<QuantizedResNet> candidate = calibration.quantize(each);
     const double difference =
-        squared_difference(judged_values(network, images, input, judged,
-                                         [&](const Tensor& x) { return candidate->features(x); }),
+        squared_difference(compared_values(network, images, input, compared,
+                                           [&](const Tensor& x) { return candidate->features(x); }),
                            expected);
     if (best.network && !(difference < least)) continue;
     best = {each, std::move(candidate)};

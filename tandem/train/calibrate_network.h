@@ -15,11 +15,13 @@ struct CalibratedNetwork {
   std::unique_ptr<QuantizedResNet> network;
 };
 
-// What the methods are judged by: their difference to fp32, squared and summed over the images.
-enum class JudgedBy { logits, features };
+// What the methods are compared by: the squared differences of these values from fp32, summed over the
+// images.
+enum class ComparedBy { logits, features };
 
 // Of a network in evaluation mode on the CPU, and u8 images. Without a method, the one that differs least.
 CalibratedNetwork calibrate_network(ResNet& network, const Tensor& images, const ImageInput& input,
-                                    const std::optional<detail::CalibrationMethod>& method, JudgedBy judged);
+                                    const std::optional<detail::CalibrationMethod>& method,
+                                    ComparedBy compared);
 
 }  // namespace tandem

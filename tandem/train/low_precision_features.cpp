@@ -30,7 +30,8 @@ LowPrecisionFeatures::LowPrecisionFeatures(BackboneModel& model, FeaturePrecisio
   auto* const network = dynamic_cast<ResNet*>(&model);
   check(network != nullptr, "[train] feature_precision int8 requires a ResNet, got another model");
   const EvaluationMode mode(model);
-  CalibratedNetwork calibrated = calibrate_network(*network, images, input, std::nullopt, JudgedBy::features);
+  CalibratedNetwork calibrated =
+      calibrate_network(*network, images, input, std::nullopt, ComparedBy::features);
   description_ = fmt::format("int8, ranges by {} of {} training images", name_of(calibrated.method),
                              format_count(images.size(0)));
   const std::shared_ptr<QuantizedResNet> integers = std::move(calibrated.network);

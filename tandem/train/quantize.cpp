@@ -99,7 +99,7 @@ Model quantize_model(Model& model, const std::string& data, const QuantizeOption
   network->eval();
   const MatmulPrecisionScope exact(MatmulPrecision::fp32);
   CalibratedNetwork quantized =
-      calibrate_network(*network, images.calibration, info.input(), options.method, JudgedBy::logits);
+      calibrate_network(*network, images.calibration, info.input(), options.method, ComparedBy::logits);
   const Evaluation before = evaluate_decided(*network, images.test, info),
                    after = evaluate_decided(*quantized.network, images.test, info);
   std::int64_t same = 0;

@@ -19,21 +19,7 @@
 namespace tandem {
 namespace {
 
-constexpr std::int64_t side = 16;
-constexpr ImageInput input{.flat = false, .height = side, .width = side, .channels = 3};
-
-ImageSet tinted_images(std::int64_t count, unsigned first) {
-  std::vector<std::uint8_t> pixels;
-  std::vector<std::int32_t> labels;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const Image image = tinted(i % 2 == 1, first + static_cast<unsigned>(i), side, side);
-    pixels.insert(pixels.end(), image.pixels.begin(), image.pixels.end());
-    labels.push_back(static_cast<std::int32_t>(i % 2));
-  }
-  return {.images = Tensor::from(pixels, {count, side, side, 3}),
-          .labels = Tensor::from(labels, {count}),
-          .classes = {"blue", "red"}};
-}
+constexpr ImageInput input{.flat = false, .height = 16, .width = 16, .channels = 3};
 
 std::unique_ptr<ResNet> new_resnet() {
   auto model = std::make_unique<ResNet>(ResNetOptions{.depth = 18, .classes = 2, .seed = 3});
@@ -56,7 +42,7 @@ Tensor expected_features(ResNet& model, FeaturePrecision precision, const Tensor
   model.eval();
   const Tensor x = network_input(images, input, DType::f32);
   if (precision == FeaturePrecision::int8)
-    return calibrate_network(model, images, input, std::nullopt, JudgedBy::features).network->features(x);
+    return calibrate_network(model, images, input, std::nullopt, ComparedBy::features).network->features(x);
   if (precision == FeaturePrecision::automatic) return model.features(x);
   const MatmulPrecisionScope scope(MatmulPrecision::bf16);
   return model.features(cast(x, DType::bf16));
@@ -89,7 +75,7 @@ class FeaturePrecisionRun : public testing::TestWithParam<FeaturePrecision> {
 
   TempFolder folder_;
   FitOptions options_;
-  ImageSet train_ = tinted_images(12, 0), test_ = tinted_images(10, 100);
+  ImageSet train_ = tinted_images(12), test_ = tinted_images(10, 100);
 };
 
 // The images are few: all of them choose the ranges.
@@ -170,7 +156,7 @@ INSTANTIATE_TEST_SUITE_P(Precisions, FeaturePrecisionRun,
 TEST(LowPrecisionFeatures, End_WithTheirObject) {
   const auto model = new_resnet();
   model->eval();
-  const Tensor images = tinted_images(4, 0).images, x = network_input(images, input, DType::f32);
+  const Tensor images = tinted_images(4).images, x = network_input(images, input, DType::f32);
   const std::vector<float> exact = model->features(x).to_vector<float>();
   {
     const LowPrecisionFeatures low(*model, FeaturePrecision::int8, images, input);

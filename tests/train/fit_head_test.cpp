@@ -21,19 +21,6 @@ namespace {
 
 constexpr ImageInput input{.flat = false, .height = 16, .width = 16, .channels = 3};
 
-ImageSet tinted_images(std::int64_t count) {
-  std::vector<std::uint8_t> pixels;
-  std::vector<std::int32_t> labels;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const Image image = tinted(i % 2 == 1, static_cast<unsigned>(i), 16, 16);
-    pixels.insert(pixels.end(), image.pixels.begin(), image.pixels.end());
-    labels.push_back(static_cast<std::int32_t>(i % 2));
-  }
-  return {.images = Tensor::from(pixels, {count, 16, 16, 3}),
-          .labels = Tensor::from(labels, {count}),
-          .classes = {"blue", "red"}};
-}
-
 std::unique_ptr<Module> new_cnn() {
   return make_model({.model = "cnn", .channels = 3, .classes = 2}, 3);
 }

@@ -3,7 +3,9 @@
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
+#include "tandem/data/image_set.h"
 #include "tandem/image/encode_png.h"
 #include "tests/files/test_files.h"
 
@@ -18,6 +20,20 @@ inline Image tinted(bool red, unsigned number, std::int64_t height = 24, std::in
     image.pixels[i] = static_cast<std::uint8_t>((strong ? 120 : 20) + (state >> 24) / 4);
   }
   return image;
+}
+
+// Of 16×16, the classes in turn.
+inline ImageSet tinted_images(std::int64_t count, unsigned first = 0) {
+  std::vector<std::uint8_t> pixels;
+  std::vector<std::int32_t> labels;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const Image image = tinted(i % 2 == 1, first + static_cast<unsigned>(i), 16, 16);
+    pixels.insert(pixels.end(), image.pixels.begin(), image.pixels.end());
+    labels.push_back(static_cast<std::int32_t>(i % 2));
+  }
+  return {.images = Tensor::from(pixels, {count, 16, 16, 3}),
+          .labels = Tensor::from(labels, {count}),
+          .classes = {"blue", "red"}};
 }
 
 // FOLDER/<first> and FOLDER/<second> with `count` files each.
