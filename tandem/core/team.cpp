@@ -2,10 +2,8 @@
 
 #include <omp.h>
 
-#include <thread>
-
 #include "tandem/core/error.h"
-#include "tandem/core/pause_cpu.h"
+#include "tandem/core/spin.h"
 
 namespace tandem {
 namespace {
@@ -38,19 +36,13 @@ __attribute__((no_sanitize("thread"))) void run_job(Job* job, int threads) {
 }  // namespace
 
 void Barrier::arrive_and_wait() {
-  constexpr int max_spins = 4000;  // tens of microseconds
   const std::uint32_t generation = generation_.load(std::memory_order_relaxed);
   if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads_) {
     arrived_.store(0, std::memory_order_relaxed);
     generation_.store(generation + 1, std::memory_order_release);
     return;
   }
-  for (int spins = 0; generation_.load(std::memory_order_acquire) == generation; ++spins) {
-    if (spins < max_spins)
-      pause_cpu();
-    else
-      std::this_thread::yield();
-  }
+  spin_until([&] { return generation_.load(std::memory_order_acquire) != generation; });
 }
 
 namespace detail {

@@ -10,7 +10,7 @@
 #include "tandem/core/clock.h"
 #include "tandem/core/message_of.h"
 #include "tandem/core/parallel.h"
-#include "tandem/core/pause_cpu.h"
+#include "tandem/core/spin.h"
 #include "tandem/dist/group.h"
 #include "tandem/process/wide_affinity.h"
 

@@ -12,7 +12,7 @@
 #include "tandem/ops/conv/fold_batch_norm.h"
 #include "tandem/ops/conv/pool.h"
 #include "tandem/ops/conv/prepacked_conv.h"
-#include "tandem/ops/conv/quantized_conv.h"
+#include "tandem/ops/conv/quantized_chain.h"
 #include "tandem/ops/fill.h"
 #include "tandem/tensor/tape.h"
 
@@ -89,28 +89,18 @@ std::vector<ConvStep> steps_of(const NamedTensors& state) {
   return steps;
 }
 
-// The step after which a value is not needed any more.
-std::vector<std::size_t> last_uses(std::span<const ConvStep> steps) {
-  std::vector<std::size_t> last(steps.size(), steps.size());
-  for (std::size_t i = 1; i < steps.size(); ++i) {
-    last[steps[i].input] = i;
-    if (steps[i].residual) last[*steps[i].residual] = i;
-  }
-  return last;
-}
-
 // The last value, where compute(i, input, residual) is that of step i > 0. Memory is freed after its last
 // use.
 template <class F>
 Tensor run_steps(std::span<const ConvStep> steps, const Tensor& first, const F& compute) {
-  const std::vector<std::size_t> last = last_uses(steps);
+  const std::vector<std::size_t> last = detail::last_uses(steps.subspan(1));
   std::vector<Tensor> values(steps.size());
   values[0] = first;
   for (std::size_t i = 1; i < steps.size(); ++i) {
     const ConvStep& step = steps[i];
     values[i] = compute(i, values[step.input], step.residual ? values[*step.residual] : Tensor());
     for (std::size_t v = 0; v < i; ++v)
-      if (last[v] == i) values[v] = Tensor();
+      if (last[v] + 1 == i) values[v] = Tensor();
   }
   return values.back();
 }
@@ -236,18 +226,13 @@ Tensor QuantizedResNet::features(const Tensor& x) {
         channels_, x.shape());
   const NoGrad no_grad;
   prepare();
-  std::vector<ConvStep> steps;
-  for (const auto& layer : layers_) steps.push_back(layer->step);
+  std::vector<detail::QuantizedStep> steps;
+  for (const auto& layer : std::span(layers_).subspan(1))
+    steps.push_back({&*layer->conv, layer->step.activation(), layer->step.input, layer->step.residual});
   const Tensor first =
       detail::quantized_stem(*layers_.front()->conv, device.is_cuda() ? x : detail::with_whole_groups(x),
                              first_pool_kernel, first_pool_window);
-  const Tensor last =
-      run_steps(steps, first, [&](std::size_t i, const Tensor& input, const Tensor& residual) {
-        const ConvStep& step = steps[i];
-        detail::QuantizedResidual added{.stored = residual};
-        if (step.residual) added.values = layers_[*step.residual]->result;
-        return detail::quantized_conv2d(*layers_[i]->conv, input, step.activation(), added);
-      });
+  const Tensor last = detail::quantized_conv_chain(steps, first);
   return detail::quantized_image_mean(last, layers_.back()->result);
 }
 

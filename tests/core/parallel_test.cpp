@@ -1,6 +1,7 @@
 #include "tandem/core/parallel.h"
 
 #include "tandem/core/parallel_shares.h"
+#include "tandem/core/spin.h"
 #include "tandem/core/thread_count.h"
 
 #include <gtest/gtest.h>
@@ -93,6 +94,59 @@ TEST_F(ParallelTest, ParallelShares_CoverEveryIndexOnceAlsoBesideASlowThread) {
       for (std::int64_t i = 0; i < count; ++i)
         EXPECT_EQ(visits[static_cast<std::size_t>(i)], 1) << i << " of " << count;
     }
+}
+
+// What the ranges of every stage have done.
+struct Stages {
+  explicit Stages(std::vector<std::int64_t> all)
+      : counts(std::move(all)), begun(counts.size()), ended(counts.size()) {}
+
+  bool has_begun(std::size_t stage) const { return begun[stage] == counts[stage]; }
+  bool has_ended(std::size_t stage) const { return ended[stage] == counts[stage]; }
+
+  std::vector<std::int64_t> counts;
+  std::vector<std::atomic<std::int64_t>> begun, ended;
+};
+
+TEST_F(ParallelTest, ParallelStages_BeginInOrder) {
+  for (const int threads : {1, 2, 5})
+    for (const std::vector<std::int64_t>& counts :
+         {std::vector<std::int64_t>{}, {3}, {1, 1, 1, 1}, {203, 2, 0, 16, 5, 64}}) {
+      set_thread_count(threads);
+      Stages stages(counts);
+      std::vector<std::atomic<int>> visits(6 * 203);
+      parallel_stages(stages.counts, [&](std::size_t stage, IndexRange range, std::int64_t thread) {
+        EXPECT_LT(thread, threads);
+        // A range has begun once it is taken, shortly before this function counts it.
+        if (stage >= 1) spin_until([&] { return stages.has_begun(stage - 1); });
+        for (std::size_t before = 0; before + 2 <= stage; ++before) EXPECT_TRUE(stages.has_ended(before));
+        stages.begun[stage] += range.count();
+        for (std::int64_t i = range.begin; i < range.end; ++i)
+          ++visits[stage * 203 + static_cast<std::size_t>(i)];
+        stages.ended[stage] += range.count();
+      });
+      for (std::size_t stage = 0; stage < counts.size(); ++stage)
+        for (std::int64_t i = 0; i < counts[stage]; ++i)
+          EXPECT_EQ(visits[stage * 203 + static_cast<std::size_t>(i)], 1) << stage << ", " << i;
+    }
+}
+
+TEST_F(ParallelTest, ParallelStages_SlowThread_DelaysTheStageAfterTheNextOnly) {
+  for (const int threads : {2, 5}) {
+    set_thread_count(threads);
+    Stages stages({16, 16, 16});
+    std::atomic<bool> is_late{false};
+    parallel_stages(stages.counts, [&](std::size_t stage, IndexRange range, std::int64_t) {
+      stages.begun[stage] += range.count();
+      // The thread with the first index goes on when the others have done all that they can without it.
+      if (stage == 0 && range.begin == 0) {
+        spin_until([&] { return stages.has_ended(1); });
+        is_late = stages.begun[2] == 0;
+      }
+      stages.ended[stage] += range.count();
+    });
+    EXPECT_TRUE(is_late);
+  }
 }
 
 TEST_F(ParallelTest, EmptyRange_CallsNothing) {

@@ -7,6 +7,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 
 #include "tandem/ops/block_epilogue.h"
 #include "tandem/ops/block_product.h"
@@ -48,6 +50,17 @@ struct BlockConv {
   OutputGrid grid = {};
 };
 void block_conv2d(const BlockConv& conv);
+
+// A convolution of a chain, with the numbers of those before it whose results are its images and its
+// residual, if any are.
+struct ChainedConv {
+  BlockConv conv;
+  std::optional<std::size_t> input = {}, residual = {};
+};
+// Computes convolutions with the same number of images in their order, but without waiting for all threads
+// after each: a part begins as soon as the images that it reads are complete. A result may overwrite what
+// convolutions two or more places before it read.
+void block_conv_chain(std::span<const ChainedConv> chain);
 
 // The gradients in bf16, for windows without dilation. The input's is a convolution of dy with the flipped
 // weight (one per remainder modulo the stride); the weight's, in f32, is a product over all pixels.

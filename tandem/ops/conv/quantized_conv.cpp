@@ -38,12 +38,6 @@ void check_parameters(const Tensor& weight, DType dtype, const Tensor& bias, con
         name_of(bias.dtype()));
 }
 
-void check_images(const char* op, const Tensor& x) {
-  check(x.dtype() == DType::u8 && x.rank() == 4,
-        "[{}] expected u8 images (n, height, width, channels), got {} of {}", op, x.shape(),
-        name_of(x.dtype()));
-}
-
 PoolPlan pool_plan(std::int64_t images, YX in, std::int64_t channels, YX kernel, const Window& window) {
   check(window.dilation == YX{1, 1} && kernel.y > window.padding.y && kernel.x > window.padding.x &&
             in.y + 2 * window.padding.y >= kernel.y && in.x + 2 * window.padding.x >= kernel.x,
@@ -59,16 +53,23 @@ PoolPlan pool_plan(std::int64_t images, YX in, std::int64_t channels, YX kernel,
           .dtype = DType::u8};
 }
 
-// Shapes alone are used of the stand-in: convolutions have plans for floating dtypes.
-Conv2dPlan plan_of(const QuantizedConv2d& conv, const Tensor& x) {
-  check(x.rank() == 4, "[quantized_conv2d] expected images (n, height, width, channels), got {}", x.shape());
-  Conv2dPlan plan = conv2d_plan(Tensor::empty({0, x.size(1), x.size(2), x.size(3)}, DType::bf16),
-                                conv.weight_shape, conv.options);
-  plan.images = x.size(0);
-  return plan;
+}  // namespace
+
+void check_quantized_images(const char* op, const Tensor& x) {
+  check(x.dtype() == DType::u8 && x.rank() == 4,
+        "[{}] expected u8 images (n, height, width, channels), got {} of {}", op, x.shape(),
+        name_of(x.dtype()));
 }
 
-}  // namespace
+// Shapes alone are used of the stand-in: convolutions have plans for floating dtypes.
+Conv2dPlan quantized_plan(const QuantizedConv2d& conv, const Shape& images) {
+  check(images.rank() == 4, "[quantized_conv2d] expected images (n, height, width, channels), got {}",
+        images);
+  Conv2dPlan plan = conv2d_plan(Tensor::empty({0, images[1], images[2], images[3]}, DType::bf16),
+                                conv.weight_shape, conv.options);
+  plan.images = images[0];
+  return plan;
+}
 
 QuantizedWeight quantize_weight(const Tensor& weight) {
   check(weight.dtype() == DType::f32 && weight.rank() == 4 && weight.device() == cpu_device,
@@ -174,23 +175,27 @@ QuantizedConv2d prepack_bf16_to_u8_conv2d(const Tensor& weight, const Tensor& bi
   return conv;
 }
 
+BlockConv quantized_block_conv(const QuantizedTask& task) {
+  const QuantizedConv2d& conv = task.conv;
+  return {.plan = task.plan,
+          .isa = matrix_isa(conv.type),
+          .x = task.x,
+          .packed = conv.packed.bytes(),
+          .y = task.y,
+          .epilogue = {.type = conv.type,
+                       .dtype = DType::u8,
+                       .scale = conv.scale.defined() ? conv.scale.data<float>() : nullptr,
+                       .bias = conv.bias.data<float>(),
+                       .residual = task.residual,
+                       .activation = task.activation,
+                       .result = conv.result,
+                       .residual_values = task.residual_values},
+          .padding_value = static_cast<std::uint8_t>(conv.input.zero)};
+}
+
 template <>
 void quantized_conv2d_kernel<Backend::cpu>(const QuantizedTask& task, StreamView) {
-  const QuantizedConv2d& conv = task.conv;
-  block_conv2d({.plan = task.plan,
-                .isa = matrix_isa(conv.type),
-                .x = task.x,
-                .packed = conv.packed.bytes(),
-                .y = task.y,
-                .epilogue = {.type = conv.type,
-                             .dtype = DType::u8,
-                             .scale = conv.scale.defined() ? conv.scale.data<float>() : nullptr,
-                             .bias = conv.bias.data<float>(),
-                             .residual = task.residual,
-                             .activation = task.activation,
-                             .result = conv.result,
-                             .residual_values = task.residual_values},
-                .padding_value = static_cast<std::uint8_t>(conv.input.zero)});
+  block_conv2d(quantized_block_conv(task));
 }
 
 Tensor quantized_conv2d(const QuantizedConv2d& conv, const Tensor& x, FusedActivation activation,
@@ -200,7 +205,7 @@ Tensor quantized_conv2d(const QuantizedConv2d& conv, const Tensor& x, FusedActiv
   check(x.dtype() == dtype && x.rank() == 4,
         "[quantized_conv2d] expected images (n, height, width, channels) of {}, got {} of {}", name_of(dtype),
         x.shape(), name_of(x.dtype()));
-  const Conv2dPlan plan = plan_of(conv, x);
+  const Conv2dPlan plan = quantized_plan(conv, x.shape());
   Tensor y = Tensor::empty({plan.images, plan.out.y, plan.out.x, plan.filters}, DType::u8, device);
   if (residual.stored.defined()) {
     common_device("quantized_conv2d", {&x, &residual.stored});
@@ -284,7 +289,7 @@ Tensor quantized_stem(const QuantizedConv2d& conv, const Tensor& x, YX pool_kern
   check(conv.type == MatrixType::bf16 &&
             (x.dtype() == DType::bf16 || (device.is_cuda() && x.dtype() == DType::f32)),
         "[quantized_stem] expected images of bf16, got {}", name_of(x.dtype()));
-  const Conv2dPlan plan = plan_of(conv, x);
+  const Conv2dPlan plan = quantized_plan(conv, x.shape());
   const PoolPlan pool = pool_plan(plan.images, plan.out, plan.filters, pool_kernel, pool_window);
   Tensor y = Tensor::empty({plan.images, pool.out.y, pool.out.x, plan.filters}, DType::u8, device);
   if (y.numel() == 0) return y;
@@ -328,7 +333,7 @@ Tensor with_whole_groups(const Tensor& x) {
 }
 
 Tensor quantized_max_pool2d(const Tensor& x, YX kernel, const Window& window) {
-  check_images("max_pool2d", x);
+  check_quantized_images("max_pool2d", x);
   const PoolPlan plan = pool_plan(x.size(0), {x.size(1), x.size(2)}, x.size(3), kernel, window);
   Tensor y = Tensor::empty({plan.images, plan.out.y, plan.out.x, plan.channels}, DType::u8, x.device());
   if (y.numel() == 0) return y;
@@ -360,7 +365,7 @@ void quantized_image_mean_kernel<Backend::cpu>(const PoolPlan& plan, float* mean
 }
 
 Tensor quantized_image_mean(const Tensor& x, Quantization values) {
-  check_images("image_mean", x);
+  check_quantized_images("image_mean", x);
   const PoolPlan plan{
       .images = x.size(0), .channels = x.size(3), .in = {x.size(1), x.size(2)}, .dtype = DType::u8};
   Tensor means = Tensor::empty({plan.images, plan.channels}, DType::f32, x.device());

@@ -9,6 +9,8 @@
 
 namespace tandem::detail {
 
+struct BlockConv;
+
 // One convolution. Sizes are > 0; the plan's dtype is that of no operand.
 struct QuantizedTask {
   Conv2dPlan plan;
@@ -19,6 +21,12 @@ struct QuantizedTask {
   Quantization residual_values = {};
   FusedActivation activation = FusedActivation::none;  // none or ReLU
 };
+
+// Throws Error unless x is u8 and of rank 4.
+void check_quantized_images(const char* op, const Tensor& x);
+Conv2dPlan quantized_plan(const QuantizedConv2d& conv, const Shape& images);
+// On the CPU.
+BlockConv quantized_block_conv(const QuantizedTask& task);
 
 // The numbers of an epilogue: everything is in steps of the result, before it is rounded and clamped. With
 // the columns' numbers below, a value is shift + scale · sum + residual_scale · residual, rounded twice.

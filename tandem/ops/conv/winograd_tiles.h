@@ -7,8 +7,8 @@
 
 #include "tandem/core/simd.h"
 #include "tandem/ops/conv/conv2d_kernel.h"
-#include "tandem/ops/product_tile.h"
 #include "tandem/ops/conv/winograd_transform.h"
+#include "tandem/ops/product_tile.h"
 
 namespace tandem::detail::winograd {
 

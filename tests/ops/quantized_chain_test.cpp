@@ -1,0 +1,98 @@
+// Chains of 8-bit convolutions against the same convolutions one by one.
+#include "tandem/ops/conv/quantized_chain.h"
+
+#include "tandem/core/parallel.h"
+#include "tests/ops/op_test.h"
+
+namespace tandem::detail {
+namespace {
+
+struct Link {
+  std::int64_t channels, filters, kernel, stride;
+  std::size_t input;
+  std::optional<std::size_t> residual = {};
+  bool has_relu = true;
+};
+// Two residual blocks, of which one changes the size, and a bottleneck.
+const Link links[] = {
+    {64, 64, 3, 1, 0},    {64, 64, 3, 1, 1, 0}, {64, 96, 3, 2, 2}, {64, 96, 1, 2, 2, {}, false},
+    {96, 96, 3, 1, 3, 4}, {96, 40, 1, 1, 5},    {40, 40, 3, 1, 6}, {40, 96, 1, 1, 7, 5}};
+
+class QuantizedChain : public testing::Test {
+ protected:
+  QuantizedChain() {
+    std::vector<Quantization> values{{.scale = 0.02f, .zero = 0}};
+    for (const Link& link : links) {
+      const auto size = static_cast<double>(link.kernel * link.kernel * link.channels);
+      const auto seed = static_cast<std::uint32_t>(values.size());
+      const Tensor weight = random_tensor({link.filters, link.kernel, link.kernel, link.channels}, DType::f32,
+                                          cpu_device, seed, -1.5 / std::sqrt(size), 1.5 / std::sqrt(size));
+      values.push_back(link.has_relu ? Quantization{0.02f, 0} : Quantization{0.03f, 128});
+      convs_.push_back(prepack_quantized_conv2d(
+          quantize_weight(weight), random_tensor({link.filters}, DType::f32, cpu_device, 100 + seed),
+          {.window = {.stride = link.stride, .padding = link.kernel / 2}}, values[link.input],
+          values.back()));
+    }
+    for (std::size_t i = 0; i < convs_.size(); ++i)
+      steps_.push_back({&convs_[i], links[i].has_relu ? FusedActivation::relu : FusedActivation::none,
+                        links[i].input, links[i].residual});
+  }
+  ~QuantizedChain() override { set_thread_count(usable_cpus()); }
+
+  std::vector<std::uint8_t> one_by_one(const Tensor& x) const {
+    std::vector<Tensor> values{x};
+    std::vector<Quantization> meanings{convs_.front().input};
+    for (const QuantizedStep& step : steps_) {
+      QuantizedResidual residual;
+      if (step.residual) residual = {values[*step.residual], meanings[*step.residual]};
+      values.push_back(quantized_conv2d(*step.conv, values[step.input], step.activation, residual));
+      meanings.push_back(step.conv->result);
+    }
+    return values.back().to_vector<std::uint8_t>();
+  }
+
+  std::vector<QuantizedConv2d> convs_;
+  std::vector<QuantizedStep> steps_;
+};
+
+TEST_F(QuantizedChain, AnyThreads_GivesTheBytesOfOneByOne) {
+  for (const std::int64_t images : {0, 1, 2, 9, 33}) {
+    const Tensor x = random_tensor({images, 15, 11, 64}, DType::u8, cpu_device, 7, 0, 256);
+    set_thread_count(1);
+    const std::vector<std::uint8_t> expected = one_by_one(x);
+    EXPECT_EQ(std::ssize(expected), images * 8 * 6 * 96);
+    for (const int threads : {1, 2, 3, 16})
+      for (int repetition = 0; repetition < 3; ++repetition) {
+        set_thread_count(threads);
+        const Tensor y = quantized_conv_chain(steps_, x);
+        EXPECT_EQ(y.shape(), Shape({images, 8, 6, 96}));
+        EXPECT_EQ(y.to_vector<std::uint8_t>(), expected) << images << " images, " << threads << " threads";
+      }
+  }
+}
+
+TEST_F(QuantizedChain, NoSteps_GivesTheImages) {
+  const Tensor x = random_tensor({1, 2, 2, 64}, DType::u8, cpu_device, 7, 0, 256);
+  EXPECT_EQ(values_of(quantized_conv_chain({}, x)), values_of(x));
+}
+
+TEST_F(QuantizedChain, OtherImages_AreErrors) {
+  EXPECT_NE(error_text([&] {
+              quantized_conv_chain(steps_, Tensor::empty({1, 9, 9, 64}, DType::f32));
+            }).find("expected u8 images (n, height, width, channels), got [1, 9, 9, 64] of f32"),
+            std::string::npos);
+  EXPECT_NE(error_text([&] {
+              quantized_conv_chain(steps_, Tensor::empty({1, 9, 9, 65}, DType::u8));
+            }).find("channels"),
+            std::string::npos);
+}
+
+TEST(LastUses, CountInputsAndResiduals) {
+  const std::vector<QuantizedStep> steps{{nullptr, FusedActivation::relu, 0, {}},
+                                         {nullptr, FusedActivation::relu, 1, 0},
+                                         {nullptr, FusedActivation::relu, 2, {}}};
+  EXPECT_EQ(last_uses(std::span(steps)), (std::vector<std::size_t>{1, 1, 2, 3}));
+}
+
+}  // namespace
+}  // namespace tandem::detail
