@@ -146,6 +146,20 @@ TEST(QuantizedConv, MaxPool_EqualsThatOfF32) {
             Shape({0, 2, 2, 8}));
 }
 
+TEST(QuantizedConv, Stem_IsThePooledConvolution) {
+  const Window window{.stride = 2, .padding = 1};
+  const QuantizedConv2d conv = prepack_bf16_to_u8_conv2d(
+      with_whole_groups(random_tensor({64, 7, 7, 3}, DType::bf16, cpu_device, 2, -0.1, 0.1)),
+      random_tensor({64}, DType::f32, cpu_device, 3), {.window = {.stride = 2, .padding = 3}},
+      {.scale = 0.02f, .zero = 0});
+  for (const Shape& shape : {Shape{1, 7, 7, 3}, Shape{3, 33, 46, 3}, Shape{0, 9, 9, 3}}) {
+    const Tensor x = with_whole_groups(random_tensor(shape, DType::bf16, cpu_device, 1));
+    EXPECT_EQ(
+        values_of(quantized_stem(conv, x, {3, 3}, window)),
+        values_of(quantized_max_pool2d(quantized_conv2d(conv, x, FusedActivation::relu), {3, 3}, window)));
+  }
+}
+
 TEST(QuantizedConv, ImageMean_EqualsThatOfValues) {
   const Tensor x = random_tensor({3, 5, 7, 19}, DType::u8, cpu_device, 1, 0, 256);
   const Tensor means = quantized_image_mean(x, input);
