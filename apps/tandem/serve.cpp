@@ -106,8 +106,8 @@ void add_serve_command(CLI::App& app, Action& action) {
   command->footer(
       "POST /v1/predict takes an image, a form with several files, or JSON with base64, and answers as "
       "tandem\n"
-      "predict does, to the bit; ?model=NAME chooses one of several models, ?top=N the most probable "
-      "classes.\n"
+      "predict does, on the CPU to the bit; ?model=NAME chooses one of several models, ?top=N the most "
+      "probable classes.\n"
       "POST /v1/explain gives the class activation map as a PNG. GET / is a page to drop a picture on;\n"
       "/v1/models, /healthz, /metrics (Prometheus) and /openapi.json describe the server.\n"
       "A model file that changes is loaded again. Ctrl-C and SIGTERM answer what has begun, then end.\n"

@@ -93,7 +93,7 @@ template <MatrixType type>
 void multiply_amx(const BlockProduct& product) {
   auto* const sums = static_cast<std::byte*>(product.sums);
   // Panels in bf16 are twice as long and come from the L2 cache, rows from L1: ResNet-18 takes 0.95 (batch 8)
-  // and 0.90 (batch 32) of the time when panels are read once. In 8-bit integers it takes 1.00 and 1.04.
+  // and 0.92 (batch 32) of the time when panels are read once. In 8-bit integers it takes 0.99 and 1.06.
   if (type == MatrixType::bf16 && product.row_tiles == 2) {
     for (int panel = 0; panel < product.panel_count; ++panel)
       multiply_panel<type>(product, product.panels + panel * product.steps * panel_step_bytes,
