@@ -1,5 +1,5 @@
-// The compiled part of fmt, version 9 or 10, from its headers: for packages, because Debian and Ubuntu have no static
-// library of it. Like fmt's src/format.cc.
+// The compiled part of fmt, version 9 or 10, from its headers: for packages, because Debian and Ubuntu have
+// no static library of it. Like fmt's src/format.cc.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE
