@@ -1,4 +1,5 @@
-// Errors and checks, dtypes, the counter-based random generator, shapes, parallel loops, clocks. This header lists the public headers of tandem/core.
+// Errors and checks, dtypes, the counter-based random generator, shapes, parallel loops, clocks. This header
+// lists the public headers of tandem/core.
 #pragma once
 
 #include "tandem/core/clock.h"

@@ -1,4 +1,5 @@
-// Devices, streams and events, device memory, facts about the machine. This header lists the public headers of tandem/device.
+// Devices, streams and events, device memory, facts about the machine. This header lists the public headers
+// of tandem/device.
 #pragma once
 
 #include "tandem/device/buffer.h"

@@ -68,7 +68,7 @@ int tandem_xxt(const TandemCall* call);
  * kernel_columns / 2] for image = inputs[0], kernel = inputs[1]; pixels outside of the image are 0. */
 int tandem_correlation(const TandemCall* call);
 
-/* An augmentation operation: `tandem train digits --with vignette.c --augment "vignette 0.2 0.8, shift -2 2"`.
+/* An augmentation operation: `tandem train digits --with vignette.c --augment "vignette 0.2 0.8"`.
  * It runs in the process that trains and in its workers, in several threads at once. Its result must depend
  * on the call alone, so that every number of workers gives the same images. */
 

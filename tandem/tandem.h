@@ -1,5 +1,5 @@
-// The public face of the library: everything an application includes. Each header below lists the public headers
-// of one folder; what none of them lists is internal and not installed.
+// The public face of the library: everything an application includes. Each header below lists the public
+// headers of one folder; what none of them lists is internal and not installed.
 #pragma once
 
 #include "tandem/augment.h"

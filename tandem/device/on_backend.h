@@ -16,8 +16,8 @@ namespace detail {
 [[noreturn]] void throw_no_cuda(const char* op);
 }  // namespace detail
 
-/// Calls `f.operator()<B>()` for the device's backend. Throws Error, naming `op`, for a GPU in a build without
-/// CUDA, where the CUDA branch is not instantiated, so that no stubs are needed:
+/// Calls `f.operator()<B>()` for the device's backend. Throws Error, naming `op`, for a GPU in a build
+/// without CUDA, where the CUDA branch is not instantiated, so that no stubs are needed:
 /// `on_backend(x.device(), "relu", [&]<Backend B>() { relu_kernel<B>(...); })`.
 template <class F>
 auto on_backend(Device device, const char* op, F&& f) {

@@ -90,8 +90,8 @@ class Group {
   Control agree(const Control& mine);
   /// Ends the operations of all other ranks with "rank 2 on n3: …", and all later ones of this rank.
   virtual void fail(std::string_view why) noexcept = 0;
-  /// For work that goes on outside of the group, as on a GPU: throws what an operation would throw if the group
-  /// has failed. Returns at once.
+  /// For work that goes on outside of the group, as on a GPU: throws what an operation would throw if the
+  /// group has failed. Returns at once.
   virtual void throw_if_failed() = 0;
 
  protected:

@@ -141,9 +141,7 @@ Tensor broadcast_gradient(const Tensor& gradient, const Shape& shape) {
   return stack_shards(
       *part, shape,
       {.op = "broadcast", .size = gradient.size(0), .dtype = gradient.dtype(), .device = gradient.device()},
-      [&](const Tensor& to, IndexRange range) {
-        sum_into(to, gradient.slice(0, range.begin, range.end));
-      });
+      [&](const Tensor& to, IndexRange range) { sum_into(to, gradient.slice(0, range.begin, range.end)); });
 }
 
 }  // namespace detail

@@ -82,8 +82,8 @@ Plot bar_plot(const std::vector<StudyRow>& rows, const std::vector<CaseRows>& ca
   return plot;
 }
 
-// Compares the last version of Tandem that has copies (the tuned CUDA kernel), with and without them, with the
-// last one that has none (the tuned CPU code). Versions of others follow Tandem's.
+// Compares the last version of Tandem that has copies (the tuned CUDA kernel), with and without them, with
+// the last one that has none (the tuned CPU code). Versions of others follow Tandem's.
 Plot copies_plot(const std::vector<StudyRow>& rows, const std::vector<CaseRows>& cases) {
   Plot plot;
   plot.kind = PlotKind::bars;

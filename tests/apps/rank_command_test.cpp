@@ -227,8 +227,8 @@ TEST_F(RankCommand, FolderThatCannotBeMade_IsOneLine) {
   EXPECT_EQ(result.err.find("error:"), result.err.rfind("error:")) << result.err;
 }
 
-// A learning rate at which the loss overflows: one rank says it for all, and where it began. How many steps are
-// checked together depends on the speed of the machine.
+// A learning rate at which the loss overflows: one rank says it for all, and where it began. How many steps
+// are checked together depends on the speed of the machine.
 TEST_F(RankCommand, LossThatIsNotFinite_IsOneLine) {
   const ProgramResult result =
       run_program({"train", "data", "--model", "cnn", "--lr", "1e20", "--shards", "4", "--ranks", "3",

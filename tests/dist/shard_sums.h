@@ -40,7 +40,8 @@ inline std::vector<Floats> rank_sums(std::int64_t shards, int ranks, int rank, s
 }
 
 inline bool same_bits(const Floats& a, const Floats& b) {
-  return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0);
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0);
 }
 
 }  // namespace tandem

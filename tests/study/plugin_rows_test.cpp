@@ -54,8 +54,7 @@ TEST(PluginRows, ExampleInC_IsMeasured) {
   expect_measured(report.rows[2]);
   ASSERT_EQ(report.versions.size(), 6u);
   EXPECT_EQ(report.versions[5].name, "max");
-  EXPECT_NE(report.versions[5].value.find(" -std=c17 "), std::string::npos)
-      << report.versions[5].value;
+  EXPECT_NE(report.versions[5].value.find(" -std=c17 "), std::string::npos) << report.versions[5].value;
 }
 
 TEST(PluginRows, ExampleInCpp_IsMeasuredInEveryStudy) {

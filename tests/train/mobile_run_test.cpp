@@ -1,5 +1,5 @@
-// MobileNetV3 and EfficientNet-B0 trained on a folder of photographs: the first loss, resuming with the same bits,
-// model files with torchvision's names.
+// MobileNetV3 and EfficientNet-B0 trained on a folder of photographs: the first loss, resuming with the same
+// bits, model files with torchvision's names.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -45,7 +45,7 @@ class MobileRun : public testing::TestWithParam<std::string> {
 TEST_P(MobileRun, StoppedRun_ResumesWithTheSameBitsAndItsModelLoads) {
   const TrainResult whole = run("whole");
   EXPECT_LT(whole.epochs.front().train_loss, 3);  // log 2 = 0.69, and dropout
-  int polls = 3;  // in the first epoch
+  int polls = 3;                                  // in the first epoch
   ASSERT_EQ(run("stopped", false, {.stop_signal = [&] { return --polls == 0 ? SIGTERM : 0; }}).stopped_by,
             SIGTERM);
   run("stopped", true);

@@ -80,8 +80,8 @@ void WorkerPool::start(int worker) {
                             .results = results_->ends()};
     std::vector<std::string> arguments = worker_arguments(files, worker);
     arguments.insert(arguments.begin(), "tandem");
-    worker_slot.process = ChildProcess(
-        options_.program, arguments, {.fds = files.fds(), .environment = worker_environment()});
+    worker_slot.process =
+        ChildProcess(options_.program, arguments, {.fds = files.fds(), .environment = worker_environment()});
     return;
   }
   // The thread shares ownership of what it uses: a hung one outlives this object.
