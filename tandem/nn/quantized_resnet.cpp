@@ -268,7 +268,7 @@ Tensor ResNetCalibration::observe(const Tensor& x) {
   for (const auto& layer : layers_) steps.push_back(layer->step);
   const auto compute = [&](std::size_t i, const Tensor& input, const Tensor& residual) {
     Layer& layer = *layers_[i];
-    const Tensor y = detail::prepacked_conv2d(layer.conv, input, residual, layer.step.activation());
+    Tensor y = detail::prepacked_conv2d(layer.conv, input, residual, layer.step.activation());
     layer.activations.add({y.data<float>(), static_cast<std::size_t>(y.numel())});
     return y;
   };

@@ -114,7 +114,7 @@ TEST_F(ParallelTest, ParallelStages_BeginInOrder) {
          {std::vector<std::int64_t>{}, {3}, {1, 1, 1, 1}, {203, 2, 0, 16, 5, 64}}) {
       set_thread_count(threads);
       Stages stages(counts);
-      std::vector<std::atomic<int>> visits(6 * 203);
+      std::vector<std::atomic<int>> visits(std::size_t{6} * 203);
       parallel_stages(stages.counts, [&](std::size_t stage, IndexRange range, std::int64_t thread) {
         EXPECT_LT(thread, threads);
         // A range has begun once it is taken, shortly before this function counts it.

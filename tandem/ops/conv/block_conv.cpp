@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <deque>
+#include <memory>
 
 #include "tandem/core/parallel_shares.h"
 #include "tandem/core/recycling_allocator.h"
@@ -73,21 +73,21 @@ void block_conv_chain(std::span<const ChainedConv> chain) {
     for (const ChainedConv& each : chain) block_conv2d(each.conv);
     return;
   }
-  std::deque<BandProduct, RecyclingAllocator<BandProduct>> products;
+  RecycledVector<std::unique_ptr<const BandProduct>> products;
   RecycledVector<std::int64_t> counts;
   std::int64_t scratch_bytes = 0;
   for (const ChainedConv& each : chain) {
-    const BandProduct& product = products.emplace_back(each.conv);
+    const BandProduct& product = *products.emplace_back(std::make_unique<BandProduct>(each.conv));
     counts.push_back(product.units());
     scratch_bytes = std::max(scratch_bytes, product.scratch_bytes());
   }
   const Buffer scratch = make_scratch<std::byte>(thread_count() * scratch_bytes);
   ImageProgress progress(chain.size(), chain.empty() ? 0 : chain.front().conv.plan.images);
   parallel_stages(counts, [&](std::size_t i, IndexRange units, std::int64_t thread) {
-    const BandProduct& product = products[i];
+    const BandProduct& product = *products[i];
     const IndexRange images = product.images_read(units);
     for (const std::optional<std::size_t>& before : {chain[i].input, chain[i].residual})
-      if (before) progress.wait(*before, products[*before], images);
+      if (before) progress.wait(*before, *products[*before], images);
     product.run(units, scratch.data() + thread * scratch_bytes);
     product.for_each_image_written(
         units, [&](std::int64_t image, std::int64_t count) { progress.add(i, image, count); });

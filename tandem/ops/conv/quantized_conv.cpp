@@ -137,9 +137,9 @@ QuantizedConv2d prepack_quantized_conv2d(const QuantizedWeight& weight, const Te
   for (std::int64_t f = 0; f < filters; ++f) {
     std::int64_t sum = 0, positive = 0;
     for (std::int64_t i = 0; i < size; ++i) {
-      const std::int64_t number = numbers[static_cast<std::size_t>(f * size + i)];
+      const int number = numbers[static_cast<std::size_t>(f * size + i)];
       sum += number;
-      positive += std::max<std::int64_t>(number, 0);
+      positive += std::max(number, 0);
     }
     const float scale = input.scale * scales.data<float>()[f];
     conv.scale.data<float>()[f] = scale;
