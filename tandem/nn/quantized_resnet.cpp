@@ -211,13 +211,21 @@ void QuantizedResNet::prepare() {
                       : detail::prepack_quantized_conv2d({weight, layer->scale}, layer->bias, options,
                                                          layers_[layer->step.input]->result, result);
   }
+  packed_head_.reset();
+  if (const Tensor weight = head_.weight(); !weight.device().is_cuda())
+    packed_head_ = detail::prepack_conv2d(weight.detach().reshape({weight.size(0), 1, 1, weight.size(1)}),
+                                          head_.bias().detach(), {}, DType::f32);
   prepared_revision_ = revision();
   is_prepared_ = true;
 }
 
 Tensor QuantizedResNet::forward(const Tensor& x) {
   const NoGrad no_grad;
-  return head_.forward(features(x));
+  const Tensor found = features(x);
+  const std::int64_t images = found.size(0);
+  if (!packed_head_ || images == 0) return head_.forward(found);
+  return detail::prepacked_conv2d(*packed_head_, found.reshape({images, 1, 1, found.size(1)}))
+      .reshape({images, head_.weight().size(0)});
 }
 
 Tensor QuantizedResNet::features(const Tensor& x) {

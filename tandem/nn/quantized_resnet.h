@@ -12,6 +12,7 @@
 #include "tandem/nn/activation_histogram.h"
 #include "tandem/nn/resnet.h"
 #include "tandem/ops/block_epilogue.h"
+#include "tandem/ops/conv/prepacked_conv.h"
 
 namespace tandem {
 
@@ -60,6 +61,7 @@ class QuantizedResNet : public Module {
   std::int64_t channels_;
   std::vector<std::unique_ptr<Layer>> layers_;  // the first convolution, then the others in order
   Linear head_;
+  std::optional<detail::PrepackedConv2d> packed_head_;  // on the CPU: a convolution of single pixels
   std::uint64_t prepared_revision_ = 0;
   bool is_prepared_ = false;
 };
