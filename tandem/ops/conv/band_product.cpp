@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 
 #include "tandem/core/parallel.h"
+#include "tandem/core/simd.h"
 
 namespace tandem::detail {
 namespace {
@@ -20,6 +22,23 @@ Conv2dPlan plan_of(const BlockConv& conv) {
     plan.images = 1;
   }
   return plan;
+}
+
+// Segments are copied with what follows them, up to a constant size; the next one overwrites it, and has
+// weights of zero behind the last.
+template <std::size_t size>
+[[gnu::always_inline]] inline void gather_rows(std::byte* windows, std::int64_t window_bytes,
+                                               const std::byte* rows, std::int64_t row_stride,
+                                               std::span<const std::int64_t> segments,
+                                               std::int64_t segment_bytes) {
+  using Bytes = Vector<std::uint8_t, size>;
+  for (std::int64_t row = 0; row < block_rows; ++row, rows += row_stride, windows += window_bytes) {
+    std::byte* to = windows;
+    for (const std::int64_t segment : segments) {
+      *reinterpret_cast<Bytes*>(to) = *reinterpret_cast<const Bytes*>(rows + segment);
+      to += segment_bytes;
+    }
+  }
 }
 
 }  // namespace
@@ -62,7 +81,7 @@ void BandProduct::plan_scratch(std::int64_t max_blocks) {
       for (std::int64_t segment = 0; segment < segments_of(plan_).count; ++segment)
         segments_.push_back(band_.segment_offset(segment, lines_of_plane_));
       for (std::int64_t step = 0; step < panels_.steps(); ++step) offsets_.push_back(step * step_bytes);
-      gathered = block_rows * window_bytes();
+      gathered = block_rows * window_bytes() + step_bytes;  // what is copied behind the last one
     } else {
       offsets_ = step_offsets(band_, plan_, panels_, lines_of_plane_);
     }
@@ -138,19 +157,16 @@ void BandProduct::multiply_bands(const ConvPart& part, std::byte* scratch) const
   }
 }
 
-// Segments are copied in two halves of constant size, which overlap.
 void BandProduct::gather(std::byte* windows, const std::byte* rows) const {
-  constexpr std::int64_t half = step_bytes / 2;
-  const std::int64_t bytes = segments_of(plan_).elements * element_size(panels_.type), rest = bytes - half;
-  for (std::int64_t row = 0; row < block_rows; ++row, rows += band_.row_stride()) {
-    std::byte* to = windows + row * window_bytes();
-    for (const std::int64_t segment : segments_) {
-      const std::byte* const from = rows + segment;
-      std::memcpy(to, from, half);
-      std::memcpy(to + rest, from + rest, half);
-      to += bytes;
-    }
-  }
+  const std::span<const std::int64_t> segments = segments_;
+  const std::int64_t stride = band_.row_stride(), to_stride = window_bytes(),
+                     bytes = segments_of(plan_).elements * element_size(panels_.type);
+  with_simd([&]<std::size_t>() __attribute__((always_inline)) {
+    if (bytes > step_bytes / 2)
+      gather_rows<step_bytes>(windows, to_stride, rows, stride, segments, bytes);
+    else
+      gather_rows<step_bytes / 2>(windows, to_stride, rows, stride, segments, bytes);
+  });
 }
 
 void BandProduct::find_runs(Runs& runs, std::int64_t block) const {
@@ -176,7 +192,7 @@ void BandProduct::multiply_blocks(const ConvPart& part, const Chunk& chunk) cons
     const std::byte* const rows = chunk.rows + (block - chunk.blocks.begin) * block_bytes();
     if (runs.block != block) {
       find_runs(runs, block);
-      if (chunk.windows) gather(chunk.windows, rows);
+      if (chunk.windows && runs.count > 0) gather(chunk.windows, rows);
     }
     if (runs.count == 0) return;
     multiply_block(pair, runs,

@@ -25,7 +25,7 @@ inline constexpr bool can_gather_windows = true;
 inline bool joins_segments(const Conv2dPlan& plan, MatrixType type) {
   const WindowSegments segments = segments_of(plan);
   const std::int64_t bytes = segments.elements * element_size(type);
-  return can_gather_windows && segments.count > 1 && bytes >= step_bytes / 2 && bytes < step_bytes;
+  return can_gather_windows && segments.count > 1 && bytes < step_bytes;
 }
 
 // What is padded to whole steps.
