@@ -61,13 +61,13 @@ Operation layer_operation(const Layer& layer, std::int64_t images) {
 }
 
 Operation stem_operation(std::int64_t images) {
-  const Tensor weight =
-      normal({64, 7, 7, 3}, 0, 0.1, {.seed = 1, .dtype = DType::bf16, .device = cuda_device()});
+  const QuantizedWeight weight = quantize_weight(normal({64, 7, 7, 3}, 0, 0.1, {.seed = 1}));
   const Tensor bias = normal({64}, 0, 1, {.seed = 2, .device = cuda_device()});
   const Conv2dOptions options{.window = {.stride = 2, .padding = 3}};
   return repeated(
       [x = normal({images, 224, 224, 3}, 0, 1, {.seed = 3, .dtype = DType::bf16, .device = cuda_device()}),
-       conv = prepack_bf16_to_u8_conv2d(weight, bias, options, {0.02f, 0})] {
+       conv = prepack_quantized_conv2d({weight.stored.to(cuda_device()), weight.scale.to(cuda_device())},
+                                       bias, options, {0.03f, 128}, {0.02f, 0})] {
         return quantized_stem(conv, x, {3, 3}, {.stride = 2, .padding = 1});
       });
 }

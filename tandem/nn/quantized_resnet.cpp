@@ -8,7 +8,6 @@
 #include <span>
 
 #include "tandem/core/check.h"
-#include "tandem/ops/cast.h"
 #include "tandem/ops/conv/fold_batch_norm.h"
 #include "tandem/ops/conv/pool.h"
 #include "tandem/ops/conv/prepacked_conv.h"
@@ -112,45 +111,56 @@ Quantization quantization(double limit, bool has_relu) {
           .zero = has_relu ? 0.0f : 128.0f};
 }
 
+// Images use 0 … 255 for their whole range, in which padding, 0, has a level of its own.
+Quantization image_quantization(float min, float max) {
+  const float scale = max > min ? std::max((max - min) / 255, 1e-30f) : 1;
+  return {.scale = scale, .zero = std::clamp(std::round(-min / scale), 0.0f, 255.0f)};
+}
+
+// As it is stored: scale and zero in f32.
+Tensor stored_values(const Quantization& values) {
+  return Tensor::from(std::vector<float>{values.scale, values.zero}, {2});
+}
+Quantization quantization_of(const Tensor& stored) {
+  const std::vector<float> values = stored.to_vector<float>();
+  return {values[0], values[1]};
+}
+
+void check_values(const Quantization& values, const std::string& name) {
+  check(std::isfinite(values.scale) && values.scale > 0 && values.zero >= 0 && values.zero <= 255 &&
+            values.zero == std::floor(values.zero),
+        "[int8] expected a positive scale and a whole number from 0 to 255 as {}, got {} and {}", name,
+        values.scale, values.zero);
+}
+
 }  // namespace
 
 struct QuantizedResNet::Layer {
   ConvStep step;
-  bool is_first;
-  Tensor weight;  // u8, bf16 for the first convolution: (out, channels, kernel y, kernel x), as in files
-  Tensor scale;   // f32 (out); none for the first convolution
+  Tensor weight;  // u8: (out, channels, kernel y, kernel x), as in files
+  Tensor scale;   // f32 (out)
   Tensor bias;    // f32 (out)
-  Tensor output;  // f32: scale and zero of the result
+  Tensor output;  // scale and zero of the result
   std::optional<detail::QuantizedConv2d> conv;
-
-  Quantization result = {};  // of `output`, on the host
-
-  Quantization output_values() const {
-    const std::vector<float> values = output.to_vector<float>();
-    return {values[0], values[1]};
-  }
-  void read_output() { result = output_values(); }
 };
 
 QuantizedResNet::QuantizedResNet(const ResNet& like)
     : channels_(like.options().channels),
+      images_(stored_values({})),
       head_(find(like.state_dict(), "fc.weight")->size(1), like.options().classes) {
+  add_buffer("images", images_);
   for (ConvStep& step : steps_of(like.state_dict())) {
-    const bool is_first = layers_.empty();
     const Shape weight = step.weight;
     layers_.push_back(std::make_unique<Layer>());
     Layer& layer = *layers_.back();
     layer.step = std::move(step);
-    layer.is_first = is_first;
-    layer.weight = zeros({weight[0], weight[3], weight[1], weight[2]}, is_first ? DType::bf16 : DType::u8);
+    layer.weight = zeros({weight[0], weight[3], weight[1], weight[2]}, DType::u8);
+    layer.scale = Tensor::from(std::vector<float>(static_cast<std::size_t>(weight[0]), 1), {weight[0]});
     layer.bias = zeros({weight[0]});
-    layer.output = Tensor::from(std::vector<float>{1, 0}, {2});
+    layer.output = stored_values({});
     const std::string& name = layer.step.conv;
     add_buffer(name + ".weight", layer.weight);
-    if (!is_first) {
-      layer.scale = Tensor::from(std::vector<float>(static_cast<std::size_t>(weight[0]), 1), {weight[0]});
-      add_buffer(name + ".scale", layer.scale);
-    }
+    add_buffer(name + ".scale", layer.scale);
     add_buffer(name + ".bias", layer.bias);
     add_buffer(name + ".output", layer.output);
   }
@@ -160,18 +170,17 @@ QuantizedResNet::QuantizedResNet(const ResNet& like)
 QuantizedResNet::~QuantizedResNet() = default;
 
 void QuantizedResNet::check_scales() const {
+  check_values(image_values(), "images");
   for (const auto& layer : layers_) {
-    layer->read_output();
-    if (layer->scale.defined())
-      for (const float scale : layer->scale.to_vector<float>())
-        check(std::isfinite(scale) && scale > 0, "[int8] expected positive numbers as {}.scale, got {}",
-              layer->step.conv, scale);
-    const Quantization output = layer->result;
-    check(std::isfinite(output.scale) && output.scale > 0 && output.zero >= 0 && output.zero <= 255 &&
-              output.zero == std::floor(output.zero),
-          "[int8] expected a positive scale and a whole number from 0 to 255 as {}.output, got {} and {}",
-          layer->step.conv, output.scale, output.zero);
+    for (const float scale : layer->scale.to_vector<float>())
+      check(std::isfinite(scale) && scale > 0, "[int8] expected positive numbers as {}.scale, got {}",
+            layer->step.conv, scale);
+    check_values(quantization_of(layer->output), layer->step.conv + ".output");
   }
+}
+
+Quantization QuantizedResNet::image_values() const {
+  return quantization_of(images_);
 }
 
 std::vector<QuantizedConvolution> QuantizedResNet::convolutions() const {
@@ -185,7 +194,7 @@ std::vector<QuantizedConvolution> QuantizedResNet::convolutions() const {
                    .input = layer->step.input,
                    .residual = layer->step.residual,
                    .has_relu = layer->step.has_relu,
-                   .output = layer->output_values()});
+                   .output = quantization_of(layer->output)});
   return all;
 }
 
@@ -201,15 +210,11 @@ void QuantizedResNet::prepare() {
   if (is_prepared_ && prepared_revision_ == revision()) return;
   check_scales();
   for (const auto& layer : layers_) {
-    const Conv2dOptions options = layer->step.options();
-    const Quantization result = layer->result;
-    const Tensor weight = layer->weight.permute({0, 2, 3, 1}).contiguous();
-    layer->conv = layer->is_first
-                      ? detail::prepack_bf16_to_u8_conv2d(
-                            weight.device().is_cuda() ? weight : detail::with_whole_groups(weight),
-                            layer->bias, options, result)
-                      : detail::prepack_quantized_conv2d({weight, layer->scale}, layer->bias, options,
-                                                         layers_[layer->step.input]->result, result);
+    const bool is_first = layer == layers_.front();
+    const detail::QuantizedWeight weight{layer->weight.permute({0, 2, 3, 1}).contiguous(), layer->scale};
+    layer->conv = detail::prepack_quantized_conv2d(
+        is_first ? detail::with_whole_groups(weight) : weight, layer->bias, layer->step.options(),
+        is_first ? image_values() : layers_[layer->step.input]->conv->result, quantization_of(layer->output));
   }
   packed_head_.reset();
   if (const Tensor weight = head_.weight(); !weight.device().is_cuda())
@@ -229,7 +234,7 @@ Tensor QuantizedResNet::forward(const Tensor& x) {
 }
 
 Tensor QuantizedResNet::features(const Tensor& x) {
-  const Device device = common_device("int8", {&x, &layers_.front()->weight});
+  common_device("int8", {&x, &layers_.front()->weight});
   check(x.rank() == 4 && x.size(3) == channels_, "[int8] expected images (n, height, width, {}), got {}",
         channels_, x.shape());
   const NoGrad no_grad;
@@ -238,10 +243,9 @@ Tensor QuantizedResNet::features(const Tensor& x) {
   for (const auto& layer : std::span(layers_).subspan(1))
     steps.push_back({&*layer->conv, layer->step.activation(), layer->step.input, layer->step.residual});
   const Tensor first =
-      detail::quantized_stem(*layers_.front()->conv, device.is_cuda() ? x : detail::with_whole_groups(x),
-                             first_pool_kernel, first_pool_window);
+      detail::quantized_stem(*layers_.front()->conv, x, first_pool_kernel, first_pool_window);
   const Tensor last = detail::quantized_conv_chain(steps, first);
-  return detail::quantized_image_mean(last, layers_.back()->result);
+  return detail::quantized_image_mean(last, layers_.back()->conv->result);
 }
 
 struct ResNetCalibration::Layer {
@@ -272,6 +276,11 @@ ResNetCalibration::~ResNetCalibration() = default;
 
 Tensor ResNetCalibration::observe(const Tensor& x) {
   const NoGrad no_grad;
+  const Tensor images = x.contiguous();
+  for (const float value : std::span(images.data<float>(), static_cast<std::size_t>(images.numel()))) {
+    min_ = std::min(min_, value);
+    max_ = std::max(max_, value);
+  }
   std::vector<ConvStep> steps;
   for (const auto& layer : layers_) steps.push_back(layer->step);
   const auto compute = [&](std::size_t i, const Tensor& input, const Tensor& residual) {
@@ -287,23 +296,16 @@ Tensor ResNetCalibration::observe(const Tensor& x) {
 
 std::unique_ptr<QuantizedResNet> ResNetCalibration::quantize(detail::CalibrationMethod method) const {
   auto network = std::make_unique<QuantizedResNet>(model_);
-  NamedTensors state;
+  NamedTensors state{{"images", stored_values(image_quantization(min_, max_))}};
   for (const auto& layer : layers_) {
     const std::string& name = layer->step.conv;
-    const bool is_first = layer == layers_.front();
-    Tensor weight;
-    if (is_first) {
-      weight = cast(layer->weight, DType::bf16);
-    } else {
-      const detail::QuantizedWeight quantized = detail::quantize_weight(layer->weight);
-      weight = quantized.stored;
-      state.push_back({name + ".scale", quantized.scale});
-    }
-    state.push_back({name + ".weight", weight.permute({0, 3, 1, 2})});
+    const detail::QuantizedWeight weight = detail::quantize_weight(layer->weight);
+    state.push_back({name + ".weight", weight.stored.permute({0, 3, 1, 2})});
+    state.push_back({name + ".scale", weight.scale});
     state.push_back({name + ".bias", layer->bias});
     const std::int64_t levels = layer->step.has_relu ? 256 : 128;
     const Quantization output = quantization(layer->activations.limit(method, levels), layer->step.has_relu);
-    state.push_back({name + ".output", Tensor::from(std::vector<float>{output.scale, output.zero}, {2})});
+    state.push_back({name + ".output", stored_values(output)});
   }
   for (const char* const name : {"fc.weight", "fc.bias"})
     state.push_back({name, *find(model_.state_dict(), name)});

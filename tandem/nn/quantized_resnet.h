@@ -1,7 +1,7 @@
 // Residual networks in 8-bit integers, for inference. Norms are folded into the convolutions,
-// whose weights have one scale per filter; activations between layers are 8-bit integers, with one scale per
-// layer that is chosen from activations of real images. The first convolution, whose input has few channels,
-// is in bf16, and the last layer in f32. Not for users: load_model() makes it of a file.
+// whose weights have one scale per filter; images and activations are 8-bit integers, with one scale per
+// layer that is chosen from real images. The last layer is in f32. Not for users: load_model() makes it of a
+// file.
 #pragma once
 
 #include <memory>
@@ -20,12 +20,11 @@ namespace tandem {
 // they are computed: 0 is the result of the first convolution after max pooling, i that of convolution i.
 struct QuantizedConvolution {
   std::string name;
-  // (out, channels, kernel y, kernel x): u8 as in files, bf16 of the first convolution.
-  Tensor weight;
-  Tensor scale;  // f32 (out); none of the first convolution
-  Tensor bias;   // f32 (out)
+  Tensor weight;  // u8, as in files: (out, channels, kernel y, kernel x)
+  Tensor scale;   // f32 (out)
+  Tensor bias;    // f32 (out)
   Conv2dOptions options;
-  std::size_t input;  // the number of the value; unused by the first convolution
+  std::size_t input;  // the number of the value; unused by the first convolution, which gets the images
   std::optional<std::size_t> residual;
   bool has_relu;
   detail::Quantization output;
@@ -47,6 +46,7 @@ class QuantizedResNet : public Module {
   // of 0 … 255.
   void check_scales() const;
 
+  detail::Quantization image_values() const;
   // In the order in which they are computed, with views of the weights.
   std::vector<QuantizedConvolution> convolutions() const;
   YX pool_kernel() const;
@@ -59,6 +59,7 @@ class QuantizedResNet : public Module {
   void prepare();
 
   std::int64_t channels_;
+  Tensor images_;                               // f32: scale and zero
   std::vector<std::unique_ptr<Layer>> layers_;  // the first convolution, then the others in order
   Linear head_;
   std::optional<detail::PrepackedConv2d> packed_head_;  // on the CPU: a convolution of single pixels
@@ -83,6 +84,7 @@ class ResNetCalibration {
  private:
   struct Layer;
   ResNet& model_;
+  float min_ = 0, max_ = 0;  // of the images, and 0
   std::vector<std::unique_ptr<Layer>> layers_;
 };
 

@@ -91,9 +91,8 @@ template <MatrixType type>
   }
 }
 
-// All 32 columns of u8: one store of 32 bytes per row. Everything is scaled by the result's scale before it
-// is added.
-template <MatrixType type>
+// All 32 columns of u8, of sums in s32: one store of 32 bytes per row. Everything is scaled by the result's
+// scale before it is added.
 [[gnu::target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16")]] void finish_bytes(
     const BlockEpilogue& epilogue, const Constants& constants, const std::byte* sums,
     const BlockTarget& target) {
@@ -118,12 +117,7 @@ template <MatrixType type>
 #pragma GCC unroll 2
     for (int h = 0; h < 2; ++h) {
       const std::byte* const from = sums + r * block_columns * 4 + h * 64;
-      __m512 values;
-      if constexpr (type == MatrixType::bf16)
-        values = _mm512_loadu_ps(from);
-      else
-        values = _mm512_cvtepi32_ps(_mm512_loadu_si512(from));
-      values = _mm512_fmadd_ps(values, scale[h], shift[h]);
+      __m512 values = _mm512_fmadd_ps(_mm512_cvtepi32_ps(_mm512_loadu_si512(from)), scale[h], shift[h]);
       if (residuals) {
         const __m128i stored =
             _mm_loadu_si128(reinterpret_cast<const __m128i*>(residuals + r * target.row_stride + h * 16));
@@ -162,7 +156,7 @@ template <MatrixType type, class T>
   if constexpr (std::same_as<T, BFloat16>)
     if (target.columns == block_columns) return finish_lines<type>(epilogue, constants, sums, target);
   if constexpr (std::same_as<T, std::uint8_t>)
-    if (target.columns == block_columns) return finish_bytes<type>(epilogue, constants, sums, target);
+    if (target.columns == block_columns) return finish_bytes(epilogue, constants, sums, target);
   for (std::int64_t r = 0; r < target.rows; ++r)
     for (int h = 0; h < halves; ++h) {
       const std::byte* const from = sums + r * block_columns * 4 + h * 64;
@@ -185,8 +179,8 @@ void finish(const BlockEpilogue& epilogue, const void* sums, const BlockTarget& 
   const auto* const from = static_cast<const std::byte*>(sums);
   if (epilogue.dtype == DType::bf16) return finish_rows<type, BFloat16>(epilogue, from, target);
   if (epilogue.dtype == DType::f32) return finish_rows<type, float>(epilogue, from, target);
-  expect(epilogue.dtype == DType::u8);
-  finish_rows<type, std::uint8_t>(epilogue, from, target);
+  expect(epilogue.dtype == DType::u8 && type == MatrixType::int8);
+  finish_rows<MatrixType::int8, std::uint8_t>(epilogue, from, target);
 }
 
 }  // namespace

@@ -345,6 +345,8 @@ Model load_model(const std::filesystem::path& given) {
     const auto* const like = dynamic_cast<const ResNet*>(model.module.get());
     metadata.need(like != nullptr, "expected a ResNet beside tandem.quantization, got {}",
                   model.info.architecture.model);
+    metadata.need(std::ranges::find(file.tensors, "images", &NamedTensor::name) != file.tensors.end(),
+                  "made by a version whose first convolution was in bf16: quantize the model again");
     model.module = std::make_unique<QuantizedResNet>(*like);
   }
   try {

@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+#include <limits>
+
 #include "tandem/ops/cast.h"
 #include "tandem/ops/conv/pool.h"
 #include "tests/ops/op_test.h"
@@ -76,20 +79,6 @@ TEST_P(QuantizedConvLayers, Int8_AgreesWithF64) {
   expect_stored(quantized_conv2d(conv, x, FusedActivation::relu, {residual, residual_values}), exact);
 }
 
-TEST_P(QuantizedConvLayers, Bf16Images_AgreeWithF64) {
-  const Layer& layer = GetParam();
-  const double spread = 1 / std::sqrt(static_cast<double>(layer.kernel * layer.kernel * layer.channels));
-  const Tensor x =
-      random_tensor({layer.images, layer.height, layer.width, layer.channels}, DType::bf16, cpu_device, 1);
-  const Tensor weight = random_tensor({layer.filters, layer.kernel, layer.kernel, layer.channels},
-                                      DType::bf16, cpu_device, 2, -spread, spread);
-  const Tensor bias = random_tensor({layer.filters}, DType::f32, cpu_device, 3);
-  const QuantizedConv2d conv = prepack_bf16_to_u8_conv2d(weight, bias, options_of(layer), result);
-  expect_stored(quantized_conv2d(conv, x, FusedActivation::none),
-                values_of(conv2d(cast(x, DType::f64), cast(weight, DType::f64), cast(bias, DType::f64),
-                                 options_of(layer))));
-}
-
 std::string layer_name(const testing::TestParamInfo<Layer>& info) {
   const Layer& layer = info.param;
   return fmt::format("n{}_{}x{}x{}_f{}_k{}_s{}", layer.images, layer.height, layer.width, layer.channels,
@@ -113,19 +102,47 @@ TEST(QuantizedConv, Weights_AreRoundedPerFilter) {
                 0.5001f * scales[static_cast<std::size_t>(i / 3)]);
 }
 
-TEST(QuantizedConv, WholeGroups_HaveZerosAtTheEnd) {
+TEST(QuantizedConv, WholeGroups_HaveWeightsOfZeroAtTheEnd) {
   for (const std::int64_t channels : {1, 3, 4, 6}) {
-    const Tensor x = random_tensor({2, 3, 5, channels}, DType::f32, cpu_device, 1);
-    const Tensor wide = with_whole_groups(x);
+    const Tensor weight = random_tensor({2, 3, 5, channels}, DType::u8, cpu_device, 1, 1, 256);
+    const Tensor wide = with_whole_groups({weight, Tensor()}).stored;
     const std::int64_t count = (channels + channel_group - 1) / channel_group * channel_group;
     ASSERT_EQ(wide.shape(), Shape({2, 3, 5, count}));
-    ASSERT_EQ(wide.dtype(), DType::bf16);
-    const std::vector<double> from = values_of(cast(x, DType::bf16)), to = values_of(wide);
+    const auto from = weight.to_vector<std::uint8_t>(), to = wide.to_vector<std::uint8_t>();
     for (std::int64_t i = 0; i < std::ssize(to); ++i)
-      EXPECT_EQ(
-          to[static_cast<std::size_t>(i)],
-          i % count < channels ? from[static_cast<std::size_t>(i / count * channels + i % count)] : 0.0);
+      EXPECT_EQ(to[static_cast<std::size_t>(i)],
+                i % count < channels ? from[static_cast<std::size_t>(i / count * channels + i % count)]
+                                     : stored_weight_zero);
   }
+}
+
+TEST(QuantizedConv, Images_AreRoundedToTheNearestLevel) {
+  const float infinity = std::numeric_limits<float>::infinity(), nan = std::nanf("");
+  // In steps of a half, from a zero of 31: ties go to even numbers of steps.
+  const std::vector<float> values{0,      0.24f,  0.25f, 0.26f,  -0.25f,    0.75f,     -0.75f,
+                                  111.9f, 112.3f, 1e30f, -15.5f, -infinity, +infinity, nan};
+  const std::vector<std::uint8_t> expected{31, 31, 31, 32, 31, 33, 29, 255, 255, 255, 0, 0, 255, 0};
+  const auto count = static_cast<std::int64_t>(values.size());
+  const Quantization halves{.scale = 0.5f, .zero = 31};
+  const Tensor x = Tensor::from(values, {1, 1, count, 1});
+  EXPECT_EQ(quantize_images(x, halves, 1).to_vector<std::uint8_t>(), expected);
+  EXPECT_EQ(quantize_images(Tensor::empty({0, 4, 4, 3}, DType::f32), halves, 4).shape(), Shape({0, 4, 4, 4}));
+}
+
+TEST(QuantizedConv, Images_OfManyPixelsAreRoundedAlike) {
+  for (const DType dtype : {DType::f32, DType::bf16})
+    for (const std::int64_t wide : {3, 4}) {
+      const Tensor x = random_tensor({3, 57, 91, 3}, dtype, cpu_device, 1, -2, 9);
+      const auto stored = quantize_images(x, input, wide).to_vector<std::uint8_t>();
+      const std::vector<double> values = values_of(x);
+      const float inverse = 1 / input.scale;
+      ASSERT_EQ(std::ssize(stored), 3 * 57 * 91 * wide);
+      for (std::size_t i = 0; i < stored.size(); ++i) {
+        const std::size_t pixel = i / static_cast<std::size_t>(wide), c = i % static_cast<std::size_t>(wide);
+        const float value = c < 3 ? static_cast<float>(values[pixel * 3 + c]) : 0;
+        ASSERT_EQ(stored[i], std::clamp(std::nearbyint(value * inverse) + input.zero, 0.0f, 255.0f)) << i;
+      }
+    }
 }
 
 TEST(QuantizedConv, MaxPool_EqualsThatOfF32) {
@@ -146,17 +163,23 @@ TEST(QuantizedConv, MaxPool_EqualsThatOfF32) {
             Shape({0, 2, 2, 8}));
 }
 
-TEST(QuantizedConv, Stem_IsThePooledConvolution) {
+TEST(QuantizedConv, Stem_IsThePooledConvolutionOfRoundedImages) {
   const Window window{.stride = 2, .padding = 1};
-  const QuantizedConv2d conv = prepack_bf16_to_u8_conv2d(
-      with_whole_groups(random_tensor({64, 7, 7, 3}, DType::bf16, cpu_device, 2, -0.1, 0.1)),
-      random_tensor({64}, DType::f32, cpu_device, 3), {.window = {.stride = 2, .padding = 3}},
-      {.scale = 0.02f, .zero = 0});
-  for (const Shape& shape : {Shape{1, 7, 7, 3}, Shape{3, 33, 46, 3}, Shape{0, 9, 9, 3}}) {
-    const Tensor x = with_whole_groups(random_tensor(shape, DType::bf16, cpu_device, 1));
-    EXPECT_EQ(
-        values_of(quantized_stem(conv, x, {3, 3}, window)),
-        values_of(quantized_max_pool2d(quantized_conv2d(conv, x, FusedActivation::relu), {3, 3}, window)));
+  const Tensor bias = random_tensor({64}, DType::f32, cpu_device, 3);
+  const Conv2dOptions options{.window = {.stride = 2, .padding = 3}};
+  for (const std::int64_t channels : {1, 3, 4}) {
+    const QuantizedWeight weight = with_whole_groups(
+        quantize_weight(random_tensor({64, 7, 7, channels}, DType::f32, cpu_device, 2, -0.1, 0.1)));
+    const QuantizedConv2d conv =
+        prepack_quantized_conv2d(weight, bias, options, input, {.scale = 0.02f, .zero = 0});
+    for (const Shape& size : {Shape{1, 7, 7}, Shape{3, 33, 46}, Shape{0, 9, 9}})
+      for (const DType dtype : {DType::f32, DType::bf16}) {
+        const Tensor x = random_tensor({size[0], size[1], size[2], channels}, dtype, cpu_device, 1, -1, 6);
+        const Tensor stored = quantize_images(x, input, weight.stored.size(3));
+        EXPECT_EQ(values_of(quantized_stem(conv, x, {3, 3}, window)),
+                  values_of(quantized_max_pool2d(quantized_conv2d(conv, stored, FusedActivation::relu),
+                                                 {3, 3}, window)));
+      }
   }
 }
 
@@ -177,7 +200,7 @@ TEST(QuantizedConv, WrongInput_IsAnError) {
       [&] {
         quantized_conv2d(conv, Tensor::empty({1, 4, 4, 8}, DType::f32), FusedActivation::none);
       },
-      "expected images (n, height, width, channels) of u8, got [1, 4, 4, 8] of f32");
+      "expected u8 images (n, height, width, channels), got [1, 4, 4, 8] of f32");
   expect_error(
       [&] {
         quantized_conv2d(conv, Tensor::empty({1, 4, 4, 7}, DType::u8), FusedActivation::none);
@@ -194,6 +217,11 @@ TEST(QuantizedConv, WrongInput_IsAnError) {
         prepack_quantized_conv2d(weight, random_tensor({5}, DType::f32, cpu_device, 2), {}, input, result);
       },
       "expected bias (4) of f32, got [5]");
+  expect_error(
+      [&] {
+        quantized_stem(conv, Tensor::empty({1, 4, 4, 8}, DType::u8), {3, 3}, {});
+      },
+      "expected images (n, height, width, channels) of f32 or bf16, got [1, 4, 4, 8] of u8");
   expect_error(
       [&] {
         quantized_max_pool2d(Tensor::empty({1, 1, 1, 1}, DType::u8), {3, 3}, {});

@@ -96,27 +96,28 @@ TEST(ExportQuantized, EveryConvolution_RoundsAsTandemDoes) {
     const Tensor images = uniform({1, image_size, image_size, 3}, -2, 2, {.seed = 6});
     const Computed computed = compute(net, images, false);
     const std::vector<QuantizedConvolution> convs = net.convolutions();
-    ASSERT_EQ(computed.levels.size(), convs.size() + 1);  // and max pooling
+    ASSERT_EQ(computed.levels.size(), convs.size() + 2);  // and images and max pooling
     const auto weight = [](const QuantizedConvolution& conv) {
       return conv.weight.permute({0, 2, 3, 1}).contiguous();
     };
-    const auto first = detail::prepack_bf16_to_u8_conv2d(detail::with_whole_groups(weight(convs[0])),
-                                                         convs[0].bias, convs[0].options, convs[0].output);
-    expect_same_levels(
-        detail::quantized_conv2d(first, detail::with_whole_groups(images), FusedActivation::relu),
-        computed.levels[0], "conv1");
-    expect_same_levels(detail::quantized_max_pool2d(computed.levels[0], net.pool_kernel(), net.pool_window()),
-                       computed.levels[1], "max pooling");
+    const auto first =
+        detail::prepack_quantized_conv2d({weight(convs[0]), convs[0].scale}, convs[0].bias, convs[0].options,
+                                         net.image_values(), convs[0].output);
+    expect_same_levels(detail::quantize_images(images, net.image_values(), 3), computed.levels[0], "images");
+    expect_same_levels(detail::quantized_conv2d(first, computed.levels[0], FusedActivation::relu),
+                       computed.levels[1], "conv1");
+    expect_same_levels(detail::quantized_max_pool2d(computed.levels[1], net.pool_kernel(), net.pool_window()),
+                       computed.levels[2], "max pooling");
     for (std::size_t i = 1; i < convs.size(); ++i) {
       const QuantizedConvolution& conv = convs[i];
       const auto packed = detail::prepack_quantized_conv2d(
           {weight(conv), conv.scale}, conv.bias, conv.options, convs[conv.input].output, conv.output);
       detail::QuantizedResidual residual;
-      if (conv.residual) residual = {computed.levels[*conv.residual + 1], convs[*conv.residual].output};
+      if (conv.residual) residual = {computed.levels[*conv.residual + 2], convs[*conv.residual].output};
       expect_same_levels(
-          detail::quantized_conv2d(packed, computed.levels[conv.input + 1],
+          detail::quantized_conv2d(packed, computed.levels[conv.input + 2],
                                    conv.has_relu ? FusedActivation::relu : FusedActivation::none, residual),
-          computed.levels[i + 1], conv.name);
+          computed.levels[i + 2], conv.name);
     }
     const std::vector<float> outputs =
         net.head()
@@ -144,7 +145,8 @@ TEST(ExportQuantized, Graph_IsInQdqForm) {
     const OnnxGraph graph = compute(network(model), images, integer_sums).onnx.graph;
     int convolutions = 0, sums = 0;
     for (const OnnxNode& node : graph.nodes) {
-      if (node.op == "Conv" && ++convolutions > 1) {  // the first is in bf16
+      if (node.op == "Conv") {
+        ++convolutions;
         const OnnxNode* const weight = find_producer(graph, node.inputs[1]);
         ASSERT_TRUE(weight && weight->op == "DequantizeLinear");
         EXPECT_EQ(weight->attributes[0].name, "axis");

@@ -211,6 +211,13 @@ TEST_F(Quantize, DamagedFiles_AreRefused) {
   expect_refused([&](TensorFile& file) { set(file, "layer2.0.conv1.scale", pair(1, 1)); },
                  "layer2.0.conv1.scale");
   expect_refused([](TensorFile& file) { file.tensors.pop_back(); }, "not the weights of");
+  expect_refused([&](TensorFile& file) { set(file, "images", pair(0.1f, 300)); },
+                 "as images, got 0.1 and 300");
+  expect_refused(
+      [](TensorFile& file) {
+        std::erase_if(file.tensors, [](const NamedTensor& each) { return each.name == "images"; });
+      },
+      "made by a version whose first convolution was in bf16: quantize the model again");
 
   const std::string whole = get_bytes(small());
   const fs::path cut = folder_ / "cut.safetensors";

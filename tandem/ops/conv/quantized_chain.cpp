@@ -61,7 +61,7 @@ Tensor quantized_conv_chain(std::span<const QuantizedStep> steps, const Tensor& 
   std::vector<Conv2dPlan> plans;
   std::int64_t slot_bytes = 0;
   for (const QuantizedStep& step : steps) {
-    expect(step.conv->type == MatrixType::int8 && step.input < shapes.size());
+    expect(step.input < shapes.size());
     const Conv2dPlan& plan = plans.emplace_back(quantized_plan(*step.conv, shapes[step.input]));
     shapes.push_back({plan.images, plan.out.y, plan.out.x, plan.filters});
     expect(!step.residual || shapes.at(*step.residual) == shapes.back());

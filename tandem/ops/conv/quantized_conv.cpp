@@ -9,11 +9,11 @@
 
 #include "tandem/core/check.h"
 #include "tandem/core/index_range.h"
+#include "tandem/core/on_dtype.h"
 #include "tandem/core/parallel.h"
 #include "tandem/core/simd.h"
-#include "tandem/device/buffer.h"
 #include "tandem/device/on_backend.h"
-#include "tandem/ops/cast.h"
+#include "tandem/ops/bf16_scratch.h"
 #include "tandem/ops/conv/block_conv.h"
 #include "tandem/ops/conv/quantized_conv_kernel.h"
 
@@ -51,6 +51,107 @@ PoolPlan pool_plan(std::int64_t images, YX in, std::int64_t channels, YX kernel,
                   (in.x + 2 * window.padding.x - kernel.x) / window.stride.x + 1},
           .window = window,
           .dtype = DType::u8};
+}
+
+void check_floating_images(const char* op, const Tensor& x) {
+  check((x.dtype() == DType::f32 || x.dtype() == DType::bf16) && x.rank() == 4,
+        "[{}] expected images (n, height, width, channels) of f32 or bf16, got {} of {}", op, x.shape(),
+        name_of(x.dtype()));
+}
+
+FloatingImages floating_images(const Tensor& contiguous) {
+  return {.data = contiguous.bytes(),
+          .dtype = contiguous.dtype(),
+          .pixels = contiguous.size(0) * contiguous.size(1) * contiguous.size(2),
+          .channels = contiguous.size(3)};
+}
+
+// From floats to levels, to nearest, ties to even: beside 1.5 · 2²³ floats are whole numbers, and their bits
+// plus n are those of the number plus n.
+class Levels {
+ public:
+  explicit Levels(Quantization values)
+      : inverse_(1 / values.scale),
+        min_(-values.zero),
+        max_(255 - values.zero),
+        shift_(static_cast<std::int32_t>(values.zero) - whole_numbers_bits) {}
+
+  template <std::size_t bytes, class T>
+  [[gnu::always_inline]] void store(std::uint8_t* to, const T* from, std::int64_t count) const {
+    constexpr auto lanes = static_cast<std::int64_t>(bytes / sizeof(float));
+    std::int64_t i = 0;
+    for (; i + lanes <= count; i += lanes) store_lanes<bytes>(to + i, from + i);
+    if (i == count) return;
+    T rest[lanes] = {};
+    std::uint8_t stored[lanes];
+    std::copy_n(from + i, count - i, rest);
+    store_lanes<bytes>(stored, rest);
+    std::copy_n(stored, count - i, to + i);
+  }
+
+ private:
+  static constexpr float whole_numbers = 12582912.0f;
+  static constexpr std::int32_t whole_numbers_bits = 0x4B400000;
+
+  template <std::size_t bytes>
+  [[gnu::always_inline]] static Vector<float, bytes> load(const float* from) {
+    return *reinterpret_cast<const Vector<float, bytes>*>(from);
+  }
+  template <std::size_t bytes>
+  [[gnu::always_inline]] static Vector<float, bytes> load(const BFloat16* from) {
+    const auto bits = *reinterpret_cast<const Vector<std::uint16_t, bytes / 2>*>(from);
+    return reinterpret_cast<Vector<float, bytes>>(__builtin_convertvector(bits, Vector<std::uint32_t, bytes>)
+                                                  << 16);
+  }
+  template <std::size_t bytes, class T>
+  [[gnu::always_inline]] void store_lanes(std::uint8_t* to, const T* from) const {
+    Vector<float, bytes> value = load<bytes>(from) * inverse_;
+    value = value > min_ ? value : min_ - Vector<float, bytes>{};  // of NaN, too
+    value = value < max_ ? value : max_ - Vector<float, bytes>{};
+    const auto levels = reinterpret_cast<Vector<std::int32_t, bytes>>(value + whole_numbers) + shift_;
+    *reinterpret_cast<Vector<std::uint8_t, bytes / 4>*>(to) =
+        __builtin_convertvector(levels, Vector<std::uint8_t, bytes / 4>);
+  }
+
+  float inverse_, min_, max_;
+  std::int32_t shift_;
+};
+
+// to[i] = the maximum of from[i], from[i + step] and so on, `taps` of them.
+template <std::size_t bytes>
+[[gnu::always_inline]] inline void store_maxima(std::uint8_t* to, const std::uint8_t* from, std::int64_t step,
+                                                std::int64_t taps, std::int64_t count) {
+  constexpr auto lanes = static_cast<std::int64_t>(bytes);
+  using Bytes = Vector<std::uint8_t, bytes>;
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+    Bytes best = *reinterpret_cast<const Bytes*>(from + i);
+    for (std::int64_t tap = 1; tap < taps; ++tap) {
+      const Bytes next = *reinterpret_cast<const Bytes*>(from + i + tap * step);
+      best = next > best ? next : best;
+    }
+    *reinterpret_cast<Bytes*>(to + i) = best;
+  }
+  for (; i < count; ++i) {
+    to[i] = from[i];
+    for (std::int64_t tap = 1; tap < taps; ++tap) to[i] = std::max(to[i], from[i + tap * step]);
+  }
+}
+
+// Where window i lies on an axis, without padding.
+[[gnu::always_inline]] inline IndexRange window_of(std::int64_t i, std::int64_t kernel, std::int64_t stride,
+                                                   std::int64_t padding, std::int64_t in) {
+  const std::int64_t begin = i * stride - padding;
+  return {std::max<std::int64_t>(begin, 0), std::min(begin + kernel, in)};
+}
+
+void quantize_elements(std::uint8_t* to, const FloatingImages& images, std::int64_t first, std::int64_t count,
+                       const Levels& levels) {
+  on_dtype(TypeList<float, BFloat16>{}, images.dtype, "quantize_images", [&]<class T>() {
+    const T* const from = reinterpret_cast<const T*>(images.data) + first;
+    with_simd([&]<std::size_t bytes>()
+                  __attribute__((always_inline)) { levels.store<bytes>(to, from, count); });
+  });
 }
 
 }  // namespace
@@ -105,10 +206,11 @@ Tensor dequantize_weight(const Tensor& stored, const Tensor& scale) {
 }
 
 template <>
-void pack_quantized_weight<Backend::cpu>(QuantizedConv2d& conv, const std::byte* weight, Device) {
+void pack_quantized_weight<Backend::cpu>(QuantizedConv2d& conv, const std::int8_t* weight, Device) {
   const Conv2dPlan plan = weight_plan(conv.weight_shape, conv.options);
-  conv.packed = Tensor::empty({block_conv_weight_bytes(plan, conv.type)}, DType::u8);
-  pack_block_conv_weight(plan, conv.type, conv.packed.bytes(), weight);
+  conv.packed = Tensor::empty({block_conv_weight_bytes(plan, MatrixType::int8)}, DType::u8);
+  pack_block_conv_weight(plan, MatrixType::int8, conv.packed.bytes(),
+                         reinterpret_cast<const std::byte*>(weight));
 }
 
 QuantizedConv2d prepack_quantized_conv2d(const QuantizedWeight& weight, const Tensor& bias,
@@ -117,13 +219,10 @@ QuantizedConv2d prepack_quantized_conv2d(const QuantizedWeight& weight, const Te
   check_parameters(weight.stored, DType::u8, bias, options);
   check_parameters(weight.stored, DType::u8, weight.scale, options);
   const Device device = weight.stored.device();
-  check(!device.is_cuda() || input.zero == 0,
-        "[quantized_conv2d] expected images whose zero is 0 on a GPU, got {}", input.zero);
   const Shape& shape = weight.stored.shape();
   const std::int64_t filters = shape[0], size = weight.stored.numel() / std::max<std::int64_t>(filters, 1);
   QuantizedConv2d conv{.options = options,
                        .weight_shape = shape,
-                       .type = MatrixType::int8,
                        .packed = {},
                        .scale = Tensor::empty({filters}, DType::f32),
                        .bias = Tensor::empty({filters}, DType::f32),
@@ -149,42 +248,23 @@ QuantizedConv2d prepack_quantized_conv2d(const QuantizedWeight& weight, const Te
     conv.max_scale = std::max(conv.max_scale, std::abs(scale));
     conv.max_bias = std::max(conv.max_bias, std::abs(conv.bias.data<float>()[f]));
   }
-  on_backend(device, "quantized_conv2d", [&]<Backend B>() {
-    pack_quantized_weight<B>(conv, reinterpret_cast<const std::byte*>(numbers.data()), device);
-  });
+  on_backend(device, "quantized_conv2d",
+             [&]<Backend B>() { pack_quantized_weight<B>(conv, numbers.data(), device); });
   conv.scale = conv.scale.to(device);
   conv.bias = conv.bias.to(device);
-  return conv;
-}
-
-QuantizedConv2d prepack_bf16_to_u8_conv2d(const Tensor& weight, const Tensor& bias,
-                                          const Conv2dOptions& options, Quantization result) {
-  check_parameters(weight, DType::bf16, bias, options);
-  const Device device = weight.device();
-  QuantizedConv2d conv{.options = options,
-                       .weight_shape = weight.shape(),
-                       .type = MatrixType::bf16,
-                       .packed = {},
-                       .scale = {},
-                       .bias = bias.detach().contiguous(),
-                       .input = {},
-                       .result = result};
-  const Tensor host = weight.detach().contiguous().cpu();
-  on_backend(device, "quantized_conv2d",
-             [&]<Backend B>() { pack_quantized_weight<B>(conv, host.bytes(), device); });
   return conv;
 }
 
 BlockConv quantized_block_conv(const QuantizedTask& task) {
   const QuantizedConv2d& conv = task.conv;
   return {.plan = task.plan,
-          .isa = matrix_isa(conv.type),
+          .isa = matrix_isa(MatrixType::int8),
           .x = task.x,
           .packed = conv.packed.bytes(),
           .y = task.y,
-          .epilogue = {.type = conv.type,
+          .epilogue = {.type = MatrixType::int8,
                        .dtype = DType::u8,
-                       .scale = conv.scale.defined() ? conv.scale.data<float>() : nullptr,
+                       .scale = conv.scale.data<float>(),
                        .bias = conv.bias.data<float>(),
                        .residual = task.residual,
                        .activation = task.activation,
@@ -200,11 +280,8 @@ void quantized_conv2d_kernel<Backend::cpu>(const QuantizedTask& task, StreamView
 
 Tensor quantized_conv2d(const QuantizedConv2d& conv, const Tensor& x, FusedActivation activation,
                         const QuantizedResidual& residual) {
-  const DType dtype = conv.type == MatrixType::int8 ? DType::u8 : DType::bf16;
   const Device device = common_device("quantized_conv2d", {&x, &conv.bias});
-  check(x.dtype() == dtype && x.rank() == 4,
-        "[quantized_conv2d] expected images (n, height, width, channels) of {}, got {} of {}", name_of(dtype),
-        x.shape(), name_of(x.dtype()));
+  check_quantized_images("quantized_conv2d", x);
   const Conv2dPlan plan = quantized_plan(conv, x.shape());
   Tensor y = Tensor::empty({plan.images, plan.out.y, plan.out.x, plan.filters}, DType::u8, device);
   if (residual.stored.defined()) {
@@ -234,100 +311,101 @@ void quantized_max_pool2d_kernel<Backend::cpu>(const PoolPlan& plan, std::uint8_
                                                const std::uint8_t* from, StreamView) {
   const YX in = plan.in, out = plan.out, kernel = plan.kernel;
   const Window& window = plan.window;
-  const std::int64_t channels = plan.channels;
-  // The window of an output pixel.
-  struct Taps {
-    IndexRange rows, columns;
-    const std::uint8_t* image;
-  };
-  const auto max_of = [&]<class T>(const Taps& taps, std::int64_t channel, std::uint8_t* result)
-      __attribute__((always_inline)) {
-    T best{};
-    for (std::int64_t v = taps.rows.begin; v < taps.rows.end; ++v)
-      for (std::int64_t u = taps.columns.begin; u < taps.columns.end; ++u) {
-        T pixel;
-        std::memcpy(&pixel, taps.image + (v * in.x + u) * channels + channel, sizeof(T));
-        best = best > pixel ? best : pixel;
-      }
-    std::memcpy(result + channel, &best, sizeof(T));
-  };
+  const std::int64_t channels = plan.channels, line_bytes = in.x * channels;
   parallel_for(plan.images * out.y, 1, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<std::uint8_t> maxima(static_cast<std::size_t>(line_bytes));  // of the lines of the windows
     with_simd([&]<std::size_t bytes>() __attribute__((always_inline)) {
-      constexpr auto lanes = static_cast<std::int64_t>(bytes);
-      for (std::int64_t line = begin; line < end; ++line)
-        for (std::int64_t column = 0; column < out.x; ++column) {
-          const std::int64_t top = line % out.y * window.stride.y - window.padding.y,
-                             left = column * window.stride.x - window.padding.x;
-          const Taps taps{{std::max<std::int64_t>(top, 0), std::min(top + kernel.y, in.y)},
-                          {std::max<std::int64_t>(left, 0), std::min(left + kernel.x, in.x)},
-                          from + line / out.y * in.y * in.x * channels};
-          std::uint8_t* const result = to + (line * out.x + column) * channels;
-          std::int64_t c = 0;
-          for (; c + lanes <= channels; c += lanes)
-            max_of.template operator()<Vector<std::uint8_t, bytes>>(taps, c, result);
-          for (; c < channels; ++c) max_of.template operator()<std::uint8_t>(taps, c, result);
+      std::uint8_t* result = to + begin * out.x * channels;
+      for (std::int64_t y = begin; y < end; ++y) {
+        const IndexRange rows = window_of(y % out.y, kernel.y, window.stride.y, window.padding.y, in.y);
+        store_maxima<bytes>(maxima.data(), from + (y / out.y * in.y + rows.begin) * line_bytes, line_bytes,
+                            rows.count(), line_bytes);
+        for (std::int64_t x = 0; x < out.x; ++x, result += channels) {
+          const IndexRange columns = window_of(x, kernel.x, window.stride.x, window.padding.x, in.x);
+          store_maxima<bytes>(result, maxima.data() + columns.begin * channels, channels, columns.count(),
+                              channels);
         }
+      }
     });
   });
 }
 
+QuantizedWeight with_whole_groups(const QuantizedWeight& weight) {
+  expect(weight.stored.dtype() == DType::u8 && weight.stored.rank() == 4);
+  const Shape& shape = weight.stored.shape();
+  const std::int64_t channels = shape[3], wide = round_up(channels, channel_group);
+  if (weight.stored.device().is_cuda() || channels == wide) return weight;
+  const Tensor from = weight.stored.contiguous();
+  Tensor stored = Tensor::empty({shape[0], shape[1], shape[2], wide}, DType::u8);
+  std::memset(stored.bytes(), stored_weight_zero, static_cast<std::size_t>(stored.numel()));
+  for (std::int64_t i = 0; i < from.numel(); ++i)
+    stored.data<std::uint8_t>()[i / channels * wide + i % channels] = from.data<std::uint8_t>()[i];
+  return {stored, weight.scale};
+}
+
 template <>
-void quantized_stem_kernel<Backend::cpu>(const QuantizedTask& task, DType dtype, const PoolPlan& pool,
-                                         StreamView stream) {
-  expect(dtype == DType::bf16);
-  const Buffer values(static_cast<std::size_t>(sizes_of(task.plan).y), stream);
+void quantize_images_kernel<Backend::cpu>(const FloatingImages& images, Quantization values,
+                                          std::int64_t channels, std::uint8_t* y, StreamView) {
+  constexpr std::int64_t chunk = 1024;  // elements
+  const Levels levels(values);
+  const std::int64_t given = images.channels, chunk_pixels = std::max<std::int64_t>(chunk / given, 1);
+  parallel_for(images.pixels, 1 << 13, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<std::uint8_t> dense(given == channels ? 0 : static_cast<std::size_t>(chunk_pixels * given));
+    for (std::int64_t first = begin; first < end; first += chunk_pixels) {
+      const std::int64_t pixels = std::min(chunk_pixels, end - first);
+      std::uint8_t* const to = y + first * channels;
+      quantize_elements(given == channels ? to : dense.data(), images, first * given, pixels * given, levels);
+      if (given == channels) continue;
+      for (std::int64_t p = 0; p < pixels; ++p)
+        for (std::int64_t c = 0; c < channels; ++c)
+          to[p * channels + c] = c < given ? dense[static_cast<std::size_t>(p * given + c)]
+                                           : static_cast<std::uint8_t>(values.zero);
+    }
+  });
+}
+
+Tensor quantize_images(const Tensor& x, Quantization values, std::int64_t channels) {
+  check_floating_images("quantize_images", x);
+  expect(x.size(3) > 0 && channels >= x.size(3));
+  Tensor y = Tensor::empty({x.size(0), x.size(1), x.size(2), channels}, DType::u8, x.device());
+  if (y.numel() == 0) return y;
+  const Tensor from = x.detach().contiguous();
+  on_backend(x.device(), "quantize_images", [&]<Backend B>() {
+    quantize_images_kernel<B>(floating_images(from), values, channels, y.data<std::uint8_t>(),
+                              current_stream(x.device()));
+  });
+  return y;
+}
+
+template <>
+void quantized_stem_kernel<Backend::cpu>(const QuantizedTask& task, const FloatingImages& images,
+                                         const PoolPlan& pool, StreamView stream) {
+  const std::int64_t channels = task.plan.channels;
+  const Buffer stored = make_scratch<std::uint8_t>(images.pixels * channels),
+               values = make_scratch<std::uint8_t>(sizes_of(task.plan).y);
+  quantize_images_kernel<Backend::cpu>(images, task.conv.input, channels, as<std::uint8_t>(stored), stream);
   QuantizedTask conv = task;
+  conv.x = stored.data();
   conv.y = values.data();
   quantized_conv2d_kernel<Backend::cpu>(conv, stream);
   quantized_max_pool2d_kernel<Backend::cpu>(pool, reinterpret_cast<std::uint8_t*>(task.y),
-                                            reinterpret_cast<const std::uint8_t*>(values.data()), stream);
+                                            as<std::uint8_t>(values), stream);
 }
 
 Tensor quantized_stem(const QuantizedConv2d& conv, const Tensor& x, YX pool_kernel,
                       const Window& pool_window) {
   const Device device = common_device("quantized_stem", {&x, &conv.bias});
-  check(conv.type == MatrixType::bf16 &&
-            (x.dtype() == DType::bf16 || (device.is_cuda() && x.dtype() == DType::f32)),
-        "[quantized_stem] expected images of bf16, got {}", name_of(x.dtype()));
-  const Conv2dPlan plan = quantized_plan(conv, x.shape());
+  check_floating_images("quantized_stem", x);
+  const std::int64_t channels = device.is_cuda() ? x.size(3) : round_up(x.size(3), channel_group);
+  const Conv2dPlan plan = quantized_plan(conv, {x.size(0), x.size(1), x.size(2), channels});
   const PoolPlan pool = pool_plan(plan.images, plan.out, plan.filters, pool_kernel, pool_window);
   Tensor y = Tensor::empty({plan.images, pool.out.y, pool.out.x, plan.filters}, DType::u8, device);
   if (y.numel() == 0) return y;
   const Tensor images = x.detach().contiguous();
   on_backend(device, "quantized_stem", [&]<Backend B>() {
-    quantized_stem_kernel<B>({.plan = plan,
-                              .conv = conv,
-                              .x = images.bytes(),
-                              .y = y.bytes(),
-                              .activation = FusedActivation::relu},
-                             images.dtype(), pool, current_stream(device));
-  });
-  return y;
-}
-
-Tensor with_whole_groups(const Tensor& x) {
-  check(x.rank() == 4 && x.device() == cpu_device && is_floating(x.dtype()),
-        "[with_whole_groups] expected floating images (n, height, width, channels) on the CPU, got {} of {}",
-        x.shape(), name_of(x.dtype()));
-  const std::int64_t channels = x.size(3), wide = round_up(channels, channel_group),
-                     pixels = x.size(0) * x.size(1) * x.size(2);
-  if (channels == wide) return cast(x, DType::bf16);
-  const Tensor from = cast(x, DType::bf16).contiguous();
-  Tensor y = Tensor::empty({x.size(0), x.size(1), x.size(2), wide}, DType::bf16);
-  const auto pixel_bytes = static_cast<std::size_t>(channels) * sizeof(BFloat16);
-  parallel_for(pixels, 1 << 13, [&](std::int64_t begin, std::int64_t end) {
-    const BFloat16* pixel = from.data<BFloat16>() + begin * channels;
-    BFloat16* to = y.data<BFloat16>() + begin * wide;
-    if (channels == 3)  // copies of a constant size are a few instructions
-      for (std::int64_t p = begin; p < end; ++p, pixel += 3, to += 4) {
-        to[3] = BFloat16(0.0f);
-        std::memcpy(to, pixel, 3 * sizeof(BFloat16));
-      }
-    else
-      for (std::int64_t p = begin; p < end; ++p, pixel += channels, to += wide) {
-        std::fill_n(to, wide, BFloat16(0.0f));
-        std::memcpy(to, pixel, pixel_bytes);
-      }
+    quantized_stem_kernel<B>(
+        {.plan = plan, .conv = conv, .x = nullptr, .y = y.bytes(), .activation = FusedActivation::relu},
+        floating_images(images), pool, current_stream(device));
   });
   return y;
 }

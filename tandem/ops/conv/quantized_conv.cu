@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tandem/core/convert.h"
+#include "tandem/core/on_dtype.h"
 #include "tandem/device/buffer.h"
 #include "tandem/ops/conv/quantized_conv_kernel.h"
 #include "tandem/ops/conv/quantized_epilogue.cuh"
@@ -21,23 +22,15 @@ constexpr int threads = 256;
 struct PlainConv {
   Conv2dPlan plan;
   QuantizedEpilogue epilogue;
-  const float* scale;  // null for floating images
+  int padding;  // the stored zero
+  const float* scale;
   const float* bias;
   const std::uint8_t* residual;
 };
 
-__device__ inline int product(std::uint8_t a, std::int8_t b) {
-  return int{a} * int{b};
-}
-template <class T>
-__device__ inline float product(T a, BFloat16 b) {
-  return convert<float>(convert<BFloat16>(convert<float>(a))) * convert<float>(b);
-}
-
-template <class X, class W>
 __global__ void __launch_bounds__(threads)
-    convolve_plainly(PlainConv conv, std::uint8_t* __restrict__ y, const X* __restrict__ x,
-                     const W* __restrict__ weight) {
+    convolve_plainly(PlainConv conv, std::uint8_t* __restrict__ y, const std::uint8_t* __restrict__ x,
+                     const std::int8_t* __restrict__ weight) {
   const Conv2dPlan& p = conv.plan;
   const std::int64_t count = p.images * p.out.y * p.out.x * p.filters;
   for (std::int64_t i = std::int64_t{blockIdx.x} * threads + threadIdx.x; i < count;
@@ -45,17 +38,17 @@ __global__ void __launch_bounds__(threads)
     const std::int64_t filter = i % p.filters, pixel = i / p.filters, image = pixel / (p.out.y * p.out.x);
     const std::int64_t top = pixel / p.out.x % p.out.y * p.window.stride.y - p.window.padding.y,
                        left = pixel % p.out.x * p.window.stride.x - p.window.padding.x;
-    decltype(product(X{}, W{})) sum{};
-    const W* factor = weight + filter * p.kernel.y * p.kernel.x * p.channels;
+    int sum = 0;
+    const std::int8_t* factor = weight + filter * p.kernel.y * p.kernel.x * p.channels;
     for (std::int64_t ky = 0; ky < p.kernel.y; ++ky)
       for (std::int64_t kx = 0; kx < p.kernel.x; ++kx, factor += p.channels) {
         const std::int64_t row = top + ky * p.window.dilation.y, column = left + kx * p.window.dilation.x;
-        if (row < 0 || row >= p.in.y || column < 0 || column >= p.in.x) continue;
-        const X* const from = x + ((image * p.in.y + row) * p.in.x + column) * p.channels;
-        for (std::int64_t c = 0; c < p.channels; ++c) sum += product(from[c], factor[c]);
+        const bool is_inside = row >= 0 && row < p.in.y && column >= 0 && column < p.in.x;
+        const std::int64_t from = ((image * p.in.y + row) * p.in.x + column) * p.channels;
+        for (std::int64_t c = 0; c < p.channels; ++c)
+          sum += (is_inside ? x[from + c] : conv.padding) * factor[c];
       }
-    const ColumnNumbers numbers =
-        column_numbers(conv.epilogue, conv.scale ? conv.scale[filter] : 1, conv.bias[filter]);
+    const ColumnNumbers numbers = column_numbers(conv.epilogue, conv.scale[filter], conv.bias[filter]);
     float value = __fmaf_rn(static_cast<float>(sum), numbers.scale, numbers.shift);
     if (conv.residual)
       value = __fmaf_rn(static_cast<float>(conv.residual[i]), conv.epilogue.residual_scale, value);
@@ -64,23 +57,32 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-template <class X, class W>
 void convolve_plainly(const QuantizedTask& task, StreamView stream) {
   const QuantizedConv2d& conv = task.conv;
   const PlainConv plain{.plan = task.plan,
                         .epilogue = epilogue_of(task),
-                        .scale = conv.scale.defined() ? conv.scale.data<float>() : nullptr,
+                        .padding = static_cast<int>(conv.input.zero),
+                        .scale = conv.scale.data<float>(),
                         .bias = conv.bias.data<float>(),
                         .residual = reinterpret_cast<const std::uint8_t*>(task.residual)};
-  convolve_plainly<X, W><<<blocks_for(sizes_of(task.plan).y, threads), threads, 0, cuda_stream(stream)>>>(
-      plain, reinterpret_cast<std::uint8_t*>(task.y), reinterpret_cast<const X*>(task.x),
-      reinterpret_cast<const W*>(conv.plain.bytes()));
+  convolve_plainly<<<blocks_for(sizes_of(task.plan).y, threads), threads, 0, cuda_stream(stream)>>>(
+      plain, reinterpret_cast<std::uint8_t*>(task.y), reinterpret_cast<const std::uint8_t*>(task.x),
+      reinterpret_cast<const std::int8_t*>(conv.plain.bytes()));
   check_launch("quantized_conv2d (plain)");
 }
 
-void convolve_images_plainly(const QuantizedTask& task, DType dtype, StreamView stream) {
-  if (dtype == DType::bf16) return convolve_plainly<BFloat16, BFloat16>(task, stream);
-  convolve_plainly<float, BFloat16>(task, stream);
+// One thread per value that is written.
+template <class T>
+__global__ void __launch_bounds__(threads)
+    quantize(std::uint8_t* __restrict__ y, const T* __restrict__ x, std::int64_t pixels, std::int64_t given,
+             std::int64_t channels, float inverse, float zero) {
+  const std::int64_t count = pixels * channels;
+  for (std::int64_t i = std::int64_t{blockIdx.x} * threads + threadIdx.x; i < count;
+       i += std::int64_t{gridDim.x} * threads) {
+    const std::int64_t channel = i % channels;
+    const float value = channel < given ? convert<float>(x[i / channels * given + channel]) : 0.0f;
+    y[i] = static_cast<std::uint8_t>(__float2int_rn(quantized_value(value, inverse, zero)));
+  }
 }
 
 // One thread per `Word` of channels of a pixel.
@@ -127,29 +129,36 @@ Tensor on_device(const void* bytes, std::size_t count, Device device) {
 }  // namespace
 
 template <>
-void pack_quantized_weight<Backend::cuda>(QuantizedConv2d& conv, const std::byte* weight, Device device) {
+void pack_quantized_weight<Backend::cuda>(QuantizedConv2d& conv, const std::int8_t* weight, Device device) {
   const Shape& shape = conv.weight_shape;
   const auto count = static_cast<std::size_t>(shape.numel());
-  if (conv.type == MatrixType::bf16) {
-    conv.plain = on_device(weight, 2 * count, device);
-    if (!is_quantized_stem_applicable(shape, conv.options, device)) return;
-    const std::vector<BFloat16> ordered = order_stem_weight(shape, reinterpret_cast<const BFloat16*>(weight));
+  conv.plain = on_device(weight, count, device);
+  if (is_quantized_stem_applicable(shape, conv.options, device)) {
+    const std::vector<BFloat16> ordered = order_stem_weight(shape, weight);
     conv.packed = on_device(ordered.data(), 2 * ordered.size(), device);
-  } else {
-    conv.plain = on_device(weight, count, device);
-    if (!is_quantized_tile_conv_applicable(shape, conv.options, device)) return;
-    conv.packed = on_device(order_tile_weight(shape, reinterpret_cast<const std::int8_t*>(weight)).data(),
-                            count, device);
+  } else if (conv.input.zero == 0 && is_quantized_tile_conv_applicable(shape, conv.options, device)) {
+    conv.packed = on_device(order_tile_weight(shape, weight).data(), count, device);
   }
 }
 
 template <>
 void quantized_conv2d_kernel<Backend::cuda>(const QuantizedTask& task, StreamView stream) {
-  if (task.conv.type == MatrixType::bf16) return convolve_images_plainly(task, DType::bf16, stream);
-  if (task.conv.packed.defined() &&
-      (quantized_halo_conv2d(task, stream) || quantized_tile_conv2d(task, stream)))
-    return;
-  convolve_plainly<std::uint8_t, std::int8_t>(task, stream);
+  const QuantizedConv2d& conv = task.conv;
+  const bool is_tiled =
+      conv.packed.defined() && !is_quantized_stem_applicable(conv.weight_shape, conv.options, stream.device);
+  if (is_tiled && (quantized_halo_conv2d(task, stream) || quantized_tile_conv2d(task, stream))) return;
+  convolve_plainly(task, stream);
+}
+
+template <>
+void quantize_images_kernel<Backend::cuda>(const FloatingImages& images, Quantization values,
+                                           std::int64_t channels, std::uint8_t* y, StreamView stream) {
+  on_dtype(TypeList<float, BFloat16>{}, images.dtype, "quantize_images", [&]<class T>() {
+    quantize<<<blocks_for(images.pixels * channels, threads), threads, 0, cuda_stream(stream)>>>(
+        y, reinterpret_cast<const T*>(images.data), images.pixels, images.channels, channels,
+        1 / values.scale, values.zero);
+  });
+  check_launch("quantize_images");
 }
 
 template <>
@@ -165,13 +174,17 @@ void quantized_max_pool2d_kernel<Backend::cuda>(const PoolPlan& plan, std::uint8
 }
 
 template <>
-void quantized_stem_kernel<Backend::cuda>(const QuantizedTask& task, DType dtype, const PoolPlan& pool,
-                                          StreamView stream) {
-  if (task.conv.packed.defined() && fused_quantized_stem(task, dtype, pool, stream)) return;
-  const Buffer values(static_cast<std::size_t>(sizes_of(task.plan).y), stream);
+void quantized_stem_kernel<Backend::cuda>(const QuantizedTask& task, const FloatingImages& images,
+                                          const PoolPlan& pool, StreamView stream) {
+  if (fused_quantized_stem(task, images, pool, stream)) return;
+  const Buffer stored(static_cast<std::size_t>(sizes_of(task.plan).x), stream),
+      values(static_cast<std::size_t>(sizes_of(task.plan).y), stream);
+  quantize_images_kernel<Backend::cuda>(images, task.conv.input, images.channels,
+                                        reinterpret_cast<std::uint8_t*>(stored.data()), stream);
   QuantizedTask conv = task;
+  conv.x = stored.data();
   conv.y = values.data();
-  convolve_images_plainly(conv, dtype, stream);
+  convolve_plainly(conv, stream);
   quantized_max_pool2d_kernel<Backend::cuda>(pool, reinterpret_cast<std::uint8_t*>(task.y),
                                              reinterpret_cast<const std::uint8_t*>(values.data()), stream);
 }

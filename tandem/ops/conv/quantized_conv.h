@@ -22,43 +22,44 @@ Tensor dequantize_weight(const Tensor& stored, const Tensor& scale);  // f32
 struct QuantizedConv2d {
   Conv2dOptions options;
   Shape weight_shape;
-  MatrixType type;     // of the images: u8, or bf16 whose results are u8
   Tensor packed;       // as the algorithm needs it; on CUDA an empty handle where only plain kernels work
-  Tensor plain = {};   // on CUDA: s8 or bf16 in the order of the shape
-  Tensor scale, bias;  // f32 (out): of the sums; scale is an empty handle for bf16
+  Tensor plain = {};   // on CUDA: s8 in the order of the shape
+  Tensor scale, bias;  // f32 (out): of the sums
   Quantization input, result;
-  float max_sum = 0, max_scale = 0, max_bias = 0;  // magnitudes that no sum, scale and bias exceeds; s8 only
+  float max_sum = 0, max_scale = 0, max_bias = 0;  // magnitudes that no sum, scale and bias exceeds
 };
 
-// `bias` is f32 (out); `options` are without groups; the convolution is for the device of the weight. Images
-// on CUDA must have 0 as their zero. Throws Error for other dtypes and shapes.
+// `bias` is f32 (out); `options` are without groups; the convolution is for the device of the weight. Throws
+// Error for other dtypes and shapes.
 QuantizedConv2d prepack_quantized_conv2d(const QuantizedWeight& weight, const Tensor& bias,
                                          const Conv2dOptions& options, Quantization input,
                                          Quantization result);
-// For images and weights in bf16.
-QuantizedConv2d prepack_bf16_to_u8_conv2d(const Tensor& weight, const Tensor& bias,
-                                          const Conv2dOptions& options, Quantization result);
 
 // A residual, u8 too, has values of its own and the shape of the result.
 struct QuantizedResidual {
   Tensor stored = {};
   Quantization values = {};
 };
-// u8 images, or bf16.
+// u8 images.
 Tensor quantized_conv2d(const QuantizedConv2d& conv, const Tensor& x, FusedActivation activation,
                         const QuantizedResidual& residual = {});
 
+// On the CPU the first convolution reads images with whole groups of channels: on aarch64 two pixels are
+// eight bytes, which products read faster there.
 #if defined(__aarch64__)
 inline constexpr std::int64_t channel_group = 4;
 #else
 inline constexpr std::int64_t channel_group = 1;
 #endif
-// Floating images (n, height, width, channels), or weights, in bf16 with channels of zeros up to a multiple
-// of channel_group: on aarch64 whole groups of eight bytes, which products read faster there.
-Tensor with_whole_groups(const Tensor& x);
+// With weights of zero for channels up to a multiple of channel_group; on CUDA the weight itself.
+QuantizedWeight with_whole_groups(const QuantizedWeight& weight);
 
-// quantized_max_pool2d(quantized_conv2d(conv, x)) with ReLU, where `conv` is for bf16. Images on the CPU are
-// in whole groups; on CUDA they are f32 or bf16 and have the channels of the weight.
+// f32 or bf16 (n, height, width, channels) → u8: to nearest, ties to even, clamped; NaN becomes 0. Channels
+// that are missing are the stored zero.
+Tensor quantize_images(const Tensor& x, Quantization values, std::int64_t channels);
+
+// quantized_max_pool2d(quantized_conv2d(conv, x)) with ReLU, of f32 or bf16 images that are first rounded to
+// `conv.input`. The weight is in whole groups.
 Tensor quantized_stem(const QuantizedConv2d& conv, const Tensor& x, YX pool_kernel,
                       const Window& pool_window);
 

@@ -11,7 +11,7 @@ namespace tandem::detail {
 
 struct BlockConv;
 
-// One convolution. Sizes are > 0; the plan's dtype is that of no operand.
+// One convolution of u8. Sizes are > 0; the plan's dtype is that of no operand.
 struct QuantizedTask {
   Conv2dPlan plan;
   const QuantizedConv2d& conv;
@@ -47,16 +47,29 @@ inline QuantizedEpilogue epilogue_of(const QuantizedTask& task) {
           .has_min = task.activation == FusedActivation::relu && task.conv.result.zero > 0};
 }
 
-// Packs the weight, (out, kernel y, kernel x, channels) in s8 or bf16 on the CPU, into conv.packed.
+// Packs the weight, (out, kernel y, kernel x, channels) on the CPU, into conv.packed.
 template <Backend B>
-void pack_quantized_weight(QuantizedConv2d& conv, const std::byte* weight, Device device);
+void pack_quantized_weight(QuantizedConv2d& conv, const std::int8_t* weight, Device device);
+
+// Images in a floating dtype.
+struct FloatingImages {
+  const std::byte* data;
+  DType dtype;  // f32 or bf16
+  std::int64_t pixels, channels;
+};
+// `channels` of every pixel are written, at least as many as there are.
+template <Backend B>
+void quantize_images_kernel(const FloatingImages& images, Quantization values, std::int64_t channels,
+                            std::uint8_t* y, StreamView stream);
 
 template <Backend B>
 void quantized_conv2d_kernel(const QuantizedTask& task, StreamView stream);
 
-// The convolution of a ResNet's images, f32 or bf16, and the pooling after it. `y` are the pooled values.
+// The convolution of a ResNet's images and the pooling after it. `task.x` does not matter, and `task.y` are
+// the pooled values.
 template <Backend B>
-void quantized_stem_kernel(const QuantizedTask& task, DType dtype, const PoolPlan& pool, StreamView stream);
+void quantized_stem_kernel(const QuantizedTask& task, const FloatingImages& images, const PoolPlan& pool,
+                           StreamView stream);
 
 template <Backend B>
 void quantized_max_pool2d_kernel(const PoolPlan& plan, std::uint8_t* y, const std::uint8_t* x,

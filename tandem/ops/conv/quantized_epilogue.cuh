@@ -22,6 +22,12 @@ inline bool is_bounded_epilogue(const QuantizedConv2d& conv, const QuantizedEpil
   return conv.max_sum < 4194304.0f && largest < 8e6f;  // false for NaN
 }
 
+// value / scale to nearest, ties to even, plus zero, clamped to 0 … 255, as f32; NaN becomes 0.
+__device__ inline float quantized_value(float value, float inverse_scale, float zero) {
+  const float clamped = fminf(fmaxf(__fmul_rn(value, inverse_scale), -zero), 255 - zero);
+  return __fsub_rn(__fadd_rn(clamped, whole_numbers), whole_numbers - zero);
+}
+
 // Physical column n of a product, which a thread has beside other columns, belongs to the filter that makes a
 // thread's columns adjacent bytes of the result.
 inline constexpr int filter_of_column(int n, int columns) {
@@ -78,13 +84,13 @@ __device__ inline std::uint32_t rounded_bytes(const float (&value)[4]) {
 
 // factor · scale + shift, rounded to bytes, of numbers of any size without conversions: `scale` and `shift`
 // are 256th parts, and a sum that is clamped to 0 … 1 by the instruction itself. NaN becomes 0.
-__device__ inline std::uint32_t saturated_bytes(const float (&factor)[4], float scale,
+__device__ inline std::uint32_t saturated_bytes(const float (&factor)[4], const float (&scale)[4],
                                                 const float (&shift)[4]) {
   int whole[4];
 #pragma unroll
   for (int i = 0; i < 4; ++i) {
     float part;
-    asm("fma.rn.sat.f32 %0, %1, %2, %3;" : "=f"(part) : "f"(factor[i]), "f"(scale), "f"(shift[i]));
+    asm("fma.rn.sat.f32 %0, %1, %2, %3;" : "=f"(part) : "f"(factor[i]), "f"(scale[i]), "f"(shift[i]));
     whole[i] = __float_as_int(__fmaf_rn(part, 256, whole_numbers)) - whole_numbers_bits;
   }
   return clamped_bytes(whole);

@@ -14,7 +14,8 @@ namespace {
 // and the sum goes over 7 lines of 8 pixels of 4 channels, of which the last pixel and the last channel have
 // weights of zero. In shared memory a pixel has 8 bytes. So the pixels that a result needs of a line are 64
 // bytes in sequence, those of the next result begin 16 bytes later, and the image itself is a matrix for
-// wgmma, whose rows overlap.
+// wgmma, whose rows overlap. Stored pixels and weights are whole numbers that bf16 has, and their sums stay
+// below 2²⁴, so that f32 has them too: the products are those of integers.
 constexpr int kernel = 7, filters = 64, max_channels = 4, pixel_bytes = 8;
 constexpr int planes = kernel * 4, plane_bytes = filters * 16;  // a plane: 16 bytes of the sum of all filters
 constexpr int weight_bytes = planes * plane_bytes;
@@ -22,7 +23,7 @@ constexpr int tile = 64;                      // pixels
 [[maybe_unused]] constexpr int groups = 2;    // warpgroups
 constexpr int threads = 128 * groups;         // warpgroups
 constexpr int in_lines = 16, conv_lines = 3;  // kept in shared memory
-constexpr int shifts_pitch = filters / 4 + 4;
+constexpr int numbers_pitch = filters / 4 + 4;
 constexpr int max_shared_bytes = 227 * 1024;
 [[maybe_unused]] constexpr int prefetched = 4;  // pixels per thread
 
@@ -31,13 +32,14 @@ struct Problem {
   int in_y, in_x, conv_y, conv_x, out_y, out_x;
   int tiles;             // along a line
   int bands, band_rows;  // an image's pooled lines in parts
-  const float* bias;
+  const float *scale, *bias;
+  float inverse_input, zero;  // of the images
   QuantizedEpilogue epilogue;
 };
 
 // What lies where in shared memory, in bytes.
 struct Places {
-  int in, conv, shifts, end;
+  int in, conv, scales, shifts, end;
   int in_pitch, conv_pitch;
 };
 
@@ -47,8 +49,9 @@ __host__ __device__ Places places_of(const Problem& p) {
   at.conv_pitch = (2 * p.out_x + 1) * filters;
   at.in = weight_bytes;
   at.conv = at.in + in_lines * at.in_pitch;
-  at.shifts = at.conv + conv_lines * at.conv_pitch;
-  at.end = at.shifts + 4 * shifts_pitch * 4;
+  at.scales = at.conv + conv_lines * at.conv_pitch;
+  at.shifts = at.scales + 4 * numbers_pitch * 4;
+  at.end = at.shifts + 4 * numbers_pitch * 4;
   return at;
 }
 
@@ -93,21 +96,22 @@ __device__ Pixel<T> load_pixel(const Problem& p, const T* image, int line, int c
   return pixel;
 }
 
-__device__ std::uint32_t bf16_bits(BFloat16 value) {
-  return value.bits;
-}
-__device__ std::uint32_t bf16_bits(float value) {
-  return convert<BFloat16>(value).bits;
+// Two whole numbers from 0 to 255 as bf16: the upper halves of their f32.
+__device__ std::uint32_t bf16_pair(float low, float high) {
+  return __byte_perm(__float_as_uint(low), __float_as_uint(high), 0x7632);
 }
 
 template <class T>
-__device__ void store_pixel(const Places& at, unsigned char* memory, int line, int column,
+__device__ void store_pixel(const Problem& p, const Places& at, unsigned char* memory, int line, int column,
                             const Pixel<T>& pixel) {
   constexpr int padding = kernel / 2;
-  const T(&v)[max_channels] = pixel.values;
+  float stored[max_channels];
+#pragma unroll
+  for (int c = 0; c < max_channels; ++c)
+    stored[c] = quantized_value(convert<float>(pixel.values[c]), p.inverse_input, p.zero);
   *reinterpret_cast<uint2*>(memory + at.in + in_slot(line) * at.in_pitch +
-                            (column + padding) * pixel_bytes) = {bf16_bits(v[0]) | bf16_bits(v[1]) << 16,
-                                                                 bf16_bits(v[2]) | bf16_bits(v[3]) << 16};
+                            (column + padding) * pixel_bytes) = {bf16_pair(stored[0], stored[1]),
+                                                                 bf16_pair(stored[2], stored[3])};
 }
 
 // The sums of one tile of a line of the convolution.
@@ -133,18 +137,21 @@ __device__ void start_products(const Places& at, std::uint32_t memory, int line,
 __device__ void finish(const Problem& p, const Places& at, unsigned char* memory, int line, int first,
                        const float (&sum)[32], int thread) {
   const int quarter = thread % 4;
-  const auto* const shifts = reinterpret_cast<const float*>(memory + at.shifts) + quarter * shifts_pitch;
+  const auto* const scales = reinterpret_cast<const float*>(memory + at.scales) + quarter * numbers_pitch;
+  const auto* const shifts = reinterpret_cast<const float*>(memory + at.shifts) + quarter * numbers_pitch;
 #pragma unroll
   for (int below = 0; below < 2; ++below) {
     const int column = first + thread / 32 * 16 + thread % 32 / 4 + 8 * below;
     std::uint32_t results[4];
 #pragma unroll
     for (int w = 0; w < 4; ++w) {
-      const float4 shift = *reinterpret_cast<const float4*>(shifts + w * 4);
-      const float shift_of[4] = {shift.x, shift.y, shift.z, shift.w};
+      const float4 scale = *reinterpret_cast<const float4*>(scales + w * 4),
+                   shift = *reinterpret_cast<const float4*>(shifts + w * 4);
+      const float scale_of[4] = {scale.x, scale.y, scale.z, scale.w},
+                  shift_of[4] = {shift.x, shift.y, shift.z, shift.w};
       const int even = w * 8 + below * 2, odd = even + 4;
       const float sums[4] = {sum[even], sum[even + 1], sum[odd], sum[odd + 1]};
-      results[w] = saturated_bytes(sums, p.epilogue.inverse / 256, shift_of);
+      results[w] = saturated_bytes(sums, scale_of, shift_of);
     }
     if (column >= p.conv_x) continue;
     const bool exists = line < p.conv_y;
@@ -186,12 +193,18 @@ __global__ void __launch_bounds__(threads, 2)
   const std::uint32_t address = shared_address(memory);
   const int thread = static_cast<int>(threadIdx.x), group = thread / 128, group_thread = thread % 128;
   for (int i = thread; i < weight_bytes / 16; i += threads) reinterpret_cast<uint4*>(memory)[i] = weight[i];
-  for (int i = thread; i < (at.shifts - at.in) / 16; i += threads)
-    reinterpret_cast<uint4*>(memory + at.in)[i] = {};
+  const std::uint32_t padding = bf16_pair(p.zero, p.zero);
+  for (int i = thread; i < (at.conv - at.in) / 16; i += threads)
+    reinterpret_cast<uint4*>(memory + at.in)[i] = {padding, padding, padding, padding};
+  for (int i = thread; i < (at.scales - at.conv) / 16; i += threads)
+    reinterpret_cast<uint4*>(memory + at.conv)[i] = {};
   allow_next_kernel();
-  if (thread < filters)
-    reinterpret_cast<float*>(memory + at.shifts)[thread / 16 * shifts_pitch + thread % 16] =
-        column_numbers(p.epilogue, 1, p.bias[thread]).shift / 256;
+  if (thread < filters) {
+    const ColumnNumbers numbers = column_numbers(p.epilogue, p.scale[thread], p.bias[thread]);
+    const int place = thread / 16 * numbers_pitch + thread % 16;
+    reinterpret_cast<float*>(memory + at.scales)[place] = numbers.scale / 256;
+    reinterpret_cast<float*>(memory + at.shifts)[place] = numbers.shift / 256;
+  }
   int ahead_line[prefetched], ahead_column[prefetched];  // of the pixels that this thread fetches early
 #pragma unroll
   for (int k = 0; k < prefetched; ++k) {
@@ -213,7 +226,7 @@ __global__ void __launch_bounds__(threads, 2)
     const int first_line = 4 * begin - 5, lines = 11;
     for (int i = thread; i < lines * p.in_x; i += threads) {
       const int line = first_line + i / p.in_x, column = i % p.in_x;
-      store_pixel(at, memory, line, column, load_pixel(p, image, line, column));
+      store_pixel(p, at, memory, line, column, load_pixel(p, image, line, column));
     }
     if (begin == 0)
       for (int i = thread; i < at.conv_pitch / 16; i += threads)
@@ -252,9 +265,9 @@ __global__ void __launch_bounds__(threads, 2)
 #pragma unroll
       for (int k = 0; k < prefetched; ++k)
         if (thread + k * threads < next_pixels)
-          store_pixel(at, memory, next_line + ahead_line[k], ahead_column[k], next[k]);
+          store_pixel(p, at, memory, next_line + ahead_line[k], ahead_column[k], next[k]);
       for (int i = thread + prefetched * threads; i < next_pixels; i += threads)
-        store_pixel(at, memory, next_line + i / p.in_x, i % p.in_x,
+        store_pixel(p, at, memory, next_line + i / p.in_x, i % p.in_x,
                     load_pixel(p, image, next_line + i / p.in_x, i % p.in_x));
       publish_shared_writes();
       __syncthreads();
@@ -265,14 +278,15 @@ __global__ void __launch_bounds__(threads, 2)
 }
 
 template <class T>
-void launch(const Problem& p, int multiprocessors, const QuantizedTask& task, StreamView stream) {
+void launch(const Problem& p, int multiprocessors, const QuantizedTask& task, const T* images,
+            StreamView stream) {
   const int bytes = places_of(p).end;
   cuda_check(cudaFuncSetAttribute(convolve_and_pool<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
              "cudaFuncSetAttribute");
   const int blocks = std::min(p.images * p.bands, 2 * multiprocessors);
   convolve_and_pool<T>
       <<<static_cast<unsigned>(blocks), threads, static_cast<std::size_t>(bytes), cuda_stream(stream)>>>(
-          p, reinterpret_cast<std::uint8_t*>(task.y), reinterpret_cast<const T*>(task.x),
+          p, reinterpret_cast<std::uint8_t*>(task.y), images,
           reinterpret_cast<const uint4*>(task.conv.packed.bytes()));
   check_launch("quantized_stem");
 }
@@ -286,7 +300,7 @@ bool is_quantized_stem_applicable(const Shape& weight, const Conv2dOptions& opti
          window.padding == YX{3, 3} && window.dilation == YX{1, 1};
 }
 
-std::vector<BFloat16> order_stem_weight(const Shape& shape, const BFloat16* weight) {
+std::vector<BFloat16> order_stem_weight(const Shape& shape, const std::int8_t* weight) {
   const std::int64_t channels = shape[3];
   std::vector<BFloat16> ordered(weight_bytes / sizeof(BFloat16), BFloat16(0.0f));
   for (int ky = 0; ky < kernel; ++ky)
@@ -294,14 +308,17 @@ std::vector<BFloat16> order_stem_weight(const Shape& shape, const BFloat16* weig
       for (int n = 0; n < filters; ++n)
         for (std::int64_t c = 0; c < channels; ++c) {
           const std::int64_t plane = ky * 4 + kx / 2;
-          ordered[static_cast<std::size_t>((plane * filters + n) * 8 + kx % 2 * 4 + c)] =
-              weight[((filter_of_column(n, filters) * kernel + ky) * kernel + kx) * channels + c];
+          ordered[static_cast<std::size_t>((plane * filters + n) * 8 + kx % 2 * 4 + c)] = convert<BFloat16>(
+              weight[((filter_of_column(n, filters) * kernel + ky) * kernel + kx) * channels + c]);
         }
   return ordered;
 }
 
-bool fused_quantized_stem(const QuantizedTask& task, DType dtype, const PoolPlan& pool, StreamView stream) {
+bool fused_quantized_stem(const QuantizedTask& task, const FloatingImages& images, const PoolPlan& pool,
+                          StreamView stream) {
   const Conv2dPlan& plan = task.plan;
+  const QuantizedConv2d& conv = task.conv;
+  if (!is_quantized_stem_applicable(conv.weight_shape, conv.options, stream.device)) return false;
   const auto narrow = [](std::int64_t value) { return static_cast<int>(value); };
   const bool is_usual = pool.kernel == YX{3, 3} && pool.window.stride == YX{2, 2} &&
                         pool.window.padding == YX{1, 1} && pool.window.dilation == YX{1, 1};
@@ -318,17 +335,20 @@ bool fused_quantized_stem(const QuantizedTask& task, DType dtype, const PoolPlan
             .tiles = narrow((plan.out.x + tile - 1) / tile),
             .bands = 1,
             .band_rows = 1,
-            .bias = task.conv.bias.data<float>(),
+            .scale = conv.scale.data<float>(),
+            .bias = conv.bias.data<float>(),
+            .inverse_input = 1 / conv.input.scale,
+            .zero = conv.input.zero,
             .epilogue = epilogue_of(task)};
   if (p.epilogue.has_min || places_of(p).end > max_shared_bytes) return false;
   const int blocks = 2 * multiprocessors;
   const int bands = std::clamp((blocks + p.images - 1) / p.images, 1, p.out_y);
   p.band_rows = (p.out_y + bands - 1) / bands;
   p.bands = (p.out_y + p.band_rows - 1) / p.band_rows;
-  if (dtype == DType::bf16)
-    launch<BFloat16>(p, multiprocessors, task, stream);
+  if (images.dtype == DType::bf16)
+    launch(p, multiprocessors, task, reinterpret_cast<const BFloat16*>(images.data), stream);
   else
-    launch<float>(p, multiprocessors, task, stream);
+    launch(p, multiprocessors, task, reinterpret_cast<const float*>(images.data), stream);
   return true;
 }
 

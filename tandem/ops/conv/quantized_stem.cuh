@@ -1,4 +1,4 @@
-// The first convolution of a ResNet on Hopper, 7×7 with stride 2 in bf16, whose results become 8-bit
+// The first convolution of a ResNet on Hopper, 7×7 with stride 2 of images that are rounded to 8-bit
 // integers, and the 3×3 pooling with stride 2 after it, in one kernel: what is pooled stays in shared memory.
 #pragma once
 
@@ -12,9 +12,10 @@ namespace tandem::detail {
 bool is_quantized_stem_applicable(const Shape& weight, const Conv2dOptions& options, Device device);
 
 // The weight in the order of the products' factors.
-std::vector<BFloat16> order_stem_weight(const Shape& shape, const BFloat16* weight);
+std::vector<BFloat16> order_stem_weight(const Shape& shape, const std::int8_t* weight);
 
-// Images are f32 or bf16. False, without a result, for other poolings and images that are too wide.
-bool fused_quantized_stem(const QuantizedTask& task, DType dtype, const PoolPlan& pool, StreamView stream);
+// False, without a result, for other convolutions and poolings, and images that are too wide.
+bool fused_quantized_stem(const QuantizedTask& task, const FloatingImages& images, const PoolPlan& pool,
+                          StreamView stream);
 
 }  // namespace tandem::detail

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <span>
 #include <vector>
 
-#include "tandem/ops/cast.h"
 #include "tandem/ops/conv/quantized_conv.h"
 
 namespace tandem {
@@ -44,8 +44,10 @@ class QuantizedGraph {
         convolutions_(module.convolutions()) {}
 
   std::string add(const std::string& input) {
-    values_.push_back(pooled(first_convolution(input)));
-    for (std::size_t i = 1; i < convolutions_.size(); ++i) values_.push_back(convolution(convolutions_[i]));
+    const std::string images = rounded(input, module_.image_values());
+    values_.push_back(pooled(convolution(convolutions_.front(), images)));
+    for (const QuantizedConvolution& conv : std::span(convolutions_).subspan(1))
+      values_.push_back(convolution(conv, values_[conv.input]));
     const std::string means = builder_.add("GlobalAveragePool", {values_.back()});
     const Tensor &weight = module_.head().weight(), &bias = module_.head().bias();
     const std::string rows = builder_.add("Reshape", {means, builder_.integers({0, weight.size(1)})});
@@ -81,21 +83,6 @@ class QuantizedGraph {
                         window({conv.weight.size(2), conv.weight.size(3)}, conv.options.window));
   }
 
-  // Rounded to bf16, as f32 again.
-  std::string in_bf16(const std::string& x) {
-    const auto cast = [&](const std::string& from, OnnxType type) {
-      return builder_.add("Cast", {from}, {onnx_attribute("to", static_cast<std::int64_t>(type))});
-    };
-    return cast(cast(x, OnnxType::bf16), OnnxType::f32);
-  }
-
-  std::string first_convolution(const std::string& input) {
-    const QuantizedConvolution& conv = convolutions_.front();
-    const std::string weight = builder_.array(conv.name + ".weight", dims_of(conv.weight),
-                                              cast(conv.weight, DType::f32).to_vector<float>());
-    return rounded(builder_.add("Relu", {convolve(conv, in_bf16(input), weight)}), conv.output);
-  }
-
   // Rounded again, which changes nothing, so that a runtime sees a pooling of integers.
   std::string pooled(const std::string& x) {
     const std::string pooled =
@@ -103,8 +90,8 @@ class QuantizedGraph {
     return rounded(pooled, convolutions_.front().output);
   }
 
-  std::string convolution(const QuantizedConvolution& conv) {
-    std::string y = convolve(conv, values_[conv.input], weight(conv));
+  std::string convolution(const QuantizedConvolution& conv, const std::string& x) {
+    std::string y = convolve(conv, x, weight(conv));
     if (conv.residual) {
       if (integer_sums_) y = rounded(y, before_sum(conv.output, convolutions_[*conv.residual].output));
       y = builder_.add("Add", {y, values_[*conv.residual]});
