@@ -242,10 +242,8 @@ Tensor QuantizedResNet::features(const Tensor& x) {
   std::vector<detail::QuantizedStep> steps;
   for (const auto& layer : std::span(layers_).subspan(1))
     steps.push_back({&*layer->conv, layer->step.activation(), layer->step.input, layer->step.residual});
-  const Tensor first =
-      detail::quantized_stem(*layers_.front()->conv, x, first_pool_kernel, first_pool_window);
-  const Tensor last = detail::quantized_conv_chain(steps, first);
-  return detail::quantized_image_mean(last, layers_.back()->conv->result);
+  return detail::quantized_features({&*layers_.front()->conv, first_pool_kernel, first_pool_window}, steps,
+                                    x);
 }
 
 struct ResNetCalibration::Layer {

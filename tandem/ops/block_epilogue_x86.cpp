@@ -65,7 +65,8 @@ template <MatrixType type>
   auto* const results = reinterpret_cast<BFloat16*>(target.result) + target.offset;
   const auto* const residuals =
       epilogue.residual ? reinterpret_cast<const BFloat16*>(epilogue.residual) + target.offset : nullptr;
-  for (std::int64_t r = 0; r < target.rows; ++r) {
+  const std::int64_t rows = target.rows, stride = target.row_stride;  // results may alias them
+  for (std::int64_t r = 0; r < rows; ++r) {
     const std::byte* const from = sums + r * block_columns * 4;
     __m512 a, b;
     if constexpr (type == MatrixType::bf16) {
@@ -76,7 +77,7 @@ template <MatrixType type>
       b = _mm512_fmadd_ps(_mm512_cvtepi32_ps(_mm512_loadu_si512(from + 64)), high.scale, high.bias);
     }
     if (residuals) {
-      const __m512i pairs = _mm512_loadu_si512(residuals + r * target.row_stride);
+      const __m512i pairs = _mm512_loadu_si512(residuals + r * stride);
       const __m512i first = _mm512_cvtepu16_epi32(_mm512_castsi512_si256(pairs)),
                     second = _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64(pairs, 1));
       a = _mm512_add_ps(a, _mm512_castsi512_ps(_mm512_slli_epi32(first, 16)));
@@ -86,8 +87,7 @@ template <MatrixType type>
       a = _mm512_max_ps(_mm512_setzero_ps(), a);
       b = _mm512_max_ps(_mm512_setzero_ps(), b);
     }
-    _mm512_storeu_si512(results + r * target.row_stride,
-                        reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(b, a)));
+    _mm512_storeu_si512(results + r * stride, reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(b, a)));
   }
 }
 
@@ -112,7 +112,8 @@ template <MatrixType type>
   // The packing instructions work within each 128 bits.
   const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
   std::byte* const results = target.result + target.offset;
-  for (std::int64_t r = 0; r < target.rows; ++r) {
+  const std::int64_t rows = target.rows, stride = target.row_stride;  // results may alias them
+  for (std::int64_t r = 0; r < rows; ++r) {
     __m512i whole[2];
 #pragma GCC unroll 2
     for (int h = 0; h < 2; ++h) {
@@ -120,14 +121,14 @@ template <MatrixType type>
       __m512 values = _mm512_fmadd_ps(_mm512_cvtepi32_ps(_mm512_loadu_si512(from)), scale[h], shift[h]);
       if (residuals) {
         const __m128i stored =
-            _mm_loadu_si128(reinterpret_cast<const __m128i*>(residuals + r * target.row_stride + h * 16));
+            _mm_loadu_si128(reinterpret_cast<const __m128i*>(residuals + r * stride + h * 16));
         values = _mm512_fmadd_ps(_mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(stored)), residual_scale, values);
       }
       if (has_min) values = _mm512_max_ps(constants.zero, values);
       whole[h] = _mm512_cvtps_epi32(_mm512_min_ps(max, values));
     }
     const __m512i words = _mm512_packs_epi32(whole[0], whole[1]), bytes = _mm512_packus_epi16(words, words);
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(results + r * target.row_stride),
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(results + r * stride),
                         _mm512_castsi512_si256(_mm512_permutexvar_epi32(order, bytes)));
   }
 }

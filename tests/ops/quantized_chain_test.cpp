@@ -71,6 +71,41 @@ TEST_F(QuantizedChain, AnyThreads_GivesTheBytesOfOneByOne) {
   }
 }
 
+TEST_F(QuantizedChain, Features_AreThoseOfTheOpsOneByOne) {
+  const QuantizedWeight weight =
+      with_whole_groups(quantize_weight(random_tensor({64, 7, 7, 3}, DType::f32, cpu_device, 2, -0.1, 0.1)));
+  const QuantizedConv2d first = prepack_quantized_conv2d(
+      weight, random_tensor({64}, DType::f32, cpu_device, 3), {.window = {.stride = 2, .padding = 3}},
+      {.scale = 0.02f, .zero = 77}, {.scale = 0.02f, .zero = 0});
+  const QuantizedStem stem{&first, {3, 3}, {.stride = 2, .padding = 1}};
+  const auto expected = [&](std::span<const QuantizedStep> steps, const Tensor& x) {
+    set_thread_count(1);
+    const Tensor stored = quantize_images(x, first.input, weight.stored.size(3)),
+                 pooled = quantized_max_pool2d(quantized_conv2d(first, stored, FusedActivation::relu),
+                                               stem.pool_kernel, stem.pool_window);
+    return quantized_image_mean(quantized_conv_chain(steps, pooled),
+                                steps.empty() ? first.result : steps.back().conv->result);
+  };
+  for (const std::int64_t images : {0, 1, 3, 20})
+    for (const DType dtype : {DType::f32, DType::bf16})
+      for (const std::size_t count : {steps_.size(), std::size_t{1}, std::size_t{0}}) {
+        const std::span<const QuantizedStep> steps = std::span(steps_).first(count);
+        // In turn, so that what one leaves in memory is wrong for the other.
+        Tensor x[2], means[2];
+        for (const std::uint32_t i : {0, 1}) {
+          x[i] = random_tensor({images, 37, 46, 3}, dtype, cpu_device, 7 + i, -2, 3);
+          means[i] = expected(steps, x[i]);
+        }
+        for (const int threads : {1, 2, 3, 16})
+          for (const std::size_t i : {0, 1, 0}) {
+            set_thread_count(threads);
+            const Tensor y = quantized_features(stem, steps, x[i]);
+            EXPECT_EQ(y.shape(), means[i].shape());
+            EXPECT_EQ(values_of(y), values_of(means[i])) << images << " images, " << threads << " threads";
+          }
+      }
+}
+
 TEST_F(QuantizedChain, NoSteps_GivesTheImages) {
   const Tensor x = random_tensor({1, 2, 2, 64}, DType::u8, cpu_device, 7, 0, 256);
   EXPECT_EQ(values_of(quantized_conv_chain({}, x)), values_of(x));
@@ -85,6 +120,11 @@ TEST_F(QuantizedChain, OtherImages_AreErrors) {
               quantized_conv_chain(steps_, Tensor::empty({1, 9, 9, 65}, DType::u8));
             }).find("channels"),
             std::string::npos);
+  EXPECT_NE(
+      error_text([&] {
+        quantized_features({&convs_.front(), {3, 3}, {}}, steps_, Tensor::empty({1, 9, 9, 64}, DType::u8));
+      }).find("expected images (n, height, width, channels) of f32 or bf16, got [1, 9, 9, 64] of u8"),
+      std::string::npos);
 }
 
 TEST(LastUses, CountInputsAndResiduals) {

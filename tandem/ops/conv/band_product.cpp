@@ -41,6 +41,15 @@ template <std::size_t size>
   }
 }
 
+// For the whole line of the cache, which a plain prefetch fetches as one that is only read.
+[[gnu::always_inline]] inline void prefetch_to_write(const std::byte* at) {
+#if defined(__x86_64__)
+  asm volatile("prefetchw %0" : : "m"(*at));
+#else
+  __builtin_prefetch(at, 1);
+#endif
+}
+
 }  // namespace
 
 BandProduct::BandProduct(const BlockConv& conv)
@@ -195,15 +204,15 @@ void BandProduct::multiply_blocks(const ConvPart& part, const Chunk& chunk) cons
       if (chunk.windows && runs.count > 0) gather(chunk.windows, rows);
     }
     if (runs.count == 0) return;
-    multiply_block(pair, runs,
-                   {.rows = chunk.windows ? chunk.windows : rows,
-                    .row_stride = chunk.windows ? window_bytes() : band_.row_stride(),
-                    .offsets = offsets_.data()});
+    if (chunk.windows)
+      multiply_block(pair, runs, chunk.windows, window_bytes());
+    else
+      multiply_block(pair, runs, rows, band_.row_stride());
   });
 }
 
-// `product` has the rows of the block.
-void BandProduct::multiply_block(std::int64_t pair, const Runs& runs, BlockProduct product) const {
+void BandProduct::multiply_block(std::int64_t pair, const Runs& runs, const std::byte* rows,
+                                 std::int64_t row_stride) const {
   alignas(64) std::byte sums[block_rows * block_columns * 4];
   const std::int64_t columns = std::min(block_columns, plan_.filters - pair * block_columns),
                      size = static_cast<std::int64_t>(size_of(conv_.epilogue.dtype)),
@@ -211,14 +220,16 @@ void BandProduct::multiply_block(std::int64_t pair, const Runs& runs, BlockProdu
   // The results' lines arrive in the cache while the sums are computed.
   for (const Run& run : runs) {
     const std::byte* const to = conv_.y + (run.pixel * plan_.filters + pair * block_columns) * size;
-    for (std::int64_t i = 0; i < run.count; ++i) __builtin_prefetch(to + i * stride * size, 1);
+    for (std::int64_t i = 0; i < run.count; ++i) prefetch_to_write(to + i * stride * size);
   }
-  product.steps = panels_.steps();
-  product.panels = conv_.packed + 2 * pair * panels_.panel_bytes();
-  product.row_tiles = runs.used_rows() > 16 ? 2 : 1;
-  product.panel_count = columns > panel_width ? 2 : 1;
-  product.sums = sums;
-  kernel_.multiply(product);
+  kernel_.multiply({.rows = rows,
+                    .row_stride = row_stride,
+                    .offsets = offsets_.data(),
+                    .steps = panels_.steps(),
+                    .panels = conv_.packed + 2 * pair * panels_.panel_bytes(),
+                    .row_tiles = runs.used_rows() > 16 ? 2 : 1,
+                    .panel_count = columns > panel_width ? 2 : 1,
+                    .sums = sums});
   for (const Run& run : runs)
     finish_block(conv_.isa, conv_.epilogue, sums + run.row * block_columns * 4,
                  {.result = conv_.y,

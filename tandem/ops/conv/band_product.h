@@ -20,6 +20,7 @@ class BandProduct {
   BandProduct(const BandProduct&) = delete;
   BandProduct& operator=(const BandProduct&) = delete;
 
+  std::int64_t images() const { return conv_.plan.images; }
   std::int64_t units() const { return blocks_ * parts_; }
   // Of one thread: the same for most layers, so that the memory stays in the caches of its thread.
   std::int64_t scratch_bytes() const { return scratch_bytes_; }
@@ -68,7 +69,8 @@ class BandProduct {
   void multiply_pixels(const ConvPart& part, std::byte* scratch) const;
   void multiply_bands(const ConvPart& part, std::byte* scratch) const;
   void multiply_blocks(const ConvPart& part, const Chunk& chunk) const;
-  void multiply_block(std::int64_t pair, const Runs& runs, BlockProduct product) const;
+  void multiply_block(std::int64_t pair, const Runs& runs, const std::byte* rows,
+                      std::int64_t row_stride) const;
   void gather(std::byte* windows, const std::byte* rows) const;
   void find_runs(Runs& runs, std::int64_t block) const;
 

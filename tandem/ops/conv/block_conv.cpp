@@ -18,30 +18,79 @@ bool uses_pairs(const BlockConv& conv) {
   return !WindowBand(conv.plan, 1, 0).is_identity() && uses_pair_conv(conv);
 }
 
-// For every convolution of a chain and every image, how many units that write a part of it are done.
+// The units of a stage; see BandProduct.
+class StageUnits {
+ public:
+  explicit StageUnits(const ChainStage& stage) {
+    if (const auto* const conv = std::get_if<BlockConv>(&stage.work))
+      product_ = std::make_unique<const BandProduct>(*conv);
+    else
+      lines_ = &std::get<ImageLines>(stage.work);
+  }
+
+  std::int64_t images() const { return product_ ? product_->images() : lines_->images; }
+  std::int64_t units() const { return product_ ? product_->units() : lines_->images * lines_->lines; }
+  std::int64_t scratch_bytes() const { return product_ ? product_->scratch_bytes() : lines_->scratch_bytes; }
+  void run(IndexRange units, std::byte* scratch) const {
+    product_ ? product_->run(units, scratch) : lines_->run(units, scratch);
+  }
+  IndexRange images_read(IndexRange units) const {
+    return product_ ? product_->images_read(units) : images_of(units);
+  }
+  std::int64_t units_of_image(std::int64_t image) const {
+    return product_ ? product_->units_of_image(image) : lines_->lines;
+  }
+  template <class F>
+  void for_each_image_written(IndexRange units, const F& f) const {
+    if (product_) return product_->for_each_image_written(units, f);
+    const IndexRange images = images_of(units);
+    for (std::int64_t image = images.begin; image < images.end; ++image)
+      f(image,
+        std::min(units.end, (image + 1) * lines_->lines) - std::max(units.begin, image * lines_->lines));
+  }
+
+ private:
+  IndexRange images_of(IndexRange units) const {
+    return {units.begin / lines_->lines, ceil_div(units.end, lines_->lines)};
+  }
+
+  std::unique_ptr<const BandProduct> product_;
+  const ImageLines* lines_ = nullptr;
+};
+
+// For every stage of a chain and every image, how many units that write a part of it are done.
 class ImageProgress {
  public:
-  ImageProgress(std::size_t convs, std::int64_t images)
-      : images_(static_cast<std::size_t>(images)), done_(convs * images_) {}
+  ImageProgress(std::size_t stages, std::int64_t images)
+      : images_(static_cast<std::size_t>(images)), done_(stages * images_) {}
 
-  void add(std::size_t conv, std::int64_t image, std::int64_t units) {
-    count(conv, image).fetch_add(units, std::memory_order_release);
+  void add(std::size_t stage, std::int64_t image, std::int64_t units) {
+    count(stage, image).fetch_add(units, std::memory_order_release);
   }
-  void wait(std::size_t conv, const BandProduct& product, IndexRange images) {
+  void wait(std::size_t stage, const StageUnits& units, IndexRange images) {
     for (std::int64_t image = images.begin; image < images.end; ++image) {
-      const std::int64_t all = product.units_of_image(image);
-      spin_until([&] { return count(conv, image).load(std::memory_order_acquire) == all; });
+      const std::int64_t all = units.units_of_image(image);
+      spin_until([&] { return count(stage, image).load(std::memory_order_acquire) == all; });
     }
   }
 
  private:
-  std::atomic_ref<std::int64_t> count(std::size_t conv, std::int64_t image) {
-    return std::atomic_ref(done_[conv * images_ + static_cast<std::size_t>(image)]);
+  std::atomic_ref<std::int64_t> count(std::size_t stage, std::int64_t image) {
+    return std::atomic_ref(done_[stage * images_ + static_cast<std::size_t>(image)]);
   }
 
   std::size_t images_;
   RecycledVector<std::int64_t> done_;
 };
+
+void run_stage(const ChainStage& stage) {
+  if (const auto* const conv = std::get_if<BlockConv>(&stage.work)) return block_conv2d(*conv);
+  const auto& lines = std::get<ImageLines>(stage.work);
+  const Buffer scratch = make_scratch<std::byte>(thread_count() * lines.scratch_bytes);
+  parallel_shares(lines.images * lines.lines, [&](IndexRange range, std::int64_t thread) {
+    lines.run(range, scratch.data() + thread * lines.scratch_bytes);
+  });
+}
 
 }  // namespace
 
@@ -68,28 +117,31 @@ void block_conv2d(const BlockConv& conv) {
   });
 }
 
-void block_conv_chain(std::span<const ChainedConv> chain) {
-  if (std::ranges::any_of(chain, [](const ChainedConv& each) { return uses_pairs(each.conv); })) {
-    for (const ChainedConv& each : chain) block_conv2d(each.conv);
+void block_conv_chain(std::span<const ChainStage> chain) {
+  const auto has_pairs = [](const ChainStage& stage) {
+    const auto* const conv = std::get_if<BlockConv>(&stage.work);
+    return conv && uses_pairs(*conv);
+  };
+  if (std::ranges::any_of(chain, has_pairs)) {
+    for (const ChainStage& stage : chain) run_stage(stage);
     return;
   }
-  RecycledVector<std::unique_ptr<const BandProduct>> products;
+  RecycledVector<StageUnits> stages;
   RecycledVector<std::int64_t> counts;
   std::int64_t scratch_bytes = 0;
-  for (const ChainedConv& each : chain) {
-    const BandProduct& product = *products.emplace_back(std::make_unique<BandProduct>(each.conv));
-    counts.push_back(product.units());
-    scratch_bytes = std::max(scratch_bytes, product.scratch_bytes());
+  for (const ChainStage& each : chain) {
+    const StageUnits& stage = stages.emplace_back(each);
+    counts.push_back(stage.units());
+    scratch_bytes = std::max(scratch_bytes, stage.scratch_bytes());
   }
   const Buffer scratch = make_scratch<std::byte>(thread_count() * scratch_bytes);
-  ImageProgress progress(chain.size(), chain.empty() ? 0 : chain.front().conv.plan.images);
+  ImageProgress progress(chain.size(), chain.empty() ? 0 : stages.front().images());
   parallel_stages(counts, [&](std::size_t i, IndexRange units, std::int64_t thread) {
-    const BandProduct& product = *products[i];
-    const IndexRange images = product.images_read(units);
+    const IndexRange images = stages[i].images_read(units);
     for (const std::optional<std::size_t>& before : {chain[i].input, chain[i].residual})
-      if (before) progress.wait(*before, *products[*before], images);
-    product.run(units, scratch.data() + thread * scratch_bytes);
-    product.for_each_image_written(
+      if (before) progress.wait(*before, stages[*before], images);
+    stages[i].run(units, scratch.data() + thread * scratch_bytes);
+    stages[i].for_each_image_written(
         units, [&](std::int64_t image, std::int64_t count) { progress.add(i, image, count); });
   });
 }

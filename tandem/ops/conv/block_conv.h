@@ -7,9 +7,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
+#include <variant>
 
+#include "tandem/core/index_range.h"
 #include "tandem/ops/block_epilogue.h"
 #include "tandem/ops/block_product.h"
 #include "tandem/ops/conv/conv2d_kernel.h"
@@ -51,16 +54,24 @@ struct BlockConv {
 };
 void block_conv2d(const BlockConv& conv);
 
-// A convolution of a chain, with the numbers of those before it whose results are its images and its
-// residual, if any are.
-struct ChainedConv {
-  BlockConv conv;
+// Work on lines of images that is no convolution: run(lines, scratch) for any of images · lines, one image
+// after another. It must not throw.
+struct ImageLines {
+  std::int64_t images, lines;
+  std::int64_t scratch_bytes = 0;
+  std::function<void(IndexRange lines, std::byte* scratch)> run;
+};
+
+// A stage of a chain, with the numbers of those before it whose results are its images and its residual, if
+// any are. Lines need the image of which they are.
+struct ChainStage {
+  std::variant<BlockConv, ImageLines> work;
   std::optional<std::size_t> input = {}, residual = {};
 };
-// Computes convolutions with the same number of images in their order, but without waiting for all threads
-// after each: a part begins as soon as the images that it reads are complete. A result may overwrite what
-// convolutions two or more places before it read.
-void block_conv_chain(std::span<const ChainedConv> chain);
+// Computes stages with the same number of images in their order, but without waiting for all threads after
+// each: a part begins as soon as the images that it reads are complete. A result may overwrite what stages
+// two or more places before it read.
+void block_conv_chain(std::span<const ChainStage> chain);
 
 // The gradients in bf16, for windows without dilation. The input's is a convolution of dy with the flipped
 // weight (one per remainder modulo the stride); the weight's, in f32, is a product over all pixels.

@@ -23,6 +23,16 @@ struct QuantizedStep {
 // The last value; x, u8, is what step 0 convolves. The same bits as quantized_conv2d() in a loop.
 Tensor quantized_conv_chain(std::span<const QuantizedStep> steps, const Tensor& x);
 
+// The convolution of a network's images, with ReLU, and the pooling after it.
+struct QuantizedStem {
+  const QuantizedConv2d* conv;
+  YX pool_kernel;
+  Window pool_window;
+};
+// quantized_image_mean(quantized_conv_chain(steps, quantized_stem(stem, x))); on the CPU all of it is one
+// chain.
+Tensor quantized_features(const QuantizedStem& stem, std::span<const QuantizedStep> steps, const Tensor& x);
+
 // For every value the step after which it is not needed any more; steps.size() for the last one.
 template <class Step>
 std::vector<std::size_t> last_uses(std::span<const Step> steps) {

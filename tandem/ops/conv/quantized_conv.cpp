@@ -13,7 +13,6 @@
 #include "tandem/core/parallel.h"
 #include "tandem/core/simd.h"
 #include "tandem/device/on_backend.h"
-#include "tandem/ops/bf16_scratch.h"
 #include "tandem/ops/conv/block_conv.h"
 #include "tandem/ops/conv/quantized_conv_kernel.h"
 
@@ -36,34 +35,6 @@ void check_parameters(const Tensor& weight, DType dtype, const Tensor& bias, con
   check(bias.dtype() == DType::f32 && bias.rank() == 1 && bias.size(0) == weight.size(0),
         "[quantized_conv2d] expected bias ({}) of f32, got {} of {}", weight.size(0), bias.shape(),
         name_of(bias.dtype()));
-}
-
-PoolPlan pool_plan(std::int64_t images, YX in, std::int64_t channels, YX kernel, const Window& window) {
-  check(window.dilation == YX{1, 1} && kernel.y > window.padding.y && kernel.x > window.padding.x &&
-            in.y + 2 * window.padding.y >= kernel.y && in.x + 2 * window.padding.x >= kernel.x,
-        "[max_pool2d] expected u8 images of at least {}x{} and no dilation, got {}x{}", kernel.y, kernel.x,
-        in.y, in.x);
-  return {.images = images,
-          .channels = channels,
-          .in = in,
-          .kernel = kernel,
-          .out = {(in.y + 2 * window.padding.y - kernel.y) / window.stride.y + 1,
-                  (in.x + 2 * window.padding.x - kernel.x) / window.stride.x + 1},
-          .window = window,
-          .dtype = DType::u8};
-}
-
-void check_floating_images(const char* op, const Tensor& x) {
-  check((x.dtype() == DType::f32 || x.dtype() == DType::bf16) && x.rank() == 4,
-        "[{}] expected images (n, height, width, channels) of f32 or bf16, got {} of {}", op, x.shape(),
-        name_of(x.dtype()));
-}
-
-FloatingImages floating_images(const Tensor& contiguous) {
-  return {.data = contiguous.bytes(),
-          .dtype = contiguous.dtype(),
-          .pixels = contiguous.size(0) * contiguous.size(1) * contiguous.size(2),
-          .channels = contiguous.size(3)};
 }
 
 // From floats to levels, to nearest, ties to even: beside 1.5 · 2²³ floats are whole numbers, and their bits
@@ -155,6 +126,35 @@ void quantize_elements(std::uint8_t* to, const FloatingImages& images, std::int6
 }
 
 }  // namespace
+
+PoolPlan quantized_pool_plan(std::int64_t images, YX in, std::int64_t channels, YX kernel,
+                             const Window& window) {
+  check(window.dilation == YX{1, 1} && kernel.y > window.padding.y && kernel.x > window.padding.x &&
+            in.y + 2 * window.padding.y >= kernel.y && in.x + 2 * window.padding.x >= kernel.x,
+        "[max_pool2d] expected u8 images of at least {}x{} and no dilation, got {}x{}", kernel.y, kernel.x,
+        in.y, in.x);
+  return {.images = images,
+          .channels = channels,
+          .in = in,
+          .kernel = kernel,
+          .out = {(in.y + 2 * window.padding.y - kernel.y) / window.stride.y + 1,
+                  (in.x + 2 * window.padding.x - kernel.x) / window.stride.x + 1},
+          .window = window,
+          .dtype = DType::u8};
+}
+
+void check_floating_images(const char* op, const Tensor& x) {
+  check((x.dtype() == DType::f32 || x.dtype() == DType::bf16) && x.rank() == 4,
+        "[{}] expected images (n, height, width, channels) of f32 or bf16, got {} of {}", op, x.shape(),
+        name_of(x.dtype()));
+}
+
+FloatingImages floating_images(const Tensor& contiguous) {
+  return {.data = contiguous.bytes(),
+          .dtype = contiguous.dtype(),
+          .pixels = contiguous.size(0) * contiguous.size(1) * contiguous.size(2),
+          .channels = contiguous.size(3)};
+}
 
 void check_quantized_images(const char* op, const Tensor& x) {
   check(x.dtype() == DType::u8 && x.rank() == 4,
@@ -306,27 +306,31 @@ Tensor quantized_conv2d(const QuantizedConv2d& conv, const Tensor& x, FusedActiv
   return y;
 }
 
-template <>
-void quantized_max_pool2d_kernel<Backend::cpu>(const PoolPlan& plan, std::uint8_t* to,
-                                               const std::uint8_t* from, StreamView) {
+void max_pool_lines(const PoolPlan& plan, std::uint8_t* y, const std::uint8_t* x, IndexRange lines,
+                    std::uint8_t* scratch) {
   const YX in = plan.in, out = plan.out, kernel = plan.kernel;
   const Window& window = plan.window;
   const std::int64_t channels = plan.channels, line_bytes = in.x * channels;
-  parallel_for(plan.images * out.y, 1, [&](std::int64_t begin, std::int64_t end) {
-    std::vector<std::uint8_t> maxima(static_cast<std::size_t>(line_bytes));  // of the lines of the windows
-    with_simd([&]<std::size_t bytes>() __attribute__((always_inline)) {
-      std::uint8_t* result = to + begin * out.x * channels;
-      for (std::int64_t y = begin; y < end; ++y) {
-        const IndexRange rows = window_of(y % out.y, kernel.y, window.stride.y, window.padding.y, in.y);
-        store_maxima<bytes>(maxima.data(), from + (y / out.y * in.y + rows.begin) * line_bytes, line_bytes,
-                            rows.count(), line_bytes);
-        for (std::int64_t x = 0; x < out.x; ++x, result += channels) {
-          const IndexRange columns = window_of(x, kernel.x, window.stride.x, window.padding.x, in.x);
-          store_maxima<bytes>(result, maxima.data() + columns.begin * channels, channels, columns.count(),
-                              channels);
-        }
+  with_simd([&]<std::size_t bytes>() __attribute__((always_inline)) {
+    std::uint8_t* result = y + lines.begin * out.x * channels;
+    for (std::int64_t line = lines.begin; line < lines.end; ++line) {
+      const IndexRange rows = window_of(line % out.y, kernel.y, window.stride.y, window.padding.y, in.y);
+      store_maxima<bytes>(scratch, x + (line / out.y * in.y + rows.begin) * line_bytes, line_bytes,
+                          rows.count(), line_bytes);
+      for (std::int64_t column = 0; column < out.x; ++column, result += channels) {
+        const IndexRange columns = window_of(column, kernel.x, window.stride.x, window.padding.x, in.x);
+        store_maxima<bytes>(result, scratch + columns.begin * channels, channels, columns.count(), channels);
       }
-    });
+    }
+  });
+}
+
+template <>
+void quantized_max_pool2d_kernel<Backend::cpu>(const PoolPlan& plan, std::uint8_t* y, const std::uint8_t* x,
+                                               StreamView) {
+  parallel_for(plan.images * plan.out.y, 1, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<std::uint8_t> scratch(static_cast<std::size_t>(plan.in.x * plan.channels));
+    max_pool_lines(plan, y, x, {begin, end}, scratch.data());
   });
 }
 
@@ -343,24 +347,31 @@ QuantizedWeight with_whole_groups(const QuantizedWeight& weight) {
   return {stored, weight.scale};
 }
 
+void quantize_pixels(const FloatingImages& images, Quantization values, std::int64_t channels,
+                     std::uint8_t* y, IndexRange pixels) {
+  constexpr std::int64_t chunk = 1024;  // elements
+  const Levels levels(values);
+  const std::int64_t given = images.channels;
+  if (given == channels)
+    return quantize_elements(y + pixels.begin * given, images, pixels.begin * given, pixels.count() * given,
+                             levels);
+  expect(given <= chunk);
+  std::uint8_t dense[chunk];
+  std::uint8_t* to = y + pixels.begin * channels;
+  for (std::int64_t first = pixels.begin; first < pixels.end; first += chunk / given) {
+    const std::int64_t count = std::min(chunk / given, pixels.end - first);
+    quantize_elements(dense, images, first * given, count * given, levels);
+    for (std::int64_t p = 0; p < count; ++p, to += channels)
+      for (std::int64_t c = 0; c < channels; ++c)
+        to[c] = c < given ? dense[p * given + c] : static_cast<std::uint8_t>(values.zero);
+  }
+}
+
 template <>
 void quantize_images_kernel<Backend::cpu>(const FloatingImages& images, Quantization values,
                                           std::int64_t channels, std::uint8_t* y, StreamView) {
-  constexpr std::int64_t chunk = 1024;  // elements
-  const Levels levels(values);
-  const std::int64_t given = images.channels, chunk_pixels = std::max<std::int64_t>(chunk / given, 1);
   parallel_for(images.pixels, 1 << 13, [&](std::int64_t begin, std::int64_t end) {
-    std::vector<std::uint8_t> dense(given == channels ? 0 : static_cast<std::size_t>(chunk_pixels * given));
-    for (std::int64_t first = begin; first < end; first += chunk_pixels) {
-      const std::int64_t pixels = std::min(chunk_pixels, end - first);
-      std::uint8_t* const to = y + first * channels;
-      quantize_elements(given == channels ? to : dense.data(), images, first * given, pixels * given, levels);
-      if (given == channels) continue;
-      for (std::int64_t p = 0; p < pixels; ++p)
-        for (std::int64_t c = 0; c < channels; ++c)
-          to[p * channels + c] = c < given ? dense[static_cast<std::size_t>(p * given + c)]
-                                           : static_cast<std::uint8_t>(values.zero);
-    }
+    quantize_pixels(images, values, channels, y, {begin, end});
   });
 }
 
@@ -377,42 +388,31 @@ Tensor quantize_images(const Tensor& x, Quantization values, std::int64_t channe
   return y;
 }
 
-template <>
-void quantized_stem_kernel<Backend::cpu>(const QuantizedTask& task, const FloatingImages& images,
-                                         const PoolPlan& pool, StreamView stream) {
-  const std::int64_t channels = task.plan.channels;
-  const Buffer stored = make_scratch<std::uint8_t>(images.pixels * channels),
-               values = make_scratch<std::uint8_t>(sizes_of(task.plan).y);
-  quantize_images_kernel<Backend::cpu>(images, task.conv.input, channels, as<std::uint8_t>(stored), stream);
-  QuantizedTask conv = task;
-  conv.x = stored.data();
-  conv.y = values.data();
-  quantized_conv2d_kernel<Backend::cpu>(conv, stream);
-  quantized_max_pool2d_kernel<Backend::cpu>(pool, reinterpret_cast<std::uint8_t*>(task.y),
-                                            as<std::uint8_t>(values), stream);
-}
-
 Tensor quantized_stem(const QuantizedConv2d& conv, const Tensor& x, YX pool_kernel,
                       const Window& pool_window) {
   const Device device = common_device("quantized_stem", {&x, &conv.bias});
   check_floating_images("quantized_stem", x);
-  const std::int64_t channels = device.is_cuda() ? x.size(3) : round_up(x.size(3), channel_group);
-  const Conv2dPlan plan = quantized_plan(conv, {x.size(0), x.size(1), x.size(2), channels});
-  const PoolPlan pool = pool_plan(plan.images, plan.out, plan.filters, pool_kernel, pool_window);
+  if (!device.is_cuda())
+    return quantized_max_pool2d(
+        quantized_conv2d(conv, quantize_images(x, conv.input, conv.weight_shape[3]), FusedActivation::relu),
+        pool_kernel, pool_window);
+  const Conv2dPlan plan = quantized_plan(conv, x.shape());
+  const PoolPlan pool = quantized_pool_plan(plan.images, plan.out, plan.filters, pool_kernel, pool_window);
   Tensor y = Tensor::empty({plan.images, pool.out.y, pool.out.x, plan.filters}, DType::u8, device);
   if (y.numel() == 0) return y;
   const Tensor images = x.detach().contiguous();
   on_backend(device, "quantized_stem", [&]<Backend B>() {
-    quantized_stem_kernel<B>(
-        {.plan = plan, .conv = conv, .x = nullptr, .y = y.bytes(), .activation = FusedActivation::relu},
-        floating_images(images), pool, current_stream(device));
+    if constexpr (B == Backend::cuda)
+      quantized_stem_kernel<B>(
+          {.plan = plan, .conv = conv, .x = nullptr, .y = y.bytes(), .activation = FusedActivation::relu},
+          floating_images(images), pool, current_stream(device));
   });
   return y;
 }
 
 Tensor quantized_max_pool2d(const Tensor& x, YX kernel, const Window& window) {
   check_quantized_images("max_pool2d", x);
-  const PoolPlan plan = pool_plan(x.size(0), {x.size(1), x.size(2)}, x.size(3), kernel, window);
+  const PoolPlan plan = quantized_pool_plan(x.size(0), {x.size(1), x.size(2)}, x.size(3), kernel, window);
   Tensor y = Tensor::empty({plan.images, plan.out.y, plan.out.x, plan.channels}, DType::u8, x.device());
   if (y.numel() == 0) return y;
   const Tensor images = x.contiguous();
@@ -423,23 +423,30 @@ Tensor quantized_max_pool2d(const Tensor& x, YX kernel, const Window& window) {
   return y;
 }
 
+void mean_parts(const PoolPlan& plan, float* means, const std::uint8_t* x, Quantization values,
+                IndexRange parts) {
+  const std::int64_t pixels = plan.in.y * plan.in.x, channels = plan.channels,
+                     groups = ceil_div(channels, mean_channels);
+  for (std::int64_t part = parts.begin; part < parts.end; ++part) {
+    const std::int64_t image = part / groups, first = part % groups * mean_channels,
+                       count = std::min(mean_channels, channels - first);
+    std::int32_t sums[mean_channels] = {};
+    const std::uint8_t* pixel = x + image * pixels * channels + first;
+    for (std::int64_t p = 0; p < pixels; ++p, pixel += channels)
+      for (std::int64_t c = 0; c < count; ++c) sums[c] += pixel[c];
+    for (std::int64_t c = 0; c < count; ++c)
+      means[image * channels + first + c] =
+          values.scale * (static_cast<float>(sums[c]) / static_cast<float>(pixels) - values.zero);
+  }
+}
+
 template <>
 void quantized_image_mean_kernel<Backend::cpu>(const PoolPlan& plan, float* means, const std::uint8_t* x,
                                                Quantization values, StreamView) {
-  const std::int64_t pixels = plan.in.y * plan.in.x, channels = plan.channels;
-  parallel_for(plan.images, 1, [&](std::int64_t begin, std::int64_t end) {
-    std::vector<std::int32_t> sums(static_cast<std::size_t>(channels));
-    for (std::int64_t image = begin; image < end; ++image) {
-      std::ranges::fill(sums, 0);
-      const std::uint8_t* pixel = x + image * pixels * channels;
-      for (std::int64_t p = 0; p < pixels; ++p, pixel += channels)
-        for (std::int64_t c = 0; c < channels; ++c) sums[static_cast<std::size_t>(c)] += pixel[c];
-      for (std::int64_t c = 0; c < channels; ++c)
-        means[image * channels + c] = values.scale * (static_cast<float>(sums[static_cast<std::size_t>(c)]) /
-                                                          static_cast<float>(pixels) -
-                                                      values.zero);
-    }
-  });
+  parallel_for(plan.images * ceil_div(plan.channels, mean_channels), 1,
+               [&](std::int64_t begin, std::int64_t end) {
+                 mean_parts(plan, means, x, values, {begin, end});
+               });
 }
 
 Tensor quantized_image_mean(const Tensor& x, Quantization values) {

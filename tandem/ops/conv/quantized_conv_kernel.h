@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "tandem/core/index_range.h"
 #include "tandem/ops/conv/pool_kernel.h"
 #include "tandem/ops/conv/quantized_conv.h"
 
@@ -57,6 +58,8 @@ struct FloatingImages {
   DType dtype;  // f32 or bf16
   std::int64_t pixels, channels;
 };
+void check_floating_images(const char* op, const Tensor& x);
+FloatingImages floating_images(const Tensor& contiguous);
 // `channels` of every pixel are written, at least as many as there are.
 template <Backend B>
 void quantize_images_kernel(const FloatingImages& images, Quantization values, std::int64_t channels,
@@ -66,10 +69,26 @@ template <Backend B>
 void quantized_conv2d_kernel(const QuantizedTask& task, StreamView stream);
 
 // The convolution of a ResNet's images and the pooling after it. `task.x` does not matter, and `task.y` are
-// the pooled values.
+// the pooled values. On CUDA only.
 template <Backend B>
 void quantized_stem_kernel(const QuantizedTask& task, const FloatingImages& images, const PoolPlan& pool,
                            StreamView stream);
+
+// Parts of quantize_images_kernel(), quantized_max_pool2d_kernel() and quantized_image_mean_kernel() on the
+// CPU, which do not throw. Pixels and lines are those of all images, one image after another.
+void quantize_pixels(const FloatingImages& images, Quantization values, std::int64_t channels,
+                     std::uint8_t* y, IndexRange pixels);
+// Of the result; `scratch` has in.x · channels bytes.
+void max_pool_lines(const PoolPlan& plan, std::uint8_t* y, const std::uint8_t* x, IndexRange lines,
+                    std::uint8_t* scratch);
+// Parts are groups of channels of an image.
+inline constexpr std::int64_t mean_channels = 64;
+void mean_parts(const PoolPlan& plan, float* means, const std::uint8_t* x, Quantization values,
+                IndexRange parts);
+
+// Throws Error for windows that the op does not have. `in` is the size of the images.
+PoolPlan quantized_pool_plan(std::int64_t images, YX in, std::int64_t channels, YX kernel,
+                             const Window& window);
 
 template <Backend B>
 void quantized_max_pool2d_kernel(const PoolPlan& plan, std::uint8_t* y, const std::uint8_t* x,
