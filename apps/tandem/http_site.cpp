@@ -11,15 +11,21 @@
 #include "tandem/text/message.h"
 
 namespace tandem {
-namespace {
 
-// Signals that end the server become readable; the threads that follow inherit that they are blocked.
-Descriptor block_stop_signals() {
+sigset_t block_stop_signals() {
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGINT);
   sigaddset(&signals, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  return signals;
+}
+
+namespace {
+
+// Readable when a signal that ends the server has come.
+Descriptor stop_signals() {
+  const sigset_t signals = block_stop_signals();
   Descriptor readable(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!readable) fail("[serve] cannot wait for signals: {}", errno_message(errno));
   return readable;
@@ -67,7 +73,7 @@ HttpSite::HttpSite(HttpFlags flags)
     : flags_(std::move(flags)),
       address_(checked_address(flags_)),
       token_(flags_.token_file.empty() ? "" : read_token_file(flags_.token_file)),
-      signals_(block_stop_signals()),
+      signals_(stop_signals()),
       socket_(address_) {
   raise_descriptor_limit();
 }

@@ -1,6 +1,7 @@
 // What the commands that answer over HTTP share: where they listen, who may ask, and how they end.
 #pragma once
 
+#include <csignal>
 #include <functional>
 #include <string>
 #include <vector>
@@ -21,10 +22,14 @@ struct HttpFlags {
 // --token-file and --allow-host; they need the flag `needed`, if there is one.
 void add_access_flags(CLI::App& command, HttpFlags& flags, CLI::Option* needed = nullptr);
 
+// SIGINT and SIGTERM wait for HttpSite::run() from here on, also in threads that are started later. Call it
+// before what starts threads; a GPU's driver does.
+sigset_t block_stop_signals();
+
 class HttpSite {
  public:
   // Opens the port, so that one in use is told at once. Throws Error for an address that other machines reach
-  // without a token. From here on SIGINT and SIGTERM wait for run(), also in threads that are started later.
+  // without a token. Blocks the signals that end it.
   explicit HttpSite(HttpFlags flags);
 
   using Observe = decltype(HttpHandlers::observe);

@@ -74,6 +74,9 @@ int run(Flags flags) {
   return_freed_memory();
   std::vector<ModelChoice> models;
   for (const std::string& text : flags.models) models.push_back(parse_model_choice(text));
+  block_stop_signals();
+  flags.service.device = flags.device == "auto" ? default_device() : parse_device(flags.device);
+  check_precision(flags.service.precision, flags.service.device, "serve");
   flags.service.batch.max_delay_us = 1000 * flags.max_delay_ms;
   HttpServerOptions& server = flags.http.server;
   server.limits.max_body = flags.max_body_mib << 20;
@@ -81,10 +84,7 @@ int run(Flags flags) {
   server.body_timeout_ms = 1000 * flags.body_seconds;
 
   note_missing_protections();
-  // It blocks the signals that end the server, for the threads that follow: CUDA starts some for the device.
-  HttpSite site(flags.http);
-  flags.service.device = flags.device == "auto" ? default_device() : parse_device(flags.device);
-  check_precision(flags.service.precision, flags.service.device, "serve");
+  HttpSite site(flags.http);  // before the models, which take longer
   PredictionService service(models, flags.service);
   std::optional<ModelWatch> watch;
   site.run(
