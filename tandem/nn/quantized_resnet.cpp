@@ -312,4 +312,9 @@ std::unique_ptr<QuantizedResNet> ResNetCalibration::quantize(detail::Calibration
   return network;
 }
 
+DType image_dtype(const Module& network, MatmulPrecision precision) {
+  const bool in_bf16 = precision == MatmulPrecision::bf16 && !dynamic_cast<const QuantizedResNet*>(&network);
+  return in_bf16 ? DType::bf16 : DType::f32;
+}
+
 }  // namespace tandem

@@ -13,6 +13,7 @@
 #include "tandem/nn/resnet.h"
 #include "tandem/ops/block_epilogue.h"
 #include "tandem/ops/conv/prepacked_conv.h"
+#include "tandem/ops/matmul.h"
 
 namespace tandem {
 
@@ -87,5 +88,9 @@ class ResNetCalibration {
   float min_ = 0, max_ = 0;  // of the images, and 0
   std::vector<std::unique_ptr<Layer>> layers_;
 };
+
+// The dtype of the images that a network takes. An 8-bit network takes f32 in every precision: it rounds them
+// itself, once.
+DType image_dtype(const Module& network, MatmulPrecision precision);
 
 }  // namespace tandem

@@ -15,6 +15,7 @@
 #include "tandem/device/on_backend.h"
 #include "tandem/device/pinned.h"
 #include "tandem/image/decode.h"
+#include "tandem/nn/quantized_resnet.h"
 #include "tandem/ops/cast.h"
 #include "tandem/tensor/tape.h"
 #include "tandem/train/evaluator.h"
@@ -133,8 +134,8 @@ struct Classifier::State {
   // f32 outputs of u8 pixels on the device.
   Tensor forward(const Tensor& input) {
     const MatmulPrecisionScope scope(precision);
-    const DType dtype = precision == MatmulPrecision::bf16 ? DType::bf16 : DType::f32;
-    return cast(module.forward(network_input(input, info.input(), dtype)), DType::f32);
+    return cast(module.forward(network_input(input, info.input(), image_dtype(module, precision))),
+                DType::f32);
   }
 
   Tensor probabilities(const Tensor& input) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tandem/core/check.h"
+#include "tandem/nn/quantized_resnet.h"
 #include "tandem/ops/arithmetic.h"
 #include "tandem/ops/cast.h"
 #include "tandem/ops/concat.h"
@@ -44,7 +45,7 @@ Tensor in_batches(Module& model, const Tensor& images, const ImageInput& input, 
   const NoGrad no_grad;
   const EvaluationMode mode(model);
   const Device device = device_of(model);
-  const DType dtype = matmul_precision() == MatmulPrecision::bf16 ? DType::bf16 : DType::f32;
+  const DType dtype = image_dtype(model, matmul_precision());
   const std::int64_t count = images.size(0);
   expect(count > 0);
   std::vector<Tensor> parts;

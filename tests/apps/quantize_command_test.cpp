@@ -64,9 +64,9 @@ TEST_F(QuantizeCommand, Model_IsExportedAsQdq) {
       if (each["name"] == "QuantizeLinear") return each["count"].get<int>();
     return 0;
   };
-  EXPECT_EQ(quantize_nodes("x.onnx"), 21);  // of 20 convolutions and max pooling
+  EXPECT_EQ(quantize_nodes("x.onnx"), 22);  // of images, 20 convolutions and max pooling
   run({"export", "small.safetensors", "-o", "sums.onnx", "--integer-sums", "--input", "tensor"});
-  EXPECT_EQ(quantize_nodes("sums.onnx"), 29);  // and of 8 operands of residual sums
+  EXPECT_EQ(quantize_nodes("sums.onnx"), 30);  // and of 8 operands of residual sums
 }
 
 TEST_F(QuantizeCommand, WrongInput_IsOneLine) {
