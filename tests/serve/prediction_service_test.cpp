@@ -70,7 +70,7 @@ TEST_F(ServiceTest, EveryFormAndFormat_HasTheBitsOfPredict) {
   EXPECT_GE(readable, 8);
 }
 
-// Also on a GPU where there is one, whose first convolution is rounded in another order.
+// Also on a GPU where there is one, whose last layer has other roundings.
 TEST_F(ServiceTest, ModelIn8BitIntegers_HasTheAnswersOfPredict) {
   ResNet exact({.depth = 18, .classes = 3, .seed = 3});
   exact.eval();
