@@ -59,12 +59,15 @@ if(TANDEM_CUDA)
   endif()
 endif()
 
+# Paths of the sources are relative for ccache, so that a clone in another folder finds what this one has compiled. The
+# sloppiness is for precompiled headers, which CMake writes just before they are compiled. ccache takes nvcc's -gencode
+# for a debug flag, with which the folder would count.
 find_program(TANDEM_CCACHE ccache)
-if(TANDEM_CCACHE)  # settings for precompiled headers, which CMake writes just before they are compiled
-  set(ccache ${CMAKE_COMMAND} -E env
+if(TANDEM_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_CURRENT_SOURCE_DIR}
       CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_ctime,include_file_mtime ${TANDEM_CCACHE})
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${ccache})
-  set(CMAKE_CUDA_COMPILER_LAUNCHER ${ccache})
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_CURRENT_SOURCE_DIR} CCACHE_NOHASHDIR=1
+      ${TANDEM_CCACHE})
 endif()
 
 # precompile(TARGET HEADERS…): compiles headers that most files of the target use once; precompile(TARGET REUSE_FROM
