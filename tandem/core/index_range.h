@@ -1,4 +1,4 @@
-// Ranges of rows and of shards, and how items are divided into parts.
+// Ranges of rows and of shards, how items are divided into parts, and division that rounds up.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,17 @@ struct IndexRange {
   constexpr bool contains(IndexRange inner) const { return begin <= inner.begin && inner.end <= end; }
   friend constexpr bool operator==(IndexRange, IndexRange) = default;
 };
+
+namespace detail {
+
+constexpr std::int64_t ceil_div(std::int64_t count, std::int64_t divisor) {
+  return (count + divisor - 1) / divisor;
+}
+constexpr std::int64_t round_up(std::int64_t count, std::int64_t multiple) {
+  return ceil_div(count, multiple) * multiple;
+}
+
+}  // namespace detail
 
 /// Part `index` of `count` items that are divided into `parts` as evenly as possible. Some parts are empty
 /// when there are fewer items than parts.

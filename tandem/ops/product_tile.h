@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "tandem/core/index_range.h"
 #include "tandem/core/simd.h"
 #include "tandem/ops/fused_activation.h"
 
@@ -17,13 +18,6 @@ namespace tandem::detail {
 // Rows are packed in groups of row_group; inner sizes are padded with zeros to a multiple of inner_multiple.
 inline constexpr std::int64_t row_group = 8;
 inline constexpr std::int64_t inner_multiple = 4;
-
-constexpr std::int64_t ceil_div(std::int64_t count, std::int64_t divisor) {
-  return (count + divisor - 1) / divisor;
-}
-constexpr std::int64_t round_up(std::int64_t count, std::int64_t multiple) {
-  return ceil_div(count, multiple) * multiple;
-}
 
 // Columns of a panel for vectors of `bytes`.
 template <class T, std::size_t bytes>

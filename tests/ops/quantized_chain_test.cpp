@@ -2,6 +2,7 @@
 #include "tandem/ops/conv/quantized_chain.h"
 
 #include "tandem/core/parallel.h"
+#include "tandem/ops/conv/quantized_images.h"
 #include "tests/ops/op_test.h"
 
 namespace tandem::detail {

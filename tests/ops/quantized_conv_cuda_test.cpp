@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "tandem/ops/conv/quantized_conv.h"
+#include "tandem/ops/conv/quantized_images.h"
 #include "tests/ops/op_test.h"
 
 namespace tandem::detail {

@@ -8,6 +8,7 @@
 
 #include "tandem/ops/cast.h"
 #include "tandem/ops/conv/pool.h"
+#include "tandem/ops/conv/quantized_images.h"
 #include "tests/ops/op_test.h"
 
 namespace tandem::detail {

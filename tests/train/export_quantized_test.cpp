@@ -9,6 +9,7 @@
 #include "tandem/files/onnx/onnx_writer.h"
 #include "tandem/nn/quantized_resnet.h"
 #include "tandem/ops/conv/quantized_conv.h"
+#include "tandem/ops/conv/quantized_images.h"
 #include "tandem/ops/random.h"
 #include "tandem/train/export/export_onnx.h"
 #include "tandem/train/export/onnx_quantized_network.h"

@@ -124,23 +124,23 @@ void conv2d_weight_gradient_kernel<Backend::cpu>(const Conv2dPlan& plan, std::by
   });
 }
 
-Conv2dPlan conv2d_plan(const Tensor& x, const Shape& weight, const Conv2dOptions& options) {
-  check(is_floating(x.dtype()), "[conv2d] expected a floating dtype, got {}", name_of(x.dtype()));
+Conv2dPlan conv2d_plan(const Shape& x, DType dtype, const Shape& weight, const Conv2dOptions& options) {
+  check(is_floating(dtype), "[conv2d] expected a floating dtype, got {}", name_of(dtype));
   check(x.rank() == 4 && weight.rank() == 4,
         "[conv2d] expected x (n, height, width, channels) and weight (out, kernel y, kernel x, channels / "
         "groups), got {} and {}",
-        x.shape(), weight);
-  const std::int64_t channels = x.size(3), filters = weight[0], groups = options.groups;
+        x, weight);
+  const std::int64_t channels = x[3], filters = weight[0], groups = options.groups;
   check(groups >= 1 && channels >= 1 && filters >= 1 && channels % groups == 0 && filters % groups == 0,
         "[conv2d] expected groups that divide the channels and the filters, got {} groups of {} channels and "
         "{} filters",
         groups, channels, filters);
   check(weight[3] == channels / groups,
         "[conv2d] expected a weight of {} channels for x {} in {} groups, got weight {}", channels / groups,
-        x.shape(), groups, weight);
-  const YX in{x.size(1), x.size(2)}, kernel{weight[1], weight[2]};
+        x, groups, weight);
+  const YX in{x[1], x[2]}, kernel{weight[1], weight[2]};
   check(in.y >= 1 && in.x >= 1, "[conv2d] expected images of at least 1x1, got {}x{}", in.y, in.x);
-  return {.images = x.size(0),
+  return {.images = x[0],
           .channels = channels,
           .filters = filters,
           .groups = groups,
@@ -148,7 +148,7 @@ Conv2dPlan conv2d_plan(const Tensor& x, const Shape& weight, const Conv2dOptions
           .kernel = kernel,
           .out = window_output_size("conv2d", in, kernel, options.window),
           .window = options.window,
-          .dtype = x.dtype(),
+          .dtype = dtype,
           .precision = matmul_precision()};
 }
 

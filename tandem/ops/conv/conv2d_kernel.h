@@ -47,7 +47,10 @@ constexpr bool is_depthwise(const Conv2dPlan& plan) {
 }
 
 // Error for shapes and options that do not match; images may be 0.
-Conv2dPlan conv2d_plan(const Tensor& x, const Shape& weight, const Conv2dOptions& options);
+Conv2dPlan conv2d_plan(const Shape& x, DType dtype, const Shape& weight, const Conv2dOptions& options);
+inline Conv2dPlan conv2d_plan(const Tensor& x, const Shape& weight, const Conv2dOptions& options) {
+  return conv2d_plan(x.shape(), x.dtype(), weight, options);
+}
 
 // Applied to the sums before they are stored: y = activation(sum + bias + residual). Pointers may be null.
 struct Conv2dEpilogue {

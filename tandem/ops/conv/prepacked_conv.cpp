@@ -21,10 +21,7 @@ Conv2dPlan weight_plan(const Tensor& weight, const Conv2dOptions& options, DType
   const Window& window = options.window;
   const std::int64_t height = window.dilation.y * (weight.size(1) - 1) + 1,
                      width = window.dilation.x * (weight.size(2) - 1) + 1;
-  const Tensor x = Tensor::empty({0, height, width, weight.size(3) * options.groups}, dtype);
-  Conv2dPlan plan = conv2d_plan(x, weight.shape(), options);
-  plan.images = 1;
-  return plan;
+  return conv2d_plan({1, height, width, weight.size(3) * options.groups}, dtype, weight.shape(), options);
 }
 
 namespace {

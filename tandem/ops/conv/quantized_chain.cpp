@@ -6,6 +6,7 @@
 #include "tandem/ops/bf16_scratch.h"
 #include "tandem/ops/conv/block_conv.h"
 #include "tandem/ops/conv/quantized_conv_kernel.h"
+#include "tandem/ops/conv/quantized_images.h"
 
 namespace tandem::detail {
 namespace {

@@ -54,18 +54,9 @@ inline constexpr std::int64_t channel_group = 1;
 // With weights of zero for channels up to a multiple of channel_group; on CUDA the weight itself.
 QuantizedWeight with_whole_groups(const QuantizedWeight& weight);
 
-// f32 or bf16 (n, height, width, channels) → u8: to nearest, ties to even, clamped; NaN becomes 0. Channels
-// that are missing are the stored zero.
-Tensor quantize_images(const Tensor& x, Quantization values, std::int64_t channels);
-
 // quantized_max_pool2d(quantized_conv2d(conv, x)) with ReLU, of f32 or bf16 images that are first rounded to
 // `conv.input`. The weight is in whole groups.
 Tensor quantized_stem(const QuantizedConv2d& conv, const Tensor& x, YX pool_kernel,
                       const Window& pool_window);
-
-// The maximum of each window of u8 images (n, height, width, channels); padding never wins.
-Tensor quantized_max_pool2d(const Tensor& x, YX kernel, const Window& window);
-// The mean over height and width: u8 (n, height, width, channels) → f32 (n, channels).
-Tensor quantized_image_mean(const Tensor& x, Quantization values);
 
 }  // namespace tandem::detail

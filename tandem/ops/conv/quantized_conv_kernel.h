@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "tandem/core/index_range.h"
 #include "tandem/ops/conv/pool_kernel.h"
 #include "tandem/ops/conv/quantized_conv.h"
+#include "tandem/ops/conv/quantized_images.h"
 
 namespace tandem::detail {
 
@@ -23,8 +23,6 @@ struct QuantizedTask {
   FusedActivation activation = FusedActivation::none;  // none or ReLU
 };
 
-// Throws Error unless x is u8 and of rank 4.
-void check_quantized_images(const char* op, const Tensor& x);
 Conv2dPlan quantized_plan(const QuantizedConv2d& conv, const Shape& images);
 // On the CPU.
 BlockConv quantized_block_conv(const QuantizedTask& task);
@@ -52,19 +50,6 @@ inline QuantizedEpilogue epilogue_of(const QuantizedTask& task) {
 template <Backend B>
 void pack_quantized_weight(QuantizedConv2d& conv, const std::int8_t* weight, Device device);
 
-// Images in a floating dtype.
-struct FloatingImages {
-  const std::byte* data;
-  DType dtype;  // f32 or bf16
-  std::int64_t pixels, channels;
-};
-void check_floating_images(const char* op, const Tensor& x);
-FloatingImages floating_images(const Tensor& contiguous);
-// `channels` of every pixel are written, at least as many as there are.
-template <Backend B>
-void quantize_images_kernel(const FloatingImages& images, Quantization values, std::int64_t channels,
-                            std::uint8_t* y, StreamView stream);
-
 template <Backend B>
 void quantized_conv2d_kernel(const QuantizedTask& task, StreamView stream);
 
@@ -73,29 +58,5 @@ void quantized_conv2d_kernel(const QuantizedTask& task, StreamView stream);
 template <Backend B>
 void quantized_stem_kernel(const QuantizedTask& task, const FloatingImages& images, const PoolPlan& pool,
                            StreamView stream);
-
-// Parts of quantize_images_kernel(), quantized_max_pool2d_kernel() and quantized_image_mean_kernel() on the
-// CPU, which do not throw. Pixels and lines are those of all images, one image after another.
-void quantize_pixels(const FloatingImages& images, Quantization values, std::int64_t channels,
-                     std::uint8_t* y, IndexRange pixels);
-// Of the result; `scratch` has in.x · channels bytes.
-void max_pool_lines(const PoolPlan& plan, std::uint8_t* y, const std::uint8_t* x, IndexRange lines,
-                    std::uint8_t* scratch);
-// Parts are groups of channels of an image.
-inline constexpr std::int64_t mean_channels = 64;
-void mean_parts(const PoolPlan& plan, float* means, const std::uint8_t* x, Quantization values,
-                IndexRange parts);
-
-// Throws Error for windows that the op does not have. `in` is the size of the images.
-PoolPlan quantized_pool_plan(std::int64_t images, YX in, std::int64_t channels, YX kernel,
-                             const Window& window);
-
-template <Backend B>
-void quantized_max_pool2d_kernel(const PoolPlan& plan, std::uint8_t* y, const std::uint8_t* x,
-                                 StreamView stream);
-
-template <Backend B>
-void quantized_image_mean_kernel(const PoolPlan& plan, float* y, const std::uint8_t* x, Quantization values,
-                                 StreamView stream);
 
 }  // namespace tandem::detail
