@@ -117,7 +117,7 @@ void infer_int8(benchmark::State& state, int depth, Device device) {
   calibration.observe(normal({2, side, side, 3}, 0, 1, {.seed = 2}));
   const std::unique_ptr<QuantizedResNet> quantized = calibration.quantize(detail::CalibrationMethod::max);
   quantized->to(device);
-  infer_with(state, *quantized, device, DType::bf16);  // as a network in bf16
+  infer_with(state, *quantized, device, image_dtype(*quantized, MatmulPrecision::bf16));
 }
 
 template <class F>

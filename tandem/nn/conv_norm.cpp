@@ -27,13 +27,10 @@ ConvNorm::ConvNorm(std::int64_t in, std::int64_t out, const Conv2dLayerOptions& 
 
 ConvNorm::~ConvNorm() = default;
 
-bool ConvNorm::can_fold(const Tensor& x, const Tensor& residual) const {
-  return !norm_.uses_batch_statistics() && !wants_grad(conv_.weight()) && !wants_grad(norm_.weight()) &&
-         !wants_grad(x) && !(residual.defined() && wants_grad(residual));
-}
-
-Tensor ConvNorm::forward(const Tensor& x, FusedActivation activation, const Tensor& residual) {
-  if (!can_fold(x, residual)) return norm_.forward(conv_.forward(x), residual, activation);
+const detail::PrepackedConv2d* ConvNorm::folded(const Tensor& x) {
+  if (norm_.uses_batch_statistics() || wants_grad(conv_.weight()) || wants_grad(norm_.weight()) ||
+      wants_grad(x))
+    return nullptr;
   if (!folded_ || folded_->dtype != x.dtype() || folded_->conv_revision != conv_.revision() ||
       folded_->norm_revision != norm_.revision()) {
     const detail::FoldedConv folded = detail::fold_batch_norm(
@@ -44,7 +41,14 @@ Tensor ConvNorm::forward(const Tensor& x, FusedActivation activation, const Tens
         Folded{detail::prepack_conv2d(folded.weight, folded.bias, conv_.options(), x.dtype()), x.dtype(),
                conv_.revision(), norm_.revision()});
   }
-  const Tensor y = detail::prepacked_conv2d(folded_->conv, x, residual, activation);
+  return &folded_->conv;
+}
+
+Tensor ConvNorm::forward(const Tensor& x, FusedActivation activation, const Tensor& residual) {
+  const bool needs_norm = residual.defined() && wants_grad(residual);
+  const detail::PrepackedConv2d* const conv = needs_norm ? nullptr : folded(x);
+  if (!conv) return norm_.forward(conv_.forward(x), residual, activation);
+  const Tensor y = detail::prepacked_conv2d(*conv, x, residual, activation);
   folded_->conv.settled = true;
   return y;
 }

@@ -11,6 +11,10 @@
 
 namespace tandem {
 
+namespace detail {
+struct PrepackedConv2d;
+}
+
 /// Momentum and epsilon of the batch norm.
 struct ConvNormOptions {
   double momentum = 0.1;
@@ -35,8 +39,13 @@ class ConvNorm {
   Tensor forward(const Tensor& x, FusedActivation activation, const Tensor& residual = {});
 
  private:
+  friend class ResNet;
+  friend class ResNetBlock;
   struct Folded;
-  bool can_fold(const Tensor& x, const Tensor& residual) const;
+
+  // The convolution that forward(x) computes, with the norm folded in; null where it computes both. Valid
+  // until this block changes.
+  const detail::PrepackedConv2d* folded(const Tensor& x);
 
   Conv2d conv_;
   BatchNorm norm_;

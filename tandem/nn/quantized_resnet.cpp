@@ -88,22 +88,6 @@ std::vector<ConvStep> steps_of(const NamedTensors& state) {
   return steps;
 }
 
-// The last value, where compute(i, input, residual) is that of step i > 0. Memory is freed after its last
-// use.
-template <class F>
-Tensor run_steps(std::span<const ConvStep> steps, const Tensor& first, const F& compute) {
-  const std::vector<std::size_t> last = detail::last_uses(steps.subspan(1));
-  std::vector<Tensor> values(steps.size());
-  values[0] = first;
-  for (std::size_t i = 1; i < steps.size(); ++i) {
-    const ConvStep& step = steps[i];
-    values[i] = compute(i, values[step.input], step.residual ? values[*step.residual] : Tensor());
-    for (std::size_t v = 0; v < i; ++v)
-      if (last[v] + 1 == i) values[v] = Tensor();
-  }
-  return values.back();
-}
-
 // Activations after ReLU use 0 … 255, others −127 … 127 around 128.
 Quantization quantization(double limit, bool has_relu) {
   const double steps = has_relu ? 255 : 127;
@@ -288,7 +272,10 @@ Tensor ResNetCalibration::observe(const Tensor& x) {
     return y;
   };
   const Tensor first = max_pool2d(compute(0, x, {}), first_pool_kernel, first_pool_window);
-  const Tensor last = run_steps(steps, first, compute);
+  const Tensor last = detail::run_steps(std::span<const ConvStep>(steps).subspan(1), first,
+                                        [&](std::size_t i, const Tensor& input, const Tensor& residual) {
+                                          return compute(i + 1, input, residual);
+                                        });
   return adaptive_avg_pool2d(last, {1, 1}).reshape({last.size(0), last.size(3)});
 }
 

@@ -2,7 +2,9 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -10,6 +12,7 @@
 #include "tandem/nn/backbone_parts.h"
 #include "tandem/ops/concat.h"
 #include "tandem/ops/conv/pool.h"
+#include "tandem/ops/conv/prepacked_chain.h"
 
 namespace tandem {
 namespace {
@@ -30,6 +33,9 @@ std::array<int, 4> stage_sizes(int depth) {
       fail("[resnet] expected a depth of 18, 34 or 50, got {}", depth);
   }
 }
+
+constexpr YX pool_kernel{3, 3};
+constexpr Window pool_window{.stride = {2, 2}, .padding = {1, 1}};
 
 constexpr bool has_bottlenecks(int depth) {
   return depth >= 50;
@@ -66,6 +72,23 @@ class ResNetBlock : public Module {
     for (std::size_t i = 0; i + 1 < layers_.size(); ++i) y = layers_[i]->forward(y, FusedActivation::relu);
     const Tensor residual = projection_ ? projection_->forward(x, FusedActivation::none) : x;
     return layers_.back()->forward(y, FusedActivation::relu, residual);
+  }
+
+  // Appends the convolutions of forward(x), of which the last value of `steps` is the input; false where they
+  // are not folded.
+  bool append_to(std::vector<detail::PrepackedStep>& steps, const Tensor& x) {
+    const std::size_t input = steps.size();
+    const auto append = [&](ConvNorm& layer, FusedActivation activation, std::size_t from,
+                            std::optional<std::size_t> residual) {
+      const detail::PrepackedConv2d* const conv = layer.folded(x);
+      steps.push_back({conv, activation, from, residual});
+      return conv != nullptr;
+    };
+    for (std::size_t i = 0; i + 1 < layers_.size(); ++i)
+      if (!append(*layers_[i], FusedActivation::relu, steps.size(), {})) return false;
+    const std::size_t last = steps.size();
+    if (projection_ && !append(*projection_, FusedActivation::none, input, {})) return false;
+    return append(*layers_.back(), FusedActivation::relu, last, projection_ ? steps.size() : input);
   }
 
   void freeze_statistics() {
@@ -112,15 +135,33 @@ ResNet::ResNet(const ResNetOptions& options)
 
 ResNet::~ResNet() = default;
 
-Tensor ResNet::stem(const Tensor& x) {
+void ResNet::check_images(const Tensor& x) const {
   check(x.rank() == 4 && x.size(3) == options_.channels,
         "[resnet] expected images (n, height, width, {}), got {}", options_.channels, x.shape());
-  return max_pool2d(stem_.forward(x, FusedActivation::relu), {3, 3}, {.stride = {2, 2}, .padding = {1, 1}});
+}
+
+Tensor ResNet::stem(const Tensor& x) {
+  check_images(x);
+  return max_pool2d(stem_.forward(x, FusedActivation::relu), pool_kernel, pool_window);
+}
+
+// Of inference in bf16 on the CPU, whose convolutions are one chain; an empty handle elsewhere.
+Tensor ResNet::chained_convolutions(const Tensor& x) {
+  if (!detail::has_prepacked_chain(x)) return {};
+  check_images(x);
+  const detail::PrepackedConv2d* const first = stem_.folded(x);
+  std::vector<detail::PrepackedStep> steps;
+  if (!first || !std::ranges::all_of(blocks_, [&](const auto& block) { return block->append_to(steps, x); }))
+    return {};
+  return detail::prepacked_conv_chain({first, pool_kernel, pool_window}, steps, x);
 }
 
 Tensor ResNet::features(const Tensor& x) {
-  Tensor y = stem(x);
-  for (const auto& block : blocks_) y = block->forward(y);
+  Tensor y = chained_convolutions(x);
+  if (!y.defined()) {
+    y = stem(x);
+    for (const auto& block : blocks_) y = block->forward(y);
+  }
   return image_mean(y);
 }
 

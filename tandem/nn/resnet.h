@@ -39,7 +39,9 @@ class ResNet : public BackboneModel {
   const ResNetOptions& options() const { return options_; }
 
  private:
+  void check_images(const Tensor& x) const;
   Tensor stem(const Tensor& x);
+  Tensor chained_convolutions(const Tensor& x);
 
   ResNetOptions options_;
   ConvNorm stem_;

@@ -127,6 +127,21 @@ TEST(ResNetCuda, Bf16_IsCloseToF32) {
   }
 }
 
+// stage_features() computes one layer after the other, features() all of them as one chain where it can.
+TEST(ResNet, Features_AreTheMeansOfTheLastStage) {
+  for (const int depth : {18, 50})
+    for (const DType dtype : {DType::bf16, DType::f32}) {
+      ResNet model({.depth = depth});
+      model.eval();
+      const NoGrad no_grad;
+      const Tensor x = random_tensor({2, 50, 41, 3}, dtype, cpu_device, 4), features = model.features(x),
+                   stages = model.stage_features(x);
+      EXPECT_EQ(values_of(features),
+                values_of(stages.slice(1, stages.size(1) - features.size(1), stages.size(1))))
+          << depth << " " << name_of(dtype);
+    }
+}
+
 TEST(ResNet, LoadStateDict_OfAnotherInstance_GivesTheSameLogits) {
   ResNet from({.classes = 3, .seed = 5}), to({.classes = 3, .seed = 6});
   from.load_state_dict(golden::hashed_state(from, "saved."));

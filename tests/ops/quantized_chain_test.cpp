@@ -133,12 +133,5 @@ TEST_F(QuantizedChain, OtherImages_AreErrors) {
       std::string::npos);
 }
 
-TEST(LastUses, CountInputsAndResiduals) {
-  const std::vector<QuantizedStep> steps{{nullptr, FusedActivation::relu, 0, {}},
-                                         {nullptr, FusedActivation::relu, 1, 0},
-                                         {nullptr, FusedActivation::relu, 2, {}}};
-  EXPECT_EQ(last_uses(std::span(steps)), (std::vector<std::size_t>{1, 1, 2, 3}));
-}
-
 }  // namespace
 }  // namespace tandem::detail

@@ -92,7 +92,7 @@ TEST_F(ServiceTest, ModelIn8BitIntegers_HasTheAnswersOfPredict) {
     const ClientResponse response = post("/v1/predict", image);
     ASSERT_EQ(response.status, 200) << response.body;
     EXPECT_NEAR(json::parse(response.body).at("predictions").at(0).at("probability").get<float>(),
-                expected.probability, device.is_cuda() ? 0.02f : 0);
+                expected.probability, device.is_cuda() ? 1e-4f : 0);
   }
 }
 

@@ -62,21 +62,27 @@ struct PixelChannels {
   }
 };
 
-// Writes a sum to every pixel of `to`, images of `size`. window(row, column) is computed once per pixel;
-// accumulate(window, at, sum) adds to the sums of a block of channels, which begin as 0.
+// Writes a sum to every pixel of `to`, images of `size`. window(row, column) is that of a pixel, which has
+// about `taps` elements; accumulate(window, at, sum) adds to the sums of a block of channels, which begin as
+// 0. Blocks are divided among the threads too: the mean of few images has few pixels.
 template <class T, class W, class F>
-void write_sums(const PoolPlan& plan, YX size, T* to, const W& window, const F& accumulate) {
-  for_each_pixel(
-      plan.images, size, plan.channels,
-      [&](std::int64_t image, std::int64_t row, std::int64_t column) __attribute__((always_inline)) {
-        const auto pixel_window = window(row, column);
-        for (std::int64_t c = 0; c < plan.channels; c += channel_block) {
-          const PixelChannels at{image, row, column, c, std::min(channel_block, plan.channels - c)};
-          ComputeType<T> sum[channel_block] = {};
-          accumulate(pixel_window, at, sum);
-          store(to + at.offset_at(size, row, column, plan.channels), sum, at.count);
-        }
-      });
+void write_sums(const PoolPlan& plan, YX size, std::int64_t taps, T* to, const W& window,
+                const F& accumulate) {
+  const std::int64_t blocks = ceil_div(plan.channels, channel_block),
+                     grain = std::max<std::int64_t>(4096 * blocks / (plan.channels * taps), 1);
+  parallel_for(plan.images * size.y * size.x * blocks, grain, [&](std::int64_t begin, std::int64_t end) {
+    with_simd([&]<std::size_t>() __attribute__((always_inline)) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        const std::int64_t pixel = i / blocks, c = i % blocks * channel_block, row = pixel / size.x % size.y,
+                           column = pixel % size.x;
+        const PixelChannels at{pixel / size.x / size.y, row, column, c,
+                               std::min(channel_block, plan.channels - c)};
+        ComputeType<T> sum[channel_block] = {};
+        accumulate(window(row, column), at, sum);
+        store(to + at.offset_at(size, row, column, plan.channels), sum, at.count);
+      }
+    });
+  });
 }
 
 // One axis of a sliding window.
@@ -152,46 +158,47 @@ template <class V>
   return (bits & 0x7fff) > 0x7f80 ? V{} + 0x7fff : key;
 }
 
+}  // namespace
+
 // The same as max_pool<false>, but for the bits of NaN and of zeros, without conversions.
-void max_pool_bf16(const PoolPlan& plan, BFloat16* y, const BFloat16* x) {
+void max_pool_lines(const PoolPlan& plan, BFloat16* y, const BFloat16* x, IndexRange lines) {
   const Axis vertical = vertical_axis(plan), horizontal = horizontal_axis(plan);
-  parallel_for(plan.images * plan.out.y, 1, [&](std::int64_t begin, std::int64_t end) {
-    with_simd([&]<std::size_t bytes>() __attribute__((always_inline)) {
-      using Bits = Vector<std::int16_t, bytes>;
-      constexpr auto lanes = static_cast<std::int64_t>(bytes / 2);
-      constexpr std::int16_t lowest = -0x7f81;  // of -infinity
-      for (std::int64_t line = begin; line < end; ++line) {
-        const std::int64_t image = line / plan.out.y, row = line % plan.out.y;
-        const Span rows = vertical.taps(row);
-        for (std::int64_t column = 0; column < plan.out.x; ++column) {
-          const Span columns = horizontal.taps(column);
-          for (std::int64_t c = 0; c < plan.channels; c += lanes) {
-            const auto size = static_cast<std::size_t>(std::min(lanes, plan.channels - c) * 2);
-            Bits best = Bits{} + lowest;
-            for (std::int64_t ky = rows.begin; ky < rows.end; ++ky)
-              for (std::int64_t kx = columns.begin; kx < columns.end; ++kx) {
-                const std::int64_t from_y = row * vertical.stride - vertical.padding + ky * vertical.dilation,
-                                   from_x = column * horizontal.stride - horizontal.padding +
-                                            kx * horizontal.dilation;
-                const BFloat16* const from =
-                    x + ((image * plan.in.y + from_y) * plan.in.x + from_x) * plan.channels + c;
-                Bits bits{};
-                if (size == bytes)
-                  std::memcpy(&bits, from, bytes);
-                else
-                  std::memcpy(&bits, from, size);
-                const Bits key = ordered_bits(bits);
-                best = best > key ? best : key;
-              }
-            best = best ^ ((best >> 15) & 0x7fff);
-            std::memcpy(static_cast<void*>(y + (line * plan.out.x + column) * plan.channels + c), &best,
-                        size);
-          }
+  with_simd([&]<std::size_t bytes>() __attribute__((always_inline)) {
+    using Bits = Vector<std::int16_t, bytes>;
+    constexpr auto lanes = static_cast<std::int64_t>(bytes / 2);
+    constexpr std::int16_t lowest = -0x7f81;  // of -infinity
+    for (std::int64_t line = lines.begin; line < lines.end; ++line) {
+      const std::int64_t image = line / plan.out.y, row = line % plan.out.y;
+      const Span rows = vertical.taps(row);
+      for (std::int64_t column = 0; column < plan.out.x; ++column) {
+        const Span columns = horizontal.taps(column);
+        for (std::int64_t c = 0; c < plan.channels; c += lanes) {
+          const auto size = static_cast<std::size_t>(std::min(lanes, plan.channels - c) * 2);
+          Bits best = Bits{} + lowest;
+          for (std::int64_t ky = rows.begin; ky < rows.end; ++ky)
+            for (std::int64_t kx = columns.begin; kx < columns.end; ++kx) {
+              const std::int64_t from_y = row * vertical.stride - vertical.padding + ky * vertical.dilation,
+                                 from_x = column * horizontal.stride - horizontal.padding +
+                                          kx * horizontal.dilation;
+              const BFloat16* const from =
+                  x + ((image * plan.in.y + from_y) * plan.in.x + from_x) * plan.channels + c;
+              Bits bits{};
+              if (size == bytes)
+                std::memcpy(&bits, from, bytes);
+              else
+                std::memcpy(&bits, from, size);
+              const Bits key = ordered_bits(bits);
+              best = best > key ? best : key;
+            }
+          best = best ^ ((best >> 15) & 0x7fff);
+          std::memcpy(static_cast<void*>(y + (line * plan.out.x + column) * plan.channels + c), &best, size);
         }
       }
-    });
+    }
   });
 }
+
+namespace {
 
 // Every pixel of x gathers from the windows that contain it, so no two threads write to the same element.
 // Axes is Axis or Regions; add(at, output, from, sum) adds the share of that output, whose channels stand at
@@ -208,7 +215,9 @@ void gather_gradient(const PoolPlan& plan, T* dx, const Axes& vertical, const Ax
       for (std::int64_t ox = area.columns.begin; ox < area.columns.end; ++ox)
         add(at, YX{oy, ox}, at.offset_at(plan.out, oy, ox, plan.channels), sum);
   };
-  write_sums(plan, plan.in, dx, outputs, gather);
+  const std::int64_t windows =
+      plan.out.y * plan.out.x * plan.kernel.y * plan.kernel.x / (plan.in.y * plan.in.x);
+  write_sums(plan, plan.in, std::max<std::int64_t>(windows, 1), dx, outputs, gather);
 }
 
 template <class T>
@@ -268,7 +277,9 @@ void avg_pool(const PoolPlan& plan, bool adaptive, T* y, const T* x) {
     const auto size = static_cast<C>(vertical.size(at.row) * horizontal.size(at.column));
     for (std::int64_t i = 0; i < at.count; ++i) sum[i] /= size;
   };
-  write_sums(plan, plan.out, y, positions, average);
+  const std::int64_t taps =
+      adaptive ? ceil_div(plan.in.y * plan.in.x, plan.out.y * plan.out.x) : plan.kernel.y * plan.kernel.x;
+  write_sums(plan, plan.out, taps, y, positions, average);
 }
 
 template <class T>
@@ -293,7 +304,9 @@ void max_pool2d_kernel<Backend::cpu>(const PoolPlan& plan, std::byte* y, std::ui
     if (argmax)
       max_pool<true>(plan, reinterpret_cast<T*>(y), argmax, reinterpret_cast<const T*>(x));
     else if constexpr (std::same_as<T, BFloat16>)
-      max_pool_bf16(plan, reinterpret_cast<T*>(y), reinterpret_cast<const T*>(x));
+      parallel_for(plan.images * plan.out.y, 1, [&](std::int64_t begin, std::int64_t end) {
+        max_pool_lines(plan, reinterpret_cast<T*>(y), reinterpret_cast<const T*>(x), {begin, end});
+      });
     else
       max_pool<false>(plan, reinterpret_cast<T*>(y), argmax, reinterpret_cast<const T*>(x));
   });
@@ -325,27 +338,31 @@ void avg_pool2d_gradient_kernel<Backend::cpu>(const PoolPlan& plan, bool adaptiv
 
 namespace {
 
-void check_images(const char* op, const Tensor& x) {
-  common_device(op, {&x});
-  check(is_floating(x.dtype()), "[{}] expected a floating dtype, got {}", op, name_of(x.dtype()));
-  check(x.rank() == 4 && x.size(1) > 0 && x.size(2) > 0 && x.size(3) > 0,
-        "[{}] expected images (n, height, width, channels) with no size of 0 but n, got {}", op, x.shape());
+void check_images(const char* op, const Shape& x, DType dtype) {
+  check(is_floating(dtype), "[{}] expected a floating dtype, got {}", op, name_of(dtype));
+  check(x.rank() == 4 && x[1] > 0 && x[2] > 0 && x[3] > 0,
+        "[{}] expected images (n, height, width, channels) with no size of 0 but n, got {}", op, x);
 }
 
-PoolPlan pool_plan(const char* op, const Tensor& x, YX kernel, const Window& window) {
-  check_images(op, x);
-  const YX in{x.size(1), x.size(2)};
+PoolPlan pool_plan(const char* op, const Shape& x, DType dtype, YX kernel, const Window& window) {
+  check_images(op, x, dtype);
+  const YX in{x[1], x[2]};
   const YX out = window_output_size(op, in, kernel, window);
   check(window.padding.y <= kernel.y / 2 && window.padding.x <= kernel.x / 2,
         "[{}] expected a padding of at most half the kernel {}x{}, got {}x{}", op, kernel.y, kernel.x,
         window.padding.y, window.padding.x);
-  return {.images = x.size(0),
-          .channels = x.size(3),
+  return {.images = x[0],
+          .channels = x[3],
           .in = in,
           .kernel = kernel,
           .out = out,
           .window = window,
-          .dtype = x.dtype()};
+          .dtype = dtype};
+}
+
+PoolPlan pool_plan(const char* op, const Tensor& x, YX kernel, const Window& window) {
+  common_device(op, {&x});
+  return pool_plan(op, x.shape(), x.dtype(), kernel, window);
 }
 
 Shape output_shape(const PoolPlan& plan) {
@@ -381,6 +398,13 @@ Tensor average(const char* op, const Tensor& x, const PoolPlan& plan, bool adapt
 
 }  // namespace
 
+PoolPlan max_pool_plan(const Shape& x, DType dtype, YX kernel, const Window& window) {
+  const PoolPlan plan = pool_plan("max_pool2d", x, dtype, kernel, window);
+  check(kernel.y <= 256 && kernel.x <= 256 && kernel.y * kernel.x <= 256,
+        "[max_pool2d] expected a kernel of at most 256 elements, got {}x{}", kernel.y, kernel.x);
+  return plan;
+}
+
 // Without a gradient, means of bf16 on a GPU are not rounded to bf16 first, which saves a kernel.
 Tensor image_mean(const Tensor& x) {
   const auto rounded_mean = [&] {
@@ -391,7 +415,7 @@ Tensor image_mean(const Tensor& x) {
     if constexpr (B == Backend::cpu) {
       return rounded_mean();
     } else {
-      check_images("image_mean", x);
+      check_images("image_mean", x.shape(), x.dtype());
       const PoolPlan plan{.images = x.size(0),
                           .channels = x.size(3),
                           .in = {x.size(1), x.size(2)},
@@ -410,10 +434,8 @@ Tensor image_mean(const Tensor& x) {
 Tensor max_pool2d(const Tensor& x, YX kernel, const Window& window) {
   using namespace detail;
   constexpr const char* op = "max_pool2d";
-  const PoolPlan plan = pool_plan(op, x, kernel, window);
-  check(kernel.y <= 256 && kernel.x <= 256 && kernel.y * kernel.x <= 256,
-        "[max_pool2d] expected a kernel of at most 256 elements, got {}x{}", kernel.y, kernel.x);
-  const Device device = x.device();
+  const Device device = common_device(op, {&x});
+  const PoolPlan plan = max_pool_plan(x.shape(), x.dtype(), kernel, window);
   const Tensor images = x.detach().contiguous();
   Tensor y = Tensor::empty(output_shape(plan), plan.dtype, device);
   const Tensor argmax = wants_grad(x) ? Tensor::empty(output_shape(plan), DType::u8, device) : Tensor();
@@ -458,7 +480,8 @@ Tensor avg_pool2d(const Tensor& x, YX kernel) {
 Tensor adaptive_avg_pool2d(const Tensor& x, YX out) {
   using namespace detail;
   constexpr const char* op = "adaptive_avg_pool2d";
-  check_images(op, x);
+  common_device(op, {&x});
+  check_images(op, x.shape(), x.dtype());
   check(out.y >= 1 && out.x >= 1, "[adaptive_avg_pool2d] expected a result of at least 1x1, got {}x{}", out.y,
         out.x);
   const PoolPlan plan{.images = x.size(0),

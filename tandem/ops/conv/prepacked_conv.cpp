@@ -89,19 +89,23 @@ PrepackedConv2d prepack_conv2d(const Tensor& weight, const Tensor& bias, const C
   return conv;
 }
 
+BlockConv prepacked_block_conv(const Conv2dPlan& plan, std::byte* y, const std::byte* x,
+                               const PrepackedConv2d& conv, const Conv2dEpilogue& epilogue) {
+  return {.plan = plan,
+          .isa = matrix_isa(MatrixType::bf16),
+          .x = x,
+          .packed = conv.weight.bytes(),
+          .y = y,
+          .epilogue = {.bias = reinterpret_cast<const float*>(epilogue.bias),
+                       .residual = epilogue.residual,
+                       .activation = epilogue.activation}};
+}
+
 template <>
 void prepacked_conv2d_kernel<Backend::cpu>(const Conv2dPlan& plan, std::byte* y, const std::byte* x,
                                            const PrepackedConv2d& conv, const Conv2dEpilogue& epilogue,
                                            StreamView stream) {
-  if (uses_block_conv(plan))
-    return block_conv2d({.plan = plan,
-                         .isa = matrix_isa(MatrixType::bf16),
-                         .x = x,
-                         .packed = conv.weight.bytes(),
-                         .y = y,
-                         .epilogue = {.bias = reinterpret_cast<const float*>(epilogue.bias),
-                                      .residual = epilogue.residual,
-                                      .activation = epilogue.activation}});
+  if (uses_block_conv(plan)) return block_conv2d(prepacked_block_conv(plan, y, x, conv, epilogue));
   if (plan.dtype == DType::bf16) {
     const Conv2dSizes sizes = sizes_of(plan);
     const Buffer wide_x = to_f32(x, sizes.x), wide_residual = to_f32(epilogue.residual, sizes.y),

@@ -7,6 +7,8 @@
 
 namespace tandem::detail {
 
+struct BlockConv;
+
 struct PrepackedConv2d {
   Conv2dOptions options;
   Shape weight_shape;
@@ -34,6 +36,10 @@ Conv2dPlan weight_plan(const Tensor& weight, const Conv2dOptions& options, DType
 // Packs conv.weight, which is contiguous and of conv.dtype, in the way the backend needs it.
 template <Backend B>
 void prepack_weight(PrepackedConv2d& conv);
+
+// On the CPU, where uses_block_conv(plan).
+BlockConv prepacked_block_conv(const Conv2dPlan& plan, std::byte* y, const std::byte* x,
+                               const PrepackedConv2d& conv, const Conv2dEpilogue& epilogue);
 
 template <Backend B>
 void prepacked_conv2d_kernel(const Conv2dPlan& plan, std::byte* y, const std::byte* x,
