@@ -4,37 +4,25 @@
 
 #include "tandem/core/parallel.h"
 #include "tandem/ops/conv/pool.h"
+#include "tests/ops/chain_links.h"
 #include "tests/ops/op_test.h"
 
 namespace tandem::detail {
 namespace {
 
-struct Link {
-  std::int64_t channels, filters, kernel, stride;
-  std::size_t input;
-  std::optional<std::size_t> residual = {};
-  bool has_relu = true;
-};
-// Two residual blocks, of which one changes the size, and a bottleneck.
-const Link links[] = {
-    {64, 64, 3, 1, 0},    {64, 64, 3, 1, 1, 0}, {64, 96, 3, 2, 2}, {64, 96, 1, 2, 2, {}, false},
-    {96, 96, 3, 1, 3, 4}, {96, 40, 1, 1, 5},    {40, 40, 3, 1, 6}, {40, 96, 1, 1, 7, 5}};
-
 class PrepackedChain : public testing::TestWithParam<DType> {
  protected:
-  PrepackedChain() : stem_conv_(convolution(3, 64, 7, 2)) {
-    for (const Link& link : links)
-      convs_.push_back(convolution(link.channels, link.filters, link.kernel, link.stride));
-    for (std::size_t i = 0; i < convs_.size(); ++i)
-      steps_.push_back({&convs_[i], links[i].has_relu ? FusedActivation::relu : FusedActivation::none,
-                        links[i].input, links[i].residual});
+  PrepackedChain() : stem_conv_(convolution(3, 64, 7, 2, 1)) {
+    for (const ChainLink& link : chain_links)
+      convs_.push_back(convolution(link.channels, link.filters, link.kernel, link.stride,
+                                   2 + static_cast<std::uint32_t>(convs_.size())));
+    steps_ = steps_of_links(convs_);
   }
   ~PrepackedChain() override { set_thread_count(usable_cpus()); }
 
   static PrepackedConv2d convolution(std::int64_t channels, std::int64_t filters, std::int64_t kernel,
-                                     std::int64_t stride) {
+                                     std::int64_t stride, std::uint32_t seed) {
     const double limit = 1.5 / std::sqrt(static_cast<double>(kernel * kernel * channels));
-    const auto seed = static_cast<std::uint32_t>(filters + kernel);
     return prepack_conv2d(
         random_tensor({filters, kernel, kernel, channels}, DType::f32, cpu_device, seed, -limit, limit),
         random_tensor({filters}, DType::f32, cpu_device, 100 + seed),

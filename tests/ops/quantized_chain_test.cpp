@@ -3,27 +3,17 @@
 
 #include "tandem/core/parallel.h"
 #include "tandem/ops/conv/quantized_images.h"
+#include "tests/ops/chain_links.h"
 #include "tests/ops/op_test.h"
 
 namespace tandem::detail {
 namespace {
 
-struct Link {
-  std::int64_t channels, filters, kernel, stride;
-  std::size_t input;
-  std::optional<std::size_t> residual = {};
-  bool has_relu = true;
-};
-// Two residual blocks, of which one changes the size, and a bottleneck.
-const Link links[] = {
-    {64, 64, 3, 1, 0},    {64, 64, 3, 1, 1, 0}, {64, 96, 3, 2, 2}, {64, 96, 1, 2, 2, {}, false},
-    {96, 96, 3, 1, 3, 4}, {96, 40, 1, 1, 5},    {40, 40, 3, 1, 6}, {40, 96, 1, 1, 7, 5}};
-
 class QuantizedChain : public testing::Test {
  protected:
   QuantizedChain() {
     std::vector<Quantization> values{{.scale = 0.02f, .zero = 0}};
-    for (const Link& link : links) {
+    for (const ChainLink& link : chain_links) {
       const auto size = static_cast<double>(link.kernel * link.kernel * link.channels);
       const auto seed = static_cast<std::uint32_t>(values.size());
       const Tensor weight = random_tensor({link.filters, link.kernel, link.kernel, link.channels}, DType::f32,
@@ -34,9 +24,7 @@ class QuantizedChain : public testing::Test {
           {.window = {.stride = link.stride, .padding = link.kernel / 2}}, values[link.input],
           values.back()));
     }
-    for (std::size_t i = 0; i < convs_.size(); ++i)
-      steps_.push_back({&convs_[i], links[i].has_relu ? FusedActivation::relu : FusedActivation::none,
-                        links[i].input, links[i].residual});
+    steps_ = steps_of_links(convs_);
   }
   ~QuantizedChain() override { set_thread_count(usable_cpus()); }
 
