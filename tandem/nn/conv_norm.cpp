@@ -48,7 +48,7 @@ Tensor ConvNorm::forward(const Tensor& x, FusedActivation activation, const Tens
   const bool needs_norm = residual.defined() && wants_grad(residual);
   const detail::PrepackedConv2d* const conv = needs_norm ? nullptr : folded(x);
   if (!conv) return norm_.forward(conv_.forward(x), residual, activation);
-  const Tensor y = detail::prepacked_conv2d(*conv, x, residual, activation);
+  Tensor y = detail::prepacked_conv2d(*conv, x, residual, activation);
   folded_->conv.settled = true;
   return y;
 }

@@ -1,5 +1,6 @@
 // Chains of convolutions with constant weights against the same operations one by one. Only CPUs with
-// instructions for bf16 compute a chain of bf16 without barriers; everywhere else both are the same code.
+// instructions for bf16 compute a chain of bf16 without barriers; everywhere else both are the same code, and
+// chain_stages_test.cpp has what there is.
 #include "tandem/ops/conv/prepacked_chain.h"
 
 #include "tandem/core/parallel.h"
@@ -77,13 +78,6 @@ TEST_P(PrepackedChain, OtherImages_AreErrors) {
 
 INSTANTIATE_TEST_SUITE_P(Types, PrepackedChain, testing::Values(DType::bf16, DType::f32),
                          [](const auto& type) { return std::string(name_of(type.param)); });
-
-TEST(LastUses, CountInputsAndResiduals) {
-  const std::vector<PrepackedStep> steps{{nullptr, FusedActivation::relu, 0, {}},
-                                         {nullptr, FusedActivation::relu, 1, 0},
-                                         {nullptr, FusedActivation::relu, 2, {}}};
-  EXPECT_EQ(last_uses(std::span(steps)), (std::vector<std::size_t>{1, 1, 2, 3}));
-}
 
 }  // namespace
 }  // namespace tandem::detail
