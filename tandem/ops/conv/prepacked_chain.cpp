@@ -35,6 +35,7 @@ Tensor prepacked_conv_chain(const PrepackedStem& stem, std::span<const Prepacked
   ChainStages stages(steps, {pool.images, pool.out.y, pool.out.x, pool.channels},
                      static_cast<std::int64_t>(size_of(dtype)),
                      [](const PrepackedConv2d& each, const Shape& images) {
+                       expect(each.options.groups == 1 && each.dtype == DType::bf16);
                        return conv2d_plan(images, DType::bf16, each.weight_shape, each.options);
                      });
   const Tensor images = x.detach().contiguous();
