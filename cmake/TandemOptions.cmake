@@ -109,7 +109,7 @@ add_library(tandem_options INTERFACE)
 target_compile_options(tandem_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion
     -Wno-missing-field-initializers ${werror} -fno-math-errno>
-  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-psabi>
+  $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-psabi --param=ggc-min-heapsize=524288>
   $<$<COMPILE_LANGUAGE:CUDA>:${TANDEM_CUDA_TARGETS} --expt-relaxed-constexpr --extended-lambda
     -Xcompiler=-Wall,-Wextra ${cuda_werror}>)
 # Flag parsing, reports and tests gain nothing from more optimization, and compile in half the time with less. (Measured:

@@ -5,13 +5,14 @@
 #include <string>
 
 #include "tests/apps/program.h"
+#include "tests/paths.h"
 
 namespace tandem {
 namespace {
 
 namespace fs = std::filesystem;
 
-const std::string golden = std::string(TANDEM_SOURCE_DIR) + "/tests/golden/pth/";
+const std::string golden = std::string(source_folder) + "/tests/golden/pth/";
 
 TEST(InspectCommand, PickleThatCalls_IsListedThenRejected) {
   const ProgramResult result = run_program({"inspect", golden + "evil_reduce.pkl"});

@@ -6,6 +6,7 @@
 
 #include "tandem/core/write_file.h"
 #include "tests/apps/program.h"
+#include "tests/paths.h"
 
 namespace tandem {
 namespace {
@@ -72,7 +73,7 @@ TEST(GradeCommand, ExamplePlugins_AreCorrect) {
     parts += std::string("[[part]]\nname = \"") + name + "\"\ntitle = \"Part\"\nweight = 10\ncases = [" +
              cases + "]\n";
   write(folder / "p.toml", parts);
-  const fs::path examples = fs::path(TANDEM_SOURCE_DIR) / "examples/plugins";
+  const fs::path examples = fs::path(source_folder) / "examples/plugins";
   for (const char* file : {"kernels.cpp", "kernels.py"}) {
     const ProgramResult result =
         run_program({"grade", (examples / file).string(), "-p", "p.toml"}, folder.path());
@@ -123,7 +124,7 @@ void kill_after_first_line(const std::vector<std::string>& words, const fs::path
     std::vector<char*> arguments{const_cast<char*>("tandem")};
     for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
     arguments.push_back(nullptr);
-    if (chdir(folder.c_str()) == 0 && dup2(fds[1], 2) >= 0) execv(TANDEM_PROGRAM, arguments.data());
+    if (chdir(folder.c_str()) == 0 && dup2(fds[1], 2) >= 0) execv(program_file, arguments.data());
     _exit(99);
   }
   close(fds[1]);

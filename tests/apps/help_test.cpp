@@ -14,6 +14,7 @@
 #include "tandem/text/utf8.h"
 #include "tandem/train/options.h"
 #include "tests/apps/program.h"
+#include "tests/paths.h"
 
 namespace tandem {
 namespace {
@@ -145,7 +146,7 @@ TEST(Generate, UnknownWords_AreErrors) {
 
 // scripts/update-reference writes these pages.
 TEST(Generate, ReferencePages_AreUpToDate) {
-  const fs::path folder = fs::path(TANDEM_SOURCE_DIR) / "docs/reference";
+  const fs::path folder = fs::path(source_folder) / "docs/reference";
   EXPECT_EQ(text_of(folder / "README.md"), output({"generate", "markdown"}));
   std::set<std::string> pages{"README.md"};
   for (const std::string& command : commands()) {

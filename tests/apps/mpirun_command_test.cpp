@@ -10,6 +10,7 @@
 #include "tandem/process/cpu_affinity.h"
 #include "tests/apps/running_program.h"
 #include "tests/dist/mpirun.h"
+#include "tests/paths.h"
 #include "tests/train/log_lines.h"
 #include "tests/train/small_run.h"
 
@@ -44,7 +45,7 @@ class MpirunCommand : public testing::Test {
   static Words mpirun(const Words& options, const Words& words, const std::string& launcher = "mpirun") {
     Words all{launcher};
     all.insert(all.end(), options.begin(), options.end());
-    all.push_back(TANDEM_PROGRAM);
+    all.push_back(program_file);
     all.insert(all.end(), words.begin(), words.end());
     return all;
   }
@@ -104,8 +105,8 @@ TEST_F(MpirunCommand, Ranks_GiveTheModelOfOneProcess) {
 TEST_F(MpirunCommand, PluginBuiltForMpich_GivesTheModelOfOneProcess) {
   const std::string plugin = folder_ / "libtandem_mpi.so";
   const std::string missing =
-      run_program({"mpicc.mpich", "-shared", "-fPIC", "-O2", "-I", TANDEM_SOURCE_DIR, "-o", plugin,
-                   TANDEM_SOURCE_DIR "/tandem/dist/mpi/mpi_transport.c"},
+      run_program({"mpicc.mpich", "-shared", "-fPIC", "-O2", "-I", source_folder, "-o", plugin,
+                   std::string(source_folder) + "/tandem/dist/mpi/mpi_transport.c"},
                   RunProgramOptions{});
   if (missing == "mpicc.mpich is not installed") GTEST_SKIP() << missing;
   ASSERT_EQ(missing, "");
@@ -156,7 +157,7 @@ TEST_F(MpirunCommand, RanksThatDiffer_AreNamed) {
   const Words own = words("differ", {"--epochs", "1"});
   const auto command = [&](const Words& before, const Words& after) {
     Words all = before;
-    all.push_back(TANDEM_PROGRAM);
+    all.push_back(program_file);
     all.insert(all.end(), own.begin(), own.end());
     all.insert(all.end(), after.begin(), after.end());
     return all;
@@ -183,7 +184,7 @@ TEST_F(MpirunCommand, RanksThatDiffer_AreNamed) {
 TEST_F(MpirunCommand, FolderThatOneRankDoesNotSee_IsNamed) {
   Words own = words("seen", {"--epochs", "1", "--resume", "auto"});
   ASSERT_EQ(run_program(own, folder_.path()).status, 0);
-  own.insert(own.begin(), TANDEM_PROGRAM);
+  own.insert(own.begin(), program_file);
   std::filesystem::create_directories(folder_ / "other");
   std::filesystem::create_directory_symlink(folder_ / "data", folder_ / "other/data");
   Words other{"--wdir", (folder_ / "other").string()};

@@ -8,6 +8,7 @@
 #include "tandem/image/decode.h"
 #include "tandem/train/model_file.h"
 #include "tests/apps/program.h"
+#include "tests/paths.h"
 #include "tests/process/without_capabilities.h"
 #include "tests/train/photo_folder.h"
 #include "tests/train/shipped_file.h"
@@ -105,7 +106,7 @@ TEST_F(PhotoCommand, Train_Predict_Eval_Work) {
 TEST_F(PhotoCommand, MixedFolder_EveryFileIsReadOrCounted) {
   std::filesystem::remove_all(folder_ / "photos");
   write_photos(folder_ / "photos", 15);
-  const std::filesystem::path golden = std::filesystem::path(TANDEM_SOURCE_DIR) / "tests/golden/image";
+  const std::filesystem::path golden = std::filesystem::path(source_folder) / "tests/golden/image";
   const auto add = [&](const char* from, const std::string& to) {
     std::filesystem::copy_file(golden / from, folder_ / "photos" / to);
   };

@@ -8,6 +8,7 @@
 #include "tandem/study/plugin/header_folders.h"
 #include "tandem/study/plugin/plugin_file.h"
 #include "tests/apps/program.h"
+#include "tests/paths.h"
 #include "tests/train/small_run.h"
 
 namespace tandem {
@@ -16,7 +17,7 @@ namespace {
 using Words = std::vector<std::string>;
 
 std::string example(const std::string& path) {
-  return std::string(TANDEM_SOURCE_DIR) + "/examples/plugins/" + path;
+  return std::string(source_folder) + "/examples/plugins/" + path;
 }
 
 class WithPlugin : public testing::Test {

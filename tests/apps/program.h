@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tests/image/test_files.h"
+#include "tests/paths.h"
 
 namespace tandem {
 
@@ -32,7 +33,7 @@ inline std::string text_of(const std::filesystem::path& path) {
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   if (chdir(folder.c_str()) == 0 && dup2(out, 1) >= 0 && dup2(err, 2) >= 0)
-    execvp(is_other ? arguments[0] : TANDEM_PROGRAM, arguments.data());
+    execvp(is_other ? arguments[0] : program_file, arguments.data());
   _exit(99);
 }
 

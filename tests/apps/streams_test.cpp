@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include "tests/apps/program.h"
+#include "tests/paths.h"
 #include "tests/train/small_run.h"
 
 namespace tandem {
@@ -11,7 +12,7 @@ namespace {
 // Runs the program with `redirection` appended to its command line; returns its exit status.
 int run_in_shell(const std::string& command, const std::string& redirection, const TempFolder& folder) {
   const std::string line =
-      "cd '" + folder.path().string() + "' && '" + TANDEM_PROGRAM + "' " + command + " " + redirection;
+      "cd '" + folder.path().string() + "' && '" + program_file + "' " + command + " " + redirection;
   const int status = std::system(line.c_str());
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
@@ -65,8 +66,8 @@ TEST(Streams, FileSizeLimit_IsAnErrorOfOneLine) {
   const TempFolder folder;
   write_small_digits(folder / "data");
   const std::string train = " train data --layers 784,8,10 --device cpu --epochs 1 --resume auto --out run";
-  const std::string limited = "cd '" + folder.path().string() + "' && ulimit -f 16 && '" + TANDEM_PROGRAM +
-                              "'" + train + " >out 2>err";
+  const std::string limited =
+      "cd '" + folder.path().string() + "' && ulimit -f 16 && '" + program_file + "'" + train + " >out 2>err";
   const int status = std::system(limited.c_str());
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 1) << status;
   EXPECT_NE(text_of(folder / "err").find("File too large"), std::string::npos) << text_of(folder / "err");

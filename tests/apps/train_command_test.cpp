@@ -13,6 +13,7 @@
 #include "tandem/ops/activation.h"
 #include "tandem/train/model_file.h"
 #include "tests/apps/program.h"
+#include "tests/paths.h"
 #include "tests/train/small_run.h"
 #include "tests/train/trace_reading.h"
 
@@ -41,7 +42,7 @@ class Child {
     if (pid_ == 0) {
       const int none = open("/dev/null", O_WRONLY);
       if (chdir(folder.c_str()) == 0 && dup2(file, 1) >= 0 && dup2(none, 2) >= 0)
-        execv(TANDEM_PROGRAM, arguments.data());
+        execv(program_file, arguments.data());
       _exit(99);
     }
     close(file);

@@ -7,6 +7,7 @@
 
 #include "tests/apps/program.h"
 #include "tests/data/loader_cases.h"
+#include "tests/paths.h"
 
 namespace tandem {
 namespace {
@@ -15,7 +16,7 @@ TEST(WorkerCommand, ProcessWorkers_GiveTheReferenceBits) {
   const ImageSet set = small_set(600);
   const BatchPlan plan{.samples = 600, .batch_size = 20, .seed = 5};
   Loader loader(detail::sample_store(set), plan, test_recipe(),
-                {.workers = 2, .kind = WorkerKind::process, .epochs = 1, .program = TANDEM_PROGRAM});
+                {.workers = 2, .kind = WorkerKind::process, .epochs = 1, .program = program_file});
   EXPECT_TRUE(load_epoch(loader, set, plan, 0) == expected_epoch(set, plan, test_recipe(), 0));
   EXPECT_EQ(loader.statistics().replaced_workers, 0);
 }

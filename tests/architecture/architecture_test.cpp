@@ -10,6 +10,7 @@
 
 #include "tests/architecture/rules.h"
 #include "tests/architecture/source_tree.h"
+#include "tests/paths.h"
 
 namespace tandem::architecture {
 namespace {
@@ -23,7 +24,7 @@ std::string join_lines(const Violations& violations) {
 }
 
 Sources repository() {
-  return read_sources(TANDEM_SOURCE_DIR, {"tandem", "apps"});
+  return read_sources(source_folder, {"tandem", "apps"});
 }
 
 TEST(Architecture, Repository_HasSources) {
@@ -64,7 +65,7 @@ TEST(Architecture, Sources_DefineNoMacros) {
   EXPECT_EQ(join_lines(macros(repository())), "");
 }
 TEST(Architecture, Files_AreNotTooLong) {
-  const auto all = read_sources(TANDEM_SOURCE_DIR, {"tandem", "apps", "tests", "bench", "examples"});
+  const auto all = read_sources(source_folder, {"tandem", "apps", "tests", "bench", "examples"});
   EXPECT_EQ(join_lines(long_files(all)), "");
 }
 

@@ -14,6 +14,7 @@
 #include "tests/augment/augment_case.h"
 #include "tests/core/error_text.h"
 #include "tests/image/test_files.h"
+#include "tests/paths.h"
 
 namespace tandem {
 namespace {
@@ -208,8 +209,8 @@ TEST_F(AugmentPlugin, ReturnValue_EndsTheRun) {
 
 // round(level · (1 − darkness · (distance / distance of a corner)²)), as the example defines it.
 TEST_F(AugmentPlugin, ExampleVignette_FollowsItsFormula) {
-  files_.push_back(prepare_plugin(std::filesystem::path(TANDEM_SOURCE_DIR) /
-                                  "examples/plugins/own_augmentation/vignette.c"));
+  files_.push_back(
+      prepare_plugin(std::filesystem::path(source_folder) / "examples/plugins/own_augmentation/vignette.c"));
   load_augmentation(files_.back().library);
   const ImageSize size{5, 9, 3};
   const Levels in = random_levels(size, 6);

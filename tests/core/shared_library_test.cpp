@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/core/error_text.h"
+#include "tests/paths.h"
 
 namespace tandem {
 namespace {
@@ -35,7 +36,7 @@ TEST(SharedLibrary, MissingFunction_IsNamed) {
 TEST(SharedLibrary, Folder_IsSearched) {
   SharedLibrary library({.name = "Text",  // a file that exists and that is not a library
                          .files = {"README.md"},
-                         .folders = {"/nowhere", TANDEM_SOURCE_DIR}});
+                         .folders = {"/nowhere", source_folder}});
   EXPECT_TRUE(library.is_installed());
   EXPECT_EQ(error_text([&] { library.function<void (*)()>("f"); }).rfind("Text cannot be opened: ", 0), 0u);
 }

@@ -12,6 +12,7 @@
 #include "tandem/files/safetensors.h"
 #include "tests/files/archives.h"
 #include "tests/files/test_files.h"
+#include "tests/paths.h"
 
 namespace tandem {
 namespace {
@@ -19,7 +20,7 @@ namespace {
 using namespace std::string_literals;
 namespace fs = std::filesystem;
 
-const fs::path golden = fs::path(TANDEM_SOURCE_DIR) / "tests/golden/pth";
+const fs::path golden = fs::path(source_folder) / "tests/golden/pth";
 
 std::string dtype_of_tensor(const ConvertReport& report, const std::string& name) {
   const auto found = std::ranges::find(report.tensors, name, &ConvertedTensor::name);

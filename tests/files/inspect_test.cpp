@@ -8,11 +8,12 @@
 #include "tandem/files/safetensors.h"
 #include "tandem/text/table.h"
 #include "tests/files/test_files.h"
+#include "tests/paths.h"
 
 namespace tandem {
 namespace {
 
-const std::filesystem::path golden = std::filesystem::path(TANDEM_SOURCE_DIR) / "tests/golden/pth";
+const std::filesystem::path golden = std::filesystem::path(source_folder) / "tests/golden/pth";
 
 // 8-bit weights are parameters; in other files integers are counters and masks.
 TEST(Inspect, QuantizedModel_CountsIntegers) {

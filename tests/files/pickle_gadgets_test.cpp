@@ -20,6 +20,7 @@
 #include "tests/files/archives.h"
 #include "tests/files/pickle_gadgets.h"
 #include "tests/files/test_files.h"
+#include "tests/paths.h"
 
 namespace tandem {
 namespace {
@@ -289,7 +290,7 @@ TEST(PickleGadgets, DamagedFiles_AreSearchedWithoutAnError) {
   std::vector<std::string> originals{
       gzip(evil), tar_entry("x", evil) + tar_end(),
       zip({{.name = "b/x.pth", .contents = zip({{.name = "a", .contents = evil}})}})};
-  const std::filesystem::path golden = std::filesystem::path(TANDEM_SOURCE_DIR) / "tests/golden/pth";
+  const std::filesystem::path golden = std::filesystem::path(source_folder) / "tests/golden/pth";
   for (const auto& entry : std::filesystem::directory_iterator(golden))
     originals.push_back(get_bytes(entry.path()));
   std::ranges::sort(originals);
@@ -329,7 +330,7 @@ TEST(PickleGadgets, Inspect_SaysSuspicious) {
   EXPECT_NE(to_json_text(facts).find("\"suspicious\": [\n    \"os.system\"\n  ]"), std::string::npos)
       << to_json_text(facts);
   // Weights are fine, another member is not.
-  std::string pth = get_bytes(std::filesystem::path(TANDEM_SOURCE_DIR) / "tests/golden/pth/checkpoint.pth");
+  std::string pth = get_bytes(std::filesystem::path(source_folder) / "tests/golden/pth/checkpoint.pth");
   EXPECT_TRUE(inspected(pth).suspicious().empty());
   EXPECT_TRUE(inspected(pth).problem.empty());
 }

@@ -11,13 +11,14 @@
 #include "tandem/files/zip.h"
 #include "tests/files/archives.h"
 #include "tests/files/test_files.h"
+#include "tests/paths.h"
 
 namespace tandem {
 namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path golden = fs::path(TANDEM_SOURCE_DIR) / "tests/golden/pth";
+const fs::path golden = fs::path(source_folder) / "tests/golden/pth";
 
 TensorFile parse_golden(const std::string& name) {
   return parse_weights(get_bytes(golden / name), "m.pt");

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "tests/files/test_files.h"
+#include "tests/paths.h"
 
 namespace tandem {
 namespace {
@@ -17,7 +18,7 @@ TEST(ShippedWeights, Folders_AreThePrefixAndTheSourceCode) {
   ASSERT_EQ(folders.size(), 2U);
   EXPECT_EQ(folders[0],
             fs::read_symlink("/proc/self/exe").parent_path().parent_path() / "share/tandem/weights");
-  EXPECT_EQ(folders[1], fs::path(TANDEM_SOURCE_DIR) / "weights");
+  EXPECT_EQ(folders[1], fs::path(source_folder) / "weights");
 }
 
 TEST(ShippedWeights, Variable_NamesTheOnlyFolder) {

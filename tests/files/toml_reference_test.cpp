@@ -14,6 +14,7 @@
 
 #include "tandem/core/error.h"
 #include "tandem/files/toml.h"
+#include "tests/paths.h"
 
 namespace tandem {
 namespace {
@@ -21,7 +22,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 Json stored_cases() {
-  std::ifstream file(std::string(TANDEM_SOURCE_DIR) + "/tests/golden/toml.json");
+  std::ifstream file(std::string(source_folder) + "/tests/golden/toml.json");
   return Json::parse(file);
 }
 

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include "tandem/core/check.h"
+#include "tests/paths.h"
 
 namespace tandem::golden {
 
@@ -85,18 +85,18 @@ inline Array read_array(const nlohmann::json& entry, const std::shared_ptr<const
 }
 
 inline std::shared_ptr<const Bytes> read_bytes(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
   check(file.good(), "[golden] cannot read {}", path);
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  auto bytes = std::make_shared<Bytes>(text.size());
-  std::memcpy(bytes->data(), text.data(), text.size());
+  auto bytes = std::make_shared<Bytes>(static_cast<size_t>(file.tellg()));
+  file.seekg(0);
+  file.read(reinterpret_cast<char*>(bytes->data()), static_cast<std::streamsize>(bytes->size()));
   return bytes;
 }
 
 // All cases of tests/golden/<name>.json. Throws tandem::Error when a file is missing or an array lies outside
 // its file.
 inline std::vector<Case> load(const std::string& name) {
-  const std::string stem = std::string(TANDEM_SOURCE_DIR) + "/tests/golden/" + name;
+  const std::string stem = std::string(source_folder) + "/tests/golden/" + name;
   std::ifstream index(stem + ".json");
   check(index.good(), "[golden] cannot read {}.json", stem);
   const auto file = read_bytes(stem + ".bin");

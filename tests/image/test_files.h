@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +15,7 @@
 #include "tandem/core/error.h"
 #include "tandem/image/decode.h"
 #include "tests/core/error_text.h"
+#include "tests/paths.h"
 
 namespace tandem {
 
@@ -44,7 +44,7 @@ class TempFolder {
 };
 
 inline std::filesystem::path golden_folder() {
-  return std::filesystem::path(TANDEM_SOURCE_DIR) / "tests/golden/image";
+  return std::filesystem::path(source_folder) / "tests/golden/image";
 }
 
 // Whether this build decodes a stored file, by the ending of its name.
@@ -57,9 +57,12 @@ inline bool can_decode_file(const std::filesystem::path& path) {
 }
 
 inline std::vector<uint8_t> read_bytes(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
   EXPECT_TRUE(file) << path;
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  std::vector<uint8_t> bytes(file ? static_cast<std::size_t>(file.tellg()) : 0);
+  file.seekg(0);
+  file.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  return bytes;
 }
 
 inline void put_bytes(const std::filesystem::path& path, std::string_view bytes) {

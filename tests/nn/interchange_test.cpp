@@ -7,6 +7,7 @@
 #include "tandem/files/weights.h"
 #include "tandem/process/run_program.h"
 #include "tests/nn/resnet_case.h"
+#include "tests/paths.h"
 
 namespace tandem {
 namespace {
@@ -42,7 +43,7 @@ TEST(Interchange, WeightsAndLogits_AgreeWithPyTorchInBothDirections) {
 
   if (!run_python({"-c", "import torch"}, folder).empty())
     GTEST_SKIP() << "no PyTorch here; run check_interchange.py elsewhere on the files in " << folder;
-  const auto script = std::filesystem::path(TANDEM_SOURCE_DIR) / "tests/golden/check_interchange.py";
+  const auto script = std::filesystem::path(source_folder) / "tests/golden/check_interchange.py";
   ASSERT_EQ(run_python({script, folder / "model.safetensors", folder / "logits.json", folder}, folder), "");
   for (const std::string name : {"resnet18", "resnet34"}) {
     std::ifstream file(folder / (name + ".json"));

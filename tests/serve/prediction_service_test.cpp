@@ -13,6 +13,7 @@
 #include "tandem/ops/random.h"
 #include "tandem/serve/page.h"
 #include "tandem/train/explain/explain.h"
+#include "tests/paths.h"
 #include "tests/process/without_capabilities.h"
 #include "tests/serve/service_fixture.h"
 
@@ -469,7 +470,7 @@ TEST(PredictionServiceOf, DecodersThatCannotBeConfined_AreRefused) {
             "[decode] the processes that decode images do not work here: its decoder crashed");
   if (!can_drop_capabilities()) GTEST_SKIP() << "the rest only for root";
   without_capabilities([&] {
-    EXPECT_TRUE(start_error(TANDEM_PROGRAM)
+    EXPECT_TRUE(start_error(program_file)
                     .starts_with("[decode] cannot confine the processes that decode images: root cannot "
                                  "become another user here: Operation not permitted; run as another user"));
   });

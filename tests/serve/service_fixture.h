@@ -11,6 +11,7 @@
 #include "tandem/serve/prediction_service.h"
 #include "tandem/train/predict.h"
 #include "tests/image/test_files.h"
+#include "tests/paths.h"
 #include "tests/serve/http_client.h"
 #include "tests/train/classifier_models.h"
 
@@ -36,7 +37,7 @@ class ServiceTest : public testing::Test {
              const std::string& token = "") {
     std::vector<ModelChoice> choices;
     for (const std::string& model : models) choices.push_back(parse_model_choice(model));
-    options.decoder_program = TANDEM_PROGRAM;
+    options.decoder_program = program_file;
     service_ = std::make_unique<PredictionService>(choices, options);
     ListenSocket socket(parse_listen_address("127.0.0.1:0"));
     site_ = std::make_unique<Site>(service_->routes(), site_rules(socket.address(), {}, token));

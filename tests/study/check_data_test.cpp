@@ -11,6 +11,7 @@
 #include "tandem/image/example_photo.h"
 #include "tandem/study/check/copies.h"
 #include "tests/image/jpeg_writer.h"
+#include "tests/paths.h"
 #include "tests/study/check_folder.h"
 
 namespace tandem {
@@ -73,7 +74,7 @@ TEST_F(CheckData, PlantedCopiesAndLeaks_AreAllFoundAndNoOthers) {
 TEST_F(CheckData, SwappedLabels_AreAmongTheFirstSuggestions) {
   const PlantedFolder planted(folder_ / "data", 240, 8, 64);
   ASSERT_EQ(planted.mislabeled.size(), 8U);
-  setenv("TANDEM_WEIGHTS", TANDEM_SOURCE_DIR "/weights", 1);
+  setenv("TANDEM_WEIGHTS", (std::string(source_folder) + "/weights").c_str(), 1);
   const CheckReport report = check_data({.data = folder_ / "data", .model = "scenes", .image_size = 64});
   unsetenv("TANDEM_WEIGHTS");
   ASSERT_TRUE(report.features);

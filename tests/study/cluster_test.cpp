@@ -11,13 +11,14 @@
 #include "tandem/report/study_text.h"
 #include "tandem/study/cluster_findings.h"
 #include "tests/core/error_text.h"
+#include "tests/paths.h"
 
 namespace tandem {
 namespace {
 
 StudyOptions options_for(const std::string& name, const std::vector<int>& ranks) {
   StudyOptions options{.quick = true, .cases = {name}, .ranks = ranks};
-  options.program = TANDEM_PROGRAM;
+  options.program = program_file;
   return options;
 }
 

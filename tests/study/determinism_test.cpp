@@ -6,6 +6,7 @@
 #include "tests/core/error_text.h"
 #include "tests/data/loader_cases.h"
 #include "tests/data/photo_cases.h"
+#include "tests/paths.h"
 
 namespace tandem {
 namespace {
@@ -15,7 +16,7 @@ DeterminismOptions options_for(const Transform& transform) {
   options.transform = transform;
   options.batch_size = 7;
   options.workers = 3;
-  options.program = TANDEM_PROGRAM;
+  options.program = program_file;
   return options;
 }
 

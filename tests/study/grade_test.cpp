@@ -10,6 +10,7 @@
 #include "tandem/study/grade/source_rules.h"
 #include "tandem/study/grade/task.h"
 #include "tests/core/error_text.h"
+#include "tests/paths.h"
 #include "tests/process/orphans.h"
 #include "tests/study/grading.h"
 #include "tests/study/plugin_trial.h"
@@ -235,8 +236,7 @@ TEST(Grade, MissingFileAndCompilerError_AreProblemsOfThePart) {
   std::filesystem::create_directory(folder / "student");
   write_file("test", folder / "student/xxt.c", std::string_view("int x;"));
   write_file("test", folder / "student/other.c", std::string_view("int y;"));
-  const GradeReport missing =
-      grade(open_submission(folder / "student"), profile, {.program = TANDEM_PROGRAM});
+  const GradeReport missing = grade(open_submission(folder / "student"), profile, {.program = program_file});
   EXPECT_EQ(missing.parts[0].problem,
             "There is no file for this part: expected max.cpp, max.c, max.cu, max.py or max.so.");
   const GradeReport broken = grade_text_file("max.c", "int tandem_max(", profile);

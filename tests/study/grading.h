@@ -9,6 +9,7 @@
 #include "tandem/core/write_file.h"
 #include "tandem/study/grade/grade.h"
 #include "tests/image/test_files.h"
+#include "tests/paths.h"
 
 namespace tandem {
 
@@ -18,7 +19,7 @@ inline GradeReport grade_text_file(const std::string& file, const std::string& s
   std::filesystem::create_directory(folder / "student");
   write_file("test", folder / ("student/" + file), source);
   return grade(open_submission(folder / "student"), profile,
-               {.seed = seed, .program = TANDEM_PROGRAM, .measured_ms = 20});
+               {.seed = seed, .program = program_file, .measured_ms = 20});
 }
 
 // One part with one task; `timed` is one of the cases, or empty.

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "tests/core/error_text.h"
+#include "tests/paths.h"
 #include "tests/study/plugin_trial.h"
 
 namespace tandem {
@@ -45,7 +46,7 @@ TEST(PreparePlugin, SandboxedCompiler_ReadsNoOtherFiles) {
              "#include \"" + (secret.path() / "secret.h").string() + "\"\n");
   write_file("test", folder.path() / "honest.c", "int x;\n");
   for (const auto& each : {folder.path(), secret.path()}) fs::permissions(each, fs::perms(0755));
-  const CompileOptions sandboxed{.sandboxed = true, .program = TANDEM_PROGRAM};
+  const CompileOptions sandboxed{.sandboxed = true, .program = program_file};
   EXPECT_NO_THROW(prepare_plugin(folder.path() / "honest.c", sandboxed));
   if (!missing_protections({.allow_files = false}).empty() && ::geteuid() == 0) GTEST_SKIP() << "no Landlock";
   EXPECT_NE(

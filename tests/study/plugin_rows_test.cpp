@@ -12,6 +12,7 @@
 #include "tandem/report/study_text.h"
 #include "tandem/study/plugin/peers.h"
 #include "tandem/study/studies.h"
+#include "tests/paths.h"
 #include "tests/study/plugin_trial.h"
 
 namespace tandem {
@@ -20,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 PluginFile example(const std::string& name) {
-  return prepare_plugin(fs::path(TANDEM_SOURCE_DIR) / "examples/plugins" / name);
+  return prepare_plugin(fs::path(source_folder) / "examples/plugins" / name);
 }
 
 StudyOptions options_for(std::vector<PluginFile> plugins, std::vector<std::string> cases) {
@@ -29,7 +30,7 @@ StudyOptions options_for(std::vector<PluginFile> plugins, std::vector<std::strin
           .cases = std::move(cases),
           .versions = {Version::reference, Version::parallel},
           .plugins = std::move(plugins),
-          .program = TANDEM_PROGRAM};
+          .program = program_file};
 }
 
 StudyRow row_of(const StudyReport& report, const std::string& version) {

@@ -11,6 +11,7 @@
 #include "tandem/files/scratch_folder.h"
 #include "tandem/study/plugin/kernel_process.h"
 #include "tandem/study/plugin/python.h"
+#include "tests/paths.h"
 
 namespace tandem {
 
@@ -27,7 +28,7 @@ inline KernelFormat four_numbers(const std::string& function) {
 }
 
 inline const KernelProcessOptions plugin_options{
-    .program = TANDEM_PROGRAM, .sandbox = {.allow_processes = true}, .timeout_s = 20};
+    .program = program_file, .sandbox = {.allow_processes = true}, .timeout_s = 20};
 
 inline std::vector<std::int32_t> to_numbers(const std::vector<std::byte>& bytes) {
   std::vector<std::int32_t> numbers(bytes.size() / sizeof(std::int32_t));

@@ -6,14 +6,14 @@
 #include "tandem/data/loader/loader.h"
 #include "tandem/study/worker_findings.h"
 #include "tests/core/error_text.h"
+#include "tests/paths.h"
 #include "tests/train/small_run.h"
 
 namespace tandem {
 namespace {
 
 TEST(StudyWorkers, EveryWorkerCountAndKind_GivesSameBatches) {
-  const StudyReport report =
-      study_workers({.quick = true, .devices = {cpu_device}, .program = TANDEM_PROGRAM});
+  const StudyReport report = study_workers({.quick = true, .devices = {cpu_device}, .program = program_file});
   std::size_t plain = 0, loading = 0, training = 0;
   for (const StudyRow& row : report.rows) {
     EXPECT_TRUE(row.agrees) << row.version << " " << row.workers.value_or(0);
@@ -37,8 +37,8 @@ TEST(StudyWorkers, EveryWorkerCountAndKind_GivesSameBatches) {
 }
 
 TEST(StudyWorkers, OwnCounts_AreMeasuredInOrder) {
-  const StudyReport report = study_workers(
-      {.quick = true, .devices = {cpu_device}, .workers = {3, 2, 3}, .program = TANDEM_PROGRAM});
+  const StudyReport report =
+      study_workers({.quick = true, .devices = {cpu_device}, .workers = {3, 2, 3}, .program = program_file});
   std::vector<int> counts;
   for (const StudyRow& row : report.rows) {
     EXPECT_TRUE(row.agrees);
@@ -58,7 +58,7 @@ TEST(StudyWorkers, TrainerThreads_AreSwept) {
                                             .threads = {5, 1},
                                             .workers = {1},
                                             .limit = 300,
-                                            .program = TANDEM_PROGRAM});
+                                            .program = program_file});
   std::vector<std::string> cases;
   for (const StudyRow& row : report.rows) {
     EXPECT_TRUE(row.agrees) << "the number of threads does not change the loss";
@@ -85,7 +85,7 @@ TEST(StudyWorkers, OwnDataRecipeAndNetwork_AreUsedAndNamed) {
                                             .limit = 200,
                                             .augment = Transform::parse("noise 0 0.1"),
                                             .layers = {784, 9, 10},
-                                            .program = TANDEM_PROGRAM});
+                                            .program = program_file});
   EXPECT_EQ(report.introduction.find("200 28x28 gray images of small are augmented (noise 0 0.1) by "), 0u)
       << report.introduction;
   EXPECT_NE(report.introduction.find("while training 784,9,10 with"), std::string::npos);

@@ -8,6 +8,7 @@
 
 #include "tests/data/photo_cases.h"
 #include "tests/image/test_files.h"
+#include "tests/paths.h"
 
 namespace tandem {
 namespace {
@@ -41,7 +42,7 @@ Decoded decode_all(const std::vector<std::uint8_t>& bytes) {
 class ConfinedDecoderTest : public testing::Test {
  protected:
   void confine() {
-    set_image_decoder(std::make_shared<ConfinedDecoder>(DecodeProcessOptions{.program = TANDEM_PROGRAM}));
+    set_image_decoder(std::make_shared<ConfinedDecoder>(DecodeProcessOptions{.program = program_file}));
   }
   ~ConfinedDecoderTest() override { set_image_decoder(nullptr); }
 };
@@ -87,9 +88,9 @@ TEST_F(ConfinedDecoderTest, WorkersOfALoader_UseIt) {
   for (const WorkerKind kind : {WorkerKind::thread, WorkerKind::process}) {
     const auto load = [&](std::int64_t max_pixels) {
       set_image_decoder(std::make_shared<ConfinedDecoder>(
-          DecodeProcessOptions{.program = TANDEM_PROGRAM, .max_pixels = max_pixels}));
+          DecodeProcessOptions{.program = program_file, .max_pixels = max_pixels}));
       Loader loader(detail::sample_store(store), plan, recipe,
-                    {.workers = 2, .kind = kind, .epochs = 1, .program = TANDEM_PROGRAM});
+                    {.workers = 2, .kind = kind, .epochs = 1, .program = program_file});
       std::vector<Loaded> all = load_photo_epoch(loader, plan, recipe, 0);
       return std::pair(std::move(all), loader.statistics().skipped.size());
     };

@@ -12,6 +12,7 @@
 #include "tandem/image/encode_png.h"
 #include "tests/core/sanitized.h"
 #include "tests/image/test_files.h"
+#include "tests/paths.h"
 #include "tests/process/without_capabilities.h"
 #include "tests/train/classifier_models.h"
 
@@ -35,7 +36,7 @@ class DecodeProcessTest : public testing::Test {
     return process_.decode_image(file, "image", {.max_pixels = 1'000'000});
   }
 
-  DecodeProcess process_{{.program = TANDEM_PROGRAM, .max_pixels = 1'000'000}};
+  DecodeProcess process_{{.program = program_file, .max_pixels = 1'000'000}};
   const InputFormat photo_ = input_format(random_model_info("cnn")),
                     small_ = input_format(random_model_info("mlp"));
 };
@@ -97,7 +98,7 @@ TEST_F(DecodeProcessTest, EndedProcess_IsReplaced) {
 }
 
 TEST_F(DecodeProcessTest, ProcessThatStandsStill_IsEnded) {
-  DecodeProcess slow({.program = TANDEM_PROGRAM, .timeout_ms = 50});
+  DecodeProcess slow({.program = program_file, .timeout_ms = 50});
   slow.start();
   const pid_t pid = slow.pid();
   ASSERT_EQ(kill(pid, SIGSTOP), 0);
@@ -118,7 +119,7 @@ TEST_F(DecodeProcessTest, ProgramThatEndsAtOnce_IsACrash) {
 
 TEST_F(DecodeProcessTest, LargeImage_LeavesNoMemoryBehind) {
   if (address_sanitized || thread_sanitized) GTEST_SKIP() << "sanitizers keep freed memory";
-  DecodeProcess process({.program = TANDEM_PROGRAM, .max_pixels = 20'000'000});
+  DecodeProcess process({.program = program_file, .max_pixels = 20'000'000});
   const auto resident_mib = [&] {
     std::ifstream statm("/proc/" + std::to_string(process.pid()) + "/statm");
     std::int64_t all = 0, resident = 0;
@@ -146,7 +147,7 @@ TEST_F(DecodeProcessTest, DamagedImage_ShowsNothingOfOthers) {
     const std::vector<std::uint8_t> bytes = read_bytes(path);
     return std::string(bytes.begin(), bytes.end());
   };
-  const std::filesystem::path source = TANDEM_SOURCE_DIR;
+  const std::filesystem::path source = source_folder;
   const std::string damaged = file(source / "fuzz/seeds/image_heif/uninitialized_pixels.heic");
   const Image first = picture(damaged);
   for (int i = 0; i < 4; ++i)

@@ -12,6 +12,7 @@
 
 #include "tandem/text/utf8.h"
 #include "tests/files/test_files.h"
+#include "tests/paths.h"
 
 namespace tandem {
 namespace {
@@ -84,7 +85,7 @@ std::string frame(const WatchedRun& run, const WatchView& view) {
 
 void expect_stored(const std::string& name, const std::string& text) {
   const std::filesystem::path path =
-      std::filesystem::path(TANDEM_SOURCE_DIR) / "tests/golden/watch" / (name + ".txt");
+      std::filesystem::path(source_folder) / "tests/golden/watch" / (name + ".txt");
   if (std::getenv("TANDEM_WRITE_SCREENS") != nullptr) put_bytes(path, text);
   ASSERT_TRUE(std::filesystem::exists(path)) << path;
   EXPECT_EQ(text, get_bytes(path)) << name;
