@@ -72,14 +72,18 @@ void write_sums(const PoolPlan& plan, YX size, std::int64_t taps, T* to, const W
                      grain = std::max<std::int64_t>(4096 * blocks / (plan.channels * taps), 1);
   parallel_for(plan.images * size.y * size.x * blocks, grain, [&](std::int64_t begin, std::int64_t end) {
     with_simd([&]<std::size_t>() __attribute__((always_inline)) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        const std::int64_t pixel = i / blocks, c = i % blocks * channel_block, row = pixel / size.x % size.y,
-                           column = pixel % size.x;
-        const PixelChannels at{pixel / size.x / size.y, row, column, c,
-                               std::min(channel_block, plan.channels - c)};
-        ComputeType<T> sum[channel_block] = {};
-        accumulate(window(row, column), at, sum);
-        store(to + at.offset_at(size, row, column, plan.channels), sum, at.count);
+      for (std::int64_t pixel = begin / blocks; pixel * blocks < end; ++pixel) {
+        const std::int64_t row = pixel / size.x % size.y, column = pixel % size.x,
+                           first_block = std::max<std::int64_t>(begin - pixel * blocks, 0),
+                           channels = std::min(plan.channels, (end - pixel * blocks) * channel_block);
+        const auto pixel_window = window(row, column);
+        for (std::int64_t c = first_block * channel_block; c < channels; c += channel_block) {
+          const PixelChannels at{pixel / size.x / size.y, row, column, c,
+                                 std::min(channel_block, channels - c)};
+          ComputeType<T> sum[channel_block] = {};
+          accumulate(pixel_window, at, sum);
+          store(to + at.offset_at(size, row, column, plan.channels), sum, at.count);
+        }
       }
     });
   });
