@@ -94,7 +94,7 @@ StyledLine& StyledLine::pad(int column) {
   return add(std::string(static_cast<std::size_t>(std::max(column - width_, 0)), ' '));
 }
 
-std::string StyledLine::to_text(int width, const CellStyle& style) const {
+std::string StyledLine::to_text(int width, const TerminalStyle& style) const {
   const bool is_cut = width_ > width;
   std::string text;
   int left = is_cut ? width - 1 : width;

@@ -24,7 +24,7 @@ enum class Ink {
   reverse
 };
 
-struct CellStyle {
+struct TerminalStyle {
   bool color = true;
   bool utf8 = true;  // else other characters than ASCII are replaced by similar ones
 };
@@ -43,7 +43,7 @@ class StyledLine {
   int width() const { return width_; }
 
   // At most `width` columns; what does not fit ends in an ellipsis.
-  std::string to_text(int width, const CellStyle& style) const;
+  std::string to_text(int width, const TerminalStyle& style) const;
 
  private:
   struct Piece {

@@ -7,7 +7,7 @@
 namespace tandem {
 namespace {
 
-constexpr CellStyle no_color{.color = false};
+constexpr TerminalStyle no_color{.color = false};
 
 TEST(StyledLine, Pieces_AreJoinedAndMeasured) {
   StyledLine line("name", Ink::strong);

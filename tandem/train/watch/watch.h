@@ -11,7 +11,7 @@ namespace tandem {
 struct WatchOptions {
   std::vector<std::string> paths;  // of runs, or of folders with runs; runs that are started later are added
   std::size_t max_runs = 20;       // of each folder with runs
-  CellStyle style;
+  TerminalStyle style;
 };
 
 // All throw Error if there is no run.

@@ -13,7 +13,7 @@ namespace tandem {
 
 struct WatchView {
   int width = 80, height = 24;
-  CellStyle style;
+  TerminalStyle style;
   std::size_t selected = 0;  // the run whose curves are shown
   bool by_epoch = false;     // curves by epoch, else by step
   bool log_axis = false;     // of the loss
