@@ -1,12 +1,11 @@
-// Batch norm with ReLU, forward and backward, and the stem's max pooling, at the sizes of ResNet-18 with a
-// batch of 8. Bytes per second count the minimal traffic: every operand read or written once.
+// Batch norm with ReLU, forward and backward, at the sizes of ResNet-18 with a batch of 8. Bytes per second
+// count the minimal traffic: every operand read or written once.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
 #include "bench/ops/op_bench.h"
 #include "tandem/device/on_backend.h"
 #include "tandem/ops/conv/batch_norm_kernel.h"
-#include "tandem/ops/conv/pool.h"
 #include "tandem/ops/fill.h"
 
 namespace tandem {
@@ -50,13 +49,6 @@ const bool registered = [] {
         };
       });
     }
-    const Shape stem{8, 112, 112, 64};
-    add_bench(fmt::format("max_pool2d/112x112x64/{}", name_of(device)), device, {.bytes = stem.numel() * 5},
-              [=]() -> Operation {
-                return [x = full(stem, 0.5, DType::f32, device)] {
-                  return max_pool2d(x, {3, 3}, {.stride = {2, 2}, .padding = {1, 1}});
-                };
-              });
   }
   return true;
 }();

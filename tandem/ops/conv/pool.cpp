@@ -6,10 +6,12 @@
 #include <concepts>
 #include <cstring>
 #include <limits>
+#include <span>
 
 #include "tandem/core/check.h"
 #include "tandem/core/on_dtype.h"
 #include "tandem/core/parallel.h"
+#include "tandem/core/recycling_allocator.h"
 #include "tandem/core/simd.h"
 #include "tandem/device/on_backend.h"
 #include "tandem/device/stream.h"
@@ -35,16 +37,33 @@ struct Area {
   Span rows, columns;
 };
 
-// Calls f(image, y, x) for every pixel of images of `size`, in parallel.
+// Calls f(image, row, column) for every pixel of images of `size`, in parallel.
 template <class F>
 void for_each_pixel(std::int64_t images, YX size, std::int64_t channels, const F& f) {
   parallel_for(images * size.y * size.x, std::max<std::int64_t>(4096 / channels, 1),
                [&](std::int64_t begin, std::int64_t end) {
                  with_simd([&]<std::size_t>() __attribute__((always_inline)) {
-                   for (std::int64_t pixel = begin; pixel < end; ++pixel)
-                     f(pixel / size.x / size.y, pixel / size.x % size.y, pixel % size.x);
+                   std::int64_t image = begin / size.x / size.y, row = begin / size.x % size.y,
+                                column = begin % size.x;
+                   for (std::int64_t pixel = begin; pixel < end; ++pixel) {
+                     f(image, row, column);
+                     if (++column < size.x) continue;
+                     column = 0;
+                     if (++row < size.y) continue;
+                     row = 0;
+                     ++image;
+                   }
                  });
                });
+}
+
+// Calls f(c, count) for blocks of channels that begin at c. The count of a whole block is a constant.
+template <class F>
+[[gnu::always_inline]] inline void for_each_block(std::int64_t channels, const F& f) {
+  std::int64_t c = 0;
+  for (; c + channel_block <= channels; c += channel_block)
+    f(c, std::integral_constant<std::int64_t, channel_block>{});
+  if (c < channels) f(c, channels - c);
 }
 
 template <class T, class C>
@@ -125,33 +144,34 @@ void max_pool(const PoolPlan& plan, T* y, std::uint8_t* argmax, const T* x) {
       [&](std::int64_t image, std::int64_t row, std::int64_t column) __attribute__((always_inline)) {
         const Span rows = vertical.taps(row), columns = horizontal.taps(column);
         const std::int64_t pixel = (image * plan.out.y + row) * plan.out.x + column;
-        for (std::int64_t c = 0; c < plan.channels; c += channel_block) {
-          const std::int64_t count = std::min(channel_block, plan.channels - c);
-          C best[channel_block];
-          [[maybe_unused]] std::int32_t best_tap[channel_block];
-          std::fill_n(best, channel_block, -std::numeric_limits<C>::infinity());
-          if constexpr (with_argmax)
-            std::fill_n(best_tap, channel_block,
-                        static_cast<std::int32_t>(rows.begin * plan.kernel.x + columns.begin));
-          for (std::int64_t ky = rows.begin; ky < rows.end; ++ky)
-            for (std::int64_t kx = columns.begin; kx < columns.end; ++kx) {
-              const std::int64_t from_y = row * vertical.stride - vertical.padding + ky * vertical.dilation;
-              const std::int64_t from_x =
-                  column * horizontal.stride - horizontal.padding + kx * horizontal.dilation;
-              const T* from = x + ((image * plan.in.y + from_y) * plan.in.x + from_x) * plan.channels + c;
-              [[maybe_unused]] const auto tap = static_cast<std::int32_t>(ky * plan.kernel.x + kx);
-              for (std::int64_t i = 0; i < count; ++i) {
-                const C value = convert<C>(from[i]);
-                const bool wins = (value > best[i]) | (value != value);
-                best[i] = wins ? value : best[i];
-                if constexpr (with_argmax) best_tap[i] = wins ? tap : best_tap[i];
-              }
-            }
-          store(y + pixel * plan.channels + c, best, count);
-          if constexpr (with_argmax)
-            for (std::int64_t i = 0; i < count; ++i)
-              argmax[pixel * plan.channels + c + i] = static_cast<std::uint8_t>(best_tap[i]);
-        }
+        for_each_block(
+            plan.channels, [&](std::int64_t c, auto count) __attribute__((always_inline)) {
+              C best[channel_block];
+              [[maybe_unused]] std::int32_t best_tap[channel_block];
+              std::fill_n(best, channel_block, -std::numeric_limits<C>::infinity());
+              if constexpr (with_argmax)
+                std::fill_n(best_tap, channel_block,
+                            static_cast<std::int32_t>(rows.begin * plan.kernel.x + columns.begin));
+              for (std::int64_t ky = rows.begin; ky < rows.end; ++ky)
+                for (std::int64_t kx = columns.begin; kx < columns.end; ++kx) {
+                  const std::int64_t from_y =
+                      row * vertical.stride - vertical.padding + ky * vertical.dilation;
+                  const std::int64_t from_x =
+                      column * horizontal.stride - horizontal.padding + kx * horizontal.dilation;
+                  const T* from = x + ((image * plan.in.y + from_y) * plan.in.x + from_x) * plan.channels + c;
+                  [[maybe_unused]] const auto tap = static_cast<std::int32_t>(ky * plan.kernel.x + kx);
+                  for (std::int64_t i = 0; i < count; ++i) {
+                    const C value = convert<C>(from[i]);
+                    const bool wins = (value > best[i]) | (value != value);
+                    best[i] = wins ? value : best[i];
+                    if constexpr (with_argmax) best_tap[i] = wins ? tap : best_tap[i];
+                  }
+                }
+              store(y + pixel * plan.channels + c, best, count);
+              if constexpr (with_argmax)
+                for (std::int64_t i = 0; i < count; ++i)
+                  argmax[pixel * plan.channels + c + i] = static_cast<std::uint8_t>(best_tap[i]);
+            });
       });
 }
 
@@ -204,43 +224,66 @@ void max_pool_lines(const PoolPlan& plan, BFloat16* y, const BFloat16* x, IndexR
 
 namespace {
 
-// Every pixel of x gathers from the windows that contain it, so no two threads write to the same element.
-// Axes is Axis or Regions; add(at, output, from, sum) adds the share of that output, whose channels stand at
-// offset `from`.
-template <class T, class Axes, class F>
-void gather_gradient(const PoolPlan& plan, T* dx, const Axes& vertical, const Axes& horizontal,
-                     const F& add) {
-  using C = ComputeType<T>;
-  const auto outputs = [&](std::int64_t row, std::int64_t column) __attribute__((always_inline)) {
-    return Area{vertical.outputs(row), horizontal.outputs(column)};
+// For every position of an axis, the outputs whose windows span it.
+class AxisOutputs {
+ public:
+  struct Output {
+    std::int64_t at;
+    std::int64_t tap;  // the position's place in the window; -1 if dilation skips it
   };
-  const auto gather = [&](const Area& area, const PixelChannels& at, C* sum) __attribute__((always_inline)) {
-    for (std::int64_t oy = area.rows.begin; oy < area.rows.end; ++oy)
-      for (std::int64_t ox = area.columns.begin; ox < area.columns.end; ++ox)
-        add(at, YX{oy, ox}, at.offset_at(plan.out, oy, ox, plan.channels), sum);
-  };
-  const std::int64_t windows =
-      plan.out.y * plan.out.x * plan.kernel.y * plan.kernel.x / (plan.in.y * plan.in.x);
-  write_sums(plan, plan.in, std::max<std::int64_t>(windows, 1), dx, outputs, gather);
-}
 
+  explicit AxisOutputs(const Axis& axis) {
+    for (std::int64_t i = 0; i < axis.in; ++i) {
+      const Span outputs = axis.outputs(i);
+      for (std::int64_t o = outputs.begin; o < outputs.end; ++o) {
+        const std::int64_t distance = i + axis.padding - o * axis.stride;
+        outputs_.push_back({o, distance % axis.dilation == 0 ? distance / axis.dilation : -1});
+      }
+      ends_.push_back(outputs_.size());
+    }
+  }
+
+  std::span<const Output> of(std::int64_t i) const {
+    const auto position = static_cast<std::size_t>(i);
+    const std::size_t begin = position > 0 ? ends_[position - 1] : 0;
+    return {outputs_.data() + begin, ends_[position] - begin};
+  }
+
+ private:
+  RecycledVector<Output> outputs_;
+  RecycledVector<std::size_t> ends_;
+};
+
+// Every pixel of x gathers from the windows that contain it, so no two threads write to the same element.
 template <class T>
 void max_pool_gradient(const PoolPlan& plan, T* dx, const T* dy, const std::uint8_t* argmax) {
   using C = ComputeType<T>;
-  const Axis vertical = vertical_axis(plan), horizontal = horizontal_axis(plan);
-  const auto add = [&](const PixelChannels& at, YX output, std::int64_t from, C* sum)
-      __attribute__((always_inline)) {
-    const std::int64_t ky = at.row + vertical.padding - output.y * vertical.stride;
-    const std::int64_t kx = at.column + horizontal.padding - output.x * horizontal.stride;
-    if (ky % vertical.dilation != 0 || kx % horizontal.dilation != 0) return;
-    const auto tap =
-        static_cast<std::int32_t>(ky / vertical.dilation * plan.kernel.x + kx / horizontal.dilation);
-    for (std::int64_t i = 0; i < at.count; ++i) {
-      const C gradient = convert<C>(dy[from + i]);  // GCC 12 vectorizes no load that depends on a condition
-      sum[i] += argmax[from + i] == tap ? gradient : C{0};
-    }
-  };
-  gather_gradient(plan, dx, vertical, horizontal, add);
+  const AxisOutputs vertical(vertical_axis(plan)), horizontal(horizontal_axis(plan));
+  for_each_pixel(
+      plan.images, plan.in, plan.channels,
+      [&](std::int64_t image, std::int64_t row, std::int64_t column) __attribute__((always_inline)) {
+        const auto rows = vertical.of(row), columns = horizontal.of(column);
+        T* const to = dx + ((image * plan.in.y + row) * plan.in.x + column) * plan.channels;
+        for_each_block(
+            plan.channels, [&](std::int64_t c, auto count) __attribute__((always_inline)) {
+              C sum[channel_block] = {};
+              for (const auto& oy : rows)
+                for (const auto& ox : columns) {
+                  // Without a condition here GCC 12 unrolls this loop into the one over channels, which takes
+                  // up to four times as long.
+                  if (oy.tap < 0 || ox.tap < 0) continue;
+                  const auto tap = static_cast<std::int32_t>(oy.tap * plan.kernel.x + ox.tap);
+                  const std::int64_t from =
+                      ((image * plan.out.y + oy.at) * plan.out.x + ox.at) * plan.channels + c;
+                  for (std::int64_t i = 0; i < count; ++i) {
+                    const C gradient =
+                        convert<C>(dy[from + i]);  // GCC 12 vectorizes no load that depends on a condition
+                    sum[i] += argmax[from + i] == tap ? gradient : C{0};
+                  }
+                }
+              store(to + c, sum, count);
+            });
+      });
 }
 
 // Which positions of an axis each output of average pooling covers, and the inverse.
@@ -286,17 +329,25 @@ void avg_pool(const PoolPlan& plan, bool adaptive, T* y, const T* x) {
   write_sums(plan, plan.out, taps, y, positions, average);
 }
 
+// Every pixel gathers, as in max_pool_gradient().
 template <class T>
 void avg_pool_gradient(const PoolPlan& plan, bool adaptive, T* dx, const T* dy) {
   using C = ComputeType<T>;
   const Regions vertical{vertical_axis(plan), adaptive}, horizontal{horizontal_axis(plan), adaptive};
-  const auto add = [&](const PixelChannels& at, YX output, std::int64_t from, C* sum)
-      __attribute__((always_inline)) {
-    const auto share =
-        static_cast<C>(1.0 / static_cast<double>(vertical.size(output.y) * horizontal.size(output.x)));
-    for (std::int64_t i = 0; i < at.count; ++i) sum[i] += convert<C>(dy[from + i]) * share;
+  const auto outputs = [&](std::int64_t row, std::int64_t column) __attribute__((always_inline)) {
+    return Area{vertical.outputs(row), horizontal.outputs(column)};
   };
-  gather_gradient(plan, dx, vertical, horizontal, add);
+  const auto gather = [&](const Area& area, const PixelChannels& at, C* sum) __attribute__((always_inline)) {
+    for (std::int64_t oy = area.rows.begin; oy < area.rows.end; ++oy)
+      for (std::int64_t ox = area.columns.begin; ox < area.columns.end; ++ox) {
+        const T* from = dy + at.offset_at(plan.out, oy, ox, plan.channels);
+        const auto share = static_cast<C>(1.0 / static_cast<double>(vertical.size(oy) * horizontal.size(ox)));
+        for (std::int64_t i = 0; i < at.count; ++i) sum[i] += convert<C>(from[i]) * share;
+      }
+  };
+  const std::int64_t windows =
+      plan.out.y * plan.out.x * plan.kernel.y * plan.kernel.x / (plan.in.y * plan.in.x);
+  write_sums(plan, plan.in, std::max<std::int64_t>(windows, 1), dx, outputs, gather);
 }
 
 }  // namespace
