@@ -42,7 +42,7 @@ void set_limit(decltype(RLIMIT_AS) resource, std::int64_t value, std::string_vie
   if (setrlimit(resource, &limit) != 0) fail("[sandbox] cannot limit {}: {}", what, errno_message(errno));
 }
 
-// Sanitizers reserve terabytes of address space.
+// Sanitizers reserve terabytes of address space, which count as data too.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool sanitized = true;
 #else
@@ -336,8 +336,10 @@ SandboxOptions SandboxOptions::parse(const std::vector<std::string>& words) {
 void enter_sandbox(const SandboxOptions& options) {
   const pid_t parent = ::getppid();
   close_other_descriptors(options.descriptors);
-  if (!sanitized) set_limit(RLIMIT_AS, options.memory_bytes, "memory");
-  set_limit(RLIMIT_DATA, options.data_bytes, "memory");
+  if (!sanitized) {
+    set_limit(RLIMIT_AS, options.memory_bytes, "memory");
+    set_limit(RLIMIT_DATA, options.data_bytes, "memory");
+  }
   set_limit(RLIMIT_FSIZE, options.file_bytes, "the size of files");
   set_limit(RLIMIT_CPU, options.cpu_seconds, "CPU time");
   set_limit(RLIMIT_NPROC, options.max_processes, "the number of processes");

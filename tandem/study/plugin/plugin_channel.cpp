@@ -53,10 +53,12 @@ PluginChannel::PluginChannel() {
 
 void PluginChannel::start(const std::vector<std::string>& words, std::vector<int> fds,
                           std::vector<std::string> environment) {
-#if defined(__SANITIZE_ADDRESS__)
-  // The sanitizer would handle the signals that tell how a plugin ended, and trace it when it ends, which the
+  // A sanitizer would handle the signals that tell how a plugin ended, and trace it when it ends, which the
   // sandbox refuses.
+#if defined(__SANITIZE_ADDRESS__)
   environment.insert(environment.begin(), "ASAN_OPTIONS=handle_segv=0:handle_abort=0:detect_leaks=0");
+#elif defined(__SANITIZE_THREAD__)
+  environment.insert(environment.begin(), "TSAN_OPTIONS=handle_segv=0:handle_sigbus=0:handle_abort=0");
 #endif
   const WideAffinity affinity;
   process_ = ChildProcess(
