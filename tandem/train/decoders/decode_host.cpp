@@ -159,6 +159,7 @@ std::optional<int> run_decoder_if_asked(int argc, char** argv) {
       enter_sandbox(SandboxOptions::parse({argv + 3, argv + argc}));
     } catch (const Error& error) {
       write_error(*fd, {.status = detail::DecodeStatus::not_confined}, error.what());
+      ::close(*fd);  // who sends more than the socket holds need not wait for the end of this process
       return 1;
     }
     const ThreadLimit one(1);
