@@ -27,9 +27,15 @@ struct PairProduct {
   void* sums = nullptr;  // 24 × 32 of float or std::int32_t, aligned to 16 bytes
 };
 
-// Null without such instructions.
+// Where the loads of the inner loop are: directly before the products that read them, or at least six
+// products earlier. The bits are the same.
+enum class LoadSchedule : std::uint8_t { adjacent, early };
+
+// Null without such instructions. Without a schedule, the one that is faster on this CPU: the first call
+// measures both.
 using PairKernel = void (*)(const PairProduct& product);
 PairKernel pair_kernel(MatrixType type, MatrixIsa isa);
+PairKernel pair_kernel(MatrixType type, MatrixIsa isa, LoadSchedule schedule);
 
 // Writes `bytes` bytes of rows as pairs, twice as many: each eight bytes, then those `distance` bytes behind
 // them. `bytes` is a multiple of 16; bytes + distance bytes are read.
