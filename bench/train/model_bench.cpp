@@ -1,7 +1,7 @@
 // ResNet-18, on a GPU also ResNet-50, and the mobile networks on 224×224 photographs in images per second:
-// training steps (SGD with momentum) and inference, on every device and, on a GPU, in every precision; of
+// training steps (SGD with momentum) and inference, on every device in every precision that it has; of
 // ResNet-18 also training of the last layer only, on a GPU training as the only rank of a group, with
-// buckets and NCCL, and on the CPU training and inference in bf16; of ResNets inference in 8-bit integers.
+// buckets and NCCL; of ResNets inference in 8-bit integers.
 // On the CPU cpu_ms is the CPU time of all threads per image, which holds beside other programs where the
 // rate does not. bench/compare reads the names.
 #include <benchmark/benchmark.h>
@@ -140,7 +140,7 @@ void register_all() {
       if (!device.is_cuda() && precision.products == MatmulPrecision::tf32) continue;
       for (const std::string model :
            {"resnet18", "resnet50", "mobilenet_v3_small", "mobilenet_v3_large", "efficientnet_b0"}) {
-        if (!device.is_cuda() && (model == "resnet50" || (is_bf16 && model != "resnet18"))) continue;
+        if (!device.is_cuda() && model == "resnet50") continue;
         add(model, "train", device, precision.name,
             [=](benchmark::State& state) { train(state, model, device, precision, false); });
         add(model, "infer", device, precision.name,

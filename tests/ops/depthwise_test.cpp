@@ -138,6 +138,43 @@ TEST_P(DepthwiseTest, Prepacked_AppliesItsEpilogue) {
 INSTANTIATE_TEST_SUITE_P(Devices, DepthwiseTest,
                          testing::ValuesIn(op_cases({DType::f32, DType::f64, DType::bf16})), op_case_name);
 
+// With several tiles of rows and chunks of channels, and with as many threads as there are rows.
+TEST(DepthwiseBf16, OnCpu_IsF32Rounded) {
+  const std::vector<DepthwiseCase> cases{{2, 70, 61, 72, {3, 3}, {1, 1}, {1, 1}},
+                                         {1, 90, 33, 131, {5, 5}, {2, 2}, {2, 2}},
+                                         {1, 64, 40, 70, {3, 3}, {3, 2}, {2, 1}, {2, 2}},
+                                         {1, 9, 7, 16, {1, 1}, {2, 2}, {0, 0}}};
+  const int threads = thread_count();
+  for (const DepthwiseCase& c : cases) {
+    SCOPED_TRACE(c.name());
+    const auto random = [](const Shape& shape, std::uint32_t seed) {
+      return random_tensor(shape, DType::bf16, cpu_device, seed, -1, 1);
+    };
+    const Tensor images = random({c.images, c.height, c.width, c.channels}, 1),
+                 weight = random({c.channels, c.kernel.y, c.kernel.x, 1}, 2), bias = random({c.channels}, 4);
+    Tensor wide = cast(images, DType::f32).set_requires_grad();
+    const Tensor expected = conv2d(wide, cast(weight, DType::f32), cast(bias, DType::f32), c.options());
+    const Tensor dy = random(expected.shape(), 3);
+    backward(expected, cast(dy, DType::f32));
+    const detail::PrepackedConv2d packed = detail::prepack_conv2d(weight, bias, c.options(), DType::bf16),
+                                  wide_packed = detail::prepack_conv2d(cast(weight, DType::f32), bias,
+                                                                       c.options(), DType::f32);
+    const Tensor activated = detail::prepacked_conv2d(wide_packed, wide.detach(), cast(dy, DType::f32),
+                                                      FusedActivation::hardswish);
+    for (const int count : {1, 3, 90}) {
+      set_thread_count(count);
+      Tensor x = images.detach().set_requires_grad();
+      const Tensor y = conv2d(x, weight, bias, c.options());
+      backward(y, dy);
+      EXPECT_EQ(values_of(y), values_of(cast(expected, DType::bf16)));
+      EXPECT_EQ(values_of(x.grad()), values_of(cast(wide.grad(), DType::bf16)));
+      EXPECT_EQ(values_of(detail::prepacked_conv2d(packed, x.detach(), dy, FusedActivation::hardswish)),
+                values_of(cast(activated, DType::bf16)));
+    }
+    set_thread_count(threads);
+  }
+}
+
 class DepthwiseOnDevice : public testing::TestWithParam<Device> {};
 
 TEST_P(DepthwiseOnDevice, Bf16Images_WithF32Weights_GiveF32WeightGradients) {

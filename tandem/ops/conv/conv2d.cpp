@@ -10,6 +10,7 @@
 #include "tandem/ops/conv/block_conv.h"
 #include "tandem/ops/conv/conv_shards.h"
 #include "tandem/ops/conv/depthwise.h"
+#include "tandem/ops/conv/depthwise_bf16.h"
 #include "tandem/ops/conv/im2col_conv.h"
 #include "tandem/ops/conv/window_kernel.h"
 #include "tandem/ops/conv/winograd.h"
@@ -34,6 +35,12 @@ Buffer packed_depthwise_weight(const Conv2dPlan& plan, const std::byte* weight) 
   pack_depthwise_weight(plan, as<T>(packed), reinterpret_cast<const T*>(weight));
   return packed;
 }
+Buffer widened_depthwise_weight(const Conv2dPlan& plan, const std::byte* weight) {
+  return packed_depthwise_weight<float>(plan, to_f32(weight, sizes_of(plan).weight).data());
+}
+bool is_bf16_depthwise(const Conv2dPlan& plan) {
+  return plan.dtype == DType::bf16 && is_depthwise(plan);
+}
 
 }  // namespace
 
@@ -50,6 +57,12 @@ void conv2d_kernel<Backend::cpu>(const Conv2dPlan& plan, std::byte* y, const std
                          .packed = packed.data(),
                          .y = y,
                          .epilogue = {.bias = as<const float>(wide_bias)}});
+  }
+  if (is_bf16_depthwise(plan)) {
+    const Buffer wide_bias = to_f32(bias, plan.filters);
+    return depthwise_conv2d(plan, reinterpret_cast<BFloat16*>(y), reinterpret_cast<const BFloat16*>(x),
+                            as<float>(widened_depthwise_weight(plan, weight)),
+                            DepthwiseEpilogue{.bias = as<const float>(wide_bias)});
   }
   if (plan.dtype == DType::bf16) {
     const Conv2dSizes sizes = sizes_of(plan);
@@ -80,6 +93,10 @@ void conv2d_input_gradient_kernel<Backend::cpu>(const Conv2dPlan& plan, std::byt
                                                 const std::byte* weight, StreamView stream) {
   if (has_block_gradients(plan))
     return block_input_gradient(plan, matrix_isa(MatrixType::bf16), dx, dy, weight);
+  if (is_bf16_depthwise(plan))
+    return depthwise_input_gradient(plan, reinterpret_cast<BFloat16*>(dx),
+                                    reinterpret_cast<const BFloat16*>(dy),
+                                    as<float>(widened_depthwise_weight(plan, weight)));
   if (plan.dtype == DType::bf16) {
     const Conv2dSizes sizes = sizes_of(plan);
     const Buffer wide_dy = to_f32(dy, sizes.y), wide_weight = to_f32(weight, sizes.weight),

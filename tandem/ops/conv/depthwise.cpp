@@ -4,49 +4,12 @@
 #include <vector>
 
 #include "tandem/core/parallel.h"
-#include "tandem/core/recycling_allocator.h"
 #include "tandem/ops/bf16_scratch.h"
-#include "tandem/ops/conv/im2col.h"
+#include "tandem/ops/conv/depthwise_pass.h"
 #include "tandem/ops/fused_activation_cpu.h"
 
 namespace tandem::detail {
 namespace {
-
-// A sum over taps at every pixel of a grid. Pixel (y, x) of the grid reads the pixels step · (y, x) + offset
-// of the source and is pixel first + target_step · (y, x) of the target.
-struct DepthwisePass {
-  std::int64_t images;
-  std::int64_t channels;
-  YX source;
-  YX target;
-  YX grid;
-  YX step;
-  YX first;
-  YX target_step;
-  RecycledVector<Tap> taps;
-};
-
-// Channels that one thread computes at a time: their weights and rows of the source fit the L1 cache.
-template <class T>
-inline constexpr std::int64_t chunk_channels = 256 / std::int64_t{sizeof(T)};
-
-// The taps that lie inside the image at some pixel, as offsets from that pixel's first tap position.
-struct ValidTaps {
-  RecycledVector<std::int64_t> source;  // elements
-  RecycledVector<std::int64_t> weight;  // elements
-  RecycledVector<std::int64_t> column;  // pixels
-
-  void clear() {
-    source.clear();
-    weight.clear();
-    column.clear();
-  }
-  void add(std::int64_t source_offset, std::int64_t weight_offset, std::int64_t column_offset) {
-    source.push_back(source_offset);
-    weight.push_back(weight_offset);
-    column.push_back(column_offset);
-  }
-};
 
 template <class T>
 struct DepthwiseRows {
@@ -58,19 +21,25 @@ struct DepthwiseRows {
 
   void run() const {
     const std::int64_t chunks = ceil_div(pass.channels, chunk_channels<T>);
-    const auto taps = static_cast<std::int64_t>(pass.taps.size());
-    const std::int64_t work = pass.grid.x * std::min(pass.channels, chunk_channels<T>) * (taps + 1);
+    const std::int64_t work =
+        pass.grid.x * std::min(pass.channels, chunk_channels<T>) * (std::ssize(pass.taps) + 1);
     const std::int64_t grain = std::max<std::int64_t>((1 << 15) / work, 1);
     parallel_for(pass.images * chunks * pass.grid.y, grain, [&](std::int64_t begin, std::int64_t end) {
-      ValidTaps row_taps, pixel_taps;
-      with_simd([&]<std::size_t bytes>() __attribute__((always_inline)) {
-        for (std::int64_t unit = begin; unit < end; ++unit) {
-          const std::int64_t row = unit % pass.grid.y, image = unit / pass.grid.y / chunks;
-          const std::int64_t first = unit / pass.grid.y % chunks * chunk_channels<T>;
-          const Chunk chunk{image, row, first, std::min(first + chunk_channels<T>, pass.channels)};
-          compute_row<bytes>(chunk, row_taps, pixel_taps);
-        }
-      });
+      RowTaps taps;
+      compute_rows({begin, end}, taps);
+    });
+  }
+
+  // Rows of the grid, counted through all chunks of channels of all images.
+  void compute_rows(IndexRange rows, RowTaps& taps) const {
+    const std::int64_t chunks = ceil_div(pass.channels, chunk_channels<T>);
+    with_simd([&]<std::size_t bytes>() __attribute__((always_inline)) {
+      for (std::int64_t unit = rows.begin; unit < rows.end; ++unit) {
+        const std::int64_t row = unit % pass.grid.y, image = unit / pass.grid.y / chunks;
+        const std::int64_t first = unit / pass.grid.y % chunks * chunk_channels<T>;
+        const Chunk chunk{image, row, first, std::min(first + chunk_channels<T>, pass.channels)};
+        compute_row<bytes>(chunk, taps.row, taps.pixel);
+      }
     });
   }
 
@@ -87,7 +56,7 @@ struct DepthwiseRows {
     for (const Tap& tap : pass.taps) {
       const std::int64_t y = pass.step.y * chunk.row + tap.offset.y;
       if (y < 0 || y >= pass.source.y) continue;
-      row_taps.add((y * pass.source.x + tap.offset.x) * pass.channels, tap.weight * pass.channels,
+      row_taps.add((y * pass.source.x + tap.offset.x) * pass.channels, tap.weight * pass.weight_channels,
                    tap.offset.x);
       if (tap.offset.x < 0) low = std::max(low, ceil_div(-tap.offset.x, pass.step.x));
       const std::int64_t room = pass.source.x - 1 - tap.offset.x;
@@ -180,9 +149,7 @@ struct DepthwiseRows {
   }
   [[gnu::always_inline]] std::int64_t target_of(const Chunk& chunk, std::int64_t column,
                                                 std::int64_t channel) const {
-    const std::int64_t y = pass.first.y + pass.target_step.y * chunk.row,
-                       x = pass.first.x + pass.target_step.x * column;
-    return ((chunk.image * pass.target.y + y) * pass.target.x + x) * pass.channels + channel;
+    return pass.target_pixel(chunk.image, chunk.row, column) * pass.channels + channel;
   }
 };
 
@@ -346,51 +313,22 @@ void pack_depthwise_weight(const Conv2dPlan& plan, T* packed, const T* weight) {
     for (std::int64_t c = 0; c < plan.channels; ++c) packed[tap * plan.channels + c] = weight[c * taps + tap];
 }
 
+void compute_depthwise_rows(const DepthwisePass& pass, float* to, const float* from, const float* packed,
+                            const RowEpilogue<float>& epilogue, IndexRange rows, RowTaps& taps) {
+  DepthwiseRows<float>{pass, to, from, packed, epilogue}.compute_rows(rows, taps);
+}
+
 template <class T>
 void depthwise_conv2d(const Conv2dPlan& plan, T* y, const T* x, const T* packed,
                       const RowEpilogue<T>& epilogue) {
-  DepthwisePass pass{.images = plan.images,
-                     .channels = plan.channels,
-                     .source = plan.in,
-                     .target = plan.out,
-                     .grid = plan.out,
-                     .step = plan.window.stride,
-                     .first = {0, 0},
-                     .target_step = {1, 1},
-                     .taps = {}};
-  for (std::int64_t ky = 0; ky < plan.kernel.y; ++ky)
-    for (std::int64_t kx = 0; kx < plan.kernel.x; ++kx)
-      pass.taps.push_back({{ky * plan.window.dilation.y - plan.window.padding.y,
-                            kx * plan.window.dilation.x - plan.window.padding.x},
-                           ky * plan.kernel.x + kx});
+  const DepthwisePass pass = forward_pass(plan);
   DepthwiseRows<T>{pass, y, x, packed, epilogue}.run();
 }
 
-// Pixels of x at the same offset from a multiple of the stride are under the same taps.
 template <class T>
 void depthwise_input_gradient(const Conv2dPlan& plan, T* dx, const T* dy, const T* packed) {
-  const YX stride = plan.window.stride;
-  for (std::int64_t first_y = 0; first_y < std::min(stride.y, plan.in.y); ++first_y)
-    for (std::int64_t first_x = 0; first_x < std::min(stride.x, plan.in.x); ++first_x) {
-      DepthwisePass pass{
-          .images = plan.images,
-          .channels = plan.channels,
-          .source = plan.out,
-          .target = plan.in,
-          .grid = {ceil_div(plan.in.y - first_y, stride.y), ceil_div(plan.in.x - first_x, stride.x)},
-          .step = {1, 1},
-          .first = {first_y, first_x},
-          .target_step = stride,
-          .taps = {}};
-      for (std::int64_t ky = 0; ky < plan.kernel.y; ++ky)
-        for (std::int64_t kx = 0; kx < plan.kernel.x; ++kx) {
-          const std::int64_t y = first_y + plan.window.padding.y - ky * plan.window.dilation.y;
-          const std::int64_t x = first_x + plan.window.padding.x - kx * plan.window.dilation.x;
-          if (y % stride.y == 0 && x % stride.x == 0)
-            pass.taps.push_back({{y / stride.y, x / stride.x}, ky * plan.kernel.x + kx});
-        }
-      DepthwiseRows<T>{pass, dx, dy, packed, {}}.run();
-    }
+  for (const DepthwisePass& pass : input_gradient_passes(plan))
+    DepthwiseRows<T>{pass, dx, dy, packed, {}}.run();
 }
 
 template <class T>

@@ -11,6 +11,7 @@
 #include "tandem/ops/conv/block_conv.h"
 #include "tandem/ops/conv/conv_shards.h"
 #include "tandem/ops/conv/depthwise.h"
+#include "tandem/ops/conv/depthwise_bf16.h"
 #include "tandem/ops/conv/im2col_conv.h"
 #include "tandem/ops/conv/winograd.h"
 #include "tandem/ops/fused_activation_cpu.h"
@@ -106,6 +107,12 @@ void prepacked_conv2d_kernel<Backend::cpu>(const Conv2dPlan& plan, std::byte* y,
                                            const PrepackedConv2d& conv, const Conv2dEpilogue& epilogue,
                                            StreamView stream) {
   if (uses_block_conv(plan)) return block_conv2d(prepacked_block_conv(plan, y, x, conv, epilogue));
+  if (plan.dtype == DType::bf16 && is_depthwise(plan))
+    return depthwise_conv2d(plan, reinterpret_cast<BFloat16*>(y), reinterpret_cast<const BFloat16*>(x),
+                            conv.weight.data<float>(),
+                            {.bias = reinterpret_cast<const float*>(epilogue.bias),
+                             .residual = reinterpret_cast<const BFloat16*>(epilogue.residual),
+                             .activation = epilogue.activation});
   if (plan.dtype == DType::bf16) {
     const Conv2dSizes sizes = sizes_of(plan);
     const Buffer wide_x = to_f32(x, sizes.x), wide_residual = to_f32(epilogue.residual, sizes.y),
