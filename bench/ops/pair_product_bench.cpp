@@ -11,7 +11,8 @@
 namespace tandem::detail {
 namespace {
 
-void multiply(benchmark::State& state, PairKernel kernel, std::int64_t steps, int tiles, int panels) {
+void multiply(benchmark::State& state, PairKernel kernel, std::int64_t steps, std::int64_t tiles,
+              std::int64_t panels) {
   const std::int64_t row_bytes = 2 * steps * step_bytes;
   const std::vector<std::byte> rows(static_cast<std::size_t>(block_pairs * row_bytes)),
       packed(static_cast<std::size_t>(panels * steps * panel_step_bytes));
@@ -26,8 +27,8 @@ void multiply(benchmark::State& state, PairKernel kernel, std::int64_t steps, in
             .offsets = offsets.data(),
             .steps = steps,
             .panels = packed.data(),
-            .used_tiles = tiles,
-            .panel_count = panels,
+            .used_tiles = static_cast<int>(tiles),
+            .panel_count = static_cast<int>(panels),
             .sums = sums.data()});
     benchmark::DoNotOptimize(sums.data());
   }
@@ -40,7 +41,7 @@ const bool registered = [] {
         for (const std::int64_t channels : {0, 64, 128, 256, 512}) {
           const PairKernel kernel = pair_kernel(type, isa, schedule);
           if (!kernel) continue;
-          const int tiles = channels ? 4 : 1, panels = channels ? 2 : 1;
+          const std::int64_t tiles = channels ? 4 : 1, panels = channels ? 2 : 1;
           const std::int64_t steps = channels ? 9 * channels / step_elements(type) : 24;
           const auto products = static_cast<double>(2 * tiles * tile_pairs * panels * panel_width * steps *
                                                     step_elements(type));

@@ -46,7 +46,7 @@ struct Factors {
   std::int64_t inner;
   std::vector<float> left, right;  // [row][k], [column][k]
 
-  Factors(MatrixType type_, std::int64_t steps) : type(type_), inner(steps * step_elements(type_)) {
+  Factors(MatrixType of, std::int64_t steps) : type(of), inner(steps * step_elements(of)) {
     std::mt19937 random(static_cast<unsigned>(steps));
     const bool is_bf16 = type == MatrixType::bf16;
     for (std::int64_t i = 0; i < rows * inner; ++i)

@@ -72,7 +72,7 @@ struct DepthwiseBf16Rows {
   std::int64_t rows_per_tile(std::int64_t chunks) const {
     const std::int64_t row_bytes = pass.source.x * chunk * std::int64_t{sizeof(float)},
                        max_rows = (max_wide_bytes / row_bytes - source_rows({0, 1})) / pass.step.y + 1,
-                       share = pass.images * chunks * pass.grid.y / (2 * thread_count());
+                       share = pass.images * chunks * pass.grid.y / (std::int64_t{2} * thread_count());
     return std::clamp<std::int64_t>(std::min(max_rows, share), 1, pass.grid.y);
   }
 
