@@ -1,7 +1,6 @@
-// Depthwise convolution on the CPU: every channel has a filter of its own. Such a convolution reads each
-// value for few products, so it is computed directly, with vectors along the channels. Images in bf16 are
-// widened tile by tile: their results are those in f32, rounded. The bits do not depend on the number of
-// threads.
+// Depthwise convolution on the CPU, in f32 and f64 (depthwise_bf16.h has bf16): every channel has a filter of
+// its own. Such a convolution reads each value for few products, so it is computed directly, with vectors
+// along the channels. The bits do not depend on the number of threads.
 #pragma once
 
 #include "tandem/ops/conv/conv2d_kernel.h"

@@ -9,8 +9,7 @@
 namespace tandem::detail {
 namespace {
 
-// Images in bf16: rows of a chunk of channels are widened to f32 in the L2 cache, computed there as rows in
-// f32 are, and rounded once.
+// A tile is some rows of a chunk of channels: widened, computed as rows in f32 are, and rounded once.
 struct DepthwiseBf16Rows {
   const DepthwisePass& pass;
   BFloat16* to;
