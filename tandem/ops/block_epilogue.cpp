@@ -32,18 +32,18 @@ template <class T>
 }
 
 template <class Sum, class T>
-[[gnu::always_inline]] inline void finish_rows(const BlockEpilogue& epilogue, const Sum* sums,
-                                               const BlockTarget& target) {
+[[gnu::always_inline]] inline void finish_run(const BlockEpilogue& epilogue, const Sum* sums,
+                                              const BlockTarget& target, const BlockRun& run) {
   auto* const results = reinterpret_cast<T*>(target.result);
   const auto* const residuals = reinterpret_cast<const T*>(epilogue.residual);
   const float inverse_scale = 1 / epilogue.result.scale, zero = epilogue.result.zero;
   const float* const scale = epilogue.scale ? epilogue.scale + target.first_column : nullptr;
   const float* const bias = epilogue.bias ? epilogue.bias + target.first_column : nullptr;
   const bool relu = epilogue.activation == FusedActivation::relu;
-  for (std::int64_t r = 0; r < target.rows; ++r) {
+  for (std::int64_t r = 0; r < run.count; ++r) {
     float values[block_columns];
-    const Sum* const row = sums + r * block_columns;
-    const std::int64_t at = target.offset + r * target.row_stride;
+    const Sum* const row = sums + (run.row + r) * block_columns;
+    const std::int64_t at = run.offset + r * target.row_stride + target.first_column;
     for (std::int64_t j = 0; j < block_columns; ++j) values[j] = static_cast<float>(row[j]);
     if (scale)
       for (std::int64_t j = 0; j < target.columns; ++j) values[j] *= scale[j];
@@ -64,10 +64,11 @@ void finish(MatrixIsa isa, const BlockEpilogue& epilogue, const void* sums, cons
   if (isa == MatrixIsa::neon && finish_block_arm(epilogue, sums, target)) return;
   on_dtype(ResultTypes{}, epilogue.dtype, "conv2d", [&]<class T>() {
     with_simd([&]<std::size_t>() __attribute__((always_inline)) {
-      if (epilogue.type == MatrixType::bf16)
-        finish_rows<float, T>(epilogue, static_cast<const float*>(sums), target);
-      else
-        finish_rows<std::int32_t, T>(epilogue, static_cast<const std::int32_t*>(sums), target);
+      for (const BlockRun& run : target.runs)
+        if (epilogue.type == MatrixType::bf16)
+          finish_run<float, T>(epilogue, static_cast<const float*>(sums), target, run);
+        else
+          finish_run<std::int32_t, T>(epilogue, static_cast<const std::int32_t*>(sums), target, run);
     });
   });
 }
@@ -80,14 +81,18 @@ void finish_block(MatrixIsa isa, const BlockEpilogue& epilogue, void* sums, cons
   BlockEpilogue arguments = epilogue;
   arguments.dtype = DType::f32;
   arguments.activation = FusedActivation::none;
-  BlockTarget own = target;
-  own.result = static_cast<std::byte*>(sums);
-  own.offset = 0;
-  own.row_stride = block_columns;
-  finish(isa, arguments, sums, own);
-  with_simd([&]<std::size_t>() __attribute__((always_inline)) {
-    activate_row(epilogue.activation, static_cast<float*>(sums), target.rows * block_columns);
-  });
+  auto* const values = static_cast<float*>(sums);
+  for (const BlockRun& run : target.runs) {
+    const BlockRun in_place{run.row, run.count, run.row * block_columns - target.first_column};
+    BlockTarget own = target;
+    own.result = static_cast<std::byte*>(sums);
+    own.row_stride = block_columns;
+    own.runs = {&in_place, 1};
+    finish(isa, arguments, sums, own);
+    with_simd([&]<std::size_t>() __attribute__((always_inline)) {
+      activate_row(epilogue.activation, values + run.row * block_columns, run.count * block_columns);
+    });
+  }
   finish(isa, {.dtype = epilogue.dtype, .result = epilogue.result}, sums, target);
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "tandem/core/dtype.h"
 #include "tandem/core/matrix_isa.h"
@@ -27,16 +28,20 @@ struct BlockEpilogue {
   FusedActivation activation = FusedActivation::none;  // SiLU and hardswish without a residual only
   Quantization result = {};                            // of u8
   Quantization residual_values = {};                   // of u8
+  bool is_bounded = false;  // no u8 result is 2³¹ or more steps before it is clamped
 };
 
-// A part of a row-major result: element `offset` of it is row 0, column 0 of the block.
+// Rows of a block whose results are rows a constant distance apart, the first of them at element `offset`.
+struct BlockRun {
+  std::int64_t row, count, offset;
+};
+
+// A part of a row-major result, at most 32 columns of it.
 struct BlockTarget {
   std::byte* result;
-  std::int64_t offset;
   std::int64_t row_stride;  // in elements
-  std::int64_t rows;
-  std::int64_t first_column;  // in the epilogue's scale and bias
-  std::int64_t columns;       // at most 32
+  std::span<const BlockRun> runs;
+  std::int64_t first_column, columns;
 };
 
 // `sums` are rows of 32, and overwritten. With the vector instructions of `isa`.

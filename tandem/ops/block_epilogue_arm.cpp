@@ -100,27 +100,30 @@ template <Rounding rounding, class Sum, class T>
   const float32x4_t inverse_scale = vdupq_n_f32(1 / epilogue.result.scale),
                     zero = vdupq_n_f32(epilogue.result.zero), residual_factor = vdupq_n_f32(residual_scale);
   const bool relu = epilogue.activation == FusedActivation::relu;
-  T* to = reinterpret_cast<T*>(target.result) + target.offset + first;
-  const T* residual =
-      epilogue.residual ? reinterpret_cast<const T*>(epilogue.residual) + target.offset + first : nullptr;
-  const Sum* from = sums + first;
-  for (std::int64_t r = 0; r < target.rows; ++r, from += block_columns, to += target.row_stride) {
-    Lanes lanes = load_lanes(from);
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; ++i) lanes.values[i] = vfmaq_f32(bias.values[i], lanes.values[i], scale.values[i]);
-    if (residual) {
-      const Lanes added = load_lanes(residual);
+  for (const BlockRun& run : target.runs) {
+    T* to = reinterpret_cast<T*>(target.result) + run.offset + column;
+    const T* residual =
+        epilogue.residual ? reinterpret_cast<const T*>(epilogue.residual) + run.offset + column : nullptr;
+    const Sum* from = sums + run.row * block_columns + first;
+    for (std::int64_t r = 0; r < run.count; ++r, from += block_columns, to += target.row_stride) {
+      Lanes lanes = load_lanes(from);
 #pragma GCC unroll 4
       for (int i = 0; i < 4; ++i)
-        lanes.values[i] = vfmaq_f32(lanes.values[i], added.values[i], residual_factor);
-      residual += target.row_stride;
-    }
+        lanes.values[i] = vfmaq_f32(bias.values[i], lanes.values[i], scale.values[i]);
+      if (residual) {
+        const Lanes added = load_lanes(residual);
 #pragma GCC unroll 4
-    for (int i = 0; i < 4; ++i) {
-      if (relu) lanes.values[i] = vmaxq_f32(lanes.values[i], vdupq_n_f32(0));  // keeps NaN
-      if constexpr (is_quantized) lanes.values[i] = vfmaq_f32(zero, lanes.values[i], inverse_scale);
+        for (int i = 0; i < 4; ++i)
+          lanes.values[i] = vfmaq_f32(lanes.values[i], added.values[i], residual_factor);
+        residual += target.row_stride;
+      }
+#pragma GCC unroll 4
+      for (int i = 0; i < 4; ++i) {
+        if (relu) lanes.values[i] = vmaxq_f32(lanes.values[i], vdupq_n_f32(0));  // keeps NaN
+        if constexpr (is_quantized) lanes.values[i] = vfmaq_f32(zero, lanes.values[i], inverse_scale);
+      }
+      store_lanes<rounding>(to, lanes);
     }
-    store_lanes<rounding>(to, lanes);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -78,6 +79,26 @@ TEST_P(QuantizedConvLayers, Int8_AgreesWithF64) {
   for (std::size_t i = 0; i < exact.size(); ++i)
     exact[i] = std::max(exact[i] + value_of(added[i], residual_values), 0.0);
   expect_stored(quantized_conv2d(conv, x, FusedActivation::relu, {residual, residual_values}), exact);
+}
+
+TEST(QuantizedConv, ResultsOfMoreThan32Bits_AreClamped) {
+  const Tensor x = random_tensor({1, 6, 6, 64}, DType::u8, cpu_device, 1, 0, 256);
+  const QuantizedWeight weight =
+      quantize_weight(random_tensor({64, 3, 3, 64}, DType::f32, cpu_device, 2, -0.1, 0.1));
+  const Tensor bias = random_tensor({64}, DType::f32, cpu_device, 3);
+  const auto convolved = [&](float scale) {
+    const QuantizedConv2d conv = prepack_quantized_conv2d(weight, bias, {}, input, {scale, 0});
+    return values_of(quantized_conv2d(conv, x, FusedActivation::none));
+  };
+  const std::vector<double> coarse = convolved(1e-2f), fine = convolved(1e-12f);
+  for (std::size_t i = 0; i < coarse.size(); ++i) {
+    if (coarse[i] > 0)
+      ASSERT_EQ(fine[i], 255) << i;
+    else
+      ASSERT_TRUE(fine[i] == 0 || fine[i] == 255) << i;  // what rounds to 0 may be a little more
+  }
+  EXPECT_GT(std::ranges::count(fine, 0), 300);
+  EXPECT_GT(std::ranges::count(fine, 255), 300);
 }
 
 std::string layer_name(const testing::TestParamInfo<Layer>& info) {

@@ -187,7 +187,8 @@ void BandProduct::find_runs(Runs& runs, std::int64_t block) const {
   for (std::int64_t row = 0; row < block_rows && image < plan_.images; x = 0) {
     const std::int64_t count = std::min(plan_.out.x - x, block_rows - row);
     if (y < plan_.out.y && count > 0)
-      runs.runs[static_cast<std::size_t>(runs.count++)] = {row, count, conv_.grid.pixel(plan_, image, y, x)};
+      runs.runs[static_cast<std::size_t>(runs.count++)] = {
+          row, count, conv_.grid.pixel(plan_, image, y, x) * plan_.filters};
     row += length - x;
     if (++y == band_.out_lines()) ++image, y = 0;
   }
@@ -196,6 +197,7 @@ void BandProduct::find_runs(Runs& runs, std::int64_t block) const {
 void BandProduct::multiply_blocks(const ConvPart& part, const Chunk& chunk) const {
   const bool weight_stays =
       (part.last_pair - part.first_pair) * 2 * panels_.panel_bytes() <= max_cached_weight_bytes;
+  const std::int64_t pair_bytes = block_columns * result_bytes();
   Runs runs;
   for_each_product(part, chunk.blocks, weight_stays, [&](std::int64_t block, std::int64_t pair) {
     const std::byte* const rows = chunk.rows + (block - chunk.blocks.begin) * block_bytes();
@@ -204,6 +206,8 @@ void BandProduct::multiply_blocks(const ConvPart& part, const Chunk& chunk) cons
       if (chunk.windows && runs.count > 0) gather(chunk.windows, rows);
     }
     if (runs.count == 0) return;
+    // Where two pairs write halves of the same lines of the cache, the first one fetches them.
+    if (pair == part.first_pair || pair * pair_bytes % 64 == 0) prefetch_results(runs, pair);
     if (chunk.windows)
       multiply_block(pair, runs, chunk.windows, window_bytes());
     else
@@ -211,17 +215,19 @@ void BandProduct::multiply_blocks(const ConvPart& part, const Chunk& chunk) cons
   });
 }
 
+// The results' lines arrive in the cache while the sums are computed.
+void BandProduct::prefetch_results(const Runs& runs, std::int64_t pair) const {
+  const std::int64_t size = result_bytes(), stride = conv_.grid.step.x * plan_.filters * size;
+  for (const BlockRun& run : runs.used()) {
+    const std::byte* const to = conv_.y + (run.offset + pair * block_columns) * size;
+    for (std::int64_t i = 0; i < run.count; ++i) prefetch_to_write(to + i * stride);
+  }
+}
+
 void BandProduct::multiply_block(std::int64_t pair, const Runs& runs, const std::byte* rows,
                                  std::int64_t row_stride) const {
   alignas(64) std::byte sums[block_rows * block_columns * 4];
-  const std::int64_t columns = std::min(block_columns, plan_.filters - pair * block_columns),
-                     size = static_cast<std::int64_t>(size_of(conv_.epilogue.dtype)),
-                     stride = conv_.grid.step.x * plan_.filters;
-  // The results' lines arrive in the cache while the sums are computed.
-  for (const Run& run : runs) {
-    const std::byte* const to = conv_.y + (run.pixel * plan_.filters + pair * block_columns) * size;
-    for (std::int64_t i = 0; i < run.count; ++i) prefetch_to_write(to + i * stride * size);
-  }
+  const std::int64_t columns = std::min(block_columns, plan_.filters - pair * block_columns);
   kernel_.multiply({.rows = rows,
                     .row_stride = row_stride,
                     .offsets = offsets_.data(),
@@ -230,14 +236,12 @@ void BandProduct::multiply_block(std::int64_t pair, const Runs& runs, const std:
                     .row_tiles = runs.used_rows() > 16 ? 2 : 1,
                     .panel_count = columns > panel_width ? 2 : 1,
                     .sums = sums});
-  for (const Run& run : runs)
-    finish_block(conv_.isa, conv_.epilogue, sums + run.row * block_columns * 4,
-                 {.result = conv_.y,
-                  .offset = run.pixel * plan_.filters + pair * block_columns,
-                  .row_stride = stride,
-                  .rows = run.count,
-                  .first_column = pair * block_columns,
-                  .columns = columns});
+  finish_block(conv_.isa, conv_.epilogue, sums,
+               {.result = conv_.y,
+                .row_stride = conv_.grid.step.x * plan_.filters,
+                .runs = runs.used(),
+                .first_column = pair * block_columns,
+                .columns = columns});
 }
 
 }  // namespace tandem::detail

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "tandem/core/index_range.h"
 #include "tandem/core/recycling_allocator.h"
@@ -50,25 +51,21 @@ class BandProduct {
     const std::byte* rows;
     std::byte* windows = nullptr;  // room for those of a block, where segments are joined
   };
-  // Rows of a block whose output pixels follow one another.
-  struct Run {
-    std::int64_t row, count, pixel;
-  };
   // The rows of a block that are output pixels.
   struct Runs {
     std::int64_t block = -1;
     std::int64_t count = 0;
-    std::array<Run, block_rows> runs;
+    std::array<BlockRun, block_rows> runs;
 
-    const Run* begin() const { return runs.data(); }
-    const Run* end() const { return runs.data() + count; }
-    std::int64_t used_rows() const { return count == 0 ? 0 : end()[-1].row + end()[-1].count; }
+    std::span<const BlockRun> used() const { return {runs.data(), static_cast<std::size_t>(count)}; }
+    std::int64_t used_rows() const { return count == 0 ? 0 : used().back().row + used().back().count; }
   };
 
   void plan_scratch(std::int64_t max_blocks);
   void multiply_pixels(const ConvPart& part, std::byte* scratch) const;
   void multiply_bands(const ConvPart& part, std::byte* scratch) const;
   void multiply_blocks(const ConvPart& part, const Chunk& chunk) const;
+  void prefetch_results(const Runs& runs, std::int64_t pair) const;
   void multiply_block(std::int64_t pair, const Runs& runs, const std::byte* rows,
                       std::int64_t row_stride) const;
   void gather(std::byte* windows, const std::byte* rows) const;
@@ -83,6 +80,7 @@ class BandProduct {
     return plan_.images * plan_.in.y * plan_.in.x * plan_.channels * element_size(panels_.type);
   }
   std::int64_t block_bytes() const { return block_rows * band_.row_stride(); }
+  std::int64_t result_bytes() const { return static_cast<std::int64_t>(size_of(conv_.epilogue.dtype)); }
   std::int64_t window_bytes() const { return panels_.steps() * step_bytes; }
 
   const BlockConv& conv_;

@@ -144,11 +144,11 @@ class PairConvolution {
              .sums = sums});
     for_each_run({block * block_pairs, block * block_pairs + used},
                  [&](std::int64_t row, std::int64_t count, std::int64_t pixel) {
-                   finish_block(conv_.isa, conv_.epilogue, sums + row * block_columns * 4,
+                   const BlockRun run{row, count, pixel * plan_.filters};
+                   finish_block(conv_.isa, conv_.epilogue, sums,
                                 {.result = conv_.y,
-                                 .offset = pixel * plan_.filters + panel_pair * block_columns,
                                  .row_stride = conv_.grid.step.x * plan_.filters,
-                                 .rows = count,
+                                 .runs = {&run, 1},
                                  .first_column = panel_pair * block_columns,
                                  .columns = columns});
                  });

@@ -126,6 +126,7 @@ QuantizedConv2d prepack_quantized_conv2d(const QuantizedWeight& weight, const Te
 
 BlockConv quantized_block_conv(const QuantizedTask& task) {
   const QuantizedConv2d& conv = task.conv;
+  const QuantizedEpilogue epilogue = epilogue_of(task);
   return {.plan = task.plan,
           .isa = matrix_isa(MatrixType::int8),
           .x = task.x,
@@ -138,7 +139,8 @@ BlockConv quantized_block_conv(const QuantizedTask& task) {
                        .residual = task.residual,
                        .activation = task.activation,
                        .result = conv.result,
-                       .residual_values = task.residual_values},
+                       .residual_values = task.residual_values,
+                       .is_bounded = largest_result(conv, epilogue) < 1e9f},  // false for NaN
           .padding_value = static_cast<std::uint8_t>(conv.input.zero)};
 }
 

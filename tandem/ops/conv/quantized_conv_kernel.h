@@ -1,6 +1,7 @@
 // The kernels behind quantized_conv.h, of all backends.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
@@ -44,6 +45,12 @@ inline QuantizedEpilogue epilogue_of(const QuantizedTask& task) {
           .residual_scale = residual_scale,
           .residual_shift = task.residual ? task.residual_values.zero * residual_scale : 0.0f,
           .has_min = task.activation == FusedActivation::relu && task.conv.result.zero > 0};
+}
+
+// No result is larger before it is clamped, in steps of the result.
+inline float largest_result(const QuantizedConv2d& conv, const QuantizedEpilogue& epilogue) {
+  return (conv.max_sum * conv.max_scale + conv.max_bias) * epilogue.inverse + 255 +
+         255 * epilogue.residual_scale + std::abs(epilogue.residual_shift);
 }
 
 // Packs the weight, (out, kernel y, kernel x, channels) on the CPU, into conv.packed.

@@ -17,9 +17,7 @@ inline constexpr int whole_numbers_bits = 0x4B400000;
 
 // Whether all sums and results are small enough for it.
 inline bool is_bounded_epilogue(const QuantizedConv2d& conv, const QuantizedEpilogue& epilogue) {
-  const float largest = (conv.max_sum * conv.max_scale + conv.max_bias) * epilogue.inverse + 255 +
-                        255 * epilogue.residual_scale + std::abs(epilogue.residual_shift);
-  return conv.max_sum < 4194304.0f && largest < 8e6f;  // false for NaN
+  return conv.max_sum < 4194304.0f && largest_result(conv, epilogue) < 8e6f;  // false for NaN
 }
 
 // value / scale to nearest, ties to even, plus zero, clamped to 0 … 255, as f32; NaN becomes 0.
