@@ -43,14 +43,16 @@ inline PackedPanels block_conv_panels(const Conv2dPlan& plan, MatrixType type) {
 
 // The number of parts to split the pairs of panels into, so that the busiest thread ends first: blocks ×
 // parts are divided over the threads. More parts balance the load and let a thread read less of the weight,
-// but every part copies the images again.
+// but every part copies the images again, and two parts that end within a line of the cache both write it.
 struct SplitCosts {
   std::int64_t blocks, pairs, threads;
   std::int64_t product_cycles;  // of one block and one pair
   std::int64_t block_bytes, pair_bytes;
+  std::int64_t result_bytes = 0;  // of one row and one pair; 0 does not count shared lines
 };
 inline std::int64_t choose_parts(const SplitCosts& costs) {
-  constexpr std::int64_t bytes_per_cycle = 8;  // from the L3 cache
+  constexpr std::int64_t bytes_per_cycle = 8;      // from the L3 cache
+  constexpr std::int64_t shared_line_cycles = 16;  // estimated: a line moves to the other core and back
   std::int64_t best = 1, best_cycles = std::numeric_limits<std::int64_t>::max();
   for (std::int64_t parts = 1; parts <= costs.pairs; ++parts) {
     if (costs.pairs % parts != 0) continue;
@@ -58,7 +60,9 @@ inline std::int64_t choose_parts(const SplitCosts& costs) {
                        units = ceil_div(costs.blocks * parts, costs.threads),
                        bytes = units * costs.block_bytes +
                                ceil_div(units, costs.blocks) * part_pairs * costs.pair_bytes,
-                       cycles = units * part_pairs * costs.product_cycles + bytes / bytes_per_cycle;
+                       shared_lines = part_pairs * costs.result_bytes % 64 == 0 ? 0 : units * block_rows,
+                       cycles = units * part_pairs * costs.product_cycles + bytes / bytes_per_cycle +
+                                shared_lines * shared_line_cycles;
     if (cycles < best_cycles) best = parts, best_cycles = cycles;
   }
   return best;
