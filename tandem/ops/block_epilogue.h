@@ -31,12 +31,12 @@ struct BlockEpilogue {
   bool is_bounded = false;  // no u8 result is 2³¹ or more steps before it is clamped
 };
 
-// Rows of a block whose results are rows a constant distance apart, the first of them at element `offset`.
+// Rows of a block whose results are a constant distance apart. Element `offset` is column 0 of the first.
 struct BlockRun {
   std::int64_t row, count, offset;
 };
 
-// A part of a row-major result, at most 32 columns of it.
+// A part of a row-major result: at most 32 columns, the first of which is also that of scale and bias.
 struct BlockTarget {
   std::byte* result;
   std::int64_t row_stride;  // in elements

@@ -62,14 +62,13 @@ BandProduct::BandProduct(const BlockConv& conv)
       image_rows_(band_.positions() / conv.plan.images),
       blocks_(ceil_div(band_.positions(), block_rows)) {
   const std::int64_t pairs = ceil_div(panels_.panels(), 2), threads = thread_count();
-  parts_ =
-      choose_parts({.blocks = blocks_,
-                    .pairs = pairs,
-                    .threads = threads,
-                    .product_cycles = 64 * panels_.steps(),
-                    .block_bytes = block_bytes(),
-                    .pair_bytes = 2 * panels_.panel_bytes(),
-                    .result_bytes = block_columns * static_cast<std::int64_t>(size_of(conv.epilogue.dtype))});
+  parts_ = choose_parts({.blocks = blocks_,
+                         .pairs = pairs,
+                         .threads = threads,
+                         .product_cycles = 64 * panels_.steps(),
+                         .block_bytes = block_bytes(),
+                         .pair_bytes = 2 * panels_.panel_bytes(),
+                         .result_bytes = block_columns * result_bytes()});
   part_pairs_ = pairs / parts_;
   plan_scratch(std::min(blocks_, ceil_div(units(), threads)));
 }
