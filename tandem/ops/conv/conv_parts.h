@@ -60,7 +60,8 @@ inline std::int64_t choose_parts(const SplitCosts& costs) {
                        units = ceil_div(costs.blocks * parts, costs.threads),
                        bytes = units * costs.block_bytes +
                                ceil_div(units, costs.blocks) * part_pairs * costs.pair_bytes,
-                       shared_lines = part_pairs * costs.result_bytes % 64 == 0 ? 0 : units * block_rows,
+                       shared_lines =
+                           parts == 1 || part_pairs * costs.result_bytes % 64 == 0 ? 0 : units * block_rows,
                        cycles = units * part_pairs * costs.product_cycles + bytes / bytes_per_cycle +
                                 shared_lines * shared_line_cycles;
     if (cycles < best_cycles) best = parts, best_cycles = cycles;
